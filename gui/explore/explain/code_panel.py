@@ -2,14 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from msgspec import structs
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from engine.errors import EngineError
 from engine.explain.code_diff import Diff, measured_difference
 from engine.explain.code_lines import (
     CodeLine,
@@ -23,9 +23,8 @@ from engine.explain.code_lines import (
 from engine.explain.instructions import InstructionClass
 from engine.explain.launches import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.messages import CodeRequest, ShownCode
-from engine.host.request import VariantInfo
 from engine.work.messages import PictureJob
-from gui.engine_link.engine_link import EngineLink, needs_no_message
+from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import KernelQuestion, Selection
 from gui.explore.results.results_model import ResultsModel
@@ -58,12 +57,10 @@ class CodeState(KernelQuestion[ShownCode]):
         self._results = results
         self.form: Form | None = None
         """The listing that is wanted; None: the source alone."""
-        self._listed: ShownCode | None = None
-        # The GPU and the other kernel of the listings.
-        self._listed_for: tuple[Architecture, VariantInfo | None] | None = None
-        self._not_listed = ""
-        state.running_changed.connect(self._follow_run)
-        for changed in (results.rowsInserted, results.rowsRemoved, results.modelReset):
+        # The newest listings, or their diff, and what was asked for them.
+        self._listings: tuple[CodeRequest, ShownCode] | None = None
+        of_results = results.rowsInserted, results.rowsRemoved, results.modelReset
+        for changed in (*of_results, state.running_changed):
             changed.connect(self._show_again)
 
     @property
@@ -74,15 +71,21 @@ class CodeState(KernelQuestion[ShownCode]):
     @property
     def listed(self) -> ShownCode | None:
         """The listings, or their diff; None with `listing_words`, or where none are wanted."""
-        return self._listed if self.form is not None else None
+        wanted = self._wanted_listing
+        if wanted is None or self._listings is None:
+            return None
+        # Those of another block stay until its own are there.
+        asked, found = self._listings
+        as_wanted = structs.replace(asked, job=wanted.job) == wanted
+        return found if as_wanted and asked.job.variant == wanted.job.variant else None
 
     @property
     def listing_words(self) -> str:
         """Why there are no listings."""
         if self.form is None or self.listed is not None:
             return ""
-        if self._not_listed:
-            return self._not_listed
+        if self._refused:
+            return self._refused[0][1]
         return _AFTER_RUN if self._state.running else _COMPILING.format(self.architecture)
 
     @property
@@ -105,7 +108,6 @@ class CodeState(KernelQuestion[ShownCode]):
     def choose_form(self, form: Form | None) -> None:
         """Show a listing beside the source; None for the source alone."""
         self.form = form
-        self._listed, self._not_listed = None, ""
         self.changed.emit()
         self.refresh()
 
@@ -125,32 +127,19 @@ class CodeState(KernelQuestion[ShownCode]):
     def _request_about(self, job: PictureJob) -> CodeRequest:
         return CodeRequest(job, other=self._compared_with)
 
-    def _ask(self) -> None:
-        listed_for = self.architecture, self.selection.other
-        if listed_for != self._listed_for or self._job is None:
-            self._listed_for, self._listed, self._not_listed = listed_for, None, ""
-        super()._ask()
-
-    def _take(self, found: ShownCode) -> None:
-        if self._listed is not None and self._listed.variant != found.variant:
-            self._listed = None
-        self._not_listed = ""
+    @property
+    def _wanted_listing(self) -> CodeRequest | None:
         job, form = self._job, self.form
-        if job is not None and form is not None:
-            self._want(CodeRequest(job, form, self.architecture, self._compared_with))
-        super()._take(found)
+        if job is None or form is None or self.source is None:
+            return None
+        return CodeRequest(job, form, self.architecture, self._compared_with)
 
-    def _follow_run(self) -> None:
-        if self._is_visible and self.listing_words:
-            self.changed.emit()
+    def _missing(self) -> Iterable[CodeRequest]:
+        wanted, there = self._wanted_listing, self._listings and self._listings[0]
+        return () if wanted is None or wanted == there else (wanted,)
 
-    def _take_compiled(self, answer: ShownCode | EngineError) -> None:
-        if isinstance(answer, EngineError):
-            # A lost host's successor is asked again once it is ready.
-            self._listed, self._not_listed = None, self.no_engine if needs_no_message(answer) else str(answer)
-        else:
-            self._listed = answer
-        self.changed.emit()
+    def _take_compiled(self, asked: CodeRequest, answer: ShownCode) -> None:
+        self._listings = asked, answer
 
     def _show_again(self) -> None:
         if self._is_visible:

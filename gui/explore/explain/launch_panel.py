@@ -3,14 +3,13 @@
 The first answer is there at once, without registers. They follow once the kernel is compiled.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QWidget
 
-from engine.errors import EngineError
 from engine.explain.launches import (
     MOST_REGISTERS,
     STATIC_BYTES,
@@ -23,9 +22,8 @@ from engine.explain.launches import (
 from engine.explain.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
 from engine.results.text_forms import percent_text
 from engine.work.messages import PictureJob
-from gui.engine_link.engine_link import EngineLink, needs_no_message
-from gui.engine_link.engine_state import EngineState
-from gui.explore.explain.selection import KernelQuestion, Selection
+from gui.explore.explain.selection import PassesQuestion
+from gui.style.colours import series_at
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme, series_at, theme_notifier
 from gui.widgets.labels import ElidedLabel, Finding, Findings
@@ -40,10 +38,8 @@ from gui.widgets.panel_parts import (
 )
 from gui.widgets.plot import Plot, pg, text_over
 
-_OTHERS = "\n\nSelect a CUDA kernel in the list of kernels: its launch is explained without a GPU too."
 
-
-class LaunchState(KernelQuestion[LaunchAdvice]):
+class LaunchState(PassesQuestion[LaunchAdvice]):
     """What the launches take of a GPU, or the reason why there are none."""
 
     no_filter = (
@@ -54,16 +50,10 @@ class LaunchState(KernelQuestion[LaunchAdvice]):
     no_engine = "The launch appears once the engine is up."
     asking = "Finding out what the kernel takes of a GPU."
 
-    def __init__(self, selection: Selection, state: EngineState, link: EngineLink) -> None:
-        super().__init__(selection, state, link)
-        self._pass = 0
-        self._is_others = False
-        self._not_compiled = ""
+    others = "\n\nSelect a CUDA kernel in the list of kernels: its launch is explained without a GPU too."
 
-    @property
-    def launch(self) -> ExplainedLaunch | None:
-        """The launch that is shown; None with `words`."""
-        return self.found.launches[self.pass_number] if self.found and self.found.launches else None
+    def _passes_of(self, answer: LaunchAdvice) -> Sequence[ExplainedLaunch]:
+        return answer.launches
 
     @property
     def curves(self) -> Curves | None:
@@ -71,72 +61,33 @@ class LaunchState(KernelQuestion[LaunchAdvice]):
         return self.found.curves[self.pass_number] if self.found and self.found.launches else None
 
     @property
-    def pass_number(self) -> int:
-        """Which of the kernel's launches is shown."""
-        return min(self._pass, len(self.found.launches) - 1) if self.found else 0
-
-    @property
     def is_compiling(self) -> bool:
         """Whether registers are on their way."""
-        return self._wanted is not None and not self._is_others
-
-    @property
-    def other_launch(self) -> ExplainedLaunch | None:
-        """The launch of the kernel that it is compared with; None where it has none."""
-        launches = self.other.launches if self.other else ()
-        return launches[min(self._pass, len(launches) - 1)] if launches else None
-
-    @property
-    def words(self) -> str:
-        """Why there is no launch."""
-        reason = self.found.reason if self.found and not self.found.launches else ""
-        return self._why_not or (f"{reason}{_OTHERS}" if reason else "")
+        return self._wanted is not None and self._wanted == self._compiled_of(self.found, self._job)
 
     @property
     def note(self) -> str:
         """Why registers are not known, and will not be; empty otherwise."""
-        return self._not_compiled or (self.found.reason if self.found and self.found.launches else "")
-
-    def choose_pass(self, number: int) -> None:
-        """Show another launch of the kernel."""
-        self._pass = number
-        self.changed.emit()
+        own = self._compiled_of(self.found, self._job)
+        whys = (why for asked, why in self._refused if asked == own and why != self.no_engine)
+        return next(whys, self.found.reason if self.found and self.found.launches else "")
 
     def _request_about(self, job: PictureJob) -> LaunchRequest:
         return LaunchRequest(job, self.selection.gpu)
 
-    def _take(self, found: LaunchAdvice) -> None:
-        self._is_others, self._not_compiled = False, ""
-        job = self._job
-        if job is not None and not found.is_complete:
-            self._want(CompiledLaunchRequest(job, self.selection.gpu))
-        super()._take(found)
-        self._compile_other()
+    def _compiled_of(self, answer: LaunchAdvice | None, job: PictureJob | None) -> LaunchRequest | None:
+        is_missing = answer is not None and job is not None and not answer.is_complete
+        return CompiledLaunchRequest(job, self.selection.gpu) if is_missing and job else None
 
-    def _take_other(self, other: LaunchAdvice) -> None:
-        self.other = other
-        self._compile_other()
-        self.changed.emit()
+    def _missing(self) -> Iterable[LaunchRequest]:
+        of_both = (self.found, self._job), (self.other, self._other_job)
+        return filter(None, (self._compiled_of(*one) for one in of_both))
 
-    def _compile_other(self) -> None:
-        """Have the registers of the other kernel, once those of the selected one are known."""
-        job, is_next = self.selection.other_job, self.found is not None and self._wanted is None
-        if is_next and job is not None and self.other is not None and not self.other.is_complete:
-            self._is_others = True
-            self._want(CompiledLaunchRequest(job, self.selection.gpu))
-
-    def _take_compiled(self, answer: LaunchAdvice | EngineError) -> None:
-        if self._is_others:
-            self.other = self.other if isinstance(answer, EngineError) else answer
-            self.changed.emit()
-            return
-        if isinstance(answer, EngineError):
-            # A lost host's successor is asked again once it is ready.
-            self._not_compiled = "" if needs_no_message(answer) else str(answer)
-            self.changed.emit()
+    def _take_compiled(self, asked: LaunchRequest, answer: LaunchAdvice) -> None:
+        if asked.job == self._job:
+            self.found = answer
         else:
-            self._show(answer, "")
-        self._compile_other()
+            self.other = answer
 
 
 _DOT_SIZE, _MARK_SIZE = 4, 11
@@ -307,7 +258,7 @@ class LaunchPanel(QWidget):
 
     def _show(self) -> None:
         state = self._launch
-        advice, shown, drawn = state.found, state.launch, state.curves
+        advice, shown, drawn = state.found, state.of_pass(state.found), state.curves
         self.stack.say(state.words if shown is None else "")
         count = len(advice.launches) if advice is not None else 0
         fill_box(self.passes, {at: f"Pass {at + 1}" for at in range(count)}, state.pass_number)
@@ -320,7 +271,7 @@ class LaunchPanel(QWidget):
         self.note.setText(state.note)
         self.note.setVisible(bool(state.note))
         numbers = [Finding(*one) for one in numbers_of(shown, _COMPILING if state.is_compiling else _UNKNOWN)]
-        if (other := state.other_launch) is not None and state.selection.other is not None:
+        if (other := state.of_pass(state.other)) is not None and state.selection.other is not None:
             key = state.selection.other.key
             numbers = [
                 one._replace(text=f"{one.text} ({key}: {its.text})") if its.text != one.text else one

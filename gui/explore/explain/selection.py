@@ -1,5 +1,6 @@
 """The selected kernel or run, which all panels explain; the head that names it; what a panel asks of it."""
 
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any, Generic, TypeVar
@@ -333,10 +334,10 @@ class Question(QObject):
 
 
 class KernelQuestion(Question, Generic[Answer]):
-    """A question about the selected kernel, and the same about the one that it is compared with.
+    """A question about the selected kernel, then the same about the one that it is compared with.
 
-    A second part, which needs the kernel compiled, disturbs neither edits nor runs: `_want` says what is to
-    be asked once nothing has changed for a moment and nothing runs; `_take_compiled` gets the answer.
+    What needs a kernel compiled disturbs neither edits nor runs: of what `_missing` names, one after the
+    other is asked once nothing has changed for a moment and nothing runs; `_take_compiled` gets each answer.
     """
 
     # Why there is no answer: for other operations than convolutions, without a picture, before the engine is
@@ -352,9 +353,9 @@ class KernelQuestion(Question, Generic[Answer]):
         self.other: Answer | None = None
         """That about the kernel that it is compared with."""
         self._why_not = self.no_picture
-        self._answers, self._others, self._compiled = Newest(link), Newest(link), Newest(link)
-        # What is still to be asked, or to be answered.
-        self._wanted: Any | None = None
+        self._answers, self._compiled = Newest(link), Newest(link)
+        # What was asked of a compiled kernel and could not be answered, with the reason.
+        self._refused: list[tuple[Any, str]] = []
         self._compile_timer = QTimer(self, singleShot=True, interval=COMPILE_AFTER_MS)
         self._compile_timer.timeout.connect(self._compile)
         state.running_changed.connect(self._compile)
@@ -379,29 +380,27 @@ class KernelQuestion(Question, Generic[Answer]):
         raise NotImplementedError
 
     def _ask(self) -> None:
-        self._want(None)
-        self._others.forget()
-        self.other = None
+        self.other, self._refused = None, []
         job, why_not = self._job, self.selection.why_not(self.no_engine, self.no_filter, self.no_picture)
         if job is None or why_not:
             self._answers.forget()
-            self._compiled.forget()
             self._show(None, why_not)
             return
         self._answers.ask(self._request_about(job), self._take, self._failed)
-        if (other := self._other_job) is not None:
-            self._others.ask(self._request_about(other), self._take_other, lambda error: None)
         if self.words:
             # Why there was none may no longer hold.
             self._show(None, self.asking)
 
     def _take(self, found: Answer) -> None:
-        """Show an answer."""
         self._show(found, "")
+        self._compile_timer.start()
+        if (other := self._other_job) is not None:
+            self._answers.ask(self._request_about(other), self._take_other, lambda error: None)
 
     def _take_other(self, other: Answer) -> None:
         self.other = other
         self.changed.emit()
+        self._compile_timer.start()
 
     def _failed(self, error: EngineError) -> None:
         # A lost host's successor is asked again once it is ready.
@@ -411,24 +410,69 @@ class KernelQuestion(Question, Generic[Answer]):
         self.found, self._why_not = found, why_not
         self.changed.emit()
 
-    def _want(self, asked: Any | None) -> None:
-        """Have this answered, and nothing else any more."""
-        self._wanted = asked
-        if asked is not None:
-            self._compile_timer.start()
+    def _missing(self) -> Iterable[Any]:
+        """Return what is to be asked of compiled kernels, in this order; by default nothing."""
+        return ()
+
+    @property
+    def _wanted(self) -> Any | None:
+        """What of that is asked next; None while the kernel itself is being asked about."""
+        if self._answers.in_flight is not None or self._timer.isActive():
+            return None
+        refused = [asked for asked, _why in self._refused]
+        return next((one for one in self._missing() if one not in refused), None)
 
     def _compile(self) -> None:
         is_busy = self._state.running or self._compile_timer.isActive() or self._compiled.in_flight
-        if self._wanted is None or not self._is_visible or is_busy:
-            return
-        asked = self._wanted
-        self._compiled.ask(asked, partial(self._ended, asked), partial(self._ended, asked))
+        if self._is_visible and not is_busy and (asked := self._wanted) is not None:
+            self._compiled.ask(asked, partial(self._ended, asked), partial(self._ended, asked))
 
-    def _ended(self, asked: Any, answer: Any) -> None:
-        if asked is self._wanted:
-            self._wanted = None
-            self._take_compiled(answer)
+    def _ended(self, asked: Any, answer: Answer | EngineError) -> None:
+        if asked == self._wanted:
+            if isinstance(answer, EngineError):
+                # A lost host's successor is asked again once it is ready.
+                self._refused.append((asked, self.no_engine if needs_no_message(answer) else str(answer)))
+            else:
+                self._take_compiled(asked, answer)
+            self.changed.emit()
         self._compile()
 
-    def _take_compiled(self, answer: Any | EngineError) -> None:
-        """Show the answer, or why there is none."""
+    def _take_compiled(self, asked: Any, answer: Answer) -> None:
+        """Have the answer."""
+
+
+class PassesQuestion(KernelQuestion[Answer]):
+    """A question whose answer has a part for each pass of a kernel, or says why it has none."""
+
+    # Follows such a reason.
+    others = ""
+
+    def __init__(self, selection: Selection, state: EngineState, link: EngineLink) -> None:
+        super().__init__(selection, state, link)
+        self._pass = 0
+
+    def _passes_of(self, answer: Any) -> Sequence[Any]:
+        """Return what an answer has of each pass."""
+        raise NotImplementedError
+
+    @property
+    def words(self) -> str:
+        has_none = self.found is not None and not self._passes_of(self.found)
+        reason: str = getattr(self.found, "reason", "") if has_none else ""
+        return self._why_not or (f"{reason}{self.others}" if reason else "")
+
+    @property
+    def pass_number(self) -> int:
+        """Which of the passes is shown."""
+        count = len(self._passes_of(self.found)) if self.found else 0
+        return min(self._pass, max(count - 1, 0))
+
+    def of_pass(self, answer: Answer | None) -> Any | None:
+        """Return what an answer has of the pass that is shown; of fewer passes that of the last."""
+        passes = self._passes_of(answer) if answer else ()
+        return passes[min(self._pass, len(passes) - 1)] if passes else None
+
+    def choose_pass(self, number: int) -> None:
+        """Show another pass."""
+        self._pass = number
+        self.changed.emit()

@@ -1,6 +1,7 @@
 """The panel Tile: a block of the selected kernel, its cells, their meaning in colours and in words."""
 
 import math
+from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -21,7 +22,7 @@ from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain import selection as selection_module
-from gui.explore.explain.selection import KernelQuestion, Selection
+from gui.explore.explain.selection import PassesQuestion, Selection
 from gui.explore.explain.tile_painter import (
     ColourBy,
     TileFrame,
@@ -261,10 +262,7 @@ class _Ruler(QHeaderView):
         painter.end()
 
 
-_OTHERS = "\n\nSelect another kernel in the list of kernels: blocks are interpreted, so it need not run here."
-
-
-class TileState(KernelQuestion[BlockTiles]):
+class TileState(PassesQuestion[BlockTiles]):
     """The tile of one block of the chosen kernel, or the reason why there is none."""
 
     no_filter = (
@@ -274,38 +272,25 @@ class TileState(KernelQuestion[BlockTiles]):
     no_picture = "Open a picture: the tile of a block of the chosen kernel appears here, cell by cell."
     no_engine = "The tile appears once the engine is up."
     asking = "Finding out who loads which cell."
+    others = (
+        "\n\nSelect another kernel in the list of kernels: blocks are interpreted, so it need not run here."
+    )
 
     def __init__(self, selection: Selection, state: EngineState, link: EngineLink) -> None:
         super().__init__(selection, state, link)
         # A block runs 0.1 s in the engine, and the next preview waits for it: not at each step of an edit.
         self._timer.setInterval(selection_module.COMPILE_AFTER_MS)
-        self._pass = 0
         self._at: tuple[int, int] | None = None
         # The kernel and the block that both are of.
         self._before = selection.known, selection.block
 
+    def _passes_of(self, answer: BlockTiles) -> Sequence[TilePlan]:
+        return answer.tiles
+
     @property
     def plan(self) -> TilePlan | None:
-        """The tile that is shown; None with `words`."""
-        tiles = self.found.tiles if self.found else ()
-        return tiles[min(self._pass, len(tiles) - 1)] if tiles else None
-
-    @property
-    def pass_number(self) -> int:
-        """Which of the kernel's passes, or of its warps' strips, is shown."""
-        return min(self._pass, len(self.found.tiles) - 1) if self.found and self.found.tiles else 0
-
-    @property
-    def words(self) -> str:
-        """Why there is no tile."""
-        reason = self.found.reason if self.found else ""
-        return self._why_not or (f"{reason}{_OTHERS}" if reason else "")
-
-    def choose_pass(self, number: int) -> None:
-        """Show another pass of the kernel, or another warp's strip."""
-        if number != self._pass and number >= 0:
-            self._pass = number
-            self.changed.emit()
+        """The tile that is shown, of a pass or of a warp's strip; None with `words`."""
+        return self.of_pass(self.found)
 
     def choose_block(self, across: int, down: int) -> None:
         """Show another block of the grid."""
