@@ -47,11 +47,7 @@ class CodeState(KernelQuestion[ShownCode]):
     asking = "Reading the source."
 
     def __init__(
-        self,
-        selection: Selection,
-        state: EngineState,
-        link: EngineLink,
-        results: ResultsModel,
+        self, selection: Selection, state: EngineState, link: EngineLink, results: ResultsModel
     ) -> None:
         super().__init__(selection, state, link)
         self._results = results

@@ -23,7 +23,6 @@ from engine.explain.messages import CompiledLaunchRequest, LaunchAdvice, LaunchR
 from engine.results.text_forms import percent_text
 from engine.work.messages import PictureJob
 from gui.explore.explain.selection import PassesQuestion
-from gui.style.colours import series_at
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme, series_at, theme_notifier
 from gui.widgets.labels import ElidedLabel, Finding, Findings
@@ -222,10 +221,7 @@ def _kib_text(at: int) -> str:
 AXES = {
     "threads": Along("Threads", "threads per block", "{:,}".format, _ticks(256, 1024)),
     "registers": Along(
-        "Registers",
-        "registers per thread",
-        str,
-        [*_ticks(64, 192), (MOST_REGISTERS, str(MOST_REGISTERS))],
+        "Registers", "registers per thread", str, [*_ticks(64, 192), (MOST_REGISTERS, str(MOST_REGISTERS))]
     ),
     "shared_bytes": Along(
         "Shared memory",

@@ -53,11 +53,7 @@ class RooflinePlot(Plot):
         self.box.sigResized.connect(self._fit)
 
     def show_points(
-        self,
-        points: Sequence[Point],
-        roofs: Sequence[Roof],
-        marked: Sequence[Point],
-        earlier: frozenset[int],
+        self, points: Sequence[Point], roofs: Sequence[Roof], marked: Sequence[Point], earlier: frozenset[int]
     ) -> None:
         """Draw runs under roofs; `marked` have rings, dashed from the second on; `earlier` are pale."""
         self._points, self._roofs = points, roofs

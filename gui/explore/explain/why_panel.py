@@ -10,12 +10,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 from engine.explain.launches import sides_text
 from engine.results.launch_facts import LaunchFacts
 from engine.results.measurement import ExplainedTime
-from engine.results.text_forms import (
-    MISSING,
-    digits_text,
-    duration_text,
-    percent_text,
-)
+from engine.results.text_forms import MISSING, digits_text, duration_text, percent_text
 from gui.explore.explain.roofline_state import MEASURE_TIP
 from gui.explore.explain.why_state import Step, WhyState
 from gui.explore.run_words import run_title

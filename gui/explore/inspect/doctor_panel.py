@@ -23,13 +23,7 @@ from gui.page.jobs import Background
 from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID
 from gui.style.theme import HEAT, Theme, current_theme, theme_notifier
 from gui.widgets.labels import Finding, Findings
-from gui.widgets.panel_parts import (
-    PANEL_MARGINS,
-    column,
-    folding_row,
-    row,
-    scrolled,
-)
+from gui.widgets.panel_parts import PANEL_MARGINS, column, folding_row, row, scrolled
 from gui.widgets.plot import Plot, pg
 
 

@@ -44,12 +44,7 @@ _NOTCH = 120.0
 _PAN_STEP = 64
 # With less the mouse was clicked, not dragged.
 _DRAG_FROM = 4
-_WALKS = {
-    Qt.Key.Key_Left: (0, -1),
-    Qt.Key.Key_Right: (0, 1),
-    Qt.Key.Key_Up: (-1, 0),
-    Qt.Key.Key_Down: (1, 0),
-}
+_WALKS = {Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,10 +90,7 @@ class FullSize:
                     stand_in(painter, transform, at)
                     continue
                 source = QRectF(
-                    across.start % SIDE,
-                    down.start % SIDE,
-                    across.stop - across.start,
-                    down.stop - down.start,
+                    across.start % SIDE, down.start % SIDE, across.stop - across.start, down.stop - down.start
                 )
                 if self.channel is not None:
                     image, source = one_channel(image, source, self.channel)

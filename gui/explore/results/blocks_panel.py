@@ -201,11 +201,7 @@ class BlocksPanel(QWidget):
     cure_wanted = Signal()  # the person wants the simulator, because there is no GPU
 
     def __init__(
-        self,
-        workspace: Workspace,
-        engine_state: EngineState,
-        selection: Selection,
-        cells: BlockCells,
+        self, workspace: Workspace, engine_state: EngineState, selection: Selection, cells: BlockCells
     ) -> None:
         super().__init__()
         self._workspace = workspace

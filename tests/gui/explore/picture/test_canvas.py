@@ -11,15 +11,7 @@ from gui.explore.picture import levels as full_size
 from gui.explore.picture.handles import WIDTH, SplitHandle
 from gui.explore.picture.levels import PictureLevels
 from gui.explore.picture.pixel_values import PixelValues, value_text
-from gui.explore.picture.view import (
-    LARGEST_ZOOM,
-    Size,
-    ViewState,
-    ViewTransform,
-    centred,
-    fitted,
-    next_zoom,
-)
+from gui.explore.picture.view import LARGEST_ZOOM, Size, ViewState, ViewTransform, centred, fitted, next_zoom
 from tests.gui.made_results import handle_of, screen_of
 
 PANE = Size(640, 480)
