@@ -35,7 +35,7 @@ from gui.explore.inspect.lens import (
 )
 from gui.explore.jobs import is_chain
 from gui.explore.picture.picture_view import PictureView
-from gui.explore.picture.pixel_values import NotYet, TiledValues
+from gui.explore.picture.pixel_values import AskedValues, NotYet
 from gui.explore.preview_controller import Display
 from gui.explore.state import title_of
 from gui.explore.workspace import Workspace
@@ -119,13 +119,11 @@ class StepInputs(QObject):
     def __init__(self, link: EngineLink) -> None:
         super().__init__()
         self._link = link
-        self._read: list[tuple[PictureJob, TiledValues]] = []
+        self._read: list[tuple[PictureJob, AskedValues]] = []
 
     def of(self, job: PictureJob) -> Samples:
         """Return the result of a job of those that are kept to; reading it raises `NotYet`."""
-        values = next(values for one, values in self._read if one == job)
-        assert values.result is not None
-        return values.result
+        return next(values for one, values in self._read if one == job)
 
     def keep_to(self, jobs: Sequence[PictureJob]) -> None:
         """Read the results of these jobs, and no others."""
@@ -138,11 +136,10 @@ class StepInputs(QObject):
             if values not in kept:
                 values.updated.disconnect(self.arrived)
 
-    def _made(self, job: PictureJob) -> TiledValues:
+    def _made(self, job: PictureJob) -> AskedValues:
         picture = job.picture
         screen = TiledScreen("", ((picture.height, picture.width),))
-        values = TiledValues(picture, screen, self._link)
-        values.set_result(job, screen)
+        values = AskedValues(screen, picture.pixels.shape, self._link, job)
         values.updated.connect(self.arrived)
         return values
 

@@ -1,6 +1,7 @@
 """The picture pane: original and result at one place and zoom, and the numbers under the cursor."""
 
 import math
+from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
@@ -9,6 +10,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QWidget
 from engine.errors import EngineError, ImageReadError
 from engine.host.protocol import CloseTiled, Filtered, PictureHandle, ScreenLevels, TiledScreen
 from engine.host.request import Computed, Seen, SharedArray
+from engine.host.shared import attach
 from engine.image.formats import titles
 from engine.verify.verification import Region
 from engine.work.filtering.clipping import Clipped
@@ -19,7 +21,7 @@ from gui.explore.picture.comparison import Comparison, Window
 from gui.explore.picture.handles import DragHandle
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.levels import PictureLevels, finest_for
-from gui.explore.picture.pixel_values import Numbers, PixelValues, TiledValues, value_text
+from gui.explore.picture.pixel_values import AskedValues, Numbers, numbers_of, value_text
 from gui.explore.picture.tiled_levels import TiledLevels
 from gui.explore.picture.toolbar import PictureToolbar, Readout, ReadoutStrip
 from gui.explore.workspace import Workspace
@@ -198,11 +200,9 @@ class PictureView(QWidget):
             self._values = None
         elif isinstance(picture.screen, TiledScreen):
             self._original = levels = self._watched(TiledLevels(picture.screen, self._link))
-            values = TiledValues(picture, picture.screen, self._link)
-            values.updated.connect(self._read_again)
-            self._values = values
+            self._values = Numbers(self._asked(picture.screen), np.dtype(picture.dtype))
         else:
-            self._values, levels = PixelValues(picture), self._in_memory(picture.screen)
+            self._values, levels = numbers_of(picture), self._in_memory(picture.screen)
         self.canvas.show_scene(original=levels, result=None, values=self._values)
         self.readout.set_layout_for(self._values)
         self._pages.setCurrentWidget(self.canvas if picture is not None else self.empty_state)
@@ -211,40 +211,41 @@ class PictureView(QWidget):
 
     def _show_result(self, filtered: Filtered) -> None:
         # A failed run has no picture; the last one stays, because the numbers beside say what happened.
-        values, screen = filtered.values, filtered.screen
+        screen, shown = filtered.screen, self._values
+        if shown is None:
+            return
         if isinstance(screen, TiledScreen):
-            self._show_tiled(screen, filtered)
+            self._show_tiled(shown, screen, filtered)
         elif (
-            isinstance(self._values, PixelValues)
-            and isinstance(values, SharedArray)
+            shown.are_here
+            and isinstance(filtered.values, SharedArray)
             and screen is not None
-            and values.shape[:2] == self._values.shape[:2]
+            and filtered.values.shape[:2] == shown.shape[:2]
         ):
-            self._values.set_result(values)
+            shown.result = attach(filtered.values)
             self._show_levels(self._in_memory(screen))
 
-    def _show_tiled(self, screen: TiledScreen, filtered: Filtered) -> None:
+    def _show_tiled(self, shown: Numbers, screen: TiledScreen, filtered: Filtered) -> None:
         computed, tiles = filtered.values, filtered.tiles
-        job, picture = self._workspace.job(), self._picture
-        if isinstance(self._values, TiledValues) and job is not None and job.filter is not None:
-            self._values.set_result(job, screen)
-            self._show_levels(self._watched(TiledLevels(screen, self._link, job, self._result)))
-            self._say_size()
-        elif (
-            isinstance(self._values, PixelValues)
-            and picture is not None
-            and (tiles or isinstance(computed, Computed))
-            and screen.levels[0] == self._values.shape[:2]
-        ):
-            asked = computed.job if isinstance(computed, Computed) else None
-            values = TiledValues(picture, screen, self._link)
-            values.set_result(asked, screen)
-            values.updated.connect(self._read_again)
-            self._values.set_result(values.result)
-            before = None if asked is None else self._result
-            self._show_levels(self._watched(TiledLevels(screen, self._link, asked, before, tiles)))
-            if self._state.result_is_passing:
-                self._stop_elsewhere()
+        job = computed.job if isinstance(computed, Computed) else None
+        if shown.are_here:
+            is_of_it = (tiles or job is not None) and screen.levels[0] == shown.shape[:2]
+        else:
+            job = self._workspace.job()
+            is_of_it = job is not None and job.filter is not None
+        if not is_of_it:
+            return
+        shown.result = self._asked(screen, job)
+        before = None if job is None else self._result
+        self._show_levels(self._watched(TiledLevels(screen, self._link, job, before, tiles)))
+        if self._state.result_is_passing:
+            self._stop_elsewhere()
+
+    def _asked(self, screen: TiledScreen, job: Any = None) -> AskedValues:
+        assert self._picture is not None
+        values = AskedValues(screen, self._picture.pixels.shape, self._link, job)
+        values.updated.connect(self._read_again)
+        return values
 
     def _show_levels(self, levels: PictureLevels | TiledLevels) -> None:
         self._stop_elsewhere()
@@ -266,8 +267,8 @@ class PictureView(QWidget):
     def _forget_elsewhere(self) -> None:
         """Let go of a result that went with the connection; what has come of it stays on the screen."""
         self._stop_elsewhere()
-        if self._server and isinstance(self._values, PixelValues):
-            self._values.set_result(None)
+        if self._server and self._values is not None:
+            self._values.result = None
 
     def _in_memory(self, screen: ScreenLevels) -> PictureLevels:
         return PictureLevels(screen, self.canvas.update)

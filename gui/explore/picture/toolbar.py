@@ -267,7 +267,7 @@ class Readout(ElidedLabel):
             figures = {np.dtype(np.uint8): 3, np.dtype(np.uint16): 5}.get(values.dtype, 8)
             self._places = {"row": (1, len(str(rows - 1))), "col": (1, len(str(columns - 1)))}
             self._places["original"] = channels, figures
-            if values.has_alpha:
+            if values.alpha is not None:
                 self._places["alpha"] = 1, figures
             self._places["result"] = channels, 8 if figures == 8 else figures + 3
         self.show_pixel(None)

@@ -10,7 +10,7 @@ from engine.host.protocol import ScreenLevels, Shown
 from gui.explore.picture import levels as full_size
 from gui.explore.picture.handles import WIDTH, SplitHandle
 from gui.explore.picture.levels import PictureLevels
-from gui.explore.picture.pixel_values import PixelValues, value_text
+from gui.explore.picture.pixel_values import numbers_of, value_text
 from gui.explore.picture.view import LARGEST_ZOOM, Size, ViewState, ViewTransform, centred, fitted, next_zoom
 from tests.gui.made_results import handle_of, screen_of
 
@@ -221,8 +221,8 @@ def test_that_a_number_is_written_in_few_digits():
 
 def test_that_the_numbers_are_those_of_the_pixel_at_every_corner(share):
     pixels = np.arange(5 * 7 * 3, dtype=np.uint8).reshape(5, 7, 3)
-    values = PixelValues(handle_of(pixels, share))
-    values.set_result(share(pixels.astype(np.float32) + 0.5))
+    values = numbers_of(handle_of(pixels, share))
+    values.result = pixels.astype(np.float32) + 0.5
     for cell in ((0, 0), (4, 6), (0, 6), (4, 0)):
         assert values.texts("original", *cell) == tuple(str(value) for value in pixels[cell])
         assert [float(text) for text in values.texts("result", *cell)] == list(pixels[cell] + 0.5)
@@ -231,6 +231,6 @@ def test_that_the_numbers_are_those_of_the_pixel_at_every_corner(share):
 def test_that_alpha_and_result_are_read_where_there_are_any(share):
     pixels = np.zeros((2, 3, 1), np.uint16)
     alpha = np.array([[0, 1, 2], [3, 4, 65535]], np.uint16)
-    assert PixelValues(handle_of(pixels, share, alpha)).texts("alpha", 1, 2) == ("65535",)
-    values = PixelValues(handle_of(pixels, share))
+    assert numbers_of(handle_of(pixels, share, alpha)).texts("alpha", 1, 2) == ("65535",)
+    values = numbers_of(handle_of(pixels, share))
     assert values.texts("alpha", 1, 2) == values.texts("result", 1, 2) == ()
