@@ -35,8 +35,8 @@ from gui.explore.picture.layers import (
     paint_region,
     pane_width,
 )
+from gui.explore.picture.levels import PictureLevels
 from gui.explore.picture.pixel_values import Numbers
-from gui.explore.picture.tiled_levels import Levels
 from gui.explore.picture.view import Size, ViewState
 from gui.style.theme import current_theme
 
@@ -52,14 +52,14 @@ class Scene:
     """What the canvas shows."""
 
     mode: ViewMode = ViewMode.SPLIT
-    original: Levels | None = None
+    original: PictureLevels | None = None
     original_name: str = "original"
-    result: Levels | None = None
+    result: PictureLevels | None = None
     # One that is no longer of these settings says so.
     result_name: str = "result"
     values: Numbers | None = None
     # How both differ, in the modes for it; the words name it, or say why it is not there.
-    difference: Levels | None = None
+    difference: PictureLevels | None = None
     difference_words: str = ""
     # One channel alone, in grey; None: all of them.
     channel: int | None = None
@@ -314,5 +314,5 @@ class PictureCanvas(QWidget):
         return max(1, round(self.width() * ratio)), max(1, round(self.height() * ratio))
 
 
-def _label(name: str, levels: Levels | None) -> str:
+def _label(name: str, levels: PictureLevels | None) -> str:
     return f"{name}, {levels.remark}" if levels is not None and levels.remark else name

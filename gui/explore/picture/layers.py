@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPen
 
 from engine.results.problem import Mark
 from engine.verify.verification import Region
-from gui.explore.picture.tiled_levels import Levels
+from gui.explore.picture.levels import PictureLevels
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
@@ -65,7 +65,7 @@ class ViewMode(StrEnum):
 class Layer:
     """One picture on the canvas, and its place there in device pixels."""
 
-    levels: Levels | None
+    levels: PictureLevels | None
     label: str
     """What it is, written on it."""
     texts: Callable[[int, int], tuple[str, ...]]
@@ -219,7 +219,7 @@ def _paint_numbers(
     rows: range,
     columns: range,
     layer: Layer,
-    levels: Levels,
+    levels: PictureLevels,
     ratio: float,
 ) -> None:
     """Write its numbers into every pixel: black on bright pixels, white on dark ones."""

@@ -1,25 +1,25 @@
-"""A picture in shared memory as Qt images: the level that suits the zoom, and the part that is seen.
+"""A picture as Qt images: the level that suits the zoom, and the part that is seen.
 
-Nothing is copied: the images look into the shared memory, so the arrays are kept as long as the images.
+Of what lies in shared memory nothing is copied: the images look into it, so the arrays are kept as long as
+they are.
 """
 
-import itertools
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPixmap, qGray
 
 from engine.host.display_range import pixels_of
-from engine.host.protocol import ScreenLevels, Shown, TiledScreen
+from engine.host.protocol import WHOLE, Place, ScreenLevels, Shown, TiledScreen
 from engine.host.request import SharedArray
 from engine.host.shared import attach
 from gui.explore.picture.view import Size, ViewTransform
-from gui.style.theme import current_theme
+from gui.style.theme import current_theme, mixed
 
 
 def image_of(pixels: np.ndarray, *, opaque: bool) -> QImage:
@@ -42,89 +42,50 @@ def one_channel(image: QImage, source: QRectF, channel: int) -> tuple[QImage, QR
     return made.copy(), source.translated(-QPointF(whole.topLeft()))
 
 
-SIDE = 256
+def pixels_in(samples: SharedArray, shown: Shown) -> Callable[[slice, slice], np.ndarray]:
+    """Return a function that makes pixels of the screen (blue, green, red, alpha) of some samples."""
+    values, alpha = attach(samples), None if shown.alpha is None else attach(shown.alpha)
+
+    def pixels(rows: slice, columns: slice) -> np.ndarray:
+        opacity = None if alpha is None else alpha[rows, columns]
+        how = shown.scale, shown.shift, shown.is_absolute
+        return pixels_of(values[rows, columns], *how, opacity, shown.white)
+
+    return pixels
+
+
 CACHE_BYTES = 16 << 20
 """Tiles that are kept, bytes; those that are seen stay in any case."""
 # A painting makes tiles for so long, s; the next one makes more.
 _MOST_S = 0.012
-
-Place = tuple[int, int]
-Paint = Callable[[QPainter, ViewTransform, QRectF], None]
-
-
-class FullSize:
-    """Paints level 0 of a picture."""
-
-    def __init__(self, samples: SharedArray, shown: Shown) -> None:
-        self._samples = attach(samples)
-        self._alpha = None if shown.alpha is None else attach(shown.alpha)
-        self._how = shown.scale, shown.shift, shown.is_absolute
-        self._white, self._has_alpha = shown.white, shown.alpha is not None
-        self._tiles: OrderedDict[Place, QImage] = OrderedDict()
-        self.channel: int | None = None
-
-    def pixels(self, rows: slice, columns: slice) -> np.ndarray:
-        """Return pixels of the screen: blue, green, red, alpha."""
-        alpha = None if self._alpha is None else self._alpha[rows, columns]
-        return pixels_of(self._samples[rows, columns], *self._how, alpha, self._white)
-
-    def paint(self, painter: QPainter, transform: ViewTransform, target: QRectF, stand_in: Paint) -> bool:
-        """Paint what is seen; return whether all of it was made in time. `stand_in` paints what was not."""
-        height, width = self._samples.shape[:2]
-        left, top = transform.to_picture(target.left(), target.top())
-        right, bottom = transform.to_picture(target.right(), target.bottom())
-        # Only what is seen: of a picture zoomed in far a tile is larger than any screen.
-        rows = _cut(max(0, math.floor(top) - 1), min(height, math.ceil(bottom) + 1))
-        columns = _cut(max(0, math.floor(left) - 1), min(width, math.ceil(right) + 1))
-        ends_at, is_complete = time.perf_counter() + _MOST_S, True
-        for down in rows:
-            for across in columns:
-                # Whole device pixels, so that no seam is seen between tiles.
-                x, y = map(round, transform.to_pane(across.start, down.start))
-                to_x, to_y = map(round, transform.to_pane(across.stop, down.stop))
-                at = QRectF(x, y, to_x - x, to_y - y)
-                place = down.start // SIDE, across.start // SIDE
-                image = self._tile(place, may_make=time.perf_counter() < ends_at)
-                if image is None:
-                    is_complete = False
-                    stand_in(painter, transform, at)
-                    continue
-                source = QRectF(
-                    across.start % SIDE, down.start % SIDE, across.stop - across.start, down.stop - down.start
-                )
-                if self.channel is not None:
-                    image, source = one_channel(image, source, self.channel)
-                painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, transform.zoom < 1.0)
-                painter.drawImage(at, image, source)
-        self._drop_oldest(len(rows) * len(columns))
-        return is_complete
-
-    def _tile(self, place: Place, *, may_make: bool) -> QImage | None:
-        image = self._tiles.get(place)
-        if image is not None:
-            self._tiles.move_to_end(place)
-        elif may_make:
-            rows, columns = (slice(first * SIDE, (first + 1) * SIDE) for first in place)
-            # The array's memory is not kept.
-            image = image_of(self.pixels(rows, columns), opaque=not self._has_alpha).copy()
-            self._tiles[place] = image
-        return image
-
-    def _drop_oldest(self, seen: int) -> None:
-        while len(self._tiles) > max(seen, CACHE_BYTES // (4 * SIDE * SIDE)):
-            self._tiles.popitem(last=False)
-
-
-def _cut(first: int, last: int) -> list[slice]:
-    """Cut rows or columns where tiles end."""
-    edges = [first, *range((first // SIDE + 1) * SIDE, last, SIDE), last]
-    return [slice(*ends) for ends in itertools.pairwise(edges)]
-
-
+# A damaged tile says so where it has room for the word, device pixels.
+_ROOM_FOR_WORD = 80
 _CHECKER_SIDE = 8
 
+Key = tuple[int, Place]
+"""The level of a tile, and its place there."""
+Area = tuple[int, int, int, int]
+"""Pixels of a level: first row and column, past the last ones."""
 
-class _Level(NamedTuple):
+
+class Kept(NamedTuple):
+    """The image of a tile, None where the file is damaged there, and its detail."""
+
+    image: QImage | None
+    detail: int = WHOLE
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is no sample."""
+        return self.detail >= WHOLE
+
+    @property
+    def bytes(self) -> int:
+        """What its image takes."""
+        return 0 if self.image is None else self.image.sizeInBytes()
+
+
+class _Whole(NamedTuple):
     """The image of a level, the array that it looks into, and its pixels per pixel of the picture."""
 
     image: QImage
@@ -133,86 +94,232 @@ class _Level(NamedTuple):
     rows_per_pixel: float
 
 
-class PictureLevels:
-    """A picture ready to be painted at any zoom."""
+class PictureLevels(QObject):
+    """A picture ready to be painted at any zoom.
 
-    def __init__(
-        self, screen: ScreenLevels | TiledScreen, paint_again: Callable[[], None] = lambda: None
-    ) -> None:
-        here: tuple[SharedArray, ...]
-        self._full_size: FullSize | None = None
+    The levels that are here as a whole are painted as they are, the finer ones in tiles. These are made as
+    they are seen; a coarser tile, or the finest level that is whole, stands in for what is not there yet.
+    """
+
+    updated = Signal()  # more of it can be painted
+
+    def __init__(self, screen: ScreenLevels | TiledScreen) -> None:
+        super().__init__()
+        self._pixels: Callable[[slice, slice], np.ndarray] | None = None
         if isinstance(screen, TiledScreen):
-            # The full size is somebody else's.
-            (rows, columns), here = screen.levels[0], screen.coarse
-            self._first = 1
+            whole = screen.coarse
         else:
-            rows, columns = screen.levels[0].shape[:2]
+            whole, shapes = screen.levels, tuple(level.shape for level in screen.levels)
             if screen.shown is not None:
-                self._full_size = FullSize(screen.levels[0], screen.shown)
-            self._first = int(self._full_size is not None)
-            here = screen.levels[self._first :]
+                self._pixels, whole = pixels_in(whole[0], screen.shown), whole[1:]
+            screen = TiledScreen(
+                "", tuple((rows, columns) for rows, columns, *_ in shapes), opaque=screen.opaque
+            )
+        self._screen = screen
+        rows, columns = screen.levels[0]
         self.size = Size(columns, rows)
-        self._opaque = screen.opaque
         self.channel: int | None = None
-        self._paint_again = paint_again
-        # What is made as it is painted is not there before the first time.
-        self._is_settled = self._full_size is None
-        self._levels = [
-            _level(attach(array), index, self.size, screen.opaque)
-            for index, array in enumerate(here, self._first)
+        # The finest of the levels that are here as a whole.
+        self._first = len(screen.levels) - len(whole)
+        self._wholes = [
+            _whole(attach(array), at, self.size, screen.opaque) for at, array in enumerate(whole, self._first)
         ]
+        # What is seen until all of this is there.
+        self._before: PictureLevels | None = None
+        self._kept: OrderedDict[Key, Kept] = OrderedDict()
+        self._kept_bytes = 0
+        self._level = 0
+        # The tiles that are seen, the middle one first; not known before it was painted.
+        self._seen: tuple[Place, ...] = ()
+        self._was_painted = False
 
-    remark = ""
+    @property
+    def remark(self) -> str:
+        """What the person should know of what is seen, in a few words; empty for pixels of full size."""
+        return ""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all tiles that are seen are there."""
+        kept = [self._kept.get((self._level, place)) for place in self._seen]
+        return bool(kept) and all(tile is not None and tile.is_final for tile in kept)
 
     @property
     def is_settled(self) -> bool:
         """Whether nothing more will come of what is seen."""
-        return self._is_settled
+        return not self._first or (self._was_painted and (not self._seen or self.is_complete))
+
+    def level_for(self, zoom: float) -> int:
+        """Return the index of the smallest level that is not smaller than the picture on the screen."""
+        return finest_for(zoom, len(self._screen.levels))
 
     def brightness(self, row: int, column: int) -> int:
-        """Return how bright a pixel is on the screen, 0 to 255."""
-        if self._full_size is not None:
-            blue, green, red, _ = self._full_size.pixels(slice(row, row + 1), slice(column, column + 1))[0, 0]
-            return qGray(int(red), int(green), int(blue))
-        return qGray(self._levels[0].image.pixel(column, row))
+        """Return how bright a pixel is on the screen, 0 to 255; black where that is not known yet."""
+        if not self._first:
+            return qGray(self._wholes[0].image.pixel(column, row))
+        side = self._screen.tile
+        kept = self._kept.get((0, (row // side, column // side)))
+        is_known = kept is not None and kept.image is not None
+        return qGray(kept.image.pixel(column % side, row % side)) if is_known else 0  # type: ignore[union-attr]
 
     def paint(self, painter: QPainter, transform: ViewTransform, seen: QRectF) -> None:
         """Paint the part of the picture that lies in `seen` (device pixels of the pane)."""
         target = QRectF(
             transform.left, transform.top, self.size.width * transform.zoom, self.size.height * transform.zoom
         ).intersected(seen)
+        self._level, self._seen, self._was_painted = self.level_for(transform.zoom), (), True
         if target.isEmpty():
-            self._is_settled = True
             return
-        if not self._opaque:
+        if not self._screen.opaque:
             painter.fillRect(target, checkerboard())
-        wanted = self.level_for(transform.zoom)
-        if self._full_size is not None and not wanted:
-            self._full_size.channel = self.channel
-            self._is_settled = self._full_size.paint(painter, transform, target, self._paint_coarse)
-            if not self._is_settled:
-                self._paint_again()
+        if self._level >= self._first:
+            self._before = None
+            self._paint_whole(painter, transform, target, self._level)
             return
-        self._is_settled = True
-        self._paint_level(self._levels[max(0, wanted - self._first)], painter, transform, target)
+        self._seen = self._places_in(transform, target)
+        self._have_tiles()
+        if self.is_complete:
+            self._before = None
+        for place in self._seen:
+            if self._best_for(self._level, place) is None:
+                self._paint_stand_in(
+                    painter, transform, self._area_of(transform, target, self._level, place)[1]
+                )
+        for levels in filter(None, (self._before, self)):
+            levels._paint_tiles(painter, transform, target, self._level, self._seen)
 
-    def _paint_coarse(self, painter: QPainter, transform: ViewTransform, target: QRectF) -> None:
-        self._paint_level(self._levels[0], painter, transform, target)
+    def _places_in(self, transform: ViewTransform, target: QRectF) -> tuple[Place, ...]:
+        """Return the tiles that are seen, the middle one first."""
+        down, across = self._screen.places(self._level)
+        side = self._screen.tile * 2**self._level
+        left, top = transform.to_picture(target.left(), target.top())
+        right, bottom = transform.to_picture(target.right(), target.bottom())
+        rows = range(max(0, int(top // side)), min(down, math.ceil(bottom / side)))
+        columns = range(max(0, int(left // side)), min(across, math.ceil(right / side)))
+        middle = (top + bottom) / (2 * side) - 0.5, (left + right) / (2 * side) - 0.5
+        places = [(row, column) for row in rows for column in columns]
+        return tuple(sorted(places, key=lambda place: math.dist(place, middle)))
 
-    def _paint_level(
-        self, level: _Level, painter: QPainter, transform: ViewTransform, target: QRectF
+    def _have_tiles(self) -> None:
+        """Make what is seen, for a while."""
+        assert self._pixels is not None
+        ends_at = time.perf_counter() + _MOST_S
+        for place in self._seen:
+            if (0, place) not in self._kept and time.perf_counter() < ends_at:
+                # The array's memory is not kept.
+                made = image_of(
+                    self._pixels(*self._screen.extent(0, place)), opaque=self._screen.opaque
+                ).copy()
+                self._keep((0, place), Kept(made))
+        self._drop_oldest()
+        if not self.is_complete:
+            self.updated.emit()
+
+    def _keep(self, key: Key, kept: Kept) -> None:
+        old = self._kept.pop(key, None)
+        self._kept[key] = kept
+        self._kept_bytes += kept.bytes - (old.bytes if old else 0)
+
+    def _drop_oldest(self) -> None:
+        seen = {(self._level, place) for place in self._seen}
+        seen.add((len(self._screen.levels) - 1, (0, 0)))
+        for key in list(self._kept):
+            if self._kept_bytes <= CACHE_BYTES:
+                return
+            if key not in seen:
+                self._kept_bytes -= self._kept.pop(key).bytes
+
+    def _best_for(self, level: int, place: Place) -> Key | None:
+        """Return the key of what shows a tile in most detail: it, its sample, or a coarser tile."""
+        best, most = None, 0.0
+        for coarser in range(level, len(self._screen.levels)):
+            steps = coarser - level
+            key = coarser, (place[0] >> steps, place[1] >> steps)
+            kept = self._kept.get(key)
+            if kept is None:
+                continue
+            if kept.image is None:
+                if not steps:
+                    return key
+                continue
+            columns = self._screen.extent(*key)[1]
+            detail = kept.image.width() / (columns.stop - columns.start) / 2**steps
+            if detail > most:
+                best, most = key, detail
+            if kept.is_final:
+                break
+        if best is not None:
+            self._kept.move_to_end(best)
+        return best
+
+    def _area_of(
+        self, transform: ViewTransform, target: QRectF, level: int, place: Place
+    ) -> tuple[Area, QRectF]:
+        """Return the pixels of a tile that are seen, and where they lie: whole pixels of both.
+
+        So no seam is seen between tiles.
+        """
+        rows, columns = self._screen.extent(level, place)
+        scale = 2.0**level
+        left, top = transform.to_picture(target.left(), target.top())
+        right, bottom = transform.to_picture(target.right(), target.bottom())
+        area = (
+            max(rows.start, math.floor(top / scale) - 1),
+            max(columns.start, math.floor(left / scale) - 1),
+            min(rows.stop, math.ceil(bottom / scale) + 1),
+            min(columns.stop, math.ceil(right / scale) + 1),
+        )
+        x, y = map(round, transform.to_pane(area[1] * scale, area[0] * scale))
+        # The last pixel of an odd side is half a one of the next level.
+        ends = min(area[3] * scale, self.size.width), min(area[2] * scale, self.size.height)
+        to_x, to_y = map(round, transform.to_pane(*ends))
+        return area, QRectF(x, y, to_x - x, to_y - y)
+
+    def _paint_tiles(
+        self, painter: QPainter, transform: ViewTransform, target: QRectF, level: int, places: Iterable[Place]
     ) -> None:
-        source, target = _whole_pixels(level, transform, target)
+        for place in places:
+            found = self._best_for(level, place)
+            if found is None or (self._before is not None and found != (level, place)):
+                continue
+            (top, left, bottom, right), at = self._area_of(transform, target, level, place)
+            kept = self._kept[found]
+            if (image := kept.image) is None:
+                _paint_damage(painter, at)
+                continue
+            steps = 2 ** (found[0] - level)
+            rows, columns = self._screen.extent(*found)
+            across = image.width() / (columns.stop - columns.start)
+            down = image.height() / (rows.stop - rows.start)
+            source = QRectF(
+                (left / steps - columns.start) * across,
+                (top / steps - rows.start) * down,
+                (right - left) / steps * across,
+                (bottom - top) / steps * down,
+            )
+            is_sharp = transform.zoom >= 1.0 and steps == 1 and kept.is_final
+            self._draw(painter, at, image, source, is_sharp=is_sharp)
+
+    def _paint_stand_in(self, painter: QPainter, transform: ViewTransform, at: QRectF) -> None:
+        """Paint what is seen of a tile that is not there, nor a coarser one."""
+        if self._wholes:
+            self._paint_whole(painter, transform, at, self._first)
+        else:
+            # Between the colour of the pane and that of the labels on it.
+            theme = current_theme()
+            painter.fillRect(at, mixed(QColor(theme.base), QColor(theme.raised), 0.5))
+
+    def _paint_whole(self, painter: QPainter, transform: ViewTransform, target: QRectF, level: int) -> None:
+        whole = self._wholes[level - self._first]
+        source, at = _whole_pixels(whole, transform, target)
         # Above 100 % a pixel is a square; below, the nearest larger level is averaged down by less than two.
-        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, transform.zoom < 1.0)
-        image = level.image
+        self._draw(painter, at, whole.image, source, is_sharp=transform.zoom >= 1.0)
+
+    def _draw(self, painter: QPainter, at: QRectF, image: QImage, source: QRectF, *, is_sharp: bool) -> None:
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, not is_sharp)
         if self.channel is not None:
             image, source = one_channel(image, source, self.channel)
-        painter.drawImage(target, image, source)
-
-    def level_for(self, zoom: float) -> int:
-        """Return the index of the smallest level that is not smaller than the picture on the screen."""
-        return finest_for(zoom, len(self._levels) + self._first)
+        painter.drawImage(at, image, source)
 
 
 def finest_for(zoom: float, count: int) -> int:
@@ -220,15 +327,15 @@ def finest_for(zoom: float, count: int) -> int:
     return 0 if zoom >= 1.0 else min(math.floor(-math.log2(zoom) + 1e-9), count - 1)
 
 
-def _level(pixels: np.ndarray, index: int, full: Size, opaque: bool) -> _Level:
+def _whole(pixels: np.ndarray, index: int, full: Size, opaque: bool) -> _Whole:
     rows, columns = pixels.shape[:2]
     halvings = float(2**index)
     # The last column of an odd width is half a pixel of the next level, where that level has it.
     across, down = min(1.0 / halvings, columns / full.width), min(1.0 / halvings, rows / full.height)
-    return _Level(image_of(pixels, opaque=opaque), pixels, across, down)
+    return _Whole(image_of(pixels, opaque=opaque), pixels, across, down)
 
 
-def _whole_pixels(level: _Level, transform: ViewTransform, seen: QRectF) -> tuple[QRectF, QRectF]:
+def _whole_pixels(level: _Whole, transform: ViewTransform, seen: QRectF) -> tuple[QRectF, QRectF]:
     """Return the whole pixels of a level that cover what is seen, and where they lie in the pane."""
     left, top = transform.to_picture(seen.left(), seen.top())
     right, bottom = transform.to_picture(seen.right(), seen.bottom())
@@ -253,3 +360,16 @@ def checkerboard() -> QBrush:
     painter.fillRect(_CHECKER_SIDE, _CHECKER_SIDE, _CHECKER_SIDE, _CHECKER_SIDE, QColor(theme.checker_dark))
     painter.end()
     return QBrush(tile)
+
+
+def _paint_damage(painter: QPainter, at: QRectF) -> None:
+    """Paint a tile whose part of the file cannot be read."""
+    theme = current_theme()
+    painter.fillRect(at, QColor(theme.raised))
+    painter.fillRect(at, QBrush(QColor(theme.error), Qt.BrushStyle.BDiagPattern))
+    if min(at.width(), at.height()) >= _ROOM_FOR_WORD:
+        box = painter.fontMetrics().boundingRect("damaged").adjusted(-8, -4, 8, 4)
+        box.moveCenter(at.center().toPoint())
+        painter.fillRect(box, QColor(theme.raised))
+        painter.setPen(QColor(theme.error))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "damaged")

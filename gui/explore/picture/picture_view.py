@@ -90,7 +90,7 @@ class PictureView(QWidget):
         self._values: Numbers | None = None
         self._original: TiledLevels | None = None
         self._result: TiledLevels | None = None
-        self._result_levels: PictureLevels | TiledLevels | None = None
+        self._result_levels: PictureLevels | None = None
         # The server that computed the result; empty for this computer.
         self._server = ""
         self._state = engine_state
@@ -195,7 +195,7 @@ class PictureView(QWidget):
         self._result_levels = None
         self._picture = picture
         self._hovered = None
-        levels: PictureLevels | TiledLevels | None = None
+        levels: PictureLevels | None = None
         if picture is None:
             self._values = None
         elif isinstance(picture.screen, TiledScreen):
@@ -247,7 +247,7 @@ class PictureView(QWidget):
         values.updated.connect(self._read_again)
         return values
 
-    def _show_levels(self, levels: PictureLevels | TiledLevels) -> None:
+    def _show_levels(self, levels: PictureLevels) -> None:
         self._stop_elsewhere()
         self._result = levels if isinstance(levels, TiledLevels) else None
         machine = self._state.machine
@@ -271,7 +271,9 @@ class PictureView(QWidget):
             self._values.result = None
 
     def _in_memory(self, screen: ScreenLevels) -> PictureLevels:
-        return PictureLevels(screen, self.canvas.update)
+        levels = PictureLevels(screen)
+        levels.updated.connect(self.canvas.update)
+        return levels
 
     def _watched(self, levels: TiledLevels) -> TiledLevels:
         levels.updated.connect(self.canvas.update)

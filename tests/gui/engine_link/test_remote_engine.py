@@ -15,8 +15,8 @@ from engine.mask.mask import Mask
 from engine.remote.ssh import RemoteServer
 from engine.work.filtering.oracle import correlate
 from gui.engine_link.engine_state import LOST
-from gui.explore.picture.levels import PictureLevels
 from gui.explore.picture.pixel_values import value_text
+from gui.explore.picture.tiled_levels import TiledLevels
 from gui.shell.machines import RECONNECT, SOURCE
 from tests.engine.remote.conftest import children_of
 from tests.engine.remote.conftest import sshd as sshd
@@ -98,7 +98,7 @@ def kill_ssh(window):
 def test_that_a_lost_line_is_said_and_one_button_brings_the_same_pixels_as_before(start, sshd):
     here, there = start(), start(server_of(sshd))
     assert there.haloscope.state.last_result.tiles
-    assert not isinstance(there.view.canvas.scene.result, PictureLevels)
+    assert isinstance(there.view.canvas.scene.result, TiledLevels)
     assert np.array_equal(edited(there, 3), edited(here, 3))
     kill_ssh(there)
     messages = there.haloscope.messages
@@ -143,6 +143,6 @@ def test_that_a_machine_is_chosen_and_left_without_another_picture(start, sshd, 
     machines.choose(None)
     assert window.wait(lambda: window.view.canvas.scene.result_name.split(",")[0] == "result", PATIENCE_S)
     window.wait_whole()
-    assert isinstance(window.view.canvas.scene.result, PictureLevels)
+    assert not isinstance(window.view.canvas.scene.result, TiledLevels)
     assert np.array_equal(window.pixels(), here)
     assert window.haloscope.window.first_page.workspace.picture is picture

@@ -142,7 +142,9 @@ def large_levels_of(qapp, share):
 
     def made(pixels, paint_again=lambda: None):
         half = screen_of(pixels, share).levels[1]
-        return PictureLevels(ScreenLevels((share(pixels), half), shown=Shown(1.0, 0.0)), paint_again)
+        levels = PictureLevels(ScreenLevels((share(pixels), half), shown=Shown(1.0, 0.0)))
+        levels.updated.connect(paint_again)
+        return levels
 
     return made
 

@@ -9,7 +9,7 @@ from engine.errors import HostLost, ImageReadError
 from engine.host import shared
 from engine.host.protocol import TILE, WHOLE, Tile, TiledScreen, Tiles, WantedTiles
 from engine.mask.mask import Mask
-from gui.explore.picture import tiled_levels
+from gui.explore.picture import levels
 from gui.explore.picture.tiled_levels import TiledLevels
 from gui.explore.picture.view import ViewTransform
 from tests.gui.made_results import handle_of
@@ -153,15 +153,13 @@ def test_that_it_is_settled_when_all_that_is_seen_is_there(tiled):
 
 
 def test_that_tiles_are_kept_within_a_bound(tiled, monkeypatch):
-    monkeypatch.setattr(tiled_levels, "CACHE_BYTES", 8 * TILE * TILE * 4)
+    monkeypatch.setattr(levels, "CACHE_BYTES", 8 * TILE * TILE * 4)
     for left in range(0, 1200, 100):
         tiled.look(ViewTransform(1.0, -float(left), -float(left) / 2))
         tiled.answer_all()
     seen = len(tiled.levels._seen)
     assert tiled.levels._kept_bytes <= (8 + seen) * TILE * TILE * 4
-    assert tiled.levels._kept_bytes == sum(
-        kept.image.sizeInBytes() for kept in tiled.levels._kept.values() if kept.image is not None
-    )
+    assert tiled.levels._kept_bytes == sum(kept.bytes for kept in tiled.levels._kept.values())
 
 
 def test_that_samples_become_finer_until_all_is_read(make):
