@@ -38,7 +38,7 @@ def pixels_of(
     shown = samples[..., :3] if samples.shape[2] >= 3 else samples[..., :1]
     pixels = np.empty((*samples.shape[:2], 4), np.uint8)
     pixels[..., 3] = 255
-    if shown.dtype == np.uint8 and (scale, shift, alpha) == (1.0, 0.0, None):
+    if shown.dtype == np.uint8 and alpha is None and (scale, shift) == (1.0, 0.0):
         pixels[..., :3] = shown[..., ::-1]
         return pixels
     with np.errstate(over="ignore", invalid="ignore"):

@@ -272,7 +272,7 @@ def test_that_each_level_is_the_mean_of_four_of_the_one_before(height, width):
 
 
 def test_that_pixels_made_where_they_are_seen_are_those_of_the_full_size():
-    for dtype, channels in [("uint8", 3), ("uint16", 1), ("float32", 3), ("float32", 4)]:
+    for dtype, channels in [("uint8", 3), ("uint8", 4), ("uint16", 1), ("float32", 3), ("float32", 4)]:
         for mode in ["clip", "absolute", "offset", "rescale"]:
             values = RANDOM.normal(40.0, 300.0, (130, 70, channels)).astype(dtype)
             if dtype == "float32":
