@@ -60,11 +60,6 @@ class CodeState(KernelQuestion[ShownCode]):
             changed.connect(self._show_again)
 
     @property
-    def source(self) -> ShownCode | None:
-        """The source; None with `words`."""
-        return self.found
-
-    @property
     def listed(self) -> ShownCode | None:
         """The listings, or their diff; None with `listing_words`, or where none are wanted."""
         wanted = self._wanted_listing
@@ -95,7 +90,7 @@ class CodeState(KernelQuestion[ShownCode]):
     @property
     def diff(self) -> Diff | None:
         """The diff that is shown, with what was measured; None where nothing is compared, or not yet."""
-        shown = self.source if self.form is None else self.listed
+        shown = self.found if self.form is None else self.listed
         if shown is None or shown.diff is None:
             return None
         results = [run.result for run in self._results.tried()]
@@ -126,7 +121,7 @@ class CodeState(KernelQuestion[ShownCode]):
     @property
     def _wanted_listing(self) -> CodeRequest | None:
         job, form = self._job, self.form
-        if job is None or form is None or self.source is None:
+        if job is None or form is None or self.found is None:
             return None
         return CodeRequest(job, form, self.architecture, self._compared_with)
 
@@ -271,7 +266,7 @@ class CodePanel(QWidget):
 
     def _show(self) -> None:
         code = self.code
-        source, diff = code.source, code.diff
+        source, diff = code.found, code.diff
         fill_box(self.form, _FORMS, code.form)
         self.stack.say(code.words if source is None else "")
         if source is None:

@@ -1,7 +1,7 @@
 """The panel Why: the bounds of the selected run beside its time, the reason in a sentence, its launches."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 from PySide6.QtCore import Qt
@@ -66,18 +66,6 @@ def cause_words(explained: ExplainedTime, before: ExplainedTime, variant: str, o
     return ""
 
 
-def measured_words(explained: ExplainedTime) -> str:
-    """Return the measured time in words."""
-    ms = explained.measured_ms
-    return "No time was measured" if ms is None else f"Measured {duration_text(ms)}"
-
-
-def line_words(explained: ExplainedTime) -> str:
-    """Return what the line across the bars is, or why there is none."""
-    ms = explained.measured_ms
-    return measured_words(explained) if ms is None else f"Line: the measured {duration_text(ms)}"
-
-
 def sentence_html(sentence: str, remedy: str, title: str, theme: Theme) -> str:
     """Return the reason as rich text: words in backticks are bold, and the remedy is a link to choose it.
 
@@ -98,7 +86,7 @@ def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> t
     """Return what is known of the launches of a run, of several each in its turn; nothing of others."""
 
     def of_each(text: Callable[[LaunchFacts], str]) -> str:
-        return _BETWEEN.join(_without_repeats(map(text, launches))) or MISSING
+        return _BETWEEN.join(dict.fromkeys(map(text, launches))) or MISSING
 
     numbers = (
         Finding(
@@ -107,13 +95,23 @@ def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> t
             "Warps that a multiprocessor holds at once over those that it has room for, and what allows no "
             "more. The panel Launch says what would raise it.",
         ),
-        Finding("Launch", of_each(_launch), "The grid in blocks, and each block in threads."),
+        Finding(
+            "Launch",
+            of_each(lambda one: f"grid {sides_text(one.grid)}, block {sides_text(one.block)}"),
+            "The grid in blocks, and each block in threads.",
+        ),
         Finding(
             "Registers",
             of_each(lambda one: MISSING if one.registers is None else f"{one.registers} per thread"),
             "That the kernel took on this GPU.",
         ),
-        Finding("Shared memory", of_each(_shared), "Of each block."),
+        Finding(
+            "Shared memory",
+            of_each(
+                lambda one: MISSING if (held := one.shared_bytes) is None else f"{held:,} bytes per block"
+            ),
+            "Of each block.",
+        ),
         Finding(
             "Waves",
             of_each(lambda one: MISSING if one.waves is None else digits_text(one.waves, 3)),
@@ -129,23 +127,11 @@ def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> t
     return tuple(number for number in numbers if number.text != MISSING)
 
 
-def _without_repeats(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(texts))
-
-
-def _launch(launch: LaunchFacts) -> str:
-    return f"grid {sides_text(launch.grid)}, block {sides_text(launch.block)}"
-
-
 def _occupancy(launch: LaunchFacts) -> str:
     if launch.occupancy is None:
         return MISSING
     limited = f", limited by {launch.limited_by}" if launch.limited_by else ""
     return f"{percent_text(launch.occupancy)}{limited}"
-
-
-def _shared(launch: LaunchFacts) -> str:
-    return MISSING if launch.shared_bytes is None else f"{launch.shared_bytes:,} bytes per block"
 
 
 _ROW_HEIGHT, _BAR_HEIGHT = 2 * GRID + 2, GRID + 2
@@ -220,9 +206,7 @@ class WhyPanel(QWidget):
             self.compared.setText(_NOTHING_TO_COMPARE.format(other.key))
         if explained and run and before and its and its.bounds:
             name = f"{before.result.variant} (run {before.number})"
-            cause = (
-                cause_words(explained, its, why.run.result.variant, before.result.variant) if why.run else ""
-            )
+            cause = cause_words(explained, its, run.result.variant, before.result.variant)
             self.compared.setText(f"{compared_words(explained, its, name)} {cause}".rstrip())
 
     def _show_bars(self, explained: ExplainedTime | None) -> None:
@@ -230,9 +214,10 @@ class WhyPanel(QWidget):
             part.setVisible(explained is not None)
         if explained is None:
             return
-        measured = explained.measured_ms
-        line = None if measured is None else measured / longest_ms(explained)
-        self.caption.setText(f"Least times. {line_words(explained)}.")
+        ms = explained.measured_ms
+        line = None if ms is None else ms / longest_ms(explained)
+        said = "No time was measured" if ms is None else f"Line: the measured {duration_text(ms)}"
+        self.caption.setText(f"Least times. {said}.")
         self.bars.show_rows(rows_of(explained, current_theme()), line=line)
 
     def _allow(self) -> None:

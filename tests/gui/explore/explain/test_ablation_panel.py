@@ -6,9 +6,7 @@ from engine.errors import BadValue
 from engine.explain.messages import AblationJob
 from engine.geometry.block import Block
 from engine.host.request import Ready, Run
-from engine.mask.mask import Mask
-from gui.explore.explain.ablation_panel import AblationPanel, AblationState
-from gui.explore.explain.selection import Selection
+from gui.explore.explain.ablation_panel import AblationPanel
 from tests.gui import fake_engine
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_ablation import counted_ablation
@@ -18,18 +16,13 @@ ABLATION = (Run, AblationJob)
 
 
 @pytest.fixture
-def make_panel(look_at):
+def make_panel(explained):
     """Return a function that makes the panel on a bench, with a naive kernel."""
 
     def make(bench, *, has_gpu=True):
         if has_gpu:
             bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE, CUDA_DEVICE)))
-        bench.workspace.set_mask(Mask([[1.0] * 5] * 5))
-        bench.change(variant="naive", block=Block(32, 8))
-        selection = Selection(bench.workspace, bench.state, bench.results)
-        state = AblationState(selection, bench.state, bench.jobs, bench.behind)
-        panel = AblationPanel(state)
-        return look_at(panel, state, (700, 220), bench)
+        return explained(bench, AblationPanel, variant="naive", block=Block(32, 8))
 
     return make
 

@@ -7,9 +7,7 @@ from PySide6.QtGui import QColor, QGuiApplication
 from engine.explain.launches import Architecture
 from engine.explain.messages import CodeRequest
 from engine.geometry.block import Block
-from engine.mask.mask import Mask
-from gui.explore.explain.code_panel import CodePanel, CodeState
-from gui.explore.explain.selection import Selection
+from gui.explore.explain.code_panel import CodePanel
 from gui.style.theme import DARK, LIGHT, apply_theme, contrast
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_code import FIRST_LINE
@@ -17,32 +15,12 @@ from tests.gui.made_window import panel_of
 from tests.made_runs import make_result
 
 CODE = CodeRequest
-NARROW = 620
 
 
 @pytest.fixture
-def make_panel(qtbot):
-    """Return a function that makes the panel on a bench, with a tiled kernel of 32 x 8 threads."""
-
-    def make(bench):
-        bench.workspace.set_mask(Mask([[1.0] * 5] * 5))
-        bench.change(variant="tiled", block=Block(32, 8))
-        selection = Selection(bench.workspace, bench.state, bench.results)
-        panel = CodePanel(CodeState(selection, bench.state, bench.link, bench.results))
-        qtbot.addWidget(panel)
-        panel.resize(NARROW, 500)
-        panel.show()
-        panel.code.watch(True)
-        bench.settle()
-        return panel
-
-    return make
-
-
-@pytest.fixture
-def panel(make_panel, bench):
-    """The panel on a bench whose engine answers at once."""
-    return make_panel(bench)
+def panel(explained, bench):
+    """The panel, with a tiled kernel of 32 x 8 threads."""
+    return explained(bench, CodePanel, variant="tiled", block=Block(32, 8))
 
 
 def asked(bench):
@@ -58,7 +36,7 @@ def choose(bench, box, title):
 
 def compare(bench, panel, key):
     """Choose another kernel in the head of Explain."""
-    panel.code.selection.compare_with(key)
+    panel.state.selection.compare_with(key)
     bench.settle()
 
 
@@ -106,7 +84,7 @@ def test_that_an_instruction_marks_the_line_that_it_comes_from(bench, panel):
 
 def test_that_it_is_compiled_for_the_architecture_that_is_chosen(bench, panel):
     choose(bench, panel.form, "PTX")
-    panel.code.selection.choose_gpu(Architecture(7, 5))
+    panel.state.selection.choose_gpu(Architecture(7, 5))
     bench.settle()
     assert panel.right.rows[0].text.endswith("sm_75")
 
@@ -170,7 +148,7 @@ def code_panel_of(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
     haloscope.workspace.change(variant="tiled", block=Block(8, 8))
     panel = panel_of(page, "code", qtbot)
-    qtbot.waitUntil(lambda: page.code.source is not None)
+    qtbot.waitUntil(lambda: page.code.found is not None)
     return page, panel
 
 

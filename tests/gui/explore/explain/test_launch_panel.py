@@ -7,8 +7,7 @@ from engine.errors import BadValue, Reason
 from engine.explain.launches import Architecture
 from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
-from engine.mask.mask import Mask
-from gui.explore.explain.launch_panel import LaunchPanel, LaunchState
+from gui.explore.explain.launch_panel import LaunchPanel
 from gui.explore.explain.selection import Selection
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_window import panel_of
@@ -20,17 +19,9 @@ AT_ONCE, COMPILED = (LaunchRequest,), (CompiledLaunchRequest,)
 
 
 @pytest.fixture
-def make_panel(look_at):
+def make_panel(explained):
     """Return a function that makes the panel on a bench, with a tiled kernel of 32 x 8 threads."""
-
-    def make(bench):
-        bench.workspace.set_mask(Mask([[1.0] * 5] * 5))
-        bench.change(variant="tiled", block=Block(32, 8))
-        state = LaunchState(Selection(bench.workspace, bench.state, bench.results), bench.state, bench.link)
-        panel = LaunchPanel(state)
-        return look_at(panel, state, (700, 220), bench)
-
-    return make
+    return lambda bench: explained(bench, LaunchPanel, variant="tiled", block=Block(32, 8))
 
 
 @pytest.fixture
@@ -159,7 +150,7 @@ def test_that_every_panel_explains_the_selected_kernel(haloscope, qtbot):
         for panel in (page.launch, page.tile, page.code):
             panel.watch(True)
         qtbot.waitUntil(lambda key=key: page.tile.found is not None and page.tile.found.variant == key)
-        qtbot.waitUntil(lambda key=key: page.code.source is not None and page.code.source.variant == key)
+        qtbot.waitUntil(lambda key=key: page.code.found is not None and page.code.found.variant == key)
         asked = [one for one in haloscope.link._client.seen if is_kind(one, AT_ONCE)][-1]
         assert (asked.job.variant, page.ablation.selection.kernel) == (key, key)
     # What runs is still what the settings say.

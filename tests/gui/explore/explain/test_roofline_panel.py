@@ -12,34 +12,18 @@ from engine.device_info import RECORDED
 from engine.results.metrics import Compared
 from engine.tasks.messages import RecordedRuns
 from gui.explore.explain.roofline_panel import RooflinePanel
-from gui.explore.explain.roofline_state import RooflineState, points_of
-from gui.explore.explain.selection import Selection
-from gui.page.messages import PageMessages
+from gui.explore.explain.roofline_state import points_of
 from tests.gui.made_explained import WITH_A_GPU, add_gpu_run, gpu_run, made_limits
 from tests.gui.made_window import panel_of
 from tests.made_runs import WORK, make_result
 
 
 @pytest.fixture
-def make_panel(look_at, bench):
-    """Return a function that makes the panel on a bench with a GPU."""
-
-    def make(*, is_measured=True):
-        bench.state.set_ready(WITH_A_GPU)
-        bench.fake.limits = {"cuda:0": made_limits()} if is_measured else {}
-        messages = PageMessages(bench.messages, None)
-        selection = Selection(bench.workspace, bench.state, bench.results)
-        state = RooflineState(selection, bench.results, bench.state, bench.link, bench.jobs, messages)
-        panel = RooflinePanel(state)
-        return look_at(panel, state, (500, 300), bench)
-
-    return make
-
-
-@pytest.fixture
-def panel(make_panel, bench):
+def panel(explained, bench):
     """The panel with two runs on a GPU whose limits were measured."""
-    panel = make_panel()
+    bench.state.set_ready(WITH_A_GPU)
+    bench.fake.limits = {"cuda:0": made_limits()}
+    panel = explained(bench, RooflinePanel)
     add(bench, "naive", 0.4)
     add(bench, "tiled", 0.2)
     return panel

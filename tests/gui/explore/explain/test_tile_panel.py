@@ -8,7 +8,6 @@ from engine.explain.messages import TileRequest
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from gui.explore.explain.selection import Selection
 from gui.explore.explain.tile_painter import (
     ColourBy,
     accesses,
@@ -20,7 +19,7 @@ from gui.explore.explain.tile_painter import (
     summary,
     use_sentence,
 )
-from gui.explore.explain.tile_panel import TileGrid, TilePanel, TileState
+from gui.explore.explain.tile_panel import TileGrid, TilePanel
 from gui.style.theme import DARK, LIGHT
 from tests.gui.fake_engine import is_kind
 
@@ -35,19 +34,9 @@ def grid(qtbot):
 
 
 @pytest.fixture
-def panel(qtbot, bench):
-    """The panel on a bench, with a tiled kernel of 8 x 8 threads and a mask of 5 x 5."""
-    bench.workspace.set_mask(Mask([[1.0] * 5] * 5))
-    bench.change(variant="tiled", block=Block(8, 8))
-    state = TileState(Selection(bench.workspace, bench.state, bench.results), bench.state, bench.link)
-    panel = TilePanel(state)
-    panel.tile = state
-    qtbot.addWidget(panel)
-    panel.resize(300, 600)
-    panel.show()
-    state.watch(True)
-    bench.settle()
-    return panel
+def panel(explained, bench):
+    """The panel, with a tiled kernel of 8 x 8 threads."""
+    return explained(bench, TilePanel, variant="tiled", block=Block(8, 8))
 
 
 def place(grid, row, column):
@@ -133,18 +122,18 @@ def test_that_the_view_follows_the_arrow_keys_over_the_cells(qtbot, grid, tile_o
 
 
 def test_that_the_panel_follows_kernel_block_and_mask_while_somebody_looks(bench, panel):
-    assert panel.tile.plan.block == Block(8, 8)
+    assert panel.state.plan.block == Block(8, 8)
     assert panel.used.text().startswith("P[8, 8] uses N[6, 6] to N[10, 10] (25 cells)")
     assert panel.summary.text().startswith("64 results use 25 cells each: 1,600 accesses become 144 loads")
     bench.change(block=Block(16, 4))
-    assert panel.tile.plan.block == Block(16, 4)
+    assert panel.state.plan.block == Block(16, 4)
     assert panel.grid.plan.shape == (8, 20)
     assert panel.grid_size.text() == "of 3 × 9"
     bench.workspace.set_mask(Mask([[1.0] * 3]))
     bench.settle()
     assert panel.used.text().startswith("P[16] uses N[15] to N[17]. Thread (0, 0) writes it, in row 4.")
     asked = len([one for one in bench.fake.seen if is_kind(one, TileRequest)])
-    panel._tile.watch(False)
+    panel.state.watch(False)
     bench.change(block=Block(8, 8))
     assert len([one for one in bench.fake.seen if is_kind(one, TileRequest)]) == asked
 
@@ -182,9 +171,9 @@ def test_that_a_kernel_that_is_selected_and_not_run_has_its_tile_with_the_block_
     assert "no blocks of threads" in panel.stack.text
 
     for block, wanted in ((None, "32 × 8"), (Block(8, 4), "8 × 4"), (Block(16, 2), "16 × 2")):
-        panel.tile.selection.select("cached")
+        panel.state.selection.select("cached")
         bench.change(block=block)
-        assert (panel.tile.found.variant, str(panel.tile.plan.block)) == ("cached", wanted)
+        assert (panel.state.found.variant, str(panel.state.plan.block)) == ("cached", wanted)
     bench.change(block=Block(64, 64))
     assert "the limit is 1,024 threads" in panel.stack.text
     # What runs is still what was chosen.

@@ -14,12 +14,8 @@ from engine.results.launch_facts import LaunchFacts
 from engine.results.metrics import number_of
 from engine.tasks.messages import RecordedRuns
 from engine.work.steps import MaskStep
-from gui.explore.explain.roofline_state import RooflineState
-from gui.explore.explain.selection import Selection
 from gui.explore.explain.why_panel import WhyPanel, numbers_of, sentence_html
-from gui.explore.explain.why_state import WhyState
 from gui.explore.jobs import comparable_of
-from gui.page.messages import PageMessages
 from gui.style.theme import LIGHT
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_explained import LAUNCH, SENTENCE, WITH_A_GPU, add_gpu_run, gpu_run, made_limits
@@ -31,18 +27,13 @@ TIME = TimeRequest
 
 
 @pytest.fixture
-def make_panel(look_at):
+def make_panel(explained):
     """Return a function that makes the panel on a bench with a GPU whose limits were measured."""
 
     def make(bench, *, is_measured=True):
         bench.state.set_ready(WITH_A_GPU)
         bench.fake.limits = {"cuda:0": made_limits()} if is_measured else {}
-        messages = PageMessages(bench.messages, None)
-        selection = Selection(bench.workspace, bench.state, bench.results)
-        roofline = RooflineState(selection, bench.results, bench.state, bench.link, bench.jobs, messages)
-        state = WhyState(selection, bench.results, bench.workspace, bench.state, bench.link, roofline)
-        panel = WhyPanel(state)
-        return look_at(panel, state, (360, 400), bench)
+        return explained(bench, WhyPanel)
 
     return make
 
