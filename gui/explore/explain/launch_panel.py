@@ -26,15 +26,7 @@ from gui.explore.explain.selection import PassesQuestion
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme, series_at, theme_notifier
 from gui.widgets.labels import ElidedLabel, Finding, Findings
-from gui.widgets.panel_parts import (
-    PANEL_MARGINS,
-    NarrowBox,
-    Placeholder,
-    column,
-    fill_box,
-    folding_row,
-    row,
-)
+from gui.widgets.panel_parts import PANEL_MARGINS, NarrowBox, Placeholder, column, fill_box, folding_row, row
 from gui.widgets.plot import Plot, pg, text_over
 
 

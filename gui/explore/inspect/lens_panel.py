@@ -35,15 +35,7 @@ from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import ValueTable, cell_number
-from gui.widgets.panel_parts import (
-    PANEL_MARGINS,
-    NarrowBox,
-    Placeholder,
-    column,
-    fill_box,
-    row,
-    scrolled,
-)
+from gui.widgets.panel_parts import PANEL_MARGINS, NarrowBox, Placeholder, column, fill_box, row, scrolled
 
 
 def table_of(steps: Sequence[Step]) -> str:
