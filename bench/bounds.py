@@ -26,7 +26,7 @@ import numpy as np
 from bench.figures import MASK_SIDES, SIDE
 from bench.markers import DocumentTable
 from bench.options import parser_of
-from bench.representative import mask_for
+from bench.representative import filter_job, mask_for
 from engine.compiled.machine_code import cpu_target
 from engine.device.device_list import cpu_info
 from engine.device.devices import backend
@@ -37,14 +37,11 @@ from engine.explain.gpu_limits_code import gpu_limits
 from engine.explain.launches import ABSENT_GPUS, DEFAULT
 from engine.explain.measured_cpu import cpu_limits
 from engine.explain.why import LEAST_SHARE, explained_by
-from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.run.task import Job
-from engine.work.filter_task import FILTERING, MaskJob, describe_problem
+from engine.work.filter_task import MaskJob
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
-from engine.work.pictures import Operands
 
 _PLAN = SamplingPlan(warm_up_s=0.03, budget_s=0.08, patience_s=1.0)
 
@@ -91,8 +88,7 @@ class Cell(NamedTuple):
             mask = Mask(np.random.default_rng(7).standard_normal(self.mask) / 10)
         if samples is None:
             samples = np.broadcast_to(np.zeros((), self.dtype), (self.height, self.width, self.channels))
-        problem = describe_problem(samples, mask, Border.ZERO, 0.0, self.result)
-        return Job(FILTERING, chosen, chosen.default_block, problem, Operands(samples, mask))
+        return filter_job(chosen, mask, samples, out=self.result)
 
     def picture(self) -> np.ndarray:
         """Return a picture of noise."""

@@ -7,7 +7,6 @@ result, 8 bits for the screen, halved levels), for an edit of the last step and 
 same steps, and converts to 8 bits, in this process with as many threads. All in one run, in turns.
 """
 
-import argparse
 import json
 import statistics
 import time
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from bench.options import parser_of
 from engine.host import shared
 from engine.host.protocol import PictureHandle
 from engine.host.request import Preview
@@ -106,9 +106,7 @@ def measured(key: str, width: int, height: int) -> dict[str, object]:
 
 def main() -> None:
     """Print a line for each chain and size."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--out", type=Path)
     out = parser.parse_args().out
     rows = [measured(key, *size) for key in ("sobel-magnitude", "unsharp") for size in SIZES]

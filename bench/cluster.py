@@ -6,7 +6,6 @@ The ratio is the throughput of the cluster over that of plain `batch`, without a
 `cpu_ratio` is that of the processor time of all processes, which other programs disturb less.
 """
 
-import argparse
 import json
 import resource
 import statistics
@@ -19,6 +18,7 @@ import numpy as np
 from PIL import Image
 
 import engine
+from bench.options import parser_of
 
 ROOT = Path(__file__).parents[1]
 MASK = "gaussian:9:1.5"
@@ -51,7 +51,7 @@ def cpu_s() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scheduler", default="local:2")

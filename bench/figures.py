@@ -11,15 +11,13 @@ import numpy as np
 
 from bench.markers import TABLES, DocumentTable, page_of
 from bench.options import parser_of
-from bench.representative import mask_for
+from bench.representative import filter_job, mask_for
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.run.task import Job
-from engine.work.filter_task import FILTERING, describe_problem
 from engine.work.filtering.variants import VARIANTS, Variant
-from engine.work.pictures import Operands, as_samples
+from engine.work.pictures import as_samples
 
 SIDE = 4096
 MASK_SIDES = (3, 5, 9, 15)
@@ -53,13 +51,12 @@ def measured() -> dict[str, Any]:
 
 def _measured_cell(variant: Variant, samples: np.ndarray, side: int) -> dict[str, Any]:
     mask = mask_for(variant, side, side)
-    problem = describe_problem(samples, mask, "zero", 0.0)
-    job = Job(FILTERING, variant, variant.default_block, problem, Operands(samples, mask))
+    job = filter_job(variant, mask, samples)
     result = measure(job, backend("cuda:0"), PLAN).result
     cell: dict[str, Any] = {"mask": mask.name, "status": result.status, "block": str(variant.default_block)}
     if result.kernel_ms is not None and result.work is not None:
         cell["kernel_us"] = result.kernel_ms * 1e3
-        cell |= {"cgma": result.work.cgma, "loads_a_result": result.work.global_loads / problem.samples}
+        cell |= {"cgma": result.work.cgma, "loads_a_result": result.work.global_loads / job.problem.samples}
     return cell
 
 

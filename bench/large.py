@@ -6,7 +6,6 @@ the file, and it is read and written again once more. Each has the pages of the 
 cache before. Printed are rates, the share of the slower one that `filter` reaches, and its peak of memory.
 """
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import engine
+from bench.options import parser_of
 from engine.image.large.opening import open_large
 from engine.image.large.result import PartFolder
 from engine.image.large.source import Storage
@@ -34,7 +34,7 @@ def made(path: Path, gigabytes: float, compression: str) -> None:
     rows = max(1, round(gigabytes * 1e9 / (WIDTH * 3) / TILE)) * TILE
     part = PartFolder(str(path))
     part.begin()
-    storage = Storage("tiff", (TILE, TILE), compression=compression, has_predictor=True, is_big=True)
+    storage = Storage("tiff", (TILE, TILE), compression=compression)
     shape = rows, WIDTH, 3
     files = part.file(part.result.name), part.file("result-segments")
     result = TiffResult(*files, storage, shape, np.dtype(np.uint8), has_alpha=False, icc_profile=None)
@@ -98,10 +98,10 @@ def seconds(act: Callable[[], object]) -> float:
 
 def main() -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(prog="python -m bench.large", description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--gigabytes", type=float, default=1.0)
     parser.add_argument("--memory", default="2G")
-    parser.add_argument("--compression", default="none", choices=("none", "deflate", "lzw", "zstd"))
+    parser.add_argument("--compression", default="none", choices=("none", "deflate", "zstd"))
     parser.add_argument("--folder", help="where the files are made (default: the folder of temporary files)")
     asked = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="haloscope-large-", dir=asked.folder))

@@ -3,19 +3,24 @@
 Each step is one of 60 a second, as a mouse has them. A gap is the longest time in which the window took
 nothing in; the processor's time of its thread tells whether that was its own work, or other programs'.
 Memory is what both processes have of their own, with their share of what they share.
+
+`--large` has a picture of 20 GB instead: the time to its first pixels, and sliding. The file is a tiled
+BigTIFF without a pyramid, made here in a second: its 300,000 tiles are 8 that lie in the file once, so it
+takes 5 MB of the disk, and every tile is read and decoded as any other.
 """
 
 from gui import qt_import  # noqa: F401 - before all that imports Qt
 
 # isort: split
-import argparse
 import itertools
 import multiprocessing
 import os
+import struct
 import sys
 import tempfile
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -25,19 +30,25 @@ from typing import Any
 import numpy as np
 from PIL import Image
 from PySide6.QtCore import QEventLoop
+from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QApplication
 
-from bench.large_window import Canvas, wait
+from bench.options import parser_of
 from engine.host.client import EngineClient
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.work.chain_files import chain_named
 from gui.engine_link.engine_start import StartedEngine
+from gui.explore.picture.canvas import PictureCanvas
 from gui.explore.picture.layers import ViewMode
 from gui.shell.app import Haloscope
 
 SIZES = "1920x1080,3840x2160,4000x3000,6000x4000,8000x6000,12000x12000"
 EDITS = 8
+PATIENCE_S = 60.0
+# Of the large picture.
+SIDE, TILE, KINDS = 141_000, 256, 8
+LARGE_ZOOMS = (1.0, 0.7, 0.3, 0.12, 0.02)
 MASKS = {
     "Sobel 3 × 3": preset("sobel-x"),
     "9 × 9": Mask(np.random.default_rng(1).standard_normal((9, 9))),
@@ -58,6 +69,55 @@ def made_photo(path: Path, width: int, height: int) -> None:
         rows[...] = (across * (0.5 + 0.5 * down)).astype(np.uint8) + noise[: len(rows)]
     Image.MAX_IMAGE_PIXELS = None
     Image.fromarray(pixels).save(path, compress_level=1)
+
+
+def made_large(path: Path) -> None:
+    """Write a BigTIFF of SIDE x SIDE pixels of 8 bit, whose tiles are KINDS different ones."""
+    down, across = np.mgrid[0:TILE, 0:TILE]
+    tiles = [
+        zlib.compress(((across * (kind + 1) // 4 + down * (8 - kind) // 4) % 256).astype(np.uint8).tobytes())
+        for kind in range(KINDS)
+    ]
+    side = -(-SIDE // TILE)
+    begin = 16 + 8 + 10 * 20 + 8
+    offsets = begin + np.cumsum([0, *map(len, tiles)])
+    lists = int(offsets[-1])
+    tags = [(256, 4, 1, SIDE), (257, 4, 1, SIDE), (258, 3, 1, 8), (259, 3, 1, 8), (262, 3, 1, 1)]
+    tags += [(277, 3, 1, 1), (322, 3, 1, TILE), (323, 3, 1, TILE)]
+    tags += [(324, 16, side * side, lists), (325, 16, side * side, lists + 8 * side * side)]
+    rows, columns = np.divmod(np.arange(side * side), side)
+    kinds = (rows // 40 * 3 + columns // 40 * 5) % KINDS
+    with path.open("wb") as file:
+        file.write(struct.pack("<2sHHHQQ", b"II", 43, 8, 0, 16, len(tags)))
+        for tag in tags:
+            file.write(struct.pack("<HHQQ", *tag))
+        file.write(struct.pack("<Q", 0) + b"".join(tiles))
+        file.write(offsets[:-1].astype("<u8")[kinds].tobytes())
+        file.write(np.array([*map(len, tiles)], "<u8")[kinds].tobytes())
+
+
+class Canvas:
+    """The canvas of a window, its frames noted."""
+
+    def __init__(self, canvas: PictureCanvas) -> None:
+        self.canvas, self.frames_s = canvas, list[float]()
+        paint = canvas.paintEvent
+
+        def noted(event: QPaintEvent) -> None:
+            begin = time.perf_counter()
+            paint(event)
+            self.frames_s.append(time.perf_counter() - begin)
+
+        canvas.paintEvent = noted  # type: ignore[method-assign]
+
+
+def wait(app: QApplication, condition: Callable[[], bool]) -> None:
+    """Let things happen until a condition holds."""
+    end = time.perf_counter() + PATIENCE_S
+    while not condition():
+        app.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 5)
+        if time.perf_counter() > end:
+            sys.exit("it took too long")
 
 
 def own_mb(pid: int) -> float:
@@ -244,13 +304,37 @@ def move(app: QApplication, page: Any, watched: Canvas, seconds: float) -> Itera
         yield f"  sliding,   {title:7} {frames(watched, seconds)}; {taken}"
 
 
+def look_at_large(
+    app: QApplication, page: Any, watched: Canvas, path: Path, seconds: float, pids: tuple[int, int]
+) -> Iterator[str]:
+    """Open a picture that is larger than memory, and slide at several zooms."""
+    shown, begin, most = page.picture_view, time.perf_counter(), 0.0
+    page.pictures.open_path(path)
+    # The first pixels are painted when the first tiles are there.
+    wait(app, lambda: shown._original is not None and bool(shown._original._kept))
+    shown.canvas.repaint()
+    yield f"first pixels after {time.perf_counter() - begin:.2f} s"
+    view, way = shown.canvas.view, itertools.cycle([-23] * 120 + [23] * 120)
+    for zoom in LARGE_ZOOMS:
+        view.fit()
+        view.zoom_to(zoom, shown.canvas.width() / 2, shown.canvas.height() / 2)
+        watched.frames_s.clear()
+        taken = steps(app, lambda _n: view.pan(step := next(way), step / 2), seconds)
+        window_mb, engine_mb = map(own_mb, pids)
+        most = max(most, window_mb + engine_mb)
+        memory = f"window {window_mb:.0f} MB, engine {engine_mb:.0f} MB"
+        yield f"{100 * zoom:6.1f} %: {frames(watched, seconds)}; {taken}; {memory}"
+    yield f"most memory: {most:.0f} MB"
+
+
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m bench.looking", description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--sizes", default=SIZES, help=f"of pictures; default {SIZES}")
     parser.add_argument("--window", default="1280x800")
     parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement")
     parser.add_argument("--memory-only", action="store_true", help="measure memory alone")
+    parser.add_argument("--large", nargs="?", const="", help="a large picture: one made here, or PATH")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         app = QApplication(sys.argv[:1])
@@ -262,7 +346,14 @@ def main() -> None:
         wait(app, lambda: haloscope.state.is_ready)
         page: Any = haloscope.window.page_of("explore")
         watched = Canvas(page.picture_view.canvas)
-        for size in asked.sizes.split(","):
+        pids = os.getpid(), engine.client.host_pid or 0
+        if asked.large is not None:
+            path = Path(asked.large or f"{folder}/large.tif")
+            if not asked.large:
+                made_large(path)
+            for line in look_at_large(app, page, watched, path, asked.seconds, pids):
+                print(line, flush=True)
+        for size in () if asked.large is not None else asked.sizes.split(","):
             width, height = map(int, size.split("x"))
             path = Path(folder) / f"{size}.png"
             # In a process of its own, whose memory goes with it.
@@ -272,7 +363,7 @@ def main() -> None:
             wait(app, lambda path=path: page.workspace.picture and page.workspace.picture.title == path.name)
             wait(app, lambda: is_shown(haloscope.state))
             wait(app, lambda: page.picture_view.is_settled)
-            pids, picture_mb = (os.getpid(), engine.client.host_pid or 0), width * height * 3 / 2**20
+            picture_mb = width * height * 3 / 2**20
             print(f"{size} RGB, may take {3 * picture_mb + 300:.0f} MB", end="", flush=True)
             for words in memory(app, page, pids, Path(folder)):
                 print(f"; {words}", end="", flush=True)

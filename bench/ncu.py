@@ -26,7 +26,7 @@ import numpy as np
 
 from bench.markers import DocumentTable
 from bench.options import parser_of
-from bench.representative import mask_for
+from bench.representative import filter_job, mask_for
 from engine.device.devices import backend
 from engine.device.numba_cuda import driver
 from engine.explain.bounds import bound_launch
@@ -35,10 +35,8 @@ from engine.explain.device_limits import DeviceLimits
 from engine.explain.launches import ABSENT_GPUS, DEFAULT, SCHEDULERS
 from engine.explain.why import LEAST_SHARE
 from engine.geometry.block import Block
-from engine.run.task import Job
-from engine.work.filter_task import FILTERING, MaskJob, describe_problem
+from engine.work.filter_task import MaskJob
 from engine.work.filtering.variants import MaskClass, Variant, variant
-from engine.work.pictures import Operands
 
 TEACHING = (
     "naive", "naive-uncoalesced", "constant", "tiled-input", "tiled", "cached", "cached-constant",
@@ -137,8 +135,7 @@ def job_of(cell: Cell, samples: np.ndarray) -> MaskJob:
     """Return the job of a cell on a grey float32 picture, with the zero border."""
     chosen: Variant = variant(cell.variant)
     mask = mask_for(chosen, cell.mask_side, cell.mask_side)
-    problem = describe_problem(samples, mask, "zero", 0.0)
-    return Job(FILTERING, chosen, cell.block, problem, Operands(samples, mask))
+    return filter_job(chosen, mask, samples, block=cell.block)
 
 
 def launch(key: str, side: int) -> None:

@@ -8,7 +8,6 @@ painted, and then 20 ms apart, as somebody drags. A server is this machine, over
 starts: as it is, and behind a pipe with a delay and 50 Mbit/s.
 """
 
-import argparse
 import os
 import statistics
 import sys
@@ -20,49 +19,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import numpy as np
-from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from bench.kills.bench_window import BenchWindow
-from engine.image.open import open_image, sample_path
-from engine.image.picture import Picture
-from engine.image.save import save_image
+from bench.options import parser_of
+from bench.whole.pictures import save
+from bench.window import Ticks
 from engine.mask.mask import Mask
 from engine.remote.ssh import RemoteServer
 from tests.engine.remote.sshd import PYTHON, Sshd
 
 PATIENCE_S = 60.0
-TICK_MS, DRAG_MS = 5, 20
-
-
-def picture_of(folder):
-    """Return a photo of 1920 x 1080, scaled up from a sample, so that it has no tile twice."""
-    small = np.asarray(open_image(sample_path("astronaut"))).astype(np.float32)
-    rows, columns = np.linspace(0, 511, 1080), np.linspace(0, 511, 1920)
-    r, c = rows.astype(int).clip(0, 510), columns.astype(int).clip(0, 510)
-    fr, fc = (rows - r)[:, None, None], (columns - c)[None, :, None]
-    big = (small[r][:, c] * (1 - fc) + small[r][:, c + 1] * fc) * (1 - fr)
-    big += (small[r + 1][:, c] * (1 - fc) + small[r + 1][:, c + 1] * fc) * fr
-    # The grain of a camera, which scaling up has taken away.
-    big += np.random.default_rng(1).normal(0.0, 2.0, big.shape)
-    save_image(Picture(big.clip(0, 255).astype(np.uint8)), str(folder / "photo.png"))
-    return str(folder / "photo.png")
-
-
-class Ticks:
-    """The gaps between the ticks of a timer."""
-
-    def __init__(self):
-        self.gaps_ms = []
-        self._at = time.perf_counter()
-        self._timer = QTimer(interval=TICK_MS)
-        self._timer.timeout.connect(self._tick)
-        self._timer.start()
-
-    def _tick(self):
-        now = time.perf_counter()
-        self.gaps_ms.append((now - self._at) * 1e3)
-        self._at = now
+DRAG_MS = 20
 
 
 def mask_of(number):
@@ -92,8 +60,7 @@ def measure(title, window, edits):
         first_ms.append((time.perf_counter() - begin) * 1e3)
         window.wait(is_whole, PATIENCE_S)
         exact_ms.append((time.perf_counter() - begin) * 1e3)
-    apart = max(ticks.gaps_ms)
-    ticks.gaps_ms.clear()
+    ticks.enter("dragged")
     shown = []
     note = window.haloscope.state.filtered.connect(lambda _: shown.append(1))
     for number in range(edits):
@@ -107,20 +74,21 @@ def measure(title, window, edits):
     window.wait(is_whole, PATIENCE_S)
     print(
         f"{title:34} first pixels {statistics.median(first_ms):6.1f} ms  exact "
-        f"{statistics.median(exact_ms):6.1f}  longest gap {apart:5.1f}  dragged: gap "
-        f"{max(ticks.gaps_ms):5.1f}, {len(shown)} of {edits} shown, the last after {after_ms:6.1f}",
+        f"{statistics.median(exact_ms):6.1f}  longest gap {max(ticks.gaps['start']):5.1f}  dragged: gap "
+        f"{max(ticks.gaps['dragged']):5.1f}, {len(shown)} of {edits} shown, the last after {after_ms:6.1f}",
         flush=True,
     )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--edits", type=int, default=50)
     asked = parser.parse_args()
     app = QApplication(sys.argv[:1])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        path, sshd = Path(picture_of(folder)), Sshd(folder)
+        path, sshd = folder / "photo.png", Sshd(folder)
+        save(str(path), 1920, 1080)
         try:
             for title, options in (
                 ("this computer", None),

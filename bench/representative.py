@@ -14,6 +14,7 @@ from bench.auto import mask_of
 from engine.course.jobs import bank_job
 from engine.device.devices import backend
 from engine.errors import EngineError
+from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
@@ -21,7 +22,7 @@ from engine.run.task import AnyJob, Job
 from engine.tasks.network.operands import batch_of, trained_weights
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import NETWORK_VARIANTS, network_job
-from engine.work.filter_task import FILTERING, describe_problem
+from engine.work.filter_task import FILTERING, MaskJob, describe_problem
 from engine.work.filtering.variants import VARIANTS, MaskClass, Variant
 from engine.work.filtering.variants import variant as variant_named
 from engine.work.operations.table import OPERATION_VARIANTS
@@ -50,6 +51,20 @@ def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
     return Mask(np.outer(binomial(rows), binomial(columns)), name=name)
 
 
+def filter_job(
+    variant: Variant,
+    mask: Mask,
+    samples: np.ndarray,
+    border: str = "zero",
+    cval: float = 0.0,
+    out: str = "float32",
+    block: Block | None = None,
+) -> MaskJob:
+    """Return the job of a variant, with its default block where none is given."""
+    problem = describe_problem(samples, mask, border, cval, out)
+    return Job(FILTERING, variant, block or variant.default_block, problem, Operands(samples, mask))
+
+
 def launch_each_filter() -> None:
     """Filter small pictures by every CUDA variant, and by the kernels that some have for other masks."""
     random = np.random.default_rng(7)
@@ -74,11 +89,9 @@ def launched(
     variant: Variant, mask: Mask, picture: np.ndarray, border: str, cval: float = 0.0, *, out: str = "float32"
 ) -> None:
     """Filter a picture once and compare every pixel; `out` is the type of the result."""
-    samples = as_samples(picture)
-    problem = describe_problem(samples, mask, border, cval, out)
-    types = problem.dtype if out == "float32" else f"{problem.dtype} to {out}"
-    job = Job(FILTERING, variant, variant.default_block, problem, Operands(samples, mask))
-    measured(job, f"{variant.key}, {mask.name}, {problem.size_text}, {types}")
+    job = filter_job(variant, mask, as_samples(picture), border, cval, out)
+    types = job.problem.dtype if out == "float32" else f"{job.problem.dtype} to {out}"
+    measured(job, f"{variant.key}, {mask.name}, {job.problem.size_text}, {types}")
 
 
 def measured(job: AnyJob, name: str) -> None:

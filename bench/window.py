@@ -1,24 +1,32 @@
 """How smooth the window stays, and how soon an edit of the mask is seen. The real window and the real engine.
 
+With --first-looks: how long it keeps from answering when a panel or a page is looked at for the first time. A
+turn is what the event loop of the window does between two waits. Counted is the time of the processor in its
+thread, so that other programs do not count; time in which another thread of the window held Python's lock is
+in the wall clock alone.
+
 python -m bench.window [--json FILE]
+python -m bench.window --first-looks [--rounds N] [--json FILE]
 """
 
 from gui import qt_import  # noqa: F401 - before all that imports Qt
 
 # isort: split
 import json
+import multiprocessing
 import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QEvent, QEventLoop, QObject, Qt, QTimer
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QAbstractEventDispatcher, QEvent, QEventLoop, QObject, Qt, QTimer
+from PySide6.QtWidgets import QApplication, QWidget
 
 from bench.markers import TABLES, DocumentTable
 from bench.options import parser_of
@@ -31,11 +39,14 @@ from engine.work.chain_files import chain_named
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
 from gui.page.contract import Begin
 from gui.shell.app import Haloscope, freeze_start, make_application
+from gui.shell.pages import PAGES
+from gui.style.metrics import set_letter_size
 
 EDITS = 40
 PICTURE = (1080, 1920, 3)
 TICK_MS = 5
 CELLS = 200
+LONG_MS = 50
 
 
 def make_picture(path: Path) -> None:
@@ -98,17 +109,22 @@ def wait_until(happened: Callable[[], bool], limit_s: float = 120.0) -> None:
         raise SystemExit("the window did not get there in time")
 
 
-def measure(folder: Path) -> dict[str, object]:
-    """Drive the window through a start, edits, a run, a run of every variant; return what was measured."""
-    picture = folder / "picture.png"
-    make_picture(picture)
-    app = make_application()
+def started(app: QApplication, picture: Path) -> tuple[Haloscope, StartedEngine]:
+    """Return a window that is to begin with a picture, and its engine."""
     engine = StartedEngine(EngineClient)
     haloscope = Haloscope(app, engine)
     request = OpenPicture(path=str(picture))
     haloscope.window.offer(Begin(FirstPicture(request, engine.client.submit(request))))
     haloscope.window.painted.connect(freeze_start)
     haloscope.window.resize(1600, 1000)
+    return haloscope, engine
+
+
+def measure(folder: Path) -> dict[str, object]:
+    """Drive the window through a start, edits, a run, a run of every variant; return what was measured."""
+    picture = folder / "picture.png"
+    make_picture(picture)
+    haloscope, engine = started(make_application(), picture)
     haloscope.window.show()
 
     page = haloscope.window.first_page
@@ -152,18 +168,8 @@ def measure(folder: Path) -> dict[str, object]:
     ticks.enter("end")
 
     found = {
-        "edit_to_pixels_ms": {
-            "median": statistics.median(shown),
-            "p80": sorted(shown)[int(0.8 * len(shown))],
-            "max": max(shown),
-            "all": shown,
-        },
-        "edit_of_chain_to_pixels_ms": {
-            "median": statistics.median(of_chain),
-            "p80": sorted(of_chain)[int(0.8 * len(of_chain))],
-            "max": max(of_chain),
-            "all": of_chain,
-        },
+        "edit_to_pixels_ms": spread_of(shown),
+        "edit_of_chain_to_pixels_ms": spread_of(of_chain),
         "timer_gap_ms": {
             phase: {"max": max(gaps), "median": statistics.median(gaps)}
             for phase, gaps in ticks.gaps.items()
@@ -173,6 +179,12 @@ def measure(folder: Path) -> dict[str, object]:
     haloscope.window.close()
     engine.client.shutdown()
     return found
+
+
+def spread_of(times: list[float]) -> dict[str, object]:
+    """Return the median, the 80th percentile and the most of some times, with all of them."""
+    middle, p80 = statistics.median(times), sorted(times)[int(0.8 * len(times))]
+    return {"median": middle, "p80": p80, "max": max(times), "all": times}
 
 
 def edits(page: Any, watch: ResultWatch, side: int) -> list[float]:
@@ -237,17 +249,92 @@ def tables(found: dict[str, Any]) -> list[DocumentTable]:
     return [DocumentTable(TABLES, "window", lines)]
 
 
+class TurnTimes:
+    """The longest turn of this thread's event loop since `begin`, ms of the processor."""
+
+    def __init__(self) -> None:
+        self.begin()
+        QAbstractEventDispatcher.instance().aboutToBlock.connect(self._note)
+
+    def begin(self) -> None:
+        """Forget the turns until now."""
+        self.longest = 0.0
+        self._cpu: float | None = None
+
+    def _note(self) -> None:
+        # This comes before each wait; the wait itself takes no time of the processor.
+        cpu = time.thread_time()
+        if self._cpu is not None:
+            self.longest = max(self.longest, (cpu - self._cpu) * 1e3)
+        self._cpu = cpu
+
+
+def first_looks(folder: str) -> dict[str, float]:
+    """Look at everything once, in a window that has just been opened; return the longest turns, ms."""
+    os.environ["NUMBA_CACHE_DIR"] = folder
+    app = make_application()
+    haloscope, engine = started(app, Path(folder) / "picture.png")
+    window, page = haloscope.window, haloscope.window.first_page
+    painted: list[bool] = []
+    window.painted.connect(lambda: painted.append(True))
+    window.show()
+    wait_until(lambda: bool(painted))
+    turns, found = TurnTimes(), dict[str, float]()
+
+    def look(what: str, act: Callable[[], object], seconds: float = 1.5) -> None:
+        turns.begin()
+        QTimer.singleShot(0, act)
+        settle(seconds)
+        while haloscope.state.busy:
+            settle(0.5)
+        found[what] = turns.longest
+
+    look("after the first paint", lambda: None, 4)
+    for panel in page.panels:
+        look(f"panel {panel.objectName()}", panel.bring_to_front)
+    for entry in PAGES[1:]:
+        look(f"page {entry.key}", lambda key=entry.key: window.show_page(key), 2)
+    look("back to the first page", lambda: window.show_page(PAGES[0].key))
+    for percent in (125, 100):
+        look(f"letters of {percent} %", lambda percent=percent: set_letter_size(app, percent))
+    window.close()
+    engine.client.shutdown()
+    return found
+
+
+def look_at_all(rounds: int) -> list[dict[str, float]]:
+    """Open so many windows, look at everything, and print the longest turns; return them."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        make_picture(Path(folder) / "picture.png")
+        for _ in range(rounds):
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+                found.append(process.submit(first_looks, folder).result())
+    print("| what | longest turn, ms of the processor: median | all |\n|---|---:|---:|")
+    for what in found[0]:
+        times = sorted(one[what] for one in found)
+        mark = " *" if statistics.median(times) > LONG_MS else ""
+        print(f"| {what} | {statistics.median(times):.0f}{mark} | {', '.join(f'{t:.0f}' for t in times)} |")
+    return found
+
+
 def main() -> None:
     """Measure and print."""
     parser = parser_of(__doc__)
+    parser.add_argument("--first-looks", action="store_true", help="measure first looks instead")
+    parser.add_argument("--rounds", type=int, default=3, help="windows that are looked at; default 3")
     parser.add_argument("--json", type=Path, help="also write everything as JSON")
     arguments = parser.parse_args()
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    with tempfile.TemporaryDirectory() as folder:
-        # A fresh cache of compiled code: the run has to compile while the timer ticks.
-        os.environ["NUMBA_CACHE_DIR"] = folder
-        found = measure(Path(folder))
-    print("\n".join(tables(found)[0].lines))
+    if arguments.first_looks:
+        found: object = look_at_all(arguments.rounds)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            # A fresh cache of compiled code: the run has to compile while the timer ticks.
+            os.environ["NUMBA_CACHE_DIR"] = folder
+            measured = measure(Path(folder))
+        print("\n".join(tables(measured)[0].lines))
+        found = measured
     if arguments.json:
         arguments.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
 

@@ -17,19 +17,21 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.calls.choices import judged
+import engine
 from bench.calls.tables import title_of
 from bench.options import parser_of
 from bench.peers.machine import describe
 from bench.peers.summary import Ratios, append
 from bench.whole.session import about, line_of_ratios
+from engine.geometry.border import Border
 
 HISTORY = Path("bench/history-calls.jsonl")
 CALLS = {"cpu": ("on_cpu", "calls_of"), "gpu": ("on_gpu", "host_calls"), "arrays": ("on_gpu", "array_calls")}
@@ -39,6 +41,10 @@ GPU_MASKS = (3, 5, 9, 15)
 QUICK = {"cpu": ((16, 3), (64, 3), (512, 3), (1024, 5)), "gpu": ((64, 5), (1024, 9), (4096, 5))}
 SECONDS_PER_CELL, MOST_CALLS, LEAST_CALLS = 0.6, 400, 9
 CALLS_IN_A_ROW = 3
+# Of `--device auto`.
+WITHIN, SECONDS_PER_CHOICE = 1.15, 0.25
+RANDOM_SIDES, MASK_SIDES = (16, 4096), (2, 31)
+DTYPES = ("uint8", "uint16", "float32")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -107,11 +113,14 @@ def measured(side: int, mask: int, dtype: str, channels: int, device: str) -> di
     for call in calls.values():
         call()
         call()
+    return medians(calls, "ours", SECONDS_PER_CELL)
+
+
+def medians(calls: Mapping[str, Callable[[], object]], counted: str, seconds: float) -> dict[str, float]:
+    """Return the median time of each call, us, after many turns of them; those of one are counted."""
     samples: dict[str, list[float]] = {name: [] for name in calls}
-    end = time.perf_counter() + SECONDS_PER_CELL
-    while len(samples["ours"]) < LEAST_CALLS or (
-        time.perf_counter() < end and len(samples["ours"]) < MOST_CALLS
-    ):
+    end, taken = time.perf_counter() + seconds, samples[counted]
+    while len(taken) < LEAST_CALLS or (time.perf_counter() < end and len(taken) < MOST_CALLS):
         for name, call in calls.items():
             # What another library's call left in caches and in freed memory is not this one's.
             call()
@@ -120,6 +129,38 @@ def measured(side: int, mask: int, dtype: str, channels: int, device: str) -> di
                 call()
                 samples[name].append(time.perf_counter() - begin)
     return {name: statistics.median(times) * 1e6 for name, times in samples.items()}
+
+
+def judged(count: int, seed: int) -> str:
+    """Measure so many random calls; return how often `auto` took the faster device, and where it did not."""
+    random = np.random.default_rng(seed)
+    ratios, lines, taken = [], [], {"cpu": 0, "cuda:0": 0}
+    for _ in range(count):
+        height, width = (int(side) for side in np.exp(random.uniform(*np.log(RANDOM_SIDES), 2)))
+        channels = int(random.choice([1, 1, 3, 3, 4]))
+        rows, columns = (int(side) for side in random.integers(*MASK_SIDES, 2, endpoint=True))
+        dtype = DTYPES[random.integers(len(DTYPES))]
+        image = (random.random((height, width, channels)) * 255).astype(dtype)
+        mask = random.normal(size=(rows, columns))
+        border = list(Border)[random.integers(len(Border))]
+        result = "same" if random.random() < 0.5 else "float32"
+        chosen = engine.plan(image, mask, border=border, result=result)
+        calls = {
+            device: partial(engine.plan(image, mask, border=border, result=result, device=device), image)
+            for device in taken
+        }
+        times = medians(calls, "cpu", SECONDS_PER_CHOICE)
+        ratio = times[chosen.device.key] / min(times.values())
+        ratios.append(ratio)
+        taken[chosen.device.key] += 1
+        if ratio > WITHIN:
+            size = f"{height} × {width} × {channels} {dtype} to {result}, {rows} × {columns} {border}"
+            measured = ", ".join(f"{device} {time_us:,.0f} us" for device, time_us in times.items())
+            lines.append(f"{ratio:5.2f}  {size}: {measured}; {chosen.reason and chosen.reason.short}")
+    within = sum(ratio <= WITHIN for ratio in ratios)
+    share = f"{within} of {count} calls within {WITHIN} of the faster device"
+    head = f"{share}, worst {max(ratios):.2f}; took {taken}"
+    return "\n".join([head, *sorted(lines, reverse=True)])
 
 
 def line_of(cell: dict[str, Any]) -> str:
