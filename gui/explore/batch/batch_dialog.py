@@ -39,7 +39,7 @@ from gui.page.contract import Services
 from gui.page.files import FileDialogs
 from gui.page.messages import Message, PageMessages, Severity
 from gui.style.metrics import GRID, scaled_font
-from gui.widgets.panel_parts import Placeholder, column, form, label_for, quiet_label, row
+from gui.widgets.panel_parts import Placeholder, column, fill_box, form, label_for, quiet_label, row
 
 # How `batch` begins the line of a file that is done.
 _DONE = re.compile(r"\[(\d+)/(\d+)\] ")
@@ -274,12 +274,10 @@ class BatchDialog(QDialog):
         self.no_metadata = QCheckBox("&Leave out camera, place and time")
         self.no_metadata.setToolTip("Save without EXIF data and resolution.")
         self.format, self.existing = QComboBox(), QComboBox()
-        self.format.addItem("Each picture's own", "keep")
-        for suffix in offered_suffixes():
-            self.format.addItem(suffix.lstrip(".").upper(), suffix.lstrip("."))
+        forms = [suffix.lstrip(".") for suffix in offered_suffixes()]
+        fill_box(self.format, {"keep": "Each picture's own"} | {one: one.upper() for one in forms}, "keep")
         self.format.setToolTip("The format of the results.")
-        for option, text in _EXISTING.items():
-            self.existing.addItem(text, option)
+        fill_box(self.existing, _EXISTING, "")
         self.existing.setToolTip("What is done where a file of the result's name is there already.")
         self.job = QLabel(wordWrap=True)
         self.job.setTextFormat(Qt.TextFormat.PlainText)
@@ -372,15 +370,9 @@ class BatchDialog(QDialog):
         self.run.stop()
 
     def _show_state(self) -> None:
-        is_running = self.run.is_running
-        missing = [
-            words
-            for words, text in (
-                ("which pictures", self.pictures.text().strip(_SEPARATOR)),
-                ("where the results go", self.out.text().strip()),
-            )
-            if not text
-        ]
+        is_running, named = self.run.is_running, self.pictures.text().strip(_SEPARATOR)
+        wanted = {"which pictures": named, "where the results go": self.out.text().strip()}
+        missing = [words for words, text in wanted.items() if not text]
         for widget in (
             *(self.pictures, self.out, self.folder_button, self.files_button, self.out_button),
             *(self.recursive, self.format, self.no_metadata, self.existing),
@@ -414,7 +406,7 @@ class BatchDialog(QDialog):
             self.bar.setValue(int(end is not None and bool(end.document)))
         self.sentence.setText("Starting…" if end is None else end.sentence)
         failures = end.failures if end else []
-        is_whole = end is not None and bool(end.document) and not end.is_stopped
+        is_whole = end is not None and end.document and not end.is_stopped
         self.listed.say("" if failures else "No picture failed." if is_whole else _NO_FAILURES)
         for name, why in failures:
             reason = why.removeprefix(f"{name}: ").removeprefix(f"{name} ")

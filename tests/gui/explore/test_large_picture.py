@@ -1,53 +1,81 @@
-"""The window with a large picture: what it says, reads and saves; answered by the engine in this process."""
+"""The window with large pictures: what it says, reads and saves; answered by the engine in this process."""
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import engine
 from engine.errors import ImageReadError
-from engine.host import tile_jobs
-from engine.host.protocol import CloseTiled, TiledScreen, WantedTiles, WantedValues
-from engine.host.request import Run
+from engine.host import shared, shared_picture, tile_jobs
+from engine.host.protocol import CloseTiled, MeasurePicture, TiledScreen, WantedTiles, WantedValues
+from engine.host.request import Computed, Run, answer
+from engine.host.shared_picture import level_shapes, render
+from engine.mask.presets import preset
+from engine.verify.verification import Region
 from engine.work.messages import SaveFiltered
 from gui.explore.files import filters_in_parts
-from gui.explore.inspect.look_panel import PROFILE
-from gui.explore.picture.layers import Line
+from gui.explore.inspect.look_panel import HISTOGRAM, PROFILE
+from gui.explore.picture.layers import Line, ViewMode
 from gui.explore.picture.picture_controller import SAVE_SOURCE
 from gui.page.messages import Severity
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_window import wait
 
-SIDES = (600, 900)
+MASK = preset("sobel-x")
+SIDES = (300, 530)
 OF_PICTURE = (WantedValues, type(None))
+# One stays in its file; of the other, which is in memory, the result keeps no values.
+OF_BOTH = pytest.mark.parametrize("kind", ["file", "memory"], indirect=True)
+IN_MEMORY = pytest.mark.parametrize("kind", ["memory"], indirect=True)
 
 
 @pytest.fixture
 def pixels():
-    return np.random.default_rng(6).integers(0, 200, (*SIDES, 1), np.uint8)
+    return np.random.default_rng(6).integers(0, 255, (*SIDES, 3), np.uint8)
 
 
 @pytest.fixture
-def path(tmp_path, pixels, monkeypatch):
+def kind(request):
+    """Which of the two is opened: by default the one in its file."""
+    return getattr(request, "param", "file")
+
+
+@pytest.fixture
+def opened(haloscope, kind, pixels, tmp_path, monkeypatch, qtbot):
+    """The window with a picture that counts as large, and its result."""
     monkeypatch.setattr(tile_jobs, "_IN_MEMORY_BYTES", 0)
-    np.save(tmp_path / "big.npy", pixels)
-    yield tmp_path / "big.npy"
+    monkeypatch.setattr(shared_picture, "FULL_SIZE_BYTES", 0)
+    path = tmp_path / ("big.npy" if kind == "file" else "big.bmp")
+    if kind == "file":
+        np.save(path, pixels)
+    else:
+        Image.fromarray(pixels).save(path)
+    haloscope.workspace.set_mask(MASK)
+    haloscope.pictures.open_path(path)
+    wait(qtbot, lambda: haloscope.workspace.picture.title == path.name)
+    wait(qtbot, lambda: haloscope.state.last_result is not None and not haloscope.display.is_earlier)
+    result = haloscope.state.last_result
+    assert isinstance(*((result.screen, TiledScreen) if kind == "file" else (result.values, Computed)))
+    yield haloscope
     for tiles in tile_jobs._open.values():
         tiles.picture.close()
     tile_jobs._open.clear()
 
 
 @pytest.fixture
-def opened(haloscope, path, qtbot):
-    """The window with the large picture and its result."""
-    haloscope.pictures.open_path(path)
-    wait(qtbot, lambda: haloscope.workspace.picture.title == "big.npy")
-    wait(qtbot, lambda: isinstance(getattr(haloscope.state.last_result, "screen", None), TiledScreen))
-    return haloscope
+def page(opened):
+    return opened.window.page_of("explore")
 
 
 @pytest.fixture
-def view(opened):
-    return opened.window.page_of("explore").picture_view
+def view(page):
+    return page.picture_view
+
+
+@pytest.fixture
+def whole(opened, pixels):
+    """The whole result, by the same kernel."""
+    return engine.correlate(pixels, MASK, variant=opened.state.last_result.variant)
 
 
 def of_kind(haloscope, kind):
@@ -58,51 +86,51 @@ def of_result(haloscope):
     return [request for request in of_kind(haloscope, WantedTiles) if request.job is not None]
 
 
+@OF_BOTH
+def test_that_the_numbers_under_the_cursor_are_those_of_full_size(view, pixels, whole, qtbot):
+    view.canvas.view.zoom_to(0.25, 10, 10)
+    view.canvas.pixel_hovered.emit((201, 77))
+    wait(qtbot, lambda: f"original {pixels[201, 77, 0]} " in view.readout.words)
+    wanted = f"{whole[201, 77, 2]:#.4g}".replace("-", "−")
+    wait(qtbot, lambda: view.readout.words.endswith(wanted))
+
+
+@OF_BOTH
+def test_that_the_lens_ends_in_the_value_of_the_whole_result(opened, page, pixels, whole, qtbot):
+    opened.actions["lens"].trigger()
+    wait(qtbot, lambda: page.lens.is_visible)
+    for pixel in ((0, 0), (157, 300), (SIDES[0] - 1, SIDES[1] - 1)):
+        page.lens.point(pixel)
+        wait(qtbot, lambda pixel=pixel: page.lens.seen is not None and page.lens.seen.pixel == pixel)
+        np.testing.assert_array_equal(page.lens.seen.window.cells[1, 1], pixels[pixel])
+        assert page.lens.seen.is_equal
+        np.testing.assert_array_equal(page.lens.seen.shown, whole[pixel])
+
+
+@OF_BOTH
+def test_that_a_profile_has_the_values_along_the_line(opened, page, pixels, whole, qtbot):
+    opened.actions["lens"].trigger()
+    page.look.choose(PROFILE)
+    page.look.watch(True)
+    page.look._take_line(Line((20, 0), (20, SIDES[1] - 1)))
+    wait(qtbot, lambda: page.look.profile is not None)
+    np.testing.assert_array_equal(page.look.profile.original, pixels[20])
+    np.testing.assert_array_equal(page.look.profile.result, whole[20])
+    assert page.look.words == ""
+
+
 def test_that_the_tiles_of_picture_and_result_that_are_seen_are_asked_for(opened, qtbot):
     wait(qtbot, lambda: 0 < len(of_result(opened)) < len(of_kind(opened, WantedTiles)))
 
 
-def test_that_the_numbers_under_the_cursor_are_those_of_full_size(view, pixels, qtbot):
-    view.canvas.view.zoom_to(0.25, 10, 10)
-    view.canvas.pixel_hovered.emit((401, 77))
-    wait(qtbot, lambda: f"original {pixels[401, 77, 0]} " in view.readout.words)
-    around = pixels[:, :, 0].astype(int)
-    sharp = 5 * around[401, 77] - around[400, 77] - around[402, 77] - around[401, 76] - around[401, 78]
-    wanted = f"{sharp:#.4g}" if abs(sharp) < 1000 and sharp else f"{sharp:.1f}"
-    wait(qtbot, lambda: view.readout.words.endswith(f"result {wanted.replace('-', '−')}"))
-
-
-def test_that_the_lens_reads_a_picture_that_stays_in_its_file(opened, pixels, qtbot):
-    page = opened.window.page_of("explore")
-    opened.actions["lens"].trigger()
-    wait(qtbot, lambda: page.lens.is_visible)
-    for pixel in ((0, 899), (401, 77)):
-        page.lens.point(pixel)
-        wait(qtbot, lambda pixel=pixel: page.lens.seen is not None and page.lens.seen.pixel == pixel)
-        assert page.lens.seen.window.cells[1, 1, 0] == pixels[pixel][0]
-        assert page.lens.seen.is_equal
-
-
-def test_that_a_profile_of_a_picture_in_its_file_has_the_values_along_the_line(opened, pixels, qtbot):
-    look = opened.window.page_of("explore").look
-    opened.actions["lens"].trigger()
-    look.choose(PROFILE)
-    look.watch(True)
-    look._take_line(Line((20, 0), (20, 899)))
-    wait(qtbot, lambda: look.profile is not None)
-    np.testing.assert_array_equal(look.profile.original, pixels[20])
-    assert look.words == ""
-
-
-def test_that_the_lens_says_why_a_pixel_cannot_be_read(opened, qtbot):
-    page = opened.window.page_of("explore")
+def test_that_the_lens_says_why_a_pixel_cannot_be_read(opened, page, qtbot):
     opened.actions["lens"].trigger()
     wait(qtbot, lambda: page.lens.is_visible)
     page.lens.point((9, 9))
     wait(qtbot, lambda: page.lens.seen is not None)
     fake = opened.link._client
     fake.automatic = False
-    page.lens.point((300, 300))
+    page.lens.point((250, 300))
     wait(qtbot, lambda: any(is_kind(one.request, OF_PICTURE) for one in fake.asked))
     fake.fail(ImageReadError("/somewhere/big.npy cannot be read", "it was cut short"), OF_PICTURE)
     wait(qtbot, lambda: "it was cut short" in page.lens.words)
@@ -147,7 +175,7 @@ def test_that_a_save_that_was_stopped_says_how_to_go_on(opened, tmp_path, qtbot)
     fake.automatic = False
     opened.pictures.save_result(tmp_path / "result.tif")
     opened.pictures.cancel()
-    assert [type(request) for request in fake.cancelled] == [SaveFiltered]
+    assert [type(request) for request in fake.cancelled[-1:]] == [SaveFiltered]
     fake.automatic = True
     wait(qtbot, lambda: opened.messages.of(SAVE_SOURCE) is not None)
     message = opened.messages.of(SAVE_SOURCE)
@@ -175,3 +203,64 @@ def test_that_a_large_picture_is_not_copied_but_its_user_told_what_to_do(opened,
     opened.actions[name].trigger()
     assert "stays in its file" in opened.window.message_bar.text
     assert "Ctrl+S" in opened.window.message_bar.text
+
+
+@IN_MEMORY
+def test_that_the_histogram_is_that_of_the_whole_result(opened, page, whole, qtbot):
+    page.look.choose(HISTOGRAM)
+    opened.actions["region_measure"].trigger()
+    wait(qtbot, lambda: page.look.numbers is not None and bool(page.look.numbers.after))
+    (kept,) = shared.create((whole.shape, "float32"))
+    shared.attach(kept)[...] = whole
+    wanted = answer(MeasurePicture(opened.workspace.picture, kept), lambda step: None)
+    shared.unlink(kept.name)
+    assert page.look.numbers == wanted
+
+
+@IN_MEMORY
+def test_that_an_edit_stops_the_count_that_its_preview_would_wait_for(opened, page, qtbot):
+    opened.actions["region_measure"].trigger()
+    wait(qtbot, lambda: page.look.numbers is not None)
+    fake = opened.link._client
+    fake.automatic = False
+    opened.workspace.select(Region(4, 90, 5, 80))
+    wait(qtbot, lambda: any(isinstance(one.request, MeasurePicture) for one in fake.asked))
+    opened.workspace.set_mask(preset("sharpen"))
+    assert [type(request) for request in fake.cancelled[-1:]] == [MeasurePicture]
+    fake.automatic = True
+
+
+@IN_MEMORY
+def test_that_difference_and_error_are_shown(page, qtbot):
+    for mode in (ViewMode.DIFFERENCE, ViewMode.ERROR):
+        page.picture_view.set_mode(mode)
+        word = mode.value
+        wait(qtbot, lambda word=word: page.picture_view.comparison.words.startswith(word))
+        assert page.picture_view.comparison.screen is not None
+
+
+@IN_MEMORY
+def test_that_full_size_is_asked_for_where_it_is_seen_and_is_the_result(opened, view, whole, qtbot):
+    seen = opened.link._client.seen
+    view.canvas.view.fit()
+    wait(qtbot, lambda: view.is_settled)
+    view.canvas.view.zoom_to(4.0, 10, 10)
+    wait(qtbot, lambda: view._result.is_complete)
+    asked = [request for request in seen if isinstance(request, WantedTiles) and request.job is not None]
+    assert {request.level for request in asked} == {0}
+    shown = np.empty(level_shapes(*SIDES)[0], np.uint8)
+    render(whole, [shown], 255.0)
+    for (_, place), kept in view._result._kept.items():
+        rows, columns = view._result._screen.extent(0, place)
+        pixels = np.frombuffer(kept.image.constBits(), np.uint8).reshape(shown[rows, columns].shape)
+        np.testing.assert_array_equal(pixels, shown[rows, columns])
+
+
+@IN_MEMORY
+def test_that_the_memory_of_a_result_is_given_back_with_the_next_one(opened, qtbot):
+    for name in ("sharpen", "gaussian-5", "identity"):
+        old = opened.state.last_result
+        opened.workspace.set_mask(preset(name))
+        wait(qtbot, lambda old=old: opened.state.last_result is not old)
+        assert old.screen.coarse[0].name in opened.link._client.released
+    assert opened.workspace.picture.pixels.name not in opened.link._client.released
