@@ -270,10 +270,7 @@ class ExplorePage(ExploreParts):
         below = Shares("lower", sides.Horizontal, Share(runs, _RUNS_SHARE), Share(explain, 1.0 - _RUNS_SHARE))
         lower.setLayout(column(answer, (below, 1), spacing=0))
         whole = Shares(
-            "page",
-            sides.Vertical,
-            Share(upper, 1.0 - _LOWER_SHARE),
-            Share(lower, _LOWER_SHARE, _LEAST_LOWER),
+            "page", sides.Vertical, Share(upper, 1.0 - _LOWER_SHARE), Share(lower, _LOWER_SHARE, _LEAST_LOWER)
         )
         self.fill(whole, self.picture_view, left, right, runs, explain)
         self.explain_head.room.toggled.connect(partial(self.show_only, explain))

@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,8 +76,8 @@ class PictureExchange(QObject):
         if self._grid.hasFocus() and not mime.hasImage() and not mime.hasUrls():
             # Its panel says what is wrong with numbers.
             self._grid.paste()
-            return
-        self.take(mime)
+        else:
+            self.take(mime)
 
     def take(self, mime: QMimeData, nothing: str = _NOTHING) -> None:
         """Open the picture or the file in what was pasted or dropped, or put its numbers into the mask.
@@ -113,13 +114,9 @@ class PictureExchange(QObject):
 
     def _keep(self, found: Pasted) -> None:
         """Write a pasted picture and open it; a large one takes longer than a window may stand still."""
-
-        def opened(kept: Path) -> None:
-            self._state.end_task(SOURCE)
-            self._pictures.open_path(kept, self._say_kept)
-
+        open_ = partial(self._go_on, lambda kept: self._pictures.open_path(kept, self._say_kept))
         self._state.set_task(SOURCE, "pasting a picture")
-        self._background.do(lambda: keep_picture(found), opened, self._failed)
+        self._background.do(lambda: keep_picture(found), open_, self._failed)
 
     def _drag(self, handle: DragHandle, saved: Saved) -> None:
         # Encoding a large picture takes a second: the button may be up again.
@@ -146,7 +143,9 @@ class PictureExchange(QObject):
         if picture is None or (not original and not self._pictures.can_save_result()):
             return
         if not isinstance(picture.pixels, SharedArray):
-            self._messages.show_error(SOURCE, _too_large(picture))
+            why = f"{picture.title} stays in its file, and is too large for other programs' memory"
+            error = BadValue("Nothing was copied", why, "Use Save result (Ctrl+S).")
+            self._messages.show_error(SOURCE, error)
             return
         path = self._place(original, picture)
         depth = "16" if picture.dtype == "float32" else "keep"
@@ -155,12 +154,12 @@ class PictureExchange(QObject):
         how = str(path), self._workspace.range_mode, depth
         request = SaveResult(picture, values, *how, elsewhere)
 
-        def written(saved: Saved) -> None:
-            self._state.end_task(SOURCE)
-            then(saved)
-
         self._state.set_task(SOURCE, "copying the picture")
-        self._link.ask(Ask(request, written, self._failed))
+        self._link.ask(Ask(request, partial(self._go_on, then), self._failed))
+
+    def _go_on(self, then: Callable[[Any], object], made: object) -> None:
+        self._state.end_task(SOURCE)
+        then(made)
 
     def _failed(self, error: EngineError) -> None:
         self._state.end_task(SOURCE)
@@ -294,11 +293,3 @@ def _check_numbers(text: str) -> None:
         shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
         why = f"“{shown}” is neither a picture, nor a file's path, nor the numbers of a mask: {error.why}"
         raise BadValue(_NOTHING, why, error.remedy) from error
-
-
-def _too_large(picture: PictureHandle) -> BadValue:
-    return BadValue(
-        "Nothing was copied",
-        f"{picture.title} stays in its file, and is too large for other programs' memory",
-        "Use Save result (Ctrl+S).",
-    )

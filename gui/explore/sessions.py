@@ -125,10 +125,9 @@ class SessionView(QObject):
             return
         if kept.zoom:
             self._picture_view.canvas.view.look_at(kept.zoom, kept.row, kept.column)
-        for window, ends in zip(
-            self._picture_view.windows, (kept.original_window, kept.result_window), strict=True
-        ):
-            window.choose(ends)
+        original, result = self._picture_view.windows
+        original.choose(kept.original_window)
+        result.choose(kept.result_window)
 
 
 _PICTURE = "picture of the session"
@@ -147,29 +146,20 @@ class Sessions(QObject):
     edited = Signal()  # something that a session keeps has changed
 
     def __init__(
-        self,
-        workspace: Workspace,
-        results: ResultsModel,
-        services: Services,
-        background: Background,
+        self, workspace: Workspace, results: ResultsModel, services: Services, background: Background
     ) -> None:
         super().__init__()
-        self._background = background
-        self._workspace, self._results = workspace, results
+        self._workspace, self._results, self._background = workspace, results, background
         self._services, self._messages = services, services.messages
         self.view: SessionView | None = None
         """How the page looks; without it that is not kept."""
-        # Of the file of the shown picture when that was opened; empty where it has none, or not yet.
-        self._digest: tuple[PictureSource | None, str] = None, ""
-        workspace.picture_changed.connect(self._read_digest)
+        # Of the file of the shown picture when that was opened, by its source.
+        self._digests: dict[PictureSource | None, str] = {}
         self._expected: tuple[PictureSource, str] | None = None
-        workspace.picture_changed.connect(self._bring_jobs)
-        for changed in (
-            workspace.state_changed,
-            results.rowsInserted,
-            results.modelReset,
-            results.said_changed,
-        ):
+        for follow in (self._read_digest, self._bring_jobs):
+            workspace.picture_changed.connect(follow)
+        of_results = results.rowsInserted, results.modelReset, results.said_changed
+        for changed in (workspace.state_changed, *of_results):
             changed.connect(self.edited)
 
     def snapshot(self) -> Session:
@@ -177,7 +167,7 @@ class Sessions(QObject):
         return Session(
             self._workspace.state,
             tuple(map(_kept, self._results.asked)),
-            self._digest_of(self._workspace.state.source),
+            self._digests.get(self._workspace.state.source, ""),
             self.view.read() if self.view else View(),
             self._services.session_parts(),
         )
@@ -272,26 +262,22 @@ class Sessions(QObject):
 
     def _read_digest(self, picture: PictureHandle) -> None:
         source = PictureSource.of(picture)
-        self._digest = source, ""
+        # Of the one before no digest holds any more, also one that is still to come.
+        self._digests = digests = {}
 
         def found(digest: str) -> None:
-            if source == self._digest[0]:
-                self._digest = source, digest
-                self._compare_digest()
+            digests[source] = digest
+            self._compare_digest()
 
         if source.path:
             self._background.do(lambda: digest_of(Path(source.path)), found, lambda error: None)
-
-    def _digest_of(self, source: PictureSource | None) -> str:
-        shown, digest = self._digest
-        return digest if source == shown else ""
 
     def _compare_digest(self) -> None:
         """Say that the picture is not the one of the session, as soon as both are known."""
         if self._expected is None:
             return
         source, expected = self._expected
-        if self._workspace.state.source != source or not (found := self._digest_of(source)):
+        if self._workspace.state.source != source or not (found := self._digests.get(source)):
             return
         self._expected = None
         if found != expected:

@@ -91,11 +91,7 @@ class OperationPanel(QWidget):
     """One operation."""
 
     def __init__(
-        self,
-        operation: Operation,
-        workspace: Workspace,
-        display: Display,
-        ask_for_patch: Callable[[], None],
+        self, operation: Operation, workspace: Workspace, display: Display, ask_for_patch: Callable[[], None]
     ) -> None:
         super().__init__()
         self._operation, self._workspace, self._display = operation, workspace, display

@@ -45,20 +45,14 @@ def message(haloscope):
     return haloscope.window.message_bar.text
 
 
-def test_that_a_pasted_picture_is_opened_under_the_name_clipboard(haloscope, put, qtbot):
+def test_that_a_picture_pasted_on_any_page_is_opened_under_the_name_clipboard(haloscope, put, qtbot):
+    haloscope.window.show_page("network")
     put(png=b"the bytes of another program")
     haloscope.actions["paste"].trigger()
     waited(haloscope, qtbot, "Clipboard.png")
+    assert haloscope.window.page.objectName() == "explore"
     assert Path(haloscope.workspace.picture.path).read_bytes() == b"the bytes of another program"
     assert "newest pasted pictures are kept" in message(haloscope)
-
-
-def test_that_a_picture_is_pasted_from_every_page(haloscope, put, qtbot):
-    haloscope.window.show_page("network")
-    put(png=b"bytes")
-    haloscope.actions["paste"].trigger()
-    waited(haloscope, qtbot, "Clipboard.png")
-    assert haloscope.window.page.objectName() == "explore"
 
 
 def test_that_a_picture_without_a_file_form_is_written_as_it_is(clipboard):
@@ -70,18 +64,18 @@ def test_that_a_picture_without_a_file_form_is_written_as_it_is(clipboard):
     assert (picture.pixels == (10, 20, 30)).all()
 
 
-@pytest.mark.parametrize(
-    ("kind", "form"),
-    [("urls", lambda path: [QUrl.fromLocalFile(str(path))]), ("text", "{}\n".format), ("text", '"{}"'.format),
-     ("text", lambda path: QUrl.fromLocalFile(str(path)).toString())],
-    ids=["urls", "text", "quoted", "address"],
-)  # fmt: skip
-def test_that_a_file_on_the_clipboard_is_opened(window_of_file, put, qtbot, tmp_path, request, kind, form):
-    path = tmp_path / f"a photo {request.node.callspec.id}.png"
-    path.write_bytes(b"x")
-    put(**{kind: form(path)})
-    window_of_file.actions["paste"].trigger()
-    waited(window_of_file, qtbot, path.name)
+def test_that_a_file_on_the_clipboard_is_opened(window_of_file, put, qtbot, tmp_path):
+    for name, kind, form in (
+        ("urls", "urls", lambda path: [QUrl.fromLocalFile(str(path))]),
+        ("text", "text", "{}\n".format),
+        ("quoted", "text", '"{}"'.format),
+        ("address", "text", lambda path: QUrl.fromLocalFile(str(path)).toString()),
+    ):
+        path = tmp_path / f"a photo {name}.png"
+        path.write_bytes(b"x")
+        put(**{kind: form(path)})
+        window_of_file.actions["paste"].trigger()
+        waited(window_of_file, qtbot, path.name)
 
 
 def test_that_numbers_go_into_the_mask(haloscope, put):
@@ -90,28 +84,23 @@ def test_that_numbers_go_into_the_mask(haloscope, put):
     assert haloscope.workspace.mask.weights.tolist() == [[1, 2, 1], [2, 4, 2], [1, 2, 1]]
 
 
-@pytest.mark.parametrize(
-    ("what", "words"),
-    [
-        ({}, "the clipboard is empty"),
-        ({"text": "a recipe for soup"}, "“a recipe for soup” is neither a picture, nor a file's path, nor"),
-        ({"urls": [QUrl("https://example.org/a.png")]}, "is not a file of this computer"),
-        ({"text": "/no/such/file.png"}, "neither a picture, nor a file's path"),
-        ({"text": "/\0/x.png"}, "neither a picture, nor a file's path"),
-        ({"text": "x" * 100_000}, "neither a picture, nor a file's path"),
-        ({"html": "<b>words</b>"}, "neither a picture"),
-    ],
-)
-def test_that_what_cannot_be_pasted_is_said_in_words(window_of_file, put, what, words):
+def test_that_what_cannot_be_pasted_is_said_in_words(window_of_file, put):
     haloscope = window_of_file
-    before = haloscope.workspace.mask
-    assert not message(haloscope).startswith("Nothing")
-    put(**what)
-    haloscope.actions["paste"].trigger()
-    assert message(haloscope).startswith("Nothing was pasted.")
-    assert words in message(haloscope).replace("The clipboard", "the clipboard")
-    assert haloscope.workspace.mask is before
-    haloscope.messages.clear(haloscope.messages.newest.source)
+    before, no_path = haloscope.workspace.mask, "neither a picture, nor a file's path"
+    for what, words in (
+        ({}, "the clipboard is empty"),
+        ({"text": "a recipe for soup"}, f"“a recipe for soup” is {no_path}, nor"),
+        ({"urls": [QUrl("https://example.org/a.png")]}, "is not a file of this computer"),
+        *(({"text": text}, no_path) for text in ("/no/such/file.png", "/\0/x.png", "x" * 100_000)),
+        ({"html": "<b>words</b>"}, "neither a picture"),
+    ):
+        assert not message(haloscope).startswith("Nothing")
+        put(**what)
+        haloscope.actions["paste"].trigger()
+        assert message(haloscope).startswith("Nothing was pasted.")
+        assert words in message(haloscope).replace("The clipboard", "the clipboard")
+        assert haloscope.workspace.mask is before
+        haloscope.messages.clear(haloscope.messages.newest.source)
 
 
 def test_that_what_was_copied_here_is_pasted_without_reading_it_in_the_window(
@@ -135,20 +124,14 @@ def test_that_only_the_newest_pasted_pictures_are_kept(put, clipboard, monkeypat
     assert paths[-1].is_relative_to(pasted_folder())
 
 
-def test_that_the_result_is_copied_as_png_by_the_engine(haloscope, clipboard, qtbot):
-    haloscope.actions["copy_picture"].trigger()
-    qtbot.waitUntil(lambda: has_png(clipboard))
-    asked = next(one for one in haloscope.link._client.seen if isinstance(one, SaveResult))
-    assert asked.values == haloscope.state.last_result.values
-    assert Path(asked.path).name == "astronaut-sharpen.png"
-
-
-def test_that_the_original_is_copied_without_a_result(haloscope, clipboard, qtbot):
-    haloscope.actions["copy_original"].trigger()
-    qtbot.waitUntil(lambda: has_png(clipboard))
-    asked = next(one for one in haloscope.link._client.seen if isinstance(one, SaveResult))
-    assert asked.values is None
-    assert Path(asked.path).name == "astronaut-original.png"
+def test_that_the_result_and_the_original_are_copied_as_png_by_the_engine(haloscope, clipboard, qtbot):
+    for what, name in (("picture", "astronaut-sharpen.png"), ("original", "astronaut-original.png")):
+        clipboard.clear()
+        haloscope.actions[f"copy_{what}"].trigger()
+        qtbot.waitUntil(lambda: has_png(clipboard))
+        *_, asked = (one for one in haloscope.link._client.seen if isinstance(one, SaveResult))
+        assert asked.values == (haloscope.state.last_result.values if what == "picture" else None)
+        assert Path(asked.path).name == name
 
 
 def dragged(haloscope, qtbot, monkeypatch):

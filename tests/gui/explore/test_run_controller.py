@@ -1,5 +1,3 @@
-import pytest
-
 from engine.errors import HostLost, OutOfDeviceMemory
 from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
@@ -168,10 +166,15 @@ def test_that_run_all_crosses_the_kernels_with_the_blocks_they_take(make_bench):
     assert bench.fake.leaked == shown, "the pictures of the cells are given back"
 
 
-def test_that_run_crosses_the_chosen_kernel_alone(make_bench):
+def test_that_run_crosses_the_chosen_kernel_alone_and_says_where_it_takes_no_block(make_bench):
     bench = make_bench(unavailable={})
     bench.open()
-    bench.change(blocks=BLOCKS, variant="tiled")
+    bench.change(blocks=BLOCKS[2:], variant="tiled")
+    bench.runs.run()
+    bench.settle()
+    assert not crossed(bench)
+    assert "needs too much shared memory" in bench.messages.newest.why
+    bench.change(blocks=BLOCKS)
     bench.runs.run()
     bench.settle()
     assert crossed(bench) == [("tiled", BLOCKS[0]), ("tiled", BLOCKS[1])]
@@ -201,16 +204,6 @@ def test_that_a_stopped_run_of_blocks_leaves_what_is_known(slow_bench):
     assert left[BLOCKS[2]] == refused
 
 
-def test_that_blocks_that_no_kernel_takes_are_told(make_bench):
-    bench = make_bench(unavailable={})
-    bench.open()
-    bench.change(blocks=BLOCKS[2:], variant="tiled")
-    bench.runs.run()
-    bench.settle()
-    assert not crossed(bench)
-    assert "needs too much shared memory" in bench.messages.newest.why
-
-
 def test_that_it_is_said_when_no_variant_can_run(make_bench):
     keys = [variant.key for variant in VARIANTS]
     bench = make_bench(unavailable=dict.fromkeys(keys, "the mask is too large"))
@@ -221,19 +214,17 @@ def test_that_it_is_said_when_no_variant_can_run(make_bench):
     assert not bench.state.running
 
 
-@pytest.mark.parametrize(
-    ("key", "layout", "result_type", "dtype"),
-    [
+def test_that_a_failed_run_keeps_what_it_was_to_do():
+    for key, layout, result_type, dtype in (
         ("cpu-serial", "", "float32", "float32"),
         ("naive", "packed", "same", "uint8"),
         ("auto", "", "float32", "float32"),
-    ],
-)
-def test_that_a_failed_run_keeps_what_it_was_to_do(key, layout, result_type, dtype):
-    settings = {"variant": key, "layout": Layout.PACKED, "result_type": result_type}
-    variant = next((variant for variant in VARIANTS if variant.key == key), None)
-    result = failed_run(mask_job(picture=make_picture(), mask=Mask([[1]]), **settings), variant, ERROR)
-    assert (result.variant, result.title) == (key, variant.title if variant else key)
-    assert (result.failure, result.layout) == (ERROR.failure, layout)
-    assert result.problem.result_dtype == dtype
-    assert result.kernel_ms is None
+    ):
+        settings = {"variant": key, "layout": Layout.PACKED, "result_type": result_type}
+        variant = next((variant for variant in VARIANTS if variant.key == key), None)
+        job = mask_job(picture=make_picture(), mask=Mask([[1]]), **settings)
+        result = failed_run(job, variant, ERROR)
+        assert (result.variant, result.title) == (key, variant.title if variant else key)
+        assert (result.failure, result.layout) == (ERROR.failure, layout)
+        assert result.problem.result_dtype == dtype
+        assert result.kernel_ms is None

@@ -87,21 +87,13 @@ def test_that_a_split_is_two_steps_which_readers_of_the_one_read(state):
     chain_of(found)
 
 
-def test_that_a_session_keeps_every_step_and_one_that_was_cut_opens_up_to_there(state, tmp_path):
+def test_that_a_session_keeps_every_step(state, tmp_path):
     two = added(state, new_step(state.step, "median"))
     whole = with_inputs(added(replace(moved(two, -1), selected=1), combining(two)), "s1", "s2")
     whole = replace(whole.with_step(replace(whole.step, on=False)), title="Mine")
-    data = encoded(Session(whole))
-    path = tmp_path / "a.haloscope"
-    path.write_bytes(data)
-    loaded = load_session(path)
+    (tmp_path / "a.haloscope").write_bytes(encoded(Session(whole)))
+    loaded = load_session(tmp_path / "a.haloscope")
     assert (loaded.state, loaded.left_out) == (whole, ())
-    lines = data.splitlines(keepends=True)
-    for end in range(1, len(lines)):
-        path.write_bytes(b"".join(lines[:end]) + lines[end][:9])
-        cut = load_session(path)
-        chain_of(cut.state)
-        assert "ends early" in " ".join(cut.left_out)
 
 
 @pytest.mark.parametrize(

@@ -65,15 +65,13 @@ def test_that_a_kernel_without_blocks_of_ones_choice_has_no_fields_for_them(edit
     assert not editor.is_wanted
 
 
-@pytest.mark.parametrize(
-    ("cuda", "device", "is_used"), [(False, "auto", False), (True, "cpu", False), (True, "auto", True)]
-)
-def test_that_automatic_on_the_cpu_has_no_fields_for_blocks(qtbot, workspace, cuda, device, is_used):
-    workspace.change(variant="auto", device=device, block=Block(8, 8))
-    state = make_engine_state(cuda=cuda)
-    editor = BlockEditor(workspace, state, Selection(workspace, state, ResultsModel()))
-    qtbot.addWidget(editor)
-    assert editor.is_wanted == is_used
+def test_that_automatic_on_the_cpu_has_no_fields_for_blocks(qtbot, workspace):
+    for cuda, device, is_used in ((False, "auto", False), (True, "cpu", False), (True, "auto", True)):
+        workspace.change(variant="auto", device=device, block=Block(8, 8))
+        state = make_engine_state(cuda=cuda)
+        editor = BlockEditor(workspace, state, Selection(workspace, state, ResultsModel()))
+        qtbot.addWidget(editor)
+        assert editor.is_wanted == is_used
 
 
 def test_that_the_menu_offers_common_sizes_beside_the_default(editor, workspace):
@@ -123,16 +121,6 @@ def box(qtbot, workspace):
     return box
 
 
-@pytest.fixture
-def make_switch(qtbot, workspace):
-    def make(**state):
-        switch = LayoutSwitch(workspace, make_engine_state(**state))
-        qtbot.addWidget(switch)
-        return switch
-
-    return make
-
-
 def test_that_a_result_type_changes_the_job(qtbot, box, workspace):
     workspace.change(range_mode="absolute")
     assert box.currentText() == "float32"
@@ -159,8 +147,9 @@ def test_that_the_result_types_are_those_of_the_picture(box, workspace):
 
 
 @pytest.mark.parametrize(("device", "cuda"), [("cpu", True), ("auto", False)])
-def test_that_on_the_cpu_the_chosen_layout_is_greyed(make_switch, workspace, device, cuda):
-    switch = make_switch(cuda=cuda)
+def test_that_on_the_cpu_the_chosen_layout_is_greyed(qtbot, workspace, device, cuda):
+    switch = LayoutSwitch(workspace, make_engine_state(cuda=cuda))
+    qtbot.addWidget(switch)
     workspace.change(device=device)
     assert (switch.isEnabled(), switch.isChecked(), switch.text()) == (False, True, "Packed rows")
     assert "always packed" in switch.toolTip()
