@@ -3,6 +3,8 @@
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
+from numba.np.arrayobj import basic_indexing
 
 from engine.device.numba_cuda import intrinsic
 
@@ -29,7 +31,10 @@ def not_loaded(typingctx, array, index):
 
     def codegen(context, builder, signature, arguments):
         kind = signature.args[0]
-        address = builder.ptrtoint(_pointer(context, builder, signature, arguments), _I64)
+        made, parts = context.make_array(kind)(context, builder, arguments[0]), signature.args[1]
+        indices = cgutils.unpack_tuple(builder, arguments[1], len(parts))
+        pointer, _, _ = basic_indexing(context, builder, kind, made, parts, indices)
+        address = builder.ptrtoint(pointer, _I64)
         is_float = isinstance(kind.dtype, types.Float)
         made = ir.FunctionType(ir.FloatType() if is_float else _I32, [_I64])
         return builder.call(ir.InlineAsm(made, _HALVES, "=f,l" if is_float else "=r,l"), [address])
@@ -49,25 +54,3 @@ def fence(typingctx):
         return context.get_dummy_value()
 
     return types.void(), codegen
-
-
-def _pointer(context, builder, signature, arguments):
-    """Return the pointer to an element, whose place is counted as Numba does."""
-    kind, parts = signature.args[0], signature.args[1]
-    made = context.make_array(kind)(context, builder, arguments[0])
-    sides = [builder.extract_value(made.shape, axis) for axis in range(kind.ndim)]
-    element: object = ir.Constant(_I64, 0)
-    for axis, part in enumerate(parts):
-        index = context.cast(builder, builder.extract_value(arguments[1], axis), part, types.intp)
-        step: object = ir.Constant(_I64, 1)
-        for side in sides[axis + 1 :]:
-            step = builder.mul(step, side)
-        inside = _from_end(builder, index, sides[axis]) if part.signed else index
-        element = builder.add(element, builder.mul(inside, step))
-    return builder.gep(made.data, [element])
-
-
-def _from_end(builder, index, side):
-    """Return an index, one below 0 counted from the end, as Numba does."""
-    below = builder.icmp_signed("<", index, ir.Constant(index.type, 0))
-    return builder.select(below, builder.add(index, side), index)
