@@ -20,17 +20,16 @@ from engine.explain.examples import Example, example_of
 from engine.explain.kernel_code import kernel_diff, listed_kernels, source_of
 from engine.explain.launches import (
     Architecture,
-    ExplainedLaunch,
     architecture_of,
     attributes_of,
-    curves,
+    explained_launch,
     gpu_for,
     gpu_text,
     why_not_compiled,
 )
 from engine.explain.messages import CodeRequest, CompiledLaunchRequest, LaunchAdvice, LaunchRequest, ShownCode
 from engine.geometry.block import Refusal, UnsupportedVariant
-from engine.results.launch_facts import KernelResources, occupancy_of
+from engine.results.launch_facts import KernelResources
 from engine.results.problem import Checkpoint, Progress
 from engine.run.measure import facts_of
 from engine.run.task import AnyJob
@@ -87,16 +86,11 @@ def launch_advice(job: AnyJob, gpu: DeviceInfo, resources: Callable[[], Resource
     taken = () if not_compiled else resources()
     launches = job.variant.plan(job.problem, job.block)
     known = taken or [KernelResources(0, launch.shared_bytes, 0) for launch in launches]
-    found = [
-        (facts, occupancy_of(facts.threads, one, attributes), curves(facts.threads, one, attributes))
-        for facts, one in zip(facts_of(job, launches, known, gpu), known, strict=True)
-    ]
     explained = tuple(
-        ExplainedLaunch(facts, held, launch.constant_bytes)
-        for launch, (facts, held, _) in zip(launches, found, strict=True)
+        explained_launch(facts, one, attributes, launch.constant_bytes)
+        for launch, facts, one in zip(launches, facts_of(job, launches, known, gpu), known, strict=True)
     )
-    drawn = tuple(curve for _, _, curve in found)
-    return LaunchAdvice(job.variant.key, gpu_text(gpu), explained, drawn, str(not_compiled or ""))
+    return LaunchAdvice(job.variant.key, gpu_text(gpu), explained, str(not_compiled or ""))
 
 
 def _resources(job: AnyJob, gpu: DeviceInfo, asked: LaunchRequest, report: Checkpoint) -> Resources:

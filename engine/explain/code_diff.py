@@ -194,7 +194,7 @@ def source_diff(
         ]
         for side in (left, right)
     ]
-    return Diff(*names, _rows(*sides), measured)
+    return Diff(*names, tuple(_rows(*sides)), measured)
 
 
 def listing_diff(
@@ -205,14 +205,10 @@ def listing_diff(
 ) -> Diff:
     """Return the diff of the listings of two variants, of the same form."""
     sides = [[line for listing in side for line in _listing_lines(listing)] for side in (left, right)]
-    return Diff(*names, _rows(*sides), measured)
+    return Diff(*names, tuple(_rows(*sides)), measured)
 
 
-def _rows(left: list[ShownLine], right: list[ShownLine]) -> tuple[DiffRow, ...]:
-    return tuple(_compared(left, right))
-
-
-def _compared(left: list[ShownLine], right: list[ShownLine]) -> Iterator[DiffRow]:
+def _rows(left: list[ShownLine], right: list[ShownLine]) -> Iterator[DiffRow]:
     keys = [line.compared for line in left], [line.compared for line in right]
     for name, a, b, c, d in SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_opcodes():
         both = min(b - a, d - c)

@@ -34,14 +34,12 @@ from engine.work.planned import Plan
 from engine.work.problem import ChainProblem, OperationProblem, PictureProblem, Problem, Settings
 from engine.work.steps import MaskStep, OperationStep
 
-AnyKernel = AnyVariant
-
 
 @dataclass(frozen=True, eq=False)
 class Example:
     """A variant with what its code is looked at for: problem, constant, and a block if one was chosen."""
 
-    variant: AnyKernel
+    variant: AnyVariant
     problem: Any
     constant: Any
     asked_block: Block | None = None
@@ -104,9 +102,9 @@ class Asked:
     settings: Json = field(default_factory=dict)
 
 
-def variant_named(key: str) -> AnyKernel:
+def variant_named(key: str) -> AnyVariant:
     """Return the variant of that key, whatever its task; an UnknownName names the nearest one."""
-    known: dict[str, AnyKernel] = {one.key: one for task in TASKS.values() for one in task.variants}
+    known: dict[str, AnyVariant] = {one.key: one for task in TASKS.values() for one in task.variants}
     if key in known:
         return known[key]
     for task in TASKS.values():
@@ -115,7 +113,7 @@ def variant_named(key: str) -> AnyKernel:
     raise UnknownName(f"variant '{key}'", "no kernel is called that", remedy)
 
 
-def example_of(variant: AnyKernel, asked: Asked | None = None) -> Example:
+def example_of(variant: AnyVariant, asked: Asked | None = None) -> Example:
     """Return what a variant is compiled for; BadValue for a task of which no example is known."""
     asked = asked or Asked()
     if variant.task not in _KINDS:
@@ -165,7 +163,7 @@ def _operation(variant: OperationVariant, asked: Asked) -> tuple[OperationProble
     return OPERATION.described(step, samples, samples)
 
 
-def _chain(variant: AnyKernel, asked: Asked) -> tuple[ChainProblem, Plan]:
+def _chain(variant: AnyVariant, asked: Asked) -> tuple[ChainProblem, Plan]:
     """Return a chain of two masks and a combination: the steps of its own are what it adds to theirs."""
     chain, samples = chain_named("sobel-magnitude"), _blank(asked.dtype or "uint8", asked)
     device = cpu_info() if variant.device is DeviceKind.CPU else ABSENT_GPUS[DEFAULT]

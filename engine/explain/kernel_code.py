@@ -37,7 +37,7 @@ from engine.explain.code_lines import (
     short_path,
     story_of,
 )
-from engine.explain.examples import AnyKernel, Example
+from engine.explain.examples import Example
 from engine.explain.instructions import (
     InstructionClass,
     is_ptx_64_bit,
@@ -46,6 +46,7 @@ from engine.explain.instructions import (
     sass_class,
 )
 from engine.explain.launches import Architecture
+from engine.run.variant import AnyVariant
 
 if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes half a second
     from engine.device import kernel_code
@@ -93,7 +94,7 @@ def function_source(module: str, name: str) -> SourceFunction:
     return _of_node(Role.HOST, node.name, node, path, lines)
 
 
-def _factories(variant: AnyKernel) -> Iterator[tuple[Role, FunctionType]]:
+def _factories(variant: AnyVariant) -> Iterator[tuple[Role, FunctionType]]:
     """Yield the factories of kernels that a variant's passes call, which are not made."""
     for _, function in _reached([(Role.HOST, variant.passes)]):
         _, tree = _file(function.__code__.co_filename)
@@ -241,6 +242,7 @@ _LOCATION = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s")
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"')
 _PTX_LABEL = re.compile(r"(\$\w+):")
 _PTX_INSTRUCTION = re.compile(r"\s+(?:\{\s*)?(?:@!?%p\d+\s+)?([a-z][\w.:]*)\b")
+_PTX_TARGET = re.compile(r"\bbra(?:\.uni)?\s+(\$\w+)")
 _MANGLED = re.compile(r"_ZN\w+?(?=_param_\d+|\W|$)")
 
 
@@ -257,46 +259,25 @@ def ptx_listing(ptx: str, kernel: str, architecture: str) -> Listing:
         if location := _LOCATION.match(text):
             line = int(location[2])
             source = SourceLine(files[int(location[1])], line) if line else None
+        elif _FILE.match(text) or text.lstrip().startswith("//") or "NumbaEnv" in text:
             continue
-        if _is_left_out(text):
-            continue
-        if label := _PTX_LABEL.match(text):
+        elif label := _PTX_LABEL.match(text):
             lines.append(CodeLine(text, label=label[1]))
-            continue
-        found = _PTX_INSTRUCTION.match(text)
-        if found is None or text.lstrip().startswith("."):
+        elif (found := _PTX_INSTRUCTION.match(text)) and not text.lstrip().startswith("."):
+            opcode, target = found[1], _PTX_TARGET.search(text)
+            goal, is_wide = target[1] if target else "", is_ptx_64_bit(opcode)
+            lines.append(CodeLine(text, ptx_class(opcode), opcode, "", goal, source, is_wide))
+        elif text.strip() or (lines and lines[-1].text.strip()):
+            # Of empty lines that follow one another the first.
             lines.append(CodeLine(text))
-            continue
-        opcode = found[1]
-        target = re.search(r"\bbra(?:\.uni)?\s+(\$\w+)", text)
-        lines.append(
-            CodeLine(
-                text,
-                ptx_class(opcode),
-                opcode,
-                target=target[1] if target else "",
-                source=source,
-                is_64_bit=is_ptx_64_bit(opcode),
-            )
-        )
-    return Listing(Form.PTX, kernel, architecture, tuple(_without_empty_runs(lines)))
+    if lines and not lines[-1].text.strip():
+        lines.pop()
+    return Listing(Form.PTX, kernel, architecture, tuple(lines))
 
 
 def _code(ptx: str) -> str:
     """Leave out the names of functions that were inlined, which stand behind the code for a debugger."""
     return re.split(r"(?m)^\$L__func_end\d+:|^\s*\.section\b", ptx)[0]
-
-
-def _is_left_out(text: str) -> bool:
-    return bool(_FILE.match(text)) or text.lstrip().startswith("//") or "NumbaEnv" in text
-
-
-def _without_empty_runs(lines: list[CodeLine]) -> list[CodeLine]:
-    kept: list[CodeLine] = []
-    for line in lines:
-        if line.text.strip() or (kept and kept[-1].text.strip()):
-            kept.append(line)
-    return kept[:-1] if kept and not kept[-1].text.strip() else kept
 
 
 def _with_short_names(ptx: str, kernel: str) -> str:
@@ -332,11 +313,11 @@ _NEVER = "@!PT "
 _TARGET = re.compile(r"`\((\.L\w+|\$[\w$]+)\)")
 
 
-def sass_listing(text: str, kernel: str, architecture: str) -> Listing:
+def sass_listing(written: str, kernel: str, architecture: str) -> Listing:
     """Return what nvdisasm wrote of one kernel as a listing, without the padding behind its end."""
     lines: list[CodeLine] = []
     source: SourceLine | None = None
-    for line in text.split("\n"):
+    for line in written.split("\n"):
         if place := _PLACE.match(line):
             number = int(place[2])
             source = SourceLine(short_path(place[1]), number) if number else None
@@ -344,17 +325,10 @@ def sass_listing(text: str, kernel: str, architecture: str) -> Listing:
             lines.append(CodeLine(line, label=label[1]))
         elif found := _SASS_INSTRUCTION.match(line):
             whole, opcode, operands = found[1], found[2], found[3].strip()
-            target = _TARGET.search(operands)
-            lines.append(
-                CodeLine(
-                    f"    {' '.join(whole.split())};",
-                    InstructionClass.OTHER if whole.startswith(_NEVER) else sass_class(opcode, operands),
-                    opcode,
-                    target=target[1] if target else "",
-                    source=source,
-                    is_64_bit=is_sass_64_bit(opcode, operands),
-                )
-            )
+            target, text = _TARGET.search(operands), f"    {' '.join(whole.split())};"
+            kind = InstructionClass.OTHER if whole.startswith(_NEVER) else sass_class(opcode, operands)
+            goal, is_wide = target[1] if target else "", is_sass_64_bit(opcode, operands)
+            lines.append(CodeLine(text, kind, opcode, "", goal, source, is_wide))
     return Listing(Form.SASS, kernel, architecture, tuple(_without_padding(lines)))
 
 

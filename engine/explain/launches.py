@@ -153,6 +153,7 @@ class ExplainedLaunch:
 
     facts: LaunchFacts
     occupancy: Occupancy  # without registers where they are not known: then at most this
+    curves: "Curves"
     constant_bytes: int  # that the kernel declares
 
     @property
@@ -190,6 +191,15 @@ class Curves:
     threads: tuple[CurvePoint, ...]  # of a block, whole warps
     registers: tuple[CurvePoint, ...]  # per thread
     shared_bytes: tuple[CurvePoint, ...]  # per block
+
+
+def explained_launch(
+    facts: LaunchFacts, taken: KernelResources, gpu: GpuAttributes, constant_bytes: int = 0
+) -> ExplainedLaunch:
+    """Return a launch whose kernel takes these resources."""
+    threads = facts.threads
+    held, drawn = occupancy_of(threads, taken, gpu), curves(threads, taken, gpu)
+    return ExplainedLaunch(facts, held, drawn, constant_bytes)
 
 
 def curves(threads: int, resources: KernelResources, gpu: GpuAttributes) -> Curves:
@@ -298,7 +308,7 @@ def sides_text(sides: tuple[int, int, int]) -> str:
     return f"{across:,} × {down:,}" + (f" × {deep:,}" if deep > 1 else "")
 
 
-def limit_sentence(launch: ExplainedLaunch, drawn: Curves) -> str:
+def limit_sentence(launch: ExplainedLaunch) -> str:
     """Return what limits the occupancy of a launch, and what would change it."""
     found = launch.occupancy
     if found.refusal:
@@ -308,18 +318,18 @@ def limit_sentence(launch: ExplainedLaunch, drawn: Curves) -> str:
         return f"The occupancy is {share}: no further warp has room."
     limit = _limit(found.limited_by)
     said = f"{limit} the occupancy to {share}" if found.blocks else f"{limit} it: not one block fits"
-    ways = list(_ways(launch, drawn))
+    ways = list(_ways(launch))
     if not ways:
         return f"{said}. No change of threads, registers or shared memory alone would raise it."
     return f"{said}. It would be {', or '.join(ways)}."
 
 
-def _ways(launch: ExplainedLaunch, drawn: Curves) -> Iterator[str]:
+def _ways(launch: ExplainedLaunch) -> Iterator[str]:
     """Yield what alone would raise the occupancy, each with what it would be.
 
     Of registers and shared memory that is the least change, of threads the nearest block that is best.
     """
-    facts, share = launch.facts, launch.occupancy.share
+    facts, share, drawn = launch.facts, launch.occupancy.share, launch.curves
     fewer = _highest_below(drawn.registers, facts.registers or 0, share)
     if fewer is not None:
         yield f"{percent_text(fewer.share)} with {fewer.at} registers per thread"

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from engine.explain.code_diff import Diff
 from engine.explain.code_lines import Form, KernelSource, ListedKernel
-from engine.explain.launches import DEFAULT, Architecture, Curves, ExplainedLaunch
+from engine.explain.launches import DEFAULT, Architecture, ExplainedLaunch
 from engine.geometry.block import Block, TilePlan
 from engine.host.request import QueuePolicy, Request
 from engine.message import Message
@@ -50,7 +50,6 @@ class LaunchAdvice(Message, frozen=True):
     variant: str
     gpu: str = ""  # the GPU in words
     launches: tuple[ExplainedLaunch, ...] = ()
-    curves: tuple[Curves, ...] = ()  # of each launch
     reason: str = ""  # why there are no launches, or why registers will not be known; else empty
 
     @property

@@ -48,7 +48,7 @@ def sections(job: MaskJob, device: DeviceInfo, ablation: Ablation | None = None)
 def _launch(device: DeviceInfo, advice: LaunchAdvice) -> Section:
     """Say what each launch takes of a multiprocessor, what limits it, its waves, halo and idle threads."""
     kernels = []
-    for launch, drawn in zip(advice.launches, advice.curves, strict=True):
+    for launch in advice.launches:
         document: dict[str, object] = asdict(launch.facts) | {
             "threads_per_block": launch.facts.threads,
             "warps_per_block": launch.occupancy.block_warps,
@@ -58,13 +58,13 @@ def _launch(device: DeviceInfo, advice: LaunchAdvice) -> Section:
             "constant_bytes": launch.constant_bytes,
         }
         if launch.is_compiled:
-            document["curves"] = _curves_document(drawn)
+            document["curves"] = _curves_document(launch.curves)
         kernels.append(document)
     architecture = {"architecture": str(architecture_of(device)), "gpu": advice.gpu}
     document = {**architecture, "not_compiled": advice.reason or None, "launches": kernels}
     numbers = zip(*map(numbers_of, advice.launches), strict=True)
     rows = [(of_each[0].name, *(one.text for one in of_each)) for of_each in numbers]
-    said = [advice.reason] if advice.reason else list(map(limit_sentence, advice.launches, advice.curves))
+    said = [advice.reason] if advice.reason else list(map(limit_sentence, advice.launches))
     return Section("launch", "Launch", document, rows, said)
 
 

@@ -18,9 +18,10 @@ from engine.explain.code_diff import (
     source_diff,
 )
 from engine.explain.code_lines import SAVES, KernelSource, Story, paragraphs_of, story_of
-from engine.explain.examples import AnyKernel, example_of
+from engine.explain.examples import example_of
 from engine.explain.kernel_code import source_of
 from engine.results.measurement import AnyResult
+from engine.run.variant import AnyVariant
 from engine.tasks.registry import TASKS
 
 _FIRST_HEADING = "Filters with a mask"
@@ -72,7 +73,7 @@ def teaching_story(results: Sequence[AnyResult] = ()) -> tuple[Chapter, ...]:
     return tuple(chapters)
 
 
-def compared_with(variant: AnyKernel, known: Sequence[AnyKernel]) -> AnyKernel | None:
+def compared_with(variant: AnyVariant, known: Sequence[AnyVariant]) -> AnyVariant | None:
     """Return the kernel that a variant's module compares it with; None where it names none of the known.
 
     What it saves is said against one ("Against `naive`: ..."); else the first one that is named there, in the
@@ -86,7 +87,7 @@ def compared_with(variant: AnyKernel, known: Sequence[AnyKernel]) -> AnyKernel |
     return next((by_key[key] for key in named if key in by_key), None)
 
 
-def _steps(known: dict[str, AnyKernel], results: Sequence[AnyResult]) -> Iterator[Step]:
+def _steps(known: dict[str, AnyVariant], results: Sequence[AnyResult]) -> Iterator[Step]:
     sources = {key: source_of(example_of(variant)) for key, variant in known.items()}
     for key, variant in known.items():
         source = sources[key]
@@ -101,8 +102,8 @@ def _steps(known: dict[str, AnyKernel], results: Sequence[AnyResult]) -> Iterato
 
 
 def _of_same_kernels(
-    variant: AnyKernel, known: dict[str, AnyKernel], sources: dict[str, KernelSource]
-) -> AnyKernel | None:
+    variant: AnyVariant, known: dict[str, AnyVariant], sources: dict[str, KernelSource]
+) -> AnyVariant | None:
     """Return the first kernel of the story with the same source, where it comes before a variant."""
     own = sources[variant.key].kernels
     first = next(key for key, source in sources.items() if source.kernels == own)

@@ -5,8 +5,8 @@ the table has is refused: nothing is guessed.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -55,58 +55,54 @@ _OTHER: dict[str, Callable[[Types], np.dtype]] = {
 }
 
 
-class Table:
-    """The instructions that compute from values alone, and those that the lanes of a warp do together."""
+_ROWS: dict[str, list[Row]] = {}
+for _row in ROWS:
+    for _name in _row.names.split():
+        _ROWS.setdefault(_name, []).append(_row)
 
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self._rows: dict[str, list[Row]] = {}
-        for row in rows:
-            for name in row.names.split():
-                self._rows.setdefault(name, []).append(row)
-        self._known: dict[tuple[str, tuple[str, ...]], Rule | None] = {}
 
-    def rule_of(self, instruction: Instruction) -> Rule | None:
-        """Return what an instruction computes; None where that is more than values."""
-        name, operands = instruction.name, instruction.operands
-        if name == "mov" and (parts := [one for one in operands if one[0] == "{"]):
-            return _parts(instruction.dtype, len(listed(parts[0])), operands[1].startswith("{"))
-        if name not in self._rows:
-            return None
-        key = name, instruction.modifiers
-        if key not in self._known:
-            self._known[key] = self._flagged(*key)
-        rule = self._known[key]
-        if rule is None:
-            raise instruction.unknown()
-        if "|" in operands[0] and rule.result == BOOL:
-            return rule._replace(compute=partial(_with_opposite, rule.compute))
-        return rule
-
-    def _flagged(self, name: str, modifiers: tuple[str, ...]) -> Rule | None:
-        """Return a rule with what `.ftz` and `.sat` add to it, where it does not read these itself."""
-        for flags in ((), ("ftz",), ("sat",), ("ftz", "sat")):
-            rest = [one for one in modifiers if one not in flags]
-            if len(rest) + len(flags) != len(modifiers) or (rule := self._plain(name, rest)) is None:
-                continue
-            compute = rule.compute
-            if flags and "f" not in (rule.result.kind, *(one.kind for one in rule.sources)):
-                continue
-            if "ftz" in flags:
-                compute = partial(_flushing, compute)
-            if "sat" in flags and rule.result.kind == "f":
-                compute = partial(_saturating, compute)
-            return rule._replace(compute=compute)
+def _rule_of(instruction: Instruction) -> Rule | None:
+    """Return what an instruction computes; None where that is more than values."""
+    name, operands = instruction.name, instruction.operands
+    if name == "mov" and (parts := [one for one in operands if one[0] == "{"]):
+        return _parts(instruction.dtype, len(listed(parts[0])), operands[1].startswith("{"))
+    if name not in _ROWS:
         return None
+    rule = _flagged(name, instruction.modifiers)
+    if rule is None:
+        raise instruction.unknown()
+    if "|" in operands[0] and rule.result == BOOL:
+        return rule._replace(compute=partial(_with_opposite, rule.compute))
+    return rule
 
-    def _plain(self, name: str, modifiers: list[str]) -> Rule | None:
-        for row in self._rows[name]:
-            if (found := _matched(row, modifiers)) is not None:
-                return found
-        if modifiers[-1:] != ["f16x2"] or (rule := self._plain(name, [*modifiers[:-1], "f16"])) is None:
-            return None
-        if {rule.result, *rule.sources} != {F16}:
-            return None
-        return Rule(U32, (U32,) * len(rule.sources), partial(_by_halves, rule.compute))
+
+@cache
+def _flagged(name: str, modifiers: tuple[str, ...]) -> Rule | None:
+    """Return a rule with what `.ftz` and `.sat` add to it, where it does not read these itself."""
+    for flags in ((), ("ftz",), ("sat",), ("ftz", "sat")):
+        rest = [one for one in modifiers if one not in flags]
+        if len(rest) + len(flags) != len(modifiers) or (rule := _plain(name, rest)) is None:
+            continue
+        compute = rule.compute
+        if flags and "f" not in (rule.result.kind, *(one.kind for one in rule.sources)):
+            continue
+        if "ftz" in flags:
+            compute = partial(_flushing, compute)
+        if "sat" in flags and rule.result.kind == "f":
+            compute = partial(_saturating, compute)
+        return rule._replace(compute=compute)
+    return None
+
+
+def _plain(name: str, modifiers: list[str]) -> Rule | None:
+    for row in _ROWS[name]:
+        if (found := _matched(row, modifiers)) is not None:
+            return found
+    if modifiers[-1:] != ["f16x2"] or (rule := _plain(name, [*modifiers[:-1], "f16"])) is None:
+        return None
+    if {rule.result, *rule.sources} != {F16}:
+        return None
+    return Rule(U32, (U32,) * len(rule.sources), partial(_by_halves, rule.compute))
 
 
 def _matched(row: Row, modifiers: list[str]) -> Rule | None:
@@ -165,7 +161,6 @@ def _parts(whole: np.dtype, count: int, packs: bool) -> Rule:
     return Rule(whole, (part,) * count, pack) if packs else Rule(part, (whole,), unpack)
 
 
-_TABLE = Table(ROWS)
 # The numbers of the blocks where threads go on, with the places of those that do, None for all.
 Ways = list[tuple[int, NDArray[np.intp] | None]]
 Leave = Callable[[Group], Ways]
@@ -197,11 +192,12 @@ def _steps_of(kernel: Kernel, block: Block) -> list[Step]:
     steps = []
     for one in block.instructions[: -1 if block.end is not None else None]:
         try:
-            rule = _TABLE.rule_of(one)
-            make = _computing if rule is not None else _OF_MORE_THAN_VALUES.get(one.name)
-            if make is None:
+            if (rule := _rule_of(one)) is not None:
+                steps.append(_computing(one, rule, kernel))
+            elif one.name in _OF_MORE_THAN_VALUES:
+                steps.append(_OF_MORE_THAN_VALUES[one.name](one, kernel))
+            else:
                 raise one.unknown()
-            steps.append(make(one, kernel))
         except PtxError as error:
             raise error.at(one.line) from error
         except (LookupError, ValueError) as error:
@@ -209,10 +205,8 @@ def _steps_of(kernel: Kernel, block: Block) -> list[Step]:
     return steps
 
 
-def _computing(instruction: Instruction, kernel: Kernel) -> Step:
+def _computing(instruction: Instruction, rule: Rule, kernel: Kernel) -> Step:
     """Make a step of what values alone say."""
-    rule = _TABLE.rule_of(instruction)
-    assert rule is not None
     names = [name for text in instruction.operands[1:] for name in listed(text)]
     if len(names) != len(rule.sources):
         raise instruction.unknown()
@@ -220,10 +214,8 @@ def _computing(instruction: Instruction, kernel: Kernel) -> Step:
     sources = [source_of(kernel, *pair) for pair in zip(names, rule.sources, strict=True)]
     targets = registers_of(kernel, listed(instruction.operands[0].replace("|", ",")))
     if rule.lanes:
-        compute, sources = (
-            partial(together, instruction, rule.sources, compute),
-            [lambda group: group, *sources],
-        )
+        compute = partial(together, instruction, rule.sources, compute)
+        sources = [lambda group: group, *sources]
 
     def step(group: Group) -> None:
         found = compute(*[source(group) for source in sources])

@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from engine.explain import answers
-from engine.explain.launches import ABSENT_GPUS, DEFAULT, ExplainedLaunch, curves
-from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
+from engine.explain.launches import ABSENT_GPUS, DEFAULT, explained_launch
+from engine.results.launch_facts import KernelResources, launch_facts
 
 REGISTERS = 60
 
@@ -14,13 +14,11 @@ def made_advice(asked, registers=0):
     asked = replace(asked, architecture=asked.architecture or DEFAULT)
     advice = answers.advice(asked, lambda step: None)
     gpu = ABSENT_GPUS[asked.architecture].attributes
-    launches, drawn = [], []
+    launches = []
     for launch in advice.launches:
         facts = launch.facts
         taken = KernelResources(registers, facts.shared_bytes, 0)
         made = launch_facts(facts.grid, facts.block, taken, gpu, facts.halo_redundancy, facts.idle_threads)
-        occupancy = occupancy_of(facts.threads, taken, gpu)
-        launches.append(ExplainedLaunch(made, occupancy, launch.constant_bytes))
-        drawn.append(curves(facts.threads, taken, gpu))
+        launches.append(explained_launch(made, taken, gpu, launch.constant_bytes))
     reason = "" if launches else advice.reason
-    return replace(advice, launches=tuple(launches), curves=tuple(drawn), reason=reason)
+    return replace(advice, launches=tuple(launches), reason=reason)

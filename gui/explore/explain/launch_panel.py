@@ -14,7 +14,6 @@ from engine.explain.launches import (
     MOST_REGISTERS,
     STATIC_BYTES,
     CurvePoint,
-    Curves,
     ExplainedLaunch,
     limit_sentence,
     numbers_of,
@@ -45,11 +44,6 @@ class LaunchState(PassesQuestion[LaunchAdvice]):
 
     def _passes_of(self, answer: LaunchAdvice) -> Sequence[ExplainedLaunch]:
         return answer.launches
-
-    @property
-    def curves(self) -> Curves | None:
-        """The curves of the launch that is shown."""
-        return self.found.curves[self.pass_number] if self.found and self.found.launches else None
 
     @property
     def is_compiling(self) -> bool:
@@ -246,15 +240,15 @@ class LaunchPanel(QWidget):
 
     def _show(self) -> None:
         state = self._launch
-        advice, shown, drawn = state.found, state.of_pass(state.found), state.curves
+        advice, shown = state.found, state.of_pass(state.found)
         self.stack.say(state.words if shown is None else "")
         count = len(advice.launches) if advice is not None else 0
         fill_box(self.passes, {at: f"Pass {at + 1}" for at in range(count)}, state.pass_number)
         self.passes.setVisible(count > 1)
         self.axis.setVisible(shown is not None)
-        if shown is None or drawn is None:
+        if shown is None:
             return
-        self.sentence.setText(limit_sentence(shown, drawn))
+        self.sentence.setText(limit_sentence(shown))
         self.sentence.setToolTip(f"{self.sentence.text()}\n\n{_SENTENCE_TIP}")
         self.note.setText(state.note)
         self.note.setVisible(bool(state.note))
@@ -270,7 +264,7 @@ class LaunchPanel(QWidget):
         now = getattr(facts, name)
         empty = "Registers are being found." if state.is_compiling else "Registers are not known."
         point = None if now is None else (now, shown.occupancy.share)
-        self.plot.show_curve(AXES[name], getattr(drawn, name), point, empty)
+        self.plot.show_curve(AXES[name], getattr(shown.curves, name), point, empty)
 
     def _build(self) -> None:
         fill_box(self.axis, {key: along.name for key, along in AXES.items()}, "threads")

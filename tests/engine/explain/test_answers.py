@@ -34,10 +34,10 @@ def launch_advice(job, kind=LaunchRequest, report=lambda step: None):
 
 def test_that_a_launch_is_described_at_once_without_its_registers(picture):
     advice = launch_advice(launch_job(picture, "tiled", block=Block(16, 8)))
-    (launch,), (drawn,) = advice.launches, advice.curves
+    (launch,) = advice.launches
     assert advice.gpu == "sm_86 (GeForce RTX 3090)"
     assert launch.facts.grid == (13, 17, 1)
-    assert (launch.facts.registers, drawn.registers, advice.is_complete) == (None, (), False)
+    assert (launch.facts.registers, launch.curves.registers, advice.is_complete) == (None, (), False)
 
 
 @pytest.mark.slow

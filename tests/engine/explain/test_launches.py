@@ -7,8 +7,8 @@ from engine.explain.launches import (
     ABSENT_GPUS,
     STATIC_BYTES,
     Architecture,
-    ExplainedLaunch,
     curves,
+    explained_launch,
     limit_sentence,
 )
 from engine.geometry.block import Block
@@ -96,11 +96,10 @@ HOPPER = ABSENT_GPUS[Architecture(9, 0)].attributes
 
 
 def made(threads, registers, shared_bytes=0, local_bytes=0):
-    """Return a launch of 1,000 blocks on a H200, and its curves."""
+    """Return a launch of 1,000 blocks on a H200."""
     taken = KernelResources(registers, shared_bytes, local_bytes)
     facts = launch_facts((1000, 1, 1), (threads, 1, 1), taken, HOPPER)
-    launch = ExplainedLaunch(facts, occupancy_of(threads, taken, HOPPER), 0)
-    return launch, curves(threads, taken, HOPPER)
+    return explained_launch(facts, taken, HOPPER)
 
 
 # It has room for 64 warps, 32 blocks, 65,536 registers, and 228 KiB, of which a block takes 1 KiB more.
@@ -132,4 +131,4 @@ def test_that_the_sentence_names_the_limit_and_what_would_change_it():
         ),
         ((2048, 32), "No block can be launched: a block may have 1,024 threads."),
     ]:
-        assert limit_sentence(*made(*launch)) == words
+        assert limit_sentence(made(*launch)) == words
