@@ -46,67 +46,62 @@ def of(found, array, kind="loads"):
     return next(one.requests for one in found.arrays if (one.array, one.kind) == (array, kind))
 
 
-# One tap: nothing overlaps, no edge.
-def test_that_neighbours_in_a_row_are_four_sectors_of_one_line():
-    found = counted(filtering("naive", (32, 8), (1, 1)))
-    # 512 x 512 results by warps of 32.
-    assert of(found, "image").requests == 512 * 512 // 32
-    assert found.is_exact
-    for requests in (of(found, "image"), of(found, "out", "stores")):
-        assert (requests.sectors_per_request, requests.transactions_per_request) == (4, 1)
-        assert requests.efficiency == 1.0
+# Of 512 x 512 results by warps of 32: what each request to an array takes, by hand.
+WARPS = 512 * 512 // 32
+EACH = [
+    # One tap: nothing overlaps, no edge. Neighbours in a row are four sectors of one line; down a column they
+    # are 32 of 32 lines.
+    ("naive", {"mask_shape": (1, 1)}, ("image", "loads"), (WARPS, 4, 1, 1.0)),
+    ("naive", {"mask_shape": (1, 1)}, ("out", "stores"), (WARPS, 4, 1, 1.0)),
+    ("naive-uncoalesced", {"mask_shape": (1, 1)}, ("image", "loads"), (WARPS, 32, 32, 1 / 8)),
+    ("naive-uncoalesced", {"mask_shape": (1, 1)}, ("out", "stores"), (WARPS, 32, 32, 1 / 8)),
+    # A weight is one sector for all threads of a warp.
+    ("naive", {}, ("weights", "loads"), (25 * WARPS, 1, 1, 4.0)),
+]
 
 
-def test_that_a_warp_down_a_column_takes_32_sectors_of_32_lines():
-    found = counted(filtering("naive-uncoalesced", (32, 8), (1, 1)))
-    for requests in (of(found, "image"), of(found, "out", "stores")):
-        assert (requests.sectors_per_request, requests.transactions_per_request) == (32, 32)
-        assert requests.efficiency == 1 / 8
+def test_that_requests_take_the_sectors_and_lines_that_their_addresses_lie_in():
+    for key, how, array, wanted in EACH:
+        found = counted(filtering(key, (32, 8), **how))
+        assert found.is_exact
+        one = of(found, *array)
+        each = one.requests, one.sectors_per_request, one.transactions_per_request, one.efficiency
+        assert each == wanted
 
 
-def test_that_a_weight_is_one_sector_for_all_threads_of_a_warp():
-    found = counted(filtering("naive", (32, 8)))
-    assert of(found, "weights").requests == 25 * 512 * 512 // 32
-    assert of(found, "weights").sectors_per_request == 1
-    assert of(found, "weights").efficiency == 4.0
+# Requests, and wavefronts of each. Tiles of whole warps have no bank conflicts. Of 16 threads a row, with 20
+# cells, words are 0 to 15 and 20 to 35, so that 32 to 35 meet 0 to 3. Sixteen bytes a thread take four.
+FRONTS = [
+    ("constant", (32, 8), "constant_loads", (25 * WARPS, 1)),
+    ("tiled", (32, 8), "shared_loads", (25 * WARPS, 1)),
+    ("tiled", (32, 8), "shared_stores", (None, 1)),
+    ("tiled", (16, 16), "shared_loads", (25 * WARPS, 2)),
+    ("register-blocked", None, "shared_loads", (None, 4)),
+]
 
 
-def test_that_constant_memory_is_one_request_with_one_address_per_tap_and_warp():
+def test_that_requests_take_a_wavefront_for_each_word_of_a_bank():
+    for key, block, name, (requests, each) in FRONTS:
+        found = counted(filtering(key, block)).of(name)
+        assert found.requests == (requests or found.requests)
+        assert found.wavefronts_per_request == each
+
+
+def test_that_weights_in_constant_memory_are_asked_for_in_no_other():
     found = counted(filtering("constant", (32, 8)))
-    assert found.of("constant_loads").requests == 25 * 512 * 512 // 32
-    assert found.of("constant_loads").wavefronts_per_request == 1
     assert {one.array for one in found.arrays if one.memory == "global"} == {"image", "out"}
 
 
 def test_that_a_shifted_row_takes_a_fifth_sector():
     # Of five taps in a row one begins on a line, and four reach into the next sector; at both sides of the
     # picture, 32 blocks of 8 rows... two taps of one warp in 16 have ghost cells instead, and four sectors.
-    found = counted(filtering("naive", (32, 8), (1, 5)))
-    sectors = 512 * (16 * (4 + 4 * 5) - 4)
-    assert of(found, "image").sectors == sectors
-    assert of(found, "image").requests == 512 * 16 * 5
+    found = of(counted(filtering("naive", (32, 8), (1, 5))), "image")
+    assert (found.sectors, found.requests) == (512 * (16 * (4 + 4 * 5) - 4), 512 * 16 * 5)
 
 
-def test_that_tiles_of_whole_warps_have_no_bank_conflicts():
+def test_that_each_warp_comes_to_each_barrier_and_a_halo_makes_blocks_ask_for_more_than_the_picture():
     found = counted(filtering("tiled", (32, 8)))
-    assert found.of("shared_loads").requests == 25 * 512 * 512 // 32
-    assert found.of("shared_loads").wavefronts_per_request == 1
-    assert found.of("shared_stores").wavefronts_per_request == 1
-
-
-def test_that_two_rows_of_a_narrow_tile_meet_in_banks():
-    # 16 threads a row, 20 cells: words 0 to 15 and 20 to 35, so that 32 to 35 meet 0 to 3.
-    found = counted(filtering("tiled", (16, 16)))
-    assert found.of("shared_loads").wavefronts_per_request == 2
-
-
-def test_that_each_warp_comes_to_each_barrier():
-    found = counted(filtering("tiled", (32, 8)))
-    assert found.barriers == 512 * 512 // 32
-
-
-def test_that_a_halo_makes_blocks_ask_for_more_than_the_picture():
-    found = counted(filtering("tiled", (32, 8)))
+    assert found.barriers == WARPS
     picture = next(one for one in found.arrays if one.array == "image")
     assert picture.block_sectors > picture.launch_sectors == 512 * 512 * 4 // 32
 
@@ -123,10 +118,8 @@ def test_that_tiles_of_a_product_need_a_request_for_each_tile():
     assert found.of("shared_loads").wavefronts_per_request == 1
 
 
-def test_that_sixteen_bytes_a_thread_take_four_wavefronts():
-    found = counted(filtering("register-blocked"))
-    assert found.of("shared_loads").wavefronts_per_request == 4
-    assert found.of("global_stores").sectors_per_request == 16
+def test_that_four_results_a_thread_are_stored_at_once():
+    assert counted(filtering("register-blocked")).of("global_stores").sectors_per_request == 16
 
 
 # Whole launches.
@@ -290,15 +283,9 @@ def test_that_stopped_counting_leaves_nothing_behind():
     assert counted(filtering("naive")).blocks > 0
 
 
-@pytest.mark.parametrize(
-    ("key", "words"),
-    [
-        ("cpu-parallel", "It runs on the CPU"),
-        ("fft", "kernels are not counted"),
-    ],
-)
-def test_that_what_is_not_counted_says_why(key, words):
-    assert words in str(counted_run(filtering(key)).not_counted)
+def test_that_what_is_not_counted_says_why():
+    for key, words in (("cpu-parallel", "It runs on the CPU"), ("fft", "kernels are not counted")):
+        assert words in str(counted_run(filtering(key)).not_counted)
 
 
 @pytest.mark.slow

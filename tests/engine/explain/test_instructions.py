@@ -1,5 +1,7 @@
 """Instructions as they are written: classes, loops, what a tap costs; and what nvdisasm writes."""
 
+import pytest
+
 from engine.explain.code_lines import SourceLine, counted, loops
 from engine.explain.instructions import InstructionClass as Class
 from engine.explain.instructions import is_ptx_64_bit, is_sass_64_bit, ptx_class, sass_class
@@ -31,59 +33,51 @@ $L__BB0_2:
 """
 
 
-def test_that_a_ptx_instruction_has_the_class_of_what_it_does():
-    for opcode, kind in [
-        ("add.s64", Class.INTEGER_64),
-        ("mul.wide.s32", Class.INTEGER_64),
-        ("mad.lo.s32", Class.INTEGER_32),
-        ("min.u16", Class.INTEGER_32),
-        ("add.f32", Class.FLOAT_ADD),
-        ("mul.f32", Class.FLOAT_MULTIPLY),
-        ("fma.rn.f32", Class.FLOAT_FMA),
-        ("max.f32", Class.FLOAT_OTHER),
-        ("add.f64", Class.FLOAT_64),
-        ("fma.rn.f16x2", Class.FLOAT_OTHER),
-        ("ld.global.nc.f32", Class.LOAD_GLOBAL),
-        ("ld.shared.v4.f32", Class.LOAD_SHARED),
-        ("ld.param.u64", Class.LOAD_PARAMETER),
-        ("st.global.v4.f32", Class.STORE_GLOBAL),
-        ("cvta.to.global.u64", Class.CONVERSION),
-        ("setp.lt.s64", Class.CONTROL),
-        ("and.pred", Class.CONTROL),
-        ("bar.sync", Class.BARRIER),
-        ("selp.b64", Class.MOVE),
-        ("cp.async.cg.shared.global", Class.COPY),
-        ("cp.async.wait_group", Class.BARRIER),
-        ("atom.global.add.u32", Class.ATOMIC),
-        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", Class.TENSOR),
-    ]:
-        assert ptx_class(opcode) is kind
+PTX = {
+    Class.INTEGER_64: "add.s64 mul.wide.s32",
+    Class.INTEGER_32: "mad.lo.s32 min.u16",
+    Class.FLOAT_ADD: "add.f32",
+    Class.FLOAT_MULTIPLY: "mul.f32",
+    Class.FLOAT_FMA: "fma.rn.f32",
+    Class.FLOAT_OTHER: "max.f32 fma.rn.f16x2",
+    Class.FLOAT_64: "add.f64",
+    Class.LOAD_GLOBAL: "ld.global.nc.f32",
+    Class.LOAD_SHARED: "ld.shared.v4.f32",
+    Class.LOAD_PARAMETER: "ld.param.u64",
+    Class.STORE_GLOBAL: "st.global.v4.f32",
+    Class.CONVERSION: "cvta.to.global.u64",
+    Class.CONTROL: "setp.lt.s64 and.pred",
+    Class.BARRIER: "bar.sync cp.async.wait_group",
+    Class.MOVE: "selp.b64",
+    Class.COPY: "cp.async.cg.shared.global",
+    Class.ATOMIC: "atom.global.add.u32",
+    Class.TENSOR: "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+}
+SASS = {
+    Class.INTEGER_64: "IMAD.WIDE R2, R7, UR4, R2; IADD3 R4, P0, R2, R6, RZ; IADD3.X R5, R3, R7, RZ, P0, !PT; "
+    "UIADD3 UR14, UP1, UR15, UR4, URZ",
+    Class.INTEGER_32: "IADD3 R4, R2, R6, RZ; LOP3.LUT R2, R3, 0x3, RZ, 0xc0, !PT",
+    Class.MOVE: "IMAD.MOV.U32 R2, RZ, RZ, RZ; S2R R0, SR_TID.X",
+    Class.FLOAT_FMA: "FFMA R0, R1, R2, R0",
+    Class.FLOAT_OTHER: "MUFU.RCP R0, R1",
+    Class.LOAD_GLOBAL: "LDG.E.CONSTANT R0, [R2.64]",
+    Class.LOAD_SHARED: "LDS.128 R4, [R2]",
+    Class.LOAD_PARAMETER: "LDC R1, c[0x0][0x28]",
+    Class.LOAD_CONSTANT: "LDC R1, c[0x3][R2]",
+    Class.COPY: "LDGSTS.E.BYPASS.128 [R2], [R4.64]",
+    Class.TENSOR: "HMMA.16816.F32 R4, R8, R10, R4",
+    Class.CONVERSION: "I2F.U8 R0, R1",
+    Class.CONTROL: "ISETP.GE.AND P0, PT, R0, R1, PT",
+    Class.BARRIER: "BAR.SYNC.DEFER_BLOCKING 0x0",
+    Class.ATOMIC: "RED.E.ADD [R2.64], R0",
+}
 
 
-def test_that_a_sass_instruction_has_the_class_of_what_it_does():
-    for opcode, operands, kind in [
-        ("IMAD.WIDE", "R2, R7, UR4, R2", Class.INTEGER_64),
-        ("IADD3", "R4, P0, R2, R6, RZ", Class.INTEGER_64),
-        ("IADD3.X", "R5, R3, R7, RZ, P0, !PT", Class.INTEGER_64),
-        ("IADD3", "R4, R2, R6, RZ", Class.INTEGER_32),
-        ("UIADD3", "UR14, UP1, UR15, UR4, URZ", Class.INTEGER_64),
-        ("IMAD.MOV.U32", "R2, RZ, RZ, RZ", Class.MOVE),
-        ("LOP3.LUT", "R2, R3, 0x3, RZ, 0xc0, !PT", Class.INTEGER_32),
-        ("FFMA", "R0, R1, R2, R0", Class.FLOAT_FMA),
-        ("MUFU.RCP", "R0, R1", Class.FLOAT_OTHER),
-        ("LDG.E.CONSTANT", "R0, [R2.64]", Class.LOAD_GLOBAL),
-        ("LDS.128", "R4, [R2]", Class.LOAD_SHARED),
-        ("LDC", "R1, c[0x0][0x28]", Class.LOAD_PARAMETER),
-        ("LDC", "R1, c[0x3][R2]", Class.LOAD_CONSTANT),
-        ("LDGSTS.E.BYPASS.128", "[R2], [R4.64]", Class.COPY),
-        ("HMMA.16816.F32", "R4, R8, R10, R4", Class.TENSOR),
-        ("I2F.U8", "R0, R1", Class.CONVERSION),
-        ("ISETP.GE.AND", "P0, PT, R0, R1, PT", Class.CONTROL),
-        ("BAR.SYNC.DEFER_BLOCKING", "0x0", Class.BARRIER),
-        ("S2R", "R0, SR_TID.X", Class.MOVE),
-        ("RED.E.ADD", "[R2.64], R0", Class.ATOMIC),
-    ]:
-        assert sass_class(opcode, operands) is kind
+def test_that_an_instruction_has_the_class_of_what_it_does():
+    for kind, opcodes in PTX.items():
+        assert {ptx_class(one) for one in opcodes.split()} == {kind}
+    for kind, written in SASS.items():
+        assert {sass_class(*one.split(" ", 1)) for one in written.split("; ")} == {kind}
 
 
 def test_that_what_works_on_64_bit_integers_is_known_whatever_its_class():
@@ -91,8 +85,12 @@ def test_that_what_works_on_64_bit_integers_is_known_whatever_its_class():
     assert is_sass_64_bit("ISETP.GE.AND.EX", "P0, PT, R3, UR7, PT, P0")
 
 
-def test_that_the_inner_loop_says_what_a_tap_costs():
-    listing = ptx_listing(LOOP, "kernel", "sm_90")
+@pytest.fixture(scope="module")
+def listing():
+    return ptx_listing(LOOP.replace("\\\\", "/"), "kernel", "sm_90")
+
+
+def test_that_the_inner_loop_says_what_a_tap_costs(listing):
     counts = counted(listing)
     assert counts.total == 10
     taps = counts.taps
@@ -101,20 +99,14 @@ def test_that_the_inner_loop_says_what_a_tap_costs():
     assert taps.per_tap == {Class.INTEGER_64: 0.5, Class.FLOAT_FMA: 1.0, Class.CONTROL: 1.0}
 
 
-def test_that_a_branch_back_is_a_loop_and_one_ahead_is_none():
-    listing = ptx_listing(LOOP, "kernel", "sm_90")
+def test_that_a_branch_back_is_a_loop_and_one_ahead_is_none(listing):
     assert [listing.lines[last].text.split()[0] for last in loops(listing).values()] == ["@%p1", "@%p2"]
 
 
-def test_that_places_name_files_from_the_root_of_the_program_on():
-    (found,) = ptx_listing(LOOP.replace("\\\\", "/"), "kernel", "sm_90").sources()
-    assert found == ("engine/variants/x.py", 7)
-
-
-def test_that_the_entry_has_the_name_of_the_kernel():
-    listing = ptx_listing(LOOP, "kernel", "sm_90")
+def test_that_the_entry_has_the_name_of_the_kernel_and_places_those_of_files_from_the_root_on(listing):
     assert ".visible .entry kernel(" in listing.text
     assert "[kernel_param_0]" in listing.text
+    assert [*listing.sources()] == [("engine/variants/x.py", 7)]
 
 
 WRITTEN = """
@@ -136,17 +128,9 @@ WRITTEN = """
 
 def test_that_sass_is_read_with_its_lines_and_without_what_pads_it():
     listing = sass_listing(WRITTEN, "kernel", "sm_90")
-    assert [line.opcode for line in listing.instructions] == [
-        "LDC",
-        "IADD3",
-        "IADD3.X",
-        "FFMA",
-        "BRA",
-        "EXIT",
-    ]
-    assert [line.kind for line in listing.instructions] == [
-        Class.LOAD_PARAMETER, Class.INTEGER_64, Class.INTEGER_64, Class.FLOAT_FMA, Class.CONTROL,
-        Class.CONTROL,
+    assert [(line.opcode, line.kind) for line in listing.instructions] == [
+        ("LDC", Class.LOAD_PARAMETER), ("IADD3", Class.INTEGER_64), ("IADD3.X", Class.INTEGER_64),
+        ("FFMA", Class.FLOAT_FMA), ("BRA", Class.CONTROL), ("EXIT", Class.CONTROL),
     ]  # fmt: skip
     assert listing.sources() == {
         SourceLine("engine/variants/ladder/naive.py", 33): (0, 1, 3),
@@ -159,15 +143,14 @@ def test_that_an_instruction_that_never_acts_is_no_load():
     assert listed.kind is Class.OTHER
 
 
-def test_that_a_subroutine_has_a_label_that_calls_name():
-    listing = sass_listing(
-        """
+SUBROUTINE = """
         /*0000*/                   CALL.REL.NOINC `($__internal_0_$__cuda_sm20_div_s64) ;
         /*0010*/                   EXIT ;
 $__internal_0_$__cuda_sm20_div_s64:
         /*0020*/                   MOV R0, R1 ;
-""",
-        "kernel",
-        "sm_90",
-    )
-    assert listing.lines[0].target == listing.lines[2].label == "$__internal_0_$__cuda_sm20_div_s64"
+"""
+
+
+def test_that_a_subroutine_has_a_label_that_calls_name():
+    lines = sass_listing(SUBROUTINE, "kernel", "sm_90").lines
+    assert lines[0].target == lines[2].label == "$__internal_0_$__cuda_sm20_div_s64"

@@ -2,7 +2,7 @@
 
 import json
 from contextlib import nullcontext
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from types import SimpleNamespace
 
 import msgspec
@@ -56,27 +56,13 @@ def unreported(progress):
     """Take a checkpoint's progress."""
 
 
-def test_that_limits_are_kept_for_a_device(store):
+def test_that_limits_are_kept_for_a_device_and_the_cpu_that_code_is_compiled_for_alone(store, monkeypatch):
+    assert answer(KeptLimits("cpu"), unreported) is None  # nothing is measured
     kept_limits.keep(cpu_info(), LIMITS)
-    assert kept_limits.kept_limits(cpu_info()) == LIMITS
-
-
-def test_that_another_device_does_not_get_kept_limits(store):
-    kept_limits.keep(cpu_info(), LIMITS)
+    assert answer(KeptLimits("cpu"), unreported) == kept_limits.kept_limits(cpu_info()) == LIMITS
     assert kept_limits.kept_limits(replace(cpu_info(), title="CPU, 3 cores")) is None
-
-
-def test_that_limits_of_a_cpu_that_code_is_compiled_for_are_its_own(store, monkeypatch):
-    kept_limits.keep(cpu_info(), LIMITS)
     monkeypatch.setattr(kept_limits, "cpu_target", lambda: cpu_target()._replace(features="+none"))
     assert kept_limits.kept_limits(cpu_info()) is None
-
-
-def test_that_asking_for_kept_limits_measures_nothing(store):
-    assert answer(KeptLimits("cpu"), unreported) is None
-
-
-def test_that_kept_limits_of_an_unknown_device_are_refused(store):
     with pytest.raises(DeviceUnavailable):
         answer(KeptLimits("cuda:99"), unreported)
 
@@ -100,17 +86,9 @@ def test_that_a_cancelled_measurement_keeps_nothing(store, brief):
 
 
 def test_that_what_fits_in_a_cache_is_copied_as_fast_as_there():
-    assert [LIMITS.copy_rate(size) for size in (10, 1000, 2999, 3000, 10**9)] == [
-        5e10,
-        5e10,
-        5e10,
-        3e10,
-        3e10,
-    ]
-
-
-def test_that_a_smaller_copy_counts_as_no_slower_than_a_larger_one():
-    # A launch takes longer than the smallest copies.
+    rates = [LIMITS.copy_rate(size) for size in (10, 1000, 2999, 3000, 10**9)]
+    assert rates == [5e10, 5e10, 5e10, 3e10, 3e10]
+    # A launch takes longer than the smallest copies, which count as no slower than larger ones.
     made = LIMITS.with_copies({10: 1.0, 3000: 2.0, 200: 5.0})
     assert made.copies == ((10, 5.0), (200, 5.0), (3000, 2.0))
 
@@ -228,16 +206,11 @@ def test_that_the_command_prints_kept_limits_beside_the_theoretical_ones(listed,
     assert ["multiply", "adds", "100.0", "-", "-"] in lines
     assert ["shared", "bytes", "0.0009", "0.001", "90", "%"] in lines
 
-
-def test_that_limits_of_an_earlier_version_are_read_without_those_that_are_measured_no_more():
-    document = asdict(LIMITS) | {"narrow_loads_per_s": {"measured": 1.0}}
-    assert msgspec.convert(document, DeviceLimits) == LIMITS
-
-
-def test_that_the_command_writes_limits_into_its_document(listed, capsys):
     assert main(["devices", "--limits", "--json"]) == 0
     (entry,) = json.loads(capsys.readouterr().out)["devices"]
-    assert msgspec.convert(entry["limits_per_second"], DeviceLimits) == LIMITS
+    # Of an earlier version, without those that are measured no more.
+    document = entry["limits_per_second"] | {"narrow_loads_per_s": {"measured": 1.0}}
+    assert msgspec.convert(document, DeviceLimits) == LIMITS
 
 
 @pytest.mark.slow
@@ -256,66 +229,50 @@ CPU = DeviceLimits(
 LOW = Limit(1e8)
 
 
-def measuring(*limits):
-    """Return a function that measures these limits one after the other, and how often it did."""
-    left, calls = iter(limits), []
-
-    def measure():
-        calls.append(1)
-        return next(left)
-
-    return measure, calls
+def well_measured(*limits):
+    """Return what is made of limits that are measured one after the other, all of which are asked for."""
+    left = iter(limits)
+    found = measured_well(lambda: next(left))
+    assert [*left] == []
+    return found
 
 
 def test_that_a_limit_below_what_another_kernel_did_is_measured_again():
     for name in ["scalar_multiply_adds_per_s", "vector_operations_per_s"]:
-        measure, calls = measuring(replace(CPU, **{name: LOW}), CPU)
-        assert measured_well(measure) == CPU
-        assert len(calls) == 2
+        assert well_measured(replace(CPU, **{name: LOW}), CPU) == CPU
+    assert well_measured(CPU) is CPU
 
 
 def test_that_caches_copy_no_less_than_memory_on_a_gpu_too():
     slow = replace(GPU, l2_bytes_per_s=Limit(GPU.copy_bytes_per_s.measured / 2))
-    found = measured_well(measuring(slow, slow)[0])
+    found = well_measured(slow, slow)
     assert found.l2_bytes_per_s is None
     assert found.copy_bytes_per_s == GPU.copy_bytes_per_s
 
 
 def test_that_a_limit_that_is_too_low_twice_is_left_out_with_the_reason():
     low = replace(CPU, vector_operations_per_s=LOW)
-    measure, calls = measuring(low, low)
-    found = measured_well(measure)
-    assert len(calls) == 2
+    found = well_measured(low, low)
     assert [name for name, why in found.left_out if why] == ["vector_operations_per_s"]
     assert replace(found, left_out=()) == replace(CPU, vector_operations_per_s=None)
     assert msgspec.json.decode(msgspec.json.encode(found), type=DeviceLimits) == found
-
-
-def test_that_plausible_limits_are_measured_once():
-    measure, calls = measuring(CPU)
-    assert measured_well(measure) is CPU
-    assert len(calls) == 1
 
 
 def bound(key, ms):
     return Bound(key, key, ms, 1.0, "", 1.0, "")
 
 
+LIMIT_OF = {
+    "copy": "copy_bytes_per_s", "multiply-adds": "multiply_adds_per_s", "instructions": "instructions_per_s",
+    "scalar-multiply-adds": "scalar_multiply_adds_per_s", "vector-operations": "vector_operations_per_s",
+    "loads": "vector_loads_per_s", "stores": "vector_stores_per_s", "l1": "shared_bytes_per_s",
+    "blocks": "blocks_per_s", "launch": "launches_per_s", "int8-tensor": "int8_tensor_multiply_adds_per_s",
+}  # fmt: skip
+
+
 def test_that_every_limit_that_a_run_exceeded_is_left_out():
-    for key, name in [
-        ("copy", "copy_bytes_per_s"),
-        ("multiply-adds", "multiply_adds_per_s"),
-        ("instructions", "instructions_per_s"),
-        ("scalar-multiply-adds", "scalar_multiply_adds_per_s"),
-        ("vector-operations", "vector_operations_per_s"),
-        ("loads", "vector_loads_per_s"),
-        ("stores", "vector_stores_per_s"),
-        ("l1", "shared_bytes_per_s"),
-        ("blocks", "blocks_per_s"),
-        ("launch", "launches_per_s"),
-        ("int8-tensor", "int8_tensor_multiply_adds_per_s"),
-    ]:
-        every = replace(CPU, **{one.name: Limit(1.0) for one in fields(CPU) if one.name.endswith("_per_s")})
+    every = replace(CPU, **{one.name: Limit(1.0) for one in fields(CPU) if one.name.endswith("_per_s")})
+    for key, name in LIMIT_OF.items():
         bounds = bound(key, 1.1), bound("copy" if key != "copy" else "launch", 0.5)
         left = without_refuted(every, reached_by_run(bounds, 1.1, 1.0))
         assert [one for one, _ in left.left_out] == [name]
@@ -327,7 +284,5 @@ def test_that_passes_which_together_exceed_the_time_leave_out_the_tallest():
     bounds = bound("loads", 0.9), bound("copy", 0.6)
     left = without_refuted(CPU, reached_by_run(bounds, 1.4, 1.0))
     assert [name for name, _ in left.left_out] == ["vector_loads_per_s"]
-
-
-def test_that_a_run_within_its_limits_leaves_them_as_they_are():
+    # A run within its limits leaves them as they are.
     assert without_refuted(CPU, reached_by_run((bound("copy", 1.02),), 1.02, 1.0)) is CPU
