@@ -31,39 +31,27 @@ def test_that_chunks_of_blocks_change_nothing(monkeypatch):
     assert parts.counts.barriers == whole.counts.barriers == 10
 
 
+# Of one warp: memory and kind of request, what it takes, and how many of these.
+COLUMN = "mov.u32 %r1, tile; mad.lo.u32 %r1, %t, {}, %r1; st.shared.u32 [%r1], %t; mov.u32 %r2, 0;"
+TAKEN = {
+    "ld.global.u32 %r2, [%d2];": ("global", "loads", "sectors", 4),
+    "mad.wide.u32 %d5, %t, 32, %d0; ld.global.u32 %r2, [%d5];": ("global", "loads", "sectors", 32),
+    "ld.global.u32 %r2, [%d0];": ("global", "loads", "sectors", 1),
+    "st.shared.u32 [%s], %t; mov.u32 %r2, 0;": ("shared", "stores", "wavefronts", 1),
+    # A tile's column: words of one bank; with a cell more in each row, of 32.
+    COLUMN.format(128): ("shared", "stores", "wavefronts", 32),
+    COLUMN.format(132): ("shared", "stores", "wavefronts", 1),
+    "ld.const.u32 %r2, [weights+8];": ("const", "loads", "wavefronts", 1),
+    "mov.u64 %d5, weights; mad.wide.u32 %d5, %t, 4, %d5; ld.const.u32 %r2, [%d5];": (
+        "const", "loads", "wavefronts", 32,
+    ),
+}  # fmt: skip
+
+
 def test_that_requests_are_counted_as_the_hardware_serves_them():
-    for lines, space, kind, name, each in [
-        (("ld.global.u32 %r2, [%d2];",), "global", "loads", "sectors", 4),
-        (("mad.wide.u32 %d5, %t, 32, %d0; ld.global.u32 %r2, [%d5];",), "global", "loads", "sectors", 32),
-        (("ld.global.u32 %r2, [%d0];",), "global", "loads", "sectors", 1),
-        (("st.shared.u32 [%s], %t; mov.u32 %r2, 0;",), "shared", "stores", "wavefronts", 1),
-        # A tile's column: words of one bank; with a cell more in each row, of 32.
-        (
-            ("mov.u32 %r1, tile; mad.lo.u32 %r1, %t, 128, %r1; st.shared.u32 [%r1], %t; mov.u32 %r2, 0;",),
-            "shared",
-            "stores",
-            "wavefronts",
-            32,
-        ),
-        (
-            ("mov.u32 %r1, tile; mad.lo.u32 %r1, %t, 132, %r1; st.shared.u32 [%r1], %t; mov.u32 %r2, 0;",),
-            "shared",
-            "stores",
-            "wavefronts",
-            1,
-        ),
-        (("ld.const.u32 %r2, [weights+8];",), "const", "loads", "wavefronts", 1),
-        (
-            ("mov.u64 %d5, weights; mad.wide.u32 %d5, %t, 4, %d5; ld.const.u32 %r2, [%d5];",),
-            "const",
-            "loads",
-            "wavefronts",
-            32,
-        ),
-    ]:
-        run, _ = launched(
-            *lines, WRITE, blocks=3, threads=32, values=256, before=".const .align 4 .b8 weights[128];"
-        )
+    weights = ".const .align 4 .b8 weights[128];"
+    for line, (space, kind, name, each) in TAKEN.items():
+        run, _ = launched(line, WRITE, blocks=3, threads=32, values=256, before=weights)
         total = run.counts.total(space, kind)
         assert (total.requests, getattr(total, name)) == (3, 3 * each)
 
@@ -142,42 +130,27 @@ def test_that_a_call_runs():
     assert out.tolist() == [2 * t for t in range(64)]
 
 
+REFUSED = [
+    (("mov.u32 %r1, 0;", "wgmma.fence.sync.aligned;"), "", 2),
+    (("add.rz.u32 %r1, %r1, 1;",), "", 1),
+    (("mov.u32 %r1, %clock;",), "", 1),
+    (("mov.u32 %r1, 0;", "mov.u32 %r1, %r99;"), "", 2),
+    # What inline assembly of CUDA C may have: NVRTC reads none of it.
+    *(((text,), "", 1) for text in ("bra NOWHERE;", "bra;", "ld.global.u32 %r1;")),
+    *(((text,), "", 1) for text in ("mov.u32 %r1, %tid;", "mov.u32 %r1, 0fZZ;", "cp.async.wait_group %r1;")),
+    ((CALL,), ".extern .func (.param .b32 result) twice(.param .b32 given);", 1),
+    ((CALL,), CALLED.replace("BODY", f"\n.loc 1 7 0\n{CALLED_AGAIN}"), 7),
+    # A launch without room.
+    (("st.global.u32 [%d3], %t;",), ".shared .align 4 .b8 more[60000];", 0),
+    (("st.global.u32 [%d3], %t;",), ".global .align 4 .b8 huge[8000000000];", 0),
+]
+
+
 def test_that_what_is_not_known_is_refused_with_its_line():
-    for lines, before, line in [
-        (("mov.u32 %r1, 0;", "wgmma.fence.sync.aligned;"), "", 2),
-        (("add.rz.u32 %r1, %r1, 1;",), "", 1),
-        (("mov.u32 %r1, %clock;",), "", 1),
-        (("mov.u32 %r1, 0;", "mov.u32 %r1, %r99;"), "", 2),
-        *(
-            ((text,), "", 1)
-            # What inline assembly of CUDA C may have: NVRTC reads none of it.
-            for text in (
-                "bra NOWHERE;",
-                "bra;",
-                "ld.global.u32 %r1;",
-                "mov.u32 %r1, %tid;",
-                "mov.u32 %r1, 0fZZ;",
-            )
-        ),
-        (("cp.async.wait_group %r1;",), "", 1),
-        ((CALL,), ".extern .func (.param .b32 result) twice(.param .b32 given);", 1),
-        ((CALL,), CALLED.replace("BODY", f"\n.loc 1 7 0\n{CALLED_AGAIN}"), 7),
-    ]:
+    for lines, before, line in REFUSED:
         with pytest.raises(ptx.PtxError) as error:
             launched(*lines, WRITE, before=before)
         assert error.value.line == line
-
-
-@pytest.mark.parametrize(
-    "before",
-    [
-        ".shared .align 4 .b8 more[60000];",
-        ".global .align 4 .b8 huge[8000000000];",
-    ],
-)
-def test_that_a_launch_without_room_is_refused(before):
-    with pytest.raises(ptx.PtxError):
-        launched("st.global.u32 [%d3], %t;", before=before)
 
 
 def test_that_each_access_is_told():
@@ -194,19 +167,6 @@ def test_that_each_access_is_told():
     assert seen[1] == (2, "shared memory", "shared", [4 * t for t in range(64)])
     assert (seen[2][0], seen[2][3]) == (4, [4 * (t ^ 1) for t in range(64)])
     assert (seen[3][0], seen[3][3]) == (6, there)
-
-
-def test_that_threads_whose_guard_does_not_hold_access_nothing():
-    lines = "setp.lt.u32 %p1, %t, 5; mov.u32 %r3, 300;", "LOOP: @%p1 ld.global.u32 %r2, [%d2];"
-    more = "sub.u32 %r3, %r3, 1; setp.ne.u32 %p2, %r3, 0;", "@%p2 bra LOOP;", "st.global.u32 [%d3], %t;"
-    loads = []
-
-    def note(access):
-        if access.instruction.name == "ld":
-            loads.append(access.active.slots.tolist())
-
-    launched(*lines, *more, blocks=1, on_access=note)
-    assert loads == [[0, 1, 2, 3, 4]] * 300
 
 
 def test_that_a_trace_has_the_steps_of_one_block():
@@ -230,12 +190,14 @@ def test_that_a_trace_has_the_steps_of_one_block():
     assert barrier.threads.tolist() == list(range(64))
 
 
-def test_that_a_trace_has_the_lanes_whose_guard_holds_and_an_end():
+def test_that_threads_whose_guard_does_not_hold_access_nothing_and_have_no_step_in_a_trace():
     lines = "setp.lt.u32 %p1, %t, 5; mov.u32 %r3, 300;", "LOOP: @%p1 ld.global.u32 %r2, [%d2];"
     more = "sub.u32 %r3, %r3, 1; setp.ne.u32 %p2, %r3, 0;", "@%p2 bra LOOP;", "st.global.u32 [%d3], %t;"
-    run, _ = launched(*lines, *more, blocks=1, trace=(0, 0, 0))
-    loads = [step for step in run.trace if step.line.line == 2]
-    assert [step.threads.tolist() for step in loads] == [[0, 1, 2, 3, 4]] * 300
+    accesses = []
+    run, _ = launched(*lines, *more, blocks=1, trace=(0, 0, 0), on_access=accesses.append)
+    loads = [one.active.slots.tolist() for one in accesses if one.instruction.name == "ld"]
+    steps = [step.threads.tolist() for step in run.trace if step.line.line == 2]
+    assert loads == steps == [[0, 1, 2, 3, 4]] * 300
 
 
 def test_that_a_trace_is_bounded(monkeypatch):

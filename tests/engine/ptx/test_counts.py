@@ -1,7 +1,6 @@
 """What serves a warp's request: worked by hand."""
 
 import numpy as np
-import pytest
 
 from engine.ptx.counts import different_words, sectors, wavefronts
 from engine.ptx.memory import Active
@@ -71,18 +70,14 @@ def test_that_a_wavefront_takes_one_word_of_each_bank():
         assert fronts(elements, size) == wanted
 
 
-def test_that_half_of_a_warp_takes_half_of_the_wavefronts_of_vectors():
-    half = LANE[:16]
-    assert (fronts(LANE, 8, half), fronts(LANE, 16, half)) == (1, 2)
-
-
 def test_that_threads_without_part_cause_no_bank_conflict():
-    assert fronts(LANE * 32, lanes=LANE[:3]) == 3
+    half = LANE[:16]
+    assert (fronts(LANE, 8, half), fronts(LANE, 16, half), fronts(LANE * 32, lanes=LANE[:3])) == (1, 2, 3)
 
 
-@pytest.mark.parametrize(("addresses", "wanted"), [(LANE * 0 + 8, 1), (LANE * 4, 32), (LANE // 8 * 4, 4)])
-def test_that_constant_memory_gives_different_words_one_by_one(addresses, wanted):
-    assert different_words(Active(LANE, 32), addresses).tolist() == [wanted]
+def test_that_constant_memory_gives_different_words_one_by_one():
+    for addresses, wanted in ((LANE * 0 + 8, 1), (LANE * 4, 32), (LANE // 8 * 4, 4)):
+        assert different_words(Active(LANE, 32), addresses).tolist() == [wanted]
 
 
 def test_that_vectors_of_two_warps_are_counted_for_each():
