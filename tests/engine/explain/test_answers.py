@@ -63,62 +63,52 @@ def test_that_a_question_that_is_not_wanted_any_more_compiles_nothing(picture):
         launch_advice(launch_job(picture, "tiled"), CompiledLaunchRequest, stop)
 
 
-@pytest.mark.parametrize(
-    ("key", "fields", "reason"),
-    [
+def test_that_where_there_is_no_launch_the_reason_is_said(picture):
+    for key, fields, reason in (
         ("cpu-serial", {}, "runs on the CPU, which has no launches"),
         ("fft", {}, "no kernels of ours"),
         ("tiled", {"block": Block(64, 64)}, "The nearest legal block is 64 × 16."),
-    ],
-)
-def test_that_where_there_is_no_launch_the_reason_is_said(picture, key, fields, reason):
-    advice = launch_advice(launch_job(picture, key, **fields))
-    assert reason in advice.reason
-    assert (advice.launches, advice.is_complete) == ((), True)
+    ):
+        advice = launch_advice(launch_job(picture, key, **fields))
+        assert reason in advice.reason
+        assert (advice.launches, advice.is_complete) == ((), True)
 
 
 def test_that_a_process_that_compiles_nothing_says_so(picture, monkeypatch):
-    monkeypatch.setattr("engine.explain.launches.missing", "numba-cuda is not installed")
+    monkeypatch.setattr(launches, "missing", "numba-cuda is not installed")
     advice = launch_advice(launch_job(picture, "tiled"), CompiledLaunchRequest)
     assert advice.launches
     assert advice.reason.startswith("Not compiled: numba-cuda is not installed.")
+    found = described(picture, "tiled")
+    assert not found.tiles
+    assert "numba-cuda is not installed" in found.reason
 
 
 AMPERE = Architecture(8, 6)
 
 
-@pytest.fixture(name="colours")
-def _colours():
+@pytest.fixture
+def colours():
     """A picture of 200 x 130 pixels, 8 bit and in colour, in shared memory."""
     (pixels,) = shared.create(((130, 200, 3), "uint8"))
     yield PictureHandle(pixels, None, ScreenLevels(()), "made", "made")
     shared.unlink(pixels.name)
 
 
-@pytest.fixture
-def job_of(colours):
-    """Return a function that makes a job of a variant with a Gaussian of 5 x 5."""
-
-    def job(key, **fields):
-        return mask_job(picture=colours, variant=key, **{"mask": gaussian(5)} | fields)
-
-    return job
-
-
 def shown(job, **fields):
     return answers.shown_code(CodeRequest(job, architecture=AMPERE, **fields), lambda step: None)
 
 
-def test_that_the_source_is_that_of_the_job(job_of):
-    code = shown(job_of("tiled", block=Block(16, 8), border=Border.MIRROR))
+def test_that_the_source_is_that_of_the_job(colours):
+    code = shown(launch_job(colours, "tiled", block=Block(16, 8), border=Border.MIRROR))
     assert code.source.kernels[0].name == "correlate_tiled"
     assert {one.name for one in code.source.functions[1:]} == {"mirror"}
     assert "border mirror, picture uint8, 3 channels" in code.compiled_for
     assert (code.block, code.note) == (Block(16, 8), "")
 
 
-def test_that_a_kernel_that_cannot_do_the_job_is_shown_for_what_it_takes(job_of):
-    code = shown(job_of("row-tiled"))
+def test_that_a_kernel_that_cannot_do_the_job_is_shown_for_what_it_takes(colours):
+    code = shown(launch_job(colours, "row-tiled"))
     assert code.source.kernels[0].name == "correlate_row_tiled"
     assert code.note.startswith("row-tiled: ")
     assert "So it is shown for mask gaussian 1 × 5" in code.note
@@ -129,29 +119,25 @@ def test_that_the_kernels_of_other_operations_have_source(colours):
     code = shown(job, other="median-naive")
     assert code.compiled_for.startswith("operation median (size=5)")
     assert (code.diff.left, code.diff.right) == ("median-tiled", "median-naive")
+    # Automatic is what would run.
+    assert shown(operation_job(operation="median", picture=colours, device="cpu")).variant == "cpu-median"
 
 
-def test_that_of_another_operation_automatic_is_what_would_run(colours):
-    job = operation_job(operation="median", picture=colours, device="cpu")
-    assert shown(job).variant == "cpu-median"
-
-
-def test_that_two_sources_are_compared(job_of):
-    diff = shown(job_of("naive"), other="tiled").diff
+def test_that_two_sources_are_compared(colours):
+    diff = shown(launch_job(colours, "naive"), other="tiled").diff
     assert (diff.left, diff.right) == ("naive", "tiled")
     assert any("cuda.shared.array" in row.right for row in diff.rows if not row.left)
 
 
 @pytest.mark.slow
 @needs_nvvm
-def test_that_two_listings_are_compared(job_of):
-    code = shown(job_of("naive"), form=Form.PTX, other="constant")
+def test_that_two_listings_are_compared(colours):
+    code = shown(launch_job(colours, "naive"), form=Form.PTX, other="constant")
     assert any("ld.const" in row.right for row in code.diff.rows)
 
 
 def described(picture, key, at=None, **fields):
-    fields = {"mask": gaussian(5), "border": Border.ZERO} | fields
-    job = mask_job(picture=picture, variant=key, **fields)
+    job = launch_job(picture, key, **{"border": Border.ZERO} | fields)
     return block_tiles(TileRequest(job, at), lambda step: None)
 
 
@@ -182,14 +168,6 @@ def test_that_where_there_is_no_tile_the_reason_is_said(picture):
     assert "4,096 threads; the limit is 1,024" in found.reason
     assert "The nearest legal block is 64 × 16." in found.reason
     assert not found.tiles
-    assert "no blocks of threads" in described(picture, "cpu-serial").reason
-    # A library's, and it may not be installed.
-    assert described(picture, "fft").reason
-    assert "mask of one row" in described(picture, "row-tiled").reason
-
-
-def test_that_where_nothing_is_compiled_the_reason_is_said(picture, monkeypatch):
-    monkeypatch.setattr(launches, "missing", "numba-cuda is not installed")
-    found = described(picture, "tiled")
-    assert not found.tiles
-    assert "numba-cuda is not installed" in found.reason
+    # A library's may not be installed.
+    for key, words in (("cpu-serial", "no blocks of threads"), ("fft", ""), ("row-tiled", "mask of one row")):
+        assert words in described(picture, key).reason != ""

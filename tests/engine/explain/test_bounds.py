@@ -64,11 +64,6 @@ def cpu_job(key, side=5, dtype="float32", result="float32", shape=(256, 320, 1))
     return filter_job(Choice(chosen, chosen.default_block), problem, mask, samples)
 
 
-def bound_of(job, key):
-    """Return a bound by its key; None where there is none."""
-    return next((one for one in cpu_time(job, CPU_LIMITS).bounds if one.key == key), None)
-
-
 def made_by(found):
     """Return the multiply-adds of all loops for each result, one at a time or with vectors."""
     return sum(
@@ -113,29 +108,20 @@ def test_that_bounds_follow_from_amounts_and_rates_the_tallest_first_and_passes_
 
 
 @pytest.mark.slow
-def test_that_a_variant_of_one_thread_has_the_rate_of_one_core():
-    # Core rates of half of all cores, whatever number of them there is here.
+def test_that_each_rate_bounds_its_own_work():
+    # Core rates of half of all cores, whatever number of them there is here: this variant has one thread.
     limits = replace(CPU_LIMITS, cores=2)
     found = {one.key: one for one in cpu_time(cpu_job("cpu-serial"), limits).bounds}
     assert found["scalar-multiply-adds"].per_s == CPU_LIMITS.scalar_multiply_adds_per_s.measured / 2
     assert found["scalar-multiply-adds"].amount == 256 * 320 * 25
-
-
-@pytest.mark.slow
-def test_that_a_call_comes_before_the_work():
-    found = cpu_time(cpu_job("cpu-serial", 3, shape=(4, 4, 1)), CPU_LIMITS)
-    assert found.bounds[0].key == "launch"
-    assert found.least_ms > found.bounds[0].ms == 1e-3
-
-
-@pytest.mark.slow
-def test_that_a_limit_that_was_not_measured_gives_no_bound():
+    # A call comes before the work.
+    small = cpu_time(cpu_job("cpu-serial", 3, shape=(4, 4, 1)), CPU_LIMITS)
+    assert small.bounds[0].key == "launch"
+    assert small.least_ms > small.bounds[0].ms == 1e-3
+    # A limit that was not measured gives no bound, and a library is bounded by its bytes alone.
     limits = replace(CPU_LIMITS, scalar_multiply_adds_per_s=None, launches_per_s=None)
-    assert {one.key for one in cpu_time(cpu_job("cpu-serial"), limits).bounds} == {"copy"}
-
-
-def test_that_a_library_is_bounded_by_its_bytes_alone():
-    assert [one.key for one in cpu_time(cpu_job("cpu-fft", 17), CPU_LIMITS).bounds] == ["copy"]
+    for found in (cpu_time(cpu_job("cpu-serial"), limits), cpu_time(cpu_job("cpu-fft", 17), CPU_LIMITS)):
+        assert {one.key for one in found.bounds} == {"copy"}
 
 
 def test_that_cpu_bounds_that_reach_less_than_half_explain_nothing():
@@ -160,12 +146,8 @@ def test_that_a_product_taken_as_any_mask_is_told_of_the_variant_with_fewer_mult
     explained, _ = explained_by(job, cpu_info(), CPU_LIMITS, None)
     assert explained.remedy == "cpu-separable"
     assert "`cpu-separable` makes 30 instead of 225 multiply-adds" in explained.sentence
-
-
-@pytest.mark.slow
-def test_that_the_best_variant_is_told_of_no_other():
-    explained, _ = explained_by(cpu_job("cpu-parallel", 5), cpu_info(), CPU_LIMITS, None)
-    assert explained.remedy == ""
+    # The best variant is told of no other.
+    assert explained_by(cpu_job("cpu-parallel", 5), cpu_info(), CPU_LIMITS, None)[0].remedy == ""
 
 
 @pytest.mark.slow
@@ -223,15 +205,15 @@ def operation_job(key, samples):
     return operation(next(one for one in OPERATION_VARIANTS if one.key == key), samples)
 
 
-@pytest.mark.parametrize("name", CELLS)
-def test_that_kept_bounds_reach_half_of_the_time_in_four_of_five_cells_and_none_is_above_it(name):
-    for run in json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["runs"]:
-        ratios = [one["ratio"] for one in run["cells"]]
-        assert len(ratios) >= CELLS[name]
-        assert sum(LEAST_SHARE <= one <= 1 for one in ratios) >= 0.8 * len(ratios)
-        assert max(ratios) <= MOST_SHARE
-        # Times are kept to 10 ns, ratios to three digits.
-        assert ratios == pytest.approx([one["least_ms"] / one["ms"] for one in run["cells"]], abs=2e-3)
+def test_that_kept_bounds_reach_half_of_the_time_in_four_of_five_cells_and_none_is_above_it():
+    for name, least in CELLS.items():
+        for run in json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["runs"]:
+            ratios = [one["ratio"] for one in run["cells"]]
+            assert len(ratios) >= least
+            assert sum(LEAST_SHARE <= one <= 1 for one in ratios) >= 0.8 * len(ratios)
+            assert max(ratios) <= MOST_SHARE
+            # Times are kept to 10 ns, ratios to three digits.
+            assert ratios == pytest.approx([one["least_ms"] / one["ms"] for one in run["cells"]], abs=2e-3)
 
 
 @needs_ptx
@@ -243,23 +225,25 @@ def test_that_no_kernel_is_counted_with_more_instructions_than_were_executed():
         assert all(0.65 <= one <= 1.0 for one in found), key
 
 
-@pytest.mark.parametrize(
-    ("key", "asked", "begin", "words", "remedy"),
-    [
-        ("naive-uncoalesced", {"mask": "gaussian:15"}, "Bound by L1: a request takes ",
-         "neighbouring threads read lines far apart", "naive"),
-        ("register-blocked", {"mask": "gaussian:3", "side": 4096}, "Memory-bound: ", "", ""),
-        ("separable-fused", {"mask": "gaussian:3", "side": 4096}, "Memory-bound: ", "", ""),
-        ("tiled", {"mask": "gaussian:3", "side": 32}, "Bound by a launch of ", "picture is small", ""),
-        ("separable-l0", {"mask": "gaussian:3", "side": 32}, "Bound by 2 launches, each of ", "", ""),
-    ],
-)  # fmt: skip
+CAUSES = [
+    ("naive-uncoalesced", "gaussian:15", 2048, "Bound by L1: a request takes ",
+     "neighbouring threads read lines far apart", "naive"),
+    ("register-blocked", "gaussian:3", 4096, "Memory-bound: ", "", ""),
+    ("separable-fused", "gaussian:3", 4096, "Memory-bound: ", "", ""),
+    ("tiled", "gaussian:3", 32, "Bound by a launch of ", "picture is small", ""),
+    ("separable-l0", "gaussian:3", 32, "Bound by 2 launches, each of ", "", ""),
+]  # fmt: skip
+
+
 @needs_ptx
-def test_that_the_tallest_bound_is_named_with_what_removes_it(key, asked, begin, words, remedy):
-    found = on_gpu(key, **asked)
-    assert found.sentence.startswith(begin)
-    assert words in found.sentence
-    assert found.remedy == remedy
+def test_that_the_tallest_bound_is_named_with_what_removes_it():
+    for key, mask, side, begin, words, remedy in CAUSES:
+        found = on_gpu(key, mask=mask, side=side)
+        assert found.sentence.startswith(begin)
+        assert words in found.sentence
+        assert found.remedy == remedy
+    # And what a kernel saves against another one.
+    assert on_gpu("cached", 1.0).saves.startswith("Against `tiled`: ")
 
 
 @needs_ptx
@@ -270,11 +254,6 @@ def test_that_naive_is_issue_bound_and_what_does_less_of_it_is_named():
     assert " of them on 64-bit integers. That takes at least 85.0 % of the time. `" in found.sentence
     assert found.sentence.endswith(" instead of 25 cells per result.")
     assert f" `{found.remedy}` reads " in found.sentence
-
-
-@needs_ptx
-def test_that_a_kernel_says_what_it_saves_against_another_one():
-    assert on_gpu("cached", 1.0).saves.startswith("Against `tiled`: ")
 
 
 def test_that_bounds_that_reach_less_than_half_explain_nothing():
@@ -304,23 +283,23 @@ def test_that_other_tasks_are_explained_unless_their_accesses_depend_on_samples(
     assert " instructions per result" in explained_job(operation_job("median-naive", random)).sentence
 
 
-@pytest.mark.parametrize(
-    ("key", "mask", "shape", "per_s", "found"),
-    [
-        # No tile of another kernel fits into the block of the run.
-        ("naive-uncoalesced", "gaussian:9", (256, 256, 1), 1e13, ("l1", "naive")),
-        ("cached", "gaussian:5", (256, 256, 3), 1e12, ("instructions", "tiled")),
-    ],
-)
+NEAREST = [
+    # No tile of another kernel fits into the block of the run.
+    ("naive-uncoalesced", "gaussian:9", (256, 256, 1), 1e13, ("l1", "naive")),
+    ("cached", "gaussian:5", (256, 256, 3), 1e12, ("instructions", "tiled")),
+]
+
+
 @needs_ptx
-def test_that_a_remedy_is_the_nearest_kernel_in_teaching_order(key, mask, shape, per_s, found):
-    mask, samples = resolve_mask(mask), zeros(*shape, dtype="uint8" if shape[2] == 3 else "float32")
-    problem = describe_problem(samples, mask, Border.ZERO, 0.0, "float32")
-    job = filter_job(Choice(variant(key), Block(32, 8)), problem, mask, samples)
-    # Near those of an H200; instructions may be issued so fast that L1 bounds.
-    limits = replace(GPU_LIMITS, blocks_per_s=None, launches_per_s=None, instructions_per_s=Limit(per_s))
-    explained, _ = explained_by(job, GPU, limits, None)
-    assert (explained.tallest.key, explained.remedy) == found
+def test_that_a_remedy_is_the_nearest_kernel_in_teaching_order():
+    for key, mask, shape, per_s, found in NEAREST:
+        mask, samples = resolve_mask(mask), zeros(*shape, dtype="uint8" if shape[2] == 3 else "float32")
+        problem = describe_problem(samples, mask, Border.ZERO, 0.0, "float32")
+        job = filter_job(Choice(variant(key), Block(32, 8)), problem, mask, samples)
+        # Near those of an H200; instructions may be issued so fast that L1 bounds.
+        limits = replace(GPU_LIMITS, blocks_per_s=None, launches_per_s=None, instructions_per_s=Limit(per_s))
+        explained, _ = explained_by(job, GPU, limits, None)
+        assert (explained.tallest.key, explained.remedy) == found
 
 
 @pytest.fixture(autouse=True)
@@ -336,13 +315,13 @@ def asked(picture, key, ms=None, report=lambda step: None, **fields):
     return why.answer_time(TimeRequest(job, ms), report)
 
 
-@pytest.mark.parametrize("key", ["cpu-serial", "naive"])
-def test_that_a_device_without_limits_gives_no_bounds_but_says_what_measures_them(key, picture, monkeypatch):
+def test_that_a_device_without_limits_gives_no_bounds_but_says_what_measures_them(picture, monkeypatch):
     for name in ("kept_limits", "recorded_limits"):
         monkeypatch.setattr(why, name, lambda *device: None)
-    found = asked(picture, key)
-    assert found.not_explained.code == "not-measured"
-    assert "measure" in found.words
+    for key in ("cpu-serial", "naive"):
+        found = asked(picture, key)
+        assert found.not_explained.code == "not-measured"
+        assert "measure" in found.words
 
 
 @pytest.mark.slow
@@ -363,21 +342,15 @@ def test_that_a_gpu_variant_has_the_bounds_of_the_recorded_gpu_where_none_is_her
     assert found.share == found.least_ms / 1.0
 
 
-def stopped_at(stage):
-    """Return a checkpoint that ends the first step of a name."""
-
-    def checkpoint(step):
-        if stage in step.stage:
-            raise Cancelled("The question")
-
-    return checkpoint
-
-
 @pytest.mark.slow
 @needs_nvvm
 def test_that_a_cancelled_question_leaves_nothing_half_kept(picture):
+    def stop(step):
+        if "counting" in step.stage:
+            raise Cancelled("The question")
+
     whole = asked(picture, "tiled")
     counting._kept.clear()
     with pytest.raises(Cancelled):
-        asked(picture, "tiled", report=stopped_at("counting"))
+        asked(picture, "tiled", report=stop)
     assert asked(picture, "tiled") == whole

@@ -49,23 +49,16 @@ def test_that_a_round_of_arithmetic_has_as_many_instructions_as_are_counted(work
     assert {name: count(loop, name) for name in ARITHMETIC[work]} == ARITHMETIC[work]
 
 
-@pytest.mark.parametrize("work", [rates.MULTIPLY_ADDS, rates.MIXED], ids=named)
-def test_that_a_round_does_what_each_thread_is_counted_for(work):
-    assert sum(ARITHMETIC[work].values()) == work.units
-
-
-def test_that_a_product_counts_its_multiply_adds_once_for_the_warp():
+def test_that_a_round_does_what_each_thread_is_counted_for():
+    for work in (rates.MULTIPLY_ADDS, rates.MIXED):
+        assert sum(ARITHMETIC[work].values()) == work.units
+    # A product counts its multiply-adds once for the warp.
     assert rates.INT8_TENSOR.units * 32 == 64 * 16 * 8 * 32
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES, ids=named)
-def test_that_a_round_of_shared_loads_reads_what_is_counted(capability):
-    kernel = rates.shared_kernel()
-    loops = loops_of(kernel, (int32, float32[::1]), capability)
+def test_that_a_round_of_loads_reads_what_is_counted_and_from_l2_passes_the_first_cache_by(capability):
+    loops = loops_of(rates.shared_kernel(), (int32, float32[::1]), capability)
     assert 16 * max(count(loop, "ld.volatile.shared.v4.f32") for loop in loops) == rates.SHARED_LOADS.units
-
-
-@pytest.mark.parametrize("capability", CAPABILITIES, ids=named)
-def test_that_loads_from_l2_pass_the_first_cache_by(capability):
     loops = loops_of(rates.l2_kernel(), (float32[::1], int32, float32[::1]), capability)
     assert 16 * max(count(loop, "ld.global.cg.v4.f32") for loop in loops) == rates.L2_LOADS.units

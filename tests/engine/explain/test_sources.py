@@ -95,14 +95,14 @@ _WITH_A_FACTORY = [key for key in EVERY if variant_named(key).has_kernels and ke
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", _WITH_A_FACTORY)
-def test_that_without_numba_cuda_the_factory_of_a_kernel_is_shown(key, monkeypatch):
-    made = {one.path for one in source(key).kernels}
+def test_that_without_numba_cuda_the_factory_of_a_kernel_is_shown(monkeypatch):
+    made = {key: {one.path for one in source(key).kernels} for key in _WITH_A_FACTORY}
     monkeypatch.setattr(kernel_code, "missing", "numba-cuda is not installed")
-    found = source(key)
-    assert made <= {one.path for one in found.kernels}
-    assert all("@kernel_factory" in one.text for one in found.kernels)
-    assert found.remark.endswith("numba-cuda is not installed.")
+    for key, paths in made.items():
+        found = source(key)
+        assert paths <= {one.path for one in found.kernels}, key
+        assert all("@kernel_factory" in one.text for one in found.kernels)
+        assert found.remark.endswith("numba-cuda is not installed.")
 
 
 def test_that_a_docstring_is_read_in_its_parts():
@@ -119,51 +119,45 @@ def function(text, name="correlate", path="engine/variants/a.py", first_line=10,
     return SourceFunction(role, name, path, first_line, tuple(text.split("\n")))
 
 
-def diff(left, right):
-    return source_diff([function(left, "correlate_a")], [function(right, "correlate_b")], NAMES)
+def diff(left, right, names=("f", "f")):
+    """Return the diff of two kernels, whose lines stand apart by semicolons."""
+    sides = [
+        [function("\n    ".join([f"def {name}():", *map(str.strip, body.split(";"))]), name)]
+        for name, body in zip(names, (left, right), strict=True)
+    ]
+    return source_diff(*sides, NAMES)
 
 
-def test_that_kernels_that_differ_in_their_names_alone_are_equal():
-    found = diff("def correlate_a(x):\n    return x", "def correlate_b(x):\n    return x")
-    assert (found.removed, found.added) == (0, 0)
-    assert {row.change for row in found.rows} == {Change.SAME}
-
-
-def test_that_docstrings_are_no_difference():
-    found = diff(
-        'def f():\n    """One.\n\n    Two.\n    """\n    return 1', 'def f():\n    """Three."""\n    return 1'
-    )
-    assert (found.removed, found.added) == (0, 0)
+def test_that_names_of_kernels_and_docstrings_are_no_difference():
+    for found in (
+        diff("return x", "return x", ("correlate_a", "correlate_b")),
+        diff('"""One.;; Two.;"""; return 1', '"""Three."""; return 1'),
+    ):
+        assert (found.removed, found.added) == (0, 0)
+        assert {row.change for row in found.rows} == {Change.SAME}
 
 
 def test_that_lines_keep_their_numbers_in_their_files():
-    found = diff("def f():\n    a = 1\n    return a", "def f():\n    return a")
+    found = diff("a = 1; return a", "return a")
     rows = [(row.change, row.left_number, row.right_number) for row in found.rows]
     assert rows == [(Change.SAME, 10, 10), (Change.REMOVED, 11, None), (Change.SAME, 12, 11)]
 
 
-def test_that_changed_lines_stand_side_by_side():
-    found = diff("def f():\n    a = 1\n    return a", "def f():\n    a = 2\n    b = 3\n    return a")
-    changes = [row.change for row in found.rows]
-    assert changes == [Change.SAME, Change.CHANGED, Change.ADDED, Change.SAME]
-    assert (found.removed, found.added) == (1, 2)
-
-
-def test_that_in_one_column_removed_lines_come_before_added_ones():
-    found = diff(
-        "def f():\n    a = 1\n    c = 1\n    return a", "def f():\n    a = 2\n    b = 3\n    return a"
-    )
+def test_that_changed_lines_stand_side_by_side_and_in_one_column_removed_ones_first():
+    found = diff("a = 1; c = 1; return a", "a = 2; b = 3; d = 4; return a")
+    changes = [Change.SAME, Change.CHANGED, Change.CHANGED, Change.ADDED, Change.SAME]
+    assert [row.change for row in found.rows] == changes
+    assert (found.removed, found.added) == (2, 3)
     assert [line.marked for line in found.unified()] == [
-        " def f():", "-    a = 1", "-    c = 1", "+    a = 2", "+    b = 3", "     return a"
+        " def f():", "-    a = 1", "-    c = 1", "+    a = 2", "+    b = 3", "+    d = 4", "     return a"
     ]  # fmt: skip
 
 
 def test_that_equal_lines_far_from_a_difference_are_left_out_for_a_gap():
-    lines = [f"    x{number} = 1" for number in range(20)]
+    lines = [f"x{number} = 1" for number in range(20)]
     left, right = list(lines), list(lines)
-    left[3], right[16] = "    y = 1", "    z = 1"
-    found = diff("\n".join(["def f():", *left]), "\n".join(["def f():", *right]))
-    shown = found.unified(around=1)
+    left[3], right[16] = "y = 1", "z = 1"
+    shown = diff("; ".join(left), "; ".join(right)).unified(around=1)
     gaps = [at for at, line in enumerate(shown) if line.left_number is line.right_number is None]
     assert (len(shown), len(gaps)) == (9, 1)
 
@@ -186,7 +180,7 @@ def test_that_each_side_of_a_diff_is_the_whole_kernel():
     assert right == without_docstring
 
 
-def test_that_registers_labels_and_names_are_no_difference_in_ptx():
+def test_that_registers_labels_addresses_and_names_are_no_difference():
     code = (
         "\n.visible .entry _ZN1{0}E(\n)\n{{\n$L__BB{1}_2:\n\tadd.s64 \t%rd{1}, %rd{1}, 8;\n"
         "\tbra.uni \t$L__BB{1}_2;\n}}"
@@ -197,31 +191,21 @@ def test_that_registers_labels_and_names_are_no_difference_in_ptx():
     found = listing_diff([left], [right], NAMES)
     assert (found.removed, found.added) == (0, 0)
     assert [row.right for row in found.rows if "add" in row.right] == ["\tadd.s64 \t%rd2, %rd2, 8;"]
-
-
-def test_that_registers_and_addresses_are_no_difference_in_sass():
     code = "        /*{1}0*/                   IADD3 R{0}, P0, R{0}, UR{0}, RZ ;\n"
     left, right = (sass_listing(code.format(number, f"00{number}"), "k", "sm_90") for number in (1, 2))
     assert listing_diff([left], [right], NAMES).removed == 0
 
 
 def test_that_of_measured_blocks_the_fastest_counts():
-    runs = [
-        make_result("naive", 3.0),
-        make_result("naive", 2.0),
-        make_result("tiled", 1.0),
-        make_result("tiled", 4.0),
-    ]
+    runs = [make_result(*one) for one in (("naive", 3.0), ("naive", 2.0), ("tiled", 1.0), ("tiled", 4.0))]
     found = measured_difference(runs, "naive", "tiled")
     assert (found.before_ms, found.after_ms, found.saved) == (2.0, 1.0, 0.5)
     assert "Gaussian" in found.problem
 
 
 def test_that_without_both_times_on_one_device_nothing_was_saved():
-    assert measured_difference([make_result("naive", 1.0)], "naive", "tiled") is None
-    assert measured_difference([make_result("naive", 1.0), make_failure("tiled")], "naive", "tiled") is None
-    elsewhere = make_result("tiled", 1.0, device="cuda:1")
-    assert measured_difference([make_result("naive", 1.0), elsewhere], "naive", "tiled") is None
+    for others in ([], [make_failure("tiled")], [make_result("tiled", 1.0, device="cuda:1")]):
+        assert measured_difference([make_result("naive", 1.0), *others], "naive", "tiled") is None
 
 
 def test_that_recorded_times_are_marked_and_give_way_to_measured_ones():
@@ -263,21 +247,17 @@ class Outline(HTMLParser):
         assert self.open.pop() == tag
 
 
+BEFORE = {
+    "tiled": "naive", "constant": "naive", "cached": "tiled", "cached-constant": "cached",
+    "separable-l2": "separable-l1", "register-blocked": "tiled", "separable-fused": "register-blocked",
+    "row-naive": "naive", "naive": None, "digit-sums": None,
+}  # fmt: skip
+
+
 def test_that_a_kernel_is_compared_with_the_one_that_its_module_names():
-    for key, before in [
-        ("tiled", "naive"),
-        ("constant", "naive"),
-        ("cached", "tiled"),
-        ("cached-constant", "cached"),
-        ("separable-l2", "separable-l1"),
-        ("register-blocked", "tiled"),
-        ("separable-fused", "register-blocked"),
-        ("row-naive", "naive"),
-        ("naive", None),
-        ("digit-sums", None),
-    ]:
-        found = compared_with(variant_named(key), [one for one in VARIANTS if one.has_kernels])
-        assert (found and found.key) == before
+    kernels = [one for one in VARIANTS if one.has_kernels]
+    found = {key: compared_with(variant_named(key), kernels) for key in BEFORE}
+    assert {key: one and one.key for key, one in found.items()} == BEFORE
 
 
 @pytest.mark.slow
