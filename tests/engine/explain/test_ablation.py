@@ -29,8 +29,6 @@ from engine.explain.kernel_code import ptx_listing
 from engine.explain.messages import AblationJob
 from engine.geometry.block import Block, Limits, UnsupportedVariant
 from engine.geometry.border import Border
-from engine.host import shared
-from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.request import Run
 from engine.mask.generators import gaussian
 from engine.ptx import Array
@@ -59,11 +57,11 @@ def made(whole_ms, **without_ms):
 MADE = made(4.0, BORDER_TEST=3.0, STORES=3.5)
 
 
-# Words and data.
-
-
-def test_that_a_step_is_the_kernels_time_less_that_of_its_sibling():
+def test_that_a_step_is_the_kernels_time_or_instructions_less_those_of_its_sibling():
     assert [(step.begin, step.end) for step in MADE.steps()] == [(4.0, 0.0), (4.0, 3.0), (3.0, 2.5), (2.5, 0)]
+    siblings = (Altered(Cost.STORES, instructions=49.0),)
+    found = Ablation("naive", "Naive", Block(8, 8), "", "sm_90", Altered(instructions=50.0), siblings)
+    assert [(step.begin, step.end) for step in found.steps()] == [(50.0, 0.0), (50.0, 49.0), (49.0, 0.0)]
 
 
 def test_that_the_words_name_the_cost_that_takes_most_and_say_what_is_hidden_or_overlaps():
@@ -81,13 +79,6 @@ def test_that_json_has_every_sample_and_what_each_cost_takes():
     assert {one["without"]: one["why_not"] for one in document["siblings"]}["barrier"] == "It has no barrier."
 
 
-def test_that_instructions_stand_where_there_are_no_times():
-    whole = Altered(instructions=50.0)
-    siblings = (Altered(Cost.STORES, instructions=49.0),)
-    found = Ablation("naive", "Naive", Block(8, 8), "", "sm_90", whole, siblings)
-    assert [(step.begin, step.end) for step in found.steps()] == [(50.0, 0.0), (50.0, 49.0), (49.0, 0.0)]
-
-
 # What there is no sibling of, and no variant.
 
 
@@ -97,15 +88,6 @@ def test_that_a_narrow_picture_has_more_rows_around_it():
 
 
 # What the window asks.
-
-
-@pytest.fixture
-def picture():
-    """A picture of 40 x 30 pixels, float32 and grey, in shared memory."""
-    (pixels,) = shared.create(((30, 40, 1), "float32"))
-    shared.attach(pixels)[...] = np.random.default_rng(2).random((30, 40, 1))
-    yield PictureHandle(pixels, None, ScreenLevels(()), "made", "made")
-    shared.unlink(pixels.name)
 
 
 @pytest.fixture
@@ -126,18 +108,12 @@ def asked(job, report=lambda step: None):
 
 @needs_nvvm
 @pytest.mark.slow
-def test_that_instructions_are_counted_where_no_gpu_is(picture, without_gpu):
-    found = asked(asked_job(picture, "naive"))
+def test_that_instructions_are_counted_where_no_gpu_is_also_while_the_cpu_is_chosen(picture, without_gpu):
+    found = asked(asked_job(picture, "naive", device="cpu"))
     assert (found.device, found.is_timed) == ("", False)
     amounts = {step.altered.cost: step.amount for step in list(found.steps())[:-1]}
     # The border is tested at each of the 25 taps.
     assert amounts.pop(Cost.BORDER_TEST) > max(one for cost, one in amounts.items() if cost is not None)
-
-
-@needs_nvvm
-@pytest.mark.slow
-def test_that_a_kernel_is_looked_at_while_the_cpu_is_chosen(picture, without_gpu):
-    assert list(asked(asked_job(picture, "naive", device="cpu")).steps())
 
 
 @needs_nvvm
@@ -151,17 +127,14 @@ def test_that_an_ablation_is_stopped_between_two_siblings(picture, without_gpu):
         asked(asked_job(picture, "naive"), stop)
 
 
-@pytest.mark.parametrize(
-    ("key", "words"),
-    [
+def test_that_a_variant_without_siblings_says_why(picture, without_gpu):
+    for key, words in [
         ("cpu-serial", "has no CUDA kernels of ours"),
         ("register-blocked", "are emitted instruction by instruction"),
-    ],
-)
-def test_that_a_variant_without_siblings_says_why(picture, without_gpu, key, words):
-    found = asked(asked_job(picture, key))
-    assert words in found.reason
-    assert not found.siblings
+    ]:
+        found = asked(asked_job(picture, key))
+        assert words in found.reason
+        assert not found.siblings
 
 
 def test_that_an_illegal_block_is_refused(picture, without_gpu):
@@ -203,10 +176,10 @@ def siblings_of(job):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", TEACHING)
-def test_that_a_teaching_kernel_has_a_sibling_for_each_cost_that_it_has(key):
-    expected = set(Cost) if key in HAVE_BARRIER else set(Cost) - {Cost.BARRIER}
-    assert set(siblings_of(job_of(key))) == expected
+def test_that_a_teaching_kernel_has_a_sibling_for_each_cost_that_it_has():
+    for key in TEACHING:
+        expected = set(Cost) if key in HAVE_BARRIER else set(Cost) - {Cost.BARRIER}
+        assert set(siblings_of(job_of(key))) == expected, key
 
 
 def test_that_nothing_is_taken_out_of_a_kernel_whose_accesses_are_emitted():

@@ -29,32 +29,38 @@ INCLUDES = {
 }
 
 
-@pytest.mark.parametrize("name", INCLUDES)
-def test_that_no_file_of_the_host_is_included(name, tmp_path, monkeypatch):
+@pytest.fixture
+def judged(tmp_path):
+    """Return what judges a text of CUDA C, or of Python with what differs from a plain kernel."""
+
+    def judge(text="", **differs):
+        given = {"before": "", "decorator": "@cuda.jit", "parameters": "", "value": "1"} | differs
+        path = tmp_path / ("kernel.py" if differs else "kernel.cu")
+        path.write_text(text + (PYTHON.format(**given) if differs else C_KERNEL))
+        return engine.judge(path)
+
+    return judge
+
+
+def test_that_no_file_of_the_host_is_included(judged, monkeypatch):
     monkeypatch.setattr(cuda_c, "compiled", lambda *given: pytest.fail("it reached the compiler"))
-    path = tmp_path / "kernel.cu"
-    path.write_text(INCLUDES[name] + C_KERNEL)
-    assert engine.judge(path).verdict == "refused"
+    for name, text in INCLUDES.items():
+        assert judged(text).verdict == "refused", name
 
 
-def test_that_comments_and_strings_about_includes_are_no_includes(tmp_path):
-    path = tmp_path / "kernel.cu"
-    path.write_text(
-        '// #include "mine.h"\n/*\n#include "mine.h"\n*/\n#include <cuda_fp16.h>  // halves\n' + C_KERNEL
-    )
-    assert engine.judge(path).verdict != "refused"
+def test_that_comments_and_strings_about_includes_are_no_includes(judged):
+    text = '// #include "mine.h"\n/*\n#include "mine.h"\n*/\n#include <cuda_fp16.h>  // halves\n'
+    assert judged(text).verdict != "refused"
 
 
-def test_that_a_compiler_without_end_is_ended(tmp_path, monkeypatch):
+def test_that_a_compiler_without_end_is_ended(judged, monkeypatch):
     monkeypatch.setattr(cuda_c, "MOST_COMPILE_S", 0.5)
-    path = tmp_path / "kernel.cu"
-    path.write_text(
+    text = (
         "template <int D, class... T> struct X { static const int v = X<D - 1, T..., int>::v + "
         "X<D - 1, T..., char>::v; };\n"
         "template <class... T> struct X<0, T...> { static const int v = 1; };\n__device__ int q = X<22>::v;\n"
-        + C_KERNEL
     )
-    assert engine.judge(path).verdict == "refused"
+    assert judged(text).verdict == "refused"
 
 
 PYTHON = """from numba import cuda
@@ -89,12 +95,11 @@ EFFECTS = {
 }
 
 
-def test_that_nothing_of_a_python_file_runs(tmp_path):
-    for name in EFFECTS:
-        path, mark = tmp_path / "kernel.py", tmp_path / "mark"
-        given = {"before": "", "decorator": "@cuda.jit", "parameters": "", "value": "1"} | EFFECTS[name]
-        path.write_text(PYTHON.format(**given).replace("EFFECT", f"open({str(mark)!r}, 'w')"))
-        engine.judge(path)
+def test_that_nothing_of_a_python_file_runs(judged, tmp_path):
+    mark = tmp_path / "mark"
+    for differs in EFFECTS.values():
+        opens = f"open({str(mark)!r}, 'w')"
+        judged(**{name: text.replace("EFFECT", opens) for name, text in differs.items()})
         assert not mark.exists()
 
 
@@ -112,15 +117,12 @@ BOMBS = {
 }
 
 
-def test_that_what_would_use_all_memory_is_judged_without_it(tmp_path):
-    for name in BOMBS:
-        before, value = BOMBS[name]
-        path = tmp_path / "kernel.py"
-        path.write_text(PYTHON.format(before=before, decorator="@cuda.jit", parameters="", value=value))
-        assert engine.judge(path).verdict in ("refused", "wrong")
+def test_that_what_would_use_all_memory_is_judged_without_it(judged):
+    for before, value in BOMBS.values():
+        assert judged(before=before, value=value).verdict in ("refused", "wrong")
 
 
-def test_that_constants_are_known(tmp_path):
+def test_that_constants_are_known(judged):
     before = """import numpy as np
 from numba import float32, int32
 R: int = 2**1 - 1
@@ -137,9 +139,5 @@ def get(image, y, x, height, width, outside=0.0):
             for j in range(W):
                 s += mask[i, j] * get(image, y + i + OFFSETS[0, 0], x + j - R, height, width)
         out[y, x] = s"""
-    path = tmp_path / "kernel.py"
-    path.write_text(
-        "# mask: 3 3\n" + PYTHON.format(before=before, decorator="@cuda.jit", parameters="", value=value)
-    )
-    found = engine.judge(path)
+    found = judged("# mask: 3 3\n", before=before, value=value)
     assert found.verdict == "right", found.findings
