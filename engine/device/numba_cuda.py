@@ -23,6 +23,7 @@ __all__ = [
     "int64",
     "intrinsic",
     "jit_for",
+    "jit_with_constant",
     "jit_within",
     "types",
     "uint8",
@@ -53,6 +54,19 @@ def jit_within(registers: int | None) -> Callable[[Callable[..., None]], object]
     if registers is None:
         return cuda.jit
     return cuda.jit(max_registers=registers)
+
+
+def jit_with_constant(name: str, count: int, **limits: object) -> Callable[[Callable[..., None]], object]:
+    """Return the decorator of a kernel that reads `count` float32 in constant memory under a name.
+
+    `limits` are `max_registers` or `launch_bounds` of `cuda.jit`.
+
+    The kernel only declares the array; a piece of PTX beside it defines it. If the kernel's own module
+    defined it, optimisation at link time would treat an array that no kernel writes as constant.
+    """
+    array = f".visible .const .align 16 .b8 {name}[{4 * count}];"
+    ptx = f".version 6.3\n.target sm_75\n.address_size 64\n{array}\n"
+    return cuda.jit(link=[cuda.PTXSource(ptx.encode())], **limits)
 
 
 @lru_cache

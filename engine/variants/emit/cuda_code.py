@@ -5,7 +5,7 @@ and what it makes.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -44,7 +44,7 @@ class CudaCode(LlvmCode):
         """Return the pointer to `count` weights in constant memory: no compiling when they change.
 
         Numba's own constant arrays are part of the compiled code. This one has a name instead, and is
-        written when a launch is prepared (`Pass.constant`, `engine/device/loaded_kernel.py`). A warp reads
+        written when a launch is prepared (`Pass.constant`, `engine/device/cuda_kernels.py`). A warp reads
         a weight from it into a uniform register; with weights from shared memory in ordinary registers 15
         x 15 takes 181 instead of 142 us (H200), because one instruction reads at most two of those from one
         bank.
@@ -145,8 +145,7 @@ class CudaCode(LlvmCode):
         )
         return self.assembly(line, "=r,f,f,f,f", values, I32)
 
-    # What the lanes of a warp do together: all of them have to be there, so no lane of plain Python can do it
-    # alone. Such an emitter has a reference implementation (`device_function`).
+    # What the lanes of a warp do together: all of them have to be there.
 
     def multiplied(self, kind: str, samples: Values, weights: Values, sums: Values) -> Values:
         """Return a lane's 4 sums of samples times weights on tensor cores, added to `sums` (capability 8.0).
@@ -184,13 +183,8 @@ SHARED_ALIGNMENT = 16
 """Bytes that arrays in shared memory are aligned to, for copies of 16."""
 
 
-class DeviceFunction(Protocol):
-    """What kernels call for what an emitter makes."""
-
-    emit: Callable[..., object]
-
-    def __call__(self, *arguments: object) -> Any:
-        """Return what was made for these arguments."""
+DeviceFunction = Callable[..., Any]
+"""What kernels call for what an emitter makes, which it has as `emit`."""
 
 
 def device_function(returns: types.Type, emit: Callable[..., object]) -> DeviceFunction:
@@ -202,15 +196,10 @@ def device_function(returns: types.Type, emit: Callable[..., object]) -> DeviceF
         Of the result: void, a number, or tuples of them.
     emit : callable of (code, arguments ...) -> result
         The emitter. `code` is `CudaCode`; arguments are values, lists of them for tuples, and arrays.
-
-    Returns
-    -------
-    callable
-        Its `emit` is that above.
     """
     function: Any = intrinsic(definition(returns, emit, CudaCode))
     function.emit = emit
-    return cast("DeviceFunction", function)
+    return function
 
 
 def zero_accumulators(count: int) -> DeviceFunction:
@@ -233,7 +222,7 @@ def constant_weights(count: int) -> Callable[..., np.ndarray]:
 
     The array has a fixed size, `__constant__` in CUDA C. Its module defines it, and before the kernel is
     first launched with a mask, the host finds it by its name (`cuModuleGetGlobal`) and copies the weights
-    there, as CUDA C's `cudaMemcpyToSymbol` does (`engine/device/loaded_kernel.py`, decision 5). So an edit
+    there, as CUDA C's `cudaMemcpyToSymbol` does (`engine/device/cuda_kernels.py`, decision 5). So an edit
     of the mask compiles nothing. Each prepared variant has a copy of the module, with an array of its own:
     launches with two masks may overlap on any streams. Of the weights that the kernel is given as an argument
     only the shape is read. A kernel that calls it is decorated with `jit_with_constant(WEIGHTS, count)`.

@@ -23,8 +23,7 @@ from engine.work.filtering.variants import Variant
 from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.loaded_kernel import jit_with_constant
-    from engine.device.numba_cuda import cuda, float32, jit_within
+    from engine.device.numba_cuda import cuda, float32, jit_with_constant, jit_within
     from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, waiter
     from engine.variants.fast.fused_sums import (
         column_summer,

@@ -49,8 +49,7 @@ from engine.work.filtering.variants import Variant, filter_work
 from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.loaded_kernel import jit_with_constant
-    from engine.device.numba_cuda import cuda, types
+    from engine.device.numba_cuda import cuda, jit_with_constant, types
     from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, waiter
     from engine.variants.fast.thread_results import accumulator, byte_accumulator, result_storer
     from engine.variants.fast.tile_loader import byte_tile_loader, tile_loader

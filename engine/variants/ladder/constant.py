@@ -31,8 +31,7 @@ from engine.mask.mask import MAX_SIDE
 from engine.variants.ladder.teaching import one_pass_variant, row_variant, work_by_taps
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.loaded_kernel import jit_with_constant
-    from engine.device.numba_cuda import cuda, cuda_rule, float32
+    from engine.device.numba_cuda import cuda, cuda_rule, float32, jit_with_constant
     from engine.variants.emit.cuda_code import constant_weights
 
 

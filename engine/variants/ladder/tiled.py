@@ -38,8 +38,7 @@ from engine.variants.passes import refuse_launch
 from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.loaded_kernel import jit_with_constant
-    from engine.device.numba_cuda import cuda, cuda_rule, float32, jit_for
+    from engine.device.numba_cuda import cuda, cuda_rule, float32, jit_for, jit_with_constant
     from engine.variants.emit.cuda_code import constant_weights
 
 

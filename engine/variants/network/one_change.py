@@ -25,8 +25,7 @@ from engine.variants.network.steps import (
 )
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.loaded_kernel import jit_with_constant
-    from engine.device.numba_cuda import cuda, float32, types
+    from engine.device.numba_cuda import cuda, float32, jit_with_constant, types
     from engine.variants.emit.cuda_code import device_function
 
 LINEARISED_STORY = """

@@ -18,7 +18,7 @@ from engine.work.problem import Problem
 from tests.engine.device.conftest import NEW, OLD, Loaded
 
 if not missing:
-    from engine.device import kernel_code, loaded_kernel
+    from engine.device import cuda_kernels, kernel_code
 
 pytestmark = [
     pytest.mark.nvvm,
@@ -55,7 +55,7 @@ def fresh(scale=3, border=Border.ZERO):
 
 def code(kernel, signature=SIGNATURE):
     """Return the machine code that a launch on the selected device would load."""
-    return loaded_kernel.loaded_kernel(kernel, signature).code
+    return cuda_kernels.loaded_kernel(kernel, signature).code
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_that_code_that_the_driver_refuses_is_compiled_again(compilations, monke
             raise refusals.pop()
         return Loaded(content, signature)
 
-    monkeypatch.setattr(loaded_kernel, "LoadedKernel", load)
+    monkeypatch.setattr(cuda_kernels, "LoadedKernel", load)
     code(fresh())
     assert len(compilations) == 2
     assert len(list(tmp_path.iterdir())) == 1
@@ -137,9 +137,9 @@ def test_that_each_kind_of_device_gets_code_of_its_own_compiled_or_from_disk(sel
 
 def test_that_devices_of_one_kind_share_a_loaded_kernel(select):
     kernel = factory(Border.ZERO, 5)
-    first = loaded_kernel.loaded_kernel(kernel, SIGNATURE)
+    first = cuda_kernels.loaded_kernel(kernel, SIGNATURE)
     select(NEW, 1)
-    assert loaded_kernel.loaded_kernel(kernel, SIGNATURE) is first
+    assert cuda_kernels.loaded_kernel(kernel, SIGNATURE) is first
 
 
 @pytest.mark.slow

@@ -16,8 +16,8 @@ from engine.tasks.network.problem import LAYERS, ForwardPass
 from engine.tasks.network.task import NETWORK_VARIANTS, network_variant
 from engine.variants.network import gemm, one_change, report
 from engine.variants.network.cpu_fast import packed, packed_filters
+from engine.variants.network.fast import CONVOLUTIONS
 from engine.variants.network.fast import packed_filters as packed_for_cuda
-from engine.variants.network.fast_tiles import CONVOLUTIONS
 from engine.variants.network.steps import chunks
 from tests.engine.variants.emitted import whole
 from tests.engine.variants.executed import executed, observed
