@@ -111,10 +111,10 @@ def test_that_masks_are_taken_in_parts_of_the_rows_that_registers_hold():
 def test_that_the_number_of_threads_does_not_change_the_result(module, side, threads, monkeypatch):
     image = np.random.default_rng(3).standard_normal((437, 91, 3), np.float32)
     mask = Mask(np.outer(*np.random.default_rng(4).standard_normal((2, side))))
-    for holder in COMPILED:
+    for holder in (streamed_bands, bands):
         monkeypatch.setattr(holder, "launch_cores", lambda: 1)
     alone = filtered(module, image, mask)
-    for holder in COMPILED:
+    for holder in (streamed_bands, bands):
         monkeypatch.setattr(holder, "launch_cores", lambda: threads)
     assert np.array_equal(alone, filtered(module, image, mask))
 
