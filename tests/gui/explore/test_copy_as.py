@@ -30,8 +30,6 @@ from engine.work import answers
 from engine.work.chain_oracle import ChainOracle
 from engine.work.chain_task import CHAIN
 from engine.work.filter_task import Among
-from engine.work.filtering import oracle
-from engine.work.filtering.oracle import rounding_bound
 from engine.work.pictures import as_samples
 from engine.work.resolve import Resolved
 from engine.work.steps import HOW, PICTURE
@@ -145,12 +143,11 @@ def chains(pictures, qapp):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pages", ["cases", "chains"])
-def test_that_command_line_and_python_write_the_bytes_that_save_writes(request, pages, tmp_path, monkeypatch):
+def test_that_command_line_and_python_write_the_bytes_that_save_writes(cases, chains, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # 600 files: the disk would take half of the time.
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-    for number, workspace in enumerate(request.getfixturevalue(pages)):
+    for number, workspace in enumerate((*cases, *chains)):
         recipe = recipe_of(workspace, f"-{number} it's")
         name = recipe.output
         wanted = saved_by_window(workspace, tmp_path / f"wanted {name}")
@@ -164,24 +161,20 @@ def test_that_command_line_and_python_write_the_bytes_that_save_writes(request, 
         assert (tmp_path / name).read_bytes() == wanted, code
 
 
-def assert_within_bound(workspace, code):
+def assert_within_bound(workspace, recipe, code):
     """Execute a script, and compare its values with the oracle, and its result with the rules of Save."""
     left = {}
     exec(compile(code, "copied", "exec"), left)
-    picture, mask, settings = (
-        engine.open_image(workspace.picture.path),
-        workspace.step.applied_mask,
-        workspace.settings,
-    )
-    pixels = picture.pixels
-    bound = rounding_bound(
-        oracle.correlate(pixels, mask, settings.border, settings.cval, absolute=True), mask.taps
-    )
-    values = left["values"]
+    pixels, values = engine.open_image(workspace.picture.path).pixels, left["values"]
     in_order = values[..., ::-1] if "cv2.imread" in code and values.ndim == 3 else values
     assert in_order.shape == pixels.shape, code
-    wanted = oracle.correlate(pixels, mask, settings.border, settings.cval)
-    assert np.all(np.abs(in_order - wanted) <= bound), code
+    samples = as_samples(pixels if pixels.ndim == 3 else pixels[..., np.newaxis])
+    resolved = Resolved(structs.replace(recipe.asked, device="cpu"), samples)
+    plan = CHAIN.plan(resolved.nodes, Among(samples, resolved.device))
+    exact = ChainOracle(samples, plan).results(*map(np.arange, pixels.shape[:2])).range
+    difference = np.abs(in_order.reshape(exact.value.shape) - exact.value)
+    # float64 ends nearer than float32 may; where float32 is exact, within its own rounding.
+    assert np.all(difference <= exact.error + 1e-12 * np.abs(exact.value)), code
     result = values.astype(np.float32)
     if pixels.dtype != np.float32:
         result = to_depth(values, pixels.dtype, range_mode=workspace.range_mode)
@@ -191,34 +184,12 @@ def assert_within_bound(workspace, code):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("library", "write"), [("cv2", opencv_code), ("scipy", scipy_code)])
-def test_that_other_libraries_agree_within_the_bound(cases, tmp_path, monkeypatch, library, write):
+def test_that_other_libraries_agree_within_the_bound(cases, chains, tmp_path, monkeypatch, library, write):
     pytest.importorskip(library)
     monkeypatch.chdir(tmp_path)
-    for workspace in cases:
-        assert_within_bound(workspace, write(recipe_of(workspace)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("library", "write"), [("cv2", opencv_code), ("scipy", scipy_code)])
-def test_that_other_libraries_agree_on_chains_within_the_bound(chains, tmp_path, monkeypatch, library, write):
-    pytest.importorskip(library)
-    monkeypatch.chdir(tmp_path)
-    for workspace in chains:
+    for workspace in (*cases, *chains):
         recipe = recipe_of(workspace)
-        code, left = write(recipe), {}
-        exec(compile(code, "copied", "exec"), left)
-        pixels = engine.open_image(workspace.picture.path).pixels
-        values = left["values"]
-        if "cv2.imread" in code and values.ndim == 3:
-            values = values[..., ::-1]
-        samples = as_samples(pixels if pixels.ndim == 3 else pixels[..., np.newaxis])
-        resolved = Resolved(structs.replace(recipe.asked, device="cpu"), samples)
-        height, width = pixels.shape[:2]
-        plan = CHAIN.plan(resolved.nodes, Among(samples, resolved.device))
-        exact = ChainOracle(samples, plan).results(np.arange(height), np.arange(width))
-        difference = np.abs(values.reshape(exact.range.value.shape) - exact.range.value)
-        # float64 ends nearer than float32 may; where float32 is exact, within its own rounding.
-        assert np.all(difference <= exact.range.error + 1e-12 * np.abs(exact.range.value)), code
+        assert_within_bound(workspace, recipe, write(recipe))
 
 
 @pytest.mark.slow
@@ -229,7 +200,7 @@ def test_that_the_code_for_cupy_can_be_compiled_and_agrees_where_there_is_cupy(c
         compile(code, "copied", "exec")
     pytest.importorskip("cupy")
     for workspace, code in zip(cases, codes, strict=True):
-        assert_within_bound(workspace, code)
+        assert_within_bound(workspace, recipe_of(workspace), code)
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler here")
