@@ -73,7 +73,7 @@ class ExploreParts(RunsPage):
         self.results_panel = ResultsPanel(results, workspace, state)
         self.show_runs(services, results, workspace.picture_changed, workspace.settings_changed)
         self.take_panel(self.results_panel)
-        self.kernel_panel = KernelPanel(workspace, state, results, self.selection, self.take_small_picture)
+        self.kernel_panel = KernelPanel(self.selection, self.take_small_picture)
         self.operation_choice = OperationChoice(
             self.mask_panel,
             workspace,

@@ -73,7 +73,7 @@ def shown(qapp, entries):
     assert isinstance(workspace, Workspace)
     state.set_availability(tuple(entries))
     results = ResultsModel()
-    model = VariantsModel(workspace, state, results, Selection(workspace, state, results))
+    model = VariantsModel(Selection(workspace, state, results))
     return [(row.key, row.can_run, bool(row.under), row.time) for row in model.rows()]
 
 

@@ -107,7 +107,7 @@ def test_that_the_window_lists_a_new_variant_as_the_host_tells_it(toys, qapp):
     state, workspace = EngineState(), Workspace(Mask(np.ones((3, 3))))
     state.set_ready(Ready(answers.describe(ListRequest(), lambda step: None), ()))
     results = ResultsModel()
-    model = VariantsModel(workspace, state, results, Selection(workspace, state, results))
+    model = VariantsModel(Selection(workspace, state, results))
     assert [row.key for row in model.rows()] == [AUTO, *(known.key for known in toys)]
     listed = [model.index(row, 0).data(ROW_ROLE) for row in range(model.rowCount())]
     keys = [item.key for item in listed if isinstance(item, VariantRow)]

@@ -45,7 +45,7 @@ class Selection(QObject):
 
     def __init__(self, workspace: Workspace, state: EngineState, results: ResultsModel) -> None:
         super().__init__()
-        self._workspace, self._state, self._results = workspace, state, results
+        self.workspace, self.state, self.results = workspace, state, results
         # What Automatic chose last, by the operation.
         self._choices: dict[str, str] = {}
         self._kernel = ""
@@ -65,12 +65,12 @@ class Selection(QObject):
     @property
     def kernel(self) -> str:
         """The key of the kernel; "auto" where the settings say so, and no other one is selected."""
-        return self._kernel or self._workspace.settings.variant
+        return self._kernel or self.workspace.settings.variant
 
     @property
     def known(self) -> VariantInfo | None:
         """The kernel as the engine describes it; that which Automatic chose in its place."""
-        return self._state.variant(self._chosen_by_auto or AUTO if self.kernel == AUTO else self.kernel)
+        return self.state.variant(self._chosen_by_auto or AUTO if self.kernel == AUTO else self.kernel)
 
     @property
     def block(self) -> Block | None:
@@ -78,30 +78,30 @@ class Selection(QObject):
         known = self.known
         if known is None or not known.uses_block:
             return None
-        return self._block or self._workspace.settings.block or known.default_block
+        return self._block or self.workspace.settings.block or known.default_block
 
     @property
     def run(self) -> Compared | None:
         """The selected run, or the newest; None where the selected kernel is another one than its own."""
-        run, known = self._results.described, self.known
+        run, known = self.results.described, self.known
         is_other = run is not None and known is not None and run.result.variant != known.key
         return None if is_other else run
 
     @property
     def job(self) -> PictureJob | None:
         """The job with this kernel; None without a picture, and for an operation that is no convolution."""
-        return self._with_kernel(self._workspace.filter_job())
+        return self._with_kernel(self.workspace.filter_job())
 
     @property
     def any_job(self) -> PictureJob | None:
         """The same, also of another operation."""
-        job = self.job if self._workspace.is_filtering else self._with_kernel(self._workspace.job())
+        job = self.job if self.workspace.is_filtering else self._with_kernel(self.workspace.job())
         return None if is_chain(job) else job
 
     @property
     def alternatives(self) -> tuple[VariantInfo, ...]:
         """All kernels that can do such a job, on whatever device."""
-        return self._state.variants_of(self._workspace.operation)
+        return self.state.variants_of(self.workspace.operation)
 
     @property
     def others(self) -> tuple[VariantInfo, ...]:
@@ -123,7 +123,7 @@ class Selection(QObject):
     @property
     def has_gpu(self) -> bool:
         """Whether a GPU is here."""
-        return self._state.has_gpu
+        return self.state.has_gpu
 
     @property
     def gpu(self) -> Architecture | None:
@@ -132,32 +132,32 @@ class Selection(QObject):
 
     def why_not(self, no_engine: str, no_filter: str, no_picture: str) -> str:
         """Return the reason that there is nothing to explain, most of them one of these; empty for none."""
-        if not self._state.is_ready:
+        if not self.state.is_ready:
             return no_engine
-        if no_filter and not self._workspace.is_filtering:
+        if no_filter and not self.workspace.is_filtering:
             return no_filter
         job = self.any_job
         if job is None:
-            return _READS_A_RESULT if self._workspace.is_chain and self._workspace.picture else no_picture
+            return _READS_A_RESULT if self.workspace.is_chain and self.workspace.picture else no_picture
         # Of another operation, whatever is chosen has code.
-        return _NO_CHOICE if job.variant == AUTO and self._workspace.is_filtering else ""
+        return _NO_CHOICE if job.variant == AUTO and self.workspace.is_filtering else ""
 
     def select(self, key: str) -> None:
         """Select a kernel, and its newest run if there is one. Run runs it if it can run here."""
-        self._select("" if key == self._workspace.settings.variant else key, None)
+        self._select("" if key == self.workspace.settings.variant else key, None)
         newest = self.newest_runs().get(key)
         if newest is not None:
-            self._results.describe(newest)
+            self.results.describe(newest)
 
     def newest_runs(self) -> dict[str, Measurement[Any]]:
         """Return the newest run of each kernel on the present problem."""
-        job = self._workspace.step_job()
+        job = self.workspace.step_job()
         present = job and comparable_of(job)
-        layouts = ("", self._workspace.settings.layout)
+        layouts = ("", self.workspace.settings.layout)
         return {
             result.variant: result
-            for result in self._results.results()
-            if result.layout in layouts and self._results.problem_of(result) == present
+            for result in self.results.results()
+            if result.layout in layouts and self.results.problem_of(result) == present
         }
 
     def compare_with(self, key: str) -> None:
@@ -187,19 +187,19 @@ class Selection(QObject):
             return None
         if self._kernel:
             job = job.changed(variant=self._kernel, block=self._block or job.block)
-        if job.variant == AUTO and self._workspace.is_filtering:
+        if job.variant == AUTO and self.workspace.is_filtering:
             job = job.changed(variant=self._chosen_by_auto or AUTO)
         return job
 
     @property
     def _chosen_by_auto(self) -> str:
-        return self._choices.get(self._workspace.operation, "")
+        return self._choices.get(self.workspace.operation, "")
 
     def _can_do_it(self, variant: str) -> bool:
         return any(known.key == variant for known in self.alternatives)
 
     def _follow_settings(self) -> None:
-        settings = self._workspace.settings.variant, self._workspace.settings.block
+        settings = self.workspace.settings.variant, self.workspace.settings.block
         before, self._settings = self._settings, settings
         if settings[0] != before[0]:
             self._select("", None)
@@ -208,10 +208,10 @@ class Selection(QObject):
             self._select(self._kernel, None)
 
     def _follow_run(self) -> None:
-        if self._state.running:
+        if self.state.running:
             # Questions about each run as it comes would disturb the next.
             return
-        run = self._results.described
+        run = self.results.described
         before, self._run = self._run, run.result if run else None
         if self._run is before:
             return
@@ -219,13 +219,13 @@ class Selection(QObject):
             # With the last run its kernel goes, which may be one that cannot run here.
             self._select("", None)
         elif self._can_do_it(self._run.variant):
-            is_chosen = self._run.variant == self._chosen_by_auto and self._workspace.settings.variant == AUTO
+            is_chosen = self._run.variant == self._chosen_by_auto and self.workspace.settings.variant == AUTO
             self._select(*("", None) if is_chosen else (self._run.variant, self._run.block))
 
     def _note_choice(self, filtered: Filtered) -> None:
         is_new = filtered.variant != self._chosen_by_auto and self._can_do_it(filtered.variant)
         if filtered.chosen_because and is_new:
-            self._choices[self._workspace.operation] = filtered.variant
+            self._choices[self.workspace.operation] = filtered.variant
             self.changed.emit()
 
 

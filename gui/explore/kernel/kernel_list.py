@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
 from engine.device_info import AUTO
 from gui.explore.explain.selection import Selection
 from gui.explore.kernel.variants_model import ROW_ROLE, GroupRow, VariantRow, VariantsModel
-from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, follow_letters, number_font, scaled_font, small_font
 from gui.style.theme import Series, current_theme, series_for
 from gui.widgets.panel_parts import paint_text, row
@@ -53,12 +52,11 @@ class KernelList(QListView):
 
     cure_wanted = Signal()  # the person wants what lets a group run
 
-    def __init__(self, model: VariantsModel, workspace: Workspace, selection: Selection) -> None:
+    def __init__(self, model: VariantsModel, selection: Selection) -> None:
         super().__init__()
-        self._variants = model
-        self._workspace, self._selection = workspace, selection
+        self._variants, self._selection = model, selection
         self.setModel(model)
-        self.setItemDelegate(_Rows(self, workspace, selection))
+        self.setItemDelegate(_Rows(self, selection))
         self.setMouseTracking(True)
         # A row is as high as its reason needs, and that changes with the width.
         self.setResizeMode(QListView.ResizeMode.Adjust)
@@ -141,7 +139,7 @@ class KernelList(QListView):
         item = current.data(ROW_ROLE) if current.isValid() else None
         if isinstance(item, VariantRow):
             if item.can_run:
-                self._workspace.change(variant=item.key)
+                self._selection.workspace.change(variant=item.key)
             self._selection.select(item.key)
 
     def reason_width(self) -> int:
@@ -168,9 +166,9 @@ class KernelList(QListView):
 class _Rows(QStyledItemDelegate):
     """Paints one variant, or the head of a group."""
 
-    def __init__(self, kernels: KernelList, workspace: Workspace, selection: Selection) -> None:
+    def __init__(self, kernels: KernelList, selection: Selection) -> None:
         super().__init__(kernels)
-        self._kernels, self._workspace, self._selection = kernels, workspace, selection
+        self._kernels, self._selection = kernels, selection
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(24 * GRID, _row_height(index.data(ROW_ROLE), self._kernels.reason_width()))
@@ -217,7 +215,7 @@ class _Rows(QStyledItemDelegate):
             painter.fillRect(whole, QColor(theme.raised))
         elif option.state & QStyle.StateFlag.State_MouseOver:
             painter.fillRect(whole, QColor(theme.window))
-        if row.key == self._workspace.settings.variant:
+        if row.key == self._selection.workspace.settings.variant:
             bar = QRect(whole.left(), whole.top(), _BAR_WIDTH, whole.height())
             painter.fillRect(bar, QColor(theme.accent))
         painter.setPen(muted)

@@ -15,7 +15,6 @@ from gui.explore.explain.selection import Selection
 from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.preview_controller import choose_simulator
-from gui.explore.results.results_model import ResultsModel
 from gui.explore.state import COMBINE
 from gui.explore.workspace import Workspace
 from gui.style.icons import icon
@@ -53,9 +52,10 @@ class BlockEditor(QWidget):
     The engine decides what a device allows: its refusal arrives as Availability and is shown here.
     """
 
-    def __init__(self, workspace: Workspace, engine_state: EngineState, selection: Selection) -> None:
+    def __init__(self, selection: Selection) -> None:
         super().__init__()
-        self._workspace, self._engine_state, self._selection = workspace, engine_state, selection
+        self._selection = selection
+        self._workspace, self._engine_state = workspace, engine_state = selection.workspace, selection.state
         self.width_box = _side_box("Block width", _WIDTH_TIP)
         self.height_box = _side_box("Block height", _HEIGHT_TIP)
         self.menu_button = self._menu_button()
@@ -315,21 +315,14 @@ class KernelPanel(QWidget):
     `take_small_picture` opens a picture that the simulator takes, and chooses the simulator.
     """
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        engine_state: EngineState,
-        results: ResultsModel,
-        selection: Selection,
-        take_small_picture: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, selection: Selection, take_small_picture: Callable[[], None] = lambda: None) -> None:
         super().__init__()
-        self._workspace, self._engine_state, self._selection = workspace, engine_state, selection
-        self._take_small_picture = take_small_picture
-        self.variants = VariantsModel(workspace, engine_state, results, selection, self)
-        self.kernels = KernelList(self.variants, workspace, selection)
+        self._selection, self._take_small_picture = selection, take_small_picture
+        self._workspace, self._engine_state = workspace, engine_state = selection.workspace, selection.state
+        self.variants = VariantsModel(selection, self)
+        self.kernels = KernelList(self.variants, selection)
         self.note = ScrolledText("The selected kernel", NOTE_LINES, NOTE_LINES)
-        self.block = BlockEditor(workspace, engine_state, selection)
+        self.block = BlockEditor(selection)
         self.layout_switch = LayoutSwitch(workspace, engine_state)
         self.result_type = ResultTypeBox(workspace)
         self.device = DeviceBox(workspace, engine_state)

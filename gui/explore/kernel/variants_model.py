@@ -14,11 +14,8 @@ from engine.host.protocol import Availability, Filtered
 from engine.host.request import VariantInfo
 from engine.results.measurement import Measurement
 from engine.results.text_forms import duration_text
-from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Selection
 from gui.explore.jobs import comparable_of, problem_of
-from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import Workspace
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -80,17 +77,10 @@ class GroupRow:
 class VariantsModel(QAbstractListModel):
     """Variants in groups that open and close; those that cannot run have their reason."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        engine_state: EngineState,
-        results: ResultsModel,
-        selection: Selection,
-        parent: QObject | None = None,
-    ) -> None:
+    def __init__(self, selection: Selection, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._workspace, self._engine_state = workspace, engine_state
-        self._results, self._selection = results, selection
+        self._selection, self._results = selection, selection.results
+        self._workspace, self._engine_state = workspace, engine_state = selection.workspace, selection.state
         self._rows: list[VariantRow] = []
         self._items: list[VariantRow | GroupRow] = []
         # The groups that the person has opened or closed, while their kernels could run and while not.
@@ -102,7 +92,7 @@ class VariantsModel(QAbstractListModel):
             engine_state.ready_changed,
             engine_state.availability_changed,
             workspace.job_changed,
-            results.described_changed,
+            self._results.described_changed,
             selection.changed,
         ):
             signal.connect(self.refresh)

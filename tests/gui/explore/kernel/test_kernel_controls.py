@@ -17,7 +17,7 @@ TOO_MANY = "A block of 64 × 64 has 4,096 threads; the limit is 1,024 threads pe
 @pytest.fixture
 def editor(qtbot, workspace, state):
     workspace.change(variant="tiled")
-    editor = BlockEditor(workspace, state, Selection(workspace, state, ResultsModel()))
+    editor = BlockEditor(Selection(workspace, state, ResultsModel()))
     qtbot.addWidget(editor)
     editor.show()
     return editor
@@ -69,7 +69,7 @@ def test_that_automatic_on_the_cpu_has_no_fields_for_blocks(qtbot, workspace):
     for cuda, device, is_used in ((False, "auto", False), (True, "cpu", False), (True, "auto", True)):
         workspace.change(variant="auto", device=device, block=Block(8, 8))
         state = make_engine_state(cuda=cuda)
-        editor = BlockEditor(workspace, state, Selection(workspace, state, ResultsModel()))
+        editor = BlockEditor(Selection(workspace, state, ResultsModel()))
         qtbot.addWidget(editor)
         assert editor.is_wanted == is_used
 

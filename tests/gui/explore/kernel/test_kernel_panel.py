@@ -38,7 +38,7 @@ class Shown:
     def __init__(self, qtbot, state, width, height):
         self.workspace, self.results, self.state = make_workspace(), ResultsModel(), state
         self.selection = Selection(self.workspace, state, self.results)
-        self.panel = KernelPanel(self.workspace, state, self.results, self.selection)
+        self.panel = KernelPanel(self.selection)
         self.kernels = self.panel.kernels
         qtbot.addWidget(self.panel)
         self.resize(width, height)
@@ -160,7 +160,7 @@ def test_that_without_a_picture_too_a_group_that_cannot_run_is_one_line_with_its
     workspace, state = Workspace(MASK), EngineState()
     state.set_ready(Ready(VARIANTS, (CPU_DEVICE, MISSING_CUDA_DEVICE, SIMULATOR_DEVICE)))
     results = ResultsModel()
-    panel = KernelPanel(workspace, state, results, Selection(workspace, state, results))
+    panel = KernelPanel(Selection(workspace, state, results))
     qtbot.addWidget(panel)
     (head,) = (item for item in panel.variants.items() if getattr(item, "title", "") == "CUDA")
     assert (head.words, head.cure) == ("CUDA: 3 kernels, there is no NVIDIA driver here", "Simulate")
@@ -214,7 +214,7 @@ def test_that_the_kernel_of_the_selected_run_is_marked_and_choosing_one_selects_
 
 @pytest.fixture
 def model(workspace, state, results):
-    return VariantsModel(workspace, state, results, Selection(workspace, state, results))
+    return VariantsModel(Selection(workspace, state, results))
 
 
 def times(model, *keys):
@@ -223,7 +223,7 @@ def times(model, *keys):
 
 def test_that_the_model_keeps_to_the_rules_of_qt_whatever_the_engine_does(workspace, results):
     state = EngineState()
-    model = VariantsModel(workspace, state, results, Selection(workspace, state, results))
+    model = VariantsModel(Selection(workspace, state, results))
     tester = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     ready = make_engine_state(cuda=False)
     state.variants, state.availability = ready.variants, ready.availability

@@ -74,7 +74,7 @@ def test_that_each_operation_keeps_its_own_settings(workspace):
 def test_that_the_kernels_are_those_of_the_operation_with_the_times_of_its_parameters(
     workspace, state, results, qtbot
 ):
-    panel = KernelPanel(workspace, state, results, Selection(workspace, state, results))
+    panel = KernelPanel(Selection(workspace, state, results))
     qtbot.addWidget(panel)
     workspace.choose("median")
     assert panel.note.text == "The kernels are listed once the engine is up."
