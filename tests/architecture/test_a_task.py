@@ -28,8 +28,7 @@ from engine.tasks.registry import TASKS
 from gui.page.contract import PageEntry
 from gui.page.runs_page import save_runs
 from gui.shell.pages import PAGES
-from tests.architecture.scaling.messages import ListScalings, ScaleRequest
-from tests.architecture.scaling.problem import Scaling
+from tests.architecture.scaling.problem import ListScalings, ScaleRequest, Scaling
 from tests.architecture.scaling.task import KEYS, SCALE, toy_job
 from tests.gui.conftest import light_again, open_window, rest_is_kept  # noqa: F401 - fixtures
 
@@ -43,7 +42,8 @@ ENTRY = PageEntry("scaling", "Scaling", "A toy.", "puzzle-outline", "tests.archi
 def registered(monkeypatch):
     """All that a new task has outside its folder: these three lines."""
     monkeypatch.setitem(TASKS, Scaling.task, SCALE)
-    monkeypatch.setitem(COMMANDS, "scale", Command("scale numbers", "tests.architecture.scaling.command"))
+    command = Command("scale numbers", "tests.architecture.scaling.task", function="scale")
+    monkeypatch.setitem(COMMANDS, "scale", command)
     PAGES.append(ENTRY)
     yield
     PAGES.remove(ENTRY)

@@ -17,6 +17,7 @@ from engine.tasks.product.problem import MATMUL_VARIANTS
 from engine.tasks.registry import TASKS
 from engine.work.filtering.variants import VARIANTS
 from engine.work.operations.contract import Operation
+from tests.fresh_python import fresh_python
 
 ROOT = Path(__file__).parents[2]
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
@@ -78,8 +79,8 @@ def named_modules(modules, *, imported):
     """Return (module, other) for each string in one that names the other, or where it is `imported`."""
     found = set()
     for module in modules:
-        path = ROOT.joinpath(*module.split("."))
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        package = ROOT.joinpath(*module.split("."), "__init__.py")
+        path = package if package.exists() else package.parent.with_suffix(".py")
         source = path.read_text(encoding="utf-8")
         if imported and "import_module" not in source:
             continue
@@ -293,3 +294,19 @@ def test_that_the_tests_for_a_device_can_be_imported_without_one():
     # Without a GPU `tests/conftest.py` leaves them out: a name that is gone would be noticed there only.
     for path in (ROOT / "tests/gpu").glob("test_*.py"):
         importlib.import_module(f"tests.gpu.{path.stem}")
+
+
+# Machines with a GPU lack Qt and pytest-qt.
+_COLLECT = """
+import sys
+import pytest
+sys.modules |= dict.fromkeys(["PySide6", "pyqtgraph", "pytestqt", "qtawesome", "shiboken6"])
+plugins = ["-p", "pytest_timeout", "-p", "xdist.plugin"]
+sys.exit(pytest.main(["tests/gpu/test_matmul_on_device.py", "--collect-only", "-q", "-n0", *plugins]))
+"""
+
+
+@pytest.mark.slow
+def test_that_tests_of_a_gpu_need_no_qt():
+    found = fresh_python("-c", _COLLECT, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    assert "tests/gpu/test_matmul_on_device.py::" in found

@@ -6,8 +6,7 @@ from gui.page.contract import Page, PageStatus
 from gui.page.jobs import Job
 from gui.runs.model import RunsModel
 from gui.runs.table import RunsTable
-from tests.architecture.scaling.messages import ScaleRequest
-from tests.architecture.scaling.problem import Scaling
+from tests.architecture.scaling.problem import ScaleRequest, Scaling
 
 PROBLEM = Scaling(5, 2.5)
 

@@ -1,15 +1,23 @@
-"""The toy task, its variants, and its job: one variant is wrong, one for a GPU, one for at most 3 numbers."""
+"""The toy task, its job, answers and command. A variant is wrong, one for a GPU, one for at most 3."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
+from engine.commands.arguments import Settings, group, option, whole
+from engine.commands.measuring import Cells, Measuring, measure_cells
 from engine.device.backend import Buffers
+from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.geometry.block import Block, Refusal
+from engine.host.protocol import Availability
+from engine.host.request import VariantInfo
 from engine.results.problem import Work
-from engine.run.task import Job, Task
+from engine.run.measure import measure
+from engine.run.sampling import SamplingPlan
+from engine.run.task import Job, Task, device_for
 from engine.run.variant import VariantOf
 from engine.verify.verification import Verification
 from tests.architecture.scaling.problem import Scaling
@@ -85,3 +93,43 @@ def toy_job(key, problem, seed=0):
     numbers = np.random.default_rng(seed).random(problem.count, np.float32)
     chosen = toy_variant(key)
     return Job(SCALE, chosen, chosen.default_block, problem, numbers, seed=seed)
+
+
+def describe(request, report):
+    return tuple(map(VariantInfo.of, SCALE.variants))
+
+
+def check(request, report):
+    def refuse(known):
+        device = device_for(known, request.job.device)
+        SCALE.refuse(known, request.job.problem, None, known.default_block, device)
+
+    return tuple(Availability.of(known.key, partial(refuse, known)) for known in SCALE.variants)
+
+
+def run(request, report):
+    job = toy_job(request.job.variant, request.job.problem)
+    plan = SamplingPlan(warm_up_s=0.0, budget_s=request.budget_s, fewest=3, most=3)
+    return measure(job, backend(device_for(job.variant, "cpu").key), plan, checkpoint=report).result
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleSettings(Settings):
+    about = "A toy."
+    count: int = option("--count N  how many numbers", 5, whole("--count", 1, 100))
+    measuring: Measuring = group(Measuring, seed_of="the numbers")
+
+
+def scale(settings: ScaleSettings) -> int:
+    how, problem = settings.measuring, Scaling(settings.count, 2.0)
+    jobs = [toy_job("in-one-go", problem, how.seed)]
+    cells = Cells(
+        command="scale",
+        variants=SCALE.variants,
+        count=1,
+        jobs=jobs,
+        name=lambda result: "toy",
+        baseline="in-one-go",
+        asked={"request": how.document},
+    )
+    return measure_cells(cells, how, json=settings.json)

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.errors import BadValue, Cancelled, DeviceFault, OutOfDeviceMemory
+from engine.errors import BadValue, Cancelled, DeviceFault, EngineError, OutOfDeviceMemory
 from engine.host import shared
 from engine.host.request import Check, Preview, QueuePolicy, Run, SharedArray, segments_of
 from engine.host.request import answer as answer_to
 from engine.tasks.network import oracle
 from engine.tasks.network import stages as network
-from engine.tasks.network.operands import as_drawings, held_out, trained_weights
+from engine.tasks.network.operands import WEIGHTS_FILE, as_drawings, held_out, trained_weights
 from engine.tasks.network.problem import LAYERS, DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 from engine.tasks.network.task import NETWORK_VARIANTS
 
@@ -27,7 +27,10 @@ def answered(request, report=lambda step: None):
 
 def places_of(answer):
     """Return the arrays of an answer."""
-    own = [getattr(answer, name, None) for name in ("first_filters", "second_filters", "digits")]
+    own = [
+        getattr(answer, name, None)
+        for name in ("first_filters", "second_filters", "hidden_weights", "output_weights", "digits")
+    ]
     maps = [getattr(one, "values", None) for one in getattr(answer, "layers", ())]
     return [place for place in (*own, *maps) if isinstance(place, SharedArray)]
 
@@ -153,3 +156,47 @@ def test_that_the_held_out_digits_are_told_with_what_each_is_taken_for():
     assert found.digits == 360
     assert len(found.wrong) == 5
     assert [sum(row) for row in found.counts] == np.bincount(held_out().labels, minlength=10).tolist()
+
+
+INK = held_out().pixels[8].tobytes()
+
+
+def weights_file(path, **changed):
+    """Write the trained weights with some of them changed."""
+    with np.load(WEIGHTS_FILE) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    np.savez(path, **(arrays | changed))
+    return str(path)
+
+
+def test_that_the_weights_of_a_file_are_those_that_tell_the_digit(tmp_path):
+    output = np.zeros((128, 10), np.float16)
+    output[:, 3] = 1.0
+    path = weights_file(tmp_path / "threes.npz", output=output)
+    for weights, digit in (("", 8), (path, 3)):
+        assert answered(Preview(DrawingRequest(INK, weights)))[0].digit == digit
+    facts, arrays = answered(NetworkRequest(path))
+    assert np.array_equal(arrays[facts.output_weights], output)
+    assert np.array_equal(arrays[facts.hidden_weights], trained_weights().hidden)
+
+
+def test_that_weights_whose_scores_overflow_leave_no_shared_memory(tmp_path, monkeypatch):
+    path = weights_file(tmp_path / "huge.npz", output=np.full((128, 10), 3e38, np.float32))
+    monkeypatch.setattr(shared, "create", lambda *arrays: pytest.fail("memory was taken"))
+    with pytest.raises(EngineError, match="the scores of drawing 0 are not finite"):
+        answered(Preview(DrawingRequest(INK, path)))
+
+
+def test_that_bad_weights_are_refused_in_a_sentence_by_every_request(tmp_path):
+    path = weights_file(tmp_path / "bad.npz", output=np.zeros((128, 9), np.float32))
+    for request in (
+        NetworkRequest(path),
+        Preview(DrawingRequest(INK, path)),
+        Run(StageRequest("network-serial", 1, weights=path)),
+        DigitsRequest("network-serial", weights=path),
+    ):
+        with pytest.raises(EngineError, match=r"The weights 'bad\.npz' cannot be used") as error:
+            answered(request)
+        assert "output has the shape 128 × 9, and this network needs 128 × 10" in str(error.value)
+        assert error.value.remedy
+        assert "\n" not in str(error.value)
