@@ -21,7 +21,7 @@ from engine.work.filtering.sum_order import (
 )
 from engine.work.messages import PictureJob
 from engine.work.steps import CombineStep, MaskStep
-from gui.explore.picture.pixel_values import value_text
+from gui.explore.picture.tiled import value_text
 
 if TYPE_CHECKING:
     from engine.work.filtering.sum_order import Combination

@@ -30,7 +30,7 @@ from gui.explore.inspect.lens import (
     verdict,
 )
 from gui.explore.inspect.lens_state import LensState
-from gui.explore.picture.pixel_values import value_text
+from gui.explore.picture.tiled import value_text
 from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.labels import ElidedLabel

@@ -35,7 +35,7 @@ from gui.explore.inspect.lens import (
 )
 from gui.explore.jobs import is_chain
 from gui.explore.picture.picture_view import PictureView
-from gui.explore.picture.pixel_values import AskedValues, NotYet
+from gui.explore.picture.tiled import AskedValues, NotYet
 from gui.explore.preview_controller import Display
 from gui.explore.state import title_of
 from gui.explore.workspace import Workspace

@@ -17,7 +17,7 @@ from gui.explore.inspect.histogram_plot import HistogramPlot, channel_colour
 from gui.explore.inspect.lens import channel_name
 from gui.explore.picture.layers import Drawing, Line
 from gui.explore.picture.picture_view import PictureView
-from gui.explore.picture.pixel_values import NotYet, Numbers, value_text
+from gui.explore.picture.tiled import NotYet, Numbers, value_text
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.theme import current_theme, theme_notifier

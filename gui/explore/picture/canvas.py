@@ -36,7 +36,7 @@ from gui.explore.picture.layers import (
     pane_width,
 )
 from gui.explore.picture.levels import PictureLevels
-from gui.explore.picture.pixel_values import Numbers
+from gui.explore.picture.tiled import Numbers
 from gui.explore.picture.view import Size, ViewState
 from gui.style.theme import current_theme
 

@@ -21,8 +21,7 @@ from gui.explore.picture.comparison import Comparison, Window
 from gui.explore.picture.handles import DragHandle
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.levels import PictureLevels, finest_for
-from gui.explore.picture.pixel_values import AskedValues, Numbers, numbers_of, value_text
-from gui.explore.picture.tiled_levels import TiledLevels
+from gui.explore.picture.tiled import AskedValues, Numbers, TiledLevels, numbers_of, value_text
 from gui.explore.picture.toolbar import PictureToolbar, Readout, ReadoutStrip
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions

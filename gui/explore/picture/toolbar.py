@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QComboBox, QLabel, 
 
 from engine.geometry.border import RANGE_MODES
 from gui.explore.picture.layers import ViewMode
-from gui.explore.picture.pixel_values import Numbers
+from gui.explore.picture.tiled import Numbers
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.style.metrics import GRID, HALF_GRID, digits_width, follow_letters, number_font

@@ -15,8 +15,7 @@ from engine.mask.mask import Mask
 from engine.remote.ssh import RemoteServer
 from engine.work.filtering.oracle import correlate
 from gui.engine_link.engine_state import LOST
-from gui.explore.picture.pixel_values import value_text
-from gui.explore.picture.tiled_levels import TiledLevels
+from gui.explore.picture.tiled import TiledLevels, value_text
 from gui.shell.machines import RECONNECT, SOURCE
 from tests.engine.remote.conftest import children_of
 from tests.engine.remote.conftest import sshd as sshd

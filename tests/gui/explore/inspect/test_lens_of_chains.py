@@ -16,7 +16,7 @@ from engine.work.chain_files import chain_from, ready_chains
 from engine.work.steps import PICTURE, CombineStep, MaskStep, PictureRequest
 from gui.explore.inspect.lens import CombineLens, FilterLens, OperationLens
 from gui.explore.jobs import is_chain
-from gui.explore.picture import pixel_values
+from gui.explore.picture import tiled
 from tests.gui.fake_engine import FakeEngineClient
 from tests.gui.made_window import wait
 
@@ -165,7 +165,7 @@ def test_that_a_large_picture_is_explained_but_for_steps_that_look_at_all_of_it(
 def test_that_a_moving_mouse_asks_for_few_squares_and_keeps_the_pixel_before(
     page, take, look, qtbot, monkeypatch
 ):
-    monkeypatch.setattr(pixel_values, "_MOST_ASKED", 2)
+    monkeypatch.setattr(tiled, "_MOST_SQUARES", 2)
     take({"mask": "gaussian:5:1"}, {"mask": "sobel-x"})
     look(CORNER)
     fake = page.lens._link._client

@@ -10,7 +10,7 @@ from engine.host.protocol import ScreenLevels, Shown
 from gui.explore.picture import levels as full_size
 from gui.explore.picture.handles import WIDTH, SplitHandle
 from gui.explore.picture.levels import PictureLevels
-from gui.explore.picture.pixel_values import numbers_of, value_text
+from gui.explore.picture.tiled import numbers_of, value_text
 from gui.explore.picture.view import LARGEST_ZOOM, Size, ViewState, ViewTransform, centred, fitted, next_zoom
 from tests.gui.made_results import handle_of, screen_of
 

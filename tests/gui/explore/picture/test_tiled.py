@@ -10,7 +10,7 @@ from engine.host import shared
 from engine.host.protocol import TILE, WHOLE, Tile, TiledScreen, Tiles, WantedTiles
 from engine.mask.mask import Mask
 from gui.explore.picture import levels
-from gui.explore.picture.tiled_levels import TiledLevels
+from gui.explore.picture.tiled import TiledLevels
 from gui.explore.picture.view import ViewTransform
 from tests.gui.made_results import handle_of
 from tests.picture_jobs import mask_job
