@@ -257,8 +257,6 @@ MOST_KEPT = 1024
 # no more than these. A mask of 63 x 63 reads 9.
 _MOST_SQUARES = 16
 
-Place = tuple[int, int]
-
 
 class AskedValues(QObject):
     """The values of full size of a picture, or with `job` of a result, read as those of an array are.
