@@ -131,8 +131,6 @@ class PictureView(QWidget):
         self.canvas.view.changed.connect(self._describe)
         self.canvas.pixel_hovered.connect(self._hover)
         self._show_picture(workspace.picture)
-        if engine_state.last_result is not None:
-            self._show_result(engine_state.last_result)
         self._name_result()
 
     @property

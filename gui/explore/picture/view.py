@@ -40,16 +40,6 @@ class ViewTransform:
         """Return the point of the pane where a place of the picture lies."""
         return self.left + column * self.zoom, self.top + row * self.zoom
 
-    def zoomed(self, zoom: float, x: float, y: float, smallest: float = SMALLEST_ZOOM) -> "ViewTransform":
-        """Return the transform with another zoom that keeps the place under a point of the pane."""
-        zoom = min(max(zoom, smallest), LARGEST_ZOOM)
-        column, row = self.to_picture(x, y)
-        return ViewTransform(zoom, x - column * zoom, y - row * zoom)
-
-    def moved(self, right: float, down: float) -> "ViewTransform":
-        """Return the transform with the picture moved by device pixels."""
-        return replace(self, left=self.left + right, top=self.top + down)
-
     def kept_in(self, pane: Size, picture: Size) -> "ViewTransform":
         """Return the transform moved so that the middle of the pane lies on the picture."""
         middle_x, middle_y = pane.width / 2.0, pane.height / 2.0
@@ -151,17 +141,16 @@ class ViewState(QObject):
 
     def zoom_to(self, zoom: float, x: float, y: float) -> None:
         """Set the zoom; the place under a point of the pane stays there."""
-        self._set(self.transform.zoomed(zoom, x, y, self._smallest()))
+        self._place(zoom, *self.transform.to_picture(x, y), x, y)
 
     def look_at(self, zoom: float, row: float, column: float) -> None:
         """Set the zoom with a place of the picture in the middle of the pane."""
-        x, y = self._pane.width / 2.0, self._pane.height / 2.0
-        zoom = min(max(zoom, self._smallest()), LARGEST_ZOOM)
-        self._set(ViewTransform(zoom, x - column * zoom, y - row * zoom))
+        self._place(zoom, column, row, self._pane.width / 2.0, self._pane.height / 2.0)
 
     def pan(self, right: float, down: float) -> None:
         """Move the picture by device pixels."""
-        self._set(self.transform.moved(right, down))
+        at = self.transform
+        self._set(replace(at, left=at.left + right, top=at.top + down))
 
     def pixel_at(self, x: float, y: float) -> tuple[int, int] | None:
         """Return the row and column of the pixel under a point of the pane, or None beside the picture."""
@@ -174,6 +163,11 @@ class ViewState(QObject):
         column, row = self.transform.to_picture(x, y)
         last_row, last_column = self._picture.height - 1, self._picture.width - 1
         return int(min(max(row, 0), last_row)), int(min(max(column, 0), last_column))
+
+    def _place(self, zoom: float, column: float, row: float, x: float, y: float) -> None:
+        """Set the zoom with a place of the picture under a point of the pane."""
+        zoom = min(max(zoom, self._smallest()), LARGEST_ZOOM)
+        self._set(ViewTransform(zoom, x - column * zoom, y - row * zoom))
 
     def _smallest(self) -> float:
         return min(SMALLEST_ZOOM, fitted(self._pane, self._picture).zoom)

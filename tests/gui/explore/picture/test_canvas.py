@@ -18,19 +18,13 @@ PANE = Size(640, 480)
 
 
 def test_that_zooming_keeps_the_place_under_the_cursor(view_state):
-    before = ViewTransform(0.7, -31.0, 12.5)
-    point = before.to_picture(201.0, 99.0)
-    for zoom in (0.1, 0.5, 1.0, 3.0, 100.0):
-        after = before.zoomed(zoom, 201.0, 99.0)
-        assert after.to_picture(201.0, 99.0) == pytest.approx(point, abs=1e-9)
-        assert after.to_pane(*point) == pytest.approx((201.0, 99.0), abs=1e-9)
-        assert after.zoom == zoom
     for at in ((0, 0), (399, 299), (37, 205)):
         view_state.fit()
         pixel = view_state.transform.to_picture(*at)
         for _ in range(6):
             view_state.zoom_by(1, *at)
             assert view_state.transform.to_picture(*at) == pytest.approx(pixel, abs=1e-9)
+            assert view_state.transform.to_pane(*pixel) == pytest.approx(at, abs=1e-9)
 
 
 def test_that_a_fitted_picture_lies_whole_in_the_middle():
