@@ -87,7 +87,8 @@ class AblationState(Question):
         """What stands in the place of a chart; empty where there is one."""
         if self.ablation is not None:
             return "" if next(self.ablation.steps(), None) is not None else self.ablation.reason
-        return self.why_not or _INVITATION.format(self._what_is_done)
+        done = "what is left is timed" if self.times else "the instructions that are left are counted"
+        return self.why_not or _INVITATION.format(done)
 
     @property
     def not_compared(self) -> str:
@@ -135,10 +136,6 @@ class AblationState(Question):
 
     def _found_for(self, job: AblationJob | None) -> Ablation | None:
         return next((found for asked, found in self._found if asked == job), None)
-
-    @property
-    def _what_is_done(self) -> str:
-        return "what is left is timed" if self.times else "the instructions that are left are counted"
 
     @staticmethod
     def _job(job: PictureJob | None) -> AblationJob | None:

@@ -321,7 +321,7 @@ class CodePanel(QWidget):
             self.right.mark(frozenset())
         else:
             self._said = source_sentence(source, self._kernels)
-            self.right.mark(_rows_from(self.right.rows, source))
+            self.right.mark(frozenset(at for at, row in enumerate(self.right.rows) if row.source == source))
         self._show_line()
 
     def _choose_instruction(self, at: int) -> None:
@@ -356,7 +356,3 @@ class CodePanel(QWidget):
         head = row(self.form, (self.heading, 1), *buttons, spacing=HALF_GRID)
         head.setAlignment(self.heading, Qt.AlignmentFlag.AlignVCenter)
         self.setLayout(column(head, (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
-
-
-def _rows_from(rows: Sequence[Row], source: SourceLine) -> frozenset[int]:
-    return frozenset(at for at, row in enumerate(rows) if row.source == source)

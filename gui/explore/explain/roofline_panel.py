@@ -79,12 +79,6 @@ class RooflinePlot(Plot):
         self._draw_points()
         self._place_names()
 
-    def draw_paths(self) -> None:
-        """Draw marks as paths from now on, which stay sharp in a file; on the screen they are pictures."""
-        for item in self.drawn:
-            if isinstance(item, pg.ScatterPlotItem):
-                item.setExportMode(True, {"resolutionScale": 1.0})
-
     def minimumSizeHint(self) -> QSize:
         # With the margins around it as wide as the plots that it lies behind.
         return QSize(28 * GRID, 14 * GRID)
@@ -262,7 +256,10 @@ class RooflinePanel(QWidget):
         plot = RooflinePlot()
         plot.resize(*_SAVED_SIZE)
         self._fill(plot)
-        plot.draw_paths()
+        for item in plot.drawn:
+            if isinstance(item, pg.ScatterPlotItem):
+                # On the screen marks are pictures; as paths they stay sharp in a file.
+                item.setExportMode(True, {"resolutionScale": 1.0})
         # Its parts get their places when it is painted, the words of an axis the second time.
         for _ in range(2):
             plot.grab()

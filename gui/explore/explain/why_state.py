@@ -119,8 +119,10 @@ class WhyState(Question):
         run, other = self.run, self.selection.other
         if run is None or other is None:
             return None
+        did = run.result.device, _problem_of(run.result)
         others = [one for one in self.results.rows() if one.result.variant == other.key]
-        return next((one for one in reversed(others) if _did_same(one.result, run.result)), None)
+        same = (one for one in reversed(others) if (one.result.device, _problem_of(one.result)) == did)
+        return next(same, None)
 
     @property
     def words(self) -> str:
@@ -329,10 +331,6 @@ class WhyState(Question):
         if job.filter is None:
             return _NO_FILTER
         return "" if job.picture == self.workspace.picture else _NO_PICTURE
-
-
-def _did_same(one: Measurement[Any], other: Measurement[Any]) -> bool:
-    return one.device == other.device and _problem_of(one) == _problem_of(other)
 
 
 def _problem_of(result: Measurement[Any]) -> Hashable:

@@ -336,12 +336,12 @@ class LookPanel(QWidget):
         self.what.setVisible(look.tool == HISTOGRAM)
         if look.words:
             return
-        {HISTOGRAM: self._show_numbers, PROFILE: self._show_profile}[look.tool]()
+        if look.tool == PROFILE:
+            self.profile.show_profile(look.profile)
+        elif look.numbers is not None:
+            self._show_numbers(look.numbers)
 
-    def _show_numbers(self) -> None:
-        numbers = self._look.numbers
-        if numbers is None:
-            return
+    def _show_numbers(self, numbers: PictureNumbers) -> None:
         self.before.show_counts(tuple(one.counts for one in numbers.before), numbers.before_ends)
         self.after.show_counts(tuple(one.counts for one in numbers.after), numbers.after_ends)
         self._show_windows()
@@ -368,9 +368,6 @@ class LookPanel(QWidget):
                 lambda _on=False, choose=choose: [choose(window) for window in windows]
             )
         return menu
-
-    def _show_profile(self) -> None:
-        self.profile.show_profile(self._look.profile)
 
 
 def _numbers_html(before: ChannelNumbers, after: ChannelNumbers | None, area: int) -> str:

@@ -127,7 +127,8 @@ class TiledLevels(PictureLevels):
         # One tile of the whole picture stands in for all.
         if not self._has_stand_in() and (not lowest or last < first):
             return last, ((0, 0),), lowest
-        details = {place: self._detail(level, place) for place in self._seen}
+        kept = {place: self._kept.get((level, place)) for place in self._seen}
+        details = {place: -1 if tile is None else tile.detail for place, tile in kept.items()}
         least = min(details.values())
         if least >= WHOLE:
             return None
@@ -145,10 +146,6 @@ class TiledLevels(PictureLevels):
         if not self.is_elsewhere:
             numbers = numbers[-1:]
         return any((n, (0, 0)) in self._kept and self._screen.places(n) == (1, 1) for n in numbers)
-
-    def _detail(self, level: int, place: Place) -> int:
-        kept = self._kept.get((level, place))
-        return -1 if kept is None else kept.detail
 
     def _ask_next(self) -> None:
         wanted = self._wanted() if self._ask is None and not self._is_stopped and self._seen else None
