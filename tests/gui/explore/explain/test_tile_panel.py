@@ -1,7 +1,10 @@
 """The panel Tile: cells reached by mouse and keys, colours, blocks, words where there is no tile."""
 
+import itertools
+
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 
 from engine.explain.messages import TileRequest
@@ -20,7 +23,7 @@ from gui.explore.explain.tile_painter import (
     use_sentence,
 )
 from gui.explore.explain.tile_panel import TileGrid, TilePanel
-from gui.style.theme import DARK, LIGHT
+from gui.style.theme import DARK, LIGHT, contrast
 from tests.gui.fake_engine import is_kind
 
 
@@ -43,27 +46,13 @@ def place(grid, row, column):
     return grid.visualRect(grid.texts.index(row, column))
 
 
-def contrast(one, other):
-    def light(colour):
-        parts = [part / 255 for part in colour[:3]]
-        linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    dark, bright = sorted((light(one), light(other)))
-    return (bright + 0.05) / (dark + 0.05)
-
-
-@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
-@pytest.mark.parametrize("by", ColourBy)
 @pytest.mark.parametrize("key", ["row-tiled", "row-cached"])
-def test_that_numbers_on_every_colour_have_contrast(tile_of, key, by, theme):
-    from PySide6.QtGui import QColor
-
+def test_that_numbers_on_every_colour_have_contrast(tile_of, key):
     (plan,) = tile_of(key, (8, 1))
-    text = QColor(theme.text).getRgb()
-    for colour in colours_of(plan, by, theme).reshape(-1, 3).tolist():
-        assert contrast(colour, text) >= 4.5
-    assert len(legend_of(plan, by, theme)) >= 2
+    for theme, by in itertools.product((LIGHT, DARK), ColourBy):
+        for colour in colours_of(plan, by, theme).reshape(-1, 3).tolist():
+            assert contrast(QColor(*colour), QColor(theme.text)) >= 4.5
+        assert len(legend_of(plan, by, theme)) >= 2
 
 
 def test_that_each_cell_has_one_role_of_the_legend(tile_of):
