@@ -11,7 +11,6 @@ import importlib.util
 import os
 import re
 import reprlib
-import secrets
 import stat
 import tempfile
 import time
@@ -19,9 +18,10 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from shutil import rmtree
-from typing import BinaryIO
+from typing import IO, TypeVar
 
 from engine.errors import BadValue, FileWriteError
 from engine.interrupts import undivided
@@ -213,14 +213,13 @@ _OLD_S = 24 * 3600.0
 _looked_at: set[Path] = set()
 
 
-def part_file(folder: Path) -> BinaryIO:
-    """Create a locked temporary file that only its owner can read; `name` is its path."""
+F = TypeVar("F", bound=IO[bytes])
+
+
+def _locked(make: Callable[[], F]) -> F:
+    """Return a new file, which is locked."""
     while True:
-        path = folder / f"{_PREFIX}{_machine()}-{os.getpid()}-{secrets.token_hex(4)}{_SUFFIX}"
-        try:
-            file = open(path, "xb", opener=_private)  # noqa: SIM115
-        except FileExistsError:
-            continue
+        file = make()
         lock(file.fileno(), wait=True)
         # Another process may have found it in the moment before it was locked, and removed it.
         if os.name != "posix" or os.fstat(file.fileno()).st_nlink:
@@ -228,8 +227,12 @@ def part_file(folder: Path) -> BinaryIO:
         file.close()
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def part_file(folder: Path) -> IO[bytes]:
+    """Create a locked temporary file that only its owner can read; `name` is its path."""
+    prefix = f"{_PREFIX}{_machine()}-{os.getpid()}-"
+    return _locked(
+        lambda: tempfile.NamedTemporaryFile(suffix=_SUFFIX, prefix=prefix, dir=folder, delete=False)
+    )
 
 
 def remove_dead_parts(folder: Path) -> None:
@@ -291,14 +294,11 @@ class HeldFolder:
     """A new folder in the system's folder for temporary ones, this process's until `remove`."""
 
     def __init__(self, prefix: str) -> None:
-        while True:
-            self.path = tempfile.mkdtemp(prefix=prefix)
-            self._file = open(Path(self.path, _HELD), "xb", buffering=0)  # noqa: SIM115 - until `remove`
-            lock(self._file.fileno(), wait=True)
-            # Another process may have found it in the moment before it was locked, and removed it.
-            if os.name != "posix" or os.fstat(self._file.fileno()).st_nlink:
-                return
-            self._file.close()
+        self._file = _locked(lambda: self._made(prefix))
+
+    def _made(self, prefix: str) -> FileIO:
+        self.path = tempfile.mkdtemp(prefix=prefix)
+        return open(Path(self.path, _HELD), "xb", buffering=0)
 
     def note(self, line: str) -> None:
         """Note what has to be removed where this process is killed."""

@@ -26,29 +26,34 @@ _CONVERTED: dict[np.dtype, tuple[np.dtype, str]] = {
 }
 
 
+def native(dtype: np.dtype) -> np.dtype:
+    """Return a type of numbers in the machine's byte order; NumPy's texts of any length have none."""
+    return dtype.newbyteorder("=") if dtype.kind in "buifc" else dtype
+
+
 def sample_type(stored: np.dtype) -> tuple[np.dtype, tuple[str, ...]]:
     """Return the type that stored values have as a picture, and notes; refuse others."""
-    native = stored.newbyteorder("=") if stored.kind in "buifc" else stored
-    if native in DEPTH_TEXTS:
-        return native, ()
-    if native in _CONVERTED:
-        dtype, note = _CONVERTED[native]
+    kind = native(stored)
+    if kind in DEPTH_TEXTS:
+        return kind, ()
+    if kind in _CONVERTED:
+        dtype, note = _CONVERTED[kind]
         return dtype, (note,)
-    if native.kind in "iu":
-        kind = "signed integers" if native.kind == "i" else "integers"
-        exact = ", exact up to 16,777,216" if native.itemsize > 2 else ""
+    if kind.kind in "iu":
+        name = "signed integers" if kind.kind == "i" else "integers"
+        exact = ", exact up to 16,777,216" if kind.itemsize > 2 else ""
         return np.dtype(np.float32), (
-            f"Its {8 * native.itemsize}-bit {kind} were opened as 32-bit float{exact}.",
+            f"Its {8 * kind.itemsize}-bit {name} were opened as 32-bit float{exact}.",
         )
     raise Refused(
-        f"its values are {native}; a picture has whole numbers, or float of up to 64 bits",
+        f"its values are {kind}; a picture has whole numbers, or float of up to 64 bits",
         "Scale it to the range that you want and save it as one of these, for example with "
         ".astype(numpy.float32).",
     )
 
 
 def converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return stored values in the type that they have as a picture."""
+    """Return stored values in the type that they have as a picture; beyond its range they are infinite."""
     if values.dtype == np.bool_:
         return values.astype(np.uint8) * np.uint8(255)
     with np.errstate(over="ignore"):

@@ -9,11 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.errors import BadValue
-from engine.image.convert import DEPTH_TEXTS, as_array, refuse_masked, shape_refusal
+from engine.image.convert import DEPTH_TEXTS, as_array, converted, native, refuse_masked, shape_refusal
 from engine.image.metadata import NO_METADATA, Metadata
-
-# Channels of an array -> (colour channels, is there alpha), for arrays that carry both in one.
-_CHANNEL_LAYOUTS = {1: (1, False), 2: (1, True), 3: (3, False), 4: (3, True)}
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -78,19 +75,14 @@ class Picture:
             Another shape or dtype.
         """
         array = as_array(array)
-        if array.dtype == np.bool_:
-            array = array.astype(np.uint8) * np.uint8(255)
-        elif _native(array.dtype) == np.float64:
-            # Values beyond the range of float32 become infinite, which is what the type can say of them.
-            with np.errstate(over="ignore"):
-                array = array.astype(np.float32)
+        if native(array.dtype) in (np.bool_, np.float64):
+            array = converted(array, np.dtype(np.float32))
         if array.ndim == 2:
             return cls(array)
-        if array.ndim != 3 or array.shape[2] not in _CHANNEL_LAYOUTS:
+        if array.ndim != 3 or not 1 <= array.shape[2] <= 4:
             raise _bad_shape(array.shape)
-        colours, has_alpha = _CHANNEL_LAYOUTS[array.shape[2]]
-        pixels = array[..., 0] if colours == 1 else array[..., :3]
-        return cls(pixels, array[..., -1] if has_alpha else None)
+        pixels = array[..., 0] if array.shape[2] < 3 else array[..., :3]
+        return cls(pixels, None if array.shape[2] % 2 else array[..., -1])
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -195,7 +187,7 @@ def _checked_pixels(pixels: np.ndarray) -> np.ndarray:
     if not isinstance(pixels, np.ndarray):
         raise BadValue("This is not a picture", f"its pixels are {type(pixels).__name__}, not a NumPy array")
     refuse_masked(pixels)
-    dtype = _native(pixels.dtype)
+    dtype = native(pixels.dtype)
     if dtype not in DEPTH_TEXTS:
         raise BadValue(
             "This array is not a picture",
@@ -211,7 +203,7 @@ def _checked_pixels(pixels: np.ndarray) -> np.ndarray:
 
 def _checked_alpha(alpha: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     refuse_masked(alpha)
-    if alpha.shape != pixels.shape[:2] or _native(alpha.dtype) != pixels.dtype:
+    if alpha.shape != pixels.shape[:2] or native(alpha.dtype) != pixels.dtype:
         raise BadValue(
             "The alpha does not fit the picture",
             f"it is {alpha.dtype} of shape {alpha.shape}, "
@@ -219,11 +211,6 @@ def _checked_alpha(alpha: np.ndarray, pixels: np.ndarray) -> np.ndarray:
             "Give one alpha value of the same type for each pixel.",
         )
     return np.require(np.asarray(alpha), pixels.dtype, ["C", "A"])
-
-
-def _native(dtype: np.dtype) -> np.dtype:
-    """Return a type of numbers in the machine's byte order; NumPy's texts of any length have none."""
-    return dtype.newbyteorder("=") if dtype.kind in "buifc" else dtype
 
 
 def _bad_shape(shape: tuple[int, ...]) -> BadValue:

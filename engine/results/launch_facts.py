@@ -187,18 +187,14 @@ def launch_facts(
     facts = LaunchFacts(grid, block, halo_redundancy=halo_redundancy, idle_threads=idle_threads)
     if resources is None:
         return facts
-    facts = replace(facts, shared_bytes=resources.shared_bytes)
-    if resources.registers:
-        facts = replace(facts, registers=resources.registers, local_bytes=resources.local_bytes)
+    local = resources.local_bytes if resources.registers else None
+    registers, shared = resources.registers or None, resources.shared_bytes
+    facts = replace(facts, registers=registers, shared_bytes=shared, local_bytes=local)
     if gpu is None:
         return facts
     found = occupancy_of(facts.threads, resources, gpu)
-    of_grid = waves(facts.blocks, found.blocks, gpu)
+    number, last = waves(facts.blocks, found.blocks, gpu) or (None, None)
+    by, share = found.limited_by, found.share
     return replace(
-        facts,
-        resident_blocks=found.blocks,
-        occupancy=found.share,
-        limited_by=found.limited_by,
-        waves=of_grid and of_grid.number,
-        last_wave=of_grid and of_grid.last,
+        facts, resident_blocks=found.blocks, occupancy=share, limited_by=by, waves=number, last_wave=last
     )

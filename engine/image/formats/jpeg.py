@@ -211,18 +211,6 @@ class Frame(NamedTuple):
             )
 
 
-def notes_on_warning(warning: str) -> tuple[str, ...]:
-    """Return a note where libjpeg warns of damaged pixels; raise Refused where it warns of missing ones."""
-    if _STOPS_EARLY.search(warning):
-        raise Refused(CUT_SHORT)
-    return (DAMAGED,) if _DAMAGE.search(warning) else ()
-
-
-def with_surplus(data: mmap.mmap | memoryview | bytes, end: int) -> bytes:
-    """Return the first picture of a JPEG file with surplus data before its end marker (at `end`)."""
-    return b"".join((memoryview(data)[:end], _SURPLUS, b"\xff\xd9"))
-
-
 def frame_of(data: mmap.mmap | bytes) -> Frame:
     """Read the markers of a JPEG up to its end; without a frame header, which Pillow refuses, an empty frame.
 
@@ -318,11 +306,14 @@ def decoded_whole(
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return what a decoder that does not warn makes of a JPEG, and notes on the warning of `decode_into`.
 
-    Raises Refused where rows are missing: then surplus data changes pixels.
+    Raises Refused where rows are missing: then libjpeg warns of it, or surplus data changes pixels.
     """
-    notes = notes_on_warning(warning)
+    if _STOPS_EARLY.search(warning):
+        raise Refused(CUT_SHORT)
+    notes = (DAMAGED,) if _DAMAGE.search(warning) else ()
+    longer = b"".join((memoryview(data)[: frame.end], _SURPLUS, b"\xff\xd9"))
     # One after the other: of a TIFF a strip may be as large as the picture.
-    expected = _digest(decode(with_surplus(data, len(data) if frame.end is None else frame.end)))
+    expected = _digest(decode(longer))
     found = decode(data)
     if not frame.unsupported and _digest(found) != expected:
         raise Refused(CUT_SHORT)

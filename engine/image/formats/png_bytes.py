@@ -56,7 +56,8 @@ def png_bytes(
         parts.append(png_chunk(b"eXIf", metadata.exif))
     before, after = b"".join(parts), png_chunk(b"IEND", b"")
     filtered: Any = _differences(image, alpha, done)  # its stub knows no arrays
-    room = _deflated_bytes(filtered.nbytes)
+    # Libdeflate's blocks have 5,000 bytes or more, and 5 around them.
+    room = filtered.nbytes + filtered.nbytes // 500 + 4096
     # The whole file, of which only what is written takes memory: joining its parts took that of all twice.
     file: Any = np.empty(len(before) + _AROUND_CHUNK + room + len(after), np.uint8)
     begin = len(before) + _BEFORE_CONTENT
@@ -74,11 +75,6 @@ def _put(file: NDArray[np.uint8], at: int, content: bytes) -> int:
     end = at + len(content)
     file[at:end] = np.frombuffer(content, np.uint8)
     return end
-
-
-def _deflated_bytes(size: int) -> int:
-    """Return the most that so many bytes become: libdeflate's blocks have 5,000 of them or more, 5 around."""
-    return size + size // 500 + 4096
 
 
 def _differences(
