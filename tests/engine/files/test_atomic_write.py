@@ -1,8 +1,13 @@
-"""Files are written whole or not at all; a file of the program that is damaged is reported in words."""
+"""Files are written whole or not at all; what a killed save leaves, and what of the program is damaged."""
 
 import errno
 import os
+import signal
 import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +15,8 @@ import pytest
 import engine
 from engine.course import papers
 from engine.errors import BadValue, EngineError, FileWriteError
-from engine.files.atomic_write import atomic_write, check_place, make_folder
+from engine.files import atomic_write as module
+from engine.files.atomic_write import atomic_write, check_place, make_folder, part_file, remove_dead_parts
 from engine.mask import presets
 
 
@@ -108,7 +114,10 @@ def test_that_a_path_that_cannot_be_written_is_refused_in_words(tmp_path, name, 
     assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions and pipes are POSIX's")
+posix = pytest.mark.skipif(os.name != "posix", reason="permissions, pipes and locks are POSIX's")
+
+
+@posix
 class TestPosix:
     def test_that_a_replaced_file_keeps_its_permissions(self, tmp_path):
         (tmp_path / "plain").write_bytes(b"")
@@ -169,3 +178,104 @@ def test_that_a_damaged_list_is_reported_in_words(monkeypatch, tmp_path, module,
     monkeypatch.setattr(module, file, path)
     with pytest.raises(EngineError, match=r"'list' cannot be read.*Install the program again"):
         read()
+
+
+ROOT = Path(__file__).resolve().parents[3]
+# Stands still in the middle of a save: the part is written, and has not its name yet.
+SAVE_AND_WAIT = """
+import os, sys, signal
+from engine.files.atomic_write import atomic_write
+def wait(*arguments):
+    print("saving", flush=True)
+    signal.pause()
+os.fsync = wait
+atomic_write(sys.argv[1], b"new")
+"""
+
+
+@pytest.fixture(autouse=True)
+def every_folder_is_new(monkeypatch):
+    monkeypatch.setattr(module, "_looked_at", set())
+
+
+def parts(folder):
+    return [name for name in os.listdir(folder) if name.endswith(".part")]
+
+
+@posix
+def test_that_a_save_removes_just_what_a_killed_one_left(tmp_path):
+    command = [sys.executable, "-c", SAVE_AND_WAIT]
+    savers = [
+        subprocess.Popen([*command, str(tmp_path / name)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        for name in ("killed.csv", "living.csv")
+    ]
+    try:
+        for saver in savers:
+            assert saver.stdout.readline() == "saving\n"
+        # Only their owner can read them.
+        assert [os.stat(tmp_path / name).st_mode & 0o777 for name in parts(tmp_path)] == [0o600] * 2
+        savers[0].send_signal(signal.SIGKILL)
+        savers[0].wait()
+        atomic_write(tmp_path / "next.csv", b"1")
+        (left,) = parts(tmp_path)
+        assert f"-{savers[1].pid}-" in left
+    finally:
+        for saver in savers:
+            saver.kill()
+            saver.wait()
+            saver.stdout.close()
+
+
+@posix
+def test_that_a_part_of_another_machine_is_left_for_a_day(tmp_path):
+    path = tmp_path / ".haloscope-0000000z-1-abcd.part"
+    path.write_bytes(b"x")
+    with part_file(tmp_path) as locked:
+        remove_dead_parts(tmp_path)
+        assert path.exists()
+        for old in (path, locked.name):
+            os.utime(old, (time.time() - 90_000,) * 2)
+        module._looked_at.clear()
+        remove_dead_parts(tmp_path)
+        assert parts(tmp_path) == [os.path.basename(locked.name)]
+    module._looked_at.clear()
+    remove_dead_parts(tmp_path)
+    assert parts(tmp_path) == []
+
+
+def test_that_files_of_other_names_links_and_folders_are_left(tmp_path):
+    names = [".haloscope-notes.txt", "picture.part"]
+    for name in names:
+        (tmp_path / name).write_bytes(b"x")
+        os.utime(tmp_path / name, (0, 0))
+    (tmp_path / ".haloscope-link.part").symlink_to(tmp_path / names[0])
+    (tmp_path / ".haloscope-folder.part").mkdir()
+    remove_dead_parts(tmp_path)
+    assert len(os.listdir(tmp_path)) == 4
+
+
+@posix
+def test_that_a_part_removed_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
+    lock, removed = module.lock, []
+
+    def lock_late(descriptor, *, wait):
+        if not removed:
+            removed.extend(parts(tmp_path))
+            os.unlink(tmp_path / removed[0])
+        return lock(descriptor, wait=wait)
+
+    monkeypatch.setattr(module, "lock", lock_late)
+    atomic_write(tmp_path / "a.csv", b"whole")
+    assert removed
+    assert (tmp_path / "a.csv").read_bytes() == b"whole"
+    assert parts(tmp_path) == []
+
+
+@posix
+def test_that_a_folder_without_locks_is_written_to(tmp_path, monkeypatch):
+    def refuse(*arguments):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    atomic_write(tmp_path / "a.csv", b"1")
+    assert os.listdir(tmp_path) == ["a.csv"]

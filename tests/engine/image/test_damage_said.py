@@ -3,10 +3,12 @@
 import io
 import struct
 import warnings
+from functools import cache
 
 import imagecodecs
 import numpy as np
 import pytest
+import simplejpeg
 import tifffile
 from PIL import Image, ImageCms, ImageDraw
 
@@ -14,7 +16,9 @@ from engine.errors import CodeNotKept, ImageReadError
 from engine.image.faults import ignored_warnings
 from engine.image.formats.jpeg import DAMAGED, NO_END
 from engine.image.formats.png import SURPLUS
-from tests.engine.image.encoded import retagged, smooth_rgb, with_pillow, with_tifffile
+from engine.image.formats.web import sizes
+from tests.engine.image import hostile
+from tests.engine.image.encoded import one_of_each, retagged, smooth_rgb, with_pillow, with_tifffile
 
 FAX = ("group3", "group4", "tiff_ccitt")
 
@@ -184,3 +188,173 @@ def test_that_filters_are_as_before_when_files_were_opened_side_by_side():
 def test_that_code_that_cannot_be_kept_is_said_all_the_same():
     with pytest.warns(CodeNotKept), ignored_warnings():
         warnings.warn(CodeNotKept("Code", "the disk is full", "Make room."), stacklevel=1)
+
+
+CANARY = 0xA5
+GUARD_BYTES = 2**17
+RGB = smooth_rgb()
+DEEP = RGB.astype(np.uint16) * 4
+SEVERAL = np.stack([RGB, RGB[::-1], RGB[:, ::-1]])
+
+
+@cache
+def of_several_pictures():
+    frames = [Image.fromarray(frame) for frame in SEVERAL]
+    animated = {"save_all": True, "append_images": frames[1:]}
+    files = {kind: with_pillow(frames[0], kind, **animated) for kind in ("PNG", "GIF", "WEBP", "TIFF", "MPO")}
+    files["JPEG XL"] = bytes(imagecodecs.jpegxl_encode(SEVERAL, lossless=True))
+    return files
+
+
+@cache
+def of_one_picture():
+    rgba = np.dstack([RGB, RGB[..., 0]])
+    kinds = {
+        kind: with_tifffile(RGB, photometric="rgb", compression=kind) for kind in hostile.inner_encoders()
+    }
+    return one_of_each() | kinds | {
+        "avif": bytes(imagecodecs.avif_encode(rgba)),
+        "avif of 12 bit": bytes(imagecodecs.avif_encode(DEEP, bitspersample=12)),
+        "jpegxl": bytes(imagecodecs.jpegxl_encode(rgba)),
+        "zstd": with_tifffile(RGB, photometric="rgb", compression="zstd"),
+        "packbits": with_tifffile(RGB, photometric="rgb", compression="packbits"),
+        "fax": with_pillow(Image.fromarray(RGB).convert("1"), "TIFF", compression="group4"),
+    }  # fmt: skip
+
+
+def guarded(decode, name, overflows):
+    """Return a decoder that gets a larger array, in which nothing may change behind the one asked for."""
+
+    def decoder(*given, **how):
+        out = how.get(name)
+        if not isinstance(out, np.ndarray):
+            result = decode(*given, **how)
+            if not isinstance(result, np.ndarray) or name != "out":
+                return result
+            # It took memory of its own: the same call into an array of that size.
+            out = np.empty_like(result)
+        memory = np.full(out.nbytes + GUARD_BYTES, CANARY, np.uint8)
+        inner = memory[: out.nbytes].view(out.dtype).reshape(out.shape)
+        decode(*given, **how | {name: inner})
+        if (memory[out.nbytes :] != CANARY).any():
+            overflows.append(decode.__name__)
+        out[...] = inner
+        return out
+
+    return decoder
+
+
+@pytest.fixture
+def overflows(monkeypatch):
+    found = []
+    for decoder in ("png", "webp", "avif", "jpegxl", "jpeg8", "jpeg2k"):
+        name = f"{decoder}_decode"
+        monkeypatch.setattr(imagecodecs, name, guarded(getattr(imagecodecs, name), "out", found))
+    monkeypatch.setattr(simplejpeg, "decode_jpeg", guarded(simplejpeg.decode_jpeg, "buffer", found))
+    return found
+
+
+@pytest.mark.slow
+def test_that_no_decoder_writes_past_its_array(opened, overflows):
+    for kind, data in of_one_picture().items():
+        assert opened(data).pixels.shape[:2] == RGB.shape[:2], kind
+        assert overflows == [], kind
+
+
+@pytest.mark.slow
+def test_that_of_several_pictures_the_first_is_decoded_and_nothing_is_written_behind_it(opened, overflows):
+    for kind, data in of_several_pictures().items():
+        picture = opened(data)
+        assert overflows == [], kind
+        exact = np.abs(picture.pixels / (257 if picture.dtype == np.uint16 else 1) - RGB).mean()
+        assert exact < 12, kind
+        assert any("first" in note for note in picture.notes), kind
+
+
+def test_that_a_sequence_of_avif_is_refused(refused):
+    frames = [Image.fromarray(frame) for frame in SEVERAL]
+    data = with_pillow(frames[0], "AVIF", save_all=True, append_images=frames[1:])
+    assert "a sequence of AVIF pictures" in refused(data).why
+
+
+def larger(data, width, height):
+    at = data.index(b"ispe") + 8
+    return data[:at] + struct.pack(">II", width, height) + data[at + 8 :]
+
+
+@pytest.mark.slow
+def test_that_an_avif_whose_header_says_another_size_than_its_pixels_says_so(opened, refused):
+    data = with_pillow(RGB, "AVIF")
+    size = RGB.shape[1], RGB.shape[0]
+    assert sizes(data) == ({size}, {size})
+    picture = opened(larger(data, 82, 74))
+    assert picture.pixels.shape == (74, 82, 3)
+    assert "41 × 37" in picture.notes[0]
+    # What is coded is decoded first, however small the picture will be.
+    small = larger(with_pillow(np.zeros((2000, 2000, 3), np.uint8), "AVIF"), 20, 20)
+    assert "decoding" in refused(small, max_bytes=2**20).why
+
+
+def test_that_boxes_of_an_avif_in_any_state_raise_nothing_else():
+    data = with_pillow(RGB, "AVIF")
+    generator = np.random.default_rng(3)
+    for _ in range(200):
+        damaged = bytearray(data)
+        damaged[int(generator.integers(len(data) // 2))] = int(generator.integers(256))
+        sizes(bytes(damaged)[: int(generator.integers(20, len(data)))])
+
+
+@cache
+def pieces():
+    """Small files of far more pieces than a picture has."""
+    many = 70_000
+    png, gif = with_pillow(RGB, "PNG"), with_pillow(RGB, "GIF")
+    at, after = png.index(b"IDAT") - 4, 13 + (3 << (gif[10] & 7) + 1)
+    empty = b"\0\0\0\0IDAT" + struct.pack(">I", 0x35AF061E)
+    jpeg = with_pillow(RGB, "JPEG")
+    boxed = bytes(imagecodecs.jpegxl_encode(RGB, usecontainer=True))
+    begin = boxed.index(b"jxlc") - 4
+    return {
+        "comments of a JPEG": jpeg[:2] + many * b"\xff\xfe\0\2" + jpeg[2:],
+        "beginnings of a JPEG": jpeg[:2] + many * b"\xff\xd8" + jpeg[2:],
+        "chunks of a PNG": png[:at] + many * empty + png[at:],
+        "extensions of a GIF": gif[:after] + 4 * many * b"!\xfe\0" + gif[after:],
+        "boxes of an AVIF": with_pillow(RGB, "AVIF") + many * struct.pack(">I4s", 8, b"free"),
+        "boxes of a JPEG XL": boxed[:begin] + many * struct.pack(">I4s", 8, b"free") + boxed[begin:],
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_that_a_file_cut_into_too_many_pieces_is_refused(refused):
+    for data in pieces().values():
+        assert refused(data).why
+
+
+def test_that_chunks_without_end_take_nothing_of_a_webp(opened):
+    webp = with_pillow(RGB, "WEBP")
+    more = webp[12:] + 70_000 * (b"JUNK" + bytes(4))
+    picture = opened(b"RIFF" + struct.pack("<I", 4 + len(more)) + b"WEBP" + more)
+    assert np.array_equal(picture.pixels, opened(webp).pixels)
+
+
+@pytest.mark.slow
+def test_that_pillow_reads_no_more_exif_than_a_picture_has(opened):
+    jpeg = with_pillow(RGB, "JPEG")
+    segment = b"\xff\xe1" + struct.pack(">H", 60_008) + b"Exif\0\0" + bytes(60_000)
+    picture = opened(jpeg[:2] + 2000 * segment + jpeg[2:])
+    assert np.array_equal(picture.pixels, opened(jpeg).pixels)
+    assert len(picture.metadata.exif) <= 2**20
+
+
+def test_that_a_header_of_comments_and_nothing_else_is_refused(refused):
+    assert refused(b"P5 " + 5_000 * b"  #\n" + b"x").why
+
+
+def test_that_pillow_gets_the_frame_of_a_gif_that_was_measured(opened):
+    """Where a block is empty, Pillow takes what follows for its data: by itself it finds the second frame."""
+    frame = b"," + struct.pack("<HHHHB", 0, 0, 1, 1, 0) + b"\x02\x02\x44\x01\0"
+    hidden = b"," + struct.pack("<HHHHB", 0, 0, 9_000, 9_000, 0) + b"\x02\x02\x44\x01\0"
+    # Our block of 15 bytes is what follows an empty one for Pillow.
+    data = hostile.gif(1, 1)[:13] + b"!\xf9\0" + b"\x0f" + frame + b"\0" + hidden + b";"
+    assert Image.open(io.BytesIO(data)).size == (9_000, 9_000)
+    assert opened(data).pixels.shape[:2] == (1, 1)

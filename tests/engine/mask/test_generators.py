@@ -151,6 +151,12 @@ def test_that_a_spelling_is_read_wherever_a_mask_is_typed(read):
     assert read(" Gaussian : 9x5 : 1,5 ") == generate("gaussian:9x5:1.5")
 
 
+REFUSED = (
+    "box: box:x box:3x box:0 box:64 box:1x128 box:2x64 box:3:1 box:-3 disk:3x3 disk:7:1 log:9x9 log:1 "
+    "log:9:0 gaussian:128x1 gaussian:9:inf motion:9:nan motion:9:a"
+)
+
+
 def test_that_numbers_of_a_generator_that_cannot_be_used_are_named():
     for spelling, words in [
         ("gaussian:9:0", "0.1"),
@@ -167,6 +173,7 @@ def test_that_numbers_of_a_generator_that_cannot_be_used_are_named():
         ("edge:1", "2 to 63"),
         ("motion:9:inf", "not finite|cannot be used"),
         ("box:1000", "1 to 63"),
+        *((spelling, " ") for spelling in REFUSED.split()),
     ]:
         for read in PLACES.values():
             with pytest.raises((MaskError, BadValue), match=words) as refusal:

@@ -233,21 +233,6 @@ def test_that_only_a_short_spelling_makes_a_mask():
         assert generate(spelling) == mask
 
 
-REFUSED = (
-    "box: box:x box:3x box:0 box:64 box:1x128 box:2x64 box:3:1 box:-3 disk:3x3 disk:7:1 log:9x9 log:8 log:1 "
-    "log:9:0 gaussian:128x1 gaussian:9:0 gaussian:9:nan gaussian:9:inf gaussian:9:1:1 motion:9:inf "
-    "motion:9:nan motion:9:a"
-)
-
-
-def test_that_numbers_out_of_range_are_refused_in_words():
-    for spelling in REFUSED.split():
-        with pytest.raises(BadValue) as refusal:
-            generate(spelling)
-        assert refusal.value.why
-        assert refusal.value.remedy
-
-
 def test_that_every_side_can_be_made_and_a_row_and_a_column_of_127_cells():
     for side in range(1, 64):
         assert box(side).shape == gaussian(side, sigma=0.1).shape == disk(side).shape == (side, side)

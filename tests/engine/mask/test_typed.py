@@ -13,6 +13,7 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.mask.text import FORMS, STYLES, format_mask, load_mask, parse_mask, save_mask
 from engine.mask.typed import TypedWeights
+from tests.engine.mask.test_text import tables
 
 BINOMIAL = "1 2 1; 2 4 2; 1 2 1 /16"
 NINTHS = "1/9 2/9 0; -1/9 5 1/3"
@@ -46,14 +47,13 @@ def test_that_a_mask_with_a_divisor_is_still_its_preset():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("style", STYLES)
-@settings(max_examples=60)
-@given(text=texts())
-def test_that_every_style_gives_the_same_bits_and_those_that_can_the_same_text(style, text):
-    mask = parse_mask(text)
-    read = parse_mask(format_mask(mask, style))
-    assert read == mask
-    assert style not in KEEPING or read.typed == mask.typed
+@settings(max_examples=100)
+@given(mask=texts().map(parse_mask) | tables.map(Mask))
+def test_that_every_style_gives_the_same_bits_and_those_that_can_the_same_text(mask):
+    for style in STYLES:
+        read = parse_mask(format_mask(mask, style))
+        assert read == mask, style
+        assert style not in KEEPING or read.typed == mask.typed, style
 
 
 @settings(max_examples=40)
