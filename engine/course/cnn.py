@@ -18,9 +18,9 @@ from engine.course.runs import (
     course_table,
     filter_run,
 )
+from engine.device_info import WARP
 from engine.geometry.block import FLOAT_BYTES, Block
 from engine.mask.generators import box
-from engine.results.launch_facts import WARP
 from engine.tasks.network.problem import LAYERS, ForwardPass
 from engine.variants.ladder.implicit_gemm import bank_block, bank_work
 from engine.variants.network.gemm import matrix_bytes

@@ -14,9 +14,8 @@ from typing import Any
 from engine.course.paper import CourseTable
 from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import Quantity, Row, Value, course_table
-from engine.device_info import GpuAttributes
+from engine.device_info import WARP, GpuAttributes, occupancy
 from engine.geometry.block import Block
-from engine.results.launch_facts import WARP, occupancy
 
 Values = Mapping[str, Any]
 """The lecture's values, as papers.toml has them."""

@@ -50,7 +50,7 @@ from engine.device.launches import (
     view_of,
 )
 from engine.device.numba_cuda import cuda, driver
-from engine.results.launch_facts import KernelResources
+from engine.device_info import KernelResources
 
 Sides = tuple[int, int, int]
 

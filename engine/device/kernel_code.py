@@ -36,8 +36,8 @@ from engine.compiled.late_names import import_names
 from engine.device.kernel_factory import origin_of
 from engine.device.launches import Kernel, Signature
 from engine.device.versions import versions
+from engine.device_info import KernelResources
 from engine.errors import BadValue, EngineError
-from engine.results.launch_facts import KernelResources
 
 if TYPE_CHECKING:  # imported by `import_names`: only where something is compiled
     from cuda.core import Linker, LinkerOptions, ObjectCode

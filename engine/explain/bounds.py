@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from engine.device.launches import Launch
-from engine.device_info import DeviceInfo
+from engine.device_info import WARP, DeviceInfo
 from engine.errors import Reason
 from engine.explain.counting import BANKS, WORD_BYTES, CountedAccesses, CountedRun, counted_run
 from engine.explain.device_limits import DeviceLimits, Limit
@@ -22,7 +22,6 @@ from engine.explain.instructions import (
 )
 from engine.explain.launches import SCHEDULERS, attributes_of
 from engine.ptx.counts import SECTOR_BYTES
-from engine.results.launch_facts import WARP
 from engine.results.measurement import Bound
 from engine.results.problem import Checkpoint, HasLoops, LoopWork
 from engine.run.task import AnyJob

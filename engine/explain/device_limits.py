@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
-from engine.results.launch_facts import WARP
+from engine.device_info import WARP
 from engine.results.measurement import Bound
 from engine.results.text_forms import digits_text
 

@@ -13,10 +13,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.device.device_list import INSTALL, missing
-from engine.device_info import DeviceInfo, GpuAttributes, allocation_units
+from engine.device_info import (
+    WARP,
+    DeviceInfo,
+    GpuAttributes,
+    KernelResources,
+    LaunchFacts,
+    Occupancy,
+    allocation_units,
+    occupancy_of,
+)
 from engine.errors import BadValue, Reason
 from engine.geometry.block import Limits
-from engine.results.launch_facts import WARP, KernelResources, LaunchFacts, Occupancy, occupancy_of
 from engine.results.text_forms import MISSING, digits_text, percent_text
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from engine.device.device_list import cpu_info
 from engine.device.launches import DeviceKind
-from engine.device_info import AUTO, DeviceInfo
+from engine.device_info import AUTO, WARP, DeviceInfo
 from engine.errors import Reason
 from engine.explain.answers import asked_job
 from engine.explain.bounds import (
@@ -26,7 +26,6 @@ from engine.explain.launches import ABSENT_GPUS, DEFAULT, gpu_text, why_not_comp
 from engine.explain.limit_messages import MeasureLimits
 from engine.explain.messages import TimeRequest
 from engine.host.request import answer
-from engine.results.launch_facts import WARP
 from engine.results.measurement import Bound, ExplainedTime
 from engine.results.problem import Checkpoint, Work, go_on
 from engine.results.text_forms import count_text, digits_text, duration_text, percent_text, rate_text

@@ -15,9 +15,8 @@ from engine.device.backend import NAN_BYTE, Backend, Buffers
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind, Launch, Prepared
 from engine.device.versions import commit, versions, where
-from engine.device_info import AUTO, DeviceInfo
+from engine.device_info import AUTO, DeviceInfo, KernelResources, LaunchFacts, launch_facts
 from engine.errors import Cancelled, DeviceFault, EngineError
-from engine.results.launch_facts import KernelResources, LaunchFacts, launch_facts
 from engine.results.measurement import AnyResult, Environment, Measurement, Spread, Timing
 from engine.results.problem import Checkpoint, P, P_co, Progress
 from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled, timed

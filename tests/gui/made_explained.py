@@ -1,10 +1,10 @@
 """Limits of a GPU, runs on it, and the reason for the time of a run, as the engine would find them."""
 
+from engine.device_info import LaunchFacts
 from engine.errors import Reason
 from engine.explain.device_limits import DeviceLimits, Limit
 from engine.geometry.block import Block
 from engine.host.request import Ready
-from engine.results.launch_facts import LaunchFacts
 from engine.results.measurement import Bound, ExplainedTime
 from engine.work.filtering.variants import filter_work
 from gui.explore.jobs import comparable_of, problem_of

@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
+from engine.device_info import KernelResources, launch_facts
 from engine.explain import answers
 from engine.explain.launches import ABSENT_GPUS, DEFAULT, explained_launch
-from engine.results.launch_facts import KernelResources, launch_facts
 
 REGISTERS = 60
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from engine.device.backend import CpuBackend
 from engine.device.device_list import cpu_info, simulator_info
-from engine.device_info import DeviceInfo
+from engine.device_info import DeviceInfo, KernelResources, LaunchFacts
 from engine.explain.launches import ABSENT_GPUS
 from engine.geometry.block import Block
 from engine.mask.generators import box
-from engine.results.launch_facts import KernelResources, LaunchFacts
 from engine.results.metrics import Compared, metric, number_of
 from engine.results.text_forms import json_text
 from engine.run.measure import launched, measure

@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 from PySide6.QtGui import QTextDocumentFragment
 
-from engine.device_info import RECORDED
+from engine.device_info import RECORDED, LaunchFacts
 from engine.explain.limit_messages import MeasureLimits
 from engine.explain.messages import TimeRequest
 from engine.host.request import Preview, Ready
 from engine.mask.presets import preset
-from engine.results.launch_facts import LaunchFacts
 from engine.results.metrics import number_of
 from engine.tasks.messages import RecordedRuns
 from engine.work.steps import MaskStep
