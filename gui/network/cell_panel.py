@@ -52,24 +52,6 @@ class CellPanel(QWidget):
         self.filter_table = ValueTable("Weights", is_signed=True)
         self.to_explore = QPushButton(_TO_EXPLORE)
         self._which = QWidget()
-        self._build()
-        self.before.valueChanged.connect(lambda: network.show_origin_map(self.before.value()))
-        self.to_explore.clicked.connect(lambda: self.mask_wanted.emit(self.chosen_mask()))
-        for signal in (network.cell_changed, network.answer_changed, network.facts_changed):
-            signal.connect(self._show)
-        self._show()
-
-    def chosen_mask(self) -> Mask | None:
-        """Return the filter of the chosen cell as a mask; None where there is none."""
-        facts, cell, origin = self._network.facts, self._network.cell, self._network.shown_origin
-        if facts is None or cell is None or origin is None or not _has_filter(facts, cell):
-            return None
-        assert origin.weights is not None
-        of_map = f", map {origin.map}" if origin.maps > 1 else ""
-        name = f"{facts.layers[cell.layer].title}, filter {cell.map}{of_map}"
-        return Mask(origin.weights, name=name)
-
-    def _build(self) -> None:
         self.cell_name.setFont(scaled_font(1.0, bold=True))
         for label in (self.cell_name, self.sentence):
             label.setWordWrap(True)
@@ -88,6 +70,21 @@ class CellPanel(QWidget):
         margins = (GRID, GRID, GRID, HALF_GRID)
         content.setLayout(column(*parts, 1, spacing=HALF_GRID, margins=margins))
         self.setLayout(column(scrolled(content)))
+        self.before.valueChanged.connect(lambda: network.show_origin_map(self.before.value()))
+        self.to_explore.clicked.connect(lambda: self.mask_wanted.emit(self.chosen_mask()))
+        for signal in (network.cell_changed, network.answer_changed, network.facts_changed):
+            signal.connect(self._show)
+        self._show()
+
+    def chosen_mask(self) -> Mask | None:
+        """Return the filter of the chosen cell as a mask; None where there is none."""
+        facts, cell, origin = self._network.facts, self._network.cell, self._network.shown_origin
+        if facts is None or cell is None or origin is None or not _has_filter(facts, cell):
+            return None
+        assert origin.weights is not None
+        of_map = f", map {origin.map}" if origin.maps > 1 else ""
+        name = f"{facts.layers[cell.layer].title}, filter {cell.map}{of_map}"
+        return Mask(origin.weights, name=name)
 
     def _show(self) -> None:
         network = self._network

@@ -74,8 +74,7 @@ class Drawing(QObject):
 
     def clear(self) -> None:
         """Take all ink away; nothing happens where there is none."""
-        if not self.is_empty:
-            self._push("Clear", np.zeros((SIDE, SIDE), np.uint8), None)
+        self.show_ink(np.zeros((SIDE, SIDE), np.uint8), None, "Clear")
 
     @property
     def seen(self) -> Ink:
@@ -103,12 +102,9 @@ class Drawing(QObject):
 
     def show_ink(self, ink: Ink, number: int | None, text: str) -> None:
         """Take other ink, which may be that of a held-out digit, in place of what was drawn."""
-        if not np.array_equal(ink, self.ink):
-            self._push(text, ink, number)
-
-    def _push(self, text: str, ink: Ink, digit: int | None) -> None:
         self.end()
-        self.undo_stack.push(_Edit(self, text, (self.ink, self.digit), (ink, digit)))
+        if not np.array_equal(ink, self.ink):
+            self.undo_stack.push(_Edit(self, text, (self.ink, self.digit), (ink, number)))
 
     def _paint(self, point: Point, erases: bool) -> None:
         touched = coverage(self._last, point, _RADIUS)
@@ -122,13 +118,11 @@ class Drawing(QObject):
 
 
 class _Edit(QUndoCommand):
-    """The ink before and after; the first `redo` of a stroke finds it painted."""
+    """Ink and digit before and after; the first `redo` of a stroke finds it painted."""
 
-    def __init__(
-        self, drawing: Drawing, text: str, before: tuple[Ink, int | None], after: tuple[Ink, int | None]
-    ) -> None:
+    def __init__(self, drawing: Drawing, text: str, *shown: tuple[Ink, int | None]) -> None:
         super().__init__(text)
-        self._drawing, self._before, self._after = drawing, before, after
+        self._drawing, (self._before, self._after) = drawing, shown
 
     def redo(self) -> None:
         self._drawing._show(*self._after)

@@ -14,7 +14,6 @@ from gui.widgets.number_table import number
 Floats = NDArray[np.float32]
 DRAWING = -1
 """The position of the drawing, before the first layer."""
-_FACTS = ("first_filters", "second_filters", "hidden_weights", "output_weights")
 SURE = 0.95
 """Of the 360 held-out digits 11 have less; all 5 that are misclassified are among them."""
 
@@ -67,11 +66,10 @@ class Origin:
 
 def kept_facts(facts: NetworkFacts) -> Facts:
     """Copy what the engine says about the network."""
-    first, second, hidden, output = (_copy(getattr(facts, name)) for name in _FACTS)
-    keys = [layer.key for layer in facts.layers if layer.multiply_adds]
-    weights = dict(zip(keys, (first, second, hidden, output), strict=True))
-    digits = attach(facts.digits).copy()
-    return Facts(facts.layers, facts.stages, weights, digits, facts.labels)
+    shared = facts.first_filters, facts.second_filters, facts.hidden_weights, facts.output_weights
+    keys = (layer.key for layer in facts.layers if layer.multiply_adds)
+    weights = dict(zip(keys, map(_copy, shared), strict=True))
+    return Facts(facts.layers, facts.stages, weights, attach(facts.digits).copy(), facts.labels)
 
 
 def kept_answer(answer: Recognised, ink: NDArray[np.uint8]) -> Answer:
@@ -106,10 +104,7 @@ def windows(layers: tuple[Layer, ...], cell: Cell) -> Iterator[tuple[int, range,
         layer = layers[at]
         before = layers[at - 1].shape[-2:] if at else (0, 0)
         if is_vector(layer):
-            if len(before) == 1:
-                rows, columns = range(1), range(before[0])
-            else:
-                rows, columns = range(before[0]), range(before[1])
+            rows, columns = map(range, before if len(before) > 1 else (1, *before))
         elif is_pool(layer):
             rows, columns = (range(r.start * POOL_SIDE, r.stop * POOL_SIDE) for r in (rows, columns))
         else:
@@ -153,14 +148,11 @@ def strongest_of(found: Sequence[Origin]) -> Origin:
 def _weights(facts: Facts, cell: Cell, number: int, shape: tuple[int, ...]) -> Floats:
     """Return the weights of a value for one input map."""
     layer = facts.layers[cell.layer]
-    weights = facts.weights[layer.key]
-    if not is_vector(layer):
-        found: Floats = weights[cell.map, number]
-        return found
+    weights, size = facts.weights[layer.key], shape[0] * shape[1]
     # The linearisation: (map, row, column) is at (map x rows + row) x columns + column.
-    size = shape[0] * shape[1]
-    part: Floats = weights[number * size : (number + 1) * size, cell.column]
-    return part.reshape(shape)
+    part = weights[number * size : (number + 1) * size, cell.column] if is_vector(layer) else None
+    found: Floats = weights[cell.map, number] if part is None else part.reshape(shape)
+    return found
 
 
 def chance_text(probability: float) -> str:
@@ -214,47 +206,29 @@ def window_title(rows: range, columns: range) -> str:
 def where_from(facts: Facts, cell: Cell, value: float, found: Sequence[Origin]) -> str:
     """Return in a sentence or three where a value comes from, with the values that make it."""
     layer, first = facts.layers[cell.layer], found[0]
-    before = name_of(facts.layers, first.before)
+    before, place = name_of(facts.layers, first.before), window_text(first.rows, first.columns)
+    window = f"{place} of {before if first.before == DRAWING else f'map {first.map} of {before}'}"
     if is_pool(layer):
         numbers = ", ".join(number(float(one)) for one in first.values.ravel())
-        return f"{number(value)}: the average of {numbers}. They are {_window(first, before)}."
-    total = sum(one.adds for one in found)
-    return f"{_head(facts, cell, value, total)} {_parts(facts, cell, found, before)}"
-
-
-def _head(facts: Facts, cell: Cell, value: float, total: float) -> str:
-    is_last = cell.layer == len(facts.layers) - 1
-    if is_last:
-        return f"{number(value)}: the score of digit {cell.column}."
-    if total < 0:
-        return f"0: the sum is {number(total)}, and a negative one becomes 0."
-    return f"{number(value)}: a sum of products."
-
-
-def _parts(facts: Facts, cell: Cell, found: Sequence[Origin], before: str) -> str:
-    first = found[0]
-    count = sum(one.values.size for one in found)
-    if (
-        is_vector(facts.layers[cell.layer])
-        and first.before != DRAWING
-        and is_vector(facts.layers[first.before])
-    ):
-        return f"It comes from all {count} values of {before}. {_largest(first, 'value')}"
-    if len(found) == 1:
-        window = _window(first, before)
-        return (
-            f"It comes from {window}: {count} products with filter {cell.map}. {_largest(first, 'product')}"
+        return f"{number(value)}: the average of {numbers}. They are {window}."
+    total, count = sum(one.adds for one in found), sum(one.values.size for one in found)
+    what = f"{number(value)}: a sum of products."
+    if cell.layer == len(facts.layers) - 1:
+        what = f"{number(value)}: the score of digit {cell.column}."
+    elif total < 0:
+        what = f"0: the sum is {number(total)}, and a negative one becomes 0."
+    if is_vector(layer) and first.before != DRAWING and is_vector(facts.layers[first.before]):
+        origin = f"all {count} values of {before}. {_largest(first, 'value')}"
+    elif len(found) == 1:
+        origin = f"{window}: {count} products with filter {cell.map}. {_largest(first, 'product')}"
+    else:
+        strongest = strongest_of(found)
+        where = "" if is_vector(layer) else f"{place} of "
+        origin = (
+            f"{where}all {len(found)} maps of {before}: {count:,} products. "
+            f"Map {strongest.map} adds the most: {number(strongest.adds)}."
         )
-    strongest = strongest_of(found)
-    all_of = f"all {len(found)} maps of {before}"
-    share = f"Map {strongest.map} adds the most: {number(strongest.adds)}."
-    where = "" if is_vector(facts.layers[cell.layer]) else f"{window_text(first.rows, first.columns)} of "
-    return f"It comes from {where}{all_of}: {count:,} products. {share}"
-
-
-def _window(one: Origin, before: str) -> str:
-    of_map = "" if one.before == DRAWING else f"map {one.map} of "
-    return f"{window_text(one.rows, one.columns)} of {of_map}{before}"
+    return f"{what} It comes from {origin}"
 
 
 def _largest(one: Origin, what: str) -> str:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
@@ -88,11 +89,9 @@ class MapGrid:
 
     def window_rect(self, number: int, rows: range, columns: range) -> QRectF:
         """Return where some cells of a map are."""
-        corner = self.map_rect(number).topLeft()
-        left, top = columns.start * self.cell_width, rows.start * self.cell_height
-        return QRectF(
-            corner.x() + left, corner.y() + top, len(columns) * self.cell_width, len(rows) * self.cell_height
-        )
+        wide, high = self.cell_width, self.cell_height
+        corner = self.map_rect(number).topLeft() + QPointF(columns.start * wide, rows.start * high)
+        return QRectF(corner.x(), corner.y(), len(columns) * wide, len(rows) * high)
 
     def cell_rect(self, cell: Cell) -> QRectF:
         """Return where a cell is."""
@@ -102,16 +101,13 @@ class MapGrid:
 
     def cell_at(self, point: QPointF, position: int) -> Cell | None:
         """Return the cell of a layer under a point; None between maps."""
-        width, height = self.columns * self.cell_width + _GAP, self.rows * self.cell_height + _GAP
-        across, down = int((point.x() - 1) // width), int((point.y() - 1) // height)
-        number = down * self.per_line + across
-        if not (0 <= across < self.per_line and 0 <= number < self.maps):
+        number = next((at for at in range(self.maps) if self.map_rect(at).contains(point)), None)
+        if number is None:
             return None
-        corner = self.map_rect(number).topLeft()
-        row = int((point.y() - corner.y()) // self.cell_height)
-        column = int((point.x() - corner.x()) // self.cell_width)
-        if row >= self.rows or column >= self.columns:
-            return None
+        inside = point - self.map_rect(number).topLeft()
+        # The right and the lower edge belong to the last cells.
+        row = min(int(inside.y() // self.cell_height), self.rows - 1)
+        column = min(int(inside.x() // self.cell_width), self.columns - 1)
         if not is_vector(self.layer):
             return Cell(position, number, row, column)
         value = row * self.columns + column
@@ -293,11 +289,17 @@ class MapsPanel(QWidget):
     def __init__(self, network: NetworkState) -> None:
         super().__init__()
         self._network = network
-        self.views: list[LayerView] = []
-        self._titles: list[QWidget] = []
-        self._content = QWidget()
-        self._make_views()
-        self._area = scrolled(self._content)
+        # Now, not with the engine's facts: widgets made later come last for Tab.
+        self.views = [LayerView(layer, at) for at, layer in enumerate(LAYERS)]
+        self._titles = [_Title(one.layer.title, _how(LAYERS, one.position), one) for one in self.views]
+        content, margins = QWidget(), (GRID, HALF_GRID, GRID, HALF_GRID)
+        parts = chain.from_iterable(zip(self._titles, self.views, strict=True))
+        content.setLayout(column(*parts, 1, spacing=HALF_GRID, margins=margins))
+        for view in self.views:
+            view.pointed.connect(network.point)
+            view.chosen.connect(lambda cell: network.point(cell, keep=True))
+            view.release_cell.connect(network.release_cell)
+        self._area = scrolled(content)
         self.stack = Placeholder(self._area)
         self.empty_text = self.stack.label
         self.empty_text.setContentsMargins(4 * GRID, GRID, 4 * GRID, GRID)
@@ -310,22 +312,6 @@ class MapsPanel(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
-
-    def _make_views(self) -> None:
-        # Now, not with the engine's facts: widgets made later come last for Tab.
-        layers = LAYERS
-        parts: list[QWidget] = []
-        for at, layer in enumerate(layers):
-            view = LayerView(layer, at)
-            title = _Title(layer.title, _how(layers, at), view)
-            view.pointed.connect(self._network.point)
-            view.chosen.connect(lambda cell: self._network.point(cell, keep=True))
-            view.release_cell.connect(self._network.release_cell)
-            self._titles.append(title)
-            self.views.append(view)
-            parts += [title, view]
-        margins = (GRID, HALF_GRID, GRID, HALF_GRID)
-        self._content.setLayout(column(*parts, 1, spacing=HALF_GRID, margins=margins))
 
     def _show(self) -> None:
         network = self._network

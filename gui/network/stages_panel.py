@@ -1,6 +1,7 @@
 """The stages: a table of all of them with their runs, batch and device of the next, and their timeline."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
@@ -57,21 +58,6 @@ class StagesPanel(RunsPanel):
         self.note = ElidedLabel(small=True)
         self.legend = Legend("Colours of the layers")
         self._refusal = ""
-        self._build()
-        self.batch.valueChanged.connect(lambda: network.change(batch=self.batch.value()))
-        self.batch.refused.connect(self._refuse)
-        network.settling.connect(self._settle)
-        for signal in (
-            network.facts_changed,
-            network.settings_changed,
-            network.rows_changed,
-            network.running_changed,
-        ):
-            signal.connect(self._show)
-        theme_notifier().changed.connect(self._show_legend)
-        self._show()
-
-    def _build(self) -> None:
         # Its widest number is rare, and in the narrowest window the stages need the room.
         follow_letters(self.batch, lambda: self.batch.setMaximumWidth(digits_width(_BATCH_DIGITS) + 5 * GRID))
         self.device.setMinimumContentsLength(5)
@@ -80,9 +66,17 @@ class StagesPanel(RunsPanel):
             1, spacing=HALF_GRID,
         )  # fmt: skip
         line = row((self.note, 1), self.more, spacing=HALF_GRID)
-        margins = (GRID, HALF_GRID, GRID, GRID)
         parts = choices, line, (self.stack, 1), self.legend
-        self.setLayout(column(*parts, spacing=HALF_GRID, margins=margins))
+        self.setLayout(column(*parts, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, GRID)))
+        self.batch.valueChanged.connect(lambda: network.change(batch=self.batch.value()))
+        self.batch.refused.connect(self._refuse)
+        network.settling.connect(self._settle)
+        for signal in (
+            *(network.facts_changed, network.settings_changed, network.rows_changed),
+            *(network.running_changed, theme_notifier().changed),
+        ):
+            signal.connect(self._show)
+        self._show()
 
     def _settle(self, refusals: list[str]) -> None:
         self._refuse("")
@@ -96,11 +90,10 @@ class StagesPanel(RunsPanel):
 
     def _show(self) -> None:
         network = self._network
-        settings, is_idle = network.settings, not network.running
-        busy = "" if is_idle else _BUSY
-        self.batch.show_value(settings.batch)
+        busy = _BUSY if network.running else ""
+        self.batch.show_value(network.settings.batch)
         for control in (self.batch, self.device):
-            control.setEnabled(is_idle)
+            control.setEnabled(not busy)
         self.note.setText(self._refusal or busy or self.device.note or network.refusals)
         self.batch.setToolTip(f"{_BATCH_TEACHES} {busy}".strip())
         self._show_legend()
@@ -170,9 +163,10 @@ class TimelinePanel(QWidget):
 
 
 def _bar(span: ChunkSpan, end_ms: float) -> Bar:
-    end_ms = max(end_ms, 1e-9)
-    begin, end = span.begin_ms / end_ms, span.end_ms / end_ms
-    return Bar(begin, end, _colour(span.step), str(span.chunk), _span_words(span))
+    begin, end = (at / max(end_ms, 1e-9) for at in (span.begin_ms, span.end_ms))
+    lasts, since = ms_text(span.end_ms - span.begin_ms), ms_text(span.begin_ms)
+    words = f"Chunk {span.chunk}, stream {span.stream}, {span.step}: {lasts}, from {since} on"
+    return Bar(begin, end, _colour(span.step), str(span.chunk), words)
 
 
 def _colour(step: str) -> str:
@@ -188,31 +182,22 @@ def timeline_words(spans: Sequence[ChunkSpan]) -> str:
             f"1 chunk in {ms_text(end_ms)}: with no other one there is nothing to copy while it is computed. "
             "A batch of more than 100 has several."
         )
-    kernels = _union([(span.begin_ms, span.end_ms) for span in spans if span.step == "kernels"])
-    copies = _union([(span.begin_ms, span.end_ms) for span in spans if span.step != "kernels"])
-    both = _length(kernels) + _length(copies) - _length(_union([*kernels, *copies]))
-    share = percent_text(both / _length(copies)) if copies else "0 %"
+
+    def lasting(*steps: str) -> float:
+        return _length((span.begin_ms, span.end_ms) for span in spans if span.step in steps)
+
+    kernels, copies, whole = lasting("kernels"), lasting("copy in", "copy out"), lasting(*_STEPS)
+    share = percent_text((kernels + copies - whole) / copies) if copies else "0 %"
     return (
-        f"{chunks} chunks on {streams} streams in {ms_text(end_ms)}: copies take {ms_text(_length(copies))}, "
+        f"{chunks} chunks on {streams} streams in {ms_text(end_ms)}: copies take {ms_text(copies)}, "
         f"{share} of that while kernels run."
     )
 
 
-def _span_words(span: ChunkSpan) -> str:
-    lasts = ms_text(span.end_ms - span.begin_ms)
-    return f"Chunk {span.chunk}, stream {span.stream}, {span.step}: {lasts}, from {ms_text(span.begin_ms)} on"
-
-
-def _union(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return times as intervals that do not overlap."""
-    found: list[tuple[float, float]] = []
+def _length(spans: Iterable[tuple[float, float]]) -> float:
+    """Return how long at least one of them lasts."""
+    length, last = 0.0, -math.inf
     for begin, end in sorted(spans):
-        if found and begin <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end)
-        else:
-            found.append((begin, end))
-    return found
-
-
-def _length(spans: Sequence[tuple[float, float]]) -> float:
-    return sum(end - begin for begin, end in spans)
+        length += max(0.0, end - max(begin, last))
+        last = max(last, end)
+    return length
