@@ -25,11 +25,10 @@ from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError
 from engine.host.protocol import Saved
 from engine.host.request import Request
-from engine.results.measurement import AnyResult
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.page.jobs import Job, JobQueue
-from gui.page.messages import Message, PageMessages, Severity
+from gui.page.messages import Message, PageMessages, Severity, error_message
 from gui.typed_json import Reading, Table, in_short
 
 _PART = {"paper": str, "measured": dict[str, dict[str, Any]]}
@@ -42,7 +41,6 @@ class PaperTables:
     tables: tuple[CourseTable, ...] = ()  # empty until they have been counted
     is_measured: bool = False  # whether this machine's measured figures are in them
     problem: str = ""  # why there are none, in words
-    results: tuple[AnyResult, ...] = ()  # that the measured figures are from
     code: tuple[tuple[Excerpt, ...], ...] = ()  # of each kernel; empty until it was looked up
     code_problem: str = ""  # why there is none, in words
 
@@ -87,17 +85,14 @@ class CourseModel(QObject):
     def tables(self, key: str) -> tuple[CourseTable, ...]:
         """Return a paper's tables as they are shown: worked examples with the GPU here, recorded figures."""
         recorded = self.recorded.get(key) if self._shows_recorded else None
-        tables = tuple(self._with_gpu(key, table) for table in self.known(key).tables)
-        return tuple(beside(table, recorded) for table in tables) if recorded else tables
+        examples = ((table, example_of(key, table.title)) for table in self.known(key).tables)
+        tables = (one.table(self._gpu) if one and self._gpu else table for table, one in examples)
+        return tuple(beside(table, recorded) if recorded else table for table in tables)
 
     def excerpts(self, key: str) -> tuple[Excerpt, ...]:
         """Return the code of a paper's kernels, then that of the steps of its tables."""
         of_tables = (row for table in self.known(key).tables for row in table.excerpts)
         return tuple(itertools.chain(*self.known(key).code, *of_tables))
-
-    def _with_gpu(self, key: str, table: CourseTable) -> CourseTable:
-        example = example_of(key, table.title)
-        return example.table(self._gpu) if example and self._gpu else table
 
     def set_gpu(self, gpu: Gpu) -> None:
         """Note what is known of the GPU here, or why there is none."""
@@ -122,9 +117,8 @@ class CourseModel(QObject):
         measured = self.measured.get(key)
         by_title = {table.title: table for table in measured.tables} if measured else {}
         # The code beside a table is not measured.
-        shown = (replace(by_title.get(one.title, one), excerpts=one.excerpts) for one in tables)
-        known = replace(self.known(key), tables=tuple(shown), results=measured.results if measured else ())
-        self._know(key, replace(known, is_measured=measured is not None, problem=""))
+        shown = tuple(replace(by_title.get(one.title, one), excerpts=one.excerpts) for one in tables)
+        self._know(key, tables=shown, is_measured=measured is not None, problem="")
 
     def set_measured(self, key: str, measured: MeasuredPaper) -> None:
         """Store measured tables with their results."""
@@ -146,10 +140,10 @@ class CourseModel(QObject):
 
     def set_problem(self, key: str, problem: str) -> None:
         """Store why a paper's tables could not be counted; existing tables stay."""
-        self._know(key, replace(self.known(key), problem=problem))
+        self._know(key, problem=problem)
 
-    def _know(self, key: str, known: PaperTables) -> None:
-        self._known[key] = known
+    def _know(self, key: str, **fields: Any) -> None:
+        self._known[key] = replace(self.known(key), **fields)
         self.tables_changed.emit(key)
 
 
@@ -256,7 +250,7 @@ class CourseController(QObject):
             self._course.set_counted(paper, tables)
             self._count_transactions(paper)
 
-        self._ask_once(CourseRequest(paper), take, lambda error: self._course.set_problem(paper, str(error)))
+        self._ask_tables(CourseRequest(paper), take)
 
     def _count_transactions(self, paper: str) -> None:
         """Have the cells filled that take longer; those of a paper that is left are given up."""
@@ -270,7 +264,12 @@ class CourseController(QObject):
             self._counted.add(paper)
             self._course.set_counted(paper, tables)
 
-        self._ask_once(CountCourse(paper), take, lambda error: self._course.set_problem(paper, str(error)))
+        self._ask_tables(CountCourse(paper), take)
+
+    def _ask_tables(
+        self, request: CourseRequest | CountCourse, take: Callable[[tuple[CourseTable, ...]], None]
+    ) -> None:
+        self._ask_once(request, take, lambda error: self._course.set_problem(request.paper, str(error)))
 
     def look_up_code(self) -> None:
         """Have the code of the kernels of the paper that is shown looked up, unless it is there."""
@@ -298,16 +297,16 @@ class CourseController(QObject):
         folder = around / f"{paper}-tables"
         self._state.set_task(SAVE_SOURCE, f"saving {folder.name}")
 
+        def show(message: Message) -> None:
+            self._state.end_task(SAVE_SOURCE)
+            self._messages.show(message)
+
         def replied(saved: Saved) -> None:
-            self._state.end_task(SAVE_SOURCE)
-            why = " ".join(saved.notes)
-            self._messages.show(Message(SAVE_SOURCE, Severity.INFO, f"Tables saved in {saved.path}", why))
+            words = f"Tables saved in {saved.path}", " ".join(saved.notes)
+            show(Message(SAVE_SOURCE, Severity.INFO, *words))
 
-        def failed(error: EngineError) -> None:
-            self._state.end_task(SAVE_SOURCE)
-            self._messages.show_error(SAVE_SOURCE, error)
-
-        self._link.ask(Ask(SaveCourse(paper, tables, str(folder), self._device()), replied, failed))
+        request = SaveCourse(paper, tables, str(folder), self._device())
+        self._link.ask(Ask(request, replied, lambda error: show(error_message(SAVE_SOURCE, error))))
 
     def _follow_recorded(self) -> None:
         self._course.show_recorded(self._state.shows_recorded)

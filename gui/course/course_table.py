@@ -47,10 +47,10 @@ _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 # A text in a cell may be a sentence; where there is no room for it in a line, it is wrapped.
 _WIDEST = 40 * GRID
 _NARROWEST_SENTENCE = 30 * GRID
-_NARROWEST = 8 * GRID
+# Of a column, and how many lines its heading may take: the first with which all columns are in sight.
+_FITS = ((8 * GRID, HALF_GRID, 2), (5 * GRID, 0, 3), (5 * GRID, 0, 4))
 _TALLEST = 10_000
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-_HEADING_LINES = 2
 _WRAPPED = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignBottom)
 
 
@@ -190,13 +190,15 @@ class PairedHeader(QHeaderView):
         upper = max((self._upper_height(column) for column in range(self.count())), default=0)
         return QSize(super().sizeHint().width(), upper + self.fontMetrics().height() + GRID)
 
-    def minimum_width(self, column: int) -> int:
-        """Return the width that a column needs for its headings in few lines, no word cut, pixels."""
+    def minimum_width(self, column: int, lines: int) -> int:
+        """Return the width that a column needs for its headings in so many lines, no word cut, pixels."""
         heading = self._table.columns[column].heading
         metrics = self.fontMetrics()
-        longest = max((metrics.horizontalAdvance(word) for word in heading.split()), default=0)
+        # A line may end after a hyphen.
+        words = heading.replace("-", "- ").split()
+        longest = max(map(metrics.horizontalAdvance, words), default=0)
         # In lines of one length; words do not break evenly, so that it may take one line more.
-        even = metrics.horizontalAdvance(heading) // _HEADING_LINES
+        even = metrics.horizontalAdvance(heading) // lines
         share = len(self._pair(column))
         below = metrics.horizontalAdvance(self._table.columns[column].part)
         return max(-(-(max(longest, even) + 2 * GRID) // share), below + 2 * GRID)
@@ -277,7 +279,6 @@ class CourseTableView(QTableView):
 
     def __init__(self) -> None:
         super().__init__()
-        self._needed: list[int] = []
         self.cells = CourseTableModel(self)
         self.setModel(self.cells)
         self.setItemDelegate(_Cells(self))
@@ -311,28 +312,31 @@ class CourseTableView(QTableView):
         """Show a table, or none."""
         self.cells.show(table)
         self.setAccessibleName(table.title if table else "Table of the paper")
-        self._needed = [
-            max(self._width_of_cells(column), self.header.minimum_width(column), _NARROWEST)
-            for column in range(self.cells.columnCount())
-        ]
         self._share_width()
-        self.header.updateGeometry()
-        self.updateGeometries()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if max(self._needed, default=0) > _WIDEST:
-            self._share_width()
+        self._share_width()
 
     def _share_width(self) -> None:
         """Give each column the width it needs; sentences share the rest, and are wrapped."""
-        sentences = [column for column, needed in enumerate(self._needed) if needed > _WIDEST]
-        room = self.viewport().width() - sum(self._needed)
-        for column, needed in enumerate(self._needed):
+        cells = [self._width_of_cells(column) for column in range(self.cells.columnCount())]
+        for narrowest, spare, lines in _FITS:
+            widths = [
+                max(width + spare, self.header.minimum_width(column, lines), narrowest)
+                for column, width in enumerate(cells)
+            ]
+            sentences = [column for column, needed in enumerate(widths) if needed > _WIDEST]
+            room = self.viewport().width() - sum(widths)
+            if sentences or room >= 0:
+                break
+        for column, needed in enumerate(widths):
             # What is missing is taken from each in the share of what it needs.
-            missing = min(0, room) * needed // max(1, sum(self._needed[at] for at in sentences))
+            missing = min(0, room) * needed // max(1, sum(widths[at] for at in sentences))
             shared = max(_NARROWEST_SENTENCE, needed + missing)
             self.setColumnWidth(column, shared if column in sentences else needed)
+        self.header.updateGeometry()
+        self.updateGeometries()
         if sentences:
             self.resizeRowsToContents()
             return
@@ -344,4 +348,4 @@ class CourseTableView(QTableView):
         metrics = self.fontMetrics()
         texts = (self.cells.index(row, column).data() for row in range(self.cells.rowCount()))
         lines = (line for text in texts for line in text.split("\n"))
-        return max(map(metrics.horizontalAdvance, lines), default=0) + 3 * GRID
+        return max(map(metrics.horizontalAdvance, lines), default=0) + 2 * GRID + HALF_GRID

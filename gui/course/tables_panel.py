@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QSplitter, QWidget
 
 from engine.course.files import tabs_of
 from engine.course.paper import CourseTable, Excerpt
@@ -42,12 +42,21 @@ class TablesPanel(QWidget):
         self.choice = NarrowBox("Table of the paper", _CHOICE_TIP, 8)
         self.table = CourseTableView()
         self.figure_place = QWidget()
-        self._figure_column = QVBoxLayout(self.figure_place)
+        self._figure_column = column()
+        self.figure_place.setLayout(self._figure_column)
         margins = GRID, HALF_GRID, GRID, HALF_GRID
         self.notes = ScrolledText("Notes", _FEWEST_LINES, _FEWEST_LINES + 1, margins)
         self._beside = QSplitter(Qt.Orientation.Horizontal)
         self.stack = Placeholder(self._beside)
-        self._build()
+        self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        bar = row((self.choice, 1), margins=(GRID, HALF_GRID, GRID, 0))
+        self._beside.addWidget(self.table)
+        self._beside.addWidget(self.figure_place)
+        self._beside.setChildrenCollapsible(False)
+        # It takes what is left.
+        self.stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
+        self.stack.setMinimumHeight(10 * GRID)
+        self.setLayout(column(bar, (self.stack, 1), self.notes, spacing=HALF_GRID))
         self.choice.currentIndexChanged.connect(self._show_table)
         course.paper_changed.connect(self._show_paper)
         course.tables_changed.connect(self._follow)
@@ -96,10 +105,15 @@ class TablesPanel(QWidget):
         why_none = known.problem or _COUNTING if paper else _NO_PAPER
         self.stack.say("" if table else why_none)
         self.table.show_table(table)
-        notes = _notes_of(table, is_measured=known.is_measured) if table else ()
-        is_offered = self._state.lacks_gpu and not self._state.shows_recorded
-        if table and is_offered and any(cell.reason for row in table.rows for cell in row):
-            notes = (OFFER, *notes)
+        notes: tuple[str, ...] = ()
+        if table is not None:
+            reasons = reasons_of(table)
+            is_offered = self._state.lacks_gpu and not self._state.shows_recorded
+            lacks = any(cell.reason for row in table.rows for cell in row)
+            offers = (OFFER,) if is_offered and lacks else ()
+            # The other cells already have the reason why nothing can fill them.
+            remedies = (_RUN_FIRST,) if not known.is_measured and can_be_filled(table) else ()
+            notes = (*offers, *reasons, *remedies, *map(plain, table.notes))
         self.notes.say("\n".join(notes))
         self.notes.setVisible(bool(notes))
         self._show_figure(table)
@@ -125,30 +139,10 @@ class TablesPanel(QWidget):
         of_table = min(self.table.header.length() + 2 * GRID, width * 2 // 3)
         self._beside.setSizes([of_table, width - of_table])
 
-    def _build(self) -> None:
-        self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        bar = row((self.choice, 1), margins=(GRID, HALF_GRID, GRID, 0))
-        self._figure_column.setContentsMargins(0, 0, 0, 0)
-        self._beside.addWidget(self.table)
-        self._beside.addWidget(self.figure_place)
-        self._beside.setChildrenCollapsible(False)
-        # It takes what is left.
-        self.stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
-        self.stack.setMinimumHeight(10 * GRID)
-        self.setLayout(column(bar, (self.stack, 1), self.notes, spacing=HALF_GRID))
-
 
 def can_be_filled(table: CourseTable) -> bool:
     """Whether a run measures something of a table."""
     return any(cell.reason == NOT_YET for row in table.rows for cell in row)
-
-
-def _notes_of(table: CourseTable, *, is_measured: bool) -> tuple[str, ...]:
-    """Return the text under a table: why cells are empty, what would fill them, and the table's notes."""
-    reasons = reasons_of(table)
-    # The other cells already have the reason why nothing can fill them.
-    remedy = (_RUN_FIRST,) if not is_measured and can_be_filled(table) else ()
-    return (*reasons, *remedy, *map(plain, table.notes))
 
 
 _LOOKING = "The code is being looked up."
@@ -168,7 +162,18 @@ class CodePanel(QWidget):
         self.names = quiet_label(small=True, wraps=True)
         self.views = CodePair("Our code", "", 0)
         self.stack = Placeholder(self.views)
-        self._build()
+        self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        for label in (self.where, self.names):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        # The code itself reaches the edges.
+        for part in (self.where, self.names, self.views.find_bar):
+            part.setContentsMargins(GRID, 0, GRID, 0)
+        self.views.search_from(self)
+        self.stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
+        buttons = self.views.search, self.views.copy
+        bar = row((self.choice, 1), *buttons, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, 0))
+        self.setLayout(column(bar, self.where, self.names, (self.stack, 1), spacing=HALF_GRID))
         self.choice.currentIndexChanged.connect(self._show)
         course.paper_changed.connect(self._take_paper)
         course.code_changed.connect(self._take)
@@ -224,17 +229,3 @@ class CodePanel(QWidget):
         self.names.setText(f"In the paper: {pairs}.")
         self.views.show_code(function_rows(one.function))
         self.views.left.mark(one.lit)
-
-    def _build(self) -> None:
-        self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        for label in (self.where, self.names):
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        # The code itself reaches the edges.
-        for part in (self.where, self.names, self.views.find_bar):
-            part.setContentsMargins(GRID, 0, GRID, 0)
-        self.views.search_from(self)
-        self.stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
-        buttons = self.views.search, self.views.copy
-        bar = row((self.choice, 1), *buttons, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, 0))
-        self.setLayout(column(bar, self.where, self.names, (self.stack, 1), spacing=HALF_GRID))

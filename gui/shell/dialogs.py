@@ -20,8 +20,6 @@ from PySide6.QtGui import (
     QGuiApplication,
     QKeyEvent,
     QPalette,
-    QTextCharFormat,
-    QTextCursor,
     QTextDocument,
 )
 from PySide6.QtWidgets import (
@@ -109,7 +107,7 @@ class DocumentWindow(QDialog):
 
 
 class _Browser(QTextBrowser):
-    """Shows a document, whose headings become anchors: Markdown has none."""
+    """Shows a document, from the heading that the link names: Markdown has no anchors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,36 +123,19 @@ class _Browser(QTextBrowser):
 
     def doSetSource(self, url: QUrl | str, kind: QTextDocument.ResourceType = _MARKDOWN) -> None:
         super().doSetSource(url, _MARKDOWN)
-        _name_headings(self.document())
-        if anchor := self.source().fragment():
-            self.scrollToAnchor(anchor)
-
-    def reload(self) -> None:
-        super().reload()
-        _name_headings(self.document())
+        anchor, block = self.source().fragment(), self.document().begin()
+        while anchor and block.isValid():
+            if block.blockFormat().headingLevel() and anchor_of(block.text()) == anchor:
+                top = self.document().documentLayout().blockBoundingRect(block).top()
+                self.verticalScrollBar().setValue(round(top))
+                return
+            block = block.next()
 
 
 def _name_of(url: QUrl) -> str:
     """Return the name of a document as seen from the folder; for what lies elsewhere, that of its file."""
     path = Path(url.toLocalFile())
     return path.relative_to(FOLDER).as_posix() if path.is_relative_to(FOLDER) else path.name
-
-
-def _name_headings(document: QTextDocument) -> None:
-    """Make an anchor of each heading."""
-    cursor, block = QTextCursor(document), document.begin()
-    # At once: laid out after each heading it would take ten times as long.
-    cursor.beginEditBlock()
-    while block.isValid():
-        if block.blockFormat().headingLevel():
-            form = QTextCharFormat()
-            form.setAnchor(True)
-            form.setAnchorNames([anchor_of(block.text())])
-            cursor.setPosition(block.position())
-            cursor.setPosition(block.position() + 1, QTextCursor.MoveMode.KeepAnchor)
-            cursor.mergeCharFormat(form)
-        block = block.next()
-    cursor.endEditBlock()
 
 
 def open_documents(parent: QWidget, link: str = HOME) -> DocumentWindow:
