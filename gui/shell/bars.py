@@ -1,6 +1,6 @@
 """The bars around the pages, tools above and progress below, and over a page what happened and what to do."""
 
-from collections.abc import Callable
+from functools import partial
 from html import escape
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer
@@ -169,11 +169,10 @@ class MessageBar(QFrame):
         )
         self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._more = QLabel()
-        self._action, self._other = QPushButton(), QPushButton()
-        for button in (self._action, self._other):
+        self._action, self._other = self._buttons = QPushButton(), QPushButton()
+        for at, button in enumerate(self._buttons):
             button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self._action.clicked.connect(lambda: self._act(lambda message: message.act))
-        self._other.clicked.connect(lambda: self._act(lambda message: message.other_act))
+            button.clicked.connect(partial(self._act, at))
         self._close = QToolButton(autoRaise=True)
         self._close.setIcon(icon("close"))
         self._close.setIconSize(QSize(16, 16))
@@ -192,6 +191,7 @@ class MessageBar(QFrame):
         grid.addLayout(row(1, self._action, self._other, spacing=GRID), 1, 1, 1, 3)
         self._middle: QWidget | None = None
         if parent is not None:
+            parent.installEventFilter(self)
             self.show_over(parent)
         messages.changed.connect(self._show)
         theme_notifier().changed.connect(self._show)
@@ -205,13 +205,10 @@ class MessageBar(QFrame):
 
     def show_over(self, middle: QWidget) -> None:
         """Lie over this part of the parent, or all of it, from now on."""
-        for widget in {self._middle, self.parentWidget()}:
-            if widget is not None:
-                widget.removeEventFilter(self)
+        if self._middle is not None:
+            self._middle.removeEventFilter(self)
         self._middle = middle
-        for widget in {middle, self.parentWidget()}:
-            if widget is not None:
-                widget.installEventFilter(self)
+        middle.installEventFilter(self)
         self._place()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -224,7 +221,7 @@ class MessageBar(QFrame):
         parent, middle, layout = self.parentWidget(), self._middle, self.layout()
         if parent is None or middle is None or layout is None or self.isHidden():
             return
-        area = QRect(middle.mapTo(parent, QPoint()), middle.size()) if middle is not parent else parent.rect()
+        area = QRect(middle.mapTo(parent, QPoint()), middle.size())
         width = min(max(area.width() - 2 * GRID, _LEAST_WIDTH), WIDTH, parent.width() - 4 * GRID)
         height = max(layout.totalHeightForWidth(width), layout.totalMinimumSize().height())
         left = area.center().x() - width // 2
@@ -256,10 +253,9 @@ class MessageBar(QFrame):
         self._text.setAccessibleName(f"{_WORDS[message.severity]}: {sentence(message)}")
         self._more.setText(f"{self._messages.count - 1} more" if self._messages.count > 1 else "")
         self._more.setVisible(self._messages.count > 1)
-        self._action.setText(message.action)
-        self._action.setVisible(bool(message.action))
-        self._other.setText(message.other_action)
-        self._other.setVisible(bool(message.other_action))
+        for button, text in zip(self._buttons, (message.action, message.other_action), strict=True):
+            button.setText(text)
+            button.setVisible(bool(text))
         if self._messages.notices:
             self._expiry.start()
         self._place()
@@ -268,10 +264,10 @@ class MessageBar(QFrame):
         if self._messages.newest is not None:
             self._messages.clear(self._messages.newest.source)
 
-    def _act(self, chosen: Callable[[Message], Callable[[], None] | None]) -> None:
+    def _act(self, at: int) -> None:
         message = self._messages.newest
         self._dismiss()
-        if message is not None and (act := chosen(message)) is not None:
+        if message is not None and (act := (message.act, message.other_act)[at]) is not None:
             act()
 
 

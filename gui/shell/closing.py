@@ -8,7 +8,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -87,7 +87,7 @@ class Recovery(QObject):
     def keep_now(self) -> None:
         """Write what is not kept yet, at once."""
         if self._window.unsaved and self._is_locked():
-            self._writer.submit(self._write, self._window.first_page.work()).result()
+            self._submit().result()
 
     def forget(self) -> None:
         """Remove what is kept: it is saved, or nobody wants it. Work of others that was offered stays."""
@@ -107,7 +107,7 @@ class Recovery(QObject):
             self._timer.start()
         elif self._window.unsaved and self._is_locked():
             self._is_writing = True
-            self._writer.submit(self._write, self._window.first_page.work())
+            self._submit()
         elif not self._window.unsaved:
             self._last = b""
             self.path.unlink(missing_ok=True)
@@ -124,6 +124,9 @@ class Recovery(QObject):
                 self._note_written(EngineError("The file", f"no file can be made in {self._folder}"))
         return self._lock is not None
 
+    def _submit(self) -> Future[None]:
+        return self._writer.submit(self._write, self._window.first_page.work())
+
     def _write(self, work: Callable[[], bytes]) -> None:
         """Write work; runs on the thread of the writer."""
         try:
@@ -131,17 +134,13 @@ class Recovery(QObject):
             if data != self._last:
                 atomic_write(self.path, data, 0o600)
                 self._last = data
+            self._written.emit(None)
         except EngineError as error:
             self._written.emit(error)
-        else:
-            self._written.emit(None)
 
     def _note_written(self, error: EngineError | None) -> None:
-        self._is_writing = False
-        if error is None:
-            self._has_failed = False
-        elif not self._has_failed:
-            self._has_failed = True
+        was_said, self._is_writing, self._has_failed = self._has_failed, False, error is not None
+        if error is not None and not was_said:
             what, remedy = "Your work is not kept against a crash", "Save the session (Ctrl+Shift+S)."
             message = Message(_RECOVERY, Severity.WARNING, what, error.why, remedy)
             self._messages.everywhere.show(message)
@@ -165,7 +164,7 @@ class Recovery(QObject):
         def done() -> None:
             # It is this window's work now, kept before the other file goes.
             if self._is_locked():
-                self._writer.submit(self._write, self._window.first_page.work())
+                self._submit()
                 self._writer.submit(_remove, *offered)
 
         def failed(error: EngineError) -> None:

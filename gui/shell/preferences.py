@@ -280,19 +280,16 @@ class KeysTable(QWidget):
 
     def _choose(self, typed: str) -> None:
         """Give the selected command these keys, or none, unless they would be in the way of typing."""
-        name = self._name
-        self.note.setText(refusal_of(typed))
-        if self.note.text():
-            self._show_selected()
-            return
-        others = [other for other in self._names if other != name]
-        had = [other for other in others if typed in self._actions.keys_of(other).split()]
-        # The first in the list has a key that two have.
-        own = self._actions.own_keys
-        self._take({name: typed} | {other: its for other, its in own.items() if other != name})
-        for other in had:
-            title = self._actions.entry(other).title
-            self.note.setText(f"{typed} was the key of “{title}”, which has lost it.")
+        name, actions = self._name, self._actions
+        words = refusal_of(typed)
+        if not words:
+            had = [one for one in self._names if one != name and typed in actions.keys_of(one).split()]
+            # The first in the list has a key that two have.
+            self._take({name: typed} | {one: its for one, its in actions.own_keys.items() if one != name})
+            lost = (f"{typed} was the key of “{actions.entry(one).title}”, which has lost it." for one in had)
+            words = next(lost, "")
+        self.note.setText(words)
+        self._show_selected()
 
     def _take(self, own: Mapping[str, str]) -> None:
         # Those of pages that are not built yet stay.
@@ -301,17 +298,17 @@ class KeysTable(QWidget):
              if name not in self._names or keys.split() != self._actions.entry(name).keys.split()}
         )  # fmt: skip
         self._fill()
-        self._show_selected()
 
     def _fill(self) -> None:
+        form = QKeySequence.SequenceFormat.NativeText
         for at, name in enumerate(self._names):
-            entry, form = self._actions.entry(name), QKeySequence.SequenceFormat.NativeText
-            keys = QKeySequence.listToString(self._actions[name].shortcuts(), form)
-            for column_at, text in enumerate((entry.title, entry.where, keys)):
+            entry, keys = self._actions.entry(name), self._actions[name].shortcuts()
+            for place, text in enumerate((entry.title, entry.where, QKeySequence.listToString(keys, form))):
                 item = QTableWidgetItem(text)
                 item.setToolTip(entry.tip)
-                self.table.setItem(at, column_at, item)
+                self.table.setItem(at, place, item)
         self.reset_all.setEnabled(bool(self._actions.own_keys))
+        self._show_selected()
 
     def _show_selected(self) -> None:
         keys = self._actions.keys_of(self._name).split()
