@@ -59,7 +59,21 @@ class KernelsTable(QTableWidget):
             # Before it is laid out: shown without a parent it would be a window.
             button.setParent(self)
             button.setAutoRaise(False)
-        self._build()
+        dress_table(self, "Which kernel is which")
+        self.setAlternatingRowColors(False)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setAccessibleDescription("Enter loads the kernel of a row.")
+        self.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
+        self.setVerticalScrollMode(QTableWidget.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setWordWrap(True)
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.horizontalHeader().setSectionsClickable(False)
+        for column, (heading, tip, _share) in enumerate(_COLUMNS):
+            header = QTableWidgetItem(heading)
+            header.setToolTip(tip)
+            header.setTextAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+            self.setHorizontalHeaderItem(column, header)
         self.load_button.clicked.connect(self._load)
         self.code_button.clicked.connect(lambda: self.code_wanted.emit(self.kernel(self.currentRow())))
         self.itemSelectionChanged.connect(self._explain_buttons)
@@ -95,23 +109,6 @@ class KernelsTable(QTableWidget):
         for column, (_heading, _tip, share) in enumerate(_COLUMNS):
             self.setColumnWidth(column, int(self.viewport().width() * share))
         self.resizeRowsToContents()
-
-    def _build(self) -> None:
-        dress_table(self, "Which kernel is which")
-        self.setAlternatingRowColors(False)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setAccessibleDescription("Enter loads the kernel of a row.")
-        self.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
-        self.setVerticalScrollMode(QTableWidget.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setWordWrap(True)
-        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.horizontalHeader().setSectionsClickable(False)
-        for column, (heading, tip, _share) in enumerate(_COLUMNS):
-            header = QTableWidgetItem(heading)
-            header.setToolTip(tip)
-            header.setTextAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-            self.setHorizontalHeaderItem(column, header)
 
     def _show_kernels(self) -> None:
         kernels = self._course.paper.kernels if self._course.paper else ()

@@ -209,18 +209,6 @@ class ProductPanel(QWidget):
         self.tiles = TilesField(matmul)
         self.device = DeviceBox(matmul, engine_state, f"Matrices up to {SIMULATOR_SIDE} × {SIMULATOR_SIDE}")
         self.device_note = ElidedLabel(most=2, small=True)
-        self._build()
-        for box in self._sides:
-            box.valueChanged.connect(self._take)
-            box.refused.connect(self.refusal.say)
-        self.square.toggled.connect(lambda on: matmul.change(square=on))
-        matmul.settling.connect(self._settle)
-        matmul.settings_changed.connect(self._show)
-        matmul.running_changed.connect(self._show)
-        engine_state.ready_changed.connect(self._show)
-        self._show()
-
-    def _build(self) -> None:
         self.square.setToolTip("The lecture's matrices are square: inner size and columns follow the rows.")
         self.facts.setFont(number_font())
         fields = form(GRID)
@@ -237,6 +225,15 @@ class ProductPanel(QWidget):
         content.setLayout(column(fields, 1, margins=(GRID, GRID, GRID, GRID)))
         # A low window scrolls the panel instead of growing.
         self.setLayout(column(scrolled(content)))
+        for box in self._sides:
+            box.valueChanged.connect(self._take)
+            box.refused.connect(self.refusal.say)
+        self.square.toggled.connect(lambda on: matmul.change(square=on))
+        matmul.settling.connect(self._settle)
+        matmul.settings_changed.connect(self._show)
+        matmul.running_changed.connect(self._show)
+        engine_state.ready_changed.connect(self._show)
+        self._show()
 
     def _settle(self, refusals: list[str]) -> None:
         self.refusal.say("")

@@ -91,16 +91,6 @@ class DrawingPanel(QWidget):
         self.bars = BarChart(
             "Probability of each digit", row=2 * GRID + 2, bar=GRID, has_track=True, widest=chance_text(1.0)
         )
-        self._build()
-        self.clear.clicked.connect(drawing.clear)
-        network.answer_changed.connect(self._show)
-        theme_notifier().changed.connect(self._show)
-        network.cell_changed.connect(self._mark)
-        drawing.changed.connect(self._enable_tools)
-        self._enable_tools()
-        self._show()
-
-    def _build(self) -> None:
         self.verdict.setFont(scaled_font(1.25, bold=True))
         self.verdict.setAccessibleName("Recognised")
         self.bars.setToolTip("Softmax of the ten scores: the probabilities sum to 100 %.")
@@ -112,6 +102,13 @@ class DrawingPanel(QWidget):
         content.setLayout(column(*parts, 1, margins=margins))
         # A low window scrolls the panel instead of growing.
         self.setLayout(column(scrolled(content)))
+        self.clear.clicked.connect(drawing.clear)
+        network.answer_changed.connect(self._show)
+        theme_notifier().changed.connect(self._show)
+        network.cell_changed.connect(self._mark)
+        drawing.changed.connect(self._enable_tools)
+        self._enable_tools()
+        self._show()
 
     def _enable_tools(self) -> None:
         self.clear.setEnabled(not self._network.drawing.is_empty)

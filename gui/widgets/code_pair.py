@@ -46,7 +46,17 @@ class CodePair(QWidget):
         for part in (self.left, self._right_side):
             self._splitter.addWidget(part)
         self.setLayout(column(self.find_bar, (self._splitter, 1), spacing=HALF_GRID))
-        self._connect()
+        for view, other in ((self.left, self.right), (self.right, self.left)):
+            view.used.connect(partial(setattr, self, "_used", view))
+            for bar, other_bar in (
+                (view.verticalScrollBar(), other.verticalScrollBar()),
+                (view.horizontalScrollBar(), other.horizontalScrollBar()),
+            ):
+                bar.valueChanged.connect(
+                    lambda value, bar=other_bar: self._is_synchronous and bar.setValue(value)
+                )
+        self.search.clicked.connect(self._open_search)
+        self.copy.clicked.connect(self._copy)
 
     @property
     def words(self) -> str:
@@ -100,19 +110,6 @@ class CodePair(QWidget):
             view.setHorizontalScrollBarPolicy(
                 policy.ScrollBarAlwaysOn if is_synchronous else policy.ScrollBarAsNeeded
             )
-
-    def _connect(self) -> None:
-        for view, other in ((self.left, self.right), (self.right, self.left)):
-            view.used.connect(partial(setattr, self, "_used", view))
-            for bar, other_bar in (
-                (view.verticalScrollBar(), other.verticalScrollBar()),
-                (view.horizontalScrollBar(), other.horizontalScrollBar()),
-            ):
-                bar.valueChanged.connect(
-                    lambda value, bar=other_bar: self._is_synchronous and bar.setValue(value)
-                )
-        self.search.clicked.connect(self._open_search)
-        self.copy.clicked.connect(self._copy)
 
     def _open_search(self) -> None:
         self.find_bar.search_in(self._view_in_use())

@@ -44,7 +44,26 @@ class Plot(pg.GraphicsView):
         self.drawn: list[pg.GraphicsItem] = []
         self.whole = pg.GraphicsWidget()
         self._grid = QGraphicsGridLayout()
-        self._build()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        # Qt warned of a drag that left the plot and had begun elsewhere.
+        for widget in (self, self.viewport()):
+            widget.setAcceptDrops(False)
+        self._grid.setSpacing(0)
+        self.set_margins(GRID, HALF_GRID, GRID, HALF_GRID)
+        self.whole.setLayout(self._grid)
+        for item, row, position in ((self.box, 0, 1), (self.left, 0, 0), (self.bottom, 1, 1)):
+            self._grid.addItem(item, row, position)
+        self._grid.setRowStretchFactor(0, 100)
+        self._grid.setColumnStretchFactor(1, 100)
+        for axis in self.axes:
+            axis.linkToView(self.box)
+            # Otherwise pyqtgraph writes a factor such as (x0.001) beside the label.
+            axis.enableAutoSIPrefix(False)
+            # Its grid lies over a picture, and under what is drawn at 1.
+            axis.setZValue(0.5)
+        self.box.disableAutoRange()
+        self.setCentralItem(self.whole)
 
     @property
     def axes(self) -> tuple[pg.AxisItem, pg.AxisItem]:
@@ -77,28 +96,6 @@ class Plot(pg.GraphicsView):
     def set_margins(self, left: int, top: int, right: int, bottom: int) -> None:
         """Leave so much free around view and axes."""
         self._grid.setContentsMargins(left, top, right, bottom)
-
-    def _build(self) -> None:
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        # Qt warned of a drag that left the plot and had begun elsewhere.
-        for widget in (self, self.viewport()):
-            widget.setAcceptDrops(False)
-        self._grid.setSpacing(0)
-        self.set_margins(GRID, HALF_GRID, GRID, HALF_GRID)
-        self.whole.setLayout(self._grid)
-        for item, row, position in ((self.box, 0, 1), (self.left, 0, 0), (self.bottom, 1, 1)):
-            self._grid.addItem(item, row, position)
-        self._grid.setRowStretchFactor(0, 100)
-        self._grid.setColumnStretchFactor(1, 100)
-        for axis in self.axes:
-            axis.linkToView(self.box)
-            # Otherwise pyqtgraph writes a factor such as (x0.001) beside the label.
-            axis.enableAutoSIPrefix(False)
-            # Its grid lies over a picture, and under what is drawn at 1.
-            axis.setZValue(0.5)
-        self.box.disableAutoRange()
-        self.setCentralItem(self.whole)
 
 
 def text_over(plot: QWidget, text: str = "") -> QLabel:
@@ -182,7 +179,14 @@ class FigurePlot(QWidget):
         self.caption = QLabel()
         self.plot = Plot(self._left, self._bottom)
         self.empty_text = text_over(self.plot, empty)
-        self._build()
+        for axis in self.plot.axes:
+            axis.setGrid(40)
+        # Otherwise the first and the last size have no word where half of it would lie outside.
+        self._bottom.setStyle(hideOverlappingLabels=False)
+        self.caption.setTextFormat(Qt.TextFormat.RichText)
+        self.caption.setWordWrap(True)
+        self.caption.setContentsMargins(GRID, 0, GRID, 0)
+        self.setLayout(column(self.caption, (self.plot, 1), spacing=HALF_GRID, margins=(0, HALF_GRID, 0, 0)))
         self.plot.box.sigResized.connect(self._place_ticks)
         theme_notifier().changed.connect(self._redraw)
 
@@ -275,16 +279,6 @@ class FigurePlot(QWidget):
                 ticks.append((self._at(x), text))
                 free_from = centre + half + GRID
         self._bottom.setTicks([ticks])
-
-    def _build(self) -> None:
-        for axis in self.plot.axes:
-            axis.setGrid(40)
-        # Otherwise the first and the last size have no word where half of it would lie outside.
-        self._bottom.setStyle(hideOverlappingLabels=False)
-        self.caption.setTextFormat(Qt.TextFormat.RichText)
-        self.caption.setWordWrap(True)
-        self.caption.setContentsMargins(GRID, 0, GRID, 0)
-        self.setLayout(column(self.caption, (self.plot, 1), spacing=HALF_GRID, margins=(0, HALF_GRID, 0, 0)))
 
     def _legend(self, figure: Figure, drawn: Sequence[_Drawn], theme: Theme) -> str:
         """Return the figure's title and its curves, each with its shape in its colour."""
