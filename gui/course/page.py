@@ -1,4 +1,4 @@
-"""Course: the list of papers; a paper's kernels, and its tables with this machine's figures."""
+"""Course: papers; the kernels of one, its tables with the figures of this machine, and the code of both."""
 
 from collections.abc import Mapping
 from functools import cached_property

@@ -74,8 +74,8 @@ def start(qapp):
         assert window.segments() == []
 
 
-def server_of(sshd, *, slow=False):
-    return RemoteServer(sshd.to, PYTHON, sshd.shaped(20, 50) if slow else sshd.options())
+def server_of(sshd):
+    return RemoteServer(sshd.to, PYTHON, sshd.options())
 
 
 def edited(window, number):
@@ -94,22 +94,6 @@ def kill_ssh(window):
     os.kill(pid, signal.SIGKILL)
 
 
-def test_that_a_lost_line_is_said_and_one_button_brings_the_same_pixels_as_before(start, sshd):
-    here, there = start(), start(server_of(sshd))
-    assert there.haloscope.state.last_result.tiles
-    assert isinstance(there.view.canvas.scene.result, TiledLevels)
-    assert np.array_equal(edited(there, 3), edited(here, 3))
-    kill_ssh(there)
-    messages = there.haloscope.messages
-    assert there.wait(lambda: messages.of(SOURCE) is not None and messages.of(SOURCE).action, PATIENCE_S)
-    assert (there.haloscope.state.status, messages.of(SOURCE).action) == (LOST, RECONNECT)
-    there.show_mask(Mask([[1, 4, -2]]))
-    messages.of(SOURCE).act()
-    there.wait_whole()
-    assert np.array_equal(there.pixels(), edited(here, 4))
-    assert len(there.lost) == 1
-
-
 def test_that_a_line_on_which_nothing_comes_is_noticed(start, sshd, tmp_path):
     cut = tmp_path / "cut"
     window = start(RemoteServer(sshd.to, PYTHON, sshd.shaped(1, 500, str(cut))))
@@ -121,27 +105,38 @@ def test_that_a_line_on_which_nothing_comes_is_noticed(start, sshd, tmp_path):
     window.wait_whole()
 
 
-def test_that_a_machine_is_chosen_and_left_without_another_picture(start, sshd, tmp_path):
+def test_that_a_machine_is_chosen_lost_found_again_and_left_without_another_picture(start, sshd, tmp_path):
     window = start()
-    here, picture = edited(window, 3), window.haloscope.window.first_page.workspace.picture
-    machines = window.haloscope.machines
+    explore, messages = window.haloscope.window.first_page, window.haloscope.messages
+    here, picture = [edited(window, number) for number in (4, 3)], explore.workspace.picture
+    machines, canvas = window.haloscope.machines, window.view.canvas
     machines.choose(server_of(sshd))
-    there = f"result on {sshd.to}"
-    assert window.wait(lambda: window.view.canvas.scene.result_name.startswith(there), PATIENCE_S)
+    assert window.wait(lambda: canvas.scene.result_name.startswith(f"result on {sshd.to}"), PATIENCE_S)
     window.wait_whole()
-    assert np.array_equal(window.pixels(), here)
+    assert window.haloscope.state.last_result.tiles
+    assert isinstance(canvas.scene.result, TiledLevels)
+    assert np.array_equal(window.pixels(), here[1])
     # Values under the cursor and saved ones are fetched.
     texts = window.view._values.texts
     values = correlate(shared.attach(picture.in_memory), Mask([[1, 3, -2]]))
     assert window.wait(lambda: texts("result", 100, 200) not in ((), ("…",)), PATIENCE_S)
     assert texts("result", 100, 200) == (value_text(np.float32(values[100, 200, 0])),)
-    window.haloscope.window.first_page.pictures.save_result(tmp_path / "saved.png")
+    explore.pictures.save_result(tmp_path / "saved.png")
     assert window.wait(lambda: (tmp_path / "saved.png").exists() and window.is_at_rest, PATIENCE_S)
     saved = open_image(tmp_path / "saved.png").pixels
     assert np.array_equal(saved, values[..., 0].clip(0, 255).astype(np.uint8))
-    machines.choose(None)
-    assert window.wait(lambda: window.view.canvas.scene.result_name.split(",")[0] == "result", PATIENCE_S)
+    # The line breaks: it is said, and one button brings the same pixels as before.
+    kill_ssh(window)
+    assert window.wait(lambda: messages.of(SOURCE) is not None and messages.of(SOURCE).action, PATIENCE_S)
+    assert (window.haloscope.state.status, messages.of(SOURCE).action) == (LOST, RECONNECT)
+    window.show_mask(Mask([[1, 4, -2]]))
+    messages.of(SOURCE).act()
     window.wait_whole()
-    assert not isinstance(window.view.canvas.scene.result, TiledLevels)
-    assert np.array_equal(window.pixels(), here)
-    assert window.haloscope.window.first_page.workspace.picture is picture
+    assert np.array_equal(window.pixels(), here[0])
+    assert len(window.lost) == 1
+    machines.choose(None)
+    assert window.wait(lambda: canvas.scene.result_name.split(",")[0] == "result", PATIENCE_S)
+    window.wait_whole()
+    assert not isinstance(canvas.scene.result, TiledLevels)
+    assert np.array_equal(window.pixels(), here[0])
+    assert explore.workspace.picture is picture

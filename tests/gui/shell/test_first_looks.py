@@ -61,35 +61,25 @@ def imported():
 
 
 @pytest.mark.slow
-def test_that_a_window_is_complete_without_plots_and_the_library_of_icons(imported):
+def test_that_a_window_is_complete_without_plots_and_icons_and_first_looks_import_nothing_of_it(imported):
     assert "gui.shell.main_window" in imported["at start"]
     assert [name for name in imported["at start"] if name.split(".")[0] != "gui"] == []
     assert [name for name in imported["at start"] if name == "gui.widgets.plot"] == []
-
-
-@pytest.mark.slow
-def test_that_no_first_look_at_a_panel_or_page_imports_anything_of_the_window(imported):
     assert imported["while looking"] == []
 
 
 @pytest.mark.slow
-def test_that_importing_the_whole_window_loads_no_library_of_the_engine_and_keeps_no_sources():
-    # Of importing gui/qt_import.py itself, one is kept.
+def test_that_the_whole_window_loads_no_library_of_the_engine_keeps_no_sources_and_has_all_classes_of_qt():
+    # Of importing gui/qt_import.py itself, one source is kept. QCalendarWidget is used by nothing here: made
+    # when it is asked for, it is not in the module before.
     code = """
-import gui.shell.app, importlib, linecache, pkgutil, sys
+import gui.shell.app, PySide6.QtWidgets
+print("QCalendarWidget" in vars(PySide6.QtWidgets))
+import importlib, linecache, pkgutil, sys
 for module in pkgutil.walk_packages(gui.__path__, "gui."):
     if module.name != "gui.qt_import":
         importlib.import_module(module.name)
 print(sorted({"cuda", "numba", "llvmlite", "numpy.ma", "scipy"} & set(sys.modules)), len(linecache.cache) < 5)
 """
-    assert fresh_python("-c", code, QT_QPA_PLATFORM="offscreen") == "[] True\n"
-
-
-@pytest.mark.slow
-def test_that_the_window_has_all_classes_of_qt_from_its_start():
-    # One that nothing here uses. Made when it is asked for, it is not in the module before.
-    code = """
-import gui.shell.app, PySide6.QtWidgets
-print("QCalendarWidget" in vars(PySide6.QtWidgets))
-"""
-    assert fresh_python("-c", code, QT_QPA_PLATFORM="offscreen", PYSIDE6_OPTION_LAZY="1") == "True\n"
+    environment = {"QT_QPA_PLATFORM": "offscreen", "PYSIDE6_OPTION_LAZY": "1"}
+    assert fresh_python("-c", code, **environment) == "True\n[] True\n"
