@@ -15,7 +15,7 @@ from engine.geometry.block import Block
 from gui.course.course_model import CourseController, CourseModel
 from gui.course.course_table import IS_QUIET_ROLE, CourseTableModel, CourseTableView, reasons_of
 from gui.course.kernels_table import SECOND_ROLE, VARIANT_ROLE, KernelsTable, configuration_text
-from gui.course.tables_panel import CodePanel, TablesPanel
+from gui.course.page import CodePanel, TablesPanel
 from gui.widgets.plot import FigurePlot
 from tests.gui.made_results import (
     NO_GPU,
