@@ -12,7 +12,7 @@ from engine.device.host_memory import reused_result
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass, Prepared
 from engine.geometry.block import Block
-from engine.variants.operations.kernels import CpuCode, on_all_cores
+from engine.variants.operations.kernels import CpuCode
 from engine.variants.passes import Types, made_pass, prepare_passes
 from engine.work.planned import (
     ChainVariant,
@@ -85,9 +85,7 @@ def combining_code(how):
 def _times(problem: PictureProblem, dtype: str, factor: float) -> "Bands":
     """Return what multiplies a picture of a type, to float32."""
     own: Any = problem.of_type(dtype)
-    return on_all_cores(
-        own, scaled_code, problem.width * problem.channels, (np.float32(factor),), dtype="float32"
-    )
+    return scaled_code.bands(own, problem.width * problem.channels, (np.float32(factor),), dtype="float32")
 
 
 def converted(problem: PictureProblem, dtype: str) -> Callable[[np.ndarray, np.ndarray], None]:
@@ -103,9 +101,8 @@ def step_launch(planned: PlannedStep, problem: PictureProblem) -> Computation:
     if isinstance(step, CombineStep):
         how, factors = how_combined(step)
         floats: Any = problem.of_type("float32")
-        combine = on_all_cores(
+        combine = combining_code.bands(
             floats,
-            combining_code,
             problem.width * problem.channels,
             (np.empty((1, 1), np.float32), *factors),
             (how,),

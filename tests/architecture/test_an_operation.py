@@ -12,14 +12,14 @@ from PySide6.QtWidgets import QWidget
 import engine
 from engine.errors import BadValue, UnknownName
 from engine.image.save import save_image
-from engine.variants.operations.kernels import cpu_variant
+from engine.run.variant import ON_CPU
 from engine.work import answers
 from engine.work.messages import ListRequest
 from engine.work.operations.contract import (
     OfCells,
     Operation,
+    OperationVariant,
     Parameter,
-    ResultKind,
     operation_work,
     pixel_alone,
     rising,
@@ -44,8 +44,9 @@ class Steps:
         out[...] = image // self._step * self._step
 
 
-CPU = cpu_variant(
-    lambda problem, constant: Steps(problem),
+CPU = OperationVariant(
+    **ON_CPU,
+    prepare=lambda problem, constant, block: Steps(problem),
     key="toy-posterise",
     title="A toy",
     idea="Nothing.",
@@ -57,7 +58,6 @@ TOY = Operation(
     key="posterise",
     title="Posterise",
     teaches="Fewer levels.",
-    result=ResultKind.PICTURE,
     parameters=(
         Parameter(name="step", title="Step", explanation="Of levels.", default=64, least=1, most=128),
     ),

@@ -29,17 +29,9 @@ from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.problem import Work
-from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores, pixels
+from engine.variants.operations.kernels import CpuCode, Step, cuda_variant, pixels
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
-from engine.work.operations.contract import (
-    OfCells,
-    Operation,
-    Parameter,
-    Range,
-    ResultKind,
-    half_size,
-    operation_work,
-)
+from engine.work.operations.contract import OfCells, Operation, Parameter, Range, half_size, operation_work
 from engine.work.problem import OperationProblem, Value
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
@@ -240,14 +232,13 @@ def _prepare(problem: OperationProblem, patch: object) -> object:
         return channels, disc, steepness, planes, sums, cpu_largest(problem.dtype)
 
     # A product and a sum round once: never more than the bound allows.
-    return on_all_cores(problem, cpu_code, operations_of(problem) * width // 16, arguments, contracts=True)
+    return cpu_code.bands(problem, operations_of(problem) * width // 16, arguments, contracts=True)
 
 
-CPU = cpu_variant(
+CPU = cpu_code.variant(
     _prepare,
     key="cpu-bilateral",
     idea="Distances, exponentials, sums of whole rows, cell by cell of the disc, in vectors, on all cores.",
-    story=cpu_code.__doc__,
     work=cpu_work,
 )
 
@@ -334,7 +325,6 @@ BILATERAL = Operation(
     title="Bilateral filter",
     teaches="A blur that stops at edges: each weight is an exponential of a difference of samples, so the "
     "mask is another one at every pixel, and arithmetic counts, not memory.",
-    result=ResultKind.PICTURE,
     window=half_size,
     parameters=(
         Parameter(

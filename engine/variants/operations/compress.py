@@ -39,13 +39,7 @@ from engine.image.convert import to_depth
 from engine.image.metadata import brightness_steps
 from engine.results.problem import Work
 from engine.run.task import AnyJob
-from engine.variants.operations.kernels import (
-    CpuCode,
-    Step,
-    cpu_variant,
-    cuda_variant,
-    on_all_cores,
-)
+from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, compare, relative_bound
 from engine.verify.verification import LEAST_STEP, NOTHING, Verification, part_of
 from engine.work.operations.contract import (
@@ -453,9 +447,8 @@ def _prepare(problem: OperationProblem, patch: object) -> object:
     cosines, steps, middle = tables(problem)
     arguments = (problem.channels, cosines.reshape(-1), steps.reshape(-1), middle, WHOLE)
     lanes = min(BLOCKS, columns // SIDE) * problem.channels
-    return on_all_cores(
+    return cpu_code.bands(
         problem,
-        cpu_code,
         SIDE * columns * problem.channels * 4,
         lambda workers: (*arguments, np.zeros((2 * workers, SIDE * SIDE, lanes), np.float32)),
         # Rows of blocks.
@@ -463,11 +456,10 @@ def _prepare(problem: OperationProblem, patch: object) -> object:
     )
 
 
-CPU = cpu_variant(
+CPU = cpu_code.variant(
     _prepare,
     key="cpu-dct",
     idea="Columns, then rows of 8 × 8 blocks, many blocks side by side in vectors, on all cores.",
-    story=cpu_code.__doc__,
     work=cpu_work,
 )
 

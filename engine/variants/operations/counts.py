@@ -13,7 +13,7 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Operand
 from engine.errors import BadValue
 from engine.geometry.block import FLOAT_BYTES, Block, blocks_along
-from engine.variants.operations.kernels import CpuCode, Step, on_all_cores
+from engine.variants.operations.kernels import CpuCode, Step
 from engine.work.operations.contract import Checkpoint, Parameter
 from engine.work.problem import OperationProblem, Value
 
@@ -124,9 +124,8 @@ class PartialHistograms:
     def __init__(self, problem: OperationProblem) -> None:
         bins, channels = problem.whole("bins"), problem.channels
         numbers = channels, bins, scale_of(problem)
-        self._bands = on_all_cores(
+        self._bands = count_code.bands(
             problem,
-            count_code,
             2 * problem.width * channels,
             lambda workers: (np.zeros((workers, channels * bins), np.int64), *numbers),
             (problem.is_float,),

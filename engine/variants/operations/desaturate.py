@@ -11,7 +11,7 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.result_rules import cpu_largest, cpu_result
 from engine.geometry.block import Block
 from engine.results.problem import Work
-from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores, pixels
+from engine.variants.operations.kernels import CpuCode, Step, cuda_variant, pixels
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
 from engine.work.operations.contract import (
     Floats,
@@ -19,7 +19,6 @@ from engine.work.operations.contract import (
     Operation,
     Parameter,
     Range,
-    ResultKind,
     operation_work,
     pixel_alone,
     takes_rgb,
@@ -82,14 +81,13 @@ def cpu_code():
 
 def _prepare(problem: OperationProblem, patch: object) -> object:
     arguments = (*weights_of(problem), cpu_largest(problem.dtype))
-    return on_all_cores(problem, cpu_code, 4 * problem.width, arguments)
+    return cpu_code.bands(problem, 4 * problem.width, arguments)
 
 
-CPU = cpu_variant(
+CPU = cpu_code.variant(
     _prepare,
     key="cpu-desaturate",
     idea="Each pixel's brightness, on all cores.",
-    story=cpu_code.__doc__,
     work=work,
 )
 
@@ -143,7 +141,6 @@ DESATURATE = Operation(
     title="Desaturate",
     teaches="A thread per pixel reads three samples and writes one brightness three times: neighbours in a "
     "warp read 96 bytes in a row.",
-    result=ResultKind.PICTURE,
     window=pixel_alone,
     of_cells=OfCells(_of_cells, scales=True),
     parameters=(

@@ -29,7 +29,7 @@ from engine.variants.operations.counts import (
     refuse,
     scale_of,
 )
-from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
+from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
 from engine.verify.closeness import UNIT_ROUNDOFF
 from engine.verify.verification import Inputs, Region, Verification, affordable_regions, kept, verify_regions
 from engine.work.operations.contract import (
@@ -38,7 +38,6 @@ from engine.work.operations.contract import (
     Floats,
     Operation,
     Range,
-    ResultKind,
     operation_work,
     rounded,
 )
@@ -234,9 +233,7 @@ class Equalisation:
         self._shape = problem.channels, problem.whole("bins")
         nothing = np.zeros(self._shape, levels_dtype(problem))
         steps = 2 * problem.width * problem.channels
-        self._bands = on_all_cores(
-            problem, look_up_code, steps, (nothing, scale_of(problem)), (problem.is_float,)
-        )
+        self._bands = look_up_code.bands(problem, steps, (nothing, scale_of(problem)), (problem.is_float,))
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Count on all cores, add up, and look up on all cores."""
@@ -251,11 +248,10 @@ def cpu_work(problem: OperationProblem, block: Block) -> Work:
     return operation_work(problem, picture_loads=2 * problem.samples, flops=problem.samples)
 
 
-CPU = cpu_variant(
+CPU = look_up_code.variant(
     lambda problem, patch: Equalisation(problem),
     key="cpu-equalise",
     idea="Each core counts its rows, the counts give the levels, and each core looks its rows up.",
-    story=look_up_code.__doc__,
     work=cpu_work,
 )
 
@@ -416,7 +412,6 @@ EQUALISE = Operation(
     title="Histogram equalisation",
     teaches="What a histogram is for: its running sums, a scan that all threads make together, give each bin "
     "a new level, so that a flat picture uses the whole scale.",
-    result=ResultKind.PICTURE,
     parameters=(BINS,),
     refuse=refuse,
     verify=verify,

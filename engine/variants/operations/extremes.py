@@ -14,14 +14,13 @@ from engine.device.launches import Between, Operand
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.problem import Work
-from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
+from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
 from engine.work.operations.contract import (
     Floats,
     OfCells,
     Operation,
     Parameter,
     Range,
-    ResultKind,
     half_size,
     operation_work,
     rising,
@@ -146,7 +145,7 @@ def _bands(problem: OperationProblem, *, highest: bool) -> Any:
 
     # In the samples' own type: of 8 bit a vector has four times as many as of float32.
     steps = size * problem.width * channels * np.dtype(problem.dtype).itemsize // 64
-    return on_all_cores(problem, cpu_code, max(1, steps), arguments, (highest,))
+    return cpu_code.bands(problem, max(1, steps), arguments, (highest,))
 
 
 def cuda_work(problem: OperationProblem, block: Block) -> Work:
@@ -194,11 +193,10 @@ def _extreme(key: str, word: str, title: str, teaches: str, of_window: Callable[
         # NumPy's minimum and maximum of NaN and a number are NaN.
         return of_window(cells, axis=(3, 4))
 
-    cpu = cpu_variant(
+    cpu = cpu_code.variant(
         lambda problem, patch: _bands(problem, highest=highest),
         key=f"cpu-{key}",
         idea=f"The {word} of each column along whole rows, then of neighbours, in vectors, on all cores.",
-        story=cpu_code.__doc__,
         work=cpu_work,
     )
     cuda_one = cuda_variant(
@@ -216,7 +214,6 @@ def _extreme(key: str, word: str, title: str, teaches: str, of_window: Callable[
         key=key,
         title=title,
         teaches=teaches,
-        result=ResultKind.PICTURE,
         window=half_size,
         parameters=(SIZE,),
         of_cells=OfCells(rising(found), scales=True, exact=True),
@@ -321,7 +318,7 @@ class CpuMorphology:
         begins_low = self._kind in ("open", "top-hat", "gradient")
         self._first, self._second = (lowest, highest) if begins_low else (highest, lowest)
         steps, is_less = problem.width * problem.channels, self._kind != "top-hat"
-        self._difference = on_all_cores(problem, difference_code, steps, (is_less,))
+        self._difference = difference_code.bands(problem, steps, (is_less,))
         # Pictures between the passes: a launch takes one, and several may be under way.
         self._between: list[np.ndarray] = []
 
@@ -350,7 +347,7 @@ def cpu_morphology_work(problem: OperationProblem, block: Block) -> Work:
     )
 
 
-CPU_MORPHOLOGY = cpu_variant(
+CPU_MORPHOLOGY = difference_code.variant(
     lambda problem, patch: CpuMorphology(problem),
     key="cpu-morphology",
     idea="Lowest, then highest of whole rows and columns in vectors, on all cores, and their difference.",
@@ -447,7 +444,6 @@ MORPHOLOGY = Operation(
     title="Morphology",
     teaches="Opening removes bright spots that are smaller than the square, closing dark ones, and the top "
     "hat is what opening takes away: minima and maxima in turns, with a whole picture between them.",
-    result=ResultKind.PICTURE,
     window=_window,
     parameters=(
         Parameter(

@@ -30,7 +30,7 @@ from engine.errors import BadValue
 from engine.geometry.block import FLOAT_BYTES, Block
 from engine.results.problem import Work
 from engine.run.task import AnyJob
-from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
+from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, relative_bound
 from engine.verify.verification import Region, Verification, affordable_regions, kept, verify_regions
 from engine.work.operations.contract import (
@@ -292,9 +292,8 @@ def _prepare(problem: OperationProblem, patch: Patch | None) -> object:
     assert patch is not None
     weights = np.ascontiguousarray(np.moveaxis(patch.weights, 2, 0))
     rows, columns, _ = problem.result_shape
-    return on_all_cores(
+    return cpu_code.bands(
         problem,
-        cpu_code,
         columns * weights.size,
         lambda workers: (weights, np.zeros((workers * LINES, POSITIONS), np.float32)),
         rows=rows,
@@ -303,11 +302,10 @@ def _prepare(problem: OperationProblem, patch: Patch | None) -> object:
     )
 
 
-CPU = cpu_variant(
+CPU = cpu_code.variant(
     _prepare,
     key="cpu-match",
     idea="256 neighbouring positions at once in vectors: the mean of each window, then the sums over it.",
-    story=cpu_code.__doc__,
     work=lambda problem, block: window_work(problem),
 )
 

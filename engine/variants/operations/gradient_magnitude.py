@@ -15,17 +15,9 @@ from engine.device.result_rules import cpu_largest, cpu_result
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.problem import Work
-from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
+from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
-from engine.work.operations.contract import (
-    Floats,
-    OfCells,
-    Operation,
-    Parameter,
-    Range,
-    ResultKind,
-    operation_work,
-)
+from engine.work.operations.contract import Floats, OfCells, Operation, Parameter, Range, operation_work
 from engine.work.problem import OperationProblem, Value
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
@@ -126,14 +118,13 @@ def _prepare(problem: OperationProblem, patch: object) -> object:
     def arguments(workers: int) -> tuple[object, ...]:
         return channels, side, middle, np.zeros((workers, 2, length), np.float32), largest
 
-    return on_all_cores(problem, cpu_code, 8 * problem.width * problem.channels, arguments)
+    return cpu_code.bands(problem, 8 * problem.width * problem.channels, arguments)
 
 
-CPU = cpu_variant(
+CPU = cpu_code.variant(
     _prepare,
     key="cpu-gradient",
     idea="Sums and differences down columns, then along the row, and the length, in vectors, on all cores.",
-    story=cpu_code.__doc__,
     work=cpu_work,
 )
 
@@ -192,7 +183,6 @@ GRADIENT_MAGNITUDE = Operation(
     title="Gradient magnitude (Sobel)",
     teaches="Edges of every direction in one pass: both derivatives are formed from the same nine cells, and "
     "no picture is stored between.",
-    result=ResultKind.PICTURE,
     window=window,
     parameters=(
         Parameter(

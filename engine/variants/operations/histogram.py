@@ -19,7 +19,7 @@ from engine.variants.operations.counts import (
     cuda_bin,
     refuse,
 )
-from engine.variants.operations.kernels import Step, cpu_variant, cuda_variant
+from engine.variants.operations.kernels import Step, cuda_variant
 from engine.verify.verification import Verification
 from engine.work.operations.contract import (
     Answer,
@@ -95,11 +95,10 @@ def cpu_work(problem: OperationProblem, block: Block) -> Work:
     return operation_work(problem, picture_loads=problem.samples, flops=problem.samples)
 
 
-CPU = cpu_variant(
+CPU = count_code.variant(
     lambda problem, patch: PartialHistograms(problem),
     key="cpu-histogram",
     idea="Each core counts its rows into bins of its own, which are added up in the end.",
-    story=count_code.__doc__,
     work=cpu_work,
 )
 

@@ -20,7 +20,7 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.result_rules import cpu_largest, cpu_result
 from engine.geometry.block import Block
 from engine.results.problem import Work
-from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores, pixels
+from engine.variants.operations.kernels import CpuCode, Step, cuda_variant, pixels
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
 from engine.work.operations.contract import (
     Floats,
@@ -28,7 +28,6 @@ from engine.work.operations.contract import (
     Operation,
     Parameter,
     Range,
-    ResultKind,
     operation_work,
     pixel_alone,
     takes_rgb,
@@ -137,14 +136,13 @@ def cpu_code():
 
 def _prepare(problem: OperationProblem, patch: object) -> object:
     arguments = (shift_of(problem), cpu_largest(problem.dtype))
-    return on_all_cores(problem, cpu_code, 20 * problem.width, arguments)
+    return cpu_code.bands(problem, 20 * problem.width, arguments)
 
 
-CPU = cpu_variant(
+CPU = cpu_code.variant(
     _prepare,
     key="cpu-hue-shift",
     idea="Each pixel's colour turned round the colour wheel, on all cores.",
-    story=cpu_code.__doc__,
     work=work,
 )
 
@@ -211,7 +209,6 @@ HUE_SHIFT = Operation(
     title="Hue shift",
     teaches="A thread per pixel turns its colour round the colour wheel: branches by the highest channel "
     "make the threads of a warp diverge.",
-    result=ResultKind.PICTURE,
     window=pixel_alone,
     of_cells=OfCells(_of_cells, scales=True),
     parameters=(

@@ -38,37 +38,35 @@ class CpuCode:
         made: Callable[..., None] = on_bands(with_names(self.factory)(*made_for))
         return made
 
+    def bands(
+        self,
+        problem: PictureProblem,
+        steps: int,
+        arguments: tuple[object, ...] | Callable[[int], tuple[object, ...]],
+        made_for: tuple[object, ...] = (),
+        *,
+        contracts: bool = False,
+        **more: Any,
+    ) -> "Bands":
+        """Return it compiled for a problem, on all cores: `Bands` says what these are.
 
-def on_all_cores(
-    problem: PictureProblem,
-    code: CpuCode,
-    steps: int,
-    arguments: tuple[object, ...] | Callable[[int], tuple[object, ...]],
-    made_for: tuple[object, ...] = (),
-    *,
-    contracts: bool = False,
-    **more: Any,
-) -> "Bands":
-    """Return code for the CPU, compiled for a problem: `Bands` says what these are.
+        `made_for` are the arguments of the code's factory.
+        """
+        # It loads LLVM.
+        bands = import_module(f"{_FOLDER}.bands")
+        function = bands.rows_function(self.factory.__module__, self.factory.__name__, made_for, contracts)
+        made: Bands = bands.Bands(problem, function, steps, arguments, **more)
+        return made
 
-    `made_for` are the arguments of the code's factory.
-    """
-    # It loads LLVM.
-    bands = import_module(f"{_FOLDER}.bands")
-    factory = code.factory
-    function = bands.rows_function(factory.__module__, factory.__name__, made_for, contracts)
-    made: Bands = bands.Bands(problem, function, steps, arguments, **more)
-    return made
-
-
-def cpu_variant(prepare: Callable[[OperationProblem, Patch | None], Any], **traits: Any) -> OperationVariant:
-    """Return the variant of code for the CPU."""
-    return OperationVariant(
-        title=traits.pop("title", "CPU, all cores"),
-        prepare=lambda problem, constant, block: prepare(problem, constant),
-        **ON_CPU,
-        **traits,
-    )
+    def variant(
+        self, prepare: Callable[[OperationProblem, Patch | None], Any], **traits: Any
+    ) -> OperationVariant:
+        """Return the variant of this code; its story is the docstring of the factory."""
+        return OperationVariant(
+            prepare=lambda problem, constant, block: prepare(problem, constant),
+            **ON_CPU,
+            **{"title": "CPU, all cores", "story": self.__doc__, **traits},
+        )
 
 
 def samples(problem: OperationProblem) -> tuple[int, int, int]:

@@ -21,13 +21,12 @@ from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import FLOAT_BYTES, Block
 from engine.geometry.border import Border
 from engine.results.problem import Work
-from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
+from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
 from engine.work.operations.contract import (
     Floats,
     OfCells,
     Operation,
     Parameter,
-    ResultKind,
     half_size,
     operation_work,
     rising,
@@ -178,14 +177,13 @@ def _prepare(problem: OperationProblem, patch: object) -> object:
         return problem.channels, np.zeros((workers, size, length), np.float32), problem.is_float
 
     steps = CPU_COMPARISONS[size] * problem.width * problem.channels // 4
-    return on_all_cores(problem, cpu_code, steps, arguments, (size,))
+    return cpu_code.bands(problem, steps, arguments, (size,))
 
 
-CPU = cpu_variant(
+CPU = cpu_code.variant(
     _prepare,
     key="cpu-median",
     idea="Columns sorted along whole rows, then a network across them, in vectors, on all cores.",
-    story=cpu_code.__doc__,
     work=cpu_work,
 )
 
@@ -467,7 +465,6 @@ MEDIAN = Operation(
     title="Noise reduction (median)",
     teaches="The middle of 9 or 25 samples removes salt and pepper and keeps edges; a block's shared tile "
     "serves each sample to 9 or 25 threads, and a sorting network needs no branches.",
-    result=ResultKind.PICTURE,
     window=half_size,
     parameters=(
         Parameter(

@@ -7,16 +7,8 @@ import numpy as np
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.results.problem import Work
-from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
-from engine.work.operations.contract import (
-    OfCells,
-    Operation,
-    Range,
-    ResultKind,
-    operation_work,
-    pixel_alone,
-    rounded,
-)
+from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
+from engine.work.operations.contract import OfCells, Operation, Range, operation_work, pixel_alone, rounded
 from engine.work.problem import OperationProblem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
@@ -55,13 +47,12 @@ def white_of(dtype: str) -> object:
     return np.float32(1.0) if dtype == "float32" else int(np.iinfo(dtype).max)
 
 
-CPU = cpu_variant(
-    lambda problem, patch: on_all_cores(
-        problem, cpu_code, problem.width * problem.channels, (white_of(problem.dtype),)
+CPU = cpu_code.variant(
+    lambda problem, patch: cpu_code.bands(
+        problem, problem.width * problem.channels, (white_of(problem.dtype),)
     ),
     key="cpu-negative",
     idea="White less each sample, in vectors, on all cores.",
-    story=cpu_code.__doc__,
     work=work,
 )
 
@@ -107,7 +98,6 @@ NEGATIVE = Operation(
     title="Negative",
     teaches="White less the sample: the simplest thing that a thread per sample can do, and limited by "
     "memory alone.",
-    result=ResultKind.PICTURE,
     window=pixel_alone,
     of_cells=OfCells(_of_cells),
     proof="8 and 16 bit: equal; float32: one rounding.",

@@ -7,13 +7,12 @@ import numpy as np
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.results.problem import Work
-from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
+from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
 from engine.work.operations.contract import (
     Floats,
     OfCells,
     Operation,
     Parameter,
-    ResultKind,
     operation_work,
     pixel_alone,
     rising,
@@ -58,14 +57,13 @@ def cpu_code():
 
 def _prepare(problem: OperationProblem, patch: object) -> object:
     arguments = level_of(problem), np.float32(problem.full_scale)
-    return on_all_cores(problem, cpu_code, problem.width * problem.channels, arguments)
+    return cpu_code.bands(problem, problem.width * problem.channels, arguments)
 
 
-CPU = cpu_variant(
+CPU = cpu_code.variant(
     _prepare,
     key="cpu-threshold",
     idea="Each sample compared with the level, in vectors, on all cores.",
-    story=cpu_code.__doc__,
     work=work,
 )
 
@@ -111,7 +109,6 @@ THRESHOLD = Operation(
     key="threshold",
     title="Threshold",
     teaches="A comparison for each sample and no branch: white above a level, black elsewhere.",
-    result=ResultKind.PICTURE,
     window=pixel_alone,
     parameters=(
         Parameter(

@@ -352,8 +352,8 @@ class Operation:
     key: str  # stable name; goes into files and scripts
     title: str
     teaches: str  # one sentence
-    result: ResultKind
     proof: str  # oracle and bound in words
+    result: ResultKind = ResultKind.PICTURE
     # Compares a result with the oracle, by the bound; None: as of a chain of this step, by `of_cells`.
     verify: Verify | None = None
     cost: int = 1  # what a sample costs the oracle, in multiply-adds
