@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.course.runs import BankRun, JobRun, NetworkRun, ProductRun
 from engine.device.backend import Backend, Buffers
-from engine.device.launches import DeviceKind, Operand, Pass
+from engine.device.launches import Operand, Pass
 from engine.device.numba_cuda import cuda, float32
 from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.border import Border
@@ -27,7 +27,7 @@ from engine.tasks.network.task import network_variant
 from engine.tasks.product.problem import MatrixProduct, matmul_variant
 from engine.tasks.product.task import product_job, random_matrices
 from engine.variants.ladder.implicit_gemm import for_bank
-from engine.variants.passes import filter_pass, one_launch, prepare_passes, refuse_launch
+from engine.variants.passes import by_passes, filter_pass, one_launch, refuse_launch
 from engine.work.filter_task import Filtering, MaskJob, describe_problem
 from engine.work.filtering.oracle import AFFORDABLE_MULTIPLY_ADDS, verify
 from engine.work.filtering.variants import Variant, filter_work, variant
@@ -70,14 +70,12 @@ def _passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
 COPY = Variant(
     key="copy",
     title="Matrix copy",
-    device=DeviceKind.CUDA,
     idea="Each thread reads one cell and writes it.",
     default_block=Block(32, 8),
     plan=one_launch,
     work=_work,
-    prepare=prepare_passes(_passes),
     unsupported=_unsupported,
-    passes=_passes,
+    **by_passes(_passes),
 )
 
 

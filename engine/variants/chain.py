@@ -13,7 +13,7 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass, Prepared
 from engine.geometry.block import Block
 from engine.variants.operations.kernels import CpuCode
-from engine.variants.passes import Types, made_pass, prepare_passes
+from engine.variants.passes import Types, by_passes, made_pass
 from engine.work.planned import (
     ChainVariant,
     Place,
@@ -322,10 +322,8 @@ CUDA = ChainVariant(
     story=CUDA_STORY,
     key="cuda-chain",
     title="CUDA, results stay there",
-    device=DeviceKind.CUDA,
     idea="The kernels of all steps one after the other; what lies between never leaves the device.",
-    prepare=prepare_passes(passes),
-    passes=passes,
+    **by_passes(passes),
     unsupported=refuse_step,
     work=lambda problem, block: None,
 )

@@ -11,7 +11,7 @@ from engine.device.launches import DeviceKind, Kernel, Launch, Operand, Pass, Pl
 from engine.geometry.block import FLOAT_BYTES, Block, Limits, Refusal, SharedBytes, blocks_along
 from engine.results.problem import Work
 from engine.tasks.product.problem import MatmulVariant, MatrixProduct, product_work, refuse_tile
-from engine.variants.passes import Types, made_pass, prepare_passes
+from engine.variants.passes import Types, by_passes, made_pass
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, jit_for
@@ -45,11 +45,9 @@ def cuda_variant(
         return refuse_tile(product, block, limits, shared_bytes)
 
     return MatmulVariant(
-        device=DeviceKind.CUDA,
-        prepare=prepare_passes(passes),
+        **by_passes(passes),
         plan=plan,
         unsupported=refuse,
-        passes=passes,
         **traits,
     )
 

@@ -9,7 +9,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engine.device.launches import Between, HostStep, Kernel, Launch, Operand, Pass, Placeholder, Prepared
+from engine.device.launches import (
+    Between,
+    DeviceKind,
+    HostStep,
+    Kernel,
+    Launch,
+    Operand,
+    Pass,
+    Placeholder,
+    Prepared,
+)
 from engine.device.per_thread import interprets
 from engine.geometry.block import MAX_GRID_Y, Block, Limits, Refusal, SharedBytes, blocks_along, refuse_grid
 from engine.mask.mask import Mask
@@ -130,10 +140,8 @@ def filter_arguments(problem: Problem, mask: Mask) -> tuple[object, ...]:
     )
 
 
-def prepare_passes(
-    passes: Callable[[P, C, Block], tuple[Pass, ...]],
-) -> Callable[[P, C, Block], Prepared]:
-    """Return the `prepare` of a variant that consists of these passes."""
+def by_passes(passes: Callable[[P, C, Block], tuple[Pass, ...]]) -> dict[str, Any]:
+    """Return what a variant of CUDA kernels is like that consists of these passes."""
 
     def prepare(problem: P, constant: C, block: Block) -> Prepared:
         if interprets():
@@ -142,7 +150,7 @@ def prepare_passes(
 
         return PreparedPasses(passes(problem, constant, block))
 
-    return prepare
+    return {"device": DeviceKind.CUDA, "passes": passes, "prepare": prepare}
 
 
 def type_of(dtype: Any, axes: int = 0) -> Any:

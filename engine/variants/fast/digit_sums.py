@@ -38,14 +38,14 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import DeviceKind, Launch, Operand, Pass
+from engine.device.launches import Launch, Operand, Pass
 from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.border import Border
 from engine.mask.factors import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
 from engine.results.problem import Work
 from engine.variants.fast.digit_shape import WARPS, DigitShape, fragments_of
-from engine.variants.passes import filter_pass, launch_of_samples, loads_of_tiles, prepare_passes, refuse_rows
+from engine.variants.passes import by_passes, filter_pass, launch_of_samples, loads_of_tiles, refuse_rows
 from engine.work.filtering.sum_order import TENSOR_CORES
 from engine.work.filtering.variants import Variant, filter_work
 from engine.work.problem import Problem
@@ -294,16 +294,14 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
 VARIANT = Variant(
     key="digit-sums",
     title="8-bit slices (tensor cores)",
-    device=DeviceKind.CUDA,
     idea="Weights as 8-bit slices: tensor cores sum each slice over bytes exactly, and few roundings "
     "combine the sums.",
     default_block=Block(32, 4),
     plan=plan,
     work=work,
     sum_order=lambda problem, mask: TENSOR_CORES,
-    prepare=prepare_passes(passes),
+    **by_passes(passes),
     unsupported=unsupported,
-    passes=passes,
     uses_block=False,
     integer_output=True,
     uint8_only=True,

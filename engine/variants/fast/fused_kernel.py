@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import WEIGHTS, DeviceKind, Launch, Operand, Pass
+from engine.device.launches import WEIGHTS, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits, Refusal, UnsupportedVariant
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.variants.fast.fused_shape import SHARED_BYTES, FusedShape, launch_of, rows_of, work_of
-from engine.variants.passes import filter_pass, prepare_passes, refuse_shared_memory
+from engine.variants.passes import by_passes, filter_pass, refuse_shared_memory
 from engine.work.filtering.variants import Variant
 from engine.work.problem import Problem
 
@@ -169,12 +169,10 @@ def fused_variant(
         return (filter_pass(function, problem, launch_of(problem, shape), arguments, constant),)
 
     return Variant(
-        device=DeviceKind.CUDA,
         plan=plan,
         work=lambda problem, block: work_of(problem, shape_of(problem)),
-        prepare=prepare_passes(passes),
+        **by_passes(passes),
         unsupported=unsupported,
-        passes=passes,
         uses_block=False,
         integer_output=True,
         **traits,

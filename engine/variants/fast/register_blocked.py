@@ -28,18 +28,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import WEIGHTS, DeviceKind, Launch, Pass
+from engine.device.launches import WEIGHTS, Launch, Pass
 from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.results.problem import Work
 from engine.variants.fast.tile_shape import ByteTileShape, TileShape, byte_tile_shape
 from engine.variants.passes import (
+    by_passes,
     filter_arguments,
     filter_pass,
     launch_of_samples,
     loads_of_tiles,
-    prepare_passes,
     refuse_rows,
     refuse_shared_memory,
     whole_vectors,
@@ -215,14 +215,12 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
 VARIANT = Variant(
     key="register-blocked",
     title="Register-blocked",
-    device=DeviceKind.CUDA,
     idea="Each thread keeps rows of results in registers and reads each input row once, 16 bytes at a time.",
     default_block=Block(32, WARPS),
     plan=plan,
     work=work,
-    prepare=prepare_passes(passes),
+    **by_passes(passes),
     unsupported=unsupported,
-    passes=passes,
     sum_order=lambda problem, mask: one_chain(mask.taps),
     uses_block=False,
     integer_output=True,

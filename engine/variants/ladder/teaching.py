@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.launches import WEIGHTS, DeviceKind, Kernel, Launch, Operand, Pass
+from engine.device.launches import WEIGHTS, Kernel, Launch, Operand, Pass
 from engine.geometry.block import FLOAT_BYTES, Block, Limits, Refusal, blocks_along
 from engine.mask.mask import Mask
 from engine.results.problem import Work
-from engine.variants.passes import filter_arguments, filter_pass, one_launch, prepare_passes, refuse_launch
+from engine.variants.passes import by_passes, filter_arguments, filter_pass, one_launch, refuse_launch
 from engine.work.filtering.sum_order import SumOrder, by_rows
 from engine.work.filtering.variants import (
     MaskClass,
@@ -50,12 +50,10 @@ def teaching_variant(
 ) -> Variant:
     """Return the variant of a kernel: by default each thread computes one result, in any legal block."""
     return Variant(
-        device=DeviceKind.CUDA,
         default_block=default_block,
         plan=plan,
-        prepare=prepare_passes(passes),
+        **by_passes(passes),
         unsupported=unsupported,
-        passes=passes,
         **{"is_course_kernel": True, "sum_order": _sum_order, **traits},
     )
 

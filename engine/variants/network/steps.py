@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass
+from engine.device.launches import Between, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, blocks_along
 from engine.results.problem import Work
 from engine.tasks.network.operands import Floats, Weights
@@ -29,7 +29,7 @@ from engine.tasks.network.problem import (
     network_work,
 )
 from engine.tasks.network.task import NetworkVariant
-from engine.variants.passes import Types, made_pass, prepare_passes
+from engine.variants.passes import Types, by_passes, made_pass
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32
@@ -328,11 +328,9 @@ def stage(
         return network_work(problem, *works, picture_loads=picture_loads(problem))
 
     given: dict[str, Any] = {
-        "device": DeviceKind.CUDA,
-        "prepare": prepare_passes(passes),
+        **by_passes(passes),
         "plan": lambda problem, block: tuple(step.launch(problem) for step in steps),
         "work": work,
-        "passes": passes,
         "roundings": roundings_by_parts,
     }
     return NetworkVariant(**{**given, **traits})

@@ -5,11 +5,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.compiled.late_names import with_names
-from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass
+from engine.device.launches import Between, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits, Refusal, refuse_grid
 from engine.results.problem import Work
 from engine.run.variant import ON_CPU
-from engine.variants.passes import Types, made_pass, prepare_passes
+from engine.variants.passes import Types, by_passes, made_pass
 from engine.work.operations.contract import DEFAULT_BLOCK, OperationVariant
 from engine.work.operations.patch import Patch
 from engine.work.problem import OperationProblem, PictureProblem
@@ -136,11 +136,9 @@ def cuda_variant(
         return tuple(step.made(problem, constant, block) for step in steps_of(problem))
 
     return OperationVariant(
-        device=DeviceKind.CUDA,
         plan=lambda problem, block: tuple(step.launch(problem, block) for step in steps_of(problem)),
         work=work,
-        prepare=prepare_passes(passes),
-        passes=passes,
+        **by_passes(passes),
         unsupported=unsupported or refuse,
         default_block=default_block,
         **traits,

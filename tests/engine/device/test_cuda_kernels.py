@@ -1,5 +1,6 @@
-"""The order of launches that share values between passes, with a driver that writes down what it is asked."""
+"""The order of launches that share values between passes, and the GPU of a thread: with made-up drivers."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -137,3 +138,68 @@ def test_that_a_part_is_its_own_passes_alone(sent):
 
     assert passes.part_ms(view(1), view(2), clock) == {"a": 2.0, "both": 1.0}
     assert launched == [["a"], ["b", "c"], ["a"]]
+
+
+DONE = 0
+
+
+@pytest.fixture
+def stack(monkeypatch):
+    """Return a thread's stack of contexts, which a made-up driver changes; 0: none."""
+    found = []
+
+    def select(context):
+        found[-1:] = [context] if context else []
+        return (DONE,)
+
+    def pop():
+        return DONE, found.pop()
+
+    def push(context):
+        found.append(context)
+        return (DONE,)
+
+    driver = SimpleNamespace(
+        cuCtxGetCurrent=lambda: (DONE, found[-1] if found else 0),
+        cuCtxSetCurrent=select,
+        cuCtxPushCurrent=push,
+        cuCtxPopCurrent=pop,
+    )
+    monkeypatch.setattr(cuda_streams, "driver", driver)
+    return found
+
+
+def context(stack, monkeypatch, number):
+    """Return the context of a made-up GPU: 100 for the first, 101 for the second."""
+    monkeypatch.setattr(cuda_streams, "cuda", SimpleNamespace(gpus=[nullcontext(), nullcontext()]))
+    stack.append(100 + number)
+    made = cuda_streams.Context(number)
+    stack.pop()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("before", "number", "within", "after"),
+    [
+        ([], 0, [100], [100]),  # what CUDA would take
+        ([], 1, [101], []),
+        ([100], 0, [100], [100]),
+        ([100], 1, [100, 101], [100]),
+        ([101], 0, [101, 100], [101]),
+    ],
+)
+def test_that_a_thread_has_its_own_gpu_after_a_call(stack, monkeypatch, before, number, within, after):
+    used = context(stack, monkeypatch, number)
+    stack += before
+    with used.selected():
+        assert stack == within
+    assert stack == after
+
+
+def test_that_a_thread_has_its_own_gpu_after_a_call_that_fails(stack, monkeypatch):
+    used = context(stack, monkeypatch, 1)
+    stack.append(100)
+    # Selected again within it leaves no trace.
+    with pytest.raises(KeyError), used.selected(), used.selected():
+        raise KeyError
+    assert stack == [100]
