@@ -1,4 +1,4 @@
-"""The picture formats, one file each, for opening, saving, `batch`, file dialogs, help texts and refusals.
+"""The picture formats, for opening, saving, `batch`, file dialogs, help texts and refusals.
 
 What only looks like a picture is in `engine.image.open`.
 """
