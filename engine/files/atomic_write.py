@@ -237,18 +237,14 @@ def part_file(folder: Path) -> IO[bytes]:
 
 def remove_dead_parts(folder: Path) -> None:
     """Remove what killed processes left in a folder, once per process; what cannot be removed stays."""
-    if folder not in _looked_at:
-        _looked_at.add(folder)
-        _for_each(folder, re.escape(_PREFIX) + ".*" + re.escape(_SUFFIX), _remove_if_dead)
-
-
-def _for_each(folder: str | Path, name: str, act: "Callable[[os.DirEntry[str]], object]") -> None:
-    """Call a function with each entry of a folder that has such a name, as far as the system allows it."""
+    if folder in _looked_at:
+        return
+    _looked_at.add(folder)
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if re.fullmatch(name, entry.name):
+            if entry.name.startswith(_PREFIX) and entry.name.endswith(_SUFFIX):
                 with suppress(OSError):
-                    act(entry)
+                    _remove_if_dead(entry)
 
 
 def _remove_if_dead(entry: "os.DirEntry[str]") -> None:
@@ -319,11 +315,12 @@ def remove_dead_folders(prefix: str, on_dead: Callable[[Sequence[str]], object])
 
     What cannot be removed stays. Where files have no locks, nothing is removed.
     """
-    _for_each(
-        tempfile.gettempdir(),
-        rf"{re.escape(prefix)}\w+",
-        lambda entry: _remove_folder_if_dead(entry, on_dead),
-    )
+    is_ours = re.compile(re.escape(prefix) + r"\w+")
+    with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
+            if is_ours.fullmatch(entry.name):
+                with suppress(OSError):
+                    _remove_folder_if_dead(entry, on_dead)
 
 
 def _remove_folder_if_dead(entry: "os.DirEntry[str]", on_dead: Callable[[Sequence[str]], object]) -> None:
