@@ -17,7 +17,7 @@ from engine.image.faults import ignored_warnings
 from engine.image.formats.jpeg import DAMAGED, NO_END
 from engine.image.formats.png import SURPLUS
 from engine.image.formats.web import sizes
-from tests.engine.image import hostile
+from tests.engine.image import encoded
 from tests.engine.image.encoded import one_of_each, retagged, smooth_rgb, with_pillow, with_tifffile
 
 FAX = ("group3", "group4", "tiff_ccitt")
@@ -210,7 +210,7 @@ def of_several_pictures():
 def of_one_picture():
     rgba = np.dstack([RGB, RGB[..., 0]])
     kinds = {
-        kind: with_tifffile(RGB, photometric="rgb", compression=kind) for kind in hostile.inner_encoders()
+        kind: with_tifffile(RGB, photometric="rgb", compression=kind) for kind in encoded.inner_encoders()
     }
     return one_of_each() | kinds | {
         "avif": bytes(imagecodecs.avif_encode(rgba)),
@@ -355,6 +355,6 @@ def test_that_pillow_gets_the_frame_of_a_gif_that_was_measured(opened):
     frame = b"," + struct.pack("<HHHHB", 0, 0, 1, 1, 0) + b"\x02\x02\x44\x01\0"
     hidden = b"," + struct.pack("<HHHHB", 0, 0, 9_000, 9_000, 0) + b"\x02\x02\x44\x01\0"
     # Our block of 15 bytes is what follows an empty one for Pillow.
-    data = hostile.gif(1, 1)[:13] + b"!\xf9\0" + b"\x0f" + frame + b"\0" + hidden + b";"
+    data = encoded.gif(1, 1)[:13] + b"!\xf9\0" + b"\x0f" + frame + b"\0" + hidden + b";"
     assert Image.open(io.BytesIO(data)).size == (9_000, 9_000)
     assert opened(data).pixels.shape[:2] == (1, 1)

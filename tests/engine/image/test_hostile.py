@@ -20,7 +20,7 @@ from engine.image.formats import jpeg, png
 from engine.image.formats.png import SURPLUS
 from engine.image.formats.png_bytes import png_chunk
 from engine.image.large.opening import open_large
-from tests.engine.image import hostile
+from tests.engine.image import encoded
 from tests.engine.image.encoded import (
     jpeg_header,
     one_colour_webp,
@@ -33,14 +33,14 @@ from tests.engine.image.encoded import (
 from tests.engine.image.open_memory import openings
 from tests.fresh_python import fresh_python
 
-PHOTO = hostile.photograph(300, 300)
+PHOTO = encoded.photograph(300, 300)
 PROGRESSIVE = with_pillow(PHOTO, "JPEG", quality=80, progressive=True)
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
 def test_that_a_jpeg_whose_decoder_gives_up_after_a_warning_is_refused(refused, mode):
     whole = with_pillow(Image.fromarray(PHOTO).convert(mode), "JPEG", quality=80, progressive=True)
-    assert "damaged" in refused(hostile.half_decoded(whole, 400, 0x55)).why
+    assert "damaged" in refused(encoded.half_decoded(whole, 400, 0x55)).why
 
 
 @pytest.mark.slow
@@ -51,7 +51,7 @@ def test_that_no_damaged_jpeg_opens_as_memory_that_nobody_wrote(tmp_path):
     for number in range(60):
         scan = (0, 31, 0x47) if number % 2 else tuple(generator.integers(0, 255, 3))
         path = tmp_path / str(number)
-        path.write_bytes(hostile.half_decoded(PROGRESSIVE, int(generator.integers(60, 500)), 0x55, scan))
+        path.write_bytes(encoded.half_decoded(PROGRESSIVE, int(generator.integers(60, 500)), 0x55, scan))
         paths.append(str(path))
     code = f"""
 import hashlib
@@ -80,7 +80,7 @@ def test_that_a_file_of_too_many_scans_is_refused(monkeypatch, opened, refused):
         blocks = 3 * 38 * 38
         assert frame.end
         assert blocks / 3 < frame.scanned_blocks <= 6 * blocks
-    many = hostile.jpeg_of_scans(80, 80, 30)
+    many = encoded.jpeg_of_scans(80, 80, 30)
     assert jpeg.frame_of(many).scanned_blocks == 30 * 100
     assert (opened(many).pixels == 128).all()
     monkeypatch.setattr(jpeg, "MAX_SCANNED_BLOCKS", 2_999)
@@ -95,7 +95,7 @@ def test_that_a_file_of_too_many_scans_is_refused(monkeypatch, opened, refused):
 def test_that_a_jpeg_with_a_marker_amid_its_data_is_refused(refused):
     data = with_pillow(PHOTO, "JPEG", quality=80)
     for marker in (0x01, 0xD9):
-        place = (hostile.scans_of(data)[0] + len(data)) // 2
+        place = (encoded.scans_of(data)[0] + len(data)) // 2
         assert "before its last row" in refused(data[:place] + bytes([0xFF, marker]) + data[place + 2 :]).why
 
 
@@ -104,7 +104,7 @@ def test_that_a_jpeg_with_a_marker_amid_its_data_is_refused(refused):
 def test_that_damage_amid_the_data_of_a_jpeg_is_noted_or_refused(opened, kind):
     """Each of its parts between restarts is damaged in turn, so that its data is too short or too long."""
     whole = with_pillow(PHOTO, "JPEG", quality=80, restart_marker_rows=1)
-    around = (lambda data: hostile.tiff_around(data, 7, 300, 300)) if kind != "JPEG" else bytes
+    around = (lambda data: encoded.tiff_around(data, 7, 300, 300)) if kind != "JPEG" else bytes
     expected = opened(around(whole))
     assert expected.notes == ()
     restarts = [found.start() for found in re.finditer(rb"\xff[\xd0-\xd7]", whole)]
@@ -129,14 +129,14 @@ def test_that_a_strip_of_jpeg_that_simplejpeg_does_not_read_is_checked_for_its_e
     picture = opened(data)
     assert picture.alpha is not None
     assert picture.notes == ()
-    place = (hostile.scans_of(data)[0] + data.rindex(b"\xff\xd9")) // 2
+    place = (encoded.scans_of(data)[0] + data.rindex(b"\xff\xd9")) // 2
     assert "before its last row" in refused(data[:place] + b"\xff\xd9" + data[place + 2 :]).why
 
 
 def test_that_a_tiff_cut_by_any_byte_of_its_tags_is_refused(opened, refused):
     for mode in ["RGB", "RGBA", "L"]:
         for compression in ["tiff_lzw", "tiff_adobe_deflate", "packbits"]:
-            data = hostile.libtiff(mode, compression)
+            data = encoded.libtiff(mode, compression)
             assert opened(data).notes == ()
             for count in range(1, 33):
                 refused(data[:-count])
@@ -158,24 +158,24 @@ def test_that_a_tiff_that_lost_a_tag_opens_with_a_note_unless_it_is_of_the_pixel
 
 
 def test_that_a_gif_is_measured_before_it_is_opened(opened, refused, monkeypatch):
-    picture = opened(hostile.gif(1, 1))
+    picture = opened(encoded.gif(1, 1))
     assert picture.pixels.shape == (1, 1)
     monkeypatch.setattr("engine.image.formats.pillow.read_with_pillow", None)
     for limit in (64 * 2**20, 4 * 2**30):
-        assert "65,535 × 65,535 pixels take" in refused(hostile.gif(65_535, 65_535), max_bytes=limit).why
-    assert "its first frame has" in refused(hostile.gif(20_000, 20_000)).why
+        assert "65,535 × 65,535 pixels take" in refused(encoded.gif(65_535, 65_535), max_bytes=limit).why
+    assert "its first frame has" in refused(encoded.gif(20_000, 20_000)).why
     # A frame larger than the screen makes the picture as large.
-    framed = bytearray(hostile.gif(65_535, 65_535))
+    framed = bytearray(encoded.gif(65_535, 65_535))
     framed[6:10] = struct.pack("<HH", 8, 8)
     assert "65,535 × 65,535 pixels" in refused(bytes(framed)).why
     for cut in range(6, 36):
-        assert refused(hostile.gif(1, 1)[:cut]).why
+        assert refused(encoded.gif(1, 1)[:cut]).why
 
 
 def bombs():
     """Every small file that took much, and the largest picture that it may take for."""
-    text = hostile.raw_profile(16 * 2**20 - 200)
-    damaged = png_chunk(b"zTXt", hostile.with_wrong_checksum(text[8:-4]))
+    text = encoded.raw_profile(16 * 2**20 - 200)
+    damaged = png_chunk(b"zTXt", encoded.with_wrong_checksum(text[8:-4]))
     rows = [bytes(24)] * 8
     profile = png_chunk(b"iCCP", b"x\0\0" + zlib.compress(bytes(10**8), 9))
     comment = png_chunk(b"zTXt", b"Comment\0\0" + zlib.compress(bytes(7_900_000), 9))
@@ -184,19 +184,19 @@ def bombs():
         "jpeg": jpeg_header(12_000, 12_000),
         "png": png_header(1_000_000, 1_000),
         "tiff": tiff_header(30_000, 30_000),
-        "scans": hostile.jpeg_of_scans(12_000, 12_000, 206),
-        "more scans": hostile.jpeg_of_scans(3_000, 3_000, 10_000),
-        "gif": hostile.gif(65_535, 65_535),
-        "texts": hostile.png(rows, 8, extra=20 * text),
-        "damaged texts": hostile.png(rows, 8, extra=20 * damaged),
-        "comments": hostile.png(rows, 8, extra=40 * comment),
-        "profile": hostile.png(rows, 8, extra=profile),
+        "scans": encoded.jpeg_of_scans(12_000, 12_000, 206),
+        "more scans": encoded.jpeg_of_scans(3_000, 3_000, 10_000),
+        "gif": encoded.gif(65_535, 65_535),
+        "texts": encoded.png(rows, 8, extra=20 * text),
+        "damaged texts": encoded.png(rows, 8, extra=20 * damaged),
+        "comments": encoded.png(rows, 8, extra=40 * comment),
+        "profile": encoded.png(rows, 8, extra=profile),
     }
 
 
 @pytest.mark.slow
 def test_that_small_files_take_little_memory_and_time(tmp_path):
-    files = bombs() | {f"inner {kind}": hostile.inner_tiff(kind, 3_000) for kind in hostile.inner_encoders()}
+    files = bombs() | {f"inner {kind}": encoded.inner_tiff(kind, 3_000) for kind in encoded.inner_encoders()}
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
     found = dict(zip(files, openings(*(tmp_path / name for name in files), way="filter"), strict=True))
@@ -208,17 +208,17 @@ def test_that_small_files_take_little_memory_and_time(tmp_path):
         assert one.peak_bytes < (6 * 16 * 2**20 if is_text else 10_000_000), name
 
 
-@pytest.mark.parametrize("kind", hostile.inner_encoders())
+@pytest.mark.parametrize("kind", encoded.inner_encoders())
 def test_that_a_strip_that_is_a_picture_of_another_size_is_refused_before_it_is_decoded(
     refused, monkeypatch, kind
 ):
-    data = hostile.inner_tiff(kind, 600)
+    data = encoded.inner_tiff(kind, 600)
     monkeypatch.setattr(tifffile.TiffPage, "decode", None)
     assert "holds 600 × 600 pixels, its tags say 8 × 8" in refused(data).why
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", hostile.inner_encoders())
+@pytest.mark.parametrize("kind", encoded.inner_encoders())
 def test_that_strips_and_tiles_that_are_pictures_open_at_every_size(opened, kind):
     layouts = ({}, {"rowsperstrip": 16}, {"tile": (32, 32)}, {"planarconfig": "separate"})
     for rows, columns in ((8, 8), (37, 41), (64, 96), (130, 258)):
@@ -235,13 +235,13 @@ def test_that_strips_and_tiles_that_are_pictures_open_at_every_size(opened, kind
 
 def test_that_an_inner_picture_without_its_end_is_refused(refused):
     jpeg_tiff = with_tifffile(PHOTO, photometric="rgb", compression="jpeg", rowsperstrip=300)
-    assert "ends before its last row" in refused(hostile.without_last_strip(jpeg_tiff)).why
+    assert "ends before its last row" in refused(encoded.without_last_strip(jpeg_tiff)).why
 
 
 @pytest.mark.parametrize("compression", [34887, 34933, 34934, 50001, 50002], ids=str)
 def test_that_other_inner_pictures_are_refused_before_they_are_decoded(refused, monkeypatch, compression):
     monkeypatch.setattr(tifffile.TiffPage, "decode", None)
-    assert "its compression is" in refused(hostile.tiff_around(bytes(100), compression)).why
+    assert "its compression is" in refused(encoded.tiff_around(bytes(100), compression)).why
 
 
 ROWS = [bytes(range(3 * row, 3 * row + 24)) for row in range(8)]
@@ -254,16 +254,16 @@ RGB_8 = np.array([list(row) for row in ROWS], np.uint8).reshape(8, 8, 3)
     ids=["surplus", "surplus rows"],
 )
 def test_that_surplus_in_the_compressed_pixels_of_a_png_is_noted(opened, capfd, damage):
-    picture = opened(hostile.png(ROWS, 8, damage=damage))
+    picture = opened(encoded.png(ROWS, 8, damage=damage))
     assert np.array_equal(picture.pixels, RGB_8)
     assert picture.notes == (SURPLUS,)
     assert capfd.readouterr() == ("", "")
 
 
 def test_that_a_png_with_a_wrong_checksum_or_without_one_is_refused(refused):
-    refused(hostile.png(ROWS, 8, damage=hostile.with_wrong_checksum))
+    refused(encoded.png(ROWS, 8, damage=encoded.with_wrong_checksum))
     for count in range(1, 5):
-        refused(hostile.png(ROWS, 8, damage=lambda stream, count=count: stream[:-count]))
+        refused(encoded.png(ROWS, 8, damage=lambda stream, count=count: stream[:-count]))
 
 
 def test_that_a_colour_past_the_end_of_a_palette_is_black_with_a_note(opened, refused):
@@ -273,7 +273,7 @@ def test_that_a_colour_past_the_end_of_a_palette_is_black_with_a_note(opened, re
         # The first index of each byte is 0 and the last 1.
         rows = [bytes([1])] * 3
         width = 8 // depth
-        beyond = opened(hostile.png(rows, width, depth, 3, colours + opacity))
+        beyond = opened(encoded.png(rows, width, depth, 3, colours + opacity))
         assert beyond.pixels.shape == (3, width, 3)
         last = (10, 20, 30) if depth == 8 else None
         if last is None:
@@ -282,11 +282,11 @@ def test_that_a_colour_past_the_end_of_a_palette_is_black_with_a_note(opened, re
         assert (beyond.pixels[:, -1] == 0).all()
         assert (beyond.alpha[:, -1] == 255).all()
         assert beyond.notes == ("3 pixels name colours past the end of its palette, and became black.",)
-        whole = opened(hostile.png([bytes([0])] * 3, width, depth, 3, colours))
+        whole = opened(encoded.png([bytes([0])] * 3, width, depth, 3, colours))
         assert (whole.pixels == (10, 20, 30)).all()
         assert whole.notes == ()
         for extra in (b"", png_chunk(b"PLTE", bytes(4)), png_chunk(b"PLTE", bytes(3 * (2**depth + 1)))):
-            assert refused(hostile.png(rows, width, depth, 3, extra)).why.startswith("its palette of ")
+            assert refused(encoded.png(rows, width, depth, 3, extra)).why.startswith("its palette of ")
 
 
 def test_that_texts_are_read_up_to_one_limit_together(monkeypatch, opened):
@@ -294,8 +294,8 @@ def test_that_texts_are_read_up_to_one_limit_together(monkeypatch, opened):
     turned[274] = 6
     digits = b"\nexif\n8\n" + turned.tobytes()[6:].hex().encode()
     last = png_chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(digits))
-    before = hostile.raw_profile(3_000)
-    data = hostile.png([bytes(24)] * 4, 8, extra=3 * before + last)
+    before = encoded.raw_profile(3_000)
+    data = encoded.png([bytes(24)] * 4, 8, extra=3 * before + last)
     assert opened(data).pixels.shape[:2] == (8, 4)
     monkeypatch.setattr(png, "_MAX_TEXT_BYTES", 9_000)
     assert opened(data).pixels.shape[:2] == (4, 8)
@@ -307,8 +307,8 @@ def hungry_texts(file_bytes):
     deflated = zlib.compress(bytes(16 * 2**20 - 1), 9)
     digits = b"\nexif\n8\n" + b"00 " * (file_bytes // 6)
     return {
-        "zTXt": 4 * hostile.raw_profile(16 * 2**20 - 200),
-        "many": 200 * hostile.raw_profile(100_000),
+        "zTXt": 4 * encoded.raw_profile(16 * 2**20 - 200),
+        "many": 200 * encoded.raw_profile(100_000),
         "iTXt": 4 * png_chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + deflated),
         "iCCP": png_chunk(b"iCCP", b"x\0\0" + deflated),
         "tEXt": png_chunk(b"tEXt", exif + digits),
@@ -321,10 +321,10 @@ def hungry_texts(file_bytes):
 @pytest.mark.parametrize("limit", [2**20, 4 * 2**20])
 def test_that_texts_take_memory_within_the_limit(opened, limit):
     rows = [bytes(24)] * 8
-    opened(hostile.png(rows, 8, extra=hostile.raw_profile(300)))  # imports what reads them
+    opened(encoded.png(rows, 8, extra=encoded.raw_profile(300)))  # imports what reads them
     gc.collect()
     for kind, texts in hungry_texts(limit).items():
-        data = hostile.png(rows, 8, extra=texts)
+        data = encoded.png(rows, 8, extra=texts)
         tracemalloc.start()
         try:
             assert opened(data, max_bytes=limit).pixels.shape == (8, 8, 3)
@@ -336,7 +336,7 @@ def test_that_texts_take_memory_within_the_limit(opened, limit):
 def test_that_a_palette_after_more_texts_than_are_kept_is_read(opened):
     colours = png_chunk(b"PLTE", bytes([10, 20, 30])) + png_chunk(b"tRNS", bytes([7]))
     texts = 40 * png_chunk(b"tEXt", b"XML:com.adobe.xmp\0" + bytes(700))
-    data = hostile.png([bytes(8)], 8, 8, 3, texts + colours)
+    data = encoded.png([bytes(8)], 8, 8, 3, texts + colours)
     assert (opened(data, max_bytes=len(data)).alpha == 7).all()
 
 
@@ -348,9 +348,9 @@ def test_that_the_decoder_never_sees_texts(monkeypatch, opened):
     monkeypatch.setattr(
         imagecodecs, "png_decode", lambda data, **out: seen.append(bytes(data)) or decode(data, **out)
     )
-    opened(hostile.png(ROWS, 8, extra=hostile.raw_profile(300, b"Comment")))
+    opened(encoded.png(ROWS, 8, extra=encoded.raw_profile(300, b"Comment")))
     assert b"zTXt" not in seen[0]
 
 
 def test_that_a_critical_chunk_that_nobody_knows_is_refused(refused):
-    assert refused(hostile.png(ROWS, 8, extra=png_chunk(b"ABCD", b"x")))
+    assert refused(encoded.png(ROWS, 8, extra=png_chunk(b"ABCD", b"x")))
