@@ -52,24 +52,6 @@ def cuda_variant(
     )
 
 
-NAIVE_STORY = """
-`matmul-naive`: one thread per element of P, everything in global memory.
-
-Idea
-    Thread (row, column) walks along row `row` of M and down column `column` of N.
-Who loads what
-    Every thread loads its whole row of M and its whole column of N. The threads of one row of the block ask
-    for the same element of M at once (one broadcast) and for neighbouring elements of N (coalesced). What the
-    other rows of the block ask for again may come from L1 or L2.
-Limit
-    One load per operation, CGMA 1: 86.4 GB/s feed 21.6 GFLOPS. The tile is only the block's side here: no
-    shared memory is used.
-
-Source: COSC 407, "CUDA Memories and Performance Revisited", MatrixMul without shared memory (there for square
-matrices whose width is a multiple of the tile).
-"""
-
-
 def naive_work(product: MatrixProduct, block: Block) -> Work:
     """Return the work: an element of M and one of N from global memory for each multiply-add."""
     return product_work(product, global_loads=2 * product.multiply_adds)
@@ -82,7 +64,21 @@ def naive_roundings(product: MatrixProduct, block: Block) -> int:
 
 @kernel_factory
 def naive_kernel():
-    """Return the kernel; the sizes are known at run time."""
+    """`matmul-naive`: one thread per element of P, everything in global memory.
+
+    Idea
+        Thread (row, column) walks along row `row` of M and down column `column` of N.
+    Who loads what
+        Every thread loads its whole row of M and its whole column of N. The threads of one row of the block
+        ask for the same element of M at once (one broadcast) and for neighbouring elements of N (coalesced).
+        What the other rows of the block ask for again may come from L1 or L2.
+    Limit
+        One load per operation, CGMA 1: 86.4 GB/s feed 21.6 GFLOPS. The tile is only the block's side here: no
+        shared memory is used.
+
+    Source: COSC 407, "CUDA Memories and Performance Revisited", MatrixMul without shared memory (there for
+    square matrices whose width is a multiple of the tile).
+    """
 
     @cuda.jit
     def matmul_naive(m, n, p):
@@ -99,36 +95,13 @@ def naive_kernel():
 
 NAIVE = cuda_variant(
     lambda block: naive_kernel(),
-    story=NAIVE_STORY,
+    story=naive_kernel.__doc__,
     key="matmul-naive",
     title="Naive product",
     idea="One thread per element of P, which reads its row of M and its column of N from global memory.",
     roundings=naive_roundings,
     work=naive_work,
 )
-
-
-TILED_STORY = """
-`matmul-tiled`: the block shares tiles of M and N, phase by phase along the inner dimension.
-
-Idea
-    A block of T x T threads computes a tile of P. In each phase it copies one T x T tile of M and one of N
-    into shared memory (Ms and Ns), one element of each per thread; after a barrier every thread multiplies
-    its row of the one with its column of the other, and adds the phase's partial sum to its total. A second
-    barrier keeps the tiles until all have read them.
-Who loads what
-    Each thread loads two elements per phase and uses 2 T: each loaded element serves T threads. Outside the
-    matrices a thread stores zero instead, so that any size is possible and no thread misses a barrier.
-What it saves
-    Against `matmul-naive`: loads from global memory fall by the factor T, CGMA T (16 x 16: 86.4 GB/s feed
-    345.6 GFLOPS; the slide prints 347.6).
-Limit
-    Each multiply-add still needs two loads from shared memory, and sizes that are no multiples of T multiply
-    the filling zeros as well.
-
-Source: COSC 407, "CUDA Memories and Performance Revisited", "Tiled Multiplication: Kernel Code" with the
-guards that its slides ask for.
-"""
 
 
 def shared_bytes(block: Block) -> int:
@@ -161,7 +134,27 @@ def tiled_roundings(product: MatrixProduct, block: Block) -> int:
 
 @kernel_factory
 def tiled_kernel(tile: int):
-    """Return the kernel for a tile; the sizes are known at run time."""
+    """`matmul-tiled`: the block shares tiles of M and N, phase by phase along the inner dimension.
+
+    Idea
+        A block of T x T threads computes a tile of P. In each phase it copies one T x T tile of M and one of
+        N into shared memory (Ms and Ns), one element of each per thread; after a barrier every thread
+        multiplies its row of the one with its column of the other, and adds the phase's partial sum to its
+        total. A second barrier keeps the tiles until all have read them.
+    Who loads what
+        Each thread loads two elements per phase and uses 2 T: each loaded element serves T threads. Outside
+        the matrices a thread stores zero instead, so that any size is possible and no thread misses a
+        barrier.
+    What it saves
+        Against `matmul-naive`: loads from global memory fall by the factor T, CGMA T (16 x 16: 86.4 GB/s feed
+        345.6 GFLOPS; the slide prints 347.6).
+    Limit
+        Each multiply-add still needs two loads from shared memory, and sizes that are no multiples of T
+        multiply the filling zeros as well.
+
+    Source: COSC 407, "CUDA Memories and Performance Revisited", "Tiled Multiplication: Kernel Code" with the
+    guards that its slides ask for.
+    """
     TILE = tile
 
     @jit_for(tile * tile)
@@ -204,7 +197,7 @@ def tiled_kernel(tile: int):
 TILED = cuda_variant(
     lambda block: tiled_kernel(block.x),
     shared_bytes,
-    story=TILED_STORY,
+    story=tiled_kernel.__doc__,
     key="matmul-tiled",
     title="Tiled product, shared memory",
     idea="In each phase the block loads tiles of M and N into shared memory; each element serves T threads.",

@@ -95,31 +95,27 @@ VARIANT = one_pass_variant(
 )
 
 
-CONSTANT_STORY = """
-`cached-constant`: `cached` with the mask in constant memory: the 2-D report's optimised kernel.
-
-Idea
-    Shared memory holds the block's own cells, constant memory the mask; the halo is left to L2. The
-    report's KERNEL_SIZE is a macro, so here, too, the mask's sides are known when the kernel is compiled, and
-    the compiler can unroll the loops.
-Who loads what
-    Each thread loads the one input cell at its own position into shared memory. Taps inside the block's cells
-    are read from there, taps in the halo from global memory; weights from constant memory, where the host has
-    copied them before the launch.
-What it saves
-    Against `cached`: the weight's load from global memory at every tap, and nothing else: both know the
-    mask's sides when they are compiled.
-Limit
-    That of `cached`: a branch at every tap. A mask of another shape compiles anew; an edit of weights does
-    not. The array has 4 bytes for each weight.
-
-Source: Drexel ECEC-622, assignment 3, ConvolutionKernel_optimized and `kernel_c`.
-"""
-
-
 @kernel_factory
 def constant_kernel(border: Border, mask_shape: tuple[int, int], block: Block):
-    """Return the kernel for a border, a mask shape and a block; any weights."""
+    """`cached-constant`: `cached` with the mask in constant memory: the 2-D report's optimised kernel.
+
+    Idea
+        Shared memory holds the block's own cells, constant memory the mask; the halo is left to L2. The
+        report's KERNEL_SIZE is a macro, so here, too, the mask's sides are known when the kernel is compiled,
+        and the compiler can unroll the loops.
+    Who loads what
+        Each thread loads the one input cell at its own position into shared memory. Taps inside the block's
+        cells are read from there, taps in the halo from global memory; weights from constant memory, where
+        the host has copied them before the launch.
+    What it saves
+        Against `cached`: the weight's load from global memory at every tap, and nothing else: both know the
+        mask's sides when they are compiled.
+    Limit
+        That of `cached`: a branch at every tap. A mask of another shape compiles anew; an edit of weights
+        does not. The array has 4 bytes for each weight.
+
+    Source: Drexel ECEC-622, assignment 3, ConvolutionKernel_optimized and `kernel_c`.
+    """
     MASK_ROWS, MASK_COLUMNS = mask_shape
     BLOCK_X, BLOCK_Y = block.x, block.y
     rule, in_constant_memory = cuda_rule(border), constant_weights(MASK_ROWS * MASK_COLUMNS)
@@ -171,7 +167,7 @@ CONSTANT = one_pass_variant(
     lambda problem, block: constant_kernel(problem.border, problem.mask_shape, block),
     bytes_of_own_cells,
     constant_floats=lambda mask_shape: mask_shape[0] * mask_shape[1],
-    story=CONSTANT_STORY,
+    story=constant_kernel.__doc__,
     key="cached-constant",
     title="Cached halo, constant memory",
     idea="Shared memory holds the block's own cells, constant memory the mask; the halo comes from global "
@@ -180,31 +176,29 @@ CONSTANT = one_pass_variant(
 )
 
 
-ROW_STORY = """
-`row-cached`: 1-D along the rows; shared memory holds the block's own cells, the halo is left to L1 and L2.
-
-Idea
-    The mask has one row. Each thread of a block of TILE_SIZE loads the one cell at its own position into
-    shared memory. Taps between this tile's start and the next one's are read from there, the others from
-    global memory, where a neighbouring block has most likely just put them into the cache.
-Who loads what
-    One load per thread for the tile. The threads near its ends load their halo taps again and again, from the
-    cache. A block of TILE_SIZE x 1 threads is the lecture's block. One of TILE_SIZE x y is y of them, one
-    above the other.
-What it saves
-    Against `row-tiled`: two of the three load steps, and the rule that a halo may be no wider than the tile.
-    The price is a branch at every tap, on which the threads of a warp disagree near the tile's ends.
-Limit
-    The shorter the tile and the wider the mask, the more taps are halo: then it is `row-naive` with a branch.
-
-Source: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_kernel). There the mask lies in
-constant memory (`row-cached-constant`).
-"""
-
-
 @kernel_factory
 def row_kernel(border: Border, mask_width: int, block: Block):
-    """Return the kernel for a border, a mask width and a block."""
+    """`row-cached`: 1-D along the rows; shared memory holds the block's cells, the halo is left to L1 and L2.
+
+    Idea
+        The mask has one row. Each thread of a block of TILE_SIZE loads the one cell at its own position into
+        shared memory. Taps between this tile's start and the next one's are read from there, the others from
+        global memory, where a neighbouring block has most likely just put them into the cache.
+    Who loads what
+        One load per thread for the tile. The threads near its ends load their halo taps again and again, from
+        the cache. A block of TILE_SIZE x 1 threads is the lecture's block. One of TILE_SIZE x y is y of them,
+        one above the other.
+    What it saves
+        Against `row-tiled`: two of the three load steps, and the rule that a halo may be no wider than the
+        tile. The price is a branch at every tap, on which the threads of a warp disagree near the tile's
+        ends.
+    Limit
+        The shorter the tile and the wider the mask, the more taps are halo: then it is `row-naive` with a
+        branch.
+
+    Source: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_kernel). There the mask lies
+    in constant memory (`row-cached-constant`).
+    """
     rule = cuda_rule(border)
     TILE_SIZE, TILE_ROWS, MASK_WIDTH = block.x, block.y, mask_width
 
@@ -246,7 +240,7 @@ ROW = row_variant(
     lambda problem, block: row_kernel(problem.border, problem.mask_shape[1], block),
     bytes_of_own_cells,
     wider="cached",
-    story=ROW_STORY,
+    story=row_kernel.__doc__,
     key="row-cached",
     title="1-D, cached halo",
     idea="Along the rows, for masks of one row: shared memory holds the block's own cells; the halo comes "
@@ -255,28 +249,24 @@ ROW = row_variant(
 )
 
 
-ROW_CONSTANT_STORY = """
-`row-cached-constant`: `row-cached` with the mask in constant memory, as the lecture prints it.
-
-Idea
-    Shared memory holds the block's own cells, constant memory the mask; the halo is left to L1 and L2.
-Who loads what
-    One load per thread for the tile. The threads near its ends load their halo taps again and again, from the
-    cache. The host has copied the weights before the launch.
-What it saves
-    Against `row-cached`: the weight's load from global memory at every tap.
-Limit
-    That of `row-cached`: a branch at every tap; the shorter the tile and the wider the mask, the more taps
-    are halo.
-
-Source: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_kernel): its M is not a
-parameter, it is `__constant__ float M[MAX_MASK_WIDTH]`.
-"""
-
-
 @kernel_factory
 def row_constant_kernel(border: Border, mask_width: int, block: Block):
-    """Return the kernel for a border, a mask width and a block; any weights."""
+    """`row-cached-constant`: `row-cached` with the mask in constant memory, as the lecture prints it.
+
+    Idea
+        Shared memory holds the block's own cells, constant memory the mask; the halo is left to L1 and L2.
+    Who loads what
+        One load per thread for the tile. The threads near its ends load their halo taps again and again, from
+        the cache. The host has copied the weights before the launch.
+    What it saves
+        Against `row-cached`: the weight's load from global memory at every tap.
+    Limit
+        That of `row-cached`: a branch at every tap; the shorter the tile and the wider the mask, the more
+        taps are halo.
+
+    Source: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_kernel): its M is not a
+    parameter, it is `__constant__ float M[MAX_MASK_WIDTH]`.
+    """
     rule, in_constant_memory = cuda_rule(border), constant_weights(MAX_MASK_WIDTH)
     TILE_SIZE, TILE_ROWS, MASK_WIDTH = block.x, block.y, mask_width
 
@@ -321,7 +311,7 @@ ROW_CONSTANT = row_variant(
     bytes_of_own_cells,
     wider="cached-constant",
     constant_floats=lambda mask_shape: MAX_MASK_WIDTH,
-    story=ROW_CONSTANT_STORY,
+    story=row_constant_kernel.__doc__,
     key="row-cached-constant",
     title="1-D, cached halo, constant memory",
     idea="Along the rows, for masks of one row: as row-cached, but the weights come from constant memory, as "

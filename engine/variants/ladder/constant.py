@@ -81,30 +81,26 @@ VARIANT = one_pass_variant(
 )
 
 
-ROW_STORY = """
-`row-constant`: 1-D along the rows of a picture, as `row-naive`, but the mask lies in constant memory.
-
-Idea
-    The mask has one row. Every thread of a warp reads the same weight at the same time: one broadcast from
-    the constant cache serves them all.
-Who loads what
-    Every thread loads all its cells itself from global memory, as in `row-naive`, and its weights from
-    constant memory, where the host has copied them before the launch. A block of TILE_SIZE x 1 threads is the
-    lecture's block. One of TILE_SIZE x y is y of them, one above the other.
-What it saves
-    Against `row-naive`: the weight's load from global memory, half of all of its loads.
-Limit
-    The array has a fixed size, as the lecture's `M[MAX_MASK_WIDTH]` has (10 there): that of the widest mask,
-    127 cells, 508 bytes of 64 KB. Cells are still loaded once for each tap.
-
-Source: CENG443, "Constant Memory Usage" and the 1-D kernel after it: `__constant__ float M[MAX_MASK_WIDTH]`,
-filled by `cudaMemcpyToSymbol`.
-"""
-
-
 @kernel_factory
 def row_kernel(border: Border, mask_width: int, registers: int | None):
-    """Return the kernel for a border, a mask width and at most so many registers per thread; any weights."""
+    """`row-constant`: 1-D along the rows of a picture, as `row-naive`, but the mask lies in constant memory.
+
+    Idea
+        The mask has one row. Every thread of a warp reads the same weight at the same time: one broadcast
+        from the constant cache serves them all.
+    Who loads what
+        Every thread loads all its cells itself from global memory, as in `row-naive`, and its weights from
+        constant memory, where the host has copied them before the launch. A block of TILE_SIZE x 1 threads is
+        the lecture's block. One of TILE_SIZE x y is y of them, one above the other.
+    What it saves
+        Against `row-naive`: the weight's load from global memory, half of all of its loads.
+    Limit
+        The array has a fixed size, as the lecture's `M[MAX_MASK_WIDTH]` has (10 there): that of the widest
+        mask, 127 cells, 508 bytes of 64 KB. Cells are still loaded once for each tap.
+
+    Source: CENG443, "Constant Memory Usage" and the 1-D kernel after it: `__constant__ float
+    M[MAX_MASK_WIDTH]`, filled by `cudaMemcpyToSymbol`.
+    """
     rule, in_constant_memory = cuda_rule(border), constant_weights(MAX_MASK_WIDTH)
     MASK_WIDTH = mask_width
 
@@ -133,7 +129,7 @@ ROW = row_variant(
     lambda problem, block: row_kernel(problem.border, problem.mask_shape[1], registers_for(block.threads)),
     wider="constant",
     constant_floats=lambda mask_shape: MAX_MASK_WIDTH,
-    story=ROW_STORY,
+    story=row_kernel.__doc__,
     key="row-constant",
     title="1-D, constant memory",
     idea="Along the rows, for masks of one row: as row-naive, but the weights come from constant memory.",

@@ -80,31 +80,6 @@ VARIANT = one_pass_variant(
 )
 
 
-UNCOALESCED_STORY = """
-`naive-uncoalesced`: `naive` as the 2-D report prints it: a warp goes down a column, sums are float64.
-
-Idea
-    The report takes the row from threadIdx.x and the column from threadIdx.y. Neighbours in a warp then lie
-    one above the other: in a block of 32 x 32 a warp covers 32 rows of one column, in one of 8 x 8 it covers
-    8 rows of four.
-Who loads what
-    Every thread loads all of its taps itself, as in `naive`. But there a warp reads 32 neighbours, which one
-    transaction of 128 bytes serves. Here it reads from as many rows as its block is wide, so it takes up to
-    32 transactions, of 32 bytes or more for 4 that are used. Stores are the same. Only the caches help: the
-    next columns of these rows are wanted soon.
-What it saves
-    Nothing: it is `naive` with two mistakes. The second one is the sum in double, as the report declares it:
-    each product is converted, and added at the rate of float64 (1/2 of float32 on an H200, 1/64 on the
-    graphics cards that students have).
-Limit
-    The larger the block, up to 32 along x, the more rows a warp reads from: in the report, too, larger blocks
-    are slower. Its speed-up "by a factor of about 3.5" is over this kernel.
-
-Source: Drexel ECEC-622, assignment 3, ConvolutionKernel. There ghost cells are left out of the loops' ends,
-which is the zero border; here the border's rule decides.
-"""
-
-
 def uncoalesced_plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return one launch, one thread per result: x runs along rows, y along columns."""
     grid = (blocks_along(problem.height, block.x), blocks_along(problem.width, block.y), problem.channels)
@@ -125,7 +100,28 @@ def refuse_uncoalesced(problem: Problem, mask: Mask, block: Block, limits: Limit
 
 @kernel_factory
 def uncoalesced_kernel(border: Border):
-    """Return the kernel for a border; any size of picture and mask."""
+    """`naive-uncoalesced`: `naive` as the 2-D report prints it: a warp goes down a column, sums are float64.
+
+    Idea
+        The report takes the row from threadIdx.x and the column from threadIdx.y. Neighbours in a warp then
+        lie one above the other: in a block of 32 x 32 a warp covers 32 rows of one column, in one of 8 x 8 it
+        covers 8 rows of four.
+    Who loads what
+        Every thread loads all of its taps itself, as in `naive`. But there a warp reads 32 neighbours, which
+        one transaction of 128 bytes serves. Here it reads from as many rows as its block is wide, so it takes
+        up to 32 transactions, of 32 bytes or more for 4 that are used. Stores are the same. Only the caches
+        help: the next columns of these rows are wanted soon.
+    What it saves
+        Nothing: it is `naive` with two mistakes. The second one is the sum in double, as the report declares
+        it: each product is converted, and added at the rate of float64 (1/2 of float32 on an H200, 1/64 on
+        the graphics cards that students have).
+    Limit
+        The larger the block, up to 32 along x, the more rows a warp reads from: in the report, too, larger
+        blocks are slower. Its speed-up "by a factor of about 3.5" is over this kernel.
+
+    Source: Drexel ECEC-622, assignment 3, ConvolutionKernel. There ghost cells are left out of the loops'
+    ends, which is the zero border; here the border's rule decides.
+    """
     rule = cuda_rule(border)
 
     @cuda.jit
@@ -161,7 +157,7 @@ UNCOALESCED = teaching_variant(
     plan=uncoalesced_plan,
     unsupported=refuse_uncoalesced,
     default_block=Block(16, 16),
-    story=UNCOALESCED_STORY,
+    story=uncoalesced_kernel.__doc__,
     key="naive-uncoalesced",
     title="Naive, uncoalesced",
     idea="As naive, but the threads of a warp go down a column, each in another row, and sums are float64.",
@@ -176,29 +172,26 @@ UNCOALESCED = teaching_variant(
 )
 
 
-ROW_STORY = """
-`row-naive`: 1-D along the rows of a picture, one thread per result, everything in global memory.
-
-Idea
-    The mask has one row. Thread `i` of a row walks over the mask from cell `i - anchor` on and reads each
-    input cell and each weight from global memory.
-Who loads what
-    Every thread loads all its cells itself: neighbours load the same ones again, and only L1 and L2 help. A
-    block of TILE_SIZE x 1 threads is the lecture's block. One of TILE_SIZE x y is y of them, one above the
-    other.
-What it saves
-    Against `naive`: the loop over the mask's rows. It is the baseline of the other two.
-Limit
-    One load of a cell and one of a weight for each multiply-add. Where 8 threads share 12 cells they load 40.
-
-Source: CENG443, "1D Convolution Kernel" (convolution_1D_basic_kernel). There the picture is one row, ghost
-cells are left out of the sum, and the anchor is the middle of the mask.
-"""
-
-
 @kernel_factory
 def row_kernel(border: Border, mask_width: int, registers: int | None):
-    """Return the kernel for a border, a mask width and at most so many registers per thread."""
+    """`row-naive`: 1-D along the rows of a picture, one thread per result, everything in global memory.
+
+    Idea
+        The mask has one row. Thread `i` of a row walks over the mask from cell `i - anchor` on and reads each
+        input cell and each weight from global memory.
+    Who loads what
+        Every thread loads all its cells itself: neighbours load the same ones again, and only L1 and L2 help.
+        A block of TILE_SIZE x 1 threads is the lecture's block. One of TILE_SIZE x y is y of them, one above
+        the other.
+    What it saves
+        Against `naive`: the loop over the mask's rows. It is the baseline of the other two.
+    Limit
+        One load of a cell and one of a weight for each multiply-add. Where 8 threads share 12 cells they load
+        40.
+
+    Source: CENG443, "1D Convolution Kernel" (convolution_1D_basic_kernel). There the picture is one row,
+    ghost cells are left out of the sum, and the anchor is the middle of the mask.
+    """
     rule, MASK_WIDTH = cuda_rule(border), mask_width
 
     @jit_within(registers)
@@ -223,7 +216,7 @@ def row_kernel(border: Border, mask_width: int, registers: int | None):
 ROW = row_variant(
     lambda problem, block: row_kernel(problem.border, problem.mask_shape[1], registers_for(block.threads)),
     wider="naive",
-    story=ROW_STORY,
+    story=row_kernel.__doc__,
     key="row-naive",
     title="1-D, naive",
     idea="Along the rows, for masks of one row: one thread per result, all its cells from global memory.",

@@ -90,28 +90,24 @@ def two_passes(
     )
 
 
-L0_STORY = """
-`separable-l0`: a column times a row, applied one after the other from global memory.
-
-Idea
-    If the mask is one column times one row, the picture is filtered along its rows with the row, and what
-    comes out along its columns with the column: two passes, two kernels, float32 values in global memory
-    between them.
-Who loads what
-    Each thread of a pass loads all taps along its own line from global memory, as in `naive`.
-What it saves
-    Against `naive`: rows + columns instead of rows x columns multiply-adds and loads per result (31 x 31: 62
-    instead of 961). The price is one more store and load of the whole picture between the passes.
-Limit
-    Only masks of rank 1. Neighbouring threads ask for the same cells again, all from global memory.
-
-Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.1, L0. Its borders are zero only.
-"""
-
-
 @kernel_factory
 def l0_horizontal(border: Border, columns: int, registers: int | None):
-    """Return the kernel along the rows for a border, a number of weights and at most so many registers."""
+    """`separable-l0`: a column times a row, applied one after the other from global memory.
+
+    Idea
+        If the mask is one column times one row, the picture is filtered along its rows with the row, and what
+        comes out along its columns with the column: two passes, two kernels, float32 values in global memory
+        between them.
+    Who loads what
+        Each thread of a pass loads all taps along its own line from global memory, as in `naive`.
+    What it saves
+        Against `naive`: rows + columns instead of rows x columns multiply-adds and loads per result (31 x 31:
+        62 instead of 961). The price is one more store and load of the whole picture between the passes.
+    Limit
+        Only masks of rank 1. Neighbouring threads ask for the same cells again, all from global memory.
+
+    Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.1, L0. Its borders are zero only.
+    """
     rule, COLUMNS = cuda_rule(border), columns
 
     @jit_within(registers)
@@ -162,35 +158,13 @@ L0 = two_pass_variant(
     l0_horizontal,
     l0_vertical,
     made_for=lambda block: registers_for(block.threads),
-    story=L0_STORY,
+    story=l0_horizontal.__doc__,
     key="separable-l0",
     title="Separable, global memory (L0)",
     idea="Two passes, along the rows and along the columns, for masks that are one column times one row: "
     "rows + columns multiply-adds per result, everything in global memory.",
     work=lambda problem, block: two_pass_work(problem, *loads_along(problem, block, line_of_taps)),
 )
-
-
-L1_STORY = """
-`separable-l1`: two passes; each block loads its own cells and their aprons into shared memory together.
-
-Idea
-    As `separable-l0`, but in each pass the block first copies what it needs into shared memory. Each pass
-    reaches along one axis only, so its apron is one-dimensional: left and right of the block, then above and
-    below it.
-Who loads what
-    Each thread loads the cell at its own position, and the cells one level before and after it that belong to
-    the apron: the thread's index moved by a whole block, as often as the apron is wide. After a barrier every
-    tap is read from shared memory.
-What it saves
-    Against `separable-l0`: (bx + columns - 1) / bx instead of `columns` loads per result along the rows, and
-    (by + rows - 1) / by instead of `rows` along the columns. The tiles are far smaller than that of `tiled`.
-Limit
-    A flat block has few rows to share its vertical apron with: 32 x 8 threads and 15 rows load 2.75 cells per
-    result.
-
-Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.2, L1. Its borders are zero only.
-"""
 
 
 def l1_bytes(mask_shape: tuple[int, int], block: Block) -> tuple[int, int]:
@@ -220,7 +194,26 @@ def l1_work(problem: Problem, block: Block) -> Work:
 # A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
 @kernel_factory
 def l1_horizontal(border: Border, columns: int, block: Block):
-    """Return the kernel along the rows for a border, a number of weights and a block."""
+    """`separable-l1`: two passes; each block loads its cells and their aprons into shared memory together.
+
+    Idea
+        As `separable-l0`, but in each pass the block first copies what it needs into shared memory. Each pass
+        reaches along one axis only, so its apron is one-dimensional: left and right of the block, then above
+        and below it.
+    Who loads what
+        Each thread loads the cell at its own position, and the cells one level before and after it that
+        belong to the apron: the thread's index moved by a whole block, as often as the apron is wide. After a
+        barrier every tap is read from shared memory.
+    What it saves
+        Against `separable-l0`: (bx + columns - 1) / bx instead of `columns` loads per result along the rows,
+        and (by + rows - 1) / by instead of `rows` along the columns. The tiles are far smaller than that of
+        `tiled`.
+    Limit
+        A flat block has few rows to share its vertical apron with: 32 x 8 threads and 15 rows load 2.75 cells
+        per result.
+
+    Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.2, L1. Its borders are zero only.
+    """
     rule, COLUMNS = cuda_rule(border), columns
     BLOCK_X, BLOCK_Y = block.x, block.y
     TILE_COLUMNS = BLOCK_X + COLUMNS - 1
@@ -302,35 +295,13 @@ L1 = two_pass_variant(
     l1_horizontal,
     l1_vertical,
     l1_bytes,
-    story=L1_STORY,
+    story=l1_horizontal.__doc__,
     key="separable-l1",
     title="Separable, aprons shared (L1)",
     idea="Two passes for masks that are one column times one row; in each the block loads its cells and the "
     "aprons along that axis into shared memory together.",
     work=l1_work,
 )
-
-
-L2_STORY = """
-`separable-l2`: two passes; shared memory holds the block's own cells, the aprons are left to L1 and L2.
-
-Idea
-    As `separable-l1`, but no thread loads an apron: each loads the one cell at its own position. Taps inside
-    the block's cells are read from shared memory, taps in the aprons from global memory, where a neighbouring
-    block has most likely just put them into the cache.
-Who loads what
-    One load per thread and pass for the tile; the threads near the block's edge load their apron taps again
-    and again.
-What it saves
-    Against `separable-l1`: the steps of the loading and the room for the aprons. The price is a branch at
-    every tap. In the vertical pass all threads of a warp of 32 take the same way, because they lie in one
-    row; in the horizontal pass those near the edge do not.
-Limit
-    The smaller the block along a pass and the longer the factor, the more taps are apron: then it is
-    `separable-l0` with a branch.
-
-Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.3, L2. Its borders are zero only.
-"""
 
 
 def l2_work(problem: Problem, block: Block) -> Work:
@@ -352,7 +323,25 @@ def l2_work(problem: Problem, block: Block) -> Work:
 
 @kernel_factory
 def l2_horizontal(border: Border, columns: int, block: Block):
-    """Return the kernel along the rows for a border, a number of weights and a block."""
+    """`separable-l2`: two passes; shared memory holds the block's cells, the aprons are left to L1 and L2.
+
+    Idea
+        As `separable-l1`, but no thread loads an apron: each loads the one cell at its own position. Taps
+        inside the block's cells are read from shared memory, taps in the aprons from global memory, where a
+        neighbouring block has most likely just put them into the cache.
+    Who loads what
+        One load per thread and pass for the tile; the threads near the block's edge load their apron taps
+        again and again.
+    What it saves
+        Against `separable-l1`: the steps of the loading and the room for the aprons. The price is a branch at
+        every tap. In the vertical pass all threads of a warp of 32 take the same way, because they lie in one
+        row; in the horizontal pass those near the edge do not.
+    Limit
+        The smaller the block along a pass and the longer the factor, the more taps are apron: then it is
+        `separable-l0` with a branch.
+
+    Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.3, L2. Its borders are zero only.
+    """
     rule = cuda_rule(border)
     BLOCK_X, BLOCK_Y, COLUMNS = block.x, block.y, columns
 
@@ -435,7 +424,7 @@ L2 = two_pass_variant(
     l2_horizontal,
     l2_vertical,
     lambda mask_shape, block: (bytes_of_own_cells(mask_shape, block),) * 2,
-    story=L2_STORY,
+    story=l2_horizontal.__doc__,
     key="separable-l2",
     title="Separable, aprons cached (L2)",
     idea="Two passes for masks that are one column times one row; shared memory holds only the block's own "

@@ -106,29 +106,6 @@ VARIANT = one_pass_variant(
 )
 
 
-INPUT_STORY = """
-`tiled-input`: the block shares its input tile; the block covers the *input* tile.
-
-Idea
-    A block of bx x by threads loads the bx x by cells of one input tile, one per thread. After a barrier only
-    its first (bx - columns + 1) x (by - rows + 1) threads compute, a result each: the output tile (O_TILE in
-    the lecture).
-Who loads what
-    Each thread loads one cell, so a result costs bx by / ((bx - columns + 1)(by - rows + 1)) loads: 1.3 for a
-    32 x 32 block and a 5 x 5 mask.
-What it saves
-    Against `naive`: loads of the picture fall from rows x columns to that number. Against `tiled`, the other
-    design with the same loads per tile: loading takes no loop, every thread does the same. The weights come
-    from global memory in both, so that the two differ in what the block covers and in nothing else.
-Limit
-    While computing, 1 - (bx - columns + 1)(by - rows + 1) / (bx by) of the threads idle: with 32 x 32 threads
-    12 % for a 3 x 3 mask, 23 % for 5 x 5, 68 % for 15 x 15. A block cannot be smaller than the mask, so a
-    mask of more cells than a block may have threads cannot be used at all; `tiled` takes it.
-
-Source: CENG443, "Tiled 2D Convolution", "Data Load", "Calculate/Write Output".
-"""
-
-
 def output_tile(mask_shape: tuple[int, int], block: Block) -> Block:
     """Return the results of a block; below 1 where the block is smaller than the mask."""
     return Block(block.x - mask_shape[1] + 1, block.y - mask_shape[0] + 1)
@@ -164,7 +141,27 @@ def refuse_small_block(problem: Problem, mask: Mask, block: Block, limits: Limit
 
 @kernel_factory
 def input_kernel(border: Border, mask_shape: tuple[int, int], block: Block):
-    """Return the kernel for a border, a mask shape and a block."""
+    """`tiled-input`: the block shares its input tile; the block covers the *input* tile.
+
+    Idea
+        A block of bx x by threads loads the bx x by cells of one input tile, one per thread. After a barrier
+        only its first (bx - columns + 1) x (by - rows + 1) threads compute, a result each: the output tile
+        (O_TILE in the lecture).
+    Who loads what
+        Each thread loads one cell, so a result costs bx by / ((bx - columns + 1)(by - rows + 1)) loads: 1.3
+        for a 32 x 32 block and a 5 x 5 mask.
+    What it saves
+        Against `naive`: loads of the picture fall from rows x columns to that number. Against `tiled`, the
+        other design with the same loads per tile: loading takes no loop, every thread does the same. The
+        weights come from global memory in both, so that the two differ in what the block covers and in
+        nothing else.
+    Limit
+        While computing, 1 - (bx - columns + 1)(by - rows + 1) / (bx by) of the threads idle: with 32 x 32
+        threads 12 % for a 3 x 3 mask, 23 % for 5 x 5, 68 % for 15 x 15. A block cannot be smaller than the
+        mask, so a mask of more cells than a block may have threads cannot be used at all; `tiled` takes it.
+
+    Source: CENG443, "Tiled 2D Convolution", "Data Load", "Calculate/Write Output".
+    """
     rule = cuda_rule(border)
     MASK_ROWS, MASK_COLUMNS = mask_shape
     BLOCK_X, BLOCK_Y = block.x, block.y
@@ -208,7 +205,7 @@ INPUT = one_pass_variant(
     lambda problem, block: input_kernel(problem.border, problem.mask_shape, block),
     bytes_of_own_cells,
     tile=output_tile,
-    story=INPUT_STORY,
+    story=input_kernel.__doc__,
     key="tiled-input",
     title="Tiled, block covers the input",
     idea="Each thread loads one cell of the input tile into shared memory; then only the inner ones compute.",
@@ -221,31 +218,6 @@ INPUT = one_pass_variant(
 )
 
 
-ROW_STORY = """
-`row-tiled`: 1-D along the rows; the block shares its cells and the halo left and right of them.
-
-Idea
-    The mask has one row. A block of TILE_SIZE threads computes TILE_SIZE results, and first copies the
-    TILE_SIZE + mask - 1 cells that they need into shared memory, in the lecture's three steps.
-Who loads what
-    1. left halo: the last `anchor` threads, each the cell that lies TILE_SIZE to the left of its own;
-    2. centre: every thread its own cell;
-    3. right halo: the first `mask - 1 - anchor` threads, each the cell that lies TILE_SIZE to the right of
-       its own. A block of TILE_SIZE x 1 threads is the lecture's block. One of TILE_SIZE x y is y of them,
-       one above the other, each with its own row of shared memory.
-What it saves
-    Against `row-naive`: TILE_SIZE + mask - 1 loads instead of TILE_SIZE x mask. Tile 8, mask 5: 12 instead of
-    40, 3.3 times less. Borders are decided once per loaded cell instead of once per tap.
-Limit
-    A thread loads at most one cell of each halo, so neither may be wider than TILE_SIZE. The weights still
-    come from global memory, and each multiply-add still needs a load from shared memory.
-
-Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel). There both halos have Mask_Width
-/ 2 cells, and the mask lies in constant memory (`row-tiled-constant`); the left halo is the anchor's column
-here.
-"""
-
-
 def row_bytes(mask_shape: tuple[int, int], block: Block) -> int:
     """Return the bytes of a block's input tile, a row with both halos per row of threads; float32 always."""
     return block.y * (block.x + mask_shape[1] - 1) * 4
@@ -254,7 +226,28 @@ def row_bytes(mask_shape: tuple[int, int], block: Block) -> int:
 # A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
 @kernel_factory
 def row_kernel(border: Border, mask_width: int, block: Block):
-    """Return the kernel for a border, a mask width and a block."""
+    """`row-tiled`: 1-D along the rows; the block shares its cells and the halo left and right of them.
+
+    Idea
+        The mask has one row. A block of TILE_SIZE threads computes TILE_SIZE results, and first copies the
+        TILE_SIZE + mask - 1 cells that they need into shared memory, in the lecture's three steps.
+    Who loads what
+        1. left halo: the last `anchor` threads, each the cell that lies TILE_SIZE to the left of its own;
+        2. centre: every thread its own cell;
+        3. right halo: the first `mask - 1 - anchor` threads, each the cell that lies TILE_SIZE to the right
+           of its own. A block of TILE_SIZE x 1 threads is the lecture's block. One of TILE_SIZE x y is y of
+           them, one above the other, each with its own row of shared memory.
+    What it saves
+        Against `row-naive`: TILE_SIZE + mask - 1 loads instead of TILE_SIZE x mask. Tile 8, mask 5: 12
+        instead of 40, 3.3 times less. Borders are decided once per loaded cell instead of once per tap.
+    Limit
+        A thread loads at most one cell of each halo, so neither may be wider than TILE_SIZE. The weights
+        still come from global memory, and each multiply-add still needs a load from shared memory.
+
+    Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel). There both halos have
+    Mask_Width / 2 cells, and the mask lies in constant memory (`row-tiled-constant`); the left halo is the
+    anchor's column here.
+    """
     rule = cuda_rule(border)
     MASK_WIDTH, TILE_SIZE = mask_width, block.x
     TILE_ROWS, TILE_COLUMNS = block.y, block.x + mask_width - 1
@@ -311,7 +304,7 @@ ROW = row_variant(
     lambda problem, block: row_kernel(problem.border, problem.mask_shape[1], block),
     row_bytes,
     wider="tiled",
-    story=ROW_STORY,
+    story=row_kernel.__doc__,
     key="row-tiled",
     title="1-D, tiled",
     idea="Along the rows, for masks of one row: the last threads load the left halo, all the centre, the "
@@ -322,30 +315,26 @@ ROW = row_variant(
 )
 
 
-ROW_CONSTANT_STORY = """
-`row-tiled-constant`: `row-tiled` with the mask in constant memory, as the lecture prints it.
-
-Idea
-    The block's cells and both halos lie in shared memory, the mask lies in constant memory: a multiply-add
-    reads nothing from global memory.
-Who loads what
-    The three steps of `row-tiled`: the last `anchor` threads load the left halo, all the centre, the first
-    `mask - 1 - anchor` threads the right halo. The host has copied the weights before the launch.
-What it saves
-    Against `row-tiled`: the weight's load from global memory at every tap. Tile 8, mask 5: 12 loads for 40
-    multiply-adds. Nothing else differs: both know the mask's width when they are compiled.
-Limit
-    Neither halo may be wider than TILE_SIZE. Each multiply-add still needs a load from shared memory.
-
-Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel): its M is not a parameter, it is
-`__constant__ float M[MAX_MASK_WIDTH]`. There both halos have Mask_Width / 2 cells, the width is known at run
-time only, and N_ds has room for the widest mask.
-"""
-
-
 @kernel_factory
 def row_constant_kernel(border: Border, mask_width: int, block: Block):
-    """Return the kernel for a border, a mask width and a block; any weights."""
+    """`row-tiled-constant`: `row-tiled` with the mask in constant memory, as the lecture prints it.
+
+    Idea
+        The block's cells and both halos lie in shared memory, the mask lies in constant memory: a
+        multiply-add reads nothing from global memory.
+    Who loads what
+        The three steps of `row-tiled`: the last `anchor` threads load the left halo, all the centre, the
+        first `mask - 1 - anchor` threads the right halo. The host has copied the weights before the launch.
+    What it saves
+        Against `row-tiled`: the weight's load from global memory at every tap. Tile 8, mask 5: 12 loads for
+        40 multiply-adds. Nothing else differs: both know the mask's width when they are compiled.
+    Limit
+        Neither halo may be wider than TILE_SIZE. Each multiply-add still needs a load from shared memory.
+
+    Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel): its M is not a parameter, it
+    is `__constant__ float M[MAX_MASK_WIDTH]`. There both halos have Mask_Width / 2 cells, the width is known
+    at run time only, and N_ds has room for the widest mask.
+    """
     rule, in_constant_memory = cuda_rule(border), constant_weights(MAX_MASK_WIDTH)
     MASK_WIDTH, TILE_SIZE = mask_width, block.x
     TILE_ROWS, TILE_COLUMNS = block.y, block.x + mask_width - 1
@@ -405,7 +394,7 @@ ROW_CONSTANT = row_variant(
     row_bytes,
     wider="tiled",
     constant_floats=lambda mask_shape: MAX_MASK_WIDTH,
-    story=ROW_CONSTANT_STORY,
+    story=row_constant_kernel.__doc__,
     key="row-tiled-constant",
     title="1-D, tiled, constant memory",
     idea="Along the rows, for masks of one row: as row-tiled, but the weights come from constant memory, as "
