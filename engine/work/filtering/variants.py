@@ -234,7 +234,7 @@ VARIANTS = Registered[Variant](
     cuda=(
         "ladder.naive",
         "ladder.naive:UNCOALESCED",
-        "ladder.constant",
+        "ladder.naive:CONSTANT",
         "ladder.tiled:INPUT",
         "ladder.tiled",
         "ladder.cached",
@@ -251,7 +251,7 @@ VARIANTS = Registered[Variant](
         "fast.fused:BOX",
         "fast.fft:FFT",
         "ladder.naive:ROW",
-        "ladder.constant:ROW",
+        "ladder.naive:ROW_CONSTANT",
         "ladder.tiled:ROW",
         "ladder.cached:ROW",
         "ladder.tiled:ROW_CONSTANT",

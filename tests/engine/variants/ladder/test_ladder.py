@@ -1,23 +1,35 @@
-"""The ladder's weights in constant memory, `tiled-input`, a warp down a column, 1-D: who loads what."""
+"""The ladder: who loads what, a warp down a column, 1-D; two passes; a bank of masks in one launch."""
+
+import itertools
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from engine.geometry.block import Block, Limits
+from engine.device.per_thread import interprets
+from engine.geometry.block import MAX_GRID_Y, Block, Limits, UnsupportedVariant
 from engine.geometry.border import Border
+from engine.mask.factors import factor
+from engine.mask.generators import box, gaussian
 from engine.mask.mask import Mask
+from engine.mask.presets import preset
+from engine.variants import mask_classes
+from engine.variants.ladder import implicit_gemm
+from engine.variants.ladder.implicit_gemm import TILE_K, VARIANT, bank_block, for_bank
 from engine.work.filter_task import describe_problem
+from engine.work.filtering.oracle import is_exact_class
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
 from engine.work.problem import Problem
-from tests.engine.variants.cases import result_of
-from tests.engine.variants.executed import check_executed
+from tests.engine.variants.cases import error_in_bounds, problem_of, result_of, verified
+from tests.engine.variants.executed import check_executed, executed, observed
 
-BLOCK = Block(8, 4)
+SMALL_BLOCK = Block(8, 4)
 
 
 def kernel_for(key, mask, border=Border.ZERO):
     problem = Problem(9, 9, 1, "float32", mask.shape, mask.anchor, border)
-    return variant(key).passes(problem, mask, BLOCK)[0].kernel
+    return variant(key).passes(problem, mask, SMALL_BLOCK)[0].kernel
 
 
 def test_that_kernels_that_are_compared_all_know_the_masks_lengths_when_they_are_compiled_or_none():
@@ -88,3 +100,248 @@ def test_that_wide_masks_agree_with_the_oracle_and_with_the_model(known):
     problem = describe_problem(image, mask, border, 7.0)
     assert known.unsupported(problem, mask, block, Limits()) is None
     check_executed(known, problem, mask, image, block)
+
+
+SEPARABLE = [variant(key) for key in ("separable-l0", "separable-l1", "separable-l2")]
+every_separable_variant = pytest.mark.parametrize("known", SEPARABLE, ids=lambda known: known.key)
+TINY_BLOCK, DEFAULT_BLOCK = Block(4, 3), Block(32, 8)
+
+
+def agrees(known, image, mask, border=Border.MIRROR, cval=0.0, block=TINY_BLOCK):
+    """Run a variant's source on a picture (H x W), have the result verified, and return it."""
+    samples = np.ascontiguousarray(image)[:, :, np.newaxis]
+    problem = describe_problem(samples, mask, border, cval)
+    assert known.unsupported(problem, mask, block, Limits()) is None
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        result = result_of(known, problem, mask, block, samples)
+    verified(result, samples, mask, problem)
+    return result
+
+
+BORDERS = list(Border)
+
+
+@pytest.mark.slow
+def test_that_whole_numbers_are_exact_under_every_border():
+    image = np.random.default_rng(1).integers(0, 256, (5, 6), np.uint8)
+    masks = (
+        Mask([[2, 4], [3, 6]], anchor=(1, 0), offset=5.0),
+        preset("sobel-y"),
+        Mask(np.outer([1, 4, 6, 4, 1], [1, 2, 1]) / 64),
+    )
+    for number, border in enumerate(BORDERS):
+        mask = masks[number // 2]
+        assert is_exact_class(image, mask, 7.0)
+        assert np.isfinite(agrees(SEPARABLE[number % 3], image, mask, border, 7.0)).all()
+
+
+@pytest.mark.slow
+@every_separable_variant
+def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights(known):
+    # Every cell is a ghost cell or 0: the whole result is what ghost rows and columns give.
+    mask = Mask(np.outer([1, 2, 3, 4, 5], [1, 10, 100]))
+    result = agrees(known, np.zeros((1, 1), np.uint8), mask, Border.CONSTANT, 2.0)
+    assert result.tolist() == [[[2.0 * (mask.total - mask.weights[2, 1])]]]
+    problem = problem_of(1, 1, mask, border=Border.CONSTANT, cval=2.0)
+    factors = factor(mask)
+    assert mask_classes.ghost_row_value(problem, factors) == 2.0 * factors.row.sum()
+
+
+# All of one shape, which have the same code.
+FACTORS = (
+    ([1, 0, 2], [0.5, 0.25, 0.1]), ([0.1, -0.2, 0], [1, 0, -3]), ([0, 0, 0], [1, 2, 0]),
+    ([1e-18, 1, 0], [0, 1, 1e-18]),
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@every_separable_variant
+def test_that_nan_and_infinity_spread_as_in_the_direct_sum(known):
+    image, first = np.random.default_rng(2).standard_normal((6, 7)).astype(np.float32), SEPARABLE.index(known)
+    # Each pair of factors with each of these in some variant.
+    for number, (column, row) in enumerate(FACTORS, first):
+        bad = image.copy()
+        bad[2, 3] = (np.nan, np.inf, -np.inf)[number % 3]
+        agrees(known, bad, Mask(np.outer(column, row)), BORDERS[first + 3], -2.5)
+    bad = image.copy()
+    bad[1, 1], bad[3, 3] = np.inf, -np.inf
+    result = agrees(known, bad, box(3), BORDERS[first + 3], 3.0)
+    assert np.isnan(result).any()
+    assert np.isinf(result).any()
+
+
+@pytest.mark.slow
+@every_separable_variant
+def test_that_nothing_overflows_between_the_passes(known):
+    image = np.full((4, 5), np.finfo(np.float32).max / 2, np.float32)
+    assert np.isfinite(agrees(known, image, box(3), Border.ZERO)).all()
+    # The huge sample is only ever multiplied by 0: its row's weights are 1e30, its column's 0.
+    image = np.ones((4, 5), np.float32)
+    image[0] = 1e20
+    weights = np.zeros((3, 3))
+    weights[2, 1] = 1e30
+    result = agrees(known, image, Mask(weights), Border.ZERO)
+    assert result[1, :, 0].tolist() == [float(np.float32(1e30))] * 5
+    # Here by 1e20, and in the first row by 1e30, where the direct sum overflows too.
+    image = np.zeros((2, 3), np.float32)
+    image[0] = 1e15
+    result = agrees(known, image, Mask(np.outer([1e20, 1e30], [1.0, 0.5])), Border.ZERO)
+    assert np.isfinite(result[1]).all()
+    assert np.isinf(result[0]).all()
+
+
+@pytest.mark.slow
+def test_that_extreme_weights_and_the_smallest_masks_agree():
+    random, variants = np.random.default_rng(3), itertools.cycle(SEPARABLE)
+    image = random.random((5, 6)).astype(np.float32)
+    for scale in (1e-30, 1e30):
+        agrees(next(variants), image, Mask(gaussian(5, sigma=1.2).weights * scale))
+        agrees(next(variants), image, Mask(np.outer([1, 0.3], [1, scale, 0.7])))
+    # One bright pixel on black, far from the middle of a Gaussian that falls to 1e-18 of it.
+    image = np.zeros((9, 9), np.float32)
+    image[0, 0] = 255.0
+    assert 0.0 < agrees(next(variants), image, gaussian(17, sigma=1.25), Border.ZERO)[8, 8, 0] < 1e-15
+    # The worst case of these is beyond the bound; half of it is the most that was ever seen.
+    for shape in ((2, 2), (2, 3), (4, 2)):
+        mask = Mask(np.outer(*(random.standard_normal(side) for side in shape)), offset=0.3)
+        agrees(next(variants), random.random((9, 9)).astype(np.float32), mask)
+
+
+@pytest.mark.slow
+@every_separable_variant
+def test_that_aprons_wider_than_the_block_agree(known):
+    image = np.random.default_rng(3).integers(0, 256, (5, 7), np.uint8)
+    for anchor in ((0, 0), (6, 10), (3, 5)):
+        agrees(known, image, Mask(np.ones((7, 11)), anchor), Border.REFLECT, block=Block(2, 2))
+    agrees(known, image, Mask(np.ones((7, 11))), Border.CONSTANT, 4.0, Block(1, 1))
+
+
+def refusal_of(known, mask, block=DEFAULT_BLOCK):
+    return known.unsupported(problem_of(50, 60, mask), mask, block, Limits())
+
+
+@pytest.mark.parametrize(
+    ("mask", "sentence"),
+    [
+        (preset("laplacian-4"), "its rank is 2, and the best rank-1 approximation has 10 % error"),
+        (
+            gaussian(31, sigma=1.0),
+            "only within the rounding of its largest weights.*column 2 is 0, and column",
+        ),
+    ],
+    ids=["rank 2", "lost weights"],
+)
+@every_separable_variant
+def test_that_a_mask_that_is_no_product_is_never_prepared(known, mask, sentence):
+    refusal = refusal_of(known, mask)
+    assert re.search(f"{sentence}.*'tiled' and 'naive' take every mask", str(refusal))
+    assert refusal.nearest_block is None
+    with pytest.raises(UnsupportedVariant, match=sentence):
+        known.passes(problem_of(9, 9, mask), mask, Block(8, 8))
+
+
+RANDOM = np.random.default_rng(8)
+LIMITS = Limits()
+
+
+def random_bank(masks, shape, anchor=None):
+    return tuple(Mask(RANDOM.standard_normal(shape), anchor, 3.0 * number) for number in range(masks))
+
+
+def counted(bank, problem, block, image):
+    """Run the kernel over a bank in the simulator; return what it did and its results, one per mask."""
+    height, width, channels = image.shape
+    out = np.full((len(bank) * height, width + 3, channels), np.nan, np.float32)
+    padded = np.pad(image, ((0, 0), (0, 2), (0, 0)), constant_values=77)
+    with interprets.within(True), observed(counted=True) as launches:
+        for_bank(bank).prepare(problem, bank[0], block).launch(padded, out)
+    assert np.isnan(out[:, width:]).all()
+    return executed(launches), out[:, :width].reshape(len(bank), *image.shape)
+
+
+def test_that_blocks_run_along_pixels_of_the_whole_picture_and_along_the_masks():
+    for height, width, masks in [(1, 1, 1), (4, 8, 2), (5, 9, 7), (97, 31, 12)]:
+        for block in [Block(1, 1), Block(8, 4), Block(33, 3), Block(490, 1)]:
+            bank = random_bank(masks, (3, 5))
+            (launch,) = for_bank(bank).plan(problem_of(height, width, bank[0], 3), block)
+            pixel_blocks, mask_blocks, deep = launch.grid
+            assert (pixel_blocks - 1) * block.x < height * width <= pixel_blocks * block.x
+            assert (mask_blocks - 1) * block.y < masks <= mask_blocks * block.y
+            assert deep == 3
+            assert launch.block == (block.x, block.y, 1)
+            assert launch.shared_bytes == 15 * (block.x + block.y) * 4
+
+
+def test_that_tiles_grow_up_to_one_phase():
+    (large,) = VARIANT.plan(problem_of(9, 9, Mask(np.ones((63, 63)))), Block(64, 8))
+    assert large.shared_bytes == TILE_K * 72 * 4
+
+
+def test_that_a_bank_of_more_masks_than_rows_of_blocks_is_refused_with_a_block_that_takes_two():
+    mask = Mask([[1.0]])
+    bank = (mask,) * (MAX_GRID_Y + 1)
+    refusal = for_bank(bank).unsupported(problem_of(3, 3, mask), mask, Block(8, 1), LIMITS)
+    assert "65,536 masks need 65,536 blocks of 8 × 1 down; CUDA allows 65,535" in str(refusal)
+    assert refusal.nearest_block == Block(8, 2)
+
+
+def test_that_the_block_for_a_bank_shares_the_masks_out_evenly():
+    for masks, block in [
+        (1, Block(256, 1)),
+        (2, Block(256, 2)),
+        (3, Block(160, 3)),
+        (8, Block(64, 8)),
+        (9, Block(96, 5)),
+        (17, Block(64, 6)),
+        (32, Block(64, 8)),
+    ]:
+        assert bank_block(masks) == block
+        bank = (Mask(np.ones((15, 15))),) * masks
+        assert for_bank(bank).default_block == block
+        assert for_bank(bank).unsupported(problem_of(99, 99, bank[0]), bank[0], block, LIMITS) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("masks", "shape", "anchor", "block", "border"),
+    [
+        (1, (5, 6), (0, 5), Block(5, 3), Border.ZERO),
+        (2, (3, 3), None, Block(4, 2), Border.WRAP),
+        (5, (4, 8), (3, 0), Block(16, 3), Border.CONSTANT),
+        (3, (1, 2), (0, 0), Block(1, 1), Border.REFLECT),
+    ],
+    ids=["one mask, more rows of threads", "a tile of masks", "two phases, a last short tile", "one thread"],
+)
+def test_that_a_bank_agrees_with_the_oracle_and_the_model(masks, shape, anchor, block, border):
+    image = RANDOM.integers(0, 65536, (3, 5, 2), np.uint16)
+    bank = random_bank(masks, shape, anchor)
+    problem = describe_problem(image, bank[0], border, 2.5)
+    found, results = counted(bank, problem, block, image)
+    model = for_bank(bank).work(problem, block)
+    assert model.minimum_bytes == image.size * 2 + masks * image.size * 4
+    assert replace(found, minimum_bytes=model.minimum_bytes) == model
+    for mask, result in zip(bank, results, strict=True):
+        assert error_in_bounds(VARIANT, problem, mask, image, result) <= 1
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_that_nothing_is_multiplied_to_fill_up_a_phase(value):
+    # 26 taps are a phase of 25 and one of 1: a padded tap of weight 0 would make NaN of its cell.
+    image = np.zeros((1, 40, 1), np.float32)
+    image[0, 30] = value
+    bank = (Mask(np.ones((1, 26)), (0, 0)),)
+    _, (result,) = counted(bank, describe_problem(image, bank[0], Border.ZERO, 0.0), Block(8, 2), image)
+    touched = ~np.isfinite(result[0, :, 0])
+    assert touched.nonzero()[0].tolist() == list(range(5, 31))
+
+
+def test_that_every_bank_of_one_shape_and_block_runs_the_same_compiled_kernel():
+    block = Block(64, 8)
+    two, nine = random_bank(2, (5, 5)), random_bank(9, (5, 5))
+    problem = problem_of(50, 60, two[0])
+    (one,) = VARIANT.passes(problem, two[0], block)
+    for bank in (two, nine):
+        (step,) = for_bank(bank).passes(problem, bank[0], block)
+        assert step.kernel is one.kernel
+        assert step.signature == one.signature
+    assert implicit_gemm.kernel(Border.WRAP, (5, 5), block) is not one.kernel
