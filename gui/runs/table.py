@@ -84,15 +84,6 @@ def fill_metric_menu(
                 dress(submenu.addAction(entry.header), entry)
 
 
-def all_actions(menu: QMenu) -> list[QAction]:
-    """Return the actions of a menu and of the menus in it, without those that only open one."""
-    found = []
-    for action in menu.actions():
-        inner = action.menu()
-        found += all_actions(inner) if isinstance(inner, QMenu) else [action]
-    return found
-
-
 class RunsTable(QTableView):
     """A table of runs.
 

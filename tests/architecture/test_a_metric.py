@@ -21,9 +21,9 @@ from gui.matrices.product import MatmulState
 from gui.page.messages import Messages
 from gui.page.runs_page import save_runs
 from gui.runs.bars import run_tooltip
-from gui.runs.table import all_actions
 from tests.fresh_python import ROOT
 from tests.gui.made_results import make_engine_state, make_workspace
+from tests.gui.made_window import all_actions
 from tests.made_runs import made_product, made_rows, make_result
 
 TOY = Metric(

@@ -74,6 +74,12 @@ def shown_page(window, key, qtbot):
     return page
 
 
+def all_actions(menu):
+    """Return the actions of a menu and of the menus in it, without those that only open one."""
+    inner = {action: action.menu() for action in menu.actions()}
+    return [one for action, menu in inner.items() for one in (all_actions(menu) if menu else [action])]
+
+
 class OpenedWindow(Haloscope):
     """`haloscope.workspace` is that of the page Explore, and so on; pages are built when first asked for."""
 

@@ -18,7 +18,7 @@ from engine.results.text_forms import MISSING
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_words import best_words
 from gui.runs.bars import tick_words
-from gui.runs.table import all_actions
+from tests.gui.made_window import all_actions
 from tests.made_runs import WORK, make_failure, make_result, make_simulated, make_unverified
 
 
