@@ -1,8 +1,9 @@
 """What the page Explore is made of: state, controllers, panels, and what is made when it is first wanted."""
 
+from collections.abc import Callable
 from functools import cached_property, partial
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtGui import QUndoStack
 from PySide6.QtWidgets import QMenu, QUndoView, QWidget
@@ -40,13 +41,6 @@ from gui.page.runs_page import RunsPage
 if TYPE_CHECKING:
     from gui.explore.batch.batch_dialog import BatchDialog
     from gui.explore.chain.chain_list import ChainList
-    from gui.explore.explain.ablation_panel import AblationState
-    from gui.explore.explain.code_panel import CodeState
-    from gui.explore.explain.launch_panel import LaunchState
-    from gui.explore.explain.tile_panel import TileState
-    from gui.explore.inspect.doctor_panel import DoctorState
-    from gui.explore.inspect.lens_state import LensState
-    from gui.explore.inspect.look_panel import LookState
     from gui.explore.results.blocks_panel import BlocksPanel
 
 # Its result differs visibly from the original, and people want such a picture.
@@ -57,6 +51,12 @@ _NO_BLOCKS = (
     "Block sizes are compared for convolutions only.\nChoose Convolution under Operation; another "
     "operation takes the block of the panel Kernel."
 )
+
+
+def _state(made_by: str, of: Callable[["ExploreParts"], tuple[Any, ...]]) -> Any:
+    """Return what a panel shows, made when it is first wanted: "module:class" of what `of` returns."""
+    module, _, name = made_by.partition(":")
+    return cached_property(lambda page: getattr(import_module(f"{__package__}.{module}"), name)(*of(page)))
 
 
 class ExploreParts(RunsPage):
@@ -112,10 +112,9 @@ class ExploreParts(RunsPage):
 
     def _make_states(self, services: Services) -> None:
         """Make what explains the time of a run; what other panels show is made with them, below."""
-        state, link, messages, workspace = services.state, services.link, services.messages, self.workspace
-        asking = state, link, services.jobs
-        self.roofline = RooflineState(self.selection, self.results, *asking, messages.on(self))
-        self.why = WhyState(self.selection, self.results, workspace, state, link, self.roofline)
+        link, messages = services.link, services.messages
+        self.roofline = RooflineState(self.selection, link, services.jobs, messages.on(self))
+        self.why = WhyState(self.selection, link, self.roofline)
         self.roofline.save_wanted.connect(partial(self.save_drawing, "roofline"))
         for explaining in (self.why, self.roofline):
             explaining.chosen.connect(self.results.describe)
@@ -132,56 +131,21 @@ class ExploreParts(RunsPage):
         job = self.workspace.run_job()
         self.results.follow(job and comparable_of(job))
 
-    @cached_property
-    def tile(self) -> "TileState":
-        """What the panel Tile shows; as those below made with its panel."""
-        from gui.explore.explain.tile_panel import TileState
+    tile = _state("explain.tile_panel:TileState", lambda page: (page.selection, page._services.link))
+    launch = _state("explain.launch_panel:LaunchState", lambda page: (page.selection, page._services.link))
+    code = _state("explain.code_panel:CodeState", lambda page: (page.selection, page._services.link))
+    ablation = _state(
+        "explain.ablation_panel:AblationState",
+        lambda page: (page.selection, page._services.jobs, page._services.messages.on(page)),
+    )
+    lens = _state("inspect.lens_state:LensState", lambda page: (page.display, *page._of_picture))
+    look = _state("inspect.look_panel:LookState", lambda page: page._of_picture)
+    doctor = _state("inspect.doctor_panel:DoctorState", lambda page: (page.workspace,))
 
-        return TileState(self.selection, self._services.state, self._services.link)
-
-    @cached_property
-    def launch(self) -> "LaunchState":
-        """What the panel Launch shows."""
-        from gui.explore.explain.launch_panel import LaunchState
-
-        return LaunchState(self.selection, self._services.state, self._services.link)
-
-    @cached_property
-    def code(self) -> "CodeState":
-        """What the panel Code shows."""
-        from gui.explore.explain.code_panel import CodeState
-
-        return CodeState(self.selection, self._services.state, self._services.link, self.results)
-
-    @cached_property
-    def ablation(self) -> "AblationState":
-        """What the panel Ablation shows."""
-        from gui.explore.explain.ablation_panel import AblationState
-
+    @property
+    def _of_picture(self) -> tuple[Any, ...]:
         services = self._services
-        return AblationState(self.selection, services.state, services.jobs, services.messages.on(self))
-
-    @cached_property
-    def lens(self) -> "LensState":
-        """What the panel Lens shows."""
-        from gui.explore.inspect.lens_state import LensState
-
-        state, link = self._services.state, self._services.link
-        return LensState(self.workspace, self.display, state, link, self.picture_view)
-
-    @cached_property
-    def look(self) -> "LookState":
-        """What the panel Histogram shows."""
-        from gui.explore.inspect.look_panel import LookState
-
-        return LookState(self.workspace, self._services.state, self._services.link, self.picture_view)
-
-    @cached_property
-    def doctor(self) -> "DoctorState":
-        """What the panel Analysis shows."""
-        from gui.explore.inspect.doctor_panel import DoctorState
-
-        return DoctorState(self.workspace)
+        return self.workspace, services.state, services.link, self.picture_view
 
     @cached_property
     def batch(self) -> "BatchDialog":
@@ -196,7 +160,7 @@ class ExploreParts(RunsPage):
         """The panel Block sizes, made when it is first looked at."""
         from gui.explore.results.blocks_panel import BlocksPanel
 
-        made = BlocksPanel(self.workspace, self._services.state, self.selection, self.cells)
+        made = BlocksPanel(self.selection, self.cells)
         made.run_wanted.connect(self._services.actions["run"].trigger)
         made.cure_wanted.connect(self.kernel_panel.simulate)
 

@@ -24,7 +24,6 @@ from engine.explain.messages import AblationJob
 from engine.host.request import Run
 from engine.results.text_forms import rate_text, tick_text
 from engine.work.messages import PictureJob
-from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Question, Selection
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import PageMessages
@@ -57,12 +56,10 @@ _REMEMBERED = 16
 class AblationState(Question):
     """What was found of the selected kernel, and of the one that it is compared with."""
 
-    def __init__(
-        self, selection: Selection, state: EngineState, jobs: JobQueue, messages: PageMessages
-    ) -> None:
-        super().__init__(selection.changed, state.running_changed)
-        self.selection = selection
-        self._state, self._jobs, self._messages = state, jobs, messages
+    def __init__(self, selection: Selection, jobs: JobQueue, messages: PageMessages) -> None:
+        super().__init__(selection.changed, selection.state.running_changed)
+        self.selection, self._state = selection, selection.state
+        self._jobs, self._messages = jobs, messages
         self._found: list[tuple[AblationJob, Ablation]] = []
 
     @property

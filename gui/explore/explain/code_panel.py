@@ -25,9 +25,7 @@ from engine.explain.launches import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.messages import CodeRequest, ShownCode
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink
-from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import KernelQuestion, Selection
-from gui.explore.results.results_model import ResultsModel
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.code_pair import CodePair
 from gui.widgets.code_view import CodeView, Look, Row, function_rows
@@ -46,17 +44,15 @@ class CodeState(KernelQuestion[ShownCode]):
     no_engine = "The code appears once the engine is up."
     asking = "Reading the source."
 
-    def __init__(
-        self, selection: Selection, state: EngineState, link: EngineLink, results: ResultsModel
-    ) -> None:
-        super().__init__(selection, state, link)
-        self._results = results
+    def __init__(self, selection: Selection, link: EngineLink) -> None:
+        super().__init__(selection, link)
+        self._results = results = selection.results
         self.form: Form | None = None
         """The listing that is wanted; None: the source alone."""
         # The newest listings, or their diff, and what was asked for them.
         self._listings: tuple[CodeRequest, ShownCode] | None = None
         of_results = results.rowsInserted, results.rowsRemoved, results.modelReset
-        for changed in (*of_results, state.running_changed):
+        for changed in (*of_results, selection.state.running_changed):
             changed.connect(self._show_again)
 
     @property

@@ -17,9 +17,7 @@ from engine.results.measurement import Measurement
 from engine.results.metrics import Compared
 from engine.results.text_forms import count_text, digits_text, percent_text, rate_text
 from gui.engine_link.engine_link import EngineLink, Newest
-from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Question, Selection
-from gui.explore.results.results_model import ResultsModel
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import PageMessages
 
@@ -144,17 +142,11 @@ class RooflineState(Question):
     save_wanted = Signal(object)  # the Drawing that the person wants in a file
 
     def __init__(
-        self,
-        selection: Selection,
-        results: ResultsModel,
-        state: EngineState,
-        link: EngineLink,
-        jobs: JobQueue,
-        messages: PageMessages,
+        self, selection: Selection, link: EngineLink, jobs: JobQueue, messages: PageMessages
     ) -> None:
+        results, state = selection.results, selection.state
         super().__init__(results.described_changed, selection.changed, state.ready_changed)
-        self.selection, self.results = selection, results
-        self.state = state
+        self.selection, self.results, self.state = selection, results, state
         self._jobs, self._messages, self._asked = jobs, messages, Newest(link)
         # The kept limits of the device with this key; None where they were not measured.
         self._limits_of = ""

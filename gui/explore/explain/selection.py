@@ -344,10 +344,9 @@ class KernelQuestion(Question, Generic[Answer]):
     # up, and until it has answered.
     no_filter = no_picture = no_engine = asking = ""
 
-    def __init__(self, selection: Selection, state: EngineState, link: EngineLink) -> None:
+    def __init__(self, selection: Selection, link: EngineLink) -> None:
         super().__init__(selection.changed)
-        self.selection = selection
-        self._state = state
+        self.selection, self._state = selection, selection.state
         self.found: Answer | None = None
         """The answer; None with a reason."""
         self.other: Answer | None = None
@@ -358,7 +357,7 @@ class KernelQuestion(Question, Generic[Answer]):
         self._refused: list[tuple[Any, str]] = []
         self._compile_timer = QTimer(self, singleShot=True, interval=COMPILE_AFTER_MS)
         self._compile_timer.timeout.connect(self._compile)
-        state.running_changed.connect(self._compile)
+        selection.state.running_changed.connect(self._compile)
 
     @property
     def words(self) -> str:
@@ -447,8 +446,8 @@ class PassesQuestion(KernelQuestion[Answer]):
     # Follows such a reason.
     others = ""
 
-    def __init__(self, selection: Selection, state: EngineState, link: EngineLink) -> None:
-        super().__init__(selection, state, link)
+    def __init__(self, selection: Selection, link: EngineLink) -> None:
+        super().__init__(selection, link)
         self._pass = 0
 
     def _passes_of(self, answer: Any) -> Sequence[Any]:

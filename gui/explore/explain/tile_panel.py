@@ -20,7 +20,6 @@ from engine.explain.messages import BlockTiles, TileRequest
 from engine.geometry.block import TilePlan
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink
-from gui.engine_link.engine_state import EngineState
 from gui.explore.explain import selection as selection_module
 from gui.explore.explain.selection import PassesQuestion, Selection
 from gui.explore.explain.tile_painter import (
@@ -276,8 +275,8 @@ class TileState(PassesQuestion[BlockTiles]):
         "\n\nSelect another kernel in the list of kernels: blocks are interpreted, so it need not run here."
     )
 
-    def __init__(self, selection: Selection, state: EngineState, link: EngineLink) -> None:
-        super().__init__(selection, state, link)
+    def __init__(self, selection: Selection, link: EngineLink) -> None:
+        super().__init__(selection, link)
         # A block runs 0.1 s in the engine, and the next preview waits for it: not at each step of an edit.
         self._timer.setInterval(selection_module.COMPILE_AFTER_MS)
         self._at: tuple[int, int] | None = None

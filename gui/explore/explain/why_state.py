@@ -18,12 +18,10 @@ from engine.results.measurement import ExplainedTime, Measurement
 from engine.results.metrics import Compared
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
-from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.roofline_state import MEASURE, RooflineState
 from gui.explore.explain.selection import Question, Selection
 from gui.explore.jobs import comparable_of
-from gui.explore.results.results_model import RecordedProblem, ResultsModel, recorded_problem
-from gui.explore.workspace import Workspace
+from gui.explore.results.results_model import RecordedProblem, recorded_problem
 
 _NO_RUN = (
     "Why a run takes its time: the least time for each thing that it must do, beside the time that was "
@@ -71,22 +69,13 @@ class WhyState(Question):
 
     chosen = Signal(object)  # the Measurement that the remedy of a recorded run leads to
 
-    def __init__(
-        self,
-        selection: Selection,
-        results: ResultsModel,
-        workspace: Workspace,
-        state: EngineState,
-        link: EngineLink,
-        roofline: RooflineState,
-    ) -> None:
+    def __init__(self, selection: Selection, link: EngineLink, roofline: RooflineState) -> None:
+        workspace, state, results = selection.workspace, selection.state, selection.results
         of_kernels = selection.changed, state.availability_changed
         super().__init__(
             *of_kernels, results.described_changed, workspace.picture_changed, state.ready_changed
         )
-        self.results = results
-        self.workspace = workspace
-        self.state = state
+        self.workspace, self.state, self.results = workspace, state, results
         self.selection, self._roofline = selection, roofline
         self._times = Newest(link)
         self._was_busy = False

@@ -163,7 +163,7 @@ class LensState(Question):
     pinned_changed = Signal()
 
     def __init__(
-        self, workspace: Workspace, display: Display, state: EngineState, link: EngineLink, view: PictureView
+        self, display: Display, workspace: Workspace, state: EngineState, link: EngineLink, view: PictureView
     ) -> None:
         super().__init__(state.filtered, workspace.job_changed)
         self._workspace, self._display, self._state = workspace, display, state

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 from engine.device_info import SIMULATOR
 from engine.geometry.block import EVERY, Block, Limits, blocks_text, every_block, read_blocks
 from engine.results.metrics import AnyMetric, ComparedRun
-from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Selection
 from gui.explore.kernel.kernel_panel import PRESETS
 from gui.explore.kernel.variants_model import SIMULATE
@@ -200,14 +199,10 @@ class BlocksPanel(QWidget):
     run_wanted = Signal()  # the person wants the blocks compared
     cure_wanted = Signal()  # the person wants the simulator, because there is no GPU
 
-    def __init__(
-        self, workspace: Workspace, engine_state: EngineState, selection: Selection, cells: BlockCells
-    ) -> None:
+    def __init__(self, selection: Selection, cells: BlockCells) -> None:
         super().__init__()
-        self._workspace = workspace
-        self._engine_state = engine_state
-        self._selection = selection
-        self._cells = cells
+        self._workspace, self._engine_state = workspace, engine_state = selection.workspace, selection.state
+        self._selection, self._cells = selection, cells
         self._pointed = ""
         self.compare_button = QPushButton("Compare")
         self.compare_button.setToolTip(

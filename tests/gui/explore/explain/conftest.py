@@ -31,19 +31,18 @@ _SIZES = {
 
 def _roofline(bench, selection):
     messages = PageMessages(bench.messages, None)
-    return RooflineState(selection, bench.results, bench.state, bench.link, bench.jobs, messages)
+    return RooflineState(selection, bench.link, bench.jobs, messages)
 
 
 def _why(bench, selection):
-    roofline = _roofline(bench, selection)
-    return WhyState(selection, bench.results, bench.workspace, bench.state, bench.link, roofline)
+    return WhyState(selection, bench.link, _roofline(bench, selection))
 
 
 _STATES = {
-    AblationPanel: lambda bench, about: AblationState(about, bench.state, bench.jobs, bench.behind),
-    CodePanel: lambda bench, about: CodeState(about, bench.state, bench.link, bench.results),
-    LaunchPanel: lambda bench, about: LaunchState(about, bench.state, bench.link),
-    TilePanel: lambda bench, about: TileState(about, bench.state, bench.link),
+    AblationPanel: lambda bench, about: AblationState(about, bench.jobs, bench.behind),
+    CodePanel: lambda bench, about: CodeState(about, bench.link),
+    LaunchPanel: lambda bench, about: LaunchState(about, bench.link),
+    TilePanel: lambda bench, about: TileState(about, bench.link),
     RooflinePanel: _roofline,
     WhyPanel: _why,
 }

@@ -35,7 +35,7 @@ class Shown:
         self.workspace, self.state, self.results = workspace, state, results
         self.cells = BlockCells(results)
         self.selection = Selection(workspace, state, results)
-        self.panel = BlocksPanel(workspace, state, self.selection, self.cells)
+        self.panel = BlocksPanel(self.selection, self.cells)
         self.field, self.table = self.panel.field, self.panel.table
         qtbot.addWidget(self.panel)
         self.panel.resize(800, 300)
