@@ -17,7 +17,7 @@ from engine.host.protocol import TiledScreen
 from engine.mask.mask import Mask
 from engine.mask.presets import resolve_mask
 from engine.work.messages import measured_shape
-from gui.explore.explain.selection import ExplainHead
+from gui.explore.explain.selection import ExplainHead, Question
 from gui.explore.parts import ExploreParts
 from gui.explore.picture_exchange import PictureExchange
 from gui.explore.run_words import no_run_sentence
@@ -156,8 +156,8 @@ class ExplorePage(ExploreParts):
     @property
     def is_settled(self) -> bool:
         # Without its panel there is nothing to look at.
-        looks = "look" not in vars(self) or self.look.is_settled
-        return self.why.is_settled and looks and self.picture_view.is_settled
+        questions = (one for one in vars(self).values() if isinstance(one, Question))
+        return all(one.is_settled for one in questions) and self.picture_view.is_settled
 
     def run(self) -> None:
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run))

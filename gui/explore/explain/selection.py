@@ -301,6 +301,8 @@ class Question(QObject):
     def __init__(self, *signals: SignalInstance, delay_ms: int = 0) -> None:
         super().__init__()
         self._is_visible = False
+        # What it asks by, where it asks the engine.
+        self._asks: Newest | None = None
         # Changes that arrive together make one question.
         self._timer = QTimer(self, singleShot=True, interval=delay_ms)
         self._timer.timeout.connect(self._ask)
@@ -314,8 +316,9 @@ class Question(QObject):
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is about to be asked."""
-        return not self._is_visible or not self._timer.isActive()
+        """Whether nothing is on its way."""
+        is_asked = self._timer.isActive() or (self._asks is not None and self._asks.in_flight is not None)
+        return not (self._is_visible and is_asked)
 
     def refresh(self) -> None:
         """Ask anew, if the panel is visible."""
@@ -352,7 +355,8 @@ class KernelQuestion(Question, Generic[Answer]):
         self.other: Answer | None = None
         """That about the kernel that it is compared with."""
         self._why_not = self.no_picture
-        self._answers, self._compiled = Newest(link), Newest(link)
+        self._asks = self._answers = Newest(link)
+        self._compiled = Newest(link)
         # What was asked of a compiled kernel and could not be answered, with the reason.
         self._refused: list[tuple[Any, str]] = []
         self._compile_timer = QTimer(self, singleShot=True, interval=COMPILE_AFTER_MS)

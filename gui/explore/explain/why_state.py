@@ -77,7 +77,7 @@ class WhyState(Question):
         )
         self.workspace, self.state, self.results = workspace, state, results
         self.selection, self._roofline = selection, roofline
-        self._times = Newest(link)
+        self._asks = self._times = Newest(link)
         self._was_busy = False
         self._result: Measurement[Any] | None = None
         self._asked_before: Measurement[Any] | None = None
@@ -157,11 +157,6 @@ class WhyState(Question):
         """The words of a button for it."""
         is_set = self.step is Step.SET
         return f"{Step.SET} {self._recorded_problem.title}" if is_set else self.step
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether nothing is on its way."""
-        return super().is_settled and (not self._is_visible or self._times.in_flight is None)
 
     def take_step(self) -> None:
         """Do it."""

@@ -68,7 +68,7 @@ class LookState(Question):
         super().__init__(*changes, delay_ms=_WAIT_MS)
         self._workspace, self._state, self._view = workspace, state, view
         self.windows = view.windows
-        self._newest = Newest(link)
+        self._asks = self._newest = Newest(link)
         self.tool = HISTOGRAM
         self.channel = 0
         self.line: Line | None = None
@@ -142,11 +142,6 @@ class LookState(Question):
         if isinstance(picture.screen, TiledScreen):
             return _IN_PARTS
         return "" if self.numbers is not None else self._refused or _ASKING
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether nothing is on its way."""
-        return super().is_settled and (not self._is_visible or self._newest.in_flight is None)
 
     def _read(self) -> None:
         """Read the values along the line; the last ones stay until they come."""
