@@ -11,6 +11,7 @@ from typing import Any
 
 from bench.whole.processes import ROOT, Spent, interleaved_runs
 from bench.whole.rows import MAGICK, OURS, VIPS, Files, Row, installed, rows_of
+from bench.whole.tables import ratios_of
 from engine.process import cores
 
 HISTORY = Path("bench/history-whole.jsonl")
@@ -91,7 +92,6 @@ def record(run: dict[str, Any]) -> None:
     """Add the ratios of a run to the history."""
     # As in `about`.
     from bench.peers.summary import append
-    from bench.whole.tables import ratios_of
 
     append(line_of_ratios(run, ratios_of(run)), HISTORY)
 

@@ -9,6 +9,7 @@ runs on is said here too, and what is refused before anything is made ready.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -109,6 +110,7 @@ class Task(ABC, Generic[P, O, V]):
     """A kind of computation: its problem P, its operands O, its variants V. It has no state."""
 
     problem: ClassVar[type[Message]]
+    oracle: ClassVar[str]  # the module with its `verify`, loaded by the first proof: a preview needs none
     heading: ClassVar[str] = ""  # above its variants in the list of the command `variants`; empty: not there
     # What plain loops on one core and a plain kernel on a small GPU make of what `steps` counts.
     cpu_per_s: ClassVar[float] = 3e8
@@ -140,9 +142,15 @@ class Task(ABC, Generic[P, O, V]):
     def upload(self, backend: Backend, operands: O, buffers: Buffers) -> None:
         """Copy the operands to the device and wait for them."""
 
-    @abstractmethod
     def verify(self, values: Any, job: "Job[P, O, V]", checkpoint: Callable[[float], None]) -> "Verification":
         """Compare a result with the oracle, which may spend `job.affordable` multiply-adds."""
+        how = {"seed": job.seed, "affordable": job.affordable, "checkpoint": checkpoint}
+        found: Verification = import_module(self.oracle).verify(values, *self.compared(job), **how)
+        return found
+
+    def compared(self, job: "Job[P, O, V]") -> tuple[Any, ...]:
+        """Return what `verify` of the oracle takes after the result."""
+        raise NotImplementedError
 
     def constant(self, operands: O) -> object:
         """Return the operand that a variant is compiled with; None where there is none."""

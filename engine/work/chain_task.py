@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,6 +59,7 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
     """One operation of `OPERATIONS` on a picture."""
 
     problem = OperationProblem
+    oracle = "engine.work.chain_oracle"
     variants = OPERATION_VARIANTS
     heading = "Other operations (`python main.py filter --operation KEY`)"
     cpu_per_s = gpu_per_s = 2e8
@@ -84,13 +84,15 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
 
     def verify(self, values: Any, job: OperatedJob, checkpoint: Callable[[float], None]) -> "Verification":
         """Compare with the operation's oracle: its own, or that of a chain of this step."""
+        own = OPERATIONS[job.problem.operation].verify
+        return own(values, job, checkpoint) if own else super().verify(values, job, checkpoint)
+
+    def compared(self, job: OperatedJob) -> tuple[Any, ...]:
+        """Return the picture, and a chain of this step."""
         problem, known = job.problem, OPERATIONS[job.problem.operation]
-        if known.verify is not None:
-            return known.verify(values, job, checkpoint)
         step = OperationStep(operation=known.key, settings=problem.settings)
         planned = _planned_operation(step, (-1,), job.variant.key, None, problem)
-        plan: Plan = (structs.replace(planned, cost=known.cost, given=(problem.dtype,)),)
-        return _compared(values, plan, job, checkpoint)
+        return job.operands.samples, (structs.replace(planned, cost=known.cost, given=(problem.dtype,)),)
 
     def answer(
         self, values: np.ndarray, problem: OperationProblem, operands: Operands[Patch | None]
@@ -189,15 +191,6 @@ def _planned_operation(
     )  # fmt: skip
 
 
-def _compared(
-    values: object, plan: Plan, job: Job[Any, Operands[Any], Any], checkpoint: Callable[[float], None]
-) -> "Verification":
-    # Loaded by the first proof: a preview needs none.
-    oracle, samples = import_module("engine.work.chain_oracle"), job.operands.samples
-    proof: Verification = oracle.verify(values, samples, plan, job.seed, job.affordable, checkpoint)
-    return proof
-
-
 OPERATION = OperationTask()
 
 
@@ -212,6 +205,7 @@ class ChainTask(PictureTask[ChainProblem, Plan, ChainVariant]):
     """Steps of other tasks, one after the other."""
 
     problem = ChainProblem
+    oracle = "engine.work.chain_oracle"
     variants = CHAIN_VARIANTS
     # Measured 12, and what malloc keeps: the windows of a row of pixels that are checked make whole rows.
     proof_rows = 16
@@ -228,9 +222,9 @@ class ChainTask(PictureTask[ChainProblem, Plan, ChainVariant]):
             if planned.is_mask:
                 refuse_non_finite(planned.variant, operands.samples)  # type: ignore[arg-type]
 
-    def verify(self, values: object, job: PlanJob, checkpoint: Callable[[float], None]) -> "Verification":
-        """Compare with the float64 oracle of the whole chain."""
-        return _compared(values, job.operands.constant, job, checkpoint)
+    def compared(self, job: PlanJob) -> tuple[Any, ...]:
+        """Return the picture, and the steps."""
+        return job.operands.samples, job.operands.constant
 
     def reach(self, job: PlanJob) -> Reach:
         """Return how far all steps together reach."""

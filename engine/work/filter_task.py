@@ -1,9 +1,8 @@
 """The task of filtering, for the pipeline, and what it shares with the tasks of other steps."""
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from msgspec import Struct, structs
@@ -23,9 +22,6 @@ from engine.work.pictures import DTYPES, Operands
 from engine.work.planned import PlannedStep
 from engine.work.problem import RESULT_TYPES, PictureProblem, Problem
 from engine.work.steps import MaskStep
-
-if TYPE_CHECKING:
-    from engine.verify.verification import Verification
 
 P = TypeVar("P", bound=PictureProblem)
 C = TypeVar("C")
@@ -128,24 +124,13 @@ class Filtering(StepTask[Problem, Mask, Variant]):
     """Correlation of a picture with a mask."""
 
     problem = Problem
+    oracle = "engine.work.filtering.oracle"
     variants = VARIANTS
 
-    def verify(self, values: Any, job: MaskJob, checkpoint: Callable[[float], None]) -> "Verification":
-        """Compare with the oracle."""
-        # Loaded by the first proof: a preview needs none.
-        from engine.work.filtering.oracle import verify
-
+    def compared(self, job: MaskJob) -> tuple[Any, ...]:
+        """Return the picture, the mask, the problem, and what the variant adds to the bound."""
         mask, samples = job.operands.constant, job.operands.samples
-        return verify(
-            values,
-            samples,
-            mask,
-            job.problem,
-            seed=job.seed,
-            affordable=job.affordable,
-            checkpoint=checkpoint,
-            added=job.variant.added_to(job.problem, mask, samples),
-        )
+        return samples, mask, job.problem, job.variant.added_to(job.problem, mask, samples)
 
     def refuse_operands(self, variant: Variant, operands: Operands[Mask]) -> None:
         """Refuse a picture with NaN or infinity where a variant cannot keep them apart."""

@@ -197,25 +197,25 @@ def verify(
     drawings: NDArray[np.float32],
     weights: Weights,
     problem: ForwardPass,
+    roundings: Callable[[int], int] = lambda terms: terms,
     *,
     seed: int = 0,
     affordable: int | None = None,
     checkpoint: Callable[[float], None] = lambda fraction: None,
-    roundings: Callable[[int], int] = lambda terms: terms,
     layer: str = "output",
 ) -> Verification:
     """Compare scores (batch, classes), or another layer's values (batch, *shape), with the oracle's.
 
     Parameters
     ----------
+    roundings : callable of int -> int
+        Of a product in a sum of so many (`NetworkVariant.roundings`).
     seed : int
         Of the drawings that are checked, where not all can be.
     affordable : int, optional
         Multiply-adds that the oracle may spend; None: those of about 2 s.
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
-    roundings : callable of int -> int
-        Of a product in a sum of so many (`NetworkVariant.roundings`).
     layer : str
         The key of the layer that `scores` are the values of.
     """

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,6 @@ from engine.run.task import Job, Task
 from engine.run.variant import Registered, VariantOf, named
 from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import CLASSES, ForwardPass, refuse_too_large
-
-if TYPE_CHECKING:
-    from engine.verify.verification import Verification
-
 
 DEFAULT_BLOCK = Block(16, 16)
 
@@ -85,6 +81,7 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
     """The forward pass of a batch."""
 
     problem = ForwardPass
+    oracle = "engine.tasks.network.oracle"
     variants = NETWORK_VARIANTS
     heading = "Stages of the network (`python main.py network`)"
     cpu_per_s = 5e8
@@ -99,15 +96,9 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
         """Copy the drawings to the device."""
         backend.upload((operands.maps,), buffers)
 
-    def verify(self, values: Any, job: "NetworkJob", checkpoint: Callable[[float], None]) -> "Verification":
-        """Compare the scores with those of float64."""
-        # Loaded by the first proof.
-        from engine.tasks.network.oracle import verify
-
-        operands = job.operands
-        how: dict[str, Any] = {"seed": job.seed, "affordable": job.affordable, "checkpoint": checkpoint}
-        how["roundings"] = job.variant.roundings
-        return verify(values, operands.drawings, operands.weights, job.problem, **how)
+    def compared(self, job: "NetworkJob") -> tuple[Any, ...]:
+        """Return the drawings, the weights, the problem, and the roundings of the variant."""
+        return job.operands.drawings, job.operands.weights, job.problem, job.variant.roundings
 
     def constant(self, operands: NetworkOperands) -> Weights:
         """Return the weights."""

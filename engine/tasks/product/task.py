@@ -1,7 +1,7 @@
 """The task of multiplying matrices, for the pipeline: operands as the kernels take them, and jobs."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,6 @@ from engine.process import bytes_text
 from engine.run.task import Job, Task
 from engine.run.variant import ways
 from engine.tasks.product.problem import MATMUL_VARIANTS, MatmulVariant, MatrixProduct
-
-if TYPE_CHECKING:
-    from engine.verify.verification import Verification
-
 
 Matrix = NDArray[np.float32]
 Matrices = tuple[Matrix, Matrix]
@@ -101,6 +97,7 @@ class Product(Task[MatrixProduct, Matrices, MatmulVariant]):
     """P = M N."""
 
     problem = MatrixProduct
+    oracle = "engine.tasks.product.oracle"
     variants = MATMUL_VARIANTS
     heading = "Matrix products (`python main.py matmul`)"
     cpu_per_s = gpu_per_s = 1e9
@@ -115,20 +112,9 @@ class Product(Task[MatrixProduct, Matrices, MatmulVariant]):
         """Copy M and N to the device."""
         backend.upload(operands, buffers)
 
-    def verify(self, values: Any, job: "ProductJob", checkpoint: Callable[[float], None]) -> "Verification":
-        """Compare with the product in float64."""
-        # Loaded by the first proof.
-        from engine.tasks.product.oracle import verify
-
-        return verify(
-            values,
-            *job.operands,
-            job.problem,
-            job.variant.roundings(job.problem, job.block),
-            seed=job.seed,
-            affordable=job.affordable,
-            checkpoint=checkpoint,
-        )
+    def compared(self, job: "ProductJob") -> tuple[Any, ...]:
+        """Return both matrices, the product, and the roundings of the variant."""
+        return *job.operands, job.problem, job.variant.roundings(job.problem, job.block)
 
 
 ProductJob = Job[MatrixProduct, Matrices, MatmulVariant]

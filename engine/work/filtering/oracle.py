@@ -345,11 +345,11 @@ def verify(
     image: np.ndarray,
     mask: Mask,
     problem: Problem,
+    added: float = 0.0,
     *,
     seed: int = 0,
     affordable: int | None = None,
     checkpoint: Callable[[float], None] = lambda fraction: None,
-    added: float = 0.0,
 ) -> Verification:
     """Compare a result of shape (H, W, C) and the problem's `result_dtype` with the oracle.
 
@@ -357,15 +357,15 @@ def verify(
     ----------
     result : ndarray or CheckedSamples
         The latter of `regions_to_check` with the same seed.
+    added : float
+        What the result may be off beyond the bound: `Variant.added_to` in `engine.work.filtering.variants`.
+        In the exact class nothing may be off.
     seed : int
         Of the grid, where not everything can be checked.
     affordable : int, optional
         Multiply-adds that the oracle may spend; None: those of about 0.4 s.
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
-    added : float
-        What the result may be off beyond the bound: `Variant.added_to` in `engine.work.filtering.variants`.
-        In the exact class nothing may be off.
     """
     expected = Expected(image, mask, problem, added)
     weights, (rows, columns) = mask.weights32.astype(np.float64), problem.anchor
