@@ -192,29 +192,16 @@ class _Cells(QStyledItemDelegate):
 
 def number(value: float) -> str:
     """Write a value with three digits: 0.412, −8.09, 12."""
-    if not math.isfinite(value):
-        return no_number(value)
     if abs(value) < 5e-4:
         return "0"
-    digits = 2 if abs(value) < 0.1 else 3
-    text = digits_text(abs(value), digits)
-    return f"{_MINUS}{text}" if value < 0 else text
-
-
-def no_number(value: float) -> str:
-    """Write NaN or infinity."""
-    return "NaN" if math.isnan(value) else "∞" if value > 0 else f"{_MINUS}∞"
+    return _signed(value, lambda size: digits_text(size, 2 if size < 0.1 else 3))
 
 
 def short_number(value: float) -> str:
     """Write a value with two digits, for a small cell: 0.41, −8.1, 12."""
-    if not math.isfinite(value):
-        return no_number(value)
     if abs(value) < 5e-3:
         return "0"
-    decimals = 2 if abs(value) < 1 else 1 if abs(value) < 9.95 else 0
-    text = f"{abs(value):.{decimals}f}"
-    return f"{_MINUS}{text}" if value < 0 else text
+    return _signed(value, lambda size: f"{size:.{2 if size < 1 else 1 if size < 9.95 else 0}f}")
 
 
 def cell_number(value: float) -> str:
@@ -223,6 +210,13 @@ def cell_number(value: float) -> str:
         # Of the two zeros there is one for people.
         return f"{value + 0.0:.0f}".replace("-", _MINUS)
     return short_number(value)
+
+
+def _signed(value: float, write: Callable[[float], str]) -> str:
+    """Write a size with its sign; NaN and infinity as they are."""
+    if math.isnan(value):
+        return "NaN"
+    return _MINUS * (value < 0) + ("∞" if math.isinf(value) else write(abs(value)))
 
 
 def table_text(values: Floats) -> str:

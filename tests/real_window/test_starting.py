@@ -53,17 +53,16 @@ def test_that_work_is_kept_by_cancel_saved_by_save_and_there_at_the_next_start(s
     assert b"[[7" in path.read_bytes()
 
 
-def test_that_a_damaged_picture_is_said_and_the_window_goes_on(start, picture, tmp_path):
+def test_that_a_window_goes_on_after_a_damaged_picture_and_has_its_own_mask_beside_another_one(
+    start, screen, picture, tmp_path
+):
     picture.write_bytes(picture.read_bytes()[:60])
-    program = start(picture)
-    program.wait_until(lambda: program.shows_an_error, "the refusal")
-    program.press("ctrl+alt+2")
-    program.wait_for_title("camera.png")
-    program.wait_for_rest()
-
-
-def test_that_two_windows_have_their_own_masks(start, screen, tmp_path):
-    one, two = start(home=tmp_path / "one"), start(home=tmp_path / "two")
+    one = start(picture, home=tmp_path / "one")
+    one.wait_until(lambda: one.shows_an_error, "the refusal")
+    one.press("ctrl+alt+2")
+    one.wait_for_title("camera.png")
+    one.wait_for_rest()
+    two = start(home=tmp_path / "two")
     for number, program in enumerate((one, two), start=3):
         screen.xdotool("windowactivate", "--sync", program.window)
         program.wait_for_turn()

@@ -10,7 +10,6 @@ from engine.errors import EngineError
 from engine.host.request import Preview, Run
 from engine.tasks.network.problem import DrawingRequest, NetworkRequest, StageRequest
 from gui.course.kernels_table import SECOND_ROLE
-from gui.explore.session_file import load_session
 from gui.network.layers import Cell, origins, strongest_of
 from gui.network.page import NO_INK
 from tests.gui.fake_engine import is_kind
@@ -278,30 +277,6 @@ def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(
     qtbot.waitUntil(lambda: bool(page.stages_panel.table.selectionModel().selectedRows()))
     (marked,) = page.stages_panel.table.selectionModel().selectedRows()
     assert page.stages_panel.table.runs([marked.row()])[0].result.variant == "network-fused"
-
-
-def test_that_a_session_keeps_the_page_until_it_is_opened(opened, open_window, qtbot, tmp_path):
-    haloscope, _page = opened
-    haloscope.network.drawing.clear()
-    haloscope.network.drawing.dot((14.0, 9.0))
-    haloscope.network.change(stage="network-cpu", batch=3)
-    ink = haloscope.network.drawing.ink
-    paths = [tmp_path / name for name in ("work.haloscope", "again.haloscope")]
-    haloscope.window.first_page.files.save_session(paths[0])
-    qtbot.waitUntil(paths[0].exists)
-    other = open_window()
-    other.window.first_page.files.open_session(paths[0])
-    qtbot.waitUntil(lambda: other.workspace.undo_stack.count() == 1)
-    # It is kept also where the page is never looked at.
-    other.window.first_page.files.save_session(paths[1])
-    qtbot.waitUntil(paths[1].exists)
-    pages = [load_session(path).pages for path in paths]
-    assert pages[0] == pages[1]
-    assert other.window.findChild(QWidget, "network") is None
-    other.window.show_page("network")
-    qtbot.waitUntil(lambda: other.network.facts is not None)
-    assert (other.network.settings.stage, other.network.settings.batch) == ("network-cpu", 3)
-    assert (other.network.drawing.ink == ink).all()
 
 
 def test_that_chunks_come_to_the_front_only_when_their_stage_ran_by_itself(opened, qtbot):

@@ -52,32 +52,19 @@ def loaded(monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_that_each_widget_is_made_in_a_turn_of_its_own(show, qtbot):
+def test_that_each_widget_is_made_in_a_turn_of_its_own_and_put_into_its_place_in_another(show, qtbot):
     log = []
 
-    def made(name):
-        log.append(name)
-        QTimer.singleShot(0, lambda: log.append("window"))
+    def made(at):
+        log.append("abc"[at])
+        QTimer.singleShot(0, lambda: log.append("window" if slots[at].widget is None else "too early"))
         return QWidget()
 
-    slots = [Slot(lambda name=name: made(name)) for name in "abc"]
+    slots = [Slot(lambda at=at: made(at)) for at in range(3)]
     show(*slots)
     qtbot.waitUntil(lambda: log.count("window") == 3)
     assert log == ["a", "window", "b", "window", "c", "window"]
     qtbot.waitUntil(lambda: all(slot.is_settled for slot in slots))
-
-
-def test_that_a_widget_is_put_into_its_place_in_a_turn_after_the_one_that_made_it(show, qtbot):
-    found = []
-
-    def made():
-        QTimer.singleShot(0, lambda: found.append(slot.widget))
-        return QWidget()
-
-    slot = Slot(made)
-    show(slot)
-    qtbot.waitUntil(lambda: slot.widget is not None and slot.widget.isVisible())
-    assert found == [None]
 
 
 def test_that_nothing_is_made_for_a_tab_that_nobody_looks_at(show, qtbot):
@@ -113,8 +100,8 @@ def test_that_a_slot_says_when_its_widget_is_looked_at(show, qtbot):
     assert log == [True, False, True]
 
 
-def test_that_modules_are_imported_one_a_turn_on_the_gui_thread(qtbot, loaded):
-    log = []
+def test_that_modules_are_imported_one_a_turn_on_the_gui_thread_before_what_is_looked_at(show, qtbot, loaded):
+    log, made = [], []
     slots = [Slot(QWidget, f"no_such.{name}") for name in ("one", "two")]
     assert loaded == []
     import_announced()
@@ -122,13 +109,9 @@ def test_that_modules_are_imported_one_a_turn_on_the_gui_thread(qtbot, loaded):
     qtbot.waitUntil(lambda: len(loaded) == len(slots))
     assert log == [1]
     assert loaded == [("no_such.one", False), ("no_such.two", False)]
-
-
-def test_that_what_is_looked_at_is_imported_in_a_turn_before_it_is_made(show, qtbot, loaded):
-    made = []
     show(Slot(lambda: made.append(list(loaded)) or QWidget(), "no_such.panel"))
     qtbot.waitUntil(lambda: bool(made))
-    assert made == [[("no_such.panel", False)]]
+    assert made[0][2:] == [("no_such.panel", False)]
 
 
 def test_that_a_module_that_cannot_be_imported_is_said_by_whoever_needs_it(show, qtbot):
@@ -139,42 +122,7 @@ def test_that_a_module_that_cannot_be_imported_is_said_by_whoever_needs_it(show,
     assert [kind for kind, *_ in raised] == [ModuleNotFoundError]
 
 
-def test_that_jobs_run_once_each_in_order_with_the_event_loop_between_them(qtbot):
-    turns, log = Turns(), []
-
-    def first():
-        log.append("first")
-        # What is asked for during a turn waits for its own.
-        turns.ask(third)
-        QTimer.singleShot(0, lambda: log.append("window"))
-
-    def second():
-        log.append("second")
-
-    def third():
-        log.append("third")
-
-    for job in (first, second, first, second):
-        turns.ask(job)
-    assert log == []
-    qtbot.waitUntil(lambda: "third" in log)
-    assert log == ["first", "window", "second", "third"]
-
-
-def test_that_a_job_that_fails_does_not_hold_up_the_next(qtbot):
-    turns, log = Turns(), []
-
-    def fail():
-        raise ValueError("on purpose")
-
-    turns.ask(fail)
-    turns.ask(lambda: log.append("next"))
-    with qtbot.captureExceptions() as raised:
-        qtbot.waitUntil(lambda: bool(log))
-    assert [str(error) for _, error, _ in raised] == ["on purpose"]
-
-
-def test_that_the_next_job_waits_for_what_the_one_before_it_has_set_off(qtbot):
+def test_that_jobs_run_once_each_in_order_after_what_the_one_before_has_set_off_also_where_one_fails(qtbot):
     turns, log = Turns(), []
     layout, paint = (QEvent.Type(QEvent.registerEventType()) for _ in range(2))
 
@@ -192,7 +140,20 @@ def test_that_the_next_job_waits_for_what_the_one_before_it_has_set_off(qtbot):
             return super().event(event)
 
     panel = Panel()
-    turns.ask(lambda: (log.append("first"), QCoreApplication.postEvent(panel, QEvent(layout))))
-    turns.ask(lambda: log.append("second"))
-    qtbot.waitUntil(lambda: "second" in log)
-    assert log == ["first", "layout", "paint", "second"]
+
+    def first():
+        log.append("first")
+        # What is asked for during a turn waits for its own.
+        turns.ask(lambda: log.append("last"))
+        QCoreApplication.postEvent(panel, QEvent(layout))
+
+    def fail():
+        raise ValueError("on purpose")
+
+    for job in (first, fail, first, fail):
+        turns.ask(job)
+    assert log == []
+    with qtbot.captureExceptions() as raised:
+        qtbot.waitUntil(lambda: "last" in log)
+    assert log == ["first", "layout", "paint", "last"]
+    assert [str(error) for _, error, _ in raised] == ["on purpose"]

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from PySide6.QtWidgets import QWidget
 
 from gui.explore.session_file import load_session
 from tests.gui.made_network import made_run
@@ -114,20 +115,29 @@ def test_that_runs_are_in_a_session_and_closing_asks_about_them(ran, qtbot, tmp_
     assert haloscope.window.unsaved == "1 edit"
 
 
-def test_that_pages_first_shown_after_their_session_was_opened_are_saved(
+def test_that_pages_first_shown_after_their_session_was_opened_are_kept_and_saved(
     haloscope, qtbot, tmp_path, open_window, show
 ):
-    runs = {}
+    runs, paths = {}, [tmp_path / name for name in ("work.haloscope", "again.haloscope")]
     for key, (name, add) in PAGES.items():
         show(haloscope, key)
         add(haloscope)
         runs[key] = runs_of(getattr(haloscope, name))
-    save(haloscope, tmp_path / "work.haloscope", qtbot)
+    haloscope.network.drawing.clear()
+    haloscope.network.drawing.dot((14.0, 9.0))
+    haloscope.network.change(stage="network-cpu", batch=3)
+    save(haloscope, paths[0], qtbot)
     other = open_window()
-    other.window.first_page.files.open_session(tmp_path / "work.haloscope")
+    other.window.first_page.files.open_session(paths[0])
     qtbot.waitUntil(lambda: set(PAGES) <= set(other.window.session_parts()))
+    # It is kept also where the pages are never looked at.
+    save(other, paths[1], qtbot)
+    assert load_session(paths[0]).pages == load_session(paths[1]).pages
+    assert other.window.findChild(QWidget, "network") is None
     assert {key: runs_of(show(other, key)) for key in PAGES} == runs
     assert not other.window.unsaved
+    assert other.network.settings == haloscope.network.settings
+    assert (other.network.drawing.ink == haloscope.network.drawing.ink).all()
 
 
 def test_that_a_run_that_ends_while_the_session_is_written_is_not_saved(ran, qtbot, tmp_path):

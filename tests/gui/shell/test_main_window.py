@@ -162,24 +162,6 @@ def test_that_a_dropped_picture_session_or_mask_is_taken_up(haloscope, qtbot, tm
         assert workspace.mask.shape == shape
 
 
-SESSIONS = ("", "[1, 2]", '{"format": "haloscope-session", "version": 1', "\0\1")
-
-
-def test_that_the_window_goes_on_after_what_cannot_be_opened(haloscope, qtbot, tmp_path):
-    before, bar = (haloscope.workspace.settings, haloscope.workspace.mask), haloscope.window.message_bar
-    files = [("missing.png", None), ("words.txt", "hello"), *(("work.json", text) for text in SESSIONS)]
-    for name, text in files:
-        if text is not None:
-            (tmp_path / name).write_text(text)
-        dropped(haloscope.window, tmp_path / name)
-        qtbot.waitUntil(bar.isVisible)
-        assert (name if text is not None else f"{name} cannot be opened") in bar.text
-        assert (haloscope.workspace.settings, haloscope.workspace.mask) == before
-        haloscope.messages.clear(haloscope.messages.newest.source)
-    haloscope.actions["run"].trigger()
-    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1)
-
-
 def test_that_the_columns_of_each_table_are_kept_also_of_a_page_that_was_not_shown(open_window, tmp_path):
     def table_of(key):
         return haloscope.window.page_of(key).results_panel.table

@@ -60,6 +60,7 @@ def written(folder, name, content):
 DEEP = "[" * 100_000
 # What is opened by which road; each is no such file, or a damaged one.
 FILES = {
+    "picture": [("missing.png", ""), ("words.txt", "hello"), ("work.json", '{"format": "haloscope-session"')],
     "session": [
         ("a.haloscope", None), ("a.haloscope", ""), ("a.haloscope", b"\xff\xfe\0"), ("a.haloscope", DEEP),
         ("a.haloscope", "[1, 2]"), ("a.haloscope", '{"section": "header"}'), ("photo.png", b"\x89PNG\r\n"),
@@ -79,7 +80,9 @@ FILES = {
 
 def open_by(haloscope, kind, path):
     page = haloscope.window.first_page
-    if kind == "session":
+    if kind == "picture":
+        drop(haloscope, path)
+    elif kind == "session":
         page.files.open_session(path)
     elif kind == "mask":
         page.files.load_mask(path)
@@ -124,7 +127,7 @@ def test_that_a_file_that_is_none_is_said(worked, qtbot, tmp_path, kind):
 
 def test_that_a_pipe_and_a_file_that_must_not_be_read_are_said(worked, qtbot, tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe")
-    for kind in FILES:
+    for kind in ("session", "mask", "chain"):
         assert "pipe" in assert_said(
             worked, qtbot, lambda kind=kind: open_by(worked, kind, tmp_path / "pipe")
         )
