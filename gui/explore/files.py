@@ -200,7 +200,9 @@ class ExploreFiles(QObject):
             else:
                 write()
 
-        title = f"Save the result{self._of_step}{'' if metadata else ' without metadata'}"
+        number, count = self._workspace.shown_step, len(self._workspace.state.steps)
+        of_step = f" of step {number} of {count}" if number else " of the chain" if count > 1 else ""
+        title = f"Save the result{of_step}{'' if metadata else ' without metadata'}"
         self._dialogs.ask_to_save(title, list(depths), name, save)
 
     def _ask_quality(self, known: Format, chosen: Callable[[int], None]) -> None:
@@ -236,11 +238,6 @@ class ExploreFiles(QObject):
             return f"{self.stem()}-{_word(self._workspace.state.title) or 'chain'}"
         step = f"step-{number}-" if number else ""
         return f"{self.stem()}-{step}{self._workspace.operation or self._mask_word()}"
-
-    @property
-    def _of_step(self) -> str:
-        number, count = self._workspace.shown_step, len(self._workspace.state.steps)
-        return f" of step {number} of {count}" if number else " of the chain" if count > 1 else ""
 
     def _mask_word(self) -> str:
         return _word(shown_title(self._workspace.mask, self._workspace.mask_title)) or "filtered"

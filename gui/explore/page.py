@@ -217,7 +217,9 @@ class ExplorePage(ExploreParts):
                 self._services.link.follow(ask, intent.first.future)
         elif isinstance(intent, LoadMask):
             self._load_alone(intent.mask, intent.mask.name)
-        elif isinstance(intent, LoadKernel) and self._has_kernel(intent.kernel.variant):
+        elif isinstance(intent, LoadKernel) and any(
+            known.key == intent.kernel.variant for known in self._services.state.variants
+        ):
             kernel = intent.kernel
             fields: dict[str, Any] = {"variant": kernel.variant, "block": kernel.block, "blocks": ()}
             fields |= {"border": Border(kernel.border), "layout": Layout(kernel.layout)}
@@ -368,9 +370,6 @@ class ExplorePage(ExploreParts):
     def _show_lens(self) -> None:
         self.bring_to_front("lens")
         self.picture_view.canvas.setFocus()
-
-    def _has_kernel(self, key: str) -> bool:
-        return any(known.key == key for known in self._services.state.variants)
 
     def _follow_operation(self) -> None:
         of_step = "Mask" if self.workspace.is_filtering else "Operation"

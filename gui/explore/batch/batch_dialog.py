@@ -74,11 +74,8 @@ class BatchEnd:
         stopped = "Stopped: " if self.is_stopped else ""
         failed = f", {found['failed']:,} failed" if found["failed"] else ""
         seconds = f" in {found['elapsed_s']:.3g} s"
-        return f"{stopped}{found['done']:,} of {_pictures(found)} filtered{left}{failed}{seconds}."
-
-
-def _pictures(found: dict[str, Any]) -> str:
-    return f"{found['pictures']:,} picture{'' if found['pictures'] == 1 else 's'}"
+        pictures = f"{found['pictures']:,} picture{'s' * (found['pictures'] != 1)}"
+        return f"{stopped}{found['done']:,} of {pictures} filtered{left}{failed}{seconds}."
 
 
 class BatchRun(QObject):

@@ -392,12 +392,11 @@ class ChainActions(QObject):
     def ask_for_ready(self) -> None:
         """List the ready chains, if that has not been done. A first preview comes first."""
         if not self._ready and self._list.in_flight is None and not self._link.is_lost:
-            request = ListRequest("chains")
-            self._list.ask(request, self._list_ready, self._not_ready)
-
-    def _not_ready(self, error: EngineError) -> None:
-        if not needs_no_message(error):
-            self._say(error)
+            self._list.ask(
+                ListRequest("chains"),
+                self._list_ready,
+                lambda error: None if needs_no_message(error) else self._say(error),
+            )
 
     def _list_ready(self, chains: "tuple[Chain, ...]") -> None:
         if self._ready:

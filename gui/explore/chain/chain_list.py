@@ -86,7 +86,7 @@ class StepList(QListView):
         self.setAccessibleDescription(
             "Arrow keys select, Alt and arrows move, Space switches, Del removes; rows can be dragged."
         )
-        self.selectionModel().currentChanged.connect(self._select)
+        self.selectionModel().currentChanged.connect(lambda at: chain.workspace.select_step(at.row()))
         self.rows.modelReset.connect(self._show)
         chain.workspace.state_changed.connect(self._show)
         follow_letters(self, self._fit_letters)
@@ -150,9 +150,6 @@ class StepList(QListView):
         row = min(max((y - top) // row_height(), 0), self.rows.rowCount() - 1)
         return int(row) - self._chain.workspace.state.selected
 
-    def _select(self, index: Any) -> None:
-        self._chain.workspace.select_step(index.row())
-
     def _fit_letters(self) -> None:
         # All rows are taken to be as high as the first one was.
         self.scheduleDelayedItemsLayout()
@@ -207,7 +204,9 @@ class ChainList(QWidget):
         )
         self.setAccessibleName("Chain")
         for box in (self.first, self.second):
-            box.activated.connect(self._choose)
+            box.activated.connect(
+                lambda: chain.read(self.first.currentData(), self.second.currentData() or PICTURE)
+            )
         self.merge_button.clicked.connect(chain.merge)
         chain.workspace.state_changed.connect(self._show)
         chain.changed.connect(self._show_offer)
@@ -225,9 +224,6 @@ class ChainList(QWidget):
         fill_box(self.second, names, state.step.second)
         for part in (self._and, self.second):
             part.setVisible(is_two)
-
-    def _choose(self) -> None:
-        self._chain.read(self.first.currentData(), self.second.currentData() or PICTURE)
 
     def _show_offer(self) -> None:
         offer = self._chain.offer

@@ -190,16 +190,15 @@ class BlockEditor(QWidget):
 
 
 def _side_box(name: str, tip: str) -> NumberBox:
-    box = NumberBox(name, _DEFAULT, _LARGEST, "a whole number below 100,000", follows=_next_side)
+    def follows(side: int, up: bool) -> int:
+        return _FIRST_STEP.x if side == _DEFAULT else doubled(side, up)
+
+    box = NumberBox(name, _DEFAULT, _LARGEST, "a whole number below 100,000", follows=follows)
     box.setAccessibleName(f"{name}, threads")
     box.setToolTip(f"{tip} The arrow keys double and halve it.")
     box.setSpecialValueText("auto")
     box.setMinimumWidth(box.fontMetrics().horizontalAdvance("1,024") + 6 * HALF_GRID)
     return box
-
-
-def _next_side(side: int, up: bool) -> int:
-    return _FIRST_STEP.x if side == _DEFAULT else doubled(side, up)
 
 
 def _count_text(block: Block | None, default: Block | None = None) -> str:

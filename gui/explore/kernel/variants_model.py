@@ -70,8 +70,10 @@ class GroupRow:
         """The head: CPU, or CUDA: 25 kernels, no NVIDIA driver."""
         if self.reason is None:
             return self.title
-        kernels = f"{self.count} kernel{'s' if self.count != 1 else ''}"
-        return f"{self.title}: {kernels}, {_inside(self.reason.short)}"
+        short, kernels = self.reason.short, f"{self.count} kernel{'s' if self.count != 1 else ''}"
+        # An abbreviation keeps its capitals.
+        inside = short if short[:2].isupper() else short[:1].lower() + short[1:]
+        return f"{self.title}: {kernels}, {inside}"
 
 
 class VariantsModel(QAbstractListModel):
@@ -247,11 +249,6 @@ def _shared_reason(rows: Sequence[VariantRow]) -> Reason | None:
     """Return the one reason for which none of some kernels can be chosen; None where there is no such one."""
     reasons = [None if row.can_run else row.reason for row in rows]
     return reasons[-1] if len({reason and reason.short for reason in reasons}) == 1 else None
-
-
-def _inside(short: str) -> str:
-    """Return a few words as part of a sentence; an abbreviation keeps its capitals."""
-    return short if short[:2].isupper() else short[:1].lower() + short[1:]
 
 
 def _variant_data(row: VariantRow, role: int) -> Any:

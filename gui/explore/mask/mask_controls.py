@@ -39,17 +39,15 @@ class SizeControls(QWidget):
         rows = row(rows_label, self.rows_box, 1, spacing=HALF_GRID)
         columns = row(columns_label, self.columns_box, self.square_button, 1, spacing=HALF_GRID)
         self.setLayout(folding_row(rows, (columns, 1), spacing=HALF_GRID))
-        self.rows_box.valueChanged.connect(lambda: self._set_rows(self.rows_box.value()))
-        self.columns_box.valueChanged.connect(lambda: self._set_columns(self.columns_box.value()))
+        for box in self.fields:
+            box.valueChanged.connect(lambda _, box=box: self._take_side(box))
         self.square_button.toggled.connect(self._toggle_lock)
         workspace.mask_changed.connect(self._show_mask)
         self._show_mask(workspace.mask)
 
-    def _set_rows(self, rows: int) -> None:
-        self._resize(rows, rows if self.square_button.isChecked() else self._workspace.mask.columns)
-
-    def _set_columns(self, columns: int) -> None:
-        self._resize(columns if self.square_button.isChecked() else self._workspace.mask.rows, columns)
+    def _take_side(self, box: NumberBox) -> None:
+        is_square, side = self.square_button.isChecked(), box.value()
+        self._resize(*(side if is_square or one is box else one.value() for one in self.fields))
 
     def _toggle_lock(self, locked: bool) -> None:
         if locked:
