@@ -1,10 +1,8 @@
 """The list of steps in rows of two lines, what could be merged, and how a step combines two results."""
 
 from collections.abc import Callable
-from typing import Any
 
 from PySide6.QtCore import (
-    QAbstractListModel,
     QModelIndex,
     QPersistentModelIndex,
     QPoint,
@@ -13,7 +11,7 @@ from PySide6.QtCore import (
     QSize,
     Qt,
 )
-from PySide6.QtGui import QFontMetrics, QIcon, QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtGui import QFontMetrics, QIcon, QKeyEvent, QMouseEvent, QPainter, QStandardItemModel
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -76,10 +74,11 @@ class StepList(QListView):
         self._undo_to = 0
         self.rows = StepRows(chain)
         self.setModel(self.rows)
-        self.row = StepRow(self.rows, chain)
+        self.row = StepRow(self.rows)
         self.setItemDelegate(self.row)
         self.setMouseTracking(True)
         self.setUniformItemSizes(True)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName("Steps of the chain")
@@ -87,7 +86,6 @@ class StepList(QListView):
             "Arrow keys select, Alt and arrows move, Space switches, Del removes; rows can be dragged."
         )
         self.selectionModel().currentChanged.connect(lambda at: chain.workspace.select_step(at.row()))
-        self.rows.modelReset.connect(self._show)
         chain.workspace.state_changed.connect(self._show)
         follow_letters(self, self._fit_letters)
 
@@ -146,7 +144,7 @@ class StepList(QListView):
 
     def _places_to(self, y: int) -> int:
         """Return how many places further down the selected row is at a height over the list."""
-        top = self.visualRect(self.rows.index(0)).top()
+        top = self.visualRect(self.rows.index(0, 0)).top()
         row = min(max((y - top) // row_height(), 0), self.rows.rowCount() - 1)
         return int(row) - self._chain.workspace.state.selected
 
@@ -157,7 +155,7 @@ class StepList(QListView):
 
     def _show(self) -> None:
         with QSignalBlocker(self.selectionModel()):
-            self.setCurrentIndex(self.rows.index(self._chain.workspace.state.selected))
+            self.setCurrentIndex(self.rows.index(self._chain.workspace.state.selected, 0))
         if self.maximumHeight() != (height := self._height(MOST_ROWS)):
             self.setMaximumHeight(height)
             self.updateGeometry()
@@ -255,9 +253,8 @@ def ask_which(state: State, parent: QWidget | None, chosen: Callable[[bool], Non
 
 
 Index = QModelIndex | QPersistentModelIndex
-STEP_ROLE = Qt.ItemDataRole.UserRole
+STEP_ROLE, NOTE_ROLE, TIME_ROLE = (Qt.ItemDataRole.UserRole + at for at in range(3))
 _EYE = 4 * GRID
-_NO_PARENT = QModelIndex()
 
 
 def row_height() -> int:
@@ -266,74 +263,39 @@ def row_height() -> int:
     return max(5 * GRID, lines + GRID)
 
 
-class StepRows(QAbstractListModel):
-    """The steps of the page."""
+class StepRows(QStandardItemModel):
+    """The steps of the page, each with its second line and what it took."""
 
     def __init__(self, chain: ChainState) -> None:
         super().__init__()
         self._chain = chain
-        self._state = chain.workspace.state
-        chain.workspace.state_changed.connect(self.refresh)
-        chain.changed.connect(self._show_times)
+        for changed in (chain.workspace.state_changed, chain.changed):
+            changed.connect(self.refresh)
+        self.refresh()
 
     def refresh(self) -> None:
         """Read the steps again."""
-        state = self._chain.workspace.state
-        if len(state.steps) != len(self._state.steps):
-            self.beginResetModel()
-            self._state = state
-            self.endResetModel()
-        else:
-            self._state = state
-            self._show_times()
-
-    def rowCount(self, parent: Index = _NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self._state.steps)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid() or index.row() >= len(self._state.steps):
-            return None
-        step = self._state.steps[index.row()]
-        match role:
-            case Qt.ItemDataRole.DisplayRole:
-                return title_of_step(step)
-            case Qt.ItemDataRole.AccessibleTextRole:
-                off = "" if step.on else ", switched off"
-                time = self.time_of(index)
-                took = f", {time}" if time else ""
-                return f"Step {index.row() + 1}: {title_of_step(step)}, {self.note(index)}{took}{off}"
-            case Qt.ItemDataRole.ToolTipRole:
-                return (
-                    f"{title_of_step(step)}, {self.note(index)}\nName in files: {step.id}. Space switches it."
-                )
-            case Qt.ItemDataRole.UserRole:
-                return step
-        return None
-
-    def note(self, index: Index) -> str:
-        """Return the second line of a row."""
-        step, settings = self._state.steps[index.row()], self._state.steps[index.row()].settings
-        words = [reads_words(self._state, index.row())]
-        if step.operation != COMBINE:
-            words.append(settings.variant)
-        if not step.operation:
-            words.append(str(settings.border))
-        return " · ".join(words)
-
-    def time_of(self, index: Index) -> str:
-        """Return what the step of a row took, or nothing."""
-        return self._chain.time_of(self._state.steps[index.row()])
-
-    def _show_times(self) -> None:
-        self.dataChanged.emit(self.index(0), self.index(len(self._state.steps) - 1))
+        state, roles = self._chain.workspace.state, Qt.ItemDataRole
+        if len(state.steps) != self.rowCount():
+            # A reset: no other step is selected by it.
+            self.clear()
+            self.setColumnCount(1)
+            self.setRowCount(len(state.steps))
+        for at, step in enumerate(state.steps):
+            title, settings, time = title_of_step(step), step.settings, self._chain.time_of(step)
+            how = "" if step.operation == COMBINE else settings.variant
+            border = "" if step.operation else str(settings.border)
+            note = " · ".join(filter(None, (reads_words(state, at), how, border)))
+            off = "" if step.on else "switched off"
+            spoken = ", ".join(filter(None, (f"Step {at + 1}: {title}, {note}", time, off)))
+            tip = f"{title}, {note}\nName in files: {step.id}. Space switches it."
+            texts = {roles.DisplayRole: title, roles.AccessibleTextRole: spoken, roles.ToolTipRole: tip}
+            own = {STEP_ROLE: step, NOTE_ROLE: note, TIME_ROLE: time if step.on else "off"}
+            self.setItemData(self.index(at, 0), {int(role): value for role, value in (texts | own).items()})
 
 
 class StepRow(QStyledItemDelegate):
     """Paints a row with its eye."""
-
-    def __init__(self, rows: StepRows, chain: ChainState) -> None:
-        super().__init__(rows)
-        self._rows, self._chain = rows, chain
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(20 * GRID, row_height())
@@ -350,14 +312,14 @@ class StepRow(QStyledItemDelegate):
         is_selected = option.state & QStyle.StateFlag.State_Selected
         eye.paint(painter, place, mode=QIcon.Mode.Selected if is_selected else QIcon.Mode.Normal)
         text = rect.adjusted(_EYE + HALF_GRID, HALF_GRID, -GRID, -HALF_GRID)
-        time = self._rows.time_of(index) if step.on else "off"
+        time = index.data(TIME_ROLE)
         sides = Qt.AlignmentFlag
         painter.setFont(number_font())
         wide = paint_text(painter, text, time, strong, sides.AlignTop | sides.AlignRight)
         title = f"{index.row() + 1}  {index.data()}"
         paint_text(painter, text.adjusted(0, 0, -wide - GRID, 0), title, strong, sides.AlignTop)
         painter.setFont(small_font())
-        paint_text(painter, text, self._rows.note(index), quiet, sides.AlignBottom)
+        paint_text(painter, text, index.data(NOTE_ROLE), quiet, sides.AlignBottom)
         painter.restore()
 
     @staticmethod

@@ -15,6 +15,7 @@ from engine.mask.mask import Mask
 from engine.mask.presets import resolve_mask
 from engine.work.chain_files import chain_from, save_chain
 from engine.work.steps import Chain
+from gui.explore.chain.chain_list import NOTE_ROLE
 from gui.explore.state import COMBINE
 from gui.page.contract import LoadKernel, LoadMask
 
@@ -59,7 +60,7 @@ def test_that_a_ready_chain_is_one_step_of_undo_and_its_list_says_what_each_step
     before = page.workspace.state
     act("chain:sobel-magnitude")
     rows = page.chain_list.list.rows
-    notes = [f"{rows.index(at).data()} {rows.note(rows.index(at))}" for at in range(3)]
+    notes = [f"{rows.index(at, 0).data()} {rows.index(at, 0).data(NOTE_ROLE)}" for at in range(3)]
     assert notes == [
         "Sobel x 3 × 3 from picture · auto · replicate",
         "Sobel y 3 × 3 from picture · auto · replicate",
@@ -74,7 +75,7 @@ def test_that_a_ready_chain_is_one_step_of_undo_and_its_list_says_what_each_step
 def test_that_the_picture_shows_the_selected_step_or_the_whole_chain(haloscope, page, act):
     act("chain:sobel-magnitude")
     assert previews(haloscope)[-1].step is None
-    page.chain_list.list.setCurrentIndex(page.chain_list.list.rows.index(0))
+    page.chain_list.list.setCurrentIndex(page.chain_list.list.rows.index(0, 0))
     settle()
     # It reads the picture itself: the job is that of the page with this step alone.
     job = previews(haloscope)[-1]
@@ -87,7 +88,7 @@ def test_that_the_picture_shows_the_selected_step_or_the_whole_chain(haloscope, 
 def test_that_the_picture_itself_is_the_result_of_steps_that_are_all_off(haloscope, page, act):
     act("chain:unsharp")
     shown = page.chain_list.list
-    eye = shown.row.eye_rect(shown.visualRect(shown.rows.index(1))).center()
+    eye = shown.row.eye_rect(shown.visualRect(shown.rows.index(1, 0))).center()
     QTest.mouseClick(shown.viewport(), Qt.MouseButton.LeftButton, pos=eye)
     settle()
     job = previews(haloscope)[-1]
@@ -101,7 +102,7 @@ def test_that_the_picture_itself_is_the_result_of_steps_that_are_all_off(halosco
 def test_that_the_eye_and_the_keys_change_the_steps(page, act):
     act("chain:denoise-edges")
     shown, left = page.chain_list.list, Qt.MouseButton.LeftButton
-    row = shown.visualRect(shown.rows.index(0))
+    row = shown.visualRect(shown.rows.index(0, 0))
     # Of a row that was clicked, too.
     QTest.mouseClick(shown.viewport(), left, pos=row.center())
     for is_on in (False, True, False):
@@ -118,7 +119,7 @@ def test_that_the_eye_and_the_keys_change_the_steps(page, act):
 def drag(shown, first, last):
     """Take a row with the left button, and move it over another one; the button stays down."""
     view, left, none = shown.viewport(), Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
-    begin, end = (shown.visualRect(shown.rows.index(row)).center() for row in (first, last))
+    begin, end = (shown.visualRect(shown.rows.index(row, 0)).center() for row in (first, last))
     QTest.mousePress(view, left, pos=begin)
     for at in (begin + (end - begin) / 2, end):
         where = QPointF(at), QPointF(view.mapToGlobal(at))
