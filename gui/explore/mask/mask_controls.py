@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QToolButton, QWidget
 
 from engine.errors import MaskError
@@ -275,9 +275,8 @@ class ApplyControls(QWidget):
         for widget in (self.value_field, self._value_label):
             widget.setVisible(border.takes_value)
         self.value_field.show_number(settings.cval)
-        with QSignalBlocker(self.flip_box), QSignalBlocker(self.normalise_box):
-            self.flip_box.setChecked(settings.flip)
-            self.normalise_box.setChecked(settings.normalise)
+        self.flip_box.setChecked(settings.flip)
+        self.normalise_box.setChecked(settings.normalise)
         self.normalise_box.setEnabled(can_normalise)
         self.normalise_box.setToolTip(_NORMALISE_TOOLTIP if can_normalise else _NO_SUM)
         more = self._workspace.mask.more_than_weights

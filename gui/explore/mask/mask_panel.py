@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from importlib import import_module
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontDatabase, QKeyEvent, QPalette
 from PySide6.QtWidgets import (
     QComboBox,
@@ -257,10 +257,9 @@ class OperationChoice(QWidget):
         """List the operations other than convolution, after the first paint."""
         from engine.work.operations.table import OPERATIONS
 
-        with QSignalBlocker(self.box):
-            self._add("Combine two results", COMBINE, _COMBINE_TIP)
-            for operation in OPERATIONS.values():
-                self._add(operation.title, operation.key, operation.teaches)
+        self._add("Combine two results", COMBINE, _COMBINE_TIP)
+        for operation in OPERATIONS.values():
+            self._add(operation.title, operation.key, operation.teaches)
         self._show_choice()
 
     def panel(self, key: str) -> QWidget:
@@ -282,8 +281,7 @@ class OperationChoice(QWidget):
 
     def _show_choice(self) -> None:
         at = max(0, self.box.findData(self._workspace.operation))
-        with QSignalBlocker(self.box):
-            self.box.setCurrentIndex(at)
+        self.box.setCurrentIndex(at)
         self.box.setToolTip(f"{_OPERATION_TIP}\n\n{self.box.itemData(at, Qt.ItemDataRole.ToolTipRole)}")
 
     def _show(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 
 from engine.work.operations.contract import Operation, Parameter
@@ -55,11 +55,10 @@ class ParameterControls(QWidget):
         """Show other values; what is not among them has its default."""
         for parameter in self._operation.parameters:
             control, value = self.controls[parameter.name], values.get(parameter.name, parameter.default)
-            with QSignalBlocker(control):
-                if isinstance(control, QComboBox):
-                    control.setCurrentIndex(max(0, control.findData(value)))
-                elif isinstance(control, NumberBox):
-                    control.setValue(value)
+            if isinstance(control, QComboBox):
+                control.setCurrentIndex(max(0, control.findData(value)))
+            elif isinstance(control, NumberBox):
+                control.show_value(value)
 
     def _control(self, parameter: Parameter, value: Any) -> QWidget:
         if parameter.choices:

@@ -3,8 +3,6 @@
 import random
 from dataclasses import replace
 
-from PySide6.QtWidgets import QUndoView
-
 from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -123,33 +121,3 @@ def test_that_cleared_results_come_back_among_later_ones_with_what_they_were_ask
     workspace.undo_stack.undo()
     assert results.kept[:3] == rows
     assert results.results()[3].variant == "cpu-serial"
-
-
-def test_that_clear_is_undone_by_the_menu(haloscope, qtbot):
-    haloscope.actions["run"].trigger()
-    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)
-    result = haloscope.results.results()
-    haloscope.actions["clear_results"].trigger()
-    assert haloscope.results.rowCount() == 0
-    assert haloscope.actions["undo"].text() == "&Undo Clear 1 result"
-    haloscope.actions["undo"].trigger()
-    assert haloscope.results.results() == result
-
-
-def test_that_a_click_in_the_history_goes_back_to_that_state(haloscope, qtbot):
-    workspace = haloscope.workspace
-    workspace.change(flip=True)
-    workspace.change(border=Border.WRAP)
-    page = haloscope.window.page
-    page.bring_to_front("history")
-    qtbot.waitUntil(lambda: page.findChild(QUndoView) is not None)
-    history = page.findChild(QUndoView)
-    assert [history.model().index(at, 0).data() for at in range(3)] == [
-        "At the start",
-        "Flip: on",
-        "Border: wrap",
-    ]
-    history.setCurrentIndex(history.model().index(1, 0))
-    assert (workspace.settings.flip, workspace.settings.border) == (True, Border.ZERO)
-    history.setCurrentIndex(history.model().index(2, 0))
-    assert workspace.settings.border is Border.WRAP
