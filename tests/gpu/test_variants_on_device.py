@@ -1,4 +1,4 @@
-"""Every registered variant on a real device: full lists of cases, layouts, real sizes, compiled kernels."""
+"""Every variant on a real device: lists of cases, layouts, real sizes, kernels, blocks, orders of sums."""
 
 from dataclasses import replace
 from functools import partial
@@ -8,24 +8,28 @@ import numpy as np
 import pytest
 
 import engine
+from engine.commands.command_line import main
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
-from engine.geometry.block import ROW_BYTES, Block, Layout, UnsupportedVariant
+from engine.geometry.block import ROW_BYTES, Block, Layout, UnsupportedVariant, every_block
 from engine.geometry.border import Border
+from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.run.measure import measure
+from engine.run.measure import measure, sweep
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.run.task import Choice, device_for
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.planner import choose
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
+from engine.work.measuring import Sweep
 from engine.work.problem import Problem
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import Case, by_group, faults_of, verified
 from tests.engine.variants.suited import mask_for, suited, suited_cases, typed
+from tests.engine.work.filtering.test_sum_order import all_are_equal
 from tests.gpu.conftest import assert_compiled_as_planned
-from tests.picture_jobs import filter_job
+from tests.picture_jobs import filter_job, mask_request
 
 CUDA = [variant for variant in VARIANTS if variant.has_kernels]
 # Those whose library is not installed refuse everything, in words.
@@ -245,3 +249,44 @@ def test_that_a_caller_may_pass_an_array_that_is_not_dense(layout, device):
     ]
     assert [one.result.layout for one in found] == [layout, layout]
     assert np.array_equal(found[0].values, found[1].values)
+
+
+WITH_BLOCKS = [known for known in VARIANTS if known.has_kernels and known.uses_block]
+
+
+@pytest.mark.parametrize("known", WITH_BLOCKS, ids=lambda known: known.key)
+def test_that_every_block_is_refused_with_a_reason_or_gives_the_right_result(device, known):
+    # A mask of one row, which every variant takes, and one of rank 1.
+    masks = [gaussian(1, 5, 1.0), gaussian(5, 5, 1.0)] if known.most_rows > 1 else [gaussian(1, 5, 1.0)]
+    cells = Sweep(
+        asked=[mask_request(mask=mask, device=device) for mask in masks],
+        variants=[known],
+        sizes=[(131, 67)],
+        blocks=every_block(),
+    )
+    results, fault = sweep(cells.jobs(), device, 0.0)
+    assert fault is None
+    wrong = [f"{one.block}: {one.status}" for one in results if not one.is_proven and not one.refused]
+    assert wrong == []
+    assert sum(one.is_proven for one in results) >= 10
+
+
+def test_that_the_best_block_is_said(device, capsys):
+    arguments = ["--variants", "tiled,naive", "--sizes", "512", "--masks", "5", "--budget", "0.01"]
+    blocks = ["--blocks", "8x8,16x16,32x4,32x8,1x1"]
+    assert main(["bench", "--best", *arguments, *blocks, "--device", device]) == 0
+    assert "best block" in capsys.readouterr().out
+
+
+def _is_known(variant):
+    problem = describe_problem(np.zeros((1, 1, 1), np.uint8), Mask([[1.0]]), Border.ZERO, 0.0, "float32")
+    return variant.sum_order(problem, Mask([[1.0]])).is_known
+
+
+KNOWN = [variant for variant in VARIANTS.on("cuda") if _is_known(variant)]
+
+
+@pytest.mark.parametrize("border", [Border.ZERO, Border.CONSTANT, Border.MIRROR], ids=str)
+@pytest.mark.parametrize("variant", KNOWN, ids=lambda one: one.key)
+def test_that_the_sum_of_a_pixel_is_the_value_that_the_device_stored(variant, border, device):
+    all_are_equal(variant, border, device, 45, 30)
