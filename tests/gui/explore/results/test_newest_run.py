@@ -28,9 +28,8 @@ def on_screen(widget, rect=None):
     return QRect(widget.mapToGlobal(rect.topLeft()), rect.size())
 
 
-@pytest.mark.parametrize("size", [(1024, 700), (2560, 1440)])
-def test_that_the_fastest_row_is_in_sight(open_window, qtbot, size):
-    haloscope = open_window(size)
+def test_that_the_fastest_row_is_in_sight(open_window, qtbot):
+    haloscope = open_window((1024, 700))
     page, table = haloscope.window.page, haloscope.window.page.results_panel.table
     for mask in ("box-3", "sobel-x", "gaussian-5"):
         haloscope.workspace.set_mask(preset(mask))
@@ -101,29 +100,17 @@ def test_that_another_operation_or_parameter_dims_the_runs_of_an_operation(halos
     assert shared_by_bars(page)[0]
 
 
-def run_all(haloscope, qtbot):
-    before = haloscope.results.rowCount()
-    haloscope.actions["run_all"].trigger()
-    qtbot.waitUntil(lambda: haloscope.results.rowCount() > before and not haloscope.state.running)
-    settle()
-
-
-def heights(page):
-    """Return the heights of the panels that are in front."""
-    return {panel.objectName(): panel.height() for panel in page.panels if panel.isVisible()}
-
-
 def test_that_a_click_on_a_run_selects_its_kernel_and_a_kernel_its_run(haloscope, qtbot):
     page = haloscope.window.first_page
-    run_all(haloscope, qtbot)
+    run(haloscope, qtbot)
     table = page.results_panel.table
     for row in (2, 0, 1):
-        run = table.runs([row])[0].result if row else table.runs()[0].result
+        result = table.runs([row])[0].result if row else table.runs()[0].result
         at = table.visualRect(table.order.index(row, 1)).center()
         QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=at)
-        assert haloscope.results.described.result is run
-        assert [one.key for one in page.kernel_panel.variants.rows() if one.is_described] == [run.variant]
-        assert page.selection.known.key == run.variant
+        assert haloscope.results.described.result is result
+        assert [one.key for one in page.kernel_panel.variants.rows() if one.is_described] == [result.variant]
+        assert page.selection.known.key == result.variant
     other = table.runs([2])[0].result
     page.kernel_panel.kernels.setCurrentIndex(
         page.kernel_panel.variants.index(page.kernel_panel.variants.position(other.variant))
@@ -133,7 +120,7 @@ def test_that_a_click_on_a_run_selects_its_kernel_and_a_kernel_its_run(haloscope
 
 def test_that_a_run_of_an_earlier_mask_is_restored_by_a_double_click(haloscope, qtbot):
     page = haloscope.window.first_page
-    run_all(haloscope, qtbot)
+    run(haloscope, qtbot)
     ran = haloscope.workspace.mask
     haloscope.workspace.set_mask(preset("sobel-x"))
     table = page.results_panel.table
