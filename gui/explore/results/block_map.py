@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from typing import NamedTuple
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -88,19 +89,11 @@ class Kind(Enum):
     ILLEGAL = "–", "illegal for CUDA"
     NOT_CHOSEN = " ", "not chosen"
 
-    @property
-    def sign(self) -> str:
-        """The text of such a cell."""
-        return self.value[0]
-
-    @property
-    def words(self) -> str:
-        """What the sign means."""
-        return self.value[1]
+    def __init__(self, sign: str, words: str) -> None:
+        self.sign, self.words = sign, words
 
 
-@dataclass(frozen=True, slots=True)
-class MapCell:
+class MapCell(NamedTuple):
     """A cell: `value` of a measured one, `words` for tooltips and screen readers."""
 
     kind: Kind
@@ -119,11 +112,6 @@ class BlockMap:
     best: Block | None = None
     metric: AnyMetric | None = None
 
-    @cached_property
-    def values(self) -> dict[Block, float]:
-        """The values of the measured cells."""
-        return {block: cell.value for block, cell in self.cells.items() if cell.value is not None}
-
     def ratio(self, block: Block) -> float:
         """Return how many times worse than the best a measured cell is, at least 1."""
         best, value = self.cells[self.best].value if self.best else None, self.cells[block].value
@@ -132,7 +120,7 @@ class BlockMap:
     @cached_property
     def worst_ratio(self) -> float:
         """The largest `ratio`."""
-        return max(map(self.ratio, self.values), default=1.0)
+        return max(map(self.ratio, self.cells), default=1.0)
 
     @property
     def unit(self) -> str:
