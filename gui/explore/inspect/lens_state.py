@@ -5,13 +5,13 @@ not there is asked for, such as the result that a step of a chain reads. In whic
 asked once for each kernel and mask.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import Signal
 
 from engine.errors import EngineError
 from engine.host.protocol import TiledScreen
@@ -111,39 +111,6 @@ def _name(chain: Chain, id_: str) -> str:
     return f"{_number(chain, id_)} ({title})"
 
 
-class StepInputs(QObject):
-    """The results that are read now; the squares of others are dropped."""
-
-    arrived = Signal()
-
-    def __init__(self, link: EngineLink) -> None:
-        super().__init__()
-        self._link = link
-        self._read: list[tuple[PictureJob, AskedValues]] = []
-
-    def of(self, job: PictureJob) -> Samples:
-        """Return the result of a job of those that are kept to; reading it raises `NotYet`."""
-        return next(values for one, values in self._read if one == job)
-
-    def keep_to(self, jobs: Sequence[PictureJob]) -> None:
-        """Read the results of these jobs, and no others."""
-        before, self._read = self._read, []
-        for job in jobs:
-            values = next((values for one, values in (*self._read, *before) if one == job), None)
-            self._read.append((job, values or self._made(job)))
-        kept = [values for _, values in self._read]
-        for _, values in before:
-            if values not in kept:
-                values.updated.disconnect(self.arrived)
-
-    def _made(self, job: PictureJob) -> AskedValues:
-        picture = job.picture
-        screen = TiledScreen("", ((picture.height, picture.width),))
-        values = AskedValues(screen, picture.pixels.shape, self._link, job)
-        values.updated.connect(self.arrived)
-        return values
-
-
 _NO_PICTURE = "Open a picture. Then point at it: how a pixel of the result comes about is shown here."
 _POINT = "Point at the picture: how that pixel of the result comes about is shown here. A click pins it."
 _ON_A_SERVER = (
@@ -171,7 +138,8 @@ class LensState(Question):
         self._orders = Newest(link)
         self._order: tuple[SumOrderRequest, SumOrder] | None = None
         self._refused = ""
-        self._inputs = StepInputs(link)
+        # The results that are read now.
+        self._inputs: dict[PictureJob, AskedValues] = {}
         self._step: tuple[PictureJob, tuple[StepTime, ...], ShownStep] | None = None
         self._link = link
         self.pixel: tuple[int, int] | None = None
@@ -182,7 +150,6 @@ class LensState(Question):
         """Why nothing is seen; empty where something is."""
         workspace.picture_changed.connect(self._forget_pixel)
         state.ready_changed.connect(self._ask_again)
-        self._inputs.arrived.connect(self.refresh)
         view.values_arrived.connect(self.refresh)
         canvas = self._canvas
         canvas.pixel_hovered.connect(self.point)
@@ -197,7 +164,7 @@ class LensState(Question):
 
     def watch(self, is_visible: bool) -> None:
         if is_visible != self._is_visible:
-            self._inputs.keep_to(())
+            self._keep_to(())
             super().watch(is_visible)
             # Also to take the frames away.
             self._timer.start()
@@ -263,7 +230,7 @@ class LensState(Question):
     def _look(self) -> tuple[Lens | None, str]:
         values, job, result = self._view.values, self._display.job, self._state.last_result
         if not is_chain(job):
-            self._inputs.keep_to(())
+            self._keep_to(())
         if self._workspace.picture is None or values is None:
             return None, _NO_PICTURE
         if self.pixel is None:
@@ -308,14 +275,29 @@ class LensState(Question):
             self._step = job, ran, shown_step(job, ran, device)
         assert self.pixel is not None
         shown = self._step[2]
-        self._inputs.keep_to([one for one in shown.reads if one is not None])
-        read = [original if one is None else self._inputs.of(one) for one in shown.reads]
+        self._keep_to([one for one in shown.reads if one is not None])
+        read = [original if one is None else self._inputs[one] for one in shown.reads]
         if shown.alone is not None and shown.alone.filter is not None:
             asked = SumOrderRequest(shown.alone, reads_floats=shown.reads[0] is not None)
             return self._look_at_filter(asked, read[0], result, shown.words)
         if shown.alone is not None:
             return self._look_at_operation(shown.alone, read[0], result, shown.words)
         return combine_lens(shown, job, self.pixel, read, result), ""
+
+    def _keep_to(self, jobs: Iterable[PictureJob]) -> None:
+        """Read the results of these jobs; the squares of others are dropped."""
+        before, self._inputs = self._inputs, {}
+        for job in jobs:
+            if job not in self._inputs:
+                self._inputs[job] = before.pop(job) if job in before else self._asked_for(job)
+        for values in before.values():
+            values.updated.disconnect(self.refresh)
+
+    def _asked_for(self, job: PictureJob) -> AskedValues:
+        screen = TiledScreen("", ((job.picture.height, job.picture.width),))
+        values = AskedValues(screen, job.picture.pixels.shape, self._link, job)
+        values.updated.connect(self.refresh)
+        return values
 
     def _ask_order(self, request: SumOrderRequest) -> None:
         if self._orders.in_flight == request:
@@ -336,12 +318,12 @@ class LensState(Question):
     def _ask_again(self) -> None:
         self._refused = ""
         # What another engine computes may have other bits.
-        self._inputs.keep_to(())
+        self._keep_to(())
         self.refresh()
 
     def _forget_pixel(self) -> None:
         self.pixel, self._order, self._step = None, None, None
-        self._inputs.keep_to(())
+        self._keep_to(())
         self.let_go()
         self._timer.start()
 

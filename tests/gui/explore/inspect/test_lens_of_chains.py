@@ -199,7 +199,7 @@ def test_that_squares_go_with_the_step_that_made_them(page, take, look):
     assert seen.is_equal
     assert not np.array_equal(seen.window.cells, before)
     page.lens.watch(False)
-    assert page.lens._inputs._read == []
+    assert page.lens._inputs == {}
 
 
 def test_that_an_edit_of_the_step_alone_reads_nothing_anew(page, take, look):
