@@ -176,3 +176,12 @@ def test_that_every_figure_of_the_kept_results_is_in_a_document(monkeypatch):
     appendix = with_tables(TEXTS[ROOT / TABLES])
     shown |= {(ROOT / "docs" / target).resolve() for target, _ in links_of(appendix)}
     assert not [figure.path for figure in kept_figures() if figure.path.resolve() not in shown]
+
+
+@pytest.mark.slow
+def test_that_a_figure_is_the_same_each_time_with_words_as_text():
+    for figure in kept_figures():
+        svg = figure.svg()
+        assert b"<text" in svg, figure.path
+        # The same results give the same file.
+        assert b"<dc:date>" not in svg, figure.path
