@@ -9,7 +9,6 @@ from engine.commands.output import log, print_answer, print_entries, table
 from engine.device import device_list
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
-from engine.explain.limit_messages import KeptLimits, MeasureLimits
 from engine.host.request import answer
 
 if TYPE_CHECKING:
@@ -62,6 +61,9 @@ def _limits(device: DeviceInfo, again: bool) -> "DeviceLimits | None":
     def report(progress: "Progress") -> None:
         log(f"{device.key}: {progress.stage}")
 
+    # Most calls ask for none.
+    from engine.explain.device_limits import KeptLimits, MeasureLimits
+
     if not (device.available and device.times_mean_speed):
         return None
     found: DeviceLimits | None = None if again else answer(KeptLimits(device.key), report)
@@ -81,7 +83,6 @@ def _document(limits: "dict[str, DeviceLimits | None]", device: DeviceInfo) -> d
 
 
 def _in_words(limits: "DeviceLimits") -> str:
-    # As the limits themselves: most calls ask for none.
     from engine.explain.device_limits import left_out_words, limit_name
 
     rows = []

@@ -6,9 +6,11 @@ another limit, is measured again. If it is exceeded again it is left out, with t
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from engine.device_info import WARP
+from engine.host.request import QueuePolicy, Request
+from engine.message import Message
 from engine.results.measurement import Bound
 from engine.results.text_forms import digits_text
 
@@ -106,6 +108,32 @@ class DeviceLimits:
         for size, rate in other.copies:
             copies[size] = max(rate, copies.get(size, rate))
         return replace(other, **{**theirs, **rates}).with_copies(copies)
+
+
+class KeptLimits(Message, Request, frozen=True):
+    """Limits that were measured before, also during a run. Reply: `DeviceLimits`, or None.
+
+    Those of the device "recorded" came with the program.
+    """
+
+    device: str
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+    handler: ClassVar[str] = "engine.explain.kept_limits:answer"
+
+
+class MeasureLimits(Message, Request, frozen=True):
+    """Measure the limits of a device, which takes 2 s, and keep them. Reply: as of KeptLimits.
+
+    A cancelled request ends between two limits, and keeps none.
+    """
+
+    device: str
+    handler: ClassVar[str] = "engine.explain.measured_cpu:answer"
+
+    @property
+    def answered_by(self) -> str:
+        """The function that measures this kind of device: only that loads its code."""
+        return self.handler if self.device == "cpu" else "engine.explain.gpu_limits_code:answer"
 
 
 MOST_SHARE = 1.03

@@ -22,10 +22,9 @@ from engine.device.launches import DeviceArray, Kernel, Prepared, Signature, Str
 from engine.device.numba_cuda import driver, float32, int32
 from engine.device_info import SIMULATOR, WARP, DeviceInfo, GpuAttributes
 from engine.errors import DeviceUnavailable, OutOfDeviceMemory
-from engine.explain.device_limits import DeviceLimits, Limit, limit_name, measured_well
+from engine.explain.device_limits import DeviceLimits, Limit, MeasureLimits, limit_name, measured_well
 from engine.explain.kept_limits import keep
 from engine.explain.launches import theoretical_limits
-from engine.explain.limit_messages import MeasureLimits
 from engine.results.problem import Checkpoint, Progress
 
 if TYPE_CHECKING:  # imported by `kernel_factory`

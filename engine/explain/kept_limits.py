@@ -9,8 +9,7 @@ from engine.compiled.machine_code import cpu_target
 from engine.device.device_list import cpu_info, listed_devices
 from engine.device_info import RECORDED, DeviceInfo
 from engine.errors import DeviceUnavailable
-from engine.explain.device_limits import DeviceLimits
-from engine.explain.limit_messages import KeptLimits
+from engine.explain.device_limits import DeviceLimits, KeptLimits
 from engine.files.assets import faults_of_asset
 from engine.results.columns import RUNS, recorded_document, recorded_path
 from engine.results.problem import Checkpoint

@@ -19,11 +19,16 @@ from engine.explain.bounds import (
 )
 from engine.explain.code_lines import SAVES, paragraphs_of, story_of
 from engine.explain.counting import counted_run
-from engine.explain.device_limits import DeviceLimits, left_out_words, reached_by_run, without_refuted
+from engine.explain.device_limits import (
+    DeviceLimits,
+    MeasureLimits,
+    left_out_words,
+    reached_by_run,
+    without_refuted,
+)
 from engine.explain.instructions import issue_slots, on_64_bit
 from engine.explain.kept_limits import keep, kept_limits, recorded_limits
 from engine.explain.launches import ABSENT_GPUS, DEFAULT, gpu_text, why_not_compiled
-from engine.explain.limit_messages import MeasureLimits
 from engine.explain.messages import TimeRequest
 from engine.host.request import answer
 from engine.results.measurement import Bound, ExplainedTime

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.explain import gpu_limits_code, kept_limits
-from engine.explain.limit_messages import KeptLimits, MeasureLimits
+from engine.explain.device_limits import KeptLimits, MeasureLimits
 from engine.host.request import answer
 from engine.mask.mask import Mask
 from engine.work.filter_task import FILTERING

@@ -27,8 +27,7 @@ from engine.course.messages import (
 from engine.course.papers import RecordedCourse
 from engine.device_info import SIMULATOR, SIMULATOR_PIXELS
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError, LineLost
-from engine.explain.device_limits import DeviceLimits
-from engine.explain.limit_messages import KeptLimits, MeasureLimits
+from engine.explain.device_limits import DeviceLimits, KeptLimits, MeasureLimits
 from engine.explain.messages import (
     AblationJob,
     CodeRequest,

@@ -10,8 +10,15 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import Signal
 
 from engine.device_info import RECORDED
-from engine.explain.device_limits import DeviceLimits, Limit, Reached, left_out_words, without_refuted
-from engine.explain.limit_messages import KeptLimits, MeasureLimits
+from engine.explain.device_limits import (
+    DeviceLimits,
+    KeptLimits,
+    Limit,
+    MeasureLimits,
+    Reached,
+    left_out_words,
+    without_refuted,
+)
 from engine.results.columns import server_of
 from engine.results.measurement import Measurement
 from engine.results.metrics import Compared

@@ -16,10 +16,17 @@ from engine.device.device_list import cpu_info
 from engine.device_info import DeviceInfo, GpuAttributes
 from engine.errors import Cancelled, DeviceUnavailable
 from engine.explain import kept_limits, measured_cpu
-from engine.explain.device_limits import DeviceLimits, Limit, measured_well, reached_by_run, without_refuted
+from engine.explain.device_limits import (
+    DeviceLimits,
+    KeptLimits,
+    Limit,
+    MeasureLimits,
+    measured_well,
+    reached_by_run,
+    without_refuted,
+)
 from engine.explain.kept_limits import recorded_limits
 from engine.explain.launches import theoretical_limits
-from engine.explain.limit_messages import KeptLimits, MeasureLimits
 from engine.geometry.block import Limits
 from engine.host.request import answer
 from engine.process import cores
@@ -69,7 +76,7 @@ def test_that_limits_are_kept_for_a_device_and_the_cpu_that_code_is_compiled_for
 
 def test_that_asking_for_kept_limits_loads_neither_numba_nor_a_driver():
     code = (
-        "import sys; from engine.explain.limit_messages import KeptLimits; "
+        "import sys; from engine.explain.device_limits import KeptLimits; "
         "from engine.host.request import answer; answer(KeptLimits('cpu'), print); "
         "sys.exit(bool({'numba', 'cuda.bindings', 'cuda.core'} & set(sys.modules)))"
     )

@@ -1,6 +1,6 @@
 """Which questions are answered beside a run, and which wait for it."""
 
-from engine.explain.limit_messages import KeptLimits, MeasureLimits
+from engine.explain.device_limits import KeptLimits, MeasureLimits
 from engine.explain.messages import (
     AblationJob,
     CodeRequest,

@@ -9,9 +9,8 @@ from msgspec import structs
 from bench.recorded import compact, write
 from engine.device_info import RECORDED
 from engine.errors import EngineError
-from engine.explain.device_limits import DeviceLimits, Limit
+from engine.explain.device_limits import DeviceLimits, KeptLimits, Limit
 from engine.explain.kept_limits import answer
-from engine.explain.limit_messages import KeptLimits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.results import columns as export

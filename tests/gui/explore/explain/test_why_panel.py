@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtGui import QTextDocumentFragment
 
 from engine.device_info import RECORDED, LaunchFacts
-from engine.explain.limit_messages import MeasureLimits
+from engine.explain.device_limits import MeasureLimits
 from engine.explain.messages import TimeRequest
 from engine.host.request import Preview, Ready
 from engine.mask.presets import preset
