@@ -78,26 +78,9 @@ class Listing:
     lines: tuple[CodeLine, ...]
 
     @property
-    def instructions(self) -> tuple[CodeLine, ...]:
-        """The lines that are instructions."""
-        return tuple(line for line in self.lines if line.kind is not None)
-
-    @property
     def text(self) -> str:
         """All lines."""
         return "\n".join(line.text for line in self.lines)
-
-    def of_source(self, source: SourceLine) -> tuple[int, ...]:
-        """Return the numbers, from 0, of the lines that come from a line of the source."""
-        return tuple(at for at, line in enumerate(self.lines) if line.source == source)
-
-    def sources(self) -> dict[SourceLine, tuple[int, ...]]:
-        """Return the lines of the source, each with the numbers of the lines that come from it."""
-        found: dict[SourceLine, list[int]] = {}
-        for at, line in enumerate(self.lines):
-            if line.source is not None:
-                found.setdefault(line.source, []).append(at)
-        return {source: tuple(numbers) for source, numbers in sorted(found.items())}
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from engine.device.devices import backend
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceArray, Kernel, Prepared, Signature, Stream, address_of
 from engine.device.numba_cuda import driver, float32, int32
-from engine.device_info import SIMULATOR, WARP, DeviceInfo, GpuAttributes
+from engine.device_info import SIMULATOR, WARP, GpuAttributes
 from engine.errors import DeviceUnavailable, OutOfDeviceMemory
 from engine.explain.device_limits import DeviceLimits, Limit, MeasureLimits, limit_name, measured_well
 from engine.explain.kept_limits import keep
@@ -99,16 +99,12 @@ def _emit_mixed(code: "CudaCode", x: "Value", y: "Value", n: "Value", rounds: "V
         return [floats, integers]
 
     word = narrow(rounds)
-    floats, integers = _rounds(code, [_floats(x), _integers(n)], rounds, step)
+    floats, integers = _rounds(code, [_floats(x), [n + number for number in range(_CHAINS)]], rounds, step)
     return in_pairs([*floats, *(code.float32(one) for one in integers)], lambda a, b: a + b)
 
 
 def _floats(x: "Value") -> "list[Value]":
     return [x + float(number) for number in range(_CHAINS)]
-
-
-def _integers(n: "Value") -> "list[Value]":
-    return [n + number for number in range(_CHAINS)]
 
 
 def _loaded(code: "CudaCode", line: str, kind: str, address: "Value") -> "list[Value]":
@@ -356,13 +352,9 @@ def _steps(machine: Backend, attributes: GpuAttributes) -> list[Step]:
         ("blocks_per_s", lambda: started(_STARTED)),
         ("launches_per_s", lambda: started(1)),
     ]
-    if _has_tensor_cores(machine.info):
+    if (machine.info.limits.compute_capability or (0, 0)) >= _TENSOR_CAPABILITY:
         steps += [("int8_tensor_multiply_adds_per_s", lambda: arithmetic(INT8_TENSOR))]
     return steps
-
-
-def _has_tensor_cores(gpu: DeviceInfo) -> bool:
-    return (gpu.limits.compute_capability or (0, 0)) >= _TENSOR_CAPABILITY
 
 
 class _Launch:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes half 
 
 # `engine`, or what it is called where it is installed.
 _ENGINE = __name__.rpartition(".explain.")[0]
-_CALLED = tuple(f"{_ENGINE}.{folder}." for folder in ("variants", "device", "geometry"))
+_OURS = tuple(f"{_ENGINE}.{folder}." for folder in ("variants", "device", "geometry"))
 # The words that emitters are written in, and how threads share what is to be done.
 _LEFT_OUT = tuple(f"{_ENGINE}.{begin}" for begin in ("variants.emit.", "device.thread_"))
 
@@ -151,6 +151,10 @@ def _around(tree: ast.Module, line: int) -> Any:
     return holding(node.body) or node if isinstance(node, ast.ClassDef) else node
 
 
+# The role of what a function of a role names; of others that of a device function.
+_CALLED = {Role.HOST: Role.HOST, Role.EMITTER: Role.HELPER, Role.HELPER: Role.HELPER}
+
+
 def _reached(begin: list[tuple[Role, object]]) -> Iterator[tuple[Role, FunctionType]]:
     """Yield every function of ours that these reach, with its role, the nearest first."""
     waiting, seen = list(begin), set()
@@ -165,18 +169,14 @@ def _reached(begin: list[tuple[Role, object]]) -> Iterator[tuple[Role, FunctionT
             if not (_is_ours(value.__module__) and value.__code__.co_filename.endswith(".py")):
                 continue
             yield role, value
-            waiting += [(_role_of(role, one), one) for one in _named_in(value)]
+            waiting += [(_CALLED.get(role, Role.DEVICE_FUNCTION), one) for one in _named_in(value)]
         else:
             waiting += list(_within(role, value))
 
 
-def _role_of(caller: Role, value: object) -> Role:
-    """Return the role of what a function of a role names."""
-    if caller is Role.HOST:
-        return Role.HOST
-    if caller in (Role.EMITTER, Role.HELPER):
-        return Role.HELPER
-    return Role.DEVICE_FUNCTION
+# What makes code for the CPU (`engine.variants.operations.kernels.CpuCode`), emitters, what Numba compiles when
+# a kernel calls it, and what keeps what it once made: each has a function.
+_MADE_OF = {"factory": Role.KERNEL, "emit": Role.EMITTER, "py_func": None, "__wrapped__": None}
 
 
 def _within(role: Role, value: object) -> Iterator[tuple[Role, object]]:
@@ -184,28 +184,19 @@ def _within(role: Role, value: object) -> Iterator[tuple[Role, object]]:
     if isinstance(value, MachineFunction):
         if _is_ours(value.module):
             yield Role.KERNEL, value.function()
-    elif isinstance(factory := getattr(value, "factory", None), FunctionType):
-        # What makes code for the CPU (`engine.variants.operations.kernels.CpuCode`).
-        yield Role.KERNEL, factory
     elif isinstance(value, MethodType | functools.partial):
         yield role, value.__func__ if isinstance(value, MethodType) else value.func
-    elif isinstance(value, dict):
-        yield from ((role, one) for one in value.values())
-    elif isinstance(value, tuple | list):
-        yield from ((role, one) for one in value)
-    elif isinstance(emit := getattr(value, "emit", None), FunctionType):
-        # What an emitter makes, for the device or the CPU.
-        yield Role.EMITTER, emit
+    elif isinstance(value, dict | tuple | list):
+        yield from ((role, one) for one in (value.values() if isinstance(value, dict) else value))
     elif isinstance(value, type):
         if role is Role.HOST and _is_ours(value.__module__):
             for one in value.__mro__:
                 yield from ((role, member) for member in vars(one).values() if _is_code(member))
-    elif isinstance(function := getattr(value, "py_func", None), FunctionType):
-        # Compiled by Numba when a kernel calls it.
-        yield role, function
-    elif isinstance(function := getattr(value, "__wrapped__", None), FunctionType):
-        # It keeps what it once made.
-        yield role, function
+    else:
+        for name, own in _MADE_OF.items():
+            if isinstance(function := getattr(value, name, None), FunctionType):
+                yield own or role, function
+                return
 
 
 def _is_code(member: object) -> bool:
@@ -214,7 +205,7 @@ def _is_code(member: object) -> bool:
 
 def _is_ours(module: str | None) -> bool:
     name = f"{module or ''}"
-    return name.startswith(_CALLED) and not name.startswith(_LEFT_OUT)
+    return name.startswith(_OURS) and not name.startswith(_LEFT_OUT)
 
 
 def _named_in(function: FunctionType) -> list[object]:

@@ -17,7 +17,7 @@ from engine.explain.code_diff import (
     measured_difference,
     source_diff,
 )
-from engine.explain.code_lines import SAVES, KernelSource, Story, paragraphs_of, story_of
+from engine.explain.code_lines import SAVES, KernelSource, paragraphs_of, story_of
 from engine.explain.examples import example_of
 from engine.explain.kernel_code import source_of
 from engine.results.measurement import AnyResult
@@ -33,7 +33,6 @@ class Step:
 
     key: str
     title: str
-    story: Story
     source: KernelSource
     before: str = ""  # the key of the kernel that it is compared with; empty: none
     diff: Diff | None = None
@@ -42,12 +41,12 @@ class Step:
     @property
     def idea(self) -> str:
         """What the kernel does, in a paragraph or two."""
-        return self.story.part("Idea")
+        return self.source.story.part("Idea")
 
     @property
     def saves(self) -> str:
         """What the module says that it saves."""
-        return self.story.part(SAVES)
+        return self.source.story.part(SAVES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ def _steps(known: dict[str, AnyVariant], results: Sequence[AnyResult]) -> Iterat
     for key, variant in known.items():
         source = sources[key]
         before = compared_with(variant, tuple(known.values())) or _of_same_kernels(variant, known, sources)
-        step = Step(key, variant.title, source.story, source)
+        step = Step(key, variant.title, source)
         if before is not None:
             measured = measured_difference(results, before.key, key)
             kernels = sources[before.key].kernels, source.kernels
@@ -186,11 +185,11 @@ def _chapter(chapter: Chapter) -> str:
 
 
 def _slide(step: Step) -> str:
-    against = f" <code>against {step.before}</code>" if step.before else ""
-    parts = [f'<section id="{step.key}"><h2>{escape(step.title)}: {_worded(step.key)}{against}</h2>']
+    against = f"<code>{step.key}</code>" + (f" <code>against {step.before}</code>" if step.before else "")
+    parts = [f'<section id="{step.key}"><h2>{escape(step.title)}: {against}</h2>']
     if step.measured:
         parts.append(f'<p class="measured">{escape(step.measured.sentence)}</p>')
-    parts += [f"<p>{_inline(one)}</p>" for one in paragraphs_of(step.idea or step.story.title)]
+    parts += [f"<p>{_inline(one)}</p>" for one in paragraphs_of(step.idea or step.source.story.title)]
     parts += [f'<p class="quiet">{_inline(one)}</p>' for one in paragraphs_of(step.saves)]
     parts.append(_code(step))
     return "".join([*parts, "</section>"])
@@ -221,10 +220,6 @@ def _lines(step: Step) -> str:
     if step.diff is None:
         return f"{sum(len(one.lines) for one in step.source.kernels)}"
     return f"−{step.diff.removed} +{step.diff.added}"
-
-
-def _worded(key: str) -> str:
-    return f"<code>{escape(key)}</code>"
 
 
 def _inline(text: str) -> str:

@@ -127,7 +127,7 @@ class Counts:
         elif segment.space == "shared":
             counted.wavefronts += self._sum(active, wavefronts(active, offsets, size))
         elif segment.space == "const":
-            counted.wavefronts += self._sum(active, different_words(active, offsets))
+            counted.wavefronts += self._sum(active, different(offsets >> 2, active.starts(WARP_SHIFT))[1])
         else:
             # Words of one number lie side by side for the threads of a warp.
             words = max(1, size >> 2)
@@ -201,11 +201,6 @@ def wavefronts(active: Active, addresses: Numbers, size: int) -> Numbers:
     if shift == WARP_SHIFT:
         return fronts
     return np.add.reduceat(fronts, np.searchsorted(starts, active.starts(WARP_SHIFT)))
-
-
-def different_words(active: Active, addresses: Numbers) -> Numbers:
-    """Return each warp's different words of 4 bytes in constant memory, served one by one."""
-    return different(addresses >> 2, active.starts(WARP_SHIFT))[1]
 
 
 def different(numbers: Numbers, starts: Numbers = _WHOLE) -> tuple[Numbers, Numbers]:

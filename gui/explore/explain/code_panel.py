@@ -188,7 +188,7 @@ def counts_text(counts: InstructionCounts) -> str:
 
 def source_sentence(source: SourceLine, kernels: Sequence[ListedKernel]) -> str:
     """Return what a line of the source has become."""
-    lines = [one.listing.lines[at] for one in kernels for at in one.listing.of_source(source)]
+    lines = [line for one in kernels for line in one.listing.lines if line.source == source]
     made = Counter(line.kind for line in lines if line.kind)
     form = kernels[0].listing.form.upper()
     if not made:

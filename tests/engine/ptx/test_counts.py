@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.ptx.counts import different_words, sectors, wavefronts
+from engine.ptx.counts import sectors, wavefronts
 from engine.ptx.memory import Active
 
 LANE = np.arange(32)
@@ -73,11 +73,6 @@ def test_that_a_wavefront_takes_one_word_of_each_bank():
 def test_that_threads_without_part_cause_no_bank_conflict():
     half = LANE[:16]
     assert (fronts(LANE, 8, half), fronts(LANE, 16, half), fronts(LANE * 32, lanes=LANE[:3])) == (1, 2, 3)
-
-
-def test_that_constant_memory_gives_different_words_one_by_one():
-    for addresses, wanted in ((LANE * 0 + 8, 1), (LANE * 4, 32), (LANE // 8 * 4, 4)):
-        assert different_words(Active(LANE, 32), addresses).tolist() == [wanted]
 
 
 def test_that_vectors_of_two_warps_are_counted_for_each():
