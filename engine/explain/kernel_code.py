@@ -174,8 +174,8 @@ def _reached(begin: list[tuple[Role, object]]) -> Iterator[tuple[Role, FunctionT
             waiting += list(_within(role, value))
 
 
-# What makes code for the CPU (`engine.variants.operations.kernels.CpuCode`), emitters, what Numba compiles when
-# a kernel calls it, and what keeps what it once made: each has a function.
+# What makes code for the CPU (`engine.variants.operations.kernels.CpuCode`), emitters, what Numba compiles
+# when a kernel calls it, and what keeps what it once made: each has a function.
 _MADE_OF = {"factory": Role.KERNEL, "emit": Role.EMITTER, "py_func": None, "__wrapped__": None}
 
 
