@@ -21,9 +21,12 @@ from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import NETWORK_VARIANTS
 from engine.tasks.product.problem import MatrixProduct, matmul_variant
 from engine.work.filtering.variants import VARIANTS, variant
+from engine.work.operations.table import OPERATION_VARIANTS
 from engine.work.problem import Problem
 from tests.engine.variants.emitted import NEEDS_NVVM, assert_as_planned, compiled
+from tests.engine.variants.operations.cases import Case
 from tests.engine.variants.suited import LIMITS, block_for, mask_for, typed
+from tests.picture_jobs import operation_request, resolved_operands
 
 pytestmark = [pytest.mark.slow, *NEEDS_NVVM]
 
@@ -115,25 +118,18 @@ def test_that_code_has_the_planned_bytes_for_that_device(variant, kind):
         assert_places_have_64_bits(ptx, strip_rows_of(step, ptx))
 
 
-@pytest.mark.parametrize(
-    ("variant", "bits"),
-    [
-        (variant, bits)
-        for variant in CUDA
-        if variant.integer_output
-        for bits in ((8,) if variant.uint8_only else (8, 16))
-    ],
-    ids=named,
-)
-def test_that_8_and_16_bit_results_are_rounded_in_float32(variant, bits):
-    mask, dtype = mask_for(variant, 5, 7), f"uint{bits}"
-    problem = Problem(100, 200, 3, dtype, mask.shape, mask.anchor, Border.MIRROR, result_dtype=dtype)
-    *_, last = variant.passes(problem, mask, BLOCK)
-    ptx = compiled(last, oldest_for(variant))
-    assert_for_device(ptx, oldest_for(variant), last.launch)
-    # Wider stores are of several results at once.
-    assert re.search(rf"\bst\.global(?:\.v[24])?\.[ub]{bits}\b", ptx)
-    assert re.findall(r"\bst\.global\S*\.f32\b", ptx) == []
+@pytest.mark.parametrize("variant", [one for one in CUDA if one.integer_output], ids=named)
+def test_that_8_and_16_bit_results_are_rounded_in_float32(variant):
+    mask = mask_for(variant, 5, 7)
+    for bits in (8,) if variant.uint8_only else (8, 16):
+        dtype = f"uint{bits}"
+        problem = Problem(100, 200, 3, dtype, mask.shape, mask.anchor, Border.MIRROR, result_dtype=dtype)
+        *_, last = variant.passes(problem, mask, BLOCK)
+        ptx = compiled(last, oldest_for(variant))
+        assert_for_device(ptx, oldest_for(variant), last.launch)
+        # Wider stores are of several results at once.
+        assert re.search(rf"\bst\.global(?:\.v[24])?\.[ub]{bits}\b", ptx)
+        assert re.findall(r"\bst\.global\S*\.f32\b", ptx) == []
 
 
 def test_that_a_copy_only_reads_and_writes():
@@ -144,11 +140,10 @@ def test_that_a_copy_only_reads_and_writes():
     assert not any(operation in ptx for operation in ("fma.", "mul.f32", ".f64 ", "__local_depot"))
 
 
-@pytest.mark.parametrize("tile", [7, 32])
 @pytest.mark.parametrize("key", ["matmul-naive", "matmul-tiled"])
-def test_that_the_code_of_products_is_as_planned(key, tile):
-    (step,) = matmul_variant(key).passes(MatrixProduct(100, 70, 200), None, Block(tile, tile))
-    for capability in (CAPABILITIES[0], CAPABILITIES[-1]):
+def test_that_the_code_of_products_is_as_planned(key):
+    for tile, capability in itertools.product((7, 32), (CAPABILITIES[0], CAPABILITIES[-1])):
+        (step,) = matmul_variant(key).passes(MatrixProduct(100, 70, 200), None, Block(tile, tile))
         ptx = compiled(step, capability)
         assert_for_device(ptx, capability, step.launch)
         assert "fma.rn.f32" in ptx
@@ -260,3 +255,37 @@ def test_that_the_fastest_network_loads_once_for_many_multiply_adds():
         assert ptx.count("fma.rn.f32") == products
         assert tuple(len(re.findall(rf"ld\.shared\S*v{n}\.f32", ptx)) for n in (4, 2)) == loads
         assert "cp.async" in ptx
+
+
+OPERATIONS = [one for one in OPERATION_VARIANTS if one.has_kernels]
+SETTINGS = {"median": ({"size": 3}, {"size": 5}), "find-patch": ({"width": 5, "height": 3},)}
+
+
+def steps_of(variant, dtype, settings):
+    case = Case(variant.operation, settings, 40, 50, 3, dtype)
+    request = operation_request(operation=case.operation, settings=settings)
+    _, problem, operands = resolved_operands(request, case.picture())
+    launches = variant.plan(problem, variant.default_block)
+    return zip(variant.passes(problem, operands.constant, variant.default_block), launches, strict=True)
+
+
+@pytest.mark.parametrize(("number", "variant"), enumerate(OPERATIONS), ids=named)
+def test_that_the_code_of_operations_for_an_older_device_is_as_planned(number, variant):
+    # The newest one's code is looked at where it runs in the simulator. What is loaded is a float32 from
+    # there on: every second kernel with bytes, and each size with one type.
+    dtype = ("uint8", "float32")[number % 2]
+    for settings in SETTINGS.get(variant.operation, ({},)):
+        for step, launch in steps_of(variant, dtype, settings):
+            ptx = compiled(step, CAPABILITIES[0])
+            assert_as_planned(ptx, launch, has_local=variant.uses_local_memory)
+            # A row times the pitch has 64 bits.
+            assert re.search(r"\bmul\.wide\.[su]32\b|\b(?:mul|mad)\.lo\.[su]64\b", ptx)
+
+
+def test_that_histograms_count_by_atomics_where_their_names_say():
+    found = {}
+    for one in OPERATIONS:
+        if one.operation == "histogram":
+            text = "".join(compiled(step, (9, 0)) for step, _ in steps_of(one, "uint8", {}))
+            found[one.key] = set(re.findall(r"\b(?:atom|red)\.(global|shared)\.add\.u32", text))
+    assert found == {"histogram-global": {"global"}, "histogram-shared": {"global", "shared"}}

@@ -1,119 +1,93 @@
 """Every instruction that computes from values alone, in the spellings of compilers, with hard values."""
 
 import itertools
+import re
 
 import numpy as np
 
 from engine.ptx.arithmetic import DTYPES
 
-INTEGERS = ("s16", "u16", "s32", "u32", "s64", "u64")
+INTEGERS, BITS, WORDS = "s16 u16 s32 u32 s64 u64", "b16 b32 b64", "b32 b64"
 WIDE = {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}
-FLOATS = ("f32", "f64")
-COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
-WHOLE = ("rni", "rzi", "rmi", "rpi")
+COMPARE, WAYS, WHOLE = "eq ne lt le gt ge", "rn rz rm rp", "rni rzi rmi rpi"
 VALUES = 1024
+# Opcodes, the type of the result and those of the operands; what K, W, V and S stand for, by itself or by K.
+FAMILIES = [
+    ("add.K sub.K mul.lo.K mul.hi.K min.K max.K", "K", "K K", {"K": INTEGERS}),
+    ("mad.lo.K", "K", "K K K", {"K": INTEGERS}),
+    ("shr.K", "K", "K u32", {"K": INTEGERS}),
+    ("setp.W.K", "pred", "K K", {"K": "s16 s32 s64", "W": COMPARE}),
+    ("setp.W.K", "pred", "K K", {"K": "u16 u32 u64", "W": "eq ne lo ls hi hs lt ge"}),
+    ("mul.wide.K", "V", "K K", {"K": "s16 u16 s32 u32", "V": WIDE}),
+    ("mad.wide.K", "V", "K K V", {"K": "s16 u16 s32 u32", "V": WIDE}),
+    ("neg.K abs.K", "K", "K", {"K": "s32 s64 s16 f32 f64"}),
+    ("and.K or.K xor.K", "K", "K K", {"K": BITS}),
+    ("not.K", "K", "K", {"K": BITS}),
+    ("shl.K", "K", "K u32", {"K": BITS}),
+    ("popc.K clz.K", "u32", "K", {"K": WORDS}),
+    ("brev.K", "K", "K", {"K": WORDS}),
+    ("bfi.K", "K", "K K u32 u32", {"K": WORDS}),
+    ("bfe.K", "K", "K u32 u32", {"K": "u32 s32 u64 s64"}),
+    ("bfind.K bfind.shiftamt.K", "u32", "K", {"K": "u32 s32 u64 s64"}),
+    ("shf.l.W.b32 shf.r.W.b32", "b32", "b32 b32 u32", {"W": "wrap clamp"}),
+    ("prmt.b32", "b32", "b32 b32 b32", {}),
+    ("sad.K", "K", "K K K", {"K": "s32 u32"}),
+    ("dp4a.K.s32 dp4a.s32.K dp2a.lo.K.s32 dp2a.lo.s32.K", "s32", "b32 b32 s32", {"K": "u32 s32"}),
+    ("dp4a.u32.u32 dp2a.lo.u32.u32", "u32", "b32 b32 u32", {}),
+    ("add.W.f32 sub.W.f32 mul.W.f32 div.W.f32", "f32", "f32 f32", {"W": WAYS}),
+    ("add.rn.f64 sub.rn.f64 mul.rn.f64 div.rn.f64", "f64", "f64 f64", {}),
+    ("fma.W.f32", "f32", "f32 f32 f32", {"W": WAYS}),
+    ("fma.rn.f64", "f64", "f64 f64 f64", {}),
+    ("sqrt.W.f32 rcp.W.f32", "f32", "f32", {"W": WAYS}),
+    ("sqrt.rn.f64 rcp.rn.f64", "f64", "f64", {}),
+    ("min.K max.K copysign.K", "K", "K K", {"K": "f32 f64"}),
+    ("setp.W.K setp.Wu.K setp.num.K setp.nan.K", "pred", "K K", {"K": "f32 f64", "W": COMPARE}),
+    ("cvt.W.S.K", "S", "K", {"K": "f32 f64", "W": WHOLE, "S": INTEGERS}),
+    ("cvt.rzi.u8.K", "u8", "K", {"K": "f32 f64"}),
+    ("cvt.rni.s8.K", "s8", "K", {"K": "f32 f64"}),
+    ("cvt.W.K.S", "K", "S", {"K": "f32 f64", "W": WAYS, "S": INTEGERS}),
+    ("cvt.W.K.K", "K", "K", {"K": "f32 f64", "W": WHOLE}),
+    ("cvt.W.f32.f64", "f32", "f64", {"W": WAYS}),
+    ("cvt.W.f16.f32", "f16", "f32", {"W": "rn rz"}),
+    ("cvt.f64.f32", "f64", "f32", {}),
+    ("cvt.f32.f16", "f32", "f16", {}),
+    ("cvt.rn.f16x2.f32", "b32", "f32 f32", {}),
+    ("cvt.sat.f32.f32", "f32", "f32", {}),
+    ("W.ftz.f32 W.sat.f32", "f32", "f32 f32", {"W": "add sub mul"}),
+    ("W.rn.f16", "f16", "f16 f16", {"W": "add sub mul"}),
+    ("W.rn.f16x2", "b32", "b32 b32", {"W": "add sub mul"}),
+    ("fma.rn.f16", "f16", "f16 f16 f16", {}),
+    ("fma.rn.ftz.f32 fma.rn.sat.f32", "f32", "f32 f32 f32", {}),
+    ("min.NaN.f32 max.NaN.f32", "f32", "f32 f32", {}),
+    ("cvt.K.S", "K", "S", {"K": f"s8 u8 {INTEGERS}", "S": f"s8 u8 {INTEGERS}"}),
+    ("cvt.pack.sat.u8.s32.b32", "b32", "s32 s32 b32", {}),
+    ("cvt.pack.sat.s16.s32", "b32", "s32 s32", {}),
+    ("selp.K", "K", "K K pred", {"K": "s32 u64 f32 b16"}),
+]
 
 
 def spellings() -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return the type of the result and those of the operands, by opcode."""
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
-
-    def add(opcode: str, result: str, *operands: str) -> None:
-        found[opcode] = result, operands
-
-    for kind in INTEGERS:
-        for name in ("add", "sub", "mul.lo", "mul.hi", "min", "max"):
-            add(f"{name}.{kind}", kind, kind, kind)
-        add(f"mad.lo.{kind}", kind, kind, kind, kind)
-        add(f"shr.{kind}", kind, kind, "u32")
-        for word in COMPARE if kind[0] == "s" else ("eq", "ne", "lo", "ls", "hi", "hs", "lt", "ge"):
-            add(f"setp.{word}.{kind}", "pred", kind, kind)
-    for kind, wide in WIDE.items():
-        add(f"mul.wide.{kind}", wide, kind, kind)
-        add(f"mad.wide.{kind}", wide, kind, kind, wide)
-    for kind in ("s32", "s64", "s16"):
-        add(f"neg.{kind}", kind, kind)
-        add(f"abs.{kind}", kind, kind)
-    for kind in ("b16", "b32", "b64"):
-        for name in ("and", "or", "xor"):
-            add(f"{name}.{kind}", kind, kind, kind)
-        add(f"not.{kind}", kind, kind)
-        add(f"shl.{kind}", kind, kind, "u32")
-    for kind in ("b32", "b64"):
-        add(f"popc.{kind}", "u32", kind)
-        add(f"clz.{kind}", "u32", kind)
-        add(f"brev.{kind}", kind, kind)
-        add(f"bfi.{kind}", kind, kind, kind, "u32", "u32")
-        for sign in "us":
-            own = f"{sign}{kind[1:]}"
-            add(f"bfe.{own}", own, own, "u32", "u32")
-            add(f"bfind.{own}", "u32", own)
-            add(f"bfind.shiftamt.{own}", "u32", own)
-    for mode, way in itertools.product(("wrap", "clamp"), "lr"):
-        add(f"shf.{way}.{mode}.b32", "b32", "b32", "b32", "u32")
-    add("prmt.b32", "b32", "b32", "b32", "b32")
-    add("sad.s32", "s32", "s32", "s32", "s32")
-    add("sad.u32", "u32", "u32", "u32", "u32")
-    for a, b in itertools.product("us", "us"):
-        result = "s32" if "s" in a + b else "u32"
-        add(f"dp4a.{a}32.{b}32", result, "b32", "b32", result)
-        add(f"dp2a.lo.{a}32.{b}32", result, "b32", "b32", result)
-    for kind in FLOATS:
-        for name in ("add", "sub", "mul"):
-            for way in ("rn", "rz", "rm", "rp") if kind == "f32" else ("rn",):
-                add(f"{name}.{way}.{kind}", kind, kind, kind)
-        for way in ("rn", "rz", "rm", "rp") if kind == "f32" else ("rn",):
-            add(f"fma.{way}.{kind}", kind, kind, kind, kind)
-            add(f"div.{way}.{kind}", kind, kind, kind)
-            add(f"sqrt.{way}.{kind}", kind, kind)
-            add(f"rcp.{way}.{kind}", kind, kind)
-        for name in ("min", "max"):
-            add(f"{name}.{kind}", kind, kind, kind)
-        for name in ("neg", "abs"):
-            add(f"{name}.{kind}", kind, kind)
-        for word in (*COMPARE, *(f"{one}u" for one in COMPARE), "num", "nan"):
-            add(f"setp.{word}.{kind}", "pred", kind, kind)
-        add(f"copysign.{kind}", kind, kind, kind)
-        for way, whole in itertools.product(WHOLE, INTEGERS):
-            add(f"cvt.{way}.{whole}.{kind}", whole, kind)
-        add(f"cvt.rzi.u8.{kind}", "u8", kind)
-        add(f"cvt.rni.s8.{kind}", "s8", kind)
-        for way in ("rn", "rz", "rm", "rp"):
-            for whole in INTEGERS:
-                add(f"cvt.{way}.{kind}.{whole}", kind, whole)
-        for way in WHOLE:
-            add(f"cvt.{way}.{kind}.{kind}", kind, kind)
-    for way in ("rn", "rz", "rm", "rp"):
-        add(f"cvt.{way}.f32.f64", "f32", "f64")
-    for way in ("rn", "rz"):
-        add(f"cvt.{way}.f16.f32", "f16", "f32")
-    add("cvt.f64.f32", "f64", "f32")
-    add("cvt.f32.f16", "f32", "f16")
-    add("cvt.rn.f16x2.f32", "b32", "f32", "f32")
-    add("cvt.sat.f32.f32", "f32", "f32")
-    for name in ("add", "sub", "mul"):
-        add(f"{name}.ftz.f32", "f32", "f32", "f32")
-        add(f"{name}.sat.f32", "f32", "f32", "f32")
-        add(f"{name}.rn.f16", "f16", "f16", "f16")
-        add(f"{name}.rn.f16x2", "b32", "b32", "b32")
-    add("fma.rn.f16", "f16", "f16", "f16", "f16")
-    add("fma.rn.ftz.f32", "f32", "f32", "f32", "f32")
-    add("fma.rn.sat.f32", "f32", "f32", "f32", "f32")
-    add("min.NaN.f32", "f32", "f32", "f32")
-    add("max.NaN.f32", "f32", "f32", "f32")
-    for source, result in itertools.permutations(("s8", "u8", *INTEGERS), 2):
-        add(f"cvt.{result}.{source}", result, source)
-    add("cvt.pack.sat.u8.s32.b32", "b32", "s32", "s32", "b32")
-    add("cvt.pack.sat.s16.s32", "b32", "s32", "s32")
-    for kind in ("s32", "u64", "f32", "b16"):
-        add(f"selp.{kind}", kind, kind, kind, "pred")
+    for opcodes, result, operands, letters in FAMILIES:
+        lists = {name: one.split() for name, one in letters.items() if isinstance(one, str)}
+        for values in itertools.product(*lists.values()):
+            one = dict(zip(lists, values, strict=True))
+            if one.get("K") == one.get("S", ""):
+                # From a type to itself nothing is converted.
+                continue
+            one |= {"V": WIDE.get(one.get("K", ""), "")}
+            said = [
+                re.sub("[KWVS]", lambda name, one=one: one[name[0]], text)
+                for text in (opcodes, result, operands)
+            ]
+            found |= dict.fromkeys(said[0].split(), (said[1], tuple(said[2].split())))
     return found
 
 
 def divisions() -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return the same of divisions of integers, which no value divides by zero."""
-    kinds = ("s32", "u32", "s64", "u64", "s16", "u16")
-    return {f"{name}.{kind}": (kind, (kind, kind)) for name in ("div", "rem") for kind in kinds}
+    return {f"{name}.{kind}": (kind, (kind, kind)) for name in ("div", "rem") for kind in INTEGERS.split()}
 
 
 APPROXIMATE = {
