@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from engine.image.save import finished_picture, save_image
     from engine.judging.judge import judge
     from engine.judging.judgement import Judgement
-    from engine.judging.notebook import Shell
     from engine.mask.mask import Mask
     from engine.mask.presets import preset, preset_names
     from engine.mask.text import format_mask, parse_mask
@@ -76,7 +75,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def load_ipython_extension(shell: "Shell") -> None:
+def load_ipython_extension(shell: "Any") -> None:
     """Register the magics of IPython and Jupyter: `%%judge`."""
     importlib.import_module("engine.judging.notebook").load_ipython_extension(shell)
 

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,15 +22,8 @@ _ZOOM = 6
 _WRONG, _RIGHT = (200, 30, 30), (225, 225, 225)
 
 
-class Shell(Protocol):
-    """What is used of IPython's shell."""
-
-    def register_magic_function(self, func: object, magic_kind: str, magic_name: str) -> None:
-        """Make a function known as a magic."""
-
-
-def load_ipython_extension(shell: Shell) -> None:
-    """Register `%%judge`."""
+def load_ipython_extension(shell: Any) -> None:
+    """Register `%%judge` in IPython's shell."""
     shell.register_magic_function(judged_cell, "cell", "judge")
 
 

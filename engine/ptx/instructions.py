@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.ptx import arithmetic
-from engine.ptx.arithmetic import BITWISE, BOOL, DTYPES, S32, U32, U64, Values, as_type, unsigned, wider
-from engine.ptx.group import Group
+from engine.ptx.arithmetic import BITWISE, DTYPES, S32, U32, U64, Values, as_type, unsigned, wider
 from engine.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WARP
-from engine.ptx.module import Instruction
 
 Compute = Callable[..., Values]
 
@@ -263,12 +261,10 @@ def _choose(a: Values, b: Values, condition: Values) -> Values:
 # What the lanes of a warp compute together.
 
 Lanes = np.ndarray
-_LANE = np.arange(WARP)
-# The last operand is the mask of lanes.
-_MASKED = ("shfl", "vote", "redux", "match")
+LANE = np.arange(WARP)
 
 
-class _Warps(NamedTuple):
+class Warps(NamedTuple):
     """The warps of threads at one place: which lanes are here, and which the mask names of these."""
 
     here: Lanes
@@ -276,57 +272,27 @@ class _Warps(NamedTuple):
     report: Callable[[Lanes, str], None]
 
 
-def together(
-    instruction: Instruction, sources: Sequence[np.dtype], compute: Compute, group: Group, *values: Values
-) -> tuple[Values, ...]:
-    """Return what lanes that bring values get; the last one is the mask where one is."""
-    machine, active = group.machine, group.active
-    rows = np.repeat(np.arange(active.warps), active.threads_of_warps)
-    lanes = active.slots & (WARP - 1)
-
-    def spread(found: Values, dtype: np.dtype) -> Lanes:
-        whole: Lanes = np.zeros((active.warps, WARP), dtype)
-        whole[rows, lanes] = found
-        return whole
-
-    def report(bad: Lanes, message: str) -> None:
-        if machine.checks and bad.any():
-            slots = active.slots[np.broadcast_to(bad, here.shape)[rows, lanes]]
-            machine.report("barrier", (instruction.line,), slots[0], message)
-
-    here = counted = spread(np.True_, BOOL)
-    given = [spread(*pair) for pair in zip(values, sources, strict=True)]
-    if instruction.name in _MASKED:
-        masks = given.pop().max(axis=1)
-        named = (masks[:, None] >> _LANE.astype(U32)) & np.uint32(1) == 1
-        missing = (named & ~here).any(1, keepdims=True)
-        report(missing, f"a lane that the mask names does not take part in {instruction.name}.sync")
-        counted = named & here
-    found = compute(_Warps(here, counted, report), *given)
-    return tuple(np.broadcast_to(one, here.shape)[rows, lanes] for one in found)
-
-
 def _bits(lanes: Lanes) -> Lanes:
     """Return the bits of 32 lanes, along the last axis, as one number."""
-    found: Lanes = (lanes << _LANE).sum(-1).astype(U32)
+    found: Lanes = (lanes << LANE).sum(-1).astype(U32)
     return found
 
 
-def _shuffle(mode: str, warps: _Warps, given: Lanes, by: Lanes, clamp: Lanes) -> Sequence[Lanes]:
+def _shuffle(mode: str, warps: Warps, given: Lanes, by: Lanes, clamp: Lanes) -> Sequence[Lanes]:
     b, c = (by & np.uint32(31)).astype(np.int64), clamp.astype(np.int64)
     segment, limit = c >> 8 & 31, c & 31
-    highest = (_LANE & segment) | (limit & ~segment)
-    goals = {"up": _LANE - b, "down": _LANE + b, "bfly": _LANE ^ b, "idx": (_LANE & segment) | (b & ~segment)}
+    highest = (LANE & segment) | (limit & ~segment)
+    goals = {"up": LANE - b, "down": LANE + b, "bfly": LANE ^ b, "idx": (LANE & segment) | (b & ~segment)}
     goal = goals[mode]
     inside = goal >= highest if mode == "up" else goal <= highest
-    goal = np.where(inside, goal, _LANE) & 31
+    goal = np.where(inside, goal, LANE) & 31
     row = np.arange(len(given))[:, None]
     absent = inside & ~warps.here[row, goal] & warps.here
     warps.report(absent, "a lane reads the register of a lane that takes no part in the shuffle")
     return given[row, goal], inside
 
 
-def _vote(mode: str, warps: _Warps, holds: Lanes) -> Sequence[Lanes]:
+def _vote(mode: str, warps: Warps, holds: Lanes) -> Sequence[Lanes]:
     yes = holds & warps.counted
     every, some = (yes == warps.counted).all(1), yes.any(1)
     found = {"all": every, "any": some, "uni": every | ~some, "ballot": _bits(yes)}[mode]
@@ -336,26 +302,26 @@ def _vote(mode: str, warps: _Warps, holds: Lanes) -> Sequence[Lanes]:
 _REDUCTIONS: dict[str, Any] = {"add": np.add, "min": np.minimum, "max": np.maximum, **BITWISE}
 
 
-def _reduce(name: str, warps: _Warps, given: Lanes) -> Sequence[Lanes]:
+def _reduce(name: str, warps: Warps, given: Lanes) -> Sequence[Lanes]:
     dtype, info = given.dtype, np.iinfo(given.dtype)
     neutral = {"min": info.max, "max": info.min, "and": ~dtype.type(0)}.get(name, 0)
     counted = np.where(warps.counted, given, dtype.type(neutral))
     return (_REDUCTIONS[name].reduce(counted, axis=1, dtype=dtype, keepdims=True),)
 
 
-def _match(warps: _Warps, given: Lanes) -> Sequence[Lanes]:
+def _match(warps: Warps, given: Lanes) -> Sequence[Lanes]:
     same = given[:, :, None] == given[:, None, :]
     return (_bits(same & warps.counted[:, None, :]),)
 
 
-def _matrix_product(left_kind: str, right_kind: str, warps: _Warps, *given: Lanes) -> Sequence[Lanes]:
+def _matrix_product(left_kind: str, right_kind: str, warps: Warps, *given: Lanes) -> Sequence[Lanes]:
     """Return the product of bytes `mma.sync.m16n8k32`: D = A B + C, rows of A by columns of B.
 
     Of lane l, group g = l / 4 and place t = l mod 4: A's registers have rows g, g + 8, g, g + 8 and columns
     from 4 t, the last two from 16 + 4 t; B's column g and rows from 4 t and 16 + 4 t; C and D rows g, g,
     g + 8, g + 8 and columns 2 t, 2 t + 1, twice.
     """
-    group, place, cells = _LANE // 4, _LANE % 4, np.arange(4)
+    group, place, cells = LANE // 4, LANE % 4, np.arange(4)
 
     def parts_of(lanes: Lanes, kind: str) -> Lanes:
         """Return the 4 bytes of registers as integers along a new last axis."""

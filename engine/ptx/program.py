@@ -16,8 +16,9 @@ from engine.ptx import arithmetic
 from engine.ptx.accesses import MEMORY_STEPS
 from engine.ptx.arithmetic import BOOL, DTYPES, F16, S32, U32, Values, as_type, unsigned, wider
 from engine.ptx.group import Group, Source, Step, registers_of, source_of
-from engine.ptx.instructions import ROWS, Compute, Row, together
+from engine.ptx.instructions import LANE, ROWS, Compute, Lanes, Row, Warps
 from engine.ptx.kernel import Block, Kernel
+from engine.ptx.memory import WARP
 from engine.ptx.module import Instruction, PtxError, listed, parsed
 
 Types = Sequence[np.dtype]
@@ -214,7 +215,7 @@ def _computing(instruction: Instruction, rule: Rule, kernel: Kernel) -> Step:
     sources = [source_of(kernel, *pair) for pair in zip(names, rule.sources, strict=True)]
     targets = registers_of(kernel, listed(instruction.operands[0].replace("|", ",")))
     if rule.lanes:
-        compute = partial(together, instruction, rule.sources, compute)
+        compute = partial(_together, instruction, rule.sources, compute)
         sources = [lambda group: group, *sources]
 
     def step(group: Group) -> None:
@@ -222,6 +223,40 @@ def _computing(instruction: Instruction, rule: Rule, kernel: Kernel) -> Step:
         group.put(targets, found if isinstance(found, tuple) else (found,))
 
     return step
+
+
+# The last operand is the mask of lanes.
+_MASKED = ("shfl", "vote", "redux", "match")
+
+
+def _together(
+    instruction: Instruction, sources: Sequence[np.dtype], compute: Compute, group: Group, *values: Values
+) -> tuple[Values, ...]:
+    """Return what lanes that bring values get; the last one is the mask where one is."""
+    machine, active = group.machine, group.active
+    rows = np.repeat(np.arange(active.warps), active.threads_of_warps)
+    lanes = active.slots & (WARP - 1)
+
+    def spread(found: Values, dtype: np.dtype) -> Lanes:
+        whole: Lanes = np.zeros((active.warps, WARP), dtype)
+        whole[rows, lanes] = found
+        return whole
+
+    def report(bad: Lanes, message: str) -> None:
+        if machine.checks and bad.any():
+            slots = active.slots[np.broadcast_to(bad, here.shape)[rows, lanes]]
+            machine.report("barrier", (instruction.line,), slots[0], message)
+
+    here = counted = spread(np.True_, BOOL)
+    given = [spread(*pair) for pair in zip(values, sources, strict=True)]
+    if instruction.name in _MASKED:
+        masks = given.pop().max(axis=1)
+        named = (masks[:, None] >> LANE.astype(U32)) & np.uint32(1) == 1
+        missing = (named & ~here).any(1, keepdims=True)
+        report(missing, f"a lane that the mask names does not take part in {instruction.name}.sync")
+        counted = named & here
+    found = compute(Warps(here, counted, report), *given)
+    return tuple(np.broadcast_to(one, here.shape)[rows, lanes] for one in found)
 
 
 def _leave_of(kernel: Kernel, block: Block) -> Leave:

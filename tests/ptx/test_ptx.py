@@ -269,7 +269,7 @@ def steps_of(variant, dtype, settings):
     return zip(variant.passes(problem, operands.constant, variant.default_block), launches, strict=True)
 
 
-@pytest.mark.parametrize(("number", "variant"), enumerate(OPERATIONS), ids=named)
+@pytest.mark.parametrize(("number", "variant"), [*enumerate(OPERATIONS)], ids=named)
 def test_that_the_code_of_operations_for_an_older_device_is_as_planned(number, variant):
     # The newest one's code is looked at where it runs in the simulator. What is loaded is a float32 from
     # there on: every second kernel with bytes, and each size with one type.
