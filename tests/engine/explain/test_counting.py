@@ -243,12 +243,9 @@ def test_that_the_largest_masks_are_counted_in_few_blocks():
     assert found.blocks == 256 * 256
 
 
-def test_that_blocks_at_both_ends_stand_for_themselves():
+def test_that_blocks_at_both_ends_stand_for_themselves_and_all_for_the_grid():
     assert places(10, Axis(1, 2, 2)) == [(0, 1.0), (3, 4.0), (4, 3.0), (8, 1.0), (9, 1.0)]
     assert places(4, Axis(1, 2, 2)) == [(place, 1.0) for place in range(4)]
-
-
-def test_that_the_blocks_counted_stand_for_all_of_a_grid():
     axes = (Axis(1, 2, 2), Axis(1, 1, 1), Axis(1, 1, 1))
     assert sum(one.weight for one in sampled((100, 7, 3), axes)) == 2100
 
@@ -256,7 +253,12 @@ def test_that_the_blocks_counted_stand_for_all_of_a_grid():
 # Kept, stopped, refused.
 
 
-def test_that_a_launch_is_counted_once(monkeypatch):
+def test_that_a_launch_is_counted_once_and_stopped_counting_leaves_nothing_behind(monkeypatch):
+    def stopped(progress):
+        raise Cancelled("counting")
+
+    with pytest.raises(Cancelled):
+        counted_run(filtering("naive"), stopped)
     first = counted(filtering("naive"))
     monkeypatch.setattr(counting.interpreter, "run_pass", None)
     assert counted(filtering("naive")) is first
@@ -272,15 +274,6 @@ def test_that_what_is_kept_holds_no_picture(monkeypatch):
     del buffers
     gc.collect()
     assert picture() is None
-
-
-def test_that_stopped_counting_leaves_nothing_behind():
-    def stopped(progress):
-        raise Cancelled("counting")
-
-    with pytest.raises(Cancelled):
-        counted_run(filtering("naive"), stopped)
-    assert counted(filtering("naive")).blocks > 0
 
 
 def test_that_what_is_not_counted_says_why():
