@@ -18,7 +18,7 @@ import hypothesis
 import pytest
 
 from bench.real_window import missing_programs
-from engine.host import pending
+from engine.host import link
 from engine.process import cores
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ GPU_REQUIRED = os.environ.get("HALOSCOPE_GPU") == "1"
 # What a test waits for comes in milliseconds; where everything else runs beside it, in many seconds.
 PATIENCE_MS = 60_000
 # Nor is an engine that waits for a core hung: one that imported a file of tests needed more than 5 s.
-pending.SHORTEST_DEADLINE_S = PATIENCE_MS / 1e3
+link.SHORTEST_DEADLINE_S = PATIENCE_MS / 1e3
 # How long an example takes says how busy the machine is.
 hypothesis.settings.register_profile(
     "tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]

@@ -24,11 +24,11 @@ from engine.commands.batch_loop import Batch, Finished, Task, all_the_way, write
 from engine.commands.batch_plan import BatchPlan, PictureFile
 from engine.commands.picture_work import PictureWork
 from engine.device.device_list import cpu_chosen_as
+from engine.device.host_memory import PictureMemory
 from engine.device.per_thread import launches_on
 from engine.errors import EngineError
 from engine.files.atomic_write import part_file
-from engine.flow.chunks import Loop
-from engine.flow.stages import PictureMemory, Staged
+from engine.flow.chunks import Flow
 from engine.image.format import RAISE_LIMIT
 from engine.process import bytes_text, cores
 
@@ -138,9 +138,8 @@ def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, data: bytes)
         task.write = write
 
     found: list[Finished] = []
-    with Staged(ready=ready, take=Task.take, threads=1, takers=1, most=2, failed=Task.failed) as device:
-        tasks = [Task(number, [file]) for number, file in enumerate(pickle.loads(data))]
-        Loop(device, lambda task: found.extend(task.finished)).run(tasks)
+    flow = Flow(ready=ready, take=Task.take, threads=1, takers=1, most=2, failed=Task.failed)
+    flow.run((Task([file]) for file in pickle.loads(data)), lambda task: found.extend(task.finished))
     return found
 
 

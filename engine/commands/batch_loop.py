@@ -14,37 +14,38 @@ import os
 import platform
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine import interrupts
 from engine.commands.batch_plan import BatchPlan, PictureFile, why_not_new
 from engine.commands.batch_watch import say_begun, watched
 from engine.commands.picture_opening import Opened, open_picture, work_bytes
 from engine.commands.picture_work import AFFORDABLE_MULTIPLY_ADDS, PictureWork, Result
-from engine.device.host_memory import reused_array, reused_result
+from engine.device.host_memory import PictureMemory, reused_array, reused_result
 from engine.device.per_thread import launches_on
 from engine.device_info import titles
 from engine.errors import DeviceFault, EngineError
 from engine.files.atomic_write import atomic_write, make_folder
-from engine.flow.chunks import Loop
-from engine.flow.stages import PictureMemory, Staged, bands_to_convert, convert
-from engine.flow.stream import Asked, Stream
+from engine.flow.chunks import Flow
+from engine.flow.stream import Asked, Preparing, Stream
+from engine.geometry.border import RangeMode, Span, bands
 from engine.image.format import RAISE_LIMIT, Form
-from engine.image.save import finished_picture
+from engine.image.save import Conversion, Loss, finished_picture
 from engine.process import cores, shortage_of
 from engine.verify.verification import CheckedSamples, Verification
 from engine.work.filtering.clipping import Clipped
 from engine.work.filtering.oracle import regions_to_check
+from engine.work.resolve import Resolved
 
 
 class Ran(NamedTuple):
@@ -75,7 +76,6 @@ class Task:
     `write` is called once they are computed: it writes what there is to write, and returns what they became.
     """
 
-    picture: int  # the number of the task
     files: Sequence[PictureFile]
     finished: Sequence[Finished] = ()
     write: Callable[[], Sequence[Finished]] = tuple
@@ -177,6 +177,40 @@ class Job:
         return data, Finished(self.file, None, notes, verification, found, clipped, ran)
 
 
+# Bytes of float32 results: they stay in the caches of a core until they are converted.
+BAND_BYTES = 2 << 20
+
+
+def bands_to_convert(call: Resolved) -> tuple[Span, ...]:
+    """Return the bands that a picture is computed in."""
+    return bands(call.reach, call.problem.height, call.problem.rows_of(BAND_BYTES))
+
+
+def convert(
+    call: Resolved, out: np.ndarray, floats: NDArray[np.float32], checked: CheckedSamples, mode: RangeMode
+) -> Loss:
+    """Compute a picture on the CPU into samples `out` of a file; return what these lose.
+
+    `floats` has room for the result of the highest band with its halo; `checked` keeps what is verified.
+    """
+    conversion = Conversion(call.samples.dtype, out.dtype, mode)
+    conversion.find_ends(values for _, values in _computed(call, floats))
+    for top, values in _computed(call, floats):
+        checked.keep(top, values)
+        conversion.samples(values, out[top : top + len(values)])
+    return conversion.loss
+
+
+def _computed(call: Resolved, floats: NDArray[np.float32]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """Yield the first row and the float32 results of each band, which the next one overwrites."""
+    preparing, samples = Preparing(), call.samples
+    for band in bands_to_convert(call):
+        sources = [samples[first:last] for first, last in band.sources]
+        image = sources[0] if len(sources) == 1 else np.concatenate(sources)
+        preparing.ready(lambda: call, image.shape).launch(image, floats[: band.length])
+        yield band.first, floats[band.inside]
+
+
 def job_for(
     how: PictureWork, file: PictureFile, memory: PictureMemory, loan: ExitStack, remedy: str = RAISE_LIMIT
 ) -> Job:
@@ -272,7 +306,7 @@ class Batch:
         self, ready: Callable[[Task], Asked | None], threads: int, tasks: Iterable[Sequence[PictureFile]],
         **more: Any,
     ) -> None:  # fmt: skip
-        """Have the files of tasks taken by so many threads, and report them; `more` is as of `Staged`."""
+        """Have the files of tasks taken by so many threads, and report them; `more` is as of `Flow`."""
 
         def begun(task: Task) -> Asked | None:
             self._end_if_stopped()
@@ -283,22 +317,14 @@ class Batch:
                 _forget_frames(error)
                 raise
 
-        def failed(task: Task, error: BaseException) -> bool:
-            if not (is_known := task.failed(error)):
-                self._has_ended.set()
-            return is_known
-
         going_on = itertools.takewhile(lambda _: not self.is_stopped, tasks)
         how = {"takers": 1, "most": 2 * threads} | more
-        with Staged(
-            ready=begun, take=Task.take, threads=threads, failed=failed, name="batch", **how
-        ) as device:
-            try:
-                Loop(device, self._report).run(itertools.starmap(Task, enumerate(going_on)))
-            except BaseException:
-                # What is not in its filter yet ends.
-                self._has_ended.set()
-                raise
+        # What is not in its filter yet ends where the flow has.
+        flow = Flow(
+            ready=begun, take=Task.take, threads=threads, failed=Task.failed, ended=self._has_ended,
+            name="batch", **how,
+        )  # fmt: skip
+        flow.run(map(Task, going_on), self._report)
 
     def _report(self, task: Task) -> None:
         for finished in task.finished:
@@ -329,7 +355,7 @@ class Batch:
             self._end_if_stopped()
             # Chosen here: the stream's thread has others' pictures to launch.
             job.call.job()
-            asked = Asked(task.picture, job.call, job.room())
+            asked = Asked(job.call, job.room())
             task.write = lambda: self._write(*job.verified_and_encoded(asked.out))
             return asked
 
@@ -348,13 +374,10 @@ class Batch:
         if file.refusal is not None:
             raise file.refusal
         say_begun(file.source)
-        # Loaded only with such a picture.
-        in_bands: Any = import_module("engine.commands.in_bands")
-
         make_folder(os.path.dirname(file.target) or ".", with_parents=True)
         if not file.replaces and (why_not := why_not_new(file.target)):
             raise why_not
-        done = in_bands.filtered(how, file.source, file.target, self._end_if_stopped)
+        done = how.filter_file(file.source, file.target, self._end_if_stopped)
         with interrupts.undivided():
             self.written += 1
         resolved = done.resolved

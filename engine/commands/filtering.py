@@ -33,7 +33,6 @@ from engine.process import bytes_text
 
 if TYPE_CHECKING:
     from engine.commands.picture_work import PictureWork, Result
-    from engine.flow.file import Done
     from engine.results.measurement import AnyResult
     from engine.verify.verification import Verification
     from engine.work.filtering.clipping import Clipped
@@ -189,8 +188,6 @@ def _save(settings: FilterSettings, how: "PictureWork", opened: Opened, saved_as
 
 def _save_in_bands(settings: FilterSettings, how: "PictureWork") -> int:
     """Filter a picture that is larger than memory, and print notes and the answer; return the exit status."""
-    # Loaded only with such a picture.
-    in_bands = import_module("engine.commands.in_bands")
     written = [0, 1]
 
     def on_state(rows: int, height: int) -> None:
@@ -201,7 +198,7 @@ def _save_in_bands(settings: FilterSettings, how: "PictureWork") -> int:
         return f"{share} % is done, and the same command goes on from there" if written[0] else ""
 
     with report_interrupt([settings.output], kept):
-        done: Done = in_bands.filtered(how, settings.input, settings.output, on_state=on_state)
+        done = how.filter_file(settings.input, settings.output, on_state=on_state)
     resolved, verification, elapsed_s = done.resolved, done.verification, done.elapsed_s
     document: dict[str, object] = {
         **how.facts(resolved), **how.document(resolved, None, resolved.devices), **done.facts,

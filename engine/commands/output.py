@@ -1,6 +1,7 @@
 """What the commands print: answers on standard output, everything else on standard error."""
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -55,6 +56,35 @@ def log_notes(notes: Sequence[str]) -> None:
     """Print notes beside the answer, one line each."""
     for note in notes:
         log(f"note: {note}")
+
+
+class ProgressLog:
+    """Prints how far a picture is, a line every few seconds."""
+
+    def __init__(self, name: str, every_s: float = 3.0) -> None:
+        self._name, self._every_s = name, every_s
+        self._begin_s = self._last_s = time.monotonic()
+        self._first: float | None = None
+
+    def __call__(self, fraction: float, words: str) -> None:
+        """Print a line where the last one is some seconds ago."""
+        now_s = time.monotonic()
+        if self._first is None:
+            self._first, self._begin_s = fraction, now_s
+        # Rarer in long runs.
+        if now_s - self._last_s < max(self._every_s, (now_s - self._begin_s) / 20):
+            return
+        self._last_s = now_s
+        done = fraction - self._first
+        left = (now_s - self._begin_s) * (1.0 - fraction) / done if done > 0 else 0.0
+        about = f", about {_duration(left)} left" if left else ""
+        log(f"{self._name}: {100 * fraction:.0f} % {words}{about}")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def clip_hint(clipped: "Clipped", where: str = "") -> str:

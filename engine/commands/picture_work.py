@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from msgspec import structs
 
 from engine.api.request import Call
-from engine.commands.output import mask_document
-from engine.commands.picture_opening import Opened, makes_plot
+from engine.commands.output import ProgressLog, mask_document
+from engine.commands.picture_opening import Opened, makes_plot, result_dtype
 from engine.commands.step_options import AUTO_TYPE, SavingOptions, StepOptions
 from engine.device.device_list import has_driver
 from engine.device.devices import device_named
@@ -35,6 +35,9 @@ from engine.work.filtering.planner import why_not_gpu
 from engine.work.measuring import timed_steps, with_steps
 from engine.work.resolve import Resolved, resolved_for_parts, task_of
 from engine.work.steps import PictureRequest
+
+if TYPE_CHECKING:
+    from engine.flow.file import Done, Work
 
 # Multiply-adds that the oracle may spend on a picture of a batch: 8 to 16 ms on one core. Every pixel of a
 # photograph would take longer than all else together; of a larger one it checks the edges and a grid.
@@ -274,6 +277,42 @@ class PictureWork:
         if proof is not None and is_recorded:
             proof = with_steps(proof, call.job())
         return values, proof, used
+
+    def filter_file(
+        self,
+        source: str,
+        output: str,
+        go_on: Callable[[], object] = lambda: None,
+        on_state: Callable[[int, int], None] = lambda rows, height: None,
+    ) -> "Done":
+        """Filter a file in bands; `go_on` is called from time to time, on any thread, and may end it.
+
+        `on_state` is as of `engine.flow.file.filter_file`.
+        """
+        # Loaded only with such a picture.
+        from engine.flow.file import filter_file
+
+        log_progress = ProgressLog(output)
+
+        def report(fraction: float, words: str) -> None:
+            go_on()
+            log_progress(fraction, words)
+
+        memory = self.saving.memory
+        return filter_file(self.in_bands(), source, output, memory=memory, report=report, on_state=on_state)
+
+    def in_bands(self) -> "Work":
+        """Return what is done with a picture that is larger than memory, and how its result is saved."""
+        from engine.flow.file import Work
+
+        return Work(
+            resolve=self.resolved,
+            saved_type=lambda given: result_dtype(self.asked, self.saving, given),
+            range=self.range,
+            filters_alpha=self.filters_alpha,
+            verify=self.saving.verify,
+            metadata=self.saving.metadata,
+        )
 
     def verified(self, call: Call, values: np.ndarray | CheckedSamples, seed: int) -> Verification | None:
         """Return how the values agree with the oracle, if asked for; raise VerificationFailed."""

@@ -1,105 +1,25 @@
-"""A chunk with its arrays, and the device that does one after the other: a CPU, or the simulator."""
+"""The one loop of all flows; chunks with their arrays; the device that does one after the other.
 
+That is a CPU, or the simulator.
+"""
+
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from engine.device.backend import Backend
 from engine.device.host_memory import empty_result
 from engine.device.launches import Prepared
-from engine.errors import Cancelled, EngineError
+from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.geometry.block import Layout
-
-
-class OfPicture(Protocol):
-    """Work on a picture, or on a part of one."""
-
-    @property
-    def picture(self) -> int:
-        """The number of the picture."""
-
-
-Work = TypeVar("Work", bound=OfPicture)
-
-
-class Device(Protocol[Work]):
-    """What does work, one thing or several; at most `most` are under way."""
-
-    most: int
-
-    @property
-    def has_room(self) -> bool:
-        """Whether more can be sent."""
-
-    def send(self, work: Work) -> None:
-        """Give it work."""
-
-    def wait(self) -> list[Work]:
-        """Wait until some is finished, and return it, each once."""
-
-
-class Loop(Generic[Work]):
-    """Sends work through a device, and calls `finished` with each in order, on the calling thread.
-
-    Results that wait for those before them are of a few pictures.
-    """
-
-    def __init__(self, device: Device[Work], finished: Callable[[Work], None]) -> None:
-        self._device, self._finished = device, finished
-        # What was given and is not reported, and what of that is finished.
-        self._given: deque[Work] = deque()
-        self._done: set[Work] = set()
-
-    def run(self, work: Iterable[Work]) -> None:
-        """Send all work through and wait for it; called once.
-
-        It is taken one by one as there is room. Where the device fails, or the work, what was begun is
-        finished, where that is possible, and reported too, before the error is raised: that of the earliest.
-        """
-        left = iter(work)
-        while True:
-            while not self._has_room:
-                self._wait()
-            try:
-                following = next(left)
-            except StopIteration:
-                break
-            except EngineError as error:
-                # Those before it may fail, too.
-                while self._given and not isinstance(error, Cancelled):
-                    self._wait()
-                raise
-            self._given.append(following)
-            self._device.send(following)
-        while self._given:
-            self._wait()
-
-    @property
-    def _has_room(self) -> bool:
-        pictures = self._given[-1].picture - self._given[0].picture if self._given else 0
-        return self._device.has_room and pictures < 2 * self._device.most
-
-    def _wait(self) -> None:
-        """Wait until the device has finished something, and report what is finished and first in order."""
-        try:
-            self._done.update(self._device.wait())
-        except EngineError:
-            # What was finished after what failed.
-            for work in self._given:
-                if work in self._done:
-                    self._finished(work)
-            raise
-        while self._given and self._given[0] in self._done:
-            work = self._given.popleft()
-            self._done.remove(work)
-            self._finished(work)
-
 
 FORMAT = "haloscope-timeline"
 
@@ -206,13 +126,6 @@ class ChunkJob:
         return sum(len(source) for source in self.sources), width, channels
 
 
-class ChunkDevice(Device[ChunkJob], Protocol):
-    """A device that chunks are sent through, or several."""
-
-    def spans(self) -> Sequence[Span]:
-        """Return where each chunk was that is finished, chunk after chunk."""
-
-
 class InOrder:
     """A device without queues, as the loop sees it: a chunk is finished when it is sent."""
 
@@ -262,3 +175,239 @@ class InOrder:
         action()
         begin_ms, end_ms = 1e3 * (begin_s - self._begin_s), 1e3 * (time.perf_counter() - self._begin_s)
         self._spans.append(Span(job.chunk.number, queue, begin_ms, end_ms))
+
+
+Work = TypeVar("Work")
+
+
+class Device(Protocol):
+    """What computes what it is sent, at most `most` at a time."""
+
+    most: int
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more can be sent."""
+
+    def send(self, work: Any) -> None:
+        """Give it work."""
+
+    def wait(self) -> list[Any]:
+        """Wait until some is finished, and return it, each once."""
+
+    def close(self) -> None:
+        """Leave nothing under way."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Flow(Generic[Work]):
+    """One loop from a source through three stages: made ready on threads, through a stream, taken on threads.
+
+    So the pictures of `filter_stream` are computed, a band of a large picture is read, filtered and written,
+    and a file of a batch opened, computed, encoded and written. The calling thread hands work on from stage
+    to stage, and is the stream's.
+
+    `ready` returns what the stream is asked for, or None where it needs none; `take` is called once that is
+    computed, in order with a single taker. Both are called at once where there are no threads for them. At
+    most `most` is under way, of pictures alone as many as the stream has room for. `failed` is called with an
+    error of one of the two, and returns whether the work is done with; else the error is raised. `dropped` is
+    called with work that is not taken. Where `alone` is given, and a picture breaks the stream off, it
+    computes those in it one by one, and a new stream is made. `ended` is set where the loop has failed.
+    """
+
+    ready: Callable[[Work], Any] = lambda work: work
+    take: Callable[[Work], object] = lambda work: None
+    threads: int = 0
+    takers: int = 0
+    most: int = 0
+    stream: Callable[[], Device] | None = None
+    alone: Callable[[Any], object] | None = None
+    failed: Callable[[Work, BaseException], bool] = lambda work, error: False
+    dropped: Callable[[Work], object] = lambda work: None
+    ended: threading.Event = field(default_factory=threading.Event)
+    name: str = "flow"
+
+    def __post_init__(self) -> None:
+        self._openers = ThreadPoolExecutor(max(1, self.threads), f"{self.name}-ready")
+        self._takers = ThreadPoolExecutor(max(1, self.takers), f"{self.name}-take")
+        self._stream: Device | None = None
+        # What was given and is not reported, and what of that is finished.
+        self._given: deque[Work] = deque()
+        self._done: set[Work] = set()
+        # Each the oldest first; what is computed, and waits for what was sent before.
+        self._opening: dict[Future[Any], Work] = {}
+        self._in_stream: dict[Any, Work] = {}
+        self._computed: set[Any] = set()
+        self._taking: dict[Future[object], Work] = {}
+        self._error: BaseException | None = None
+
+    def run(self, source: Iterable[Work], finished: Callable[[Work], object] = lambda work: None) -> None:
+        """Send all work through, and call `finished` with each in order, on the calling thread; called once.
+
+        It is taken one by one as there is room. Where a stage fails, or the source, what was begun is
+        finished, where that is possible, and reported too, before the error is raised: that of the earliest.
+        """
+        left = iter(source)
+        try:
+            while True:
+                while not self._has_room:
+                    self._wait(finished)
+                try:
+                    work = next(left)
+                except StopIteration:
+                    break
+                except EngineError as error:
+                    # Those before it may fail, too.
+                    while self._given and not isinstance(error, Cancelled):
+                        self._wait(finished)
+                    raise
+                self._given.append(work)
+                if self.threads:
+                    self._opening[self._openers.submit(self.ready, work)] = work
+                    while self._hand_on_what_is_ready():
+                        pass
+                else:
+                    self._hand_on(work, self.ready(work))
+                self._report(finished)
+            while self._given:
+                self._wait(finished)
+        except BaseException:
+            self.ended.set()
+            raise
+        finally:
+            self._close()
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether more can be begun. Results that wait for those before them are few."""
+        stream = self._stream
+        if self._error is not None or (not self.threads and stream is not None and not stream.has_room):
+            return False
+        most = self.most or (1 if stream is None else stream.most)
+        under_way = len(self._opening) + len(self._in_stream) + len(self._taking)
+        return len(self._given) <= 2 * most and (not self.most or under_way < most)
+
+    def _wait(self, finished: Callable[[Work], object]) -> None:
+        """Hand work on until some more is finished, and report what is first in order.
+
+        After an error until all is finished that can be; that is reported, and then the error raised.
+        """
+        count = len(self._done)
+        while len(self._done) == count:
+            if self._hand_on_what_is_ready():
+                continue
+            if self._in_stream:
+                self._compute(self._receive)
+            elif self._opening or self._taking:
+                wait([*self._opening, *self._taking], return_when=FIRST_COMPLETED)
+            elif self._error is not None:
+                for work in filter(self._done.__contains__, self._given):
+                    finished(work)
+                raise self._error
+        self._report(finished)
+
+    def _report(self, finished: Callable[[Work], object]) -> None:
+        """Report what is finished, and first in order."""
+        while self._given and self._given[0] in self._done:
+            work = self._given.popleft()
+            self._done.remove(work)
+            finished(work)
+
+    def _hand_on_what_is_ready(self) -> bool:
+        """Hand on one that a thread is ready with; return whether there was one."""
+        taken = next((future for future in self._taking if future.done()), None)
+        ready = next((future for future in self._opening if future.done()), None)
+        if taken is not None:
+            self._settle(self._taking.pop(taken), taken.exception())
+        elif ready is not None and (self._stream is None or self._stream.has_room):
+            work = self._opening.pop(ready)
+            if ready.cancelled() or ready.exception() is not None:
+                self.dropped(work)
+                if not ready.cancelled():
+                    self._settle(work, ready.exception())
+            else:
+                self._hand_on(work, ready.result())
+        else:
+            return False
+        return True
+
+    def _settle(self, work: Work, error: BaseException | None) -> None:
+        """Note that work is finished, or why it is not."""
+        if error is None or self.failed(work, error):
+            self._done.add(work)
+        else:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self._error = self._error or error
+        self.ended.set()
+        for future in self._opening:
+            future.cancel()
+
+    def _hand_on(self, work: Work, asked: Any) -> None:
+        """Give work that is ready to the stream, or to who takes it."""
+        if asked is None:
+            self._take(work)
+        elif self._error is not None:
+            self.dropped(work)
+        else:
+            self._in_stream[asked] = work
+            self._compute(lambda stream: stream.send(asked))
+
+    def _take(self, work: Work) -> None:
+        if self.takers:
+            self._taking[self._takers.submit(self.take, work)] = work
+        else:
+            self.take(work)
+            self._done.add(work)
+
+    def _receive(self, stream: Device) -> None:
+        self._computed.update(stream.wait())
+        is_ordered = self.takers == 1
+        for asked in list(self._in_stream):
+            if asked in self._computed:
+                self._computed.remove(asked)
+                self._take(self._in_stream.pop(asked))
+            elif is_ordered:
+                break
+
+    def _compute(self, act: Callable[[Device], object]) -> None:
+        """Do something with the stream; where that fails, go on without those in it, or with each alone."""
+        assert self.stream is not None
+        try:
+            self._stream = self._stream or self.stream()
+            act(self._stream)
+        except (EngineError, MemoryError) as error:
+            self._close_stream()
+            left, self._in_stream, self._computed = self._in_stream, {}, set()
+            if self.alone is None or isinstance(error, DeviceFault):
+                self._fail(error)
+                self._drop(left.values())
+                return
+            for asked, work in left.items():
+                try:
+                    self.alone(asked)
+                except (EngineError, MemoryError) as why:
+                    self.dropped(work)
+                    self._settle(work, why)
+                else:
+                    self._take(work)
+
+    def _drop(self, left: Iterable[Work]) -> None:
+        for work in left:
+            self.dropped(work)
+
+    def _close_stream(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def _close(self) -> None:
+        # Its copies end before their memory is anyone's again.
+        self._close_stream()
+        self._drop(self._in_stream.values())
+        for future, work in self._opening.items():
+            future.cancel()
+            future.add_done_callback(lambda _, work=work: self.dropped(work))  # type: ignore[misc]
+        self._openers.shutdown()
+        self._takers.shutdown()

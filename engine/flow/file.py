@@ -17,10 +17,9 @@ from msgspec import structs
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError, VerificationFailed
 from engine.files.atomic_write import check_place, write_error
 from engine.flow.rows import (
-    MemoryPlan,
     Part,
-    RowStream,
     State,
+    filter_rows,
     free_disk_words,
     identity_of,
     plan_memory,
@@ -162,14 +161,16 @@ class _Run:
         self.resolved = work.resolve(np.broadcast_to(np.zeros((), picture.dtype), shape), self.dtype)
         self.resolved.refuse_cut("a picture in bands", _NAME_DIRECT, _NEEDS_ALL)
         self.resolved.refuse()
-        self.is_on_gpu = self.resolved.device.is_usable_gpu
         storage, lost = result_storage(picture, kind, metadata=work.metadata)
         self.part.hold()
         self.task = self._task(storage)
         why = self._continued(storage)
         self._check_disk(storage)
         # Refused before anything is written.
-        self.rows_planned = self._memory_plan(storage)
+        gpus = len(self.resolved.devices) if self.resolved.device.is_usable_gpu else 0
+        self.rows_planned = plan_memory(
+            picture, self.resolved, storage, self.dtype, self.memory, gpus=gpus, verify=work.verify
+        )
         if self.result is not None:
             self.resumed_row, self._noted_s = self.state.rows, time.monotonic()
             self.notes.append(
@@ -207,12 +208,6 @@ class _Run:
         self.result = make_result(self.picture, storage, self.dtype, self.part)
         self._rows = LevelRows(self.result, self.part, max(0, state.level - 1), state.rows)
         self.state = state
-
-    def _memory_plan(self, storage: Storage) -> MemoryPlan:
-        gpus = len(self.resolved.devices) if self.is_on_gpu else 0
-        return plan_memory(
-            self.picture, self.resolved, storage, self.dtype, self.memory, gpus=gpus, verify=self.work.verify
-        )
 
     def _task(self, storage: Storage) -> dict[str, object]:
         """Return what a part is of: the settings, and the file with its size and time."""
@@ -263,7 +258,7 @@ class _Run:
             ends[:] = min(ends[0], low), max(ends[1], high)
             self._report(part, "looking for the range", 0.0, 0.5)
 
-        self._stream(take, 0)
+        filter_rows(self.picture, self.resolved, self.rows_planned, take)
         # Without a finite value all is 0.
         self.state.ends = [float(end) for end in ends] if ends[0] <= ends[1] else [0.0, 0.0]
         self.notes.append("It was filtered twice: --range rescale needs the range of all results first.")
@@ -295,11 +290,8 @@ class _Run:
             level.add(saved, written)
             self._report(part, "filtered", share, 1.0)
 
-        self._stream(take, state.rows)
+        filter_rows(picture, self.resolved, self.rows_planned, take, state.rows)
         self.note()
-
-    def _stream(self, take: Callable[[Part], None], first_row: int) -> None:
-        RowStream(self.picture, self.resolved, self.rows_planned, take).run(first_row)
 
     def _verified(self, part: Part) -> Verification:
         """Compare some of the results of a band with the oracle."""

@@ -1,6 +1,6 @@
 """`filter_stream`: filter large pictures and batches in chunks, copies beside the kernels."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass, replace
 from typing import Any
@@ -162,26 +162,30 @@ class IntervalsInUse:
     """Intervals of memory, none of which overlap."""
 
     def __init__(self) -> None:
-        # Where one begins, where it ends, where the next one begins, ...
-        self._edges: list[int] = []
+        # In order.
+        self._taken: list[tuple[int, int]] = []
 
     def take(self, array: np.ndarray) -> bool:
         """Add a C-contiguous array; return False, and do nothing, if it shares memory with another one."""
-        begin = array.ctypes.data
-        end, at = begin + array.nbytes, bisect_right(self._edges, begin)
-        if at % 2 or (at < len(self._edges) and self._edges[at] < end):
+        begin, end = _interval(array)
+        at = bisect_left(self._taken, (begin, end))
+        if any(
+            begin < other_end and other < end for other, other_end in self._taken[max(at - 1, 0) : at + 1]
+        ):
             return False
-        self._edges[at:at] = begin, end
+        self._taken.insert(at, (begin, end))
         return True
 
     def leave(self, array: np.ndarray) -> None:
         """Remove an array, if it was added."""
-        begin = array.ctypes.data
-        at = bisect_left(self._edges, begin)
-        # Not where the one before it ends.
-        at += at % 2
-        if self._edges[at : at + 2] == [begin, begin + array.nbytes]:
-            del self._edges[at : at + 2]
+        at = bisect_left(self._taken, _interval(array))
+        if self._taken[at : at + 1] == [_interval(array)]:
+            del self._taken[at]
+
+
+def _interval(array: np.ndarray) -> tuple[int, int]:
+    begin = array.ctypes.data
+    return begin, begin + array.nbytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +291,7 @@ def filter_stream(
                     error.what = f"picture {number + 1} of the batch: {error.what}"
                     error.args = (error.what, *error.args[1:])
                 raise
-            yield Asked(number, call, place)
+            yield Asked(call, place)
 
     def received(asked: Asked) -> None:
         if receive is None:
@@ -321,7 +325,7 @@ def measured_in_chunks(
 
     def streamed() -> tuple[np.ndarray, Timeline]:
         values = empty_result(call.samples, call.samples.shape, call.problem.result_dtype)
-        timeline = Stream(total=1).run([Asked(0, call, values)])
+        timeline = Stream(total=1).run([Asked(call, values)])
         return values, timeline
 
     values, first = streamed()

@@ -40,7 +40,7 @@ from engine.device.launches import DeviceArray
 from engine.device.thread_pool import copy_array
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled
-from engine.flow.chunks import ChunkDevice, ChunkJob, Queue, Span
+from engine.flow.chunks import ChunkJob, Queue, Span
 from engine.geometry.block import Layout
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ _ORDER = {queue: place for place, queue in enumerate(Queue)}
 
 
 @contextmanager
-def pipelines(gpus: Sequence[DeviceInfo], layout: Layout, ring: int) -> Iterator[ChunkDevice]:
+def pipelines(gpus: Sequence[DeviceInfo], layout: Layout, ring: int) -> Iterator["Pipeline | Several"]:
     """Open the pipeline of one GPU, or those of several, each on a thread of its own."""
     keys = [gpu.key for gpu in gpus]
     opened = [

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,8 +21,7 @@ import numpy as np
 from engine.device.host_memory import reused_array, reused_result, trim_reused
 from engine.errors import BadValue
 from engine.files.reading import Json
-from engine.flow.chunks import Loop
-from engine.flow.stages import Staged
+from engine.flow.chunks import Flow
 from engine.flow.stream import Asked, Stream
 from engine.geometry.block import FLOAT_BYTES
 from engine.geometry.border import Span, bands_between
@@ -121,15 +121,11 @@ def plan_memory(
             f"--memory {bytes_text(memory)}",
             f"filtering {picture.path.name} in bands takes {bytes_text(least.needed_bytes)} at least: "
             f"{cached_rows:,} rows of it at a time, which are stored together",
-            f"Give --memory {_mebibytes(least.needed_bytes)}, or save it in smaller strips or tiles.",
+            f"Give --memory {-(-least.needed_bytes >> 20)}M, or save it in smaller strips or tiles.",
         )
     while found.needed_bytes > memory and found.band_rows > 2 * halo:
         found = plan(max(2 * halo, found.band_rows * 7 // 8), _AHEAD_BYTES)
     return found if found.needed_bytes <= memory else least
-
-
-def _mebibytes(count: int) -> str:
-    return f"{-(-count // (1 << 20))}M"
 
 
 def _resident_bytes() -> int:
@@ -168,7 +164,6 @@ class Part:
     `rows` are those of the picture that belong to the results, with its alpha.
     """
 
-    picture: int
     band: Span
     image: np.ndarray = field(init=False)
     rows: np.ndarray = field(init=False)
@@ -181,75 +176,65 @@ class Part:
         return self.band.first
 
 
-@dataclass(eq=False)
-class RowStream:
-    """Filters a large picture.
+def filter_rows(
+    picture: LargePicture,
+    plan: Resolved,
+    memory: MemoryPlan,
+    take: Callable[[Part], None],
+    first_row: int = 0,
+) -> None:
+    """Filter all rows of a large picture from `first_row` on; errors of every thread are raised here.
 
-    Parameters
-    ----------
-    picture : LargePicture
-    plan : Resolved
-        What computes the picture; where its own has fewer channels, they are the first ones.
-    memory : MemoryPlan
-    take : callable of Part
-        Gets the results from top to bottom. Called on: a thread of its own.
+    `plan` computes the picture; where its own has fewer channels, they are the first ones. `take` gets the
+    results from top to bottom. Called on: a thread of its own.
     """
+    has_failed = False
+    picture.cache_bytes = max(picture.cache_bytes, memory.cache_bytes)
 
-    picture: LargePicture
-    plan: Resolved
-    memory: MemoryPlan
-    take: Callable[[Part], None]
-
-    def __post_init__(self) -> None:
-        self._has_failed = False
-        self.picture.cache_bytes = max(self.picture.cache_bytes, self.memory.cache_bytes)
-
-    def run(self, first_row: int = 0) -> None:
-        """Filter all rows from `first_row` on; errors of every thread are raised here."""
-        height, band_rows = self.picture.height, self.memory.band_rows
-        # None is higher than planned, or lower than a band may be.
-        count = height - first_row
-        parts = max(1, min(-(-count // band_rows), count // (2 * self.plan.reach.height)))
-        edges = [first_row + count * number // parts for number in range(parts + 1)]
-        bands = bands_between(self.plan.reach, height, edges)
-        with Staged[Part](
-            ready=self._read, take=self._taken, threads=1, takers=1, most=self.memory.most_bands,
-            stream=self._stream, name="large",
-        ) as device:  # fmt: skip
-            Loop(device, lambda part: None).run(Part(number, band) for number, band in enumerate(bands))
-
-    def _stream(self) -> Stream:
-        # On the CPU an image is not cut again.
-        chunk_bytes = GPU_CHUNK_BYTES if self.plan.device.is_usable_gpu else 1 << 62
-        return _Bands(chunk_bytes=chunk_bytes, ring=GPU_RING)
-
-    def _taken(self, part: Part) -> None:
+    def taken(part: Part) -> None:
+        nonlocal has_failed
         try:
-            if not self._has_failed:
-                self.take(part)
+            if not has_failed:
+                take(part)
         except BaseException:
             # Those after it would be written in its place.
-            self._has_failed = True
+            has_failed = True
             raise
         finally:
             # Their memory is the next band's.
             part.image = part.rows = part.values = part.all_values = _NOTHING
 
-    def _read(self, part: Part) -> Asked:
-        """Read the rows of a band into memory, with some for their results. Called on: the reading thread."""
-        picture, problem, band = self.picture, self.plan.problem, part.band
-        samples, at = reused_array((band.length, picture.width, picture.channels), picture.dtype), 0
-        for first, last in band.sources:
-            rows = samples[at : at + last - first]
-            picture.read_into(0, slice(first, last), slice(0, picture.width), rows)
-            at += last - first
-        part.image = samples
-        if problem.channels < picture.channels:
-            part.image = reused_array((*samples.shape[:2], problem.channels), picture.dtype)
-            part.image[...] = samples[..., : problem.channels]
-        part.all_values = reused_result(part.image, part.image.shape, problem.result_dtype)
-        part.rows, part.values = samples[band.inside], part.all_values[band.inside]
-        return Asked(part.picture, self.plan.at(part.image), part.all_values)
+    # None is higher than planned, or lower than a band may be.
+    count = picture.height - first_row
+    parts = max(1, min(-(-count // memory.band_rows), count // (2 * plan.reach.height)))
+    edges = [first_row + count * number // parts for number in range(parts + 1)]
+    flow = Flow[Part](
+        ready=partial(_read, picture, plan), take=taken, threads=1, takers=1, most=memory.most_bands,
+        stream=lambda: _stream(plan), name="large",
+    )  # fmt: skip
+    flow.run(map(Part, bands_between(plan.reach, picture.height, edges)))
+
+
+def _read(picture: LargePicture, plan: Resolved, part: Part) -> Asked:
+    """Read the rows of a band into memory, with some for their results. Called on: the reading thread."""
+    problem, band = plan.problem, part.band
+    samples, at = reused_array((band.length, picture.width, picture.channels), picture.dtype), 0
+    for first, last in band.sources:
+        rows = samples[at : at + last - first]
+        picture.read_into(0, slice(first, last), slice(0, picture.width), rows)
+        at += last - first
+    part.image = samples
+    if problem.channels < picture.channels:
+        part.image = reused_array((*samples.shape[:2], problem.channels), picture.dtype)
+        part.image[...] = samples[..., : problem.channels]
+    part.all_values = reused_result(part.image, part.image.shape, problem.result_dtype)
+    part.rows, part.values = samples[band.inside], part.all_values[band.inside]
+    return Asked(plan.at(part.image), part.all_values)
+
+
+def _stream(plan: Resolved) -> Stream:
+    # On the CPU an image is not cut again.
+    return _Bands(chunk_bytes=GPU_CHUNK_BYTES if plan.device.is_usable_gpu else 1 << 62, ring=GPU_RING)
 
 
 class _Bands(Stream):

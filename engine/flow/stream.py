@@ -4,7 +4,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from operator import attrgetter
@@ -15,8 +15,8 @@ import numpy as np
 from engine.device.devices import backend
 from engine.device.launches import Prepared
 from engine.errors import BadValue
-from engine.flow.chunks import Chunk, ChunkDevice, ChunkJob, InOrder, Loop, Timeline
-from engine.flow.pipeline import pipelines
+from engine.flow.chunks import Chunk, ChunkJob, Flow, InOrder, Timeline
+from engine.flow.pipeline import Pipeline, Several, pipelines
 from engine.geometry.border import Span, bands
 from engine.results.problem import Checkpoint, Progress
 from engine.work.resolve import Resolved
@@ -38,15 +38,15 @@ SMALLEST_CHUNK_IN_ORDER_BYTES = 4 << 20
 class Asked:
     """A picture with what is done with it, and the array for its result, in the shape of the picture."""
 
-    picture: int
     request: Resolved
     out: np.ndarray
+    picture: int = 0  # its number in the stream, once it is sent
     rows_left: int = 0  # that are not written yet
 
 
 @dataclass(kw_only=True)
 class Stream:
-    """Turns pictures into chunks, and chunks into results: a device as the loop sees it, of pictures.
+    """Turns pictures into chunks, and chunks into results: a device of pictures.
 
     Chunks are spread over the devices of the first picture, which are opened for it, with its layout. With
     `in_parts` those that have to be cut get variants whose results do not depend on where. `total` is the
@@ -66,8 +66,8 @@ class Stream:
 
     def __post_init__(self) -> None:
         self._activate: Callable[[], None] = lambda: None
-        self._stack, self._numbers = ExitStack(), itertools.count()
-        self._device: ChunkDevice | None = None
+        self._stack, self._numbers, self._pictures = ExitStack(), itertools.count(), itertools.count()
+        self._device: InOrder | Pipeline | Several | None = None
         # The chunks of the last picture that are not sent yet.
         self._left: Iterator[ChunkJob] | None = None
         self._clock, self._keys = "host clock", ""
@@ -81,8 +81,7 @@ class Stream:
 
         `received` gets each picture in order, once its result is whole.
         """
-        with closing(self):
-            Loop(self, received).run(pictures)
+        Flow[Asked](stream=lambda: self).run(pictures, received)
         if self._device is None:
             what, why = "The batch is empty", "there is nothing to filter"
             raise BadValue(what, why, "Pass at least one picture.")
@@ -96,7 +95,7 @@ class Stream:
             end_to_end_ms=(self._end_s - self._begin_s) * 1e3,
         )
 
-    def _opened(self, first: Resolved) -> ChunkDevice:
+    def _opened(self, first: Resolved) -> InOrder | Pipeline | Several:
         """Open the device, or several, for a first picture."""
         device, gpus, layout = first.device, first.devices, first.asked.layout
         self._preparing, self._keys = Preparing(len(gpus)), ", ".join(gpu.key for gpu in gpus)
@@ -104,7 +103,7 @@ class Stream:
         machine = backend(device.key)
         # The pictures and the choice of a variant are for the first device.
         self._stack.enter_context(machine.selected())
-        opened: ChunkDevice = InOrder(machine, layout)
+        opened: InOrder | Pipeline | Several = InOrder(machine, layout)
         if device.is_usable_gpu:
             self._activate, self._clock = machine.activate, "device events"
             opened = self._stack.enter_context(pipelines(gpus, layout, self.ring))
@@ -125,6 +124,7 @@ class Stream:
         self._device = self._device or self._opened(work.request)
         # The generator of pictures may have selected another device.
         self._activate()
+        work.picture = next(self._pictures)
         self._left = self._chunks_of(work)
         self._send_on()
 

@@ -13,8 +13,7 @@ from multiprocessing.connection import Connection
 from typing import Protocol, TypeVar
 
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, LineLost
-from engine.host.link import HostLink
-from engine.host.pending import Faults, HandedSegments, Host, Pending, ProgressCallback
+from engine.host.link import Faults, Host, HostLink, Pending, ProgressCallback
 from engine.host.request import (
     Answer,
     Cancel,
@@ -29,6 +28,7 @@ from engine.host.request import (
     Working,
     segments_of,
 )
+from engine.host.shared import HandedSegments
 from engine.process import shortage_of
 
 GRACE_S = 2.0
@@ -157,7 +157,8 @@ class EngineClient:
             return
         with self._lock:
             links = self._links
-            handed = self._segments.give_back(names, links)
+            living = [link.options.segment_prefix for link in links]
+            handed = self._segments.give_back(names, living)
         for link in links if handed else ():
             link.send(Release(handed))
 
@@ -271,7 +272,7 @@ class EngineClient:
             if message.fatal:
                 link.note_end(str(message.error))
             # While the request is still pending: an error here ends the host, and its end answers.
-            self._segments.hand_over(segments_of(message.value), link)
+            self._segments.hand_over(segments_of(message.value))
             with self._lock:
                 pending = host.requests.get(message.id)
                 # A preview that lost the device is answered by the end of its host, which may send it again.
@@ -284,11 +285,8 @@ class EngineClient:
                 self._answer(pending, message.value, message.error)
 
     def _note_ready(self, host: Host, ready: Ready) -> None:
-        options = host.link.options
         with self._lock:
-            self._faults.note_up()
-            if options.use_cuda:
-                self._faults.note_gpu(any(device.is_usable_gpu for device in ready.devices))
+            self._faults.note_ready(ready, used_cuda=host.link.options.use_cuda)
             host.note_ready(ready)
         if not host.end_wanted:
             _call(self._on_ready, ready)
@@ -318,7 +316,7 @@ class EngineClient:
         for pending, answer in answers:
             self._answer(pending, None, answer)
         try:
-            self._segments.maker_ended(link)
+            self._segments.maker_ended(link.options.segment_prefix)
         except Exception:  # noqa: BLE001 - all is answered; the segments stay until the system restarts
             _log.exception("The shared memory of a process that ended could not be removed")
 

@@ -44,7 +44,7 @@ def work(connection: Connection, variants: tuple[VariantInfo, ...], segment_pref
     machine_code.take_process()
     if segment_prefix:
         shared.use_prefix(segment_prefix)
-    Worker(connection).run(Ready(variants, devices()))
+    Worker(connection).serve(Ready(variants, devices()))
 
 
 class Pipe(Protocol):
@@ -74,13 +74,10 @@ class Worker:
         self._current: ToHost | None = None
         self._stopping = False
 
-    def run(self, ready: Ready) -> None:
-        """Say that the process is up, and serve until `Stop` or until the other side is gone."""
-        self._send(ready)
-        self.serve()
-
-    def serve(self) -> None:
-        """Serve until `Stop` or until the other side is gone."""
+    def serve(self, ready: Ready | None = None) -> None:
+        """Say that the process is up, if that is given, and serve until `Stop` or the other side is gone."""
+        if ready is not None:
+            self._send(ready)
         threading.Thread(target=self._read, name="pipe", daemon=True).start()
         threading.Thread(target=self._answer_beside, name="beside", daemon=True).start()
         with report_code_not_kept(self._send):

@@ -14,7 +14,7 @@ import secrets
 import shutil
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.shared_memory import SharedMemory
@@ -222,3 +222,61 @@ def left_by(prefix: str, last: int) -> list[str]:
 
 def _free_bytes() -> float:
     return shutil.disk_usage(_FOLDER).free if _FOLDER.is_dir() else math.inf
+
+
+# Where segments cannot be listed they are counted: a host has at most two that it has not handed over yet,
+# and three spare ones; the rest is a reserve.
+_NOT_HANDED_OVER = 8
+
+
+class HandedSegments:
+    """The segments that a client uses, each with the host that made it, which its name begins with.
+
+    A released segment belongs to its maker again, which reuses it. What a host owned when it ended is
+    removed: the names of all segments of this client's hosts begin with `prefix`, so those of a killed host
+    are found too.
+    """
+
+    def __init__(self) -> None:
+        self.prefix = new_prefix()
+        self._hosts = itertools.count(1)
+        self._lock = threading.Lock()
+        self._in_use: set[str] = set()
+        self._newest: dict[str, int] = {}
+
+    def prefix_of_next_host(self) -> str:
+        """Return the prefix of the next host's segment names."""
+        return name_of(self.prefix, next(self._hosts))
+
+    def hand_over(self, names: tuple[str, ...]) -> None:
+        """Note that a host has handed segments over."""
+        with self._lock:
+            self._in_use.update(names)
+            for maker, _, number in (name.rpartition("-") for name in names):
+                self._newest[maker] = max(self._newest.get(maker, 0), int(number))
+
+    def give_back(self, names: tuple[str, ...], living: Collection[str]) -> tuple[str, ...]:
+        """Release segments; remove those whose maker has ended, and return those that were handed over.
+
+        A name that was not, or that was released before, may be in use by its maker again: it is only
+        detached here.
+        """
+        forget(*names)
+        with self._lock:
+            handed = tuple(name for name in names if name in self._in_use)
+            self._in_use.difference_update(handed)
+        unlink(*(name for name in handed if name.rpartition("-")[0] not in living))
+        return handed
+
+    def maker_ended(self, maker: str) -> None:
+        """Remove what a host owned when it ended; what is still used stays."""
+        with self._lock:
+            last = self._newest.pop(maker, 0) + _NOT_HANDED_OVER
+            in_use = set(self._in_use)
+        unlink(*(name for name in left_by(maker, last) if name not in in_use))
+
+    def remove_all(self) -> None:
+        """Remove every segment that is still used."""
+        with self._lock:
+            names, self._in_use = self._in_use, set()
+        unlink(*names)

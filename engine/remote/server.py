@@ -43,8 +43,7 @@ from engine.host.request import (
     segments_of,
 )
 from engine.remote import VERSION
-from engine.remote.arrays import Array, Arriving, Packer, sent_bands
-from engine.remote.kept_results import PATIENCE_S, Kept, KeptResults
+from engine.remote.arrays import PATIENCE_S, Array, Arriving, Kept, KeptResults, Packer, sent_bands
 from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer, reader_of
 from engine.remote.schema import (
     DIGEST,

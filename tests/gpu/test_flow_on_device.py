@@ -8,7 +8,6 @@ from engine.api.request import Call
 from engine.commands.arguments import read
 from engine.commands.command_line import main
 from engine.commands.filtering import FilterSettings
-from engine.commands.in_bands import work_of
 from engine.commands.picture_work import work_for
 from engine.flow import rows as memory_plan
 from engine.flow.file import filter_file
@@ -33,7 +32,7 @@ def assert_streamed(call):
     whole = call.filter()
     stream = Stream(chunk_bytes=100_000, ring=3, total=1)
     out = np.empty_like(whole)
-    timeline = stream.run([Asked(0, call, out)])
+    timeline = stream.run([Asked(call, out)])
     assert len(timeline.chunks) > 2 or call.reach.whole
     np.testing.assert_array_equal(out, whole)
 
@@ -89,7 +88,7 @@ def test_that_bands_on_the_device_have_the_bits_of_the_whole(
     ]
     settings = read("filter", FilterSettings, [*words, "--variant", key, "--device", device])
     how = work_for(settings.steps, settings.saving)
-    filter_file(work_of(how), source, output, memory=None)
+    filter_file(how.in_bands(), source, output, memory=None)
     whole = engine.correlate(
         pixels, MASK, border=border, cval=9 * (border == "constant"), variant=key, device=device
     )

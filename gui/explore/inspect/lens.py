@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.geometry.border import Border
-from engine.host.display_range import shown_level
+from engine.image.convert import shown_level
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
 from engine.work.filtering.sum_order import (
     PixelSum,

@@ -14,10 +14,10 @@ import numpy as np
 from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPixmap, qGray
 
-from engine.host.display_range import pixels_of
 from engine.host.protocol import WHOLE, Place, ScreenLevels, Shown, TiledScreen
 from engine.host.request import SharedArray
 from engine.host.shared import attach
+from engine.image.convert import pixels_of
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.theme import current_theme, mixed
 

@@ -48,34 +48,25 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("nowhere.png", "there is no such file ... Check the name"),
-        ("folder", "it is a folder ... Choose a file in it"),
-        ("words.png", "words.png cannot be opened ... it looks like text ... Save it as PNG"),
-        ("huge.png", "200,000 × 200,000 pixels ... the limit is 4.0 GiB ... smaller picture"),
+def test_that_a_bad_picture_or_mask_is_refused(refused, folder):
+    for name, mask, says in [
+        ("nowhere.png", "box-3", "there is no such file ... Check the name"),
+        ("folder", "box-3", "it is a folder ... Choose a file in it"),
+        ("words.png", "box-3", "words.png cannot be opened ... it looks like text ... Save it as PNG"),
+        ("huge.png", "box-3", "200,000 × 200,000 pixels ... the limit is 4.0 GiB ... smaller picture"),
         # It is not rounded into a PNG unasked.
-        ("float.tif", f"PNG does not hold 32-bit float ... Save it as {FLOATS}, or ask for depth 8 or 16."),
-    ],
-)
-def test_that_a_bad_picture_is_refused(refused, folder, name, says):
-    refused("filter", folder / name, folder / "out.png", "--mask box-3", says=says)
-
-
-@pytest.mark.parametrize(
-    ("mask", "says"),
-    [
-        ("1 two 3", "row 1, column 2 says 'two', which is not a number ... Write numbers"),
-        ("gauss:9:1.5", "Unknown mask 'gauss:9:1.5'. Did you mean gaussian:9:1.5?"),
-        ("sobelx", "Unknown mask 'sobelx'. Did you mean sobel-x? `masks` lists the presets."),
-        ("{folder}/mask.txt", "mask.txt ... row 2, column 2 says 'five'"),
-        ("{folder}/folder", "it is a folder"),
-    ],
-)
-def test_that_a_bad_mask_is_refused(refused, folder, mask, says):
-    mask = mask.replace("{folder}", str(folder))
-    refused("filter", GOOD, folder / "out.png", "--mask", shlex.quote(mask), says=says)
+        (
+            "float.tif",
+            "box-3",
+            f"PNG does not hold 32-bit float ... Save it as {FLOATS}, or ask for depth 8 or 16.",
+        ),
+        (GOOD, "1 two 3", "row 1, column 2 says 'two', which is not a number ... Write numbers"),
+        (GOOD, "gauss:9:1.5", "Unknown mask 'gauss:9:1.5'. Did you mean gaussian:9:1.5?"),
+        (GOOD, "sobelx", "Unknown mask 'sobelx'. Did you mean sobel-x? `masks` lists the presets."),
+        (GOOD, folder / "mask.txt", "mask.txt ... row 2, column 2 says 'five'"),
+        (GOOD, folder / "folder", "it is a folder"),
+    ]:
+        refused("filter", folder / name, folder / "out.png", "--mask", shlex.quote(str(mask)), says=says)
 
 
 def test_that_a_bad_option_leaves_the_old_file(refused, tmp_path):
@@ -117,41 +108,25 @@ def test_that_a_bad_option_leaves_the_old_file(refused, tmp_path):
         refused("filter", GOOD, tmp_path / "out.png", "--mask box-3", options, says=says)
 
 
-@pytest.mark.parametrize(
-    ("out", "says"),
-    [
+def test_that_a_bad_output_is_refused_before_the_work(refused, monkeypatch, folder):
+    monkeypatch.setattr("engine.commands.filtering._save", None)  # any work would fail
+    for out, says in [
         ("nowhere/out.png", "its folder does not exist ... Create the folder first"),
         ("folder", "it is a folder ... Add a file name."),
         ("out.xyz", "'.xyz' is not a picture format ... End the name in one of: .png"),
         ("out", "its name has no extension ... End the name in one of: .png"),
-    ],
-)
-def test_that_a_bad_output_is_refused_before_the_work(refused, monkeypatch, folder, out, says):
-    monkeypatch.setattr("engine.commands.filtering._save", None)  # any work would fail
-    refused("filter", GOOD, f"{folder}/{out}", "--mask box-3", says=says)
-
-
-@pytest.mark.parametrize(
-    ("error", "says"),
-    [
-        (
-            PermissionError(13, "Permission denied"),
-            "you may not write in that folder ... change its permissions",
-        ),
-        (OSError(30, "Read-only file system"), "the disk can only be read ... Choose another folder"),
-    ],
-)
-def test_that_a_folder_without_write_access_is_refused_first(refused, monkeypatch, tmp_path, error, says):
-    monkeypatch.setattr(tempfile, "TemporaryFile", raising(error))
-    refused("filter", GOOD, tmp_path / "out.png", "--mask box-3", says=says)
-
-
-def test_that_a_picture_too_large_for_its_format_is_refused_before_the_work(refused, monkeypatch, tmp_path):
-    engine.save_image(np.zeros((1, 20_000), np.uint8), tmp_path / "wide.png")
-    monkeypatch.setattr("engine.commands.filtering._save", None)  # any work would fail
+    ]:
+        refused("filter", GOOD, folder / out, BOX, says=says)
+    engine.save_image(np.zeros((1, 20_000), np.uint8), folder / "wide.png")
     others = titles(formats_for(np.uint8, 20_000))
     says = f"WebP holds 16,383 pixels on a side, this picture has 20,000 × 1. Save it as {others}."
-    refused("filter", tmp_path / "wide.png", tmp_path / "out.webp", "--mask box-3", says=says)
+    refused("filter", folder / "wide.png", folder / "out.webp", BOX, says=says)
+    for error, says in [
+        (PermissionError(13, "no"), "you may not write in that folder ... change its permissions"),
+        (OSError(30, "no"), "the disk can only be read ... Choose another folder"),
+    ]:
+        monkeypatch.setattr(tempfile, "TemporaryFile", raising(error))
+        refused("filter", GOOD, folder / "out.png", BOX, says=says)
 
 
 def test_that_a_picture_too_large_for_the_simulator_is_refused(refused, tmp_path):
@@ -161,17 +136,14 @@ def test_that_a_picture_too_large_for_the_simulator_is_refused(refused, tmp_path
     refused("filter", tmp_path / "large.png", tmp_path / "out.png", options, says=says)
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
+def test_that_a_device_that_cannot_be_used_has_status_3(refused, no_gpu, tmp_path):
+    for options, says in [
         ("--device gpu", "device 'gpu' ... there is no such device here ... Choose one of auto, cpu"),
         ("--device gpu --variant cpu-serial", "device 'gpu' ... there is no such device here"),
         ("--device cuda:0", "device 'cuda:0' ... There is no driver ... Use the CPU"),
         ("--variant naive", "'naive' needs a CUDA device ... There is no driver ... Choose a CPU variant"),
-    ],
-)
-def test_that_a_device_that_cannot_be_used_has_status_3(refused, no_gpu, tmp_path, options, says):
-    refused("filter", GOOD, tmp_path / "out.png", "--mask box-3", options, status=3, says=says)
+    ]:
+        refused("filter", GOOD, tmp_path / "out.png", BOX, options, status=3, says=says)
 
 
 @pytest.fixture
@@ -196,16 +168,12 @@ def test_that_no_name_drives_the_terminal(command, odd_folder):
     assert refusal.err.startswith(r"no\u001b[31m.png cannot be opened")
 
 
-def test_that_a_link_to_a_file_stays_a_link(command, odd_folder):
-    os.symlink("real.png", "link.png")
+def test_that_a_link_to_a_file_stays_a_link_and_a_loop_is_refused(command, odd_folder):
+    for link, target in [("link", "real"), ("first", "second"), ("second", "first")]:
+        os.symlink(f"{target}.png", f"{link}.png")
     assert command("filter ./-a.png link.png", BOX).status == 0
     assert os.readlink("link.png") == "real.png"
     assert Path("real.png").is_file()
-
-
-def test_that_a_loop_of_links_is_refused(command, odd_folder):
-    os.symlink("second.png", "first.png")
-    os.symlink("first.png", "second.png")
     answer = command("filter ./-a.png first.png", BOX)
     assert answer.status == 2
     assert answer.err.startswith("first.png cannot be written: it is a loop of symbolic links.")

@@ -18,9 +18,8 @@ from engine.commands import batch as batch_command
 from engine.commands import batch_loop, batch_plan, picture_opening, picture_work
 from engine.commands.batch_plan import files_for
 from engine.device import host_memory
-from engine.device.host_memory import Spares
+from engine.device.host_memory import PictureMemory, Spares
 from engine.errors import OutOfDeviceMemory, VerificationFailed
-from engine.flow.stages import PictureMemory
 from engine.flow.stream import Preparing, Stream
 from engine.image import formats
 from engine.image.open import sample_path

@@ -10,13 +10,12 @@ import pytest
 from PIL import Image
 
 import engine
-from engine.commands import batch_plan, picture_work
+from engine.commands import batch_loop, batch_plan, picture_work
 from engine.commands.batch_loop import Job
 from engine.commands.batch_plan import PictureFile, choose_device
 from engine.commands.picture_opening import Opened
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
-from engine.flow import stages
 from engine.geometry.border import RANGE_MODES, Border
 from engine.image.picture import Picture
 from engine.run import task
@@ -112,7 +111,7 @@ def job_of(how, opened):
 
 def both_ways(monkeypatch, picture, dtype, mask, **changed):
     """Return the colours to save made band by band and made of a whole result, and the request."""
-    monkeypatch.setattr(stages, "BAND_BYTES", 16 * 41 * 3 * 4)
+    monkeypatch.setattr(batch_loop, "BAND_BYTES", 16 * 41 * 3 * 4)
     how, opened = filter_of(mask, **changed), Opened(picture, np.dtype(dtype))
     call = how.call(opened)
     assert job_of(how, opened).is_converted
@@ -120,9 +119,9 @@ def both_ways(monkeypatch, picture, dtype, mask, **changed):
         call.samples.shape, np.dtype(np.float32), regions_to_check(call.problem, SEED, AFFORDABLE)
     )
     in_bands = np.empty(call.samples.shape, dtype)
-    highest = max(band.length for band in stages.bands_to_convert(call))
+    highest = max(band.length for band in batch_loop.bands_to_convert(call))
     floats = np.empty((highest, *call.samples.shape[1:]), np.float32)
-    loss = stages.convert(call, in_bands, floats, checked, how.saving.range)
+    loss = batch_loop.convert(call, in_bands, floats, checked, how.saving.range)
     in_bands = in_bands.reshape(call.shape)
     finished = how.finished(call, opened, call.filter())
     assert loss.sentences(in_bands.size, in_bands.dtype) == finished.lost

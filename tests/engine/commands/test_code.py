@@ -1,7 +1,5 @@
 """The command `code`: sources, listings, diffs and slides, and what it refuses."""
 
-import json
-
 import pytest
 
 from engine.device.device_list import missing
@@ -9,11 +7,6 @@ from engine.results.columns import results_document
 from engine.results.metrics import compared
 from engine.results.text_forms import json_text
 from tests.made_runs import make_result
-
-needs_nvvm = [
-    pytest.mark.nvvm,
-    pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler"),
-]
 
 
 @pytest.fixture(autouse=True)
@@ -37,31 +30,30 @@ def test_that_a_kernel_is_shown_with_its_story_and_the_numbers_of_its_lines(comm
     assert answer.out.startswith("`naive`: one thread per result")
     assert "engine/variants/ladder/naive.py, line " in answer.out
     assert "      def correlate_naive(image, weights" in answer.out
-
-
-def test_that_json_has_the_functions_with_their_files_and_lines(command):
     document = command("code tiled --border mirror --json").document
-    assert (document["format"], document["variant"], document["task"]) == (
-        "haloscope-code",
-        "tiled",
-        "filtering",
-    )
-    assert [(one["role"], one["name"]) for one in document["functions"]] == [
-        ("kernel", "correlate_tiled"), ("device function", "mirror")
-    ]  # fmt: skip
+    head = document["format"], document["variant"], document["task"]
+    assert head == ("haloscope-code", "tiled", "filtering")
+    functions = [(one["role"], one["name"]) for one in document["functions"]]
+    assert functions == [("kernel", "correlate_tiled"), ("device function", "mirror")]
     assert [one["heading"] for one in document["story"]["sections"]][:2] == ["Idea", "Who loads what"]
-
-
-def test_that_a_library_is_named_where_it_computes(command):
     answer = command("code numpy")
     assert "the package numpy computes" in answer.out
     assert "np.matmul(a, b, out=out)" in answer.out
 
 
+def test_that_an_option_that_changes_nothing_is_noted(command):
+    for words, note in [
+        ("matmul-tiled --border mirror", "--border was not used: matmul-tiled does not depend on it."),
+        ("digit-sums --arch sm_75", "--arch was not used: it is for --ptx and --sass."),
+    ]:
+        answer = command(f"code {words}")
+        assert (answer.status, answer.err) == (0, f"note: {note}\n")
+
+
 @pytest.mark.slow
 @pytest.mark.nvvm
 @pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler")
-def test_that_ptx_has_counts_and_the_lines_of_the_source(command):
+def test_that_ptx_has_counts_and_the_lines_of_the_source(command, refused, monkeypatch):
     answer = command("code cached --ptx --arch sm_86")
     assert "correlate_cached: PTX for sm_86" in answer.out
     assert "per multiply-add" in answer.out
@@ -71,45 +63,20 @@ def test_that_ptx_has_counts_and_the_lines_of_the_source(command):
     assert kernel["counts"]["per_multiply_add"]["multiply_adds"] == 5
     lines = [line for line in kernel["lines"] if line["class"] == "float32 multiply-add"]
     assert {line["source"]["path"] for line in lines} == {"engine/variants/ladder/cached.py"}
-
-
-@pytest.mark.slow
-@pytest.mark.nvvm
-@pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler")
-def test_that_what_a_kernel_depends_on_can_be_chosen(command):
-    def taps(*arguments):
-        return command("code row-naive --ptx --json", *arguments).document["kernels"][0]["counts"]
-
-    assert taps("--mask '1 2 1'")["per_multiply_add"]["multiply_adds"] == 3
-    assert taps()["per_multiply_add"]["multiply_adds"] == 5
-
-
-@pytest.mark.slow
-@pytest.mark.nvvm
-@pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler")
-def test_that_sass_without_a_disassembler_says_how_to_get_one(command, monkeypatch):
+    # What a kernel depends on can be chosen.
+    for mask, taps in (("--mask '1 2 1'", 3), ("", 5)):
+        (kernel,) = command("code row-naive --ptx --json", mask).document["kernels"]
+        assert kernel["counts"]["per_multiply_add"]["multiply_adds"] == taps
     monkeypatch.setattr("engine.device.kernel_code.disassembler", lambda: None)
-    answer = command("code row-naive --sass")
-    assert (answer.status, answer.out) == (2, "")
-    assert "pip install nvidia-cuda-nvdisasm" in answer.err
+    refused("code row-naive --sass", says="pip install nvidia-cuda-nvdisasm")
 
 
-def test_that_a_diff_has_the_measured_difference_as_its_heading(command, results):
+def test_that_a_diff_has_the_measured_difference_as_its_heading_and_rows_with_both_sides(command, results):
     answer = command("code naive --diff tiled --results", results)
     assert answer.out.startswith("naive → tiled: 0.500 ms instead of 2.00 ms, 75 % less than naive (")
     assert "\n+    TILE_ROWS, TILE_COLUMNS = tile_shape(mask_shape, block)\n" in answer.out
-
-
-def test_that_a_diff_stands_in_two_columns_where_that_is_asked_for(command):
-    answer = command("code naive --diff constant --side-by-side")
-    assert [
-        line
-        for line in answer.out.split("\n")
-        if "partial += value * weights[m, n]" in line and " | " in line
-    ]
-
-
-def test_that_a_diff_in_json_has_rows_with_both_sides(command, results):
+    lines = command("code naive --diff constant --side-by-side").out.split("\n")
+    assert [line for line in lines if "partial += value * weights[m, n]" in line and " | " in line]
     document = command("code naive --diff tiled --json --results", results).document
     assert document["measured"]["saved"] == 0.75
     first = document["rows"][0]
@@ -127,17 +94,6 @@ def test_that_the_story_is_written_as_slides(command, results, tmp_path):
     steps = {step["variant"]: step for chapter in answer.document["chapters"] for step in chapter["steps"]}
     assert steps["tiled"]["compared_with"] == "naive"
     assert steps["tiled"]["measured"]["saved"] == 0.75
-
-
-def test_that_an_option_that_changes_nothing_is_noted(command):
-    answer = command("code matmul-tiled --border mirror")
-    assert answer.err == "note: --border was not used: matmul-tiled does not depend on it.\n"
-
-
-def test_that_the_source_does_not_depend_on_an_architecture(command):
-    answer = command("code digit-sums --arch sm_75")
-    assert answer.status == 0
-    assert answer.err == "note: --arch was not used: it is for --ptx and --sass.\n"
 
 
 def test_that_bad_use_is_refused_in_a_line(refused):
@@ -158,8 +114,6 @@ def test_that_bad_use_is_refused_in_a_line(refused):
 
 
 def test_that_a_file_that_is_no_result_is_refused(refused, tmp_path):
-    path = tmp_path / "r.json"
-    path.write_text("{")
-    refused("code naive --diff tiled --results", path, says="it is not JSON")
-    path.write_text(json.dumps({"format": "other"}))
-    refused("code naive --diff tiled --results", path, says="this is not a file of results")
+    for text, says in (("{", "it is not JSON"), ('{"format": "other"}', "this is not a file of results")):
+        (tmp_path / "r.json").write_text(text)
+        refused("code naive --diff tiled --results", tmp_path / "r.json", says=says)

@@ -43,12 +43,6 @@ def test_that_registers_occupancy_and_what_limits_it_are_said_for_a_gpu_that_is_
         "operations per global load (CGMA)",
     ):
         assert words in text
-
-
-@pytest.mark.slow
-@NEEDS_NVVM[0]
-@NEEDS_NVVM[1]
-def test_that_two_launches_stand_beside_one_another(command):
     out = command("explain 100x90 --mask gaussian:5 --variant separable-l1 --arch sm_90").out
     assert "launch 1" in out
     assert "launch 2" in out
@@ -68,20 +62,17 @@ def test_that_what_warps_ask_of_memory_is_said(command):
     assert "  global stores: transactions of 128 bytes per request  32\n" in out
 
 
-def test_that_a_picture_gives_its_size_and_type(command, tmp_path):
+def test_that_a_picture_gives_its_size_and_type_and_a_cpu_variant_has_no_launch(command, tmp_path):
     Image.fromarray(np.zeros((30, 40, 3), np.uint8)).save(tmp_path / "p.png")
     answer = command(f"explain {tmp_path / 'p.png'} --mask box:3 --variant cpu-parallel")
     assert answer.status == 0
     assert answer.out.startswith("cpu-parallel: 40 × 30 RGB uint8, mask Box 3 × 3, border zero\n")
-
-
-def test_that_a_cpu_variant_has_no_launch(command):
     document = command("explain 64x48 --mask box:3 --variant cpu-parallel --json").document
-    assert "launch" not in document
+    assert not {"launch", "ablation"} & document.keys()
     assert document["metrics"]["model_minimum_bytes"] == 64 * 48 * 5
 
 
-def test_that_what_cannot_be_explained_is_refused_in_words(command):
+def test_that_what_cannot_be_explained_is_refused_in_words(refused):
     for arguments, words in [
         ("64x48 --mask box:3 --variant auto", "a kernel is explained by its name"),
         ("64x48 --mask box:3 --variant tild", "Did you mean tiled?"),
@@ -94,9 +85,7 @@ def test_that_what_cannot_be_explained_is_refused_in_words(command):
         ("64x48 --mask 1,2;3,5 --variant separable-l0 --arch sm_75", "variant 'separable-l0' on sm_75"),
         ("64x48 --mask box:3 --variant tiled --device cuda:0", "--device without --ablate"),
     ]:
-        answer = command(f"explain {arguments}")
-        assert (answer.status, answer.out) == (2, "")
-        assert words in answer.err
+        refused(f"explain {arguments}", says=words)
 
 
 @pytest.mark.slow
@@ -119,11 +108,6 @@ def test_that_an_ablation_in_the_simulator_is_the_estimate_without_a_gpu(command
     arguments = "explain 9x9 --mask box:3 --variant tiled --ablate --json"
     simulated = command(f"{arguments} --device simulator").document["ablation"]
     assert simulated == command(arguments).document["ablation"]
-
-
-@pytest.mark.slow
-def test_that_nothing_is_run_unless_an_ablation_is_asked_for(command):
-    assert "ablation" not in command("explain 64x48 --mask box:3 --variant naive --json").document
 
 
 BENCH = "bench --sizes 8 --masks 3 --budget 0 --variants"
@@ -156,16 +140,12 @@ def test_that_bench_says_why_each_run_takes_its_time_and_writes_it_with_the_run(
     assert (row["share_of_tallest_limit"], row["transactions_per_request"]) == ("0.25", "1.5")
 
 
-def test_that_bench_explains_nothing_unless_it_is_asked(command, asked, tmp_path):
+def test_that_bench_explains_nothing_unless_it_is_asked_and_no_operations(command, refused, asked, tmp_path):
     answer = command(BENCH, "cpu-serial --json --out", tmp_path / "r.json")
     assert answer.document["results"][0]["explained"] is None
     assert not asked
-
-
-def test_that_bench_refuses_to_explain_operations(command, tmp_path):
-    answer = command("bench --operation median --explain --out", tmp_path / "r.json")
-    assert answer.status == 2
-    assert "--explain with --operation" in answer.err
+    operation = "bench --operation median --explain --out", tmp_path / "r.json"
+    refused(*operation, says="--explain with --operation")
 
 
 def test_that_filter_says_why_it_takes_its_time(command, asked, tmp_path):

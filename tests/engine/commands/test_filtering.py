@@ -97,22 +97,15 @@ def test_that_the_resolution_of_a_photograph_is_saved_unless_it_is_left_out(comm
     assert engine.open_image(out).metadata.dpi == (None if option else pytest.approx(given, abs=1e-3))
 
 
-def test_that_the_clipped_share_is_a_number_of_the_document(command, tmp_path):
-    edges = "--mask sobel-x --device cpu --json"
-    clipped = command("filter", sample_path("astronaut"), tmp_path / "out.png", edges).document["clipped"]
-    absolute = command("filter", sample_path("astronaut"), tmp_path / "out.png", edges, "--range absolute")
-    assert 0.4 < clipped < 0.55
-    assert absolute.document["clipped"] == 0.0
-
-
-def test_that_a_clipped_result_of_a_chain_is_said_too(command, tmp_path):
+def test_that_the_clipped_share_is_said_and_a_number_of_the_document(command, tmp_path):
     steps = '[{"mask": "gaussian:5:1"}, {"mask": "sobel-x"}]'
     chain = f'{{"format": "haloscope-chain", "version": 1, "steps": {steps}}}'
-    edges = "filter", sample_path("astronaut"), tmp_path / "out.png", "--json --chain", shlex.quote(chain)
-    answer = command(*edges)
-    assert 0.4 < answer.document["clipped"] < 0.55
-    assert "negative and shown black; --range absolute" in answer.err
-    assert command(*edges, "--range absolute").document["clipped"] == 0.0
+    for work in ("--mask sobel-x", f"--chain {shlex.quote(chain)}"):
+        edges = "filter", sample_path("astronaut"), tmp_path / "out.png", work, "--device cpu --json"
+        answer = command(*edges)
+        assert 0.4 < answer.document["clipped"] < 0.55
+        assert "negative and shown black; --range absolute" in answer.err
+        assert command(*edges, "--range absolute").document["clipped"] == 0.0
 
 
 def _small_mask(known):
@@ -445,28 +438,23 @@ def test_that_clear_pixels_with_colours_are_noted(command, tmp_path):
         assert ("Some pixels are clear" in answer.err) == is_noted
 
 
-@pytest.mark.parametrize("name", ["in.png", "./in.png", "link.png"])
-def test_that_a_result_never_replaces_its_own_picture(command, grey, tmp_path, name):
-    source = grey()
+def test_that_a_result_replaces_neither_its_picture_nor_its_mask_nor_its_patch(command, grey, tmp_path):
+    source, read = grey(), tmp_path / "read.png"
     (tmp_path / "link.png").symlink_to(source)
-    before = source.read_bytes()
-    answer = command("filter", source, f"{tmp_path}/{name}", "--mask box:3")
-    assert answer.status == 2
-    remedy = "Give the result another name, or --overwrite"
-    assert f"is the picture itself: its result would replace it. {remedy}" in answer.err
-    assert source.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("option", "what"), [("--mask", "mask"), ("--operation find-patch --patch", "patch")]
-)
-def test_that_a_result_replaces_neither_its_mask_nor_its_patch(command, grey, tmp_path, option, what):
-    read = tmp_path / "read.png"
     read.write_text("1 2 1")
-    answer = command("filter", grey(), f"{tmp_path}/./read.png", "--overwrite", option, read)
-    assert answer.status == 2
-    assert f"read.png is the {what} itself: its result would replace it. Give the result" in answer.err
-    assert read.read_text() == "1 2 1"
+    before, says = source.read_bytes(), "itself: its result would replace it. Give the result another name"
+    for name, options, what, remedy in [
+        *(
+            (name, "--mask box:3", "picture", ", or --overwrite")
+            for name in ("in.png", "./in.png", "link.png")
+        ),
+        ("./read.png", f"--overwrite --mask {read}", "mask", ""),
+        ("./read.png", f"--overwrite --operation find-patch --patch {read}", "patch", ""),
+    ]:
+        answer = command("filter", source, f"{tmp_path}/{name}", options)
+        assert answer.status == 2
+        assert f" is the {what} {says}{remedy}" in answer.err
+    assert (source.read_bytes(), read.read_text()) == (before, "1 2 1")
 
 
 def test_that_overwrite_is_for_the_picture_itself_alone(command, grey, filtered, tmp_path):

@@ -14,7 +14,6 @@ from PIL import Image
 import engine
 from engine.commands.arguments import read
 from engine.commands.filtering import FilterSettings
-from engine.commands.in_bands import work_of
 from engine.commands.picture_work import work_for
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError
@@ -97,7 +96,7 @@ def filtered(source, output, *arguments, memory=None):
     """Filter a file in bands; return what became of it."""
     settings = read("filter", FilterSettings, [source, str(output), *arguments, "--device", "cpu"])
     how = work_for(settings.steps, settings.saving)
-    return in_file.filter_file(work_of(how), source, str(output), memory=memory)
+    return in_file.filter_file(how.in_bands(), source, str(output), memory=memory)
 
 
 KINDS = [
@@ -228,16 +227,11 @@ def test_that_an_operation_on_the_whole_picture_is_refused(tmp_path):
             filtered(source, tmp_path / "out.npy", "--operation", operation)
 
 
-def test_that_an_alpha_is_kept_as_it_is(tmp_path):
+def test_that_an_alpha_is_kept_as_it_is_and_what_is_left_is_one_file(tmp_path):
     pixels = picture(channels=4)
     source = written("tif tile=1", pixels, tmp_path)
     filtered(source, tmp_path / "out.tif", "--mask", "gaussian:5:1")
     assert np.array_equal(as_read(tmp_path / "out.tif")[..., 3], pixels[..., 3])
-
-
-def test_that_what_is_left_is_one_file(tmp_path):
-    source = written("tif tile=1", picture(), tmp_path)
-    filtered(source, tmp_path / "out.tif", "--mask", "box:3")
     assert sorted(os.listdir(tmp_path)) == ["in.tif", "out.tif"]
 
 
@@ -293,14 +287,10 @@ def test_that_an_ome_zarr_keeps_the_size_of_its_pixels(version, tmp_path):
     assert first["datasets"][0]["coordinateTransformations"][0]["scale"] == [1.0, 0.5, 0.5]
 
 
-def test_that_a_bound_of_memory_that_is_too_small_is_refused_with_the_least(tmp_path):
+def test_that_too_little_memory_or_disk_is_said_before_anything_is_written(tmp_path, monkeypatch):
     source = written("tif tile=1", picture(), tmp_path)
     with pytest.raises(BadValue, match=r"takes .* at least.*Give --memory \d+M"):
         filtered(source, tmp_path / "out.tif", "--mask", "box:3", memory=1 << 20)
-
-
-def test_that_a_disk_without_room_is_said_before_anything_is_written(tmp_path, monkeypatch):
-    source = written("tif tile=1", picture(), tmp_path)
     monkeypatch.setattr(in_file.PartFolder, "free_bytes", lambda part: 1000)
     with pytest.raises(FileWriteError, match="1000 bytes free"):
         filtered(source, tmp_path / "out.tif", "--mask", "box:3")
@@ -322,7 +312,6 @@ def test_that_damage_in_the_middle_is_said_and_leaves_nothing(tmp_path):
 KILLED = """
 import os, signal, sys
 from engine import interrupts
-from engine.commands.in_bands import work_of
 from engine.flow import file as in_file
 from engine.commands.command_line import main
 from engine.image.large.result import PartFolder
@@ -453,11 +442,7 @@ def test_that_a_damaged_part_is_begun_anew(damage, tmp_path, monkeypatch):
     monkeypatch.setattr(in_file, "JOURNAL_S", 0.0)
     kind = next((kind for kind in ("tif", "zarr") if kind in damage), "npy")
     output = tmp_path / f"out.{kind}"
-    source = written(
-        "tif tile=1" if kind == "tif" else "zarr 2" if kind == "zarr" else "npy",
-        picture(height=400),
-        tmp_path,
-    )
+    source = written({"tif": "tif tile=1", "zarr": "zarr 2"}.get(kind, kind), picture(height=400), tmp_path)
     if "pyramid" in damage:
         ome_tiff(tmp_path / "in.ome.tif", picture(height=300), compression="zlib")
         source = str(tmp_path / "in.ome.tif")
@@ -500,34 +485,20 @@ def test_that_other_settings_and_another_source_begin_anew_and_say_so(tmp_path, 
         assert done.resumed_row == 0
 
 
-def test_that_the_answer_says_how_much_was_verified(tmp_path, command):
-    source = written("npy", picture(), tmp_path)
-    answer = command(
-        "filter", source, str(tmp_path / "out.npy"), "--mask", "box:3", "--json", "--device", "cpu"
-    )
-    proof = answer.document["verification"]
+def test_that_an_array_and_a_tiff_beyond_the_limit_are_filtered_in_bands(tmp_path, command):
+    def answered(source, output, *more):
+        return command("filter", source, tmp_path / output, "--mask box:3 --device cpu", *more)
+
+    proof = answered(written("npy", picture(), tmp_path), "out.npy", "--json").document["verification"]
     assert proof["passed"]
     assert 0 < proof["checked_pixels"] <= proof["total_pixels"] == HEIGHT * WIDTH
-
-
-def test_that_a_tiff_within_the_limit_is_filtered_as_a_whole(tmp_path, command):
-    source = written("tif", picture(), tmp_path)
-    answer = command(
-        "filter", source, str(tmp_path / "out.tif"), "--mask", "box:3", "--json", "--device", "cpu"
-    )
-    assert "bands" not in json.loads(answer.out)
-
-
-def test_that_a_tiff_beyond_the_limit_is_filtered_in_bands(tmp_path, command):
     source = written("tif tile=1", picture(), tmp_path)
-    arguments = ("--mask", "box:3", "--json", "--device", "cpu", "--max-bytes", "20k")
-    assert "bands" in command("filter", source, str(tmp_path / "out.tif"), *arguments).document
-
-
-def test_that_another_suffix_is_refused_with_those_that_can_be_written(tmp_path, command):
-    source = written("tif", picture(), tmp_path)
-    answer = command("filter", source, str(tmp_path / "out.png"), "--mask", "box:3", "--memory", "1G")
+    assert "bands" not in answered(source, "out.tif", "--json").document
+    assert "bands" in answered(source, "out.tif", "--json --max-bytes 20k").document
+    answer = answered(source, "out.png", "--memory 1G")
     assert (answer.status, "End the name in .tif, .zarr or .npy." in answer.err) == (2, True)
+    sample = ROOT / "assets" / "samples" / "impulse.png"
+    assert "--memory was not used" in answered(sample, "out.png", "--memory 2G").err
 
 
 def test_that_an_array_is_saved_as_any_picture_and_any_picture_as_an_array(tmp_path, command):
@@ -537,27 +508,15 @@ def test_that_an_array_is_saved_as_any_picture_and_any_picture_as_an_array(tmp_p
     assert np.array_equal(np.load(npy), np.load(source))
 
 
-def test_that_a_batch_takes_such_files_beside_others(tmp_path, command):
-    folder = tmp_path / "in"
-    folder.mkdir()
-    written("npy", picture(), folder)
-    written("zarr 2", picture(), folder)
-    tifffile.imwrite(folder / "small.tif", picture())
-    answer = command(
-        "batch", str(folder), "--out", str(tmp_path / "out"), "--mask", "box:3", "--device", "cpu"
-    )
-    assert (answer.status, sorted(os.listdir(tmp_path / "out"))) == (0, ["in.npy", "in.zarr", "small.tif"])
-
-
-def test_that_a_large_picture_that_fails_does_not_stop_a_batch(tmp_path, command):
+def test_that_a_batch_takes_such_files_beside_others_and_one_that_fails(tmp_path, command):
     folder = tmp_path / "in"
     folder.mkdir()
     np.save(folder / "bad.npy", np.zeros((4, 4), np.complex64))
     written("npy", picture(), folder)
-    answer = command(
-        "batch", str(folder), "--out", str(tmp_path / "out"), "--mask", "box:3", "--device", "cpu"
-    )
-    assert (answer.status, os.listdir(tmp_path / "out")) == (2, ["in.npy"])
+    written("zarr 2", picture(), folder)
+    tifffile.imwrite(folder / "small.tif", picture())
+    answer = command("batch", folder, "--out", tmp_path / "out", "--mask box:3 --device cpu")
+    assert (answer.status, sorted(os.listdir(tmp_path / "out"))) == (2, ["in.npy", "in.zarr", "small.tif"])
 
 
 def test_that_a_missing_package_is_named_with_what_installs_it(tmp_path, monkeypatch):
@@ -571,38 +530,29 @@ def test_that_a_missing_package_is_named_with_what_installs_it(tmp_path, monkeyp
         filtered(source, tmp_path / "out.zarr", "--mask", "box:3")
 
 
-def test_that_a_folder_that_is_no_store_is_never_replaced(tmp_path):
+def test_that_no_other_folder_and_no_part_of_a_living_process_is_replaced(tmp_path):
     source = written("npy", picture(), tmp_path)
-    (tmp_path / "out.zarr").mkdir()
-    (tmp_path / "out.zarr" / "letter.txt").write_text("dear")
-    with pytest.raises(FileWriteError, match="no Zarr store"):
-        filtered(source, tmp_path / "out.zarr", "--mask", "box:3")
-
-
-def test_that_a_folder_named_as_the_part_is_never_removed(tmp_path):
-    source = written("npy", picture(), tmp_path)
-    (tmp_path / "out.npy.part").mkdir()
-    (tmp_path / "out.npy.part" / "letter.txt").write_text("dear")
-    with pytest.raises(FileWriteError, match="no folder that an earlier run has left"):
-        filtered(source, tmp_path / "out.npy", "--mask", "box:3")
+    for folder, output, says in [
+        ("out.zarr", "out.zarr", "no Zarr store"),
+        ("out.npy.part", "out.npy", "no folder that an earlier run has left"),
+    ]:
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "letter.txt").write_text("dear")
+        with pytest.raises(FileWriteError, match=says):
+            filtered(source, tmp_path / output, "--mask", "box:3")
+    part = in_file.PartFolder(str(tmp_path / "other.npy"))
+    part.begin()
+    with pytest.raises(FileWriteError, match="another process writes it now"):
+        filtered(source, tmp_path / "other.npy", "--mask", "box:3")
+    part.remove()
 
 
 @pytest.mark.slow
 def test_that_ctrl_c_says_that_the_same_command_goes_on(tmp_path):
     source = written("tif tile=1", picture(height=400), tmp_path)
     script = KILLED.replace("os.getpid(), signal.SIGKILL", "os.getpid(), signal.SIGINT), signal.pause(")
-    command = [
-        sys.executable,
-        "-c",
-        script,
-        "2",
-        "filter",
-        source,
-        str(tmp_path / "out.tif"),
-        "--mask",
-        "box:3",
-    ]
-    command += ["--memory", "4G", "--device", "cpu"]
+    words = f"filter {source} {tmp_path / 'out.tif'} --mask box:3 --memory 4G --device cpu"
+    command = [sys.executable, "-c", script, "2", *words.split()]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 130
     assert "the same command goes on from there; " in ended.stderr
@@ -629,15 +579,6 @@ def test_that_a_bound_of_memory_holds_for_a_process(rows, what, tmp_path):
     command = [sys.executable, "-c", script, *arguments, "--device", "cpu"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
     assert int(ended.stdout.split()[-1]) * 1024 < 500 << 20
-
-
-def test_that_two_processes_never_write_one_result(tmp_path):
-    source = written("npy", picture(), tmp_path)
-    part = in_file.PartFolder(str(tmp_path / "out.npy"))
-    part.begin()
-    with pytest.raises(FileWriteError, match="another process writes it now"):
-        filtered(source, tmp_path / "out.npy", "--mask", "box:3")
-    part.remove()
 
 
 @pytest.mark.slow
@@ -668,15 +609,9 @@ def test_that_the_simulator_has_the_bits_of_the_whole(tmp_path):
     words = [source, str(tmp_path / "out.npy"), "--mask", "box:3", "--depth", "float32"]
     settings = read("filter", FilterSettings, [*words, "--variant", "naive", "--device", "simulator"])
     how = work_for(settings.steps, settings.saving)
-    in_file.filter_file(work_of(how), source, words[1], memory=None)
+    in_file.filter_file(how.in_bands(), source, words[1], memory=None)
     whole = engine.correlate(pixels, "box:3", variant="naive", device="simulator")
     assert np.array_equal(as_read(words[1]), whole)
-
-
-def test_that_memory_with_a_png_is_said_to_be_unused(tmp_path, command):
-    sample = str(ROOT / "assets" / "samples" / "impulse.png")
-    arguments = ("--mask", "box:3", "--memory", "2G", "--device", "cpu")
-    assert "--memory was not used" in command("filter", sample, str(tmp_path / "out.png"), *arguments).err
 
 
 def test_that_every_chunk_of_a_result_is_there_even_of_zeros(tmp_path):

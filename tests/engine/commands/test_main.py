@@ -244,19 +244,20 @@ def test_that_columns_are_aligned_numbers_on_the_right():
     assert lines == ["key   ms", "a     10", "long   1"]
 
 
-def test_that_a_name_that_the_terminal_cannot_write_is_shown_all_the_same(monkeypatch):
-    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    monkeypatch.setattr(sys, "stdout", stream)
+def test_that_standard_streams_that_cannot_be_written_are_met_in_words(monkeypatch, capsys):
+    log("what:\n  why")
+    assert capsys.readouterr().err == "what: why\n"
+    ascii_only, full, left = io.TextIOWrapper(io.BytesIO(), encoding="ascii"), io.StringIO(), io.StringIO()
+    full.write, left.write = raising(OSError(28, "No space left on device")), raising(BrokenPipeError())
+    # A name that the terminal cannot write is shown all the same.
+    monkeypatch.setattr(sys, "stdout", ascii_only)
     print_answer("\N{EURO SIGN} \udcff.png")
-    assert stream.buffer.getvalue() == b"\\u20ac \\udcff.png\n"
-
-
-def test_that_a_full_disk_behind_standard_output_is_an_error_in_words(monkeypatch):
-    stream = io.StringIO()
-    stream.write = raising(OSError(28, "No space left on device"))
-    monkeypatch.setattr(sys, "stdout", stream)
+    assert ascii_only.buffer.getvalue() == b"\\u20ac \\udcff.png\n"
+    monkeypatch.setattr(sys, "stdout", full)
     with pytest.raises(FileWriteError, match="no space left on device"):
         print_answer("answer")
+    monkeypatch.setattr(sys, "stderr", left)
+    log("note")
 
 
 def test_that_control_characters_of_a_name_never_reach_the_terminal(capsys):
@@ -268,15 +269,6 @@ def test_that_control_characters_of_a_name_never_reach_the_terminal(capsys):
     assert printable("a\nb") == r"a\u000ab"
     print_json({"name": name})
     assert json.loads(capsys.readouterr().out) == {"name": name}
-
-
-def test_that_a_note_is_one_line_with_or_without_a_reader(monkeypatch, capsys):
-    log("what:\n  why")
-    assert capsys.readouterr().err == "what: why\n"
-    stream = io.StringIO()
-    stream.write = raising(BrokenPipeError())
-    monkeypatch.setattr(sys, "stderr", stream)
-    log("note")
 
 
 def test_that_after_ctrl_c_a_file_counts_as_written_only_where_its_content_was_replaced(ctrl_c, tmp_path):

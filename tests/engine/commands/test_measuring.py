@@ -22,7 +22,7 @@ from engine.tasks.product.problem import matmul_variant
 from engine.tasks.read_results import result_from_json
 from engine.work.filter_task import random_mask
 from engine.work.pictures import random_picture
-from tests.engine.commands.conftest import Left, make_every_variant_wrong, strict_json, words
+from tests.engine.commands.conftest import Left, make_every_variant_wrong, strict_json
 from tests.made_runs import made_recorded_runs, make_result
 
 # Before a test replaces what is in the registry: a command that is imported meanwhile would keep that.
@@ -43,12 +43,7 @@ def test_that_a_full_disk_loses_no_measurement(command, full_disk, tmp_path, one
     assert str(good) not in answer.err
     assert one_cell.split()[-1] in good.read_text()
     assert not bad.exists()
-
-
-def test_that_the_json_answer_is_whole_although_its_file_is_not_written(command, full_disk):
-    answer = command(BENCH, "cpu-serial --json --out", full_disk / "a.json")
-    assert answer.status == 2
-    assert len(answer.document["results"]) == 1
+    assert len(command(one_cell, "--json", lost, bad, other, good).document["results"]) == 1
 
 
 def test_that_a_stopped_bench_leaves_old_files(command, ctrl_c, monkeypatch, tmp_path):
@@ -170,25 +165,20 @@ def _rows(path):
         return list(csv.DictReader(file))
 
 
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory):
-    """Measure two CPU variants, and one in the simulator with a legal and an illegal block: JSON and CSV."""
-    folder = tmp_path_factory.mktemp("bench")
-    cells = (
-        "--variants cpu-serial,cpu-parallel,naive --sizes 9x7 --masks 3,2x5 --border wrap --blocks 8x4,64x32"
-    )
-    options = f"{cells} --device simulator --budget 0.001 --seed 5 --out {folder}/r.json --csv {folder}/r.csv"
-    assert engine.commands.command_line.main(words(["bench", options])) == 0
-    return strict_json((folder / "r.json").read_text()), _rows(folder / "r.csv")
-
-
 @pytest.fixture
 def bench(command, tmp_path):
     """Return a function that measures; it returns the answer, the JSON and the rows of CSV."""
 
     def do(options):
         out, table = tmp_path / "r.json", tmp_path / "r.csv"
-        answer = command("bench --budget 0", options, "--out", out, "--csv", table)
+        answer = command(
+            "bench",
+            options if "--budget" in options else f"{options} --budget 0",
+            "--out",
+            out,
+            "--csv",
+            table,
+        )
         assert answer.status == 0, answer
         return answer, strict_json(out.read_text()), _rows(table)
 
@@ -196,48 +186,40 @@ def bench(command, tmp_path):
 
 
 @pytest.mark.slow
-def test_that_every_cell_of_the_product_is_a_result(measured):
-    document, rows = measured
-    problems = [result["problem"] for result in document["results"]]
-    blocks = [r["block"] and (r["block"]["x"], r["block"]["y"]) for r in document["results"]]
-    cells = [(r["variant"], block) for r, block in zip(document["results"], blocks, strict=True)]
+def test_that_every_cell_is_a_result_with_raw_samples_or_its_reason(bench):
+    """Two CPU variants, and one in the simulator with a legal and an illegal block."""
+    cells = (
+        "--variants cpu-serial,cpu-parallel,naive --sizes 9x7 --masks 3,2x5 --border wrap --blocks 8x4,64x32"
+    )
+    _, document, rows = bench(f"{cells} --device simulator --budget 0.001 --seed 5")
+    results = document["results"]
+    problems = [result["problem"] for result in results]
+    blocks = [r["block"] and (r["block"]["x"], r["block"]["y"]) for r in results]
     one_mask = [("cpu-serial", None), ("cpu-parallel", None), ("naive", (8, 4)), ("naive", (64, 32))]
-    assert cells == one_mask * 2
+    assert [(r["variant"], block) for r, block in zip(results, blocks, strict=True)] == one_mask * 2
     assert [problem["mask_shape"] for problem in problems] == [[3, 3]] * 4 + [[2, 5]] * 4
-    assert len(rows) == len(cells)
     assert {(p["width"], p["height"], p["border"]) for p in problems} == {(9, 7, "wrap")}
-
-
-@pytest.mark.slow
-def test_that_an_impossible_cell_has_its_reason_in_place_of_times(measured):
-    document, rows = measured
-    for result, row in list(zip(document["results"], rows, strict=True))[3::4]:
+    for result, row in list(zip(results, rows, strict=True))[3::4]:
         assert "2,048 threads" in result["failure"]
         assert "The nearest legal block is 64 × 16." in result["failure"]
         assert (result["timing"], result["verification"], result["speed_up"]) == (None, None, None)
-        assert (row["status"], row["verified"]) == (result["failure"], "no")
+        assert (row["status"], row["verified"], row["speed_up"]) == (result["failure"], "no", "")
         assert [value for name, value in row.items() if name.endswith("_ms")] == [""] * 18
-        assert row["speed_up"] == ""
-
-
-@pytest.mark.slow
-def test_that_times_are_raw_samples_with_what_made_them(measured):
-    document, rows = measured
-    naive = document["results"][2]
+    naive = results[2]
     assert (naive["device"], naive["verification"]["passed"], naive["timing"]) == ("simulator", True, None)
     assert (rows[2]["verified"], rows[2]["kernel_median_ms"]) == ("yes", "")
-    for result in document["results"][:2]:
+    for result in results[:2]:
         samples = result["timing"]["kernel"]["samples_ms"]
         assert len(samples) >= 5
         assert all(sample > 0 for sample in samples)
         assert result["environment"]["versions"]["numba"]
         assert result["seed"] == 5
         assert result_from_json(result).kernel_ms == result["timing"]["kernel"]["median_ms"]
-    assert float(rows[0]["kernel_median_ms"]) == document["results"][0]["timing"]["kernel"]["median_ms"]
+    assert float(rows[0]["kernel_median_ms"]) == results[0]["timing"]["kernel"]["median_ms"]
     head = (document["format"], document["version"], document["baseline"])
     assert head == ("haloscope-results", 2, "cpu-serial")
-    assert document["results"][0]["speed_up"] == 1.0
-    assert document["results"][1]["speed_up"] > 0
+    assert results[0]["speed_up"] == 1.0
+    assert results[1]["speed_up"] > 0
 
 
 @pytest.mark.slow
@@ -396,30 +378,18 @@ def test_that_bad_input_of_products_is_refused_before_the_work(refused, monkeypa
     refused("matmul", options, says=says)
 
 
-@pytest.fixture
-def recorded(monkeypatch):
-    """Recorded runs of two variants for every problem."""
+def test_that_recorded_runs_of_what_is_asked_for_stand_below_those_of_this_machine(
+    command, tmp_path, monkeypatch
+):
     made = lambda problem, mask: made_recorded_runs(RecordedRequest(problem, mask))  # noqa: E731
     monkeypatch.setattr(engine.tasks.read_results, "recorded_runs", made)
-
-
-@pytest.mark.usefixtures("recorded")
-def test_that_recorded_runs_stand_below_those_of_this_machine(command, tmp_path):
     answer = command(BENCH, "cpu-serial,tiled --recorded --json --out", tmp_path / "r.json")
     rows = [(row["variant"], row["device"]) for row in answer.document["results"]]
     assert rows[-2:] == [("cpu-serial", "recorded"), ("tiled", "recorded")]
-
-
-@pytest.mark.usefixtures("recorded")
-def test_that_only_the_variants_that_are_asked_for_and_the_baseline_are_recorded(command, tmp_path):
+    assert "Recorded of another problem: 4096 × 4096 grey float32" in answer.err
+    # The baseline too.
     answer = command(BENCH, "cpu-parallel --recorded --json --out", tmp_path / "r.json")
     assert [row["variant"] for row in answer.document["results"]] == ["cpu-parallel", "cpu-serial"]
-
-
-@pytest.mark.usefixtures("recorded")
-def test_that_the_nearest_recorded_picture_is_named(command, tmp_path):
-    answer = command(BENCH, "cpu-serial --recorded --out", tmp_path / "r.json")
-    assert "Recorded of another problem: 4096 × 4096 grey float32" in answer.err
 
 
 @pytest.fixture

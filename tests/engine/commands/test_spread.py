@@ -1,7 +1,5 @@
 """`--device cuda:all` of `filter` and `batch`: as many GPUs as there are, the bytes of one device."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -43,13 +41,23 @@ def photos(tmp_path):
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_that_filter_over_all_gpus_writes_the_bytes_of_one_device(command, gpus, photos, tmp_path, count):
+def test_that_filter_over_all_gpus_writes_the_bytes_of_one_device_and_says_which(
+    command, gpus, photos, tmp_path, count
+):
     alone, spread = tmp_path / "alone.png", tmp_path / "spread.png"
     assert command("filter", photos / "8.png", alone, MASK, "--device cpu").status == 0
     gpus(count)
-    answer = command("filter", photos / "8.png", spread, MASK, "--device cuda:all --json --no-verify")
-    assert answer.status == 0
-    assert alone.read_bytes() == spread.read_bytes()
+    keys = ", ".join(f"cuda:{number}" for number in range(count))
+    for proof in ("", "--no-verify"):
+        answer = command("filter", photos / "8.png", spread, MASK, "--device cuda:all --json", proof)
+        assert answer.status == 0
+        assert alone.read_bytes() == spread.read_bytes()
+        document = answer.document
+        assert (document["device"], document["verified"]) == (keys, not proof)
+        assert proof or document["result"]["device"] == keys
+    said = command("filter", photos / "8.png", tmp_path / "out.png", MASK, "--device cuda:all").out
+    assert "by cpu-serial on GPU 0 (cuda:0), GPU 1 (cuda:1)" in said
+    assert "end to end" in said
 
 
 WORK = [
@@ -109,18 +117,6 @@ def test_that_a_file_in_bands_over_all_gpus_has_the_bits_of_one(
     assert "GPU 2" in answer.out
 
 
-def test_that_filter_says_which_gpus_filtered_and_proves_it(command, gpus, photos, tmp_path):
-    gpus(2)
-    answer = command("filter", photos / "8.png", tmp_path / "out.png", MASK, "--device cuda:all --json")
-    document = json.loads(answer.out)
-    assert document["device"] == "cuda:0, cuda:1"
-    assert document["result"]["device"] == "cuda:0, cuda:1"
-    assert document["verified"]
-    said = command("filter", photos / "8.png", tmp_path / "out.png", MASK, "--device cuda:all").out
-    assert "by cpu-serial on GPU 0 (cuda:0), GPU 1 (cuda:1)" in said
-    assert "end to end" in said
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_that_batch_over_all_gpus_writes_the_bytes_of_one_device(command, gpus, photos, tmp_path, count):
@@ -154,20 +150,11 @@ def test_that_batch_keeps_what_the_other_gpus_did(command, gpus, photos, tmp_pat
     assert "on cuda:1 (GPU 1): made to" in answer.err
 
 
-@pytest.mark.parametrize("name", ["filter", "batch"])
-def test_that_without_a_gpu_both_are_refused_as_with_cuda(command, photos, tmp_path, name, monkeypatch):
-    monkeypatch.setattr(
-        "engine.device.devices.devices", lambda: (cpu_info(), unusable_gpu(NO_DRIVER), simulator_info())
-    )
-    if name == "filter":
-        answer = command("filter", photos / "8.png", tmp_path / "out.png", MASK, "--device cuda:all")
-    else:
-        answer = command("batch", photos, "--out", tmp_path / "out", MASK, "--device cuda:all")
-    assert answer.status == 3
-    assert "device 'cuda:all': No NVIDIA driver. Use the CPU (device cpu or auto)" in answer.err
-
-
-def test_that_one_time_of_several_gpus_is_not_explained(command, photos, tmp_path):
-    answer = command("filter", photos / "8.png", tmp_path / "out.png", MASK, "--device cuda:all --explain")
-    assert answer.status == 2
-    assert "--explain with --device cuda:all: the limits of one device" in answer.err
+def test_that_without_a_gpu_both_are_refused_as_with_cuda(refused, photos, tmp_path, monkeypatch):
+    devices = cpu_info(), unusable_gpu(NO_DRIVER), simulator_info()
+    monkeypatch.setattr("engine.device.devices.devices", lambda: devices)
+    says = "device 'cuda:all': No NVIDIA driver. Use the CPU (device cpu or auto)"
+    for words in (["filter", photos / "8.png", tmp_path / "out.png"], ["batch", photos, "--out", tmp_path]):
+        refused(*words, MASK, "--device cuda:all", status=3, says=says)
+    says = "--explain with --device cuda:all: the limits of one device"
+    refused("filter", photos / "8.png", tmp_path / "out.png", MASK, "--device cuda:all --explain", says=says)

@@ -161,7 +161,7 @@ def test_that_bands_over_several_devices_have_the_bits_of_the_whole(monkeypatch,
         call.devices, call.device = devices, devices[0]
         stream = Stream(chunk_bytes=chunk_bytes, ring=2, total=1)
         out = np.empty_like(whole)
-        stream.run([Asked(0, call, out)])
+        stream.run([Asked(call, out)])
         np.testing.assert_array_equal(out, whole)
 
     check()

@@ -97,44 +97,24 @@ def test_that_a_mask_may_be_larger_than_the_array(border, shape):
     assert_same_bits(computed(FLOATS, mask, 7, **how), engine.correlate(FLOATS, mask, **how))
 
 
-def test_that_flip_makes_it_a_convolution():
-    values = computed(BYTES, COLUMN_TIMES_ROW, 10, flip=True, variant="cpu-parallel")
-    assert_same_bits(values, engine.convolve(BYTES, COLUMN_TIMES_ROW, variant="cpu-parallel"))
+def test_that_flips_other_types_and_odd_chunks_have_the_bits_of_the_whole():
+    for picture, mask, chunks, how in [
+        (BYTES, COLUMN_TIMES_ROW, 10, {"flip": True, "variant": "cpu-parallel"}),
+        (FLOATS.astype(np.float64), [[1, 2]], 10, {"variant": "cpu-serial"}),
+        # Chunks without cells are left out.
+        (BYTES, "box:3", ((0, 20, 0, 13), 20, 3), {"variant": "cpu-parallel"}),
+        *((BYTES, "box:9", -1, {"variant": one.key}) for one in WHOLE_ONLY if one.device == "cpu"),
+    ]:
+        whole = engine.convolve if "flip" in how else engine.correlate
+        values = computed(picture, mask, chunks, **how)
+        assert_same_bits(values, whole(picture, mask, variant=how["variant"]))
 
 
-def test_that_other_real_types_become_float32():
-    picture = FLOATS.astype(np.float64)
-    assert_same_bits(
-        computed(picture, [[1, 2]], 10, variant="cpu-serial"),
-        engine.correlate(picture, [[1, 2]], variant="cpu-serial"),
-    )
-
-
-@pytest.mark.parametrize("variant", [one.key for one in WHOLE_ONLY if one.device == "cpu"])
-def test_that_one_chunk_takes_every_variant(variant):
-    values = computed(BYTES, "box:9", -1, variant=variant)
-    assert_same_bits(values, engine.correlate(BYTES, "box:9", variant=variant))
-
-
-def test_that_chunks_without_cells_are_left_out():
-    assert_same_bits(
-        computed(BYTES, "box:3", ((0, 20, 0, 13), 20, 3), **CPU, variant="cpu-parallel"),
-        engine.correlate(BYTES, "box:3", variant="cpu-parallel"),
-    )
-
-
-def test_that_chunks_stay_as_they_are_where_they_are_long_enough():
-    lazy = engine.filter_dask(da.zeros((SIDE, SIDE), chunks=((20, 4, 9), (9, 24))), "box:3")
-    assert lazy.chunks == ((20, 4, 9), (9, 24))
-
-
-def test_that_chunks_that_are_too_short_are_joined():
-    lazy = engine.filter_dask(da.zeros((SIDE, SIDE), chunks=((20, 1, 1, 9, 2), -1)), "box:3")
-    assert min(lazy.chunks[0]) >= 3
-    assert lazy.shape == (SIDE, SIDE)
-
-
-def test_that_type_and_shape_are_known_before_anything_is_computed():
+def test_that_chunks_type_and_shape_are_known_before_anything_is_computed():
+    chunks = (20, 4, 9), (9, 24)
+    assert engine.filter_dask(da.zeros((SIDE, SIDE), chunks=chunks), "box:3").chunks == chunks
+    joined = engine.filter_dask(da.zeros((SIDE, SIDE), chunks=((20, 1, 1, 9, 2), -1)), "box:3")
+    assert (min(joined.chunks[0]) >= 3, joined.shape) == (True, (SIDE, SIDE))
     lazy = engine.filter_dask(da.from_array(BYTES, chunks=10), "box:3", result="same")
     assert (lazy.shape, lazy.dtype, lazy._meta.dtype) == (BYTES.shape, np.uint8, np.uint8)
 
@@ -154,14 +134,11 @@ def test_that_nothing_is_computed_before_compute():
     assert len(computed_chunks) == 4
 
 
-def test_that_the_choice_is_made_once_for_all_chunks():
+def test_that_the_choice_is_made_once_for_all_chunks_and_a_request_keeps_its_name():
     done = []
     with Callback(posttask=lambda key, *rest: done.append(str(key))):
         computed(FLOATS, "box:3", 10, **CPU)
     assert sum(key.startswith("chosen_for_chunks") for key in done) == 1
-
-
-def test_that_the_same_request_has_the_same_name():
     first, second = (engine.filter_dask(da.zeros((99, 99), chunks=20), "box:3", **CPU) for _ in range(2))
     assert first.name == second.name
 
@@ -198,6 +175,10 @@ def test_that_a_variant_of_whole_pictures_is_refused_with_the_reason():
 UNKNOWN = zeros(SIDE, SIDE)[zeros(SIDE) > 1]
 
 
+def operation(key, **how):
+    return {"mask": [{"operation": key, **how}]}
+
+
 def test_that_what_cannot_be_done_is_said_at_the_call():
     for array, options, error, words in [
         (FLOATS, {}, BadValue, r"ndarray.*is none of Dask.*from_array.*engine\.correlate"),
@@ -213,6 +194,11 @@ def test_that_what_cannot_be_done_is_said_at_the_call():
         (zeros(9, 9), {"variant": "cpu-paralel"}, UnknownName, "cpu-parallel"),
         (zeros(9, 9), {"device": "simulator"}, BadValue, "not made for speed"),
         (zeros(9, 9), {"mask": "no-such-mask"}, EngineError, "no-such-mask"),
+        (zeros(9, 9), operation("histogram"), BadValue, "Take an operation that gives a picture"),
+        (zeros(9, 9), operation("medain"), UnknownName, "Did you mean median"),
+        (zeros(9, 9), operation("median", settings={"size": 4}), BadValue, "one of 3, 5"),
+        (zeros(9, 9), operation("median", variant="cpu-negative"), EngineError, "cpu-negative"),
+        (zeros(9, 9), operation("hue-shift"), BadValue, "channel"),
     ]:
         with pytest.raises(error, match=words):
             engine.filter_dask(array, options.pop("mask", "box:3"), **options)
@@ -262,18 +248,6 @@ def test_that_an_operation_gives_the_picture_of_the_whole(chunks, work, dtype):
     wanted = engine.operate(picture, operation, **CPU, budget_s=0.0, **parameters).picture
     step = {"operation": operation, "settings": parameters}
     assert_same_bits(computed(picture, [step], chunks, **CPU), wanted)
-
-
-def test_that_an_operation_is_refused_at_the_call():
-    for step, error, words in [
-        ({"operation": "histogram"}, BadValue, "Take an operation that gives a picture"),
-        ({"operation": "medain"}, UnknownName, "Did you mean median"),
-        ({"operation": "median", "settings": {"size": 4}}, BadValue, "one of 3, 5"),
-        ({"operation": "median", "variant": "cpu-negative"}, EngineError, "cpu-negative"),
-        ({"operation": "hue-shift"}, BadValue, "channel"),
-    ]:
-        with pytest.raises(error, match=words):
-            engine.filter_dask(zeros(SIDE, SIDE), [step])
 
 
 # Chains
@@ -331,12 +305,9 @@ def test_that_a_chain_of_the_whole_picture_is_refused_in_chunks_and_done_in_one(
     )
 
 
-def test_that_a_ready_chain_is_named_as_a_mask_is():
+def test_that_a_ready_chain_is_named_as_a_mask_is_and_has_borders_of_its_own():
     values = computed(BYTES, "sobel-magnitude", 20, **CPU)
     assert_same_bits(values, engine.chain(BYTES, "sobel-magnitude", **CPU, budget_s=0.0).values)
-
-
-def test_that_options_of_a_mask_are_refused_with_a_chain():
     with pytest.raises(BadValue, match="border='mirror' with a chain"):
         engine.filter_dask(zeros(SIDE, SIDE), "sobel-magnitude", border="mirror")
 

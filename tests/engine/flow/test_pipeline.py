@@ -3,7 +3,6 @@
 import itertools
 import json
 import threading
-from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
 from types import SimpleNamespace
@@ -14,7 +13,7 @@ import pytest
 from engine.device.devices import device_named
 from engine.errors import Cancelled, EngineError
 from engine.flow import pipeline
-from engine.flow.chunks import Chunk, ChunkJob, Loop, Queue, Span, Timeline
+from engine.flow.chunks import Chunk, ChunkJob, Flow, Queue, Span, Timeline
 from engine.flow.filtering import IntervalsInUse
 from engine.flow.pipeline import Pipeline
 from engine.geometry.border import Border
@@ -121,18 +120,6 @@ def jobs(queues, pinned_in, pinned_out, dtype="float32"):
     return found, wanted
 
 
-class ClosedLoop(Loop):
-    """The loop over one device with these queues, which is closed at the end."""
-
-    def __init__(self, queues, ring, finished):
-        self.pipeline = Pipeline(queues, ring)
-        super().__init__(self.pipeline, finished)
-
-    def run(self, jobs):
-        with closing(self.pipeline):
-            super().run(jobs)
-
-
 def run(queues, ring, pinned_in, pinned_out, dtype="float32"):
     """Send all chunks through; each result is right when it is reported, and nothing is left under way."""
     chunks, wanted = jobs(queues, pinned_in, pinned_out, dtype)
@@ -143,11 +130,11 @@ def run(queues, ring, pinned_in, pinned_out, dtype="float32"):
         np.testing.assert_array_equal(job.target, wanted[job.chunk.number])
         finished.append(job.chunk.number)
 
-    loop = ClosedLoop(queues, ring, check)
-    loop.run(chunks)
+    pipeline = Pipeline(queues, ring)
+    Flow(stream=lambda: pipeline).run(chunks, check)
     assert finished == list(range(CHUNKS))
     assert queues.is_idle
-    return loop.pipeline
+    return pipeline
 
 
 @pytest.mark.slow
@@ -214,7 +201,7 @@ def test_that_a_failure_or_a_stop_leaves_nothing_under_way(who, pinned):
                 fail()
 
         with pytest.raises(EngineError, match=r"Stopped|Failed"):
-            ClosedLoop(queues, 3, finished).run(pictures())
+            Flow(stream=lambda queues=queues: Pipeline(queues, 3)).run(pictures(), finished)
         assert queues.is_idle, number
         assert not [thread for thread in threading.enumerate() if thread.name.startswith("stream-")]
 
@@ -237,7 +224,7 @@ def test_that_the_first_copies_go_in_before_a_kernel_is_made_ready(pinned, copie
     monkeypatch.setattr(
         queues, "copy_in", lambda host, place, row: copied.add(id(place.base)) or copy_in(host, place, row)
     )
-    ClosedLoop(queues, 3, lambda job: None).run([seen(job) for job in chunks])
+    Flow(stream=lambda: Pipeline(queues, 3)).run([seen(job) for job in chunks])
     assert copied_at_prepare[0] == copied_first
     assert len(copied_at_prepare) == CHUNKS
     for job, right in zip(chunks, wanted, strict=True):

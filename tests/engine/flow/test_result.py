@@ -169,10 +169,17 @@ def test_that_a_run_shows_the_same_and_keeps_no_values_either(ask, opened, pixel
         np.testing.assert_array_equal(shared.attach(one), shared.attach(other))
 
 
-def test_that_no_reply_holds_the_memory_of_the_picture(ask, opened, pixels):
-    picture = opened(pixels)
-    reply = ask(Preview(mask_job(picture=picture, mask=MASK, device="cpu")))
-    assert picture.pixels.name not in segments_of(reply)
+def test_that_a_preview_resolves_its_job_once_for_all_that_is_read_of_it(ask, opened, pixels, monkeypatch):
+    asked = []
+    resolve = tiles.resolved_for_parts
+    monkeypatch.setattr(tiles, "resolved_for_parts", lambda job, of: asked.append(job) or resolve(job, of))
+    job = mask_job(picture=opened(pixels), mask=BOX, device="cpu")
+    reply = ask(Preview(job))
+    for read in (job, reply.values.job):
+        ask(WantedValues(reply.screen, (0, 3), (0, 3), job=read))
+    assert asked == [job]
+    assert reply.values.job == job.changed(variant=reply.variant, block=reply.values.job.block)
+    assert job.picture.pixels.name not in segments_of(reply)
 
 
 def test_that_outside_the_region_the_picture_is_kept(ask, opened, pixels):
@@ -186,33 +193,24 @@ def test_that_outside_the_region_the_picture_is_kept(ask, opened, pixels):
     np.testing.assert_array_equal(found, wanted[30:140, 10:80])
 
 
-@pytest.mark.parametrize("region", [None, Region(7, 190, 3, 99)])
-def test_that_the_histogram_is_that_of_the_whole_result(ask, opened, pixels, region):
+def test_that_histogram_difference_and_error_are_those_of_the_whole_result(ask, opened, pixels):
     picture = opened(pixels)
     job = mask_job(picture=picture, mask=preset("sobel-x"), variant="cpu-serial", device="cpu")
     (kept,) = shared.create(((ROWS, COLUMNS, 3), "float32"))
     shared.attach(kept)[...] = whole_of(job, pixels)
     computed = ask(Preview(job)).values
-    asked = MeasurePicture(picture, computed, region)
-    assert ask(asked).after == ask(MeasurePicture(picture, kept, region)).after
-    # A run is not to be disturbed by a kernel.
-    assert asked.queue is QueuePolicy.IN_ORDER
-    shared.unlink(kept.name)
-
-
-@pytest.mark.parametrize("of_error", [False, True])
-def test_that_difference_and_error_are_those_of_the_whole_result(ask, opened, pixels, of_error):
-    picture = opened(pixels)
-    job = mask_job(picture=picture, mask=MASK, variant="cpu-serial", device="cpu")
-    (kept,) = shared.create(((ROWS, COLUMNS, 3), "float32"))
-    shared.attach(kept)[...] = whole_of(job, pixels)
-    first, second = (
-        ask(ComparePictures(picture, values, job if of_error else None, job.variant, WHOLE))
-        for values in (kept, ask(Preview(job)).values)
-    )
-    assert first.words == second.words
-    for one, other in zip(first.screen.levels, second.screen.levels, strict=True):
-        np.testing.assert_array_equal(shared.attach(one), shared.attach(other))
+    for region in (None, Region(7, 190, 3, 99)):
+        asked = MeasurePicture(picture, computed, region)
+        assert ask(asked).after == ask(MeasurePicture(picture, kept, region)).after
+        # A run is not to be disturbed by a kernel.
+        assert asked.queue is QueuePolicy.IN_ORDER
+    for of_error in (None, job):
+        first, second = (
+            ask(ComparePictures(picture, values, of_error, job.variant, WHOLE)) for values in (kept, computed)
+        )
+        assert first.words == second.words
+        for one, other in zip(first.screen.levels, second.screen.levels, strict=True):
+            np.testing.assert_array_equal(shared.attach(one), shared.attach(other))
     shared.unlink(kept.name)
 
 
@@ -240,23 +238,6 @@ def test_that_a_preview_of_a_large_picture_stops_when_it_is_not_wanted_any_more(
     job = mask_job(picture=opened(pixels), mask=MASK, variant="cpu-serial", device="cpu")
     with pytest.raises(engine.errors.Cancelled):
         answer(Preview(job), stop)
-
-
-def test_that_a_preview_resolves_its_job_once_for_all_that_is_read_of_it(ask, opened, pixels, monkeypatch):
-    asked = []
-    resolve = tiles.resolved_for_parts
-    monkeypatch.setattr(tiles, "resolved_for_parts", lambda job, of: asked.append(job) or resolve(job, of))
-    job = mask_job(picture=opened(pixels), mask=MASK, device="cpu")
-    reply = ask(Preview(job))
-    for read in (job, reply.values.job):
-        ask(WantedValues(reply.screen, (0, 3), (0, 3), job=read))
-    assert asked == [job]
-
-
-def test_that_the_kernel_that_was_chosen_computes_every_part(ask, opened, pixels):
-    job = mask_job(picture=opened(pixels), mask=BOX, device="cpu")
-    reply = ask(Preview(job))
-    assert reply.values.job == job.changed(variant=reply.variant, block=reply.values.job.block)
 
 
 def cut_chains():

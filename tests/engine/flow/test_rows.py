@@ -11,7 +11,8 @@ import tifffile
 
 import engine
 from engine.errors import ImageReadError
-from engine.flow.rows import MemoryPlan, RowStream, plan_memory
+from engine.flow import rows
+from engine.flow.rows import MemoryPlan, plan_memory
 from engine.geometry.border import Border
 from engine.image.formats.tiff import TiffPicture
 from engine.image.large.opening import open_large
@@ -72,7 +73,7 @@ def late(monkeypatch, ahead):
         def close(self):
             pass
 
-    monkeypatch.setattr(RowStream, "_stream", lambda rows: Late())
+    monkeypatch.setattr(rows, "_stream", lambda plan: Late())
 
 
 def pixels():
@@ -86,7 +87,7 @@ def streamed(picture, border=Border.MIRROR, first_row=0, bands=3, take=None, ban
         found[part.top : part.top + len(part.values)] = part.values
 
     memory = MemoryPlan(band_rows, bands, 0, 0)
-    RowStream(picture, plan_for(border), memory, take or keep).run(first_row)
+    rows.filter_rows(picture, plan_for(border), memory, take or keep, first_row)
     return found
 
 
@@ -102,11 +103,11 @@ def test_that_the_results_are_those_of_the_whole_however_few_bands_may_be_in_mem
     assert np.array_equal(streamed(picture, border, bands=bands), whole)
 
 
-def test_that_no_band_is_higher_than_planned():
-    heights = []
-    streamed(Recorded(pixels()), take=lambda part: heights.append(len(part.values)), band_rows=17)
-    assert sum(heights) == HEIGHT
-    assert max(heights) <= 17
+def test_that_results_may_begin_anywhere_and_no_band_is_higher_than_planned():
+    picture, heights = Recorded(pixels()), []
+    assert np.array_equal(streamed(picture, first_row=77)[77:], streamed(picture)[77:])
+    streamed(picture, take=lambda part: heights.append(len(part.values)), band_rows=17)
+    assert (sum(heights), max(heights) <= 17) == (HEIGHT, True)
 
 
 @pytest.mark.parametrize("kind", ["strips", "tiles"])
@@ -121,7 +122,7 @@ def test_that_every_strip_and_tile_is_decoded_once(kind, tmp_path, monkeypatch):
         memory = replace(
             plan_memory(picture, plan, storage, picture.dtype, None, gpus=0, verify=False), band_rows=11
         )
-        RowStream(picture, plan, memory, lambda part: None).run()
+        rows.filter_rows(picture, plan, memory, lambda part: None)
     assert len(decoded) == len(set(decoded)) == (10 if kind == "strips" else 5 * 2)
 
 
@@ -135,32 +136,19 @@ def test_that_bands_read_ahead_are_bounded_where_the_whole_picture_is_one_strip(
     assert (plan.most_bands - 3) * plan.band_rows * 5 * 4096 <= 64 << 20 < plan.cache_bytes
 
 
-def test_that_results_may_begin_anywhere():
-    picture = Recorded(pixels())
-    assert np.array_equal(streamed(picture, first_row=77)[77:], streamed(picture)[77:])
-
-
 @pytest.mark.parametrize("row", [3, 70, HEIGHT - 1])
-@pytest.mark.parametrize(("ahead", "bands"), [(0, 1), (3, 1), (3, 9)])
-def test_that_an_error_of_reading_is_raised(row, ahead, bands, monkeypatch):
-    if ahead:
-        late(monkeypatch, ahead)
-    with pytest.raises(ImageReadError, match="it is broken"):
-        streamed(Recorded(pixels(), row), bands=bands)
-
-
-@pytest.mark.parametrize("row", [3, 70, HEIGHT - 1])
-def test_that_an_error_of_what_takes_the_results_is_raised(row):
+def test_that_an_error_of_reading_or_taking_is_raised_and_leaves_no_thread(row, monkeypatch):
     def take(part):
         if part.top <= row < part.top + len(part.values):
             raise OSError("no room")
 
-    with pytest.raises(OSError, match="no room"):
-        streamed(Recorded(pixels()), take=take)
-
-
-def test_that_no_thread_is_left_after_an_error():
     before = threading.active_count()
-    with pytest.raises(ImageReadError):
-        streamed(Recorded(pixels(), 70))
+    for ahead, bands in [(0, 1), (0, 3), (3, 1), (3, 9)]:
+        with monkeypatch.context() as patched:
+            if ahead:
+                late(patched, ahead)
+            with pytest.raises(ImageReadError, match="it is broken"):
+                streamed(Recorded(pixels(), row), bands=bands)
+            with pytest.raises(OSError, match="no room"):
+                streamed(Recorded(pixels()), take=take, bands=bands)
     assert threading.active_count() == before

@@ -1,14 +1,18 @@
-"""Work in three stages: taken in order, dropped once where it is not taken, whatever fails on the way."""
+"""Work in three stages: taken in order, dropped once where it is not taken, whatever fails on the way.
+
+Pictures wait for memory.
+"""
 
 import threading
 from collections import deque
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
 
+from engine.device.host_memory import PictureMemory
 from engine.errors import DeviceFault, EngineError, OutOfDeviceMemory
-from engine.flow.chunks import Loop
-from engine.flow.stages import Staged
+from engine.flow.chunks import Flow
 
 COUNT = 12
 LOST = DeviceFault("cuda:0", "illegal address", "Start again.")
@@ -73,8 +77,7 @@ def run(**changed):
     } | changed
     error = None
     try:
-        with Staged(**how) as device:
-            Loop(device, lambda work: reported.append(work.picture)).run(iter(works))
+        Flow(**how).run(iter(works), lambda work: reported.append(work.picture))
     except EngineError as raised:
         error = raised
     return works, reported, error
@@ -144,3 +147,36 @@ def test_that_an_error_of_a_thread_is_raised_after_those_before_it_are_reported(
     assert error is wrong
     assert set(range(6)) <= set(reported)
     assert 6 not in reported
+
+
+def test_that_a_picture_waits_until_there_is_room(monkeypatch):
+    room, asked, entered = PictureMemory(100), threading.Event(), threading.Event()
+    first, second, third = ExitStack(), ExitStack(), ExitStack()
+    room.enter(1000, first)
+    wait_for, may_enter = room._changed.wait_for, []
+
+    def watched(has_room):
+        may_enter.append(has_room())
+        asked.set()
+        return wait_for(has_room)
+
+    monkeypatch.setattr(room._changed, "wait_for", watched)
+
+    def enter():
+        room.enter(60, second)
+        entered.set()
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    assert asked.wait(60)
+    # It can only be let in by what follows.
+    assert may_enter == [False]
+    assert not entered.is_set()
+    first.close()
+    thread.join(60)
+    assert entered.is_set()
+    room.enter(40, third)
+    assert may_enter == [False, True]
+    third.close()
+    second.close()
+    assert room._lent_bytes == 0

@@ -119,7 +119,7 @@ def light(connection, options, gpu=None):
     """Serve the requests above. `gpu` True: one is there wherever CUDA is looked for; False: none."""
     devices = () if gpu is None else (DeviceInfo("cuda:0", "cuda", "", gpu and options.use_cuda, None, True),)
     shared.use_prefix(options.segment_prefix)
-    Worker(connection, answer_light).run(Ready((), devices))
+    Worker(connection, answer_light).serve(Ready((), devices))
 
 
 def exit_at_once(connection, options, of=""):

@@ -86,7 +86,7 @@ def test_that_a_host_whose_window_was_killed_finishes_its_file():
 
     ours, theirs = Pipe()
     worker = Worker(theirs, save)
-    thread = threading.Thread(target=worker.run, args=(Ready((), ()),))
+    thread = threading.Thread(target=worker.serve, args=(Ready((), ()),))
     thread.start()
     ours.send(ToHost(1, Write("out.png")))
     assert at_work.wait(PATIENCE_S)

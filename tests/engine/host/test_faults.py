@@ -10,12 +10,12 @@ import pytest
 
 from engine.errors import Cancelled, DeviceFault, HostLost, HostLostTwice, ImageReadError
 from engine.host import client as client_module
-from engine.host import pending
+from engine.host import link
 from engine.host.__main__ import serve
 from engine.host.link import HostLink
-from engine.host.pending import HandedSegments
 from engine.host.protocol import OpenPicture
 from engine.host.request import Run
+from engine.host.shared import HandedSegments
 from engine.mask.mask import Mask
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S
@@ -59,7 +59,7 @@ def test_that_requests_behind_the_fatal_one_go_to_the_successor(start_up):
 def test_that_after_three_faults_in_ten_minutes_a_gpu_is_not_used_until_asked_otherwise(
     start_up, monkeypatch, gpu, window_s, is_given_up
 ):
-    monkeypatch.setattr(pending, "FAULT_WINDOW_S", window_s)
+    monkeypatch.setattr(link, "FAULT_WINDOW_S", window_s)
     watched, pid = start_up(partial(light, gpu=gpu))
     for fault in range(3):
         assert watched.client.use_cuda
@@ -85,8 +85,8 @@ def test_that_a_host_that_stops_answering_is_replaced(start_up, monkeypatch):
     run = watched.client.submit(Work(), lambda step: reports.release())
     assert reports.acquire(timeout=PATIENCE_S)
     # After it has begun: on a loaded machine that takes longer.
-    monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 1.0)
-    monkeypatch.setattr(pending, "DEADLINE_FACTOR", 0.1)
+    monkeypatch.setattr(link, "SHORTEST_DEADLINE_S", 1.0)
+    monkeypatch.setattr(link, "DEADLINE_FACTOR", 0.1)
     # In force from the next report on; one may be on its way.
     while reports.acquire(blocking=False):
         pass
@@ -102,25 +102,25 @@ def test_that_a_host_that_stops_answering_is_replaced(start_up, monkeypatch):
     os.kill(second, signal.SIGSTOP)
     asked = watched.client.submit(Show())
     watched.wait_until_lost()
-    monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 20.0)
+    monkeypatch.setattr(link, "SHORTEST_DEADLINE_S", 20.0)
     assert watched.wait_until_up() != second
     assert asked.result(PATIENCE_S)
 
 
 def test_that_a_picture_that_takes_too_long_is_no_fault_of_the_device(start_up, monkeypatch):
     watched, first = start_up()
-    monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.3)
-    monkeypatch.setattr(pending, "DEADLINE_FACTOR", 0.0)
+    monkeypatch.setattr(link, "SHORTEST_DEADLINE_S", 0.3)
+    monkeypatch.setattr(link, "DEADLINE_FACTOR", 0.0)
     for _ in range(3):
         late = watched.client.submit(OpenPicture("/far/away.jpg"))
         waiting = watched.client.submit(Make())
         with pytest.raises(ImageReadError, match=r"/far/away\.jpg cannot be opened: .* was given up"):
             late.result(PATIENCE_S)
-        monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 20.0)
+        monkeypatch.setattr(link, "SHORTEST_DEADLINE_S", 20.0)
         # The next one does not wait for it.
         assert waiting.result(PATIENCE_S)
         assert watched.wait_until_up() != first
-        monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.3)
+        monkeypatch.setattr(link, "SHORTEST_DEADLINE_S", 0.3)
     assert watched.lost == []
     assert watched.client.use_cuda
 
@@ -158,7 +158,7 @@ def test_that_no_caller_waits_for_a_host_that_does_not_read(start, monkeypatch):
 
 def test_that_a_request_that_no_host_survives_is_not_tried_for_ever(start_up, monkeypatch):
     watched, _ = start_up(faulty_hosts.stick_in_previews)
-    monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.3)
+    monkeypatch.setattr(link, "SHORTEST_DEADLINE_S", 0.3)
     with pytest.raises(HostLost, match="it did not answer"):
         watched.ask(Show())
     assert len(watched.lost) == 2
@@ -187,7 +187,7 @@ def test_that_a_host_that_never_comes_up_is_not_started_for_ever(start):
     with pytest.raises(HostLost, match="it ended with exit code 3"):
         watched.ask(Make())
     # With CUDA first, then without.
-    most = 2 * pending.FAILED_STARTS_ALLOWED
+    most = 2 * link.FAILED_STARTS_ALLOWED
     for _ in range(most):
         watched.wait_until_lost()
     assert watched.client.host_pid is None
@@ -204,12 +204,12 @@ def test_that_a_host_that_ends_while_it_looks_for_a_gpu_is_followed_by_one_on_th
     watched = start(partial(faulty_hosts.exit_at_once, of="with CUDA"))
     assert watched.ask(Make())
     assert not watched.client.use_cuda
-    assert len(watched.lost) == pending.FAULTS_ALLOWED
+    assert len(watched.lost) == link.FAULTS_ALLOWED
     assert "only the CPU is used" in str(watched.lost[-1])
 
 
 def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(start, monkeypatch):
-    monkeypatch.setattr(pending, "FAILED_STARTS_ALLOWED", 1)
+    monkeypatch.setattr(link, "FAILED_STARTS_ALLOWED", 1)
     watched = start(faulty_hosts.exit_at_once)
     watched.wait_until_lost()
     assert watched.client.host_pid is None
@@ -222,7 +222,7 @@ def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(start, monkeypatch
 
 
 def test_that_a_host_that_says_nothing_is_given_up(start, monkeypatch):
-    monkeypatch.setattr(pending, "START_DEADLINE_S", 0.2)
+    monkeypatch.setattr(link, "START_DEADLINE_S", 0.2)
     watched = start(faulty_hosts.say_nothing)
     with pytest.raises(HostLost, match="it did not answer"):
         watched.ask(Make())

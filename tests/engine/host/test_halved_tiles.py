@@ -164,7 +164,7 @@ def damaged(path, number=0):
         file.write(b"\xff" * count)
 
 
-def test_that_a_damaged_part_of_the_file_costs_its_tile_alone(tmp_path):
+def test_that_a_damaged_part_of_the_file_costs_its_tile_alone_and_is_black_in_smaller_levels(tmp_path):
     pixels = pixels_of("uint8")
     path = written(tmp_path, pixels, "tiles")
     damaged(path)
@@ -173,20 +173,8 @@ def test_that_a_damaged_part_of_the_file_costs_its_tile_alone(tmp_path):
         assert tiles.whole(0, (0, 0), math.inf) is None
         np.testing.assert_array_equal(tiles.whole(0, (0, 1), math.inf), pixels[:TILE, TILE : 2 * TILE])
         assert "damaged" in str(tiles.fault)
-
-
-def test_that_a_damaged_part_is_black_in_smaller_levels(tmp_path):
-    pixels = pixels_of("uint8")
-    path = written(tmp_path, pixels, "tiles")
-    damaged(path)
-    pixels[:TILE, :TILE] = 0
-    with open_large(path) as picture:
-        tile = HalvedTiles(picture).whole(1, (0, 0), math.inf)
-    np.testing.assert_array_equal(tile, wanted_levels(pixels)[1][:TILE, :TILE])
-
-
-def test_that_a_rectangle_with_a_damaged_part_is_refused_in_words(tmp_path):
-    path = written(tmp_path, pixels_of("uint8"), "tiles")
-    damaged(path)
-    with open_large(path) as picture, pytest.raises(ImageReadError, match="damaged"):
-        HalvedTiles(picture).rectangle(0, slice(0, 300), slice(0, 300), math.inf)
+        pixels[:TILE, :TILE] = 0
+        smaller = tiles.whole(1, (0, 0), math.inf)
+        np.testing.assert_array_equal(smaller, wanted_levels(pixels)[1][:TILE, :TILE])
+        with pytest.raises(ImageReadError, match="damaged"):
+            tiles.rectangle(0, slice(0, 300), slice(0, 300), math.inf)

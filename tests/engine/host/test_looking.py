@@ -6,7 +6,6 @@ import pytest
 from engine.errors import BadValue
 from engine.geometry.border import RANGE_MODES
 from engine.host import picture_jobs, shared
-from engine.host.display_range import shown_level
 from engine.host.protocol import (
     PERCENTILES,
     CropPicture,
@@ -18,6 +17,7 @@ from engine.host.protocol import (
 )
 from engine.host.request import Computed, answer, segments_of
 from engine.host.shared_picture import level_shapes, render
+from engine.image.convert import shown_level
 from engine.image.open import sample_path
 from engine.verify.verification import Region
 
@@ -42,23 +42,14 @@ def handle(pixels):
     return PictureHandle(array, None, ScreenLevels((array,)), "made", "made")
 
 
-def test_that_a_crop_has_the_pixels_of_its_region(opened):
+def test_that_a_crop_has_the_pixels_of_its_region_and_ends_with_the_picture(opened):
     whole = opened(OpenPicture(sample="astronaut"))
     part = opened(CropPicture(whole, Region(10, 30, 40, 90)))
     assert (shared.attach(part.pixels) == shared.attach(whole.pixels)[10:30, 40:90]).all()
-
-
-def test_that_a_crop_of_a_crop_says_where_it_is_in_the_file(opened):
-    whole = opened(OpenPicture(sample="astronaut", crop=Region(10, 30, 40, 90)))
-    assert opened(CropPicture(whole, Region(1, 5, 2, 9))).crop == Region(11, 15, 42, 49)
-
-
-def test_that_a_crop_ends_with_the_picture(opened):
+    # One of a crop says where it is in the file.
+    assert opened(CropPicture(part, Region(1, 5, 2, 9))).crop == Region(11, 15, 42, 49)
     part = opened(OpenPicture(path=str(sample_path("astronaut")), crop=Region(500, 900, 500, 900)))
     assert part.pixels.shape[:2] == (12, 12)
-
-
-def test_that_a_crop_beside_the_picture_is_refused_in_words(opened):
     with pytest.raises(BadValue, match="has no pixel there"):
         opened(OpenPicture(sample="astronaut", crop=Region(900, 950, 0, 9)))
 

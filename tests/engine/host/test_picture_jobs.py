@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import os
 from contextlib import contextmanager
 
 import numpy as np
@@ -11,12 +12,11 @@ from PIL import Image
 from engine.errors import Cancelled, ImageReadError, ImageWriteError
 from engine.flow import tiles as result_of_window
 from engine.host import shared
-from engine.host.display_range import pixels_of
 from engine.host.picture_jobs import WHOLE_RESULT_BYTES, bytes_with_result, open_picture, save_result
 from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
 from engine.host.shared_picture import SMALLEST_LEVEL, SharedSegment, level_shapes, render, screen_arrays
 from engine.host.tile_jobs import TILES_BYTES
-from engine.image.convert import full_scale_of
+from engine.image.convert import full_scale_of, pixels_of
 from engine.image.format import Form
 from engine.image.large.opening import decoded_bytes
 from engine.image.metadata import NO_METADATA
@@ -95,39 +95,29 @@ def test_that_opening_can_be_stopped_once_the_size_is_known(tmp_path, monkeypatc
     assert second >= first + 20e-9 * 37 * 41
 
 
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
+def test_that_a_picture_that_is_not_opened_leaves_no_memory_in_use(tmp_path):
+    path, in_use = tmp_path / "picture.png", set(shared._attached)
+    for data, size, words, remedy in [
         (
             png_header(30_000, 35_000),
+            None,
             "showing its 30,000 × 35,000 pixels takes 4.2 GiB, the limit is 4.0 GiB",
+            # What a person at the window can do.
+            "Scale it down, or cut out a part",
         ),
-        (with_pillow(smooth_rgb(300, 300), "JPEG")[:-900] + b"\xff\xd9", "cut short or is damaged"),
-        (one_of_each()["tiff-deflate"].replace(b"x\x9c", b"x\x00"), "damaged"),
-    ],
-    ids=["too large", "cut", "damaged"],
-)
-def test_that_a_picture_that_is_not_opened_leaves_no_memory_in_use(tmp_path, data, words):
-    path = tmp_path / "picture"
-    path.write_bytes(data)
-    in_use = set(shared._attached)
-    with pytest.raises(ImageReadError) as caught, opened(path):
-        pass
-    assert words in caught.value.why
-    assert set(shared._attached) == in_use
-
-
-def test_that_the_window_is_told_what_a_person_there_can_do_about_a_picture_too_large(tmp_path):
-    large, larger = tmp_path / "large.png", tmp_path / "larger.png"
-    large.write_bytes(png_header(30_000, 35_000))
-    with larger.open("wb") as file:
-        file.truncate(2**32 + 1)
-    for path in (large, larger):
+        (b"", 2**32 + 1, "the limit is 4.0 GiB", "Scale it down, or cut out a part"),
+        (with_pillow(smooth_rgb(300, 300), "JPEG")[:-900] + b"\xff\xd9", None, "cut short or is damaged", ""),
+        (one_of_each()["tiff-deflate"].replace(b"x\x9c", b"x\x00"), None, "damaged", ""),
+    ]:
+        path.write_bytes(data)
+        if size is not None:
+            os.truncate(path, size)
         with pytest.raises(ImageReadError) as caught, opened(path):
             pass
-        assert "the limit is 4.0 GiB" in caught.value.why
-        assert caught.value.remedy.startswith("Scale it down, or cut out a part")
-        assert "max" not in str(caught.value)
+        assert words in caught.value.why
+        assert caught.value.remedy.startswith(remedy)
+        assert not remedy or "max" not in str(caught.value)
+    assert set(shared._attached) == in_use
 
 
 @pytest.mark.parametrize("with_result", [False, True])
@@ -227,21 +217,6 @@ def test_that_a_picture_is_shown_in_eight_bits_blue_first():
 def test_that_values_of_every_kind_are_shown():
     values = np.array([[[-5.0], [np.nan], [2.0], [np.inf], [-np.inf], [0.5]]], np.float32)
     assert shown(values, 1.0)[0, :, 0].tolist() == [0, 0, 255, 255, 0, 128]
-    values = np.full((1, 3, 3), 200, np.uint8)
-    alpha = np.array([[0, 128, 255]], np.uint8)
-    bgra = shown(values, 255.0, alpha=alpha)
-    assert bgra[0, :, 0].tolist() == [0, 100, 200]
-    assert bgra[0, :, 3].tolist() == [0, 128, 255]
-
-
-def test_that_alpha_of_a_float_file_beyond_its_range_is_clipped():
-    alpha = np.array([[2.0, np.inf, 1.0, -1.0, np.nan]], np.float32)
-    colours = np.repeat(np.float32([[[0.8, 0.0, 0.0]]]), 5, axis=1)
-    solid, clear = [0, 0, 204, 255], [0, 0, 0, 0]
-    assert shown(colours, 1.0, alpha=alpha)[0].tolist() == [solid, solid, solid, clear, clear]
-
-
-def test_that_signed_results_are_shown_as_asked():
     for mode, wanted in [
         ("clip", [0, 0, 100]),
         ("absolute", [100, 0, 100]),
@@ -250,12 +225,16 @@ def test_that_signed_results_are_shown_as_asked():
     ]:
         values = np.array([[[-100.0], [0.0], [100.0]]], np.float32)
         assert shown(values, 255.0, mode)[0, :, 0].tolist() == wanted
-
-
-@pytest.mark.parametrize("mode", ["rescale", "clip"])
-def test_that_an_even_or_strange_picture_is_shown_without_a_fault(mode):
-    for values in (np.full((2, 2, 1), 3.0, np.float32), np.full((2, 2, 1), np.nan, np.float32)):
-        assert (shown(values, 255.0, mode)[:, :, 3] == 255).all()
+        for even in (3.0, np.nan):
+            assert (shown(np.full((2, 2, 1), even, np.float32), 255.0, mode)[:, :, 3] == 255).all()
+    values, alpha = np.full((1, 3, 3), 200, np.uint8), np.array([[0, 128, 255]], np.uint8)
+    bgra = shown(values, 255.0, alpha=alpha)
+    assert (bgra[0, :, 0].tolist(), bgra[0, :, 3].tolist()) == ([0, 100, 200], [0, 128, 255])
+    # Alpha of a float file beyond its range is clipped.
+    alpha = np.array([[2.0, np.inf, 1.0, -1.0, np.nan]], np.float32)
+    colours = np.repeat(np.float32([[[0.8, 0.0, 0.0]]]), 5, axis=1)
+    solid, clear = [0, 0, 204, 255], [0, 0, 0, 0]
+    assert shown(colours, 1.0, alpha=alpha)[0].tolist() == [solid, solid, solid, clear, clear]
 
 
 @pytest.mark.parametrize(("height", "width"), [(129, 67), (66, 131)])

@@ -8,33 +8,22 @@ from multiprocessing import Pipe, resource_tracker
 
 import pytest
 
-from engine import process as starting
-from engine.host import __main__ as entry_point
+from engine import starting
 from engine.host import __main__ as process
 from engine.host import server, shared
-from engine.host.__main__ import serve
 from engine.host.request import Answer, HostOptions, Ready, Stop, ToHost
 from tests.engine.host.faulty_hosts import Question
 
 READY = Ready((), ())
-SWITCHES = ("CUDA_VISIBLE_DEVICES",)
 
 
-@pytest.mark.parametrize(
-    ("options", "switches", "prefix"),
-    [
-        (HostOptions(), ["unset"], "mine"),
-        (HostOptions(use_cuda=False), [""], "mine"),
-    ],
-    ids=["", "no CUDA"],
-)
-def test_that_a_host_serves_until_it_is_stopped(monkeypatch, options, switches, prefix):
+@pytest.mark.parametrize("use_cuda", [True, False])
+def test_that_a_host_serves_until_it_is_stopped(monkeypatch, use_cuda):
     def state(request, report):
         ours.send(Stop())
-        return signal.getsignal(signal.SIGINT), [os.environ[name] for name in SWITCHES], shared._prefix
+        return signal.getsignal(signal.SIGINT), os.environ["CUDA_VISIBLE_DEVICES"], shared._prefix
 
-    for name in SWITCHES:
-        monkeypatch.setenv(name, "unset")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "unset")
     monkeypatch.setattr(shared, "_prefix", "mine")
     # Without the devices nothing imports Numba.
     monkeypatch.setattr(server, "devices", lambda: ())
@@ -45,12 +34,12 @@ def test_that_a_host_serves_until_it_is_stopped(monkeypatch, options, switches, 
     with ours, theirs:
         ours.send(ToHost(1, Question()))
         try:
-            serve(theirs, options)
+            process.serve(theirs, HostOptions(use_cuda=use_cuda))
         finally:
             for ending in before:
                 signal.signal(*ending)
         assert ours.recv() == READY
-        assert ours.recv() == Answer(1, (signal.SIG_IGN, switches, prefix))
+        assert ours.recv() == Answer(1, (signal.SIG_IGN, "unset" if use_cuda else "", "mine"))
 
 
 def send_back(connection, options):
@@ -71,7 +60,7 @@ def test_that_the_entry_point_calls_what_the_parent_sent(monkeypatch, parent_has
             ours.close()
         else:
             ours.send((send_back, HostOptions(segment_prefix="a")))
-        entry_point.main()
+        process.main()
         assert parent_has_ended or ours.recv() == HostOptions(segment_prefix="a")
     # What libraries print goes to standard error.
     assert moved == [(2, 1)]

@@ -44,10 +44,14 @@ def test_that_a_view_keeps_its_memory_after_its_segment_was_given_back():
     assert part[39, 99] == 7
 
 
-def test_that_a_released_segment_serves_the_next_result():
-    name = make(1)
-    shared.recycle(name)
-    assert make(1) == name
+def test_that_a_released_segment_serves_the_next_result_and_an_idle_process_keeps_none(prefix):
+    used, result, other = make(4), make(0.25), make(1)
+    shared.recycle(result, other)
+    assert make(1) == other
+    shared.recycle(other)
+    assert set(shared.left_by(prefix, 0)) == {used, result, other}
+    shared.trim_spares()
+    assert shared.left_by(prefix, 0) == [used]
 
 
 def test_that_spare_segments_go_before_memory_is_refused(prefix, monkeypatch):
@@ -77,14 +81,6 @@ def test_that_spares_of_large_results_are_dropped_at_once(prefix, monkeypatch):
     shared.recycle(large[2], large[0])
     # A small picture follows a large one: of the large one nothing stays.
     assert shared.left_by(prefix, 0) == [small]
-
-
-def test_that_an_idle_process_keeps_nothing_that_is_not_used(prefix):
-    used, result, other = make(4), make(0.25), make(1)
-    shared.recycle(result, other)
-    assert set(shared.left_by(prefix, 0)) == {used, result, other}
-    shared.trim_spares()
-    assert shared.left_by(prefix, 0) == [used]
 
 
 def test_that_a_host_trims_its_spares_when_it_has_nothing_to_do(monkeypatch):

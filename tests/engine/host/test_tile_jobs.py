@@ -81,6 +81,8 @@ def test_that_a_large_array_is_opened_without_its_pixels(path, pixels):
     assert isinstance(handle.pixels, FilePixels)
     assert handle.screen.levels == ((700, 900), (350, 450), (175, 225))
     assert segments_of(handle) == ()
+    with pytest.raises(BadValue, match=r"big\.npy, 900 × 700 pixels.* stays in its file"):
+        assert handle.in_memory
 
 
 def test_that_a_small_array_is_opened_as_other_pictures_are(path, pixels, monkeypatch):
@@ -98,17 +100,6 @@ def test_that_a_tiff_over_the_limit_is_opened_in_parts(tmp_path, pixels, monkeyp
     handle = opened(tmp_path / "big.tif")
     assert isinstance(handle.screen, TiledScreen)
     assert handle.description == "big.tif  900 × 700  RGB  8 bit, TIFF, tiled"
-
-
-def test_that_another_format_over_the_limit_is_refused_as_before(tmp_path, monkeypatch):
-    Image.new("L", (900, 700)).save(tmp_path / "big.png")
-
-    def refuse(self, form, decoder_bytes=0):
-        raise Refused("its pixels take too much", shared_picture.MAKE_SMALLER)
-
-    monkeypatch.setattr(Budget, "check", refuse)
-    with pytest.raises(ImageReadError, match="take too much"):
-        opened(tmp_path / "big.png")
 
 
 @pytest.fixture
@@ -159,23 +150,35 @@ def test_that_results_of_operations_and_chains_are_saved_in_parts(decoded, pixel
         np.testing.assert_array_equal(open_image(path).pixels, whole)
 
 
-def test_that_a_folder_that_is_no_zarr_store_is_refused(tmp_path):
-    with pytest.raises(ImageReadError, match="it is a folder"):
-        opened(tmp_path)
+def test_that_another_format_over_the_limit_and_a_folder_are_refused_as_before(tmp_path, monkeypatch):
+    Image.new("L", (900, 700)).save(tmp_path / "big.png")
+
+    def refuse(self, form, decoder_bytes=0):
+        raise Refused("its pixels take too much", shared_picture.MAKE_SMALLER)
+
+    monkeypatch.setattr(Budget, "check", refuse)
+    for path, says in ((tmp_path / "big.png", "take too much"), (tmp_path, "it is a folder")):
+        with pytest.raises(ImageReadError, match=says):
+            opened(path)
 
 
-def test_that_tiles_are_the_pixels_of_the_file(path, pixels, answered):
+def test_that_tiles_and_values_are_the_pixels_of_the_file_which_is_opened_where_it_is_not(
+    path, pixels, answered
+):
     screen = opened(path).screen
-    reply, (right, lowest) = answered(WantedTiles(screen, 0, ((0, 3), (2, 0))))
-    assert [tile.place for tile in reply.tiles] == [(0, 3), (2, 0)]
-    np.testing.assert_array_equal(right[..., 2::-1], pixels[:256, 768:])
-    np.testing.assert_array_equal(lowest[..., 2::-1], pixels[512:, :256])
-
-
-def test_that_values_are_those_of_the_file(path, pixels, answered):
-    screen = opened(path).screen
-    _, (values,) = answered(WantedValues(screen, (690, 700), (3, 9)))
-    np.testing.assert_array_equal(values, pixels[690:700, 3:9])
+    for _ in range(2):
+        reply, (right, lowest) = answered(WantedTiles(screen, 0, ((0, 3), (2, 0))))
+        assert [tile.place for tile in reply.tiles] == [(0, 3), (2, 0)]
+        np.testing.assert_array_equal(right[..., 2::-1], pixels[:256, 768:])
+        np.testing.assert_array_equal(lowest[..., 2::-1], pixels[512:, :256])
+        _, (values,) = answered(WantedValues(screen, (690, 700), (3, 9)))
+        np.testing.assert_array_equal(values, pixels[690:700, 3:9])
+        # The next host has it not open.
+        answer(CloseTiled(screen), silent)
+        assert not tile_jobs._open
+    path.unlink()
+    with pytest.raises(ImageReadError, match="there is no such file"):
+        answer(WantedTiles(screen, 0, ((0, 0),)), silent)
 
 
 def test_that_opacity_is_on_the_screen_and_not_among_the_values(tmp_path, answered):
@@ -191,14 +194,6 @@ def test_that_opacity_is_on_the_screen_and_not_among_the_values(tmp_path, answer
     assert tile[0, 0].tolist() == [40, 40, 40, 51]
     _, (values,) = answered(WantedValues(handle.screen, (0, 1), (0, 1)))
     assert values.tolist() == [[[200, 200, 200]]]
-
-
-def test_that_a_request_opens_the_file_where_the_host_is_another_one(path, pixels, answered):
-    screen = opened(path).screen
-    answer(CloseTiled(screen), silent)
-    assert not tile_jobs._open
-    _, (tile,) = answered(WantedTiles(screen, 0, ((0, 0),)))
-    np.testing.assert_array_equal(tile[..., 2::-1], pixels[:256, :256])
 
 
 def test_that_at_most_two_pictures_are_open(tmp_path, pixels):
@@ -225,16 +220,3 @@ def test_that_a_file_that_is_cut_short_while_it_is_open_marks_the_lost_tiles(pat
     np.testing.assert_array_equal(first[..., 2::-1], pixels[:256, :256])
     assert lost is None
     assert "cut short" in str(reply.fault)
-
-
-def test_that_a_file_that_is_gone_is_said_in_words(path):
-    screen = opened(path).screen
-    answer(CloseTiled(screen), silent)
-    path.unlink()
-    with pytest.raises(ImageReadError, match="there is no such file"):
-        answer(WantedTiles(screen, 0, ((0, 0),)), silent)
-
-
-def test_that_what_needs_the_whole_picture_is_refused_in_words(path):
-    with pytest.raises(BadValue, match=r"big\.npy, 900 × 700 pixels.* stays in its file"):
-        assert opened(path).in_memory
