@@ -14,7 +14,6 @@ import mmap
 import re
 import struct
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from operator import itemgetter
 from typing import BinaryIO, NamedTuple
@@ -56,62 +55,57 @@ NO_END = "The mark of its end is missing; all of its rows are there."
 
 def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
     """Decode a JPEG whose data reaches its last row; refuse any other."""
-    with _bytes_of(file) as data:
-        frame, head = frame_of(data), head_of(data)
-        if frame.unsupported:
-            raise Unsupported(frame.unsupported)
-        frame.check_scans()
-        if frame.end is None and not frame.has_all_scans:
-            raise Refused(CUT_SHORT)
-        with opened_with_pillow(io.BytesIO(head), "JPEG") as image:
-            info, mode, (width, height) = image.info, image.mode, image.size
-            orientation, notes = (
-                orientation_of(image),
-                [*frame_notes(image)],
-            )
-            # The steps of quantisation of its brightness.
-            steps = next(iter(getattr(image, "quantization", {}).values()), ())
-        is_cmyk = mode == "CMYK"
-        form = Form(height, width, 1 if mode == "L" else 3, False, np.dtype(np.uint8))
-        inks_bytes = 4 * form.pixel_count if is_cmyk else 0
-        budget.check(form, frame.coefficient_bytes + inks_bytes)
-        check_long_enough(form, len(data), frame.fewest_bytes)
-        source: mmap.mmap | bytes = data
-        if frame.end is None:
-            source, frame = b"".join((data, b"\xff\xd9")), frame._replace(end=len(data))
-            notes.append(NO_END)
-        if _PROFILE_MARK in head and not info.get("icc_profile"):
-            notes.append("Its colour profile is damaged and was left out.")
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return decoded_jpeg(data, budget, allocate)
 
-        def decode(out: NDArray[np.uint8]) -> None:
-            try:
-                decode_into(out, source, {"L": "GRAY"}.get(mode, mode))
-            except ValueError as error:
-                # What is decoded a second time, and a copy of the file.
-                budget.check(form, frame.coefficient_bytes + inks_bytes + out.nbytes + len(data))
-                out[...], found = decoded_whole(source, frame, str(error), imagecodecs.jpeg8_decode)
-                notes.extend(found)
 
-        canvas = Canvas(form, orientation, allocate)
-        if is_cmyk:
-            inks = Scratch((height, width, 4), np.uint8)
-            decode(inks.array)
-            notes.append("It was converted from CMYK to RGB without its colour profile.")
-            for rows in bands(height, 4 * width):
-                # Adobe's programs, and all others after them, store paper, not ink.
-                canvas.put_samples(rows, cmyk_to_rgb(~inks.array[rows]))
-        else:
-            canvas.decode_into(decode)
+def decoded_jpeg(data: mmap.mmap | bytes, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+    """Decode the bytes of a file as `read_jpeg` does."""
+    frame, head = frame_of(data), head_of(data)
+    if frame.unsupported:
+        raise Unsupported(frame.unsupported)
+    frame.check_scans()
+    if frame.end is None and not frame.has_all_scans:
+        raise Refused(CUT_SHORT)
+    with opened_with_pillow(io.BytesIO(head), "JPEG") as image:
+        info, mode, (width, height) = image.info, image.mode, image.size
+        orientation, notes = orientation_of(image), [*frame_notes(image)]
+        # The steps of quantisation of its brightness.
+        steps = next(iter(getattr(image, "quantization", {}).values()), ())
+    is_cmyk = mode == "CMYK"
+    form = Form(height, width, 1 if mode == "L" else 3, False, np.dtype(np.uint8))
+    inks_bytes = 4 * form.pixel_count if is_cmyk else 0
+    budget.check(form, frame.coefficient_bytes + inks_bytes)
+    check_long_enough(form, len(data), frame.fewest_bytes)
+    source: mmap.mmap | bytes = data
+    if frame.end is None:
+        source, frame = b"".join((data, b"\xff\xd9")), frame._replace(end=len(data))
+        notes.append(NO_END)
+    if _PROFILE_MARK in head and not info.get("icc_profile"):
+        notes.append("Its colour profile is damaged and was left out.")
+
+    def decode(out: NDArray[np.uint8]) -> None:
+        try:
+            decode_into(out, source, {"L": "GRAY"}.get(mode, mode))
+        except ValueError as error:
+            # What is decoded a second time, and a copy of the file.
+            budget.check(form, frame.coefficient_bytes + inks_bytes + out.nbytes + len(data))
+            out[...], found = decoded_whole(source, frame, str(error), imagecodecs.jpeg8_decode)
+            notes.extend(found)
+
+    canvas = Canvas(form, orientation, allocate)
+    if is_cmyk:
+        inks = Scratch((height, width, 4), np.uint8)
+        decode(inks.array)
+        notes.append("It was converted from CMYK to RGB without its colour profile.")
+        for rows in bands(height, 4 * width):
+            # Adobe's programs, and all others after them, store paper, not ink.
+            canvas.put_samples(rows, cmyk_to_rgb(~inks.array[rows]))
+    else:
+        canvas.decode_into(decode)
     quality = nearest_quality(steps) if steps else 0
     metadata = replace(metadata_of_info(info), quality=quality)
     return Decoded(canvas, info.get("icc_profile"), tuple(notes), metadata)
-
-
-def _bytes_of(source: BinaryIO) -> AbstractContextManager[mmap.mmap | bytes]:
-    """Return the bytes of a file, or of one in memory, to be closed."""
-    if isinstance(source, io.BytesIO):
-        return nullcontext(source.getvalue())
-    return mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def encode_jpeg(picture: Picture, quality: int) -> bytes:

@@ -6,7 +6,6 @@ without a word, to what the boxes say. No library tells the coded size: it is re
 and 23008-12 and of AV1 (5.5.1). JPEG XL has 8 and 16 bit, half and float, upright.
 """
 
-import io
 import itertools
 import struct
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ import numpy as np
 
 from engine.image.faults import Refused, Unsupported
 from engine.image.format import Allocate, Budget, Canvas, Decoded, Form, Format, canvas_of, check_long_enough
-from engine.image.formats.jpeg import read_jpeg
+from engine.image.formats.jpeg import decoded_jpeg
 from engine.image.formats.pillow import (
     boxes,
     encode_with_pillow,
@@ -288,7 +287,7 @@ def read_jpegxl(file: BinaryIO, budget: Budget, allocate: Allocate | None = None
     budget.check(form, form.decoded_bytes + _DECODER_BYTES * form.pixel_count + 2 * len(data))
     if b"jbrd" in inner:
         packed = imagecodecs.jpegxl_decode_jpeg(data)  # type: ignore[call-arg]  # its stub is wrong
-        return read_jpeg(io.BytesIO(packed), budget, allocate)
+        return decoded_jpeg(bytes(packed), budget, allocate)
     decoded = imagecodecs.jpegxl_decode(data, index=0)
     notes = (_SRGB, *(note_of_first(frames[0], "frame") if frames else ()))
     if decoded.dtype == np.float16:
