@@ -16,47 +16,37 @@ from tests.gui.made_results import NO_CUDA
 pytestmark = pytest.mark.fresh_window
 
 
-def by_preview(haloscope):
-    """A photo is opened while the simulator is chosen."""
-
-
-def by_run(haloscope):
-    haloscope.messages.clear("preview")
-    haloscope.actions["run"].trigger()
-
-
-def by_run_all(haloscope):
-    haloscope.messages.clear("preview")
-    haloscope.actions["run_all"].trigger()
-
-
-def by_operation(haloscope):
-    haloscope.messages.clear("preview")
-    haloscope.window.page.workspace.choose("median")
-
-
-@pytest.mark.parametrize("refused", [by_preview, by_run, by_run_all, by_operation])
-def test_that_each_refusal_of_the_simulator_offers_a_small_picture(haloscope, qtbot, refused):
-    bar = haloscope.window.message_bar
-    haloscope.workspace.change(device="simulator")
-    haloscope.pictures.open_path(Path("huge.png"))
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "huge.png" and bar.isVisible())
-    refused(haloscope)
-    button, other = bar.findChildren(QPushButton)
-    qtbot.waitUntil(lambda: button.isVisible() and not haloscope.state.running)
-    assert not other.isVisible()
-    assert button.text() == USE_PART
-    assert "oo large for the simulator (limit 2,097,152 pixels)" in bar.text
-    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is not None)
-    crop = haloscope.workspace.picture.crop
-    assert (crop.bottom - crop.top, crop.right - crop.left) == (512, 512)
-    # In the middle of what is seen, to the pixel: the picture has 1440 rows and 1600 columns.
-    assert (crop.top, crop.left) == pytest.approx((464, 544), abs=1)
-    qtbot.waitUntil(lambda: haloscope.state.last_result is not None and not haloscope.display.is_earlier)
-    assert haloscope.workspace.settings.device == "simulator"
-    assert haloscope.actions["save"].isEnabled()
-    assert not bar.isVisible()
+def test_that_each_refusal_of_the_simulator_offers_a_small_picture(haloscope, qtbot):
+    bar, workspace, actions = haloscope.window.message_bar, haloscope.workspace, haloscope.actions
+    workspace.change(device="simulator")
+    refused = {
+        "preview": lambda: None,
+        "run": actions["run"].trigger,
+        "run all": actions["run_all"].trigger,
+        "operation": lambda: workspace.choose("median"),
+    }
+    for what, ask in refused.items():
+        haloscope.pictures.open_path(Path("huge.png"))
+        qtbot.waitUntil(lambda: workspace.picture.title == "huge.png" and workspace.picture.crop is None)
+        qtbot.waitUntil(bar.isVisible)
+        if what != "preview":
+            haloscope.messages.clear("preview")
+        ask()
+        button, other = bar.findChildren(QPushButton)
+        qtbot.waitUntil(lambda button=button: button.isVisible() and not haloscope.state.running)
+        assert not other.isVisible()
+        assert button.text() == USE_PART
+        assert "oo large for the simulator (limit 2,097,152 pixels)" in bar.text
+        qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+        qtbot.waitUntil(lambda: workspace.picture.crop is not None)
+        crop = workspace.picture.crop
+        assert (crop.bottom - crop.top, crop.right - crop.left) == (512, 512)
+        # In the middle of what is seen, to the pixel: the picture has 1440 rows and 1600 columns.
+        assert (crop.top, crop.left) == pytest.approx((464, 544), abs=1)
+        qtbot.waitUntil(lambda: haloscope.state.last_result is not None and not haloscope.display.is_earlier)
+        assert workspace.settings.device == "simulator"
+        assert actions["save"].isEnabled()
+        assert not bar.isVisible()
 
 
 def test_that_a_papers_kernel_without_a_gpu_comes_with_a_button_that_runs_it(haloscope, qtbot):
