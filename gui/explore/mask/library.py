@@ -28,7 +28,6 @@ from gui.explore.mask.library_rows import (
     LibraryRow,
     LibraryRows,
     MaskEffects,
-    OwnMask,
     OwnMasks,
     found_entries,
     library_entries,
@@ -59,7 +58,7 @@ class MaskLibrary(QFrame):
         self._own = own
         self._effects = effects
         self._entries: list[LibraryEntry] = []
-        self._deleted: OwnMask | None = None
+        self._deleted: LibraryEntry | None = None
         self._height = _HEIGHT
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAccessibleName("Library of masks")
@@ -110,7 +109,7 @@ class MaskLibrary(QFrame):
             self.show_generator(entry.generator)
             return
         self.close()
-        kind = "Preset" if entry.own is None else "Own mask"
+        kind = "Own mask" if entry.is_own else "Preset"
         self._workspace.set_mask(entry.mask, f"{kind} {entry.title}", is_new=True)
 
     def keep(self) -> None:
@@ -118,25 +117,15 @@ class MaskLibrary(QFrame):
         kept = self._done(lambda: self._own.save(self._workspace.mask, self.name_field.text()))
         if kept is not None:
             self._read()
-            self._say(f"Kept as {kept.mask.name!r}.")
+            self._say(f"Kept as {kept.title!r}.")
 
-    def delete(self, own: OwnMask) -> None:
+    def delete(self, own: LibraryEntry) -> None:
         """Delete a kept mask; it can be brought back until the list is closed."""
         if self._done(lambda: self._own.delete(own)) is not None:
             self._deleted = own
             self._read()
-            self._say(f"Deleted {own.mask.name!r}.")
+            self._say(f"Deleted {own.title!r}.")
             self.undo_button.show()
-
-    def context_menu(self, entry: LibraryEntry) -> QMenu | None:
-        """Return what can be done with one's own mask; None for others."""
-        own = entry.own
-        if own is None:
-            return None
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction("Delete\tDel").triggered.connect(lambda: self.delete(own))
-        return menu
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
@@ -148,8 +137,8 @@ class MaskLibrary(QFrame):
                 self.choose(entry)
                 return True
             is_delete = watched is self.list and event.key() == Qt.Key.Key_Delete
-            if is_delete and entry is not None and entry.own is not None:
-                self.delete(entry.own)
+            if is_delete and entry is not None and entry.is_own:
+                self.delete(entry)
                 return True
         return super().eventFilter(watched, event)
 
@@ -164,7 +153,7 @@ class MaskLibrary(QFrame):
         self._entries = library_entries(kept)
         if faults:
             self._say(" ".join(faults[:2]), is_bad=True)
-        presets = sum(entry.own is None and entry.generator is None for entry in self._entries)
+        presets = sum(not entry.is_own and entry.generator is None for entry in self._entries)
         self.search.setPlaceholderText(f"Search {presets} masks and {len(GENERATORS)} generators")
         self._filter()
         if self._effects is not None:
@@ -194,10 +183,10 @@ class MaskLibrary(QFrame):
     def _restore(self) -> None:
         deleted = self._deleted
         if deleted is not None and self._done(lambda: self._own.write(deleted)) is not None:
-            self._say(f"{deleted.mask.name!r} is back.")
+            self._say(f"{deleted.title!r} is back.")
             self._read()
 
-    def _done(self, change: Callable[[], OwnMask]) -> OwnMask | None:
+    def _done(self, change: Callable[[], LibraryEntry]) -> LibraryEntry | None:
         """Change the own masks; say why where that cannot be done."""
         try:
             return change()
@@ -206,9 +195,12 @@ class MaskLibrary(QFrame):
             return None
 
     def _show_menu(self, position: QPoint) -> None:
+        """Show what can be done with one's own mask."""
         entry: LibraryEntry | None = self.list.indexAt(position).data(ENTRY)
-        menu = self.context_menu(entry) if entry is not None else None
-        if menu is not None:
+        if entry is not None and entry.is_own:
+            menu = QMenu(self)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.addAction("Delete\tDel").triggered.connect(lambda: self.delete(entry))
             menu.popup(self.list.viewport().mapToGlobal(position))
 
     def _clicked(self, index: QModelIndex) -> None:

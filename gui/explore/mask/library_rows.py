@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import platformdirs
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt, Signal
@@ -35,12 +35,30 @@ def default_folder() -> Path:
     return Path(platformdirs.user_data_dir("haloscope", appauthor=False)) / "masks"
 
 
-@dataclass(frozen=True)
-class OwnMask:
-    """A mask that was kept, and its file."""
+OWN, GENERATED = "Yours", "From a few numbers, with sliders"
 
-    path: Path
+
+@dataclass(frozen=True)
+class LibraryEntry:
+    """A mask that can be chosen, or a generator; an own mask has a file."""
+
+    group: str
+    title: str
+    about: str
     mask: Mask
+    key: str = ""
+    generator: Generator | None = None
+    path: Path = Path()
+
+    @classmethod
+    def kept(cls, path: Path, mask: Mask) -> Self:
+        """Return an own mask."""
+        return cls(OWN, mask.name, f"{mask.rows} × {mask.columns} cells", mask, path=path)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it was kept."""
+        return self.group == OWN
 
 
 class OwnMasks:
@@ -49,17 +67,17 @@ class OwnMasks:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or default_folder()
 
-    def read(self) -> tuple[list[OwnMask], list[str]]:
+    def read(self) -> tuple[list[LibraryEntry], list[str]]:
         """Return the masks by their names, and of each file that is none why."""
         found, faults = [], []
         for path in sorted(self.folder.glob("*.json"))[:_MOST] if self.folder.is_dir() else ():
             try:
-                found.append(OwnMask(path, load_mask(path)))
+                found.append(LibraryEntry.kept(path, load_mask(path)))
             except EngineError as error:
                 faults.append(str(error))
-        return sorted(found, key=lambda own: own.mask.name.casefold()), faults
+        return sorted(found, key=lambda own: own.title.casefold()), faults
 
-    def save(self, mask: Mask, name: str) -> OwnMask:
+    def save(self, mask: Mask, name: str) -> LibraryEntry:
         """Keep a mask under a name that no other one has."""
         name = self._checked(name)
         with suppress(OSError):
@@ -69,18 +87,18 @@ class OwnMasks:
         taken = (f"{stem}-{number}.json" for number in range(2, _MOST))
         names = (self.folder / each for each in (f"{stem}.json", *taken))
         path = next(path for path in names if not path.exists())
-        return self.write(OwnMask(path, mask.with_name(name)))
+        return self.write(LibraryEntry.kept(path, mask.with_name(name)))
 
-    def delete(self, own: OwnMask) -> OwnMask:
+    def delete(self, own: LibraryEntry) -> LibraryEntry:
         """Remove the file of a mask; `write` brings it back."""
         try:
             own.path.unlink(missing_ok=True)
         except OSError as error:
             why = (error.strerror or str(error)).lower()
-            raise MaskError(f"{own.mask.name!r} was not deleted", why, "Delete its file yourself.") from error
+            raise MaskError(f"{own.title!r} was not deleted", why, "Delete its file yourself.") from error
         return own
 
-    def write(self, own: OwnMask) -> OwnMask:
+    def write(self, own: LibraryEntry) -> LibraryEntry:
         """Write the file of a mask."""
         save_mask(own.mask, own.path)
         return own
@@ -93,33 +111,14 @@ class OwnMasks:
         if len(name) > MAX_NAME_CHARACTERS:
             why = f"its name has {len(name)} characters, and at most {MAX_NAME_CHARACTERS} are taken"
             raise MaskError(what, why, "Shorten it.")
-        if any(own.mask.name.casefold() == name.casefold() for own in self.read()[0]):
+        if any(own.title.casefold() == name.casefold() for own in self.read()[0]):
             raise MaskError(what, f"one of your masks is called {name!r}", "Choose another name.")
         return name
 
 
-OWN, GENERATED = "Yours", "From a few numbers, with sliders"
-
-
-@dataclass(frozen=True)
-class LibraryEntry:
-    """A mask that can be chosen; `generator` and `own` say what else can be done with it."""
-
-    group: str
-    title: str
-    about: str
-    mask: Mask
-    key: str = ""
-    generator: Generator | None = None
-    own: OwnMask | None = None
-
-
-def library_entries(own: Iterable[OwnMask]) -> list[LibraryEntry]:
+def library_entries(own: Iterable[LibraryEntry]) -> list[LibraryEntry]:
     """Return all entries in their order; without presets where their file is damaged."""
-    entries = [
-        LibraryEntry(OWN, one.mask.name, f"{one.mask.rows} × {one.mask.columns} cells", one.mask, own=one)
-        for one in own
-    ]
+    entries = list(own)
     for generator in GENERATORS.values():
         mask = generate(generator.example)
         assert mask is not None

@@ -94,7 +94,7 @@ def test_that_an_own_mask_is_kept_deleted_and_brought_back(qtbot, workspace, lib
     library.name_field.setText("Better")
     library.keep()
     assert listed(library)[0] == "Better"
-    library.delete(library.rows.index(1, 0).data(ENTRY).own)
+    library.delete(library.rows.index(1, 0).data(ENTRY))
     assert "Better" not in listed(library)
     library.undo_button.click()
     assert listed(library)[0] == "Better"
