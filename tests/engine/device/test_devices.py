@@ -173,13 +173,6 @@ def test_that_there_is_no_commit_outside_a_checkout_or_where_git_knows_none_is_m
         assert commit_of(tmp_path) == ""
 
 
-PARTS = {
-    0.5: 0, 1.5: 2, 2.5: 2, 127.5: 128, 254.5: 254, 255.4: 255, 255.5: 255, 256.0: 255, 3e38: 255,
-    np.inf: 255, -0.5: 0, -0.0: 0, -1e30: 0, -np.inf: 0, np.nan: 0, 1e-45: 0,
-    np.nextafter(np.float32(0.5), np.float32(1)): 1, np.nextafter(np.float32(1.5), np.float32(0)): 1,
-}  # fmt: skip
-
-
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
 def test_that_every_half_and_its_neighbours_are_rounded_as_numpy_rounds(dtype):
     largest = largest_of(dtype)

@@ -105,7 +105,6 @@ REFUSED = [
     ("digit-sums", "overflow", Mask([[1e37, 1.0, 0.0]]), {"instead": "register-blocked"}),
     ("digit-sums", "this device has 7.5", ones(3, 3), OLD | {"instead": "register-blocked"}),
 ]  # fmt: skip
-NAMES = [f"{key}: {words}" for key, words, *_ in REFUSED]
 DEVICES = [{"limits": Limits(compute_capability=capability)}
            for capability in ((8, 0), (8, 6), (9, 0), (10, 0), (12, 0), None)]  # fmt: skip
 TAKEN = [

@@ -23,8 +23,6 @@ from engine.variants.fast.digit_sums import (
 from engine.work.problem import Problem
 from tests.engine.variants.emitted import BytesOfWords, needs_nvvm, ptx_of
 
-BLOCK = VARIANT.default_block
-
 
 def problem_of(mask, channels=1):
     return Problem(500, 700, channels, "uint8", mask.shape, mask.anchor, result_dtype="uint8")
@@ -62,7 +60,6 @@ MASKS = [
     ((5, 5), 2, 1), ((5, 5), 2, 3), ((3, 3), 0, 4), ((1, 1), 0, 1),
     ((2, 4), 3, 2), ((7, 2), 1, 3), ((3, 9), 8, 1), ((4, 32), 5, 3),
 ]  # fmt: skip
-LONG = [((11, 11), 5, 1), ((11, 11), 5, 4), ((1, 127), 63, 1), ((127, 1), 0, 1)]
 
 
 def test_that_what_lanes_load_is_aligned_whatever_the_anchor():

@@ -11,8 +11,6 @@ from engine.run.sampling import NO_SAMPLES
 from engine.work.resolve import Resolved
 from tests.picture_jobs import operation_request
 
-COLOURS = ("desaturate", "hue-shift")
-
 
 @dataclass(frozen=True)
 class Case:
