@@ -165,11 +165,6 @@ class RooflineState(Question):
         self._shown: DeviceLimits | None = None
 
     @property
-    def run(self) -> Compared | None:
-        """The selected run."""
-        return self.results.described
-
-    @property
     def marked(self) -> tuple[Point, ...]:
         """The point of the selected run, then that of the newest run of the kernel to compare with."""
         run, other = self.selection.run, self.selection.other
@@ -191,7 +186,8 @@ class RooflineState(Question):
     @property
     def device(self) -> str:
         """Key of the device that is shown; empty for none."""
-        return self.run.result.device if self.run else ""
+        run = self.results.described
+        return run.result.device if run else ""
 
     @property
     def device_title(self) -> str:
@@ -208,7 +204,7 @@ class RooflineState(Question):
     @property
     def words(self) -> str:
         """Why there is nothing to draw; empty where there is."""
-        if self.run is None:
+        if self.results.described is None:
             return _NO_RUN
         return "" if self.points else _NO_TIMES.format(self.device_title)
 

@@ -121,14 +121,9 @@ class Selection(QObject):
         return job.changed(variant=other.key) if job is not None and other is not None else None
 
     @property
-    def has_gpu(self) -> bool:
-        """Whether a GPU is here."""
-        return self.state.has_gpu
-
-    @property
     def gpu(self) -> Architecture | None:
         """The architecture that the kernel is compiled for; None for that of the GPU that is here."""
-        return self._gpu or (None if self.has_gpu else DEFAULT)
+        return self._gpu or (None if self.state.has_gpu else DEFAULT)
 
     def why_not(self, no_engine: str, no_filter: str, no_picture: str) -> str:
         """Return the reason that there is nothing to explain, most of them one of these; empty for none."""
@@ -278,7 +273,7 @@ class ExplainHead(QWidget):
         for heading, kernels in groupby(selection.others, lambda one: one.heading):
             others |= {f"head {heading}": heading} | {one.key: one.title for one in kernels}
         fill_box(self.other, others, other.key if other else "", heads="head ")
-        here = {None: "This GPU"} if selection.has_gpu else {}
+        here = {None: "This GPU"} if selection.state.has_gpu else {}
         gpus = {key: gpu.title for key, gpu in ABSENT_GPUS.items()}
         fill_box(self.gpu, here | gpus, selection.gpu)
         shown = {front} | {panel.objectName() for panel in self._segments.panels if panel.is_own_window}
