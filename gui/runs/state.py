@@ -65,14 +65,10 @@ class RunsState(RunsModel, Generic[S]):
         super().__init__([type(settings.problem)], baseline, first)
         self.running = False
         self.undo_stack = QUndoStack(self)
-        self._settings = settings
+        self.settings = settings
+        """What is computed, and where."""
         # What is known of each variant before it has run.
         self._listed: tuple[Any, ...] = ()
-
-    @property
-    def settings(self) -> S:
-        """What is computed, and where."""
-        return self._settings
 
     @property
     def task_runs(self) -> tuple[TaskRun, ...]:
@@ -129,10 +125,10 @@ class RunsState(RunsModel, Generic[S]):
 
     def change(self, **fields: object) -> None:
         """Change fields of the settings: `state.change(batch=1)`."""
-        before, settings = self._settings, self.legal(replace(self._settings, **fields))  # type: ignore[type-var]
+        before, settings = self.settings, self.legal(replace(self.settings, **fields))  # type: ignore[type-var]
         if settings == before:
             return
-        self._settings = settings
+        self.settings = settings
         if (settings.problem, settings.device) != (before.problem, before.device):
             # Listed anew in a moment.
             self._listed = ()
@@ -160,7 +156,7 @@ class RunsState(RunsModel, Generic[S]):
     def add(self, run: Any) -> None:
         """Keep a run in place of an earlier one of its kind; it has a row while its problem is chosen."""
         result = self.result_of(run)
-        new = TaskRun(result, Shared(result.problem, self._settings.device), whole=run)
+        new = TaskRun(result, Shared(result.problem, self.settings.device), whole=run)
         at = self._place_of(new)
         self._keep([*(kept for kept in self._kept if self._place_of(kept) != at), new])
 
@@ -173,7 +169,7 @@ class RunsState(RunsModel, Generic[S]):
         return kept.problem, self.key_of(kept.result)
 
     def _shown(self) -> dict[Hashable, TaskRun]:
-        shown = Shared(self._settings.problem, self._settings.device)
+        shown = Shared(self.settings.problem, self.settings.device)
         return {self.key_of(run.result): run for run in self.task_runs if run.problem == shown}
 
     def _show_kept(self) -> None:

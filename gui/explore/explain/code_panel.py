@@ -129,7 +129,7 @@ class CodeState(KernelQuestion[ShownCode]):
         self._listings = asked, answer
 
     def _show_again(self) -> None:
-        if self._is_visible:
+        if self.is_visible:
             self.changed.emit()
 
 

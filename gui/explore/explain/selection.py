@@ -295,7 +295,8 @@ class Question(QObject):
 
     def __init__(self, *signals: SignalInstance, delay_ms: int = 0) -> None:
         super().__init__()
-        self._is_visible = False
+        self.is_visible = False
+        """Whether the panel is visible."""
         # What it asks by, where it asks the engine.
         self._asks: Newest | None = None
         # Changes that arrive together make one question.
@@ -306,24 +307,24 @@ class Question(QObject):
 
     def watch(self, is_visible: bool) -> None:
         """Ask from now on, or no more."""
-        self._is_visible = is_visible
+        self.is_visible = is_visible
         self.refresh()
 
     @property
     def is_settled(self) -> bool:
         """Whether nothing is on its way."""
         is_asked = self._timer.isActive() or (self._asks is not None and self._asks.in_flight is not None)
-        return not (self._is_visible and is_asked)
+        return not (self.is_visible and is_asked)
 
     def refresh(self) -> None:
         """Ask anew, if the panel is visible."""
-        if self._is_visible:
+        if self.is_visible:
             self._timer.start()
 
     def ask_now(self) -> None:
         """Ask anew without waiting for more changes, if the panel is visible."""
         self._timer.stop()
-        if self._is_visible:
+        if self.is_visible:
             self._ask()
 
     def _ask(self) -> None:
@@ -422,7 +423,7 @@ class KernelQuestion(Question, Generic[Answer]):
 
     def _compile(self) -> None:
         is_busy = self._state.running or self._compile_timer.isActive() or self._compiled.in_flight
-        if self._is_visible and not is_busy and (asked := self._wanted) is not None:
+        if self.is_visible and not is_busy and (asked := self._wanted) is not None:
             self._compiled.ask(asked, partial(self._ended, asked), partial(self._ended, asked))
 
     def _ended(self, asked: Any, answer: Answer | EngineError) -> None:

@@ -157,13 +157,8 @@ class LensState(Question):
         canvas.walked.connect(self.walk)
         canvas.let_go.connect(self.let_go)
 
-    @property
-    def is_visible(self) -> bool:
-        """Whether the panel is visible."""
-        return self._is_visible
-
     def watch(self, is_visible: bool) -> None:
-        if is_visible != self._is_visible:
+        if is_visible != self.is_visible:
             self._keep_to(())
             super().watch(is_visible)
             # Also to take the frames away.
@@ -171,13 +166,13 @@ class LensState(Question):
 
     def point(self, pixel: tuple[int, int] | None) -> None:
         """Look at a pixel (row, column), unless one is pinned; beside the picture the last one stays."""
-        if self._is_visible and not self.is_pinned and pixel is not None and pixel != self.pixel:
+        if self.is_visible and not self.is_pinned and pixel is not None and pixel != self.pixel:
             self.pixel = pixel
             self._timer.start()
 
     def pin(self, pixel: tuple[int, int]) -> None:
         """Keep to a pixel; the one that is pinned lets go."""
-        if not self._is_visible:
+        if not self.is_visible:
             return
         if self.is_pinned and pixel == self.pixel:
             self.let_go()
@@ -211,7 +206,7 @@ class LensState(Question):
         self.changed.emit()
 
     def _ask(self) -> None:
-        if self._is_visible:
+        if self.is_visible:
             self._look_or_wait()
         self._frame()
 
@@ -329,7 +324,7 @@ class LensState(Question):
 
     def _frame(self) -> None:
         """Frame the window of the pixel, and the pixel, on the picture."""
-        if not self._is_visible or self.pixel is None:
+        if not self.is_visible or self.pixel is None:
             self._canvas.set_frames(None, None)
             return
         (row, column), seen = self.pixel, self.seen

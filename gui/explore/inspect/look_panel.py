@@ -156,12 +156,12 @@ class LookState(Question):
         self.changed.emit()
 
     def _note_arrived(self) -> None:
-        if self._is_visible and self.tool != HISTOGRAM and not self._arrived.isActive():
+        if self.is_visible and self.tool != HISTOGRAM and not self._arrived.isActive():
             self._arrived.start()
 
     def _take_mouse(self) -> None:
         """Let dragging draw a line while the profile is looked at."""
-        canvas, draws = self._view.canvas, self._is_visible and self.tool == PROFILE
+        canvas, draws = self._view.canvas, self.is_visible and self.tool == PROFILE
         if draws:
             canvas.drawing = Drawing.LINE
         elif canvas.drawing is Drawing.LINE:

@@ -86,7 +86,8 @@ class PictureView(QWidget):
         super().__init__()
         self._workspace, self._link, self._messages = workspace, link, messages
         self._picture: PictureHandle | None = None
-        self._values: Numbers | None = None
+        self.values: Numbers | None = None
+        """The numbers of the picture and of its newest result; None without a picture."""
         self._original: TiledLevels | None = None
         self._result: TiledLevels | None = None
         self._result_levels: PictureLevels | None = None
@@ -132,11 +133,6 @@ class PictureView(QWidget):
         self.canvas.pixel_hovered.connect(self._hover)
         self._show_picture(workspace.picture)
         self._name_result()
-
-    @property
-    def values(self) -> Numbers | None:
-        """The numbers of the picture and of its newest result; None without a picture."""
-        return self._values
 
     def blink(self) -> None:
         """Show the original alone, or the result where that is shown already."""
@@ -194,21 +190,21 @@ class PictureView(QWidget):
         self._hovered = None
         levels: PictureLevels | None = None
         if picture is None:
-            self._values = None
+            self.values = None
         elif isinstance(picture.screen, TiledScreen):
             self._original = levels = self._watched(TiledLevels(picture.screen, self._link))
-            self._values = Numbers(self._asked(picture.screen), np.dtype(picture.dtype))
+            self.values = Numbers(self._asked(picture.screen), np.dtype(picture.dtype))
         else:
-            self._values, levels = numbers_of(picture), self._in_memory(picture.screen)
-        self.canvas.show_scene(original=levels, result=None, values=self._values)
-        self.readout.set_layout_for(self._values)
+            self.values, levels = numbers_of(picture), self._in_memory(picture.screen)
+        self.canvas.show_scene(original=levels, result=None, values=self.values)
+        self.readout.set_layout_for(self.values)
         self._pages.setCurrentWidget(self.canvas if picture is not None else self.empty_state)
         self._show_stage()
         self._describe()
 
     def _show_result(self, filtered: Filtered) -> None:
         # A failed run has no picture; the last one stays, because the numbers beside say what happened.
-        screen, shown = filtered.screen, self._values
+        screen, shown = filtered.screen, self.values
         if shown is None:
             return
         if isinstance(screen, TiledScreen):
@@ -264,8 +260,8 @@ class PictureView(QWidget):
     def _forget_elsewhere(self) -> None:
         """Let go of a result that went with the connection; what has come of it stays on the screen."""
         self._stop_elsewhere()
-        if self._server and self._values is not None:
-            self._values.result = None
+        if self._server and self.values is not None:
+            self.values.result = None
 
     def _in_memory(self, screen: ScreenLevels) -> PictureLevels:
         levels = PictureLevels(screen)
@@ -348,7 +344,7 @@ class PictureView(QWidget):
 
     def _hover(self, pixel: tuple[int, int] | None) -> None:
         self._hovered = pixel
-        self.readout.show_pixel(pixel if self._values is not None else None)
+        self.readout.show_pixel(pixel if self.values is not None else None)
 
     def _describe(self) -> None:
         self._say_size()

@@ -117,7 +117,7 @@ def test_that_a_machine_is_chosen_lost_found_again_and_left_without_another_pict
     assert isinstance(canvas.scene.result, TiledLevels)
     assert np.array_equal(window.pixels(), here[1])
     # Values under the cursor and saved ones are fetched.
-    texts = window.view._values.texts
+    texts = window.view.values.texts
     values = correlate(shared.attach(picture.in_memory), Mask([[1, 3, -2]]))
     assert window.wait(lambda: texts("result", 100, 200) not in ((), ("…",)), PATIENCE_S)
     assert texts("result", 100, 200) == (value_text(np.float32(values[100, 200, 0])),)
