@@ -24,8 +24,8 @@ from engine.device.launches import Operand, Pass
 from engine.explain.answers import kernel_job
 from engine.explain.counting import buffers_of
 from engine.explain.launches import why_not_compiled
-from engine.explain.messages import BlockTiles, TileRequest
-from engine.geometry.block import DIRECT, NOBODY, Block, TilePlan, UnsupportedVariant
+from engine.explain.messages import DIRECT, NOBODY, BlockTiles, TilePlan, TileRequest
+from engine.geometry.block import Block, UnsupportedVariant
 from engine.ptx import Array, PtxError
 from engine.ptx.kernel import Kernel
 from engine.ptx.memory import WARP, Access, Numbers

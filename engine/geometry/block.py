@@ -1,9 +1,8 @@
-"""Blocks of threads: limits of a device, rules, lists as people type them, what one loads; layouts of rows.
+"""Blocks of threads: limits of a device, rules, lists as people type them; layouts of rows.
 
 The rules are those that all CUDA variants share, what a device allows and the nearest legal block. They are
 pure arithmetic: the window applies the same rules before it asks the process of the engine. Lists are written
-as "8x8, 16x16, 32 x 8", or "all". Who loads what of a tile `engine.explain.tiles` finds by running a block.
-No Numba in here.
+as "8x8, 16x16, 32 x 8", or "all". No Numba in here, and no NumPy: the command `devices` starts without it.
 """
 
 import math
@@ -13,11 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
-import numpy as np
-from numpy.typing import NDArray
-
 from engine.errors import BadValue, EngineError, Reason, UnknownName
-from engine.geometry.border import Border
 
 # Characters; no device allows such numbers, and Python refuses to read thousands of digits.
 _LONGEST_SIDE = 9
@@ -328,98 +323,3 @@ class Layout(StrEnum):
             return width
         step = ROW_BYTES // math.gcd(ROW_BYTES, channels * itemsize)
         return -(-width // step) * step
-
-
-DIRECT = -1
-"""In place of a thread: the cell is not kept in shared memory; each result reads it from global memory."""
-
-NOBODY = -2
-"""In place of a thread: no thread loads the cell, or no thread writes the result."""
-
-Cells = NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TilePlan:
-    """What one block of a pass loads, and which results it computes.
-
-    The arrays of cells have the shape of the tile: rows x columns of what lies in shared memory, and what is
-    read around it. Columns are pixels, or samples where a block has all channels of a pixel side by side.
-    Rows and columns outside the picture are those of ghost cells, before the border's rule.
-    """
-
-    height: int  # of the picture
-    width: int  # of the picture, in columns as above
-    border: Border
-    block: Block  # of threads
-    first: tuple[int, int]  # row and column of the tile's first cell in the picture
-    loaders: Cells  # the thread that puts the cell into shared memory: x + block.x * y; DIRECT; NOBODY
-    steps: Cells  # in which of the block's loads, counted from 1; 0 where there is no thread
-    first_result: tuple[int, int]  # row and column of the first result in the picture
-    writers: Cells  # the thread that writes each result; NOBODY
-    # The cells under the mask of the first result: from row and column `window_at` of the tile on, so many,
-    # `apart` columns from one another.
-    window_shape: tuple[int, int]
-    window_at: tuple[int, int]
-    apart: int  # samples of a pixel, where these are columns
-    loads: int  # of samples of the picture that are kept
-    direct_reads: int  # of the others
-    at_once: int  # samples that a thread loads at once, at most
-    reads: str = "N"  # what the pass reads and writes: N and P in the lecture, S is between two passes
-    writes: str = "P"
-    title: str = ""  # of the pass or the warp, where there are several
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of the tile."""
-        rows, columns = self.loaders.shape
-        return rows, columns
-
-    @property
-    def source_rows(self) -> Cells:
-        """The row of the picture that each row of the tile lies in."""
-        return np.arange(self.shape[0], dtype=np.int32) + np.int32(self.first[0])
-
-    @property
-    def source_columns(self) -> Cells:
-        """The same of columns."""
-        return np.arange(self.shape[1], dtype=np.int32) + np.int32(self.first[1])
-
-    @property
-    def ghosts(self) -> NDArray[np.bool_]:
-        """Which cells lie outside the picture."""
-        rows, columns = self.source_rows[:, None], self.source_columns
-        return (rows < 0) | (rows >= self.height) | (columns < 0) | (columns >= self.width)
-
-    @property
-    def own(self) -> NDArray[np.bool_]:
-        """Which cells lie where the block has a result; the others are its halo."""
-        found = np.zeros(self.shape, bool)
-        rows, columns = np.nonzero(self.writers >= 0)
-        down, across = (one - first for one, first in zip(self.first_result, self.first, strict=True))
-        found[rows + down, columns + across] = True
-        return found
-
-    def window(self, i: int, j: int) -> tuple[slice, slice]:
-        """Return rows and columns of the tile that are under the mask of result (i, j)."""
-        (rows, columns), top, left = self.window_shape, i + self.window_at[0], j + self.window_at[1]
-        return slice(top, top + rows), slice(left, left + (columns - 1) * self.apart + 1, self.apart)
-
-    def source(self, row: int, column: int) -> tuple[int, int] | None:
-        """Return the cell of the picture that a cell of the tile has by the border's rule; None: a value."""
-        rule, per_pixel = self.border.rule, self.apart
-        pixel, channel = divmod(int(self.source_columns[column]), per_pixel)
-        own_row = rule(int(self.source_rows[row]), self.height)
-        own_pixel = rule(pixel, self.width // per_pixel)
-        return None if own_row < 0 or own_pixel < 0 else (own_row, own_pixel * per_pixel + channel)
-
-    def result_at(self, row: int, column: int) -> tuple[int, int] | None:
-        """Return the result (i, j) at a cell of the tile; None on the halo."""
-        i, j = row + self.first[0] - self.first_result[0], column + self.first[1] - self.first_result[1]
-        rows, columns = self.writers.shape
-        is_one = 0 <= i < rows and 0 <= j < columns and self.writers[i, j] >= 0
-        return (i, j) if is_one else None
-
-    def result_place(self, i: int, j: int) -> tuple[int, int]:
-        """Return where in the picture result (i, j) lies."""
-        return self.first_result[0] + i, self.first_result[1] + j

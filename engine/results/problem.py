@@ -5,9 +5,10 @@ And the progress of a run or a request: reported by the pipeline, passed on by t
 
 from collections.abc import Callable, Hashable
 from dataclasses import asdict, dataclass, fields
-from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
-import numpy as np
+if TYPE_CHECKING:  # the command `devices` starts without it
+    import numpy as np
 
 
 @runtime_checkable
@@ -170,9 +171,9 @@ class Mark:
 class Answer:
     """What a person gets: the picture (of the source's type), numbers, counts of a histogram, a mark."""
 
-    picture: np.ndarray | None = None
+    picture: "np.ndarray | None" = None
     quantities: tuple[Quantity, ...] = ()
-    counts: np.ndarray | None = None  # (channels, bins)
+    counts: "np.ndarray | None" = None  # (channels, bins)
     mark: Mark | None = None
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPen
 
-from engine.geometry.block import DIRECT, NOBODY, TilePlan
+from engine.explain.messages import DIRECT, NOBODY, TilePlan
 from gui.style.theme import Theme, mixed, series_at
 from gui.widgets.labels import LegendEntry
 

@@ -16,8 +16,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QHeaderView, QWidget
 
-from engine.explain.messages import BlockTiles, TileRequest
-from engine.geometry.block import TilePlan
+from engine.explain.messages import BlockTiles, TilePlan, TileRequest
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink
 from gui.explore.explain import selection as selection_module

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from engine.device.launches import Operand
+from engine.explain.messages import DIRECT, NOBODY
 from engine.explain.tiles import tile_plans
-from engine.geometry.block import DIRECT, NOBODY, Block
+from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.run.task import Choice
 from engine.work.filter_task import describe_problem
