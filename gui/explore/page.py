@@ -36,8 +36,8 @@ from gui.page.contract import (
 from gui.page.messages import Message, Severity
 from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.runs_page import RunsPage
-from gui.page.slot import Slot, Turns
-from gui.style.metrics import GRID, follow_letters
+from gui.page.slot import Slot
+from gui.style.metrics import GRID, Turns, follow_letters
 from gui.widgets.panel_parts import choices_of, column
 
 _TOOLS = ("save", "undo", "redo")

@@ -1,5 +1,6 @@
-"""The 8-pixel grid, the fonts, and the size of all letters: set for the whole program while it runs."""
+"""The 8-pixel grid, the fonts, and the size of all letters, set for all in turns while the program runs."""
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from functools import cache
 
@@ -14,7 +15,7 @@ EARLIER_OPACITY = 0.65
 """Opacity of drawings of runs for an earlier problem: their numbers keep a contrast of 4.5 : 1."""
 # QFont::SizeResolved, which has no name in Python.
 _HAS_SIZE = 0x0002
-_PAUSE_MS = 8
+PAUSE_MS = 8
 _desktop_points: float | None = None
 _percent = 100
 
@@ -49,6 +50,37 @@ def code_font() -> QFont:
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
     font.setPointSizeF(QApplication.font().pointSizeF() * 0.88)
     return font
+
+
+class Turns(QObject):
+    """Runs each job that is asked for once, `PAUSE_MS` after what the one before it has set off is laid out.
+
+    Timers of 0 ms that were started together run together: three plots of 200 rows would take 40 ms at once.
+    So would a pause that ends while a layout goes on.
+    """
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._waiting: deque[Callable[[], object]] = deque()
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._pause.timeout.connect(self._run_next)
+        self._after_layout = QTimer(self, singleShot=True, interval=0)
+        self._after_layout.timeout.connect(self._pause.start)
+
+    def ask(self, job: Callable[[], object]) -> None:
+        """Run a job in its turn; one that waits already is not run twice."""
+        if job not in self._waiting:
+            self._waiting.append(job)
+        if not self._pause.isActive():
+            self._after_layout.start()
+
+    def _run_next(self) -> None:
+        job = self._waiting.popleft()
+        try:
+            job()
+        finally:
+            if self._waiting:
+                self._after_layout.start()
 
 
 class _Notifier(QObject):
@@ -136,19 +168,9 @@ def set_letter_size(app: QApplication, percent: int) -> None:
             part.setUpdatesEnabled(True)
 
     # Layouts know their sizes with the new letters only then.
-    _run_in_turns(_of_program().changed.emit, lambda: paint(windows), lambda: paint(panels))
-
-
-def _run_in_turns(first: Callable[[], object], *others: Callable[[], object]) -> None:
-    """Run each in a turn of the event loop of its own, after what the one before it has set off."""
-
-    def run() -> None:
-        first()
-        if others:
-            _run_in_turns(*others)
-
-    # A timer that is due by the end of such work would still run in its turn.
-    QTimer.singleShot(0, lambda: QTimer.singleShot(_PAUSE_MS, run))
+    turns = Turns(app)
+    for job in (_of_program().changed.emit, lambda: paint(windows), lambda: paint(panels), turns.deleteLater):
+        turns.ask(job)
 
 
 @cache

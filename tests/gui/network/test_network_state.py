@@ -161,8 +161,7 @@ def test_that_a_wrong_value_is_left_out_and_said_and_the_rest_is_shown(kept_netw
     assert network.drawing.is_empty == (name != "ink")
 
 
-def test_that_runs_of_every_batch_come_back_through_json(open_window, qtbot):
-    haloscope = open_window()
+def test_that_runs_of_every_batch_come_back_through_json(haloscope, qtbot):
     haloscope.window.show_page("network")
     qtbot.waitUntil(lambda: haloscope.network.facts is not None and bool(haloscope.network.results()))
     page, network = haloscope.window.page, haloscope.network

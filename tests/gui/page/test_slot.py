@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 from shiboken6 import delete, isValid
 
 from gui.page import slot as slot_module
-from gui.page.slot import PAUSE_MS, Slot, Turns, import_announced
+from gui.page.slot import Slot, import_announced
+from gui.style.metrics import PAUSE_MS, Turns
 
 
 @pytest.fixture
