@@ -59,11 +59,6 @@ class CodePair(QWidget):
         self.copy.clicked.connect(self._copy)
 
     @property
-    def words(self) -> str:
-        """What is shown in the place of the code at the right; empty: there is some, or none is wanted."""
-        return self._right_side.text if self._right_side.isVisibleTo(self) else ""
-
-    @property
     def is_wide(self) -> bool:
         """Whether both stand side by side."""
         return self._splitter.orientation() is Qt.Orientation.Horizontal
