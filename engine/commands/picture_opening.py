@@ -15,7 +15,7 @@ from engine.errors import BadValue, EngineError
 from engine.geometry.block import FLOAT_BYTES
 from engine.image.format import RAISE_LIMIT, Allocate, Form, Format
 from engine.image.formats import FORMATS
-from engine.image.formats.plain import is_by_columns
+from engine.image.formats.npy import is_by_columns
 from engine.image.large.opening import kind_of, kind_of_result
 from engine.image.open import open_image
 from engine.image.picture import Picture

@@ -1,4 +1,4 @@
-"""The picture formats, for opening, saving, `batch`, file dialogs, help texts and refusals.
+"""The picture formats, one file each, for opening, saving, `batch`, file dialogs, help texts and refusals.
 
 What only looks like a picture is in `engine.image.open`.
 """
@@ -8,12 +8,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from engine.image.format import Format
+from engine.image.formats.avif import AVIF
+from engine.image.formats.gif import GIF
 from engine.image.formats.jpeg import JPEG
-from engine.image.formats.pillow import BMP, GIF
-from engine.image.formats.plain import NUMPY, PNM
+from engine.image.formats.jpegxl import JPEG_XL
+from engine.image.formats.npy import NUMPY
+from engine.image.formats.pillow import BMP
 from engine.image.formats.png import PNG
+from engine.image.formats.pnm import PNM
 from engine.image.formats.tiff import TIFF
-from engine.image.formats.web import AVIF, JPEG_XL, WEBP
+from engine.image.formats.webp import WEBP
 
 FORMATS: tuple[Format, ...] = (PNG, JPEG, TIFF, BMP, WEBP, GIF, JPEG_XL, AVIF, PNM, NUMPY)
 

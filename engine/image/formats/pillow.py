@@ -1,25 +1,18 @@
-"""Headers and metadata by Pillow, and the pixels of BMP and GIF; boxes, as AVIF and JPEG XL have them.
-
-The blocks of a GIF are read here, and Pillow gets the first frame alone: it takes the memory of a frame that
-is to be wiped while it opens a file, before anyone can ask how large that is; it finds other frames than we
-do where a block is empty; and it adds up all comments.
-"""
+"""Headers and metadata by Pillow, and the pixels of BMP and GIF; boxes, as AVIF and JPEG XL have them."""
 
 import io
-import mmap
 import re
 import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
-from engine.image.format import Allocate, Budget, Canvas, Decoded, Form, Format, bands, check_long_enough
+from engine.image.format import Allocate, Budget, Canvas, Decoded, Form, Format, bands
 from engine.image.metadata import (
     COMMENT,
     IPTC,
@@ -217,101 +210,4 @@ BMP = Format(
     signatures=(b"BM",),
     decode=read_bmp,
     unsupported=BMP_UNSUPPORTED,
-)
-
-
-# LZW: a code of 12 bits stands for a string of at most 4,096 pixels.
-_MOST_PER_BYTE = 4096 * 8 // 12
-_SCREEN_BYTES, _EDGES_BYTES = 13, 9
-_HAS_PALETTE, _IS_TRANSPARENT = 0x80, 1
-_EXTENSION, _FRAME, _END = b"!,;"
-_CONTROL, _COMMENT, _ONLY_TRANSPARENT = b"\xf9", b"\xfe", b"!\xf9\4\1\0\0"
-# Programs cut data into pieces of 255 bytes: so many more are for frames of a few pixels.
-_MOST_PIECES, _LEAST_BYTES_OF_PIECE = 2**18, 64
-
-
-class _Block(NamedTuple):
-    """A frame or an extension: its first byte, and where it lies."""
-
-    kind: int
-    begin: int
-    end: int
-
-
-def read_gif(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
-    """Decode the first frame of a GIF."""
-    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        head = data[:_SCREEN_BYTES]
-        if len(head) < _SCREEN_BYTES:
-            raise Refused(f"it ends after {len(head)} bytes, within its header")
-        width, height, flags = struct.unpack_from("<HHB", head, 6)
-        head = data[: _SCREEN_BYTES + _palette_bytes(flags)]
-        blocks, control, has_comment = _blocks(data, len(head)), b"", False
-        for block in blocks:
-            stored = data[block.begin : block.end]
-            if block.kind == _FRAME:
-                break
-            has_comment |= stored[1:2] == _COMMENT
-            if stored[1:2] == _CONTROL and stored[2:3] >= b"\4":
-                # How it is wiped matters to the next frame only.
-                is_transparent = stored[3] & _IS_TRANSPARENT
-                control = _ONLY_TRANSPARENT + stored[6:7] + b"\0" if is_transparent else b""
-        else:
-            raise Refused("it holds no frame, or ends before the first: it was cut short")
-        if len(stored) <= _EDGES_BYTES:
-            raise Refused("it ends before its first frame: it was cut short")
-        left, top, columns, rows = struct.unpack_from("<HHHH", stored, 1)
-        # As Pillow has it: a frame that reaches beyond the screen makes the picture larger. Pillow decides on
-        # the colours; the least is one index per pixel.
-        grey = np.dtype(np.uint8)
-        form = Form(max(height, top + rows), max(width, left + columns), 1, False, grey)
-        budget.check(form, rows * columns + 2 * len(stored))
-        of_frame, least_bytes = Form(rows, columns, 1, False, grey), rows * columns // _MOST_PER_BYTE
-        check_long_enough(of_frame, len(stored), least_bytes, "its first frame has")
-        count, is_cut = 1, block.end > len(data)
-        for block in blocks:
-            count += block.kind == _FRAME
-            has_comment |= data[block.begin + 1 : block.begin + 2] == _COMMENT
-            is_cut |= block.end > len(data)
-    notes = note_of_first(-1 if count > 1 and is_cut else count, "frame")
-    decoded = read_with_pillow("GIF", io.BytesIO(head + control + stored), budget, allocate)
-    metadata = replace(decoded.metadata, left_out=(COMMENT,)) if has_comment else decoded.metadata
-    return decoded._replace(notes=notes, metadata=metadata)
-
-
-def _palette_bytes(flags: int) -> int:
-    return 3 << (flags & 7) + 1 if flags & _HAS_PALETTE else 0
-
-
-def _blocks(data: mmap.mmap, position: int) -> Iterator[_Block]:
-    """Yield frames and extensions up to the mark of the end; where data was cut, one ends behind it.
-
-    Raises Refused for too many pieces.
-    """
-    left, last = _MOST_PIECES + len(data) // _LEAST_BYTES_OF_PIECE, len(data)
-    while position < last and (kind := data[position]) != _END:
-        begin, position = position, position + 1
-        left -= 1
-        if kind == _FRAME:
-            flags = data[begin + _EDGES_BYTES] if begin + _EDGES_BYTES < last else 0
-            # The width of the first code follows.
-            position += _EDGES_BYTES + _palette_bytes(flags) + 1
-        elif kind == _EXTENSION:
-            position += 1
-        if kind in (_FRAME, _EXTENSION):
-            # Pieces that each begin with their size; one of none ends them.
-            while position < last and (size := data[position]):
-                position += 1 + size
-                left -= 1
-            position += 1
-            yield _Block(kind, begin, position)
-        if left < 0:
-            raise Refused("it is cut into more pieces than a picture has")
-
-
-GIF = Format(
-    "GIF",
-    suffixes=(".gif",),
-    signatures=(b"GIF87a", b"GIF89a"),
-    decode=read_gif,
 )

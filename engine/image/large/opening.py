@@ -11,7 +11,7 @@ from engine.files.atomic_write import path_text
 from engine.image.convert import halved
 from engine.image.faults import Refused, errors_in_words
 from engine.image.format import Form
-from engine.image.formats.plain import MAGIC, NpyResult, open_npy
+from engine.image.formats.npy import MAGIC, NpyResult, open_npy
 from engine.image.formats.tiff import TIFF, open_tiff
 from engine.image.large.result import LargeResult, PartFolder
 from engine.image.large.source import LargePicture, Storage

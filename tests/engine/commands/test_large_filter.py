@@ -20,7 +20,7 @@ from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError
 from engine.flow import file as in_file
 from engine.flow import rows as memory_plan
 from engine.geometry.border import Border
-from engine.image.formats.plain import NpyResult
+from engine.image.formats.npy import NpyResult
 from engine.image.large.opening import open_large
 from engine.image.large.tiff_writer import TiffResult
 from engine.image.large.zarr import ZarrResult

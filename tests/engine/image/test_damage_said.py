@@ -14,9 +14,9 @@ from PIL import Image, ImageCms, ImageDraw
 
 from engine.errors import CodeNotKept, ImageReadError
 from engine.image.faults import ignored_warnings
+from engine.image.formats.avif import sizes
 from engine.image.formats.jpeg import DAMAGED, NO_END
 from engine.image.formats.png import SURPLUS
-from engine.image.formats.web import sizes
 from tests.engine.image import encoded
 from tests.engine.image.encoded import one_of_each, retagged, smooth_rgb, with_pillow, with_tifffile
 

@@ -160,7 +160,7 @@ def test_that_a_tiff_that_lost_a_tag_opens_with_a_note_unless_it_is_of_the_pixel
 def test_that_a_gif_is_measured_before_it_is_opened(opened, refused, monkeypatch):
     picture = opened(encoded.gif(1, 1))
     assert picture.pixels.shape == (1, 1)
-    monkeypatch.setattr("engine.image.formats.pillow.read_with_pillow", None)
+    monkeypatch.setattr("engine.image.formats.gif.read_with_pillow", None)
     for limit in (64 * 2**20, 4 * 2**30):
         assert "65,535 × 65,535 pixels take" in refused(encoded.gif(65_535, 65_535), max_bytes=limit).why
     assert "its first frame has" in refused(encoded.gif(20_000, 20_000)).why

@@ -256,7 +256,7 @@ def test_that_a_file_too_short_for_its_size_is_refused_before_it_is_decoded(refu
     def decode(*arguments):
         raise AssertionError("memory was taken")
 
-    for module in ("png", "tiff", "web", "pillow", "jpeg"):
+    for module in ("png", "tiff", "webp", "pillow", "jpeg"):
         monkeypatch.setattr(f"engine.image.formats.{module}.Canvas", decode)
     assert refused(TOO_SHORT[kind]).why.endswith("it was cut short or its header is damaged")
 

@@ -1,9 +1,7 @@
-"""AVIF, WebP and JPEG XL: imagecodecs (libavif, libwebp, libjxl) decodes them.
+"""AVIF: Pillow reads what belongs to the picture, imagecodecs (libavif) decodes 8, 10 and 12 bit.
 
-Of AVIF and WebP Pillow reads what belongs to the picture; it decodes every WebP as an animation: two canvases
-of 4 bytes per pixel, and copies of them. libavif decodes a picture in its coded size and then scales it,
-without a word, to what the boxes say. No library tells the coded size: it is read here, of ISO/IEC 14496-12
-and 23008-12 and of AV1 (5.5.1). JPEG XL has 8 and 16 bit, half and float, upright.
+libavif decodes a picture in its coded size and then scales it, without a word, to what the boxes say. No
+library tells the coded size: it is read here, of ISO/IEC 14496-12 and 23008-12 and of AV1 (5.5.1).
 """
 
 import itertools
@@ -14,25 +12,17 @@ from typing import BinaryIO
 import imagecodecs
 import numpy as np
 
-from engine.image.faults import Refused, Unsupported
-from engine.image.format import Allocate, Budget, Canvas, Decoded, Form, Format, canvas_of, check_long_enough
-from engine.image.formats.jpeg import decoded_jpeg
+from engine.image.faults import Refused
+from engine.image.format import Allocate, Budget, Decoded, Form, Format, canvas_of
 from engine.image.formats.pillow import (
     boxes,
     encode_with_pillow,
     first_boxes,
-    frame_notes,
-    measured,
     metadata_of_info,
     opened_with_pillow,
-    orientation_of,
 )
 from engine.image.metadata import (
-    EXIF_MARK,
-    XMP,
     exif_with_resolution,
-    metadata_of,
-    note_of_first,
     orientation_of_exif,
 )
 from engine.image.picture import Picture, with_alpha
@@ -209,129 +199,4 @@ AVIF = Format(
     most_exif_bytes=2**31 - 1,
     max_side=32_768,
     encoder_bytes=64,  # measured: 46
-)
-
-
-# Offset of the name of the first chunk, and that of a lossy picture without anything else.
-_FIRST_CHUNK, _LOSSY = 12, b"VP8 "
-# What is held beside the picture, bytes per pixel. libwebp: all pixels of a lossless picture, which an alpha
-# may be too, and its plane. Animations: two canvases beside them.
-_LOSSLESS_BYTES, _ALPHA_PLANE_BYTES, _ANIMATION_BYTES = 4, 1, 8
-# Of a file with more than pixels: flags, of which one says that it is an animation.
-_FLAGS, _IS_ANIMATION = 20, 2
-
-
-def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
-    """Decode a WebP; of an animation the first frame."""
-    data = file.read()
-    with opened_with_pillow(file, "WEBP") as image:
-        (width, height), has_alpha, info = image.size, image.mode == "RGBA", image.info
-        orientation, notes = orientation_of(image), frame_notes(image)
-    form = Form(height, width, 3, has_alpha, np.dtype(np.uint8))
-    is_lossy = data[_FIRST_CHUNK : _FIRST_CHUNK + 4] == _LOSSY
-    beside = 0 if is_lossy else _LOSSLESS_BYTES + _ALPHA_PLANE_BYTES * has_alpha
-    if data[_FIRST_CHUNK:].startswith(b"VP8X") and data[_FLAGS] & _IS_ANIMATION:
-        beside += _ANIMATION_BYTES
-    budget.check(form, form.pixel_count * beside + 2 * len(data))
-    if is_lossy:
-        # More than a bit for each 16 x 16 pixels; a lossless picture of one colour takes none at all.
-        check_long_enough(form, len(data), -(-width // 16) * -(-height // 16) // 8)
-    canvas = Canvas(form, orientation, allocate)
-    canvas.decode_into(lambda out: imagecodecs.webp_decode(data, index=0, hasalpha=has_alpha, out=out))
-    return Decoded(canvas, info.get("icc_profile"), notes, metadata_of_info(info))
-
-
-def encode_webp(picture: Picture, quality: int) -> bytes:
-    """Encode RGB at 8 bit with its alpha; exact at quality 100, clear pixels included."""
-    how = {"quality": quality, "lossless": quality == 100, "exact": True}
-    exif, profile = exif_with_resolution(picture.metadata), picture.icc_profile or b""
-    return encode_with_pillow("WEBP", with_alpha(picture), **how, icc_profile=profile, exif=exif)
-
-
-WEBP = Format(
-    "WebP",
-    suffixes=(".webp",),
-    signatures=(b"RIFF????WEBP",),
-    decode=read_webp,
-    encode=encode_webp,
-    saved_suffixes=(".webp",),
-    dtypes=(np.uint8,),
-    has_quality=True,
-    keeps_grey=False,
-    most_exif_bytes=2**31 - 1,
-    max_side=16_383,
-    encoder_bytes=16,  # Pillow's image, and what libwebp compares (measured: 15)
-)
-
-
-# What libjxl holds beside the result, bytes per pixel: three colours as float32, and their coefficients.
-_DECODER_BYTES = 32
-# Of 1 to 9: 7, libjxl's own, takes nine times as long for files of the same size, and without loss 14 times
-# for 0.81 of it.
-_EFFORT = 3
-# 12 bits have smaller values. Of how many they are imagecodecs says nothing.
-_LEAST_OF_16_BIT = 4096
-# Whether it has a profile, imagecodecs does not say.
-_SRGB = "Its colours are taken as sRGB: a colour profile of a JPEG XL is not read."
-
-
-def read_jpegxl(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
-    """Decode a JPEG XL; of an animation the first frame, of a packed JPEG that JPEG."""
-    data = file.read()
-    inner = first_boxes(data)
-    (*frames, height, width, samples), stored = measured(imagecodecs.jpegxl_decode, data)
-    dtype = np.dtype(np.float32) if stored == np.float16 else stored
-    if not 1 <= samples <= 4:
-        raise Unsupported("it has further channels beside its colours and an alpha")
-    form = Form.of_samples(height, width, samples, dtype)
-    budget.check(form, form.decoded_bytes + _DECODER_BYTES * form.pixel_count + 2 * len(data))
-    if b"jbrd" in inner:
-        packed = imagecodecs.jpegxl_decode_jpeg(data)  # type: ignore[call-arg]  # its stub is wrong
-        return decoded_jpeg(bytes(packed), budget, allocate)
-    decoded = imagecodecs.jpegxl_decode(data, index=0)
-    notes = (_SRGB, *(note_of_first(frames[0], "frame") if frames else ()))
-    if decoded.dtype == np.float16:
-        decoded = decoded.astype(np.float32)
-        notes += ("Its 16-bit float values were opened as 32-bit float.",)
-    if decoded.dtype == np.uint16 and decoded.max() < _LEAST_OF_16_BIT:
-        notes += (f"All of its values are below {_LEAST_OF_16_BIT:,}: 10 or 12 bits are not scaled.",)
-    content = inner.get(b"Exif", b"")
-    # Its first bytes say how many lie before the data.
-    exif = content[4 + int.from_bytes(content[:4], "big") :]
-    has_xmp = b"xml " in inner or inner.get(b"brob", b"").startswith(b"xml ")
-    metadata = metadata_of(exif, left_out=(XMP,) if has_xmp else ())
-    return Decoded(canvas_of(decoded, 1, allocate), None, notes, metadata)
-
-
-def encode_jpegxl(picture: Picture, quality: int) -> bytes:
-    """Encode any of our depths; exact at quality 100, and where there are floats, whose range libjxl cuts."""
-    is_exact = quality == 100 or picture.dtype == np.float32
-    # As libjxl's own programs have it: 90 is as good as the eye.
-    distance = 0.0 if is_exact else 0.1 + (100 - quality) * 0.09
-    exif = exif_with_resolution(picture.metadata)
-    samples, is_boxed = with_alpha(picture), bool(exif) or None
-    data = bytes(
-        imagecodecs.jpegxl_encode(
-            samples, distance=distance, lossless=is_exact, effort=_EFFORT, usecontainer=is_boxed
-        )
-    )
-    if not exif:
-        return data
-    # A box may follow the pixels. Its content begins with how many bytes lie before the EXIF data.
-    content = bytes(4) + exif.removeprefix(EXIF_MARK)
-    return data + struct.pack(">I4s", 8 + len(content), b"Exif") + content
-
-
-JPEG_XL = Format(
-    "JPEG XL",
-    suffixes=(".jxl",),
-    signatures=(b"\xff\x0a", b"\x00\x00\x00\x0cJXL \r\n\x87\n"),
-    decode=read_jpegxl,
-    encode=encode_jpegxl,
-    saved_suffixes=(".jxl",),
-    dtypes=(np.uint8, np.uint16, np.float32),
-    has_quality=True,
-    keeps_profile=False,
-    most_exif_bytes=2**31 - 1,
-    encoder_bytes=64,  # measured: 42 to 62
 )

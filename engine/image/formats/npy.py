@@ -1,23 +1,21 @@
-"""The formats that store values as they are: NumPy's .npy and .npz, and PNM.
+"""NumPy's .npy and .npz: rows x columns, or rows x columns x 1 to 4 (grey or RGB, with or without alpha).
 
-An array is rows x columns, or rows x columns x 1 to 4 (grey or RGB, with or without alpha). In parts, its
-rows are read as they are asked for, and written before the header: what is unfinished is no array.
+In parts, rows are read as they are asked for, and written before the header: what is unfinished is no array.
 """
 
 import io
 import math
 import os
-import re
 import struct
 import zipfile
 from functools import partial
 from tokenize import TokenError
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from engine.image.convert import converted, sample_type, scaled, shape_refusal
-from engine.image.faults import LIBRARY_ERRORS, SAVE_AGAIN, Refused, Unsupported
+from engine.image.convert import converted, sample_type, shape_refusal
+from engine.image.faults import LIBRARY_ERRORS, SAVE_AGAIN, Refused
 from engine.image.format import (
     Allocate,
     Budget,
@@ -210,124 +208,6 @@ NUMPY = Format(
     encode=encode_npy,
     saved_suffixes=(".npy",),
     dtypes=(np.uint8, np.uint16, np.float32),
-    keeps_profile=False,
-    encoder_copies=1,
-)
-
-
-# PNM: PGM and PPM, as numbers or as bytes, and PAM, with up to 16 bit (netpbm.sourceforge.net/doc).
-SIGNATURES = tuple(b"P%d%c" % (kind, blank) for kind in range(1, 8) for blank in b"\n \r\t#")
-# A header is a line or some; what is longer is none.
-_MOST_HEADER_BYTES = 64 * 2**10
-# Each blank and comment fits in one way only: in several, a header of comments would take for ever.
-_NUMBER = rb"(?:#[^\n]*\n|\s)*(\d{1,9})(?!\d)"
-_COMMENT = re.compile(rb"#[^\n]*")
-_PAM_LINE = re.compile(rb"^[ \t]*(\w+)[ \t]+(\S+)", re.M)
-_PAM_END = re.compile(rb"^[ \t]*ENDHDR\b[^\n]*\n?", re.M)
-# A number that is read takes an object, a text and a place in a list.
-_READING_BYTES = 60
-_DEPTHS = {b"GRAYSCALE": 1, b"BLACKANDWHITE": 1, b"RGB": 3, b"GRAYSCALE_ALPHA": 2, b"BLACKANDWHITE_ALPHA": 2,
-           b"RGB_ALPHA": 4}  # fmt: skip
-
-
-class _Header(NamedTuple):
-    width: int
-    height: int
-    samples: int
-    most: int  # the value of full scale
-    begin: int  # of the pixels
-    is_text: bool = False
-
-
-def read_pnm(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
-    """Decode the first picture of a file."""
-    header, data = _header(file.read(_MOST_HEADER_BYTES)), BytesAt(file)
-    most, shape = header.most, (header.height, header.width, header.samples)
-    if not 1 <= most < 2**16:
-        raise Refused(f"its header says that full scale is {most:,}, which PNM does not have")
-    dtype, stored = (np.dtype(kind) for kind in ((np.uint8, np.uint8) if most < 256 else (np.uint16, ">u2")))
-    form, full, count = Form.of_samples(*shape, dtype), int(np.iinfo(dtype).max), math.prod(shape)
-    budget.check(form, (_READING_BYTES // 2 * data.size) if header.is_text else 0)
-    check_long_enough(form, data.size, header.begin + count * (1 if header.is_text else stored.itemsize))
-
-    def to_full_scale(values: np.ndarray) -> np.ndarray:
-        return scaled(np.minimum(values, most), most, dtype)
-
-    canvas = Canvas(form, allocate=allocate)
-    if header.is_text:
-        file.seek(header.begin)
-        canvas.put_samples(
-            slice(0, header.height), to_full_scale(_numbers(file.read(), count).reshape(shape))
-        )
-    else:
-        interpret = None if most == full else to_full_scale
-        rows = PlainRows(data, "PNM", shape, dtype, stored, header.samples, (header.begin,), interpret)
-        rows.decode_onto(canvas)
-    is_scaled = most not in (1, full)
-    notes = (f"Its values of up to {most:,} were scaled to {full:,}.",) if is_scaled else ()
-    return Decoded(canvas, notes=notes)
-
-
-def _header(head: bytes) -> _Header:
-    kind = head[1] - ord("0")
-    if kind == 7:
-        return _pam_header(head)
-    if kind in (1, 4):
-        raise Unsupported("its pixels are black or white (PBM)")
-    found = re.match(rb"P\d" + _NUMBER * 3, head)
-    if found is None:
-        raise Refused("its header is damaged or cut short")
-    width, height, most = map(int, found.groups())
-    return _Header(width, height, 3 if kind in (3, 6) else 1, most, found.end() + 1, kind < 4)
-
-
-def _pam_header(head: bytes) -> _Header:
-    end = _PAM_END.search(head)
-    if end is None:
-        raise Refused("its header has no end")
-    found = dict(_PAM_LINE.findall(head, 0, end.start()))
-    try:
-        width, height, samples, most = (int(found[key]) for key in (b"WIDTH", b"HEIGHT", b"DEPTH", b"MAXVAL"))
-    except (KeyError, ValueError) as error:
-        raise Refused("its header is damaged: size, depth or full scale is missing") from error
-    kind = found.get(b"TUPLTYPE", b"")
-    if not 1 <= samples <= 4 or _DEPTHS.get(kind, samples) != samples:
-        raise Unsupported(
-            f"its pixels have {samples:,} values ({kind.decode('latin-1') or 'without a name'})"
-        )
-    return _Header(width, height, samples, most, end.end())
-
-
-def _numbers(text: bytes, count: int) -> np.ndarray:
-    """Return the values of a picture that is written as numbers."""
-    found = np.array(_COMMENT.sub(b"", text).split(None, count)[:count], np.int64)
-    if len(found) < count or (len(found) and int(found.min()) < 0):
-        raise Refused(f"it has {len(found):,} of {count:,} numbers, or one below 0: it was cut short")
-    return found
-
-
-def encode_pnm(picture: Picture, quality: int) -> bytes:
-    """Write bytes as PGM or PPM, and with alpha as PAM; 16 bit has the higher byte first."""
-    pixels, most = picture.pixels, np.iinfo(picture.dtype).max
-    size = picture.width, picture.height
-    if picture.alpha is None:
-        head = b"P%d\n%d %d\n%d\n" % (5 if picture.channels == 1 else 6, *size, most)
-    else:
-        pixels = with_alpha(picture)
-        kind = b"GRAYSCALE_ALPHA" if picture.channels == 1 else b"RGB_ALPHA"
-        facts = (*size, picture.channels + 1, most, kind)
-        head = b"P7\nWIDTH %d\nHEIGHT %d\nDEPTH %d\nMAXVAL %d\nTUPLTYPE %s\nENDHDR\n" % facts
-    return head + pixels.astype(picture.dtype.newbyteorder(">"), copy=False).tobytes()
-
-
-PNM = Format(
-    "PNM",
-    suffixes=(".pnm", ".pgm", ".ppm", ".pbm", ".pam"),
-    signatures=SIGNATURES,
-    decode=read_pnm,
-    encode=encode_pnm,
-    saved_suffixes=(".pnm", ".pgm", ".ppm", ".pam"),
-    dtypes=(np.uint8, np.uint16),
     keeps_profile=False,
     encoder_copies=1,
 )
