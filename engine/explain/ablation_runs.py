@@ -284,9 +284,7 @@ def _begun(job: MaskJob, device: str, machine: str, reason: str = "") -> Ablatio
 
 
 def _each(
-    found: Ablation,
-    job: MaskJob,
-    altered: Callable[[tuple[Pass, ...], Cost | None, float], Altered],
+    found: Ablation, job: MaskJob, altered: Callable[[tuple[Pass, ...], Cost | None, float], Altered]
 ) -> Ablation:
     """Return an ablation with the whole kernel and every sibling, each as `altered` runs it."""
     whole, siblings = altered(job.passes, None, 0.0), []

@@ -13,13 +13,7 @@ from engine.device_info import WARP, DeviceInfo
 from engine.errors import Reason
 from engine.explain.counting import BANKS, WORD_BYTES, CountedAccesses, CountedRun, counted_run
 from engine.explain.device_limits import DeviceLimits, Limit
-from engine.explain.instructions import (
-    Weigh,
-    is_tensor,
-    issue_slots,
-    multiply_adds,
-    tensor_multiply_adds,
-)
+from engine.explain.instructions import Weigh, is_tensor, issue_slots, multiply_adds, tensor_multiply_adds
 from engine.explain.launches import SCHEDULERS, attributes_of
 from engine.ptx.counts import SECTOR_BYTES
 from engine.results.measurement import Bound

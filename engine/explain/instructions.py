@@ -186,11 +186,7 @@ _OF_64_BIT = {
 _OF_NAME = {"bra": 3.0, "bra.uni": 0.0, "cvta": 0.0, "cvt": 0.5}
 # Half of the combinations of predicates are part of a comparison.
 _OF_PREDICATES = 0.5
-_MULTIPLY_ADD = {
-    InstructionClass.FLOAT_FMA,
-    InstructionClass.FLOAT_ADD,
-    InstructionClass.FLOAT_MULTIPLY,
-}
+_MULTIPLY_ADD = {InstructionClass.FLOAT_FMA, InstructionClass.FLOAT_ADD, InstructionClass.FLOAT_MULTIPLY}
 # The sides of the three matrices: mma.sync.aligned.m16n8k16.
 _SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)\b")
 

@@ -38,13 +38,7 @@ from engine.explain.code_lines import (
     story_of,
 )
 from engine.explain.examples import Example
-from engine.explain.instructions import (
-    InstructionClass,
-    is_ptx_64_bit,
-    is_sass_64_bit,
-    ptx_class,
-    sass_class,
-)
+from engine.explain.instructions import InstructionClass, is_ptx_64_bit, is_sass_64_bit, ptx_class, sass_class
 from engine.explain.launches import Architecture
 from engine.run.variant import AnyVariant
 

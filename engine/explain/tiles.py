@@ -321,12 +321,7 @@ class _Pass:
         kernel = kernel_of(interpreter.ptx_of(step))
         self._loads = BlockLoads(kernel, arrays[source], arrays[result], self._block.threads)
         run = interpreter.run_pass(
-            step,
-            arrays,
-            checks=False,
-            counted=False,
-            chosen_blocks=[(*at, 0)],
-            on_access=self._loads.note,
+            step, arrays, checks=False, counted=False, chosen_blocks=[(*at, 0)], on_access=self._loads.note
         )
         # Channels are samples side by side where no block has one of them alone.
         self._apart = problem.channels if step.launch.grid[2] == 1 else 1

@@ -9,14 +9,7 @@ from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, WARP, DeviceInfo
 from engine.errors import Reason
 from engine.explain.answers import asked_job
-from engine.explain.bounds import (
-    CpuTime,
-    GpuTime,
-    LeastTime,
-    cpu_time,
-    gpu_time,
-    work_multiply_adds,
-)
+from engine.explain.bounds import CpuTime, GpuTime, LeastTime, cpu_time, gpu_time, work_multiply_adds
 from engine.explain.code_lines import SAVES, paragraphs_of, story_of
 from engine.explain.counting import counted_run
 from engine.explain.device_limits import (

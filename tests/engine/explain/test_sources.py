@@ -7,12 +7,7 @@ import pytest
 
 from engine.device_info import RECORDED
 from engine.explain import kernel_code
-from engine.explain.code_diff import (
-    Change,
-    listing_diff,
-    measured_difference,
-    source_diff,
-)
+from engine.explain.code_diff import Change, listing_diff, measured_difference, source_diff
 from engine.explain.code_lines import Role, SourceFunction, story_in, story_of
 from engine.explain.examples import example_of, variant_named
 from engine.explain.kernel_code import ptx_listing, sass_listing, source_of

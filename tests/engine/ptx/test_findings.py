@@ -43,10 +43,7 @@ FOUND = {
         (".local .align 4 .b8 own[8];", "ld.local.u32 %r2, [own+4];", RESULT),
         [("unwritten", (2,))],
     ),
-    "misaligned": (
-        ("ld.global.v2.u32 {%r2, %r3}, [%d0+4];", RESULT),
-        [("misaligned", (1,))],
-    ),
+    "misaligned": (("ld.global.v2.u32 {%r2, %r3}, [%d0+4];", RESULT), [("misaligned", (1,))]),
     "a barrier that some never reach": (
         (SOME, BARRIER, "BEHIND: st.global.u32 [%d3], %t;"),
         [("barrier", (2,))],
