@@ -106,21 +106,14 @@ def test_that_the_document_is_that_of_one_machine_with_the_machine_of_each_file(
     assert spread == alone
 
 
-def test_that_a_worker_killed_in_a_file_loses_nothing(batch, mortal, tmp_path):
+@pytest.mark.parametrize(
+    "fault", [worker_faults.have_killed_in_a_file, worker_faults.have_killed_after_writing]
+)
+def test_that_a_worker_killed_in_a_file_or_after_it_loses_nothing(batch, mortal, tmp_path, fault):
     cluster, client = mortal
     flag = tmp_path / "flag"
     flag.touch()
-    client.run(worker_faults.have_killed_in_a_file, str(flag))
-    answer = batch(cluster=cluster)
-    assert not flag.exists()
-    assert is_as_on_one_machine(batch, tmp_path, answer)
-
-
-def test_that_a_file_written_before_its_worker_was_killed_is_done_and_reported_once(batch, mortal, tmp_path):
-    cluster, client = mortal
-    flag = tmp_path / "flag"
-    flag.touch()
-    client.run(worker_faults.have_killed_after_writing, str(flag))
+    client.run(fault, str(flag))
     answer = batch(cluster=cluster)
     assert not flag.exists()
     assert is_as_on_one_machine(batch, tmp_path, answer)

@@ -89,19 +89,12 @@ def test_that_bad_use_is_one_line_with_its_status(refused, tmp_path):
         refused("course", arguments.replace("{folder}", str(tmp_path)), status=status, says=says)
 
 
-@pytest.fixture
-def no_matplotlib(monkeypatch):
-    monkeypatch.setattr(engine.course.files, "find_spec", lambda name: None)
-
-
-def test_that_figures_without_matplotlib_are_refused_before_anything_is_written(
-    refused, no_matplotlib, tmp_path
+def test_that_only_figures_need_matplotlib_and_are_refused_before_anything_is_written(
+    command, refused, quick, monkeypatch, tmp_path
 ):
+    monkeypatch.setattr(engine.course.files, "find_spec", lambda name: None)
     says = "The figures need Matplotlib: pip install 'haloscope[figures]'"
     refused("course lab --out", tmp_path / "tables", says=says)
-
-
-def test_that_a_paper_without_figures_needs_no_matplotlib(command, quick, no_matplotlib, tmp_path):
     assert command("course report --out", tmp_path, TINY).status == 0
 
 
@@ -148,10 +141,5 @@ def test_that_a_papers_tables_are_printed_although_they_cannot_be_written(comman
 
 @pytest.mark.usefixtures("quick")
 def test_that_the_recorded_column_is_printed_where_it_is_asked_for(command):
-    answer = command("course lab --sizes 512 --device cpu --recorded")
-    assert "Recorded: NVIDIA H200" in answer.out
-
-
-@pytest.mark.usefixtures("quick")
-def test_that_no_recorded_column_is_printed_unless_it_is_asked_for(command):
+    assert "Recorded: NVIDIA H200" in command("course lab --sizes 512 --device cpu --recorded").out
     assert "ecorded" not in command("course lab --sizes 512 --device cpu").out

@@ -22,46 +22,33 @@ def value(entry, key):
     return found
 
 
-def test_that_the_entry_and_the_icon_are_written(command, data):
+def test_that_the_entry_and_the_icon_are_written_and_removed(command, data):
     names = "icons/hicolor/scalable/apps/haloscope.svg", "applications/haloscope.desktop"
     files = [data / name for name in (*names, "mime/packages/haloscope.xml")]
     answer = command("install-desktop", "--json")
     assert answer.document == {"written": list(map(str, files))}
     assert all(file.is_file() for file in files)
-
-
-def test_that_the_entry_starts_this_program(command, data):
-    command("install-desktop")
     entry = (data / "applications/haloscope.desktop").read_text(encoding="utf-8")
     assert shlex.split(value(entry, "Exec")) == [sys.executable, str(ROOT / "main.py"), "%f"]
+    # The second time there is nothing to remove.
+    for _ in range(2):
+        assert command("install-desktop", "--remove").status == 0
+        # The desktop's own index of types stays.
+        assert not [path for path in data.rglob("*") if path.is_file() and b"aloscope" in path.read_bytes()]
 
 
-def test_that_it_opens_the_pictures_that_the_program_opens():
+def test_that_it_opens_the_pictures_that_the_program_opens_from_any_path():
     types = value(desktop_entry(["haloscope"]), "MimeType").split(";")
     assert {"image/png", "image/jpeg", "image/tiff", "image/webp", SESSION_TYPE} <= set(types)
-
-
-def test_that_a_path_with_special_characters_is_quoted():
     # Quoted for the command line, then as a value of the file: each backslash is two.
     line = value(desktop_entry(['/a "b"/$c/100%/d\\e']), "Exec")
     assert line == r'"/a \\"b\\"/\\$c/100%%/d\\\\e" %f'
 
 
-def test_that_what_was_written_is_removed(command, data):
-    command("install-desktop")
-    assert command("install-desktop", "--remove").status == 0
-    # The desktop's own index of types stays.
-    assert not [path for path in data.rglob("*") if path.is_file() and b"aloscope" in path.read_bytes()]
-
-
-def test_that_removing_nothing_is_no_error(command, data):
-    assert command("install-desktop", "--remove").status == 0
-
-
-@pytest.mark.parametrize(("system", "remedy"), [("win32", "taskbar"), ("darwin", "Dock")])
-def test_that_another_system_says_what_to_do(refused, monkeypatch, system, remedy):
-    monkeypatch.setattr(sys, "platform", system)
-    refused("install-desktop", says=f"No entry can be written here ... {remedy}")
+def test_that_another_system_says_what_to_do(refused, monkeypatch):
+    for system, remedy in [("win32", "taskbar"), ("darwin", "Dock")]:
+        monkeypatch.setattr(sys, "platform", system)
+        refused("install-desktop", says=f"No entry can be written here ... {remedy}")
 
 
 def test_that_a_folder_that_cannot_be_written_is_said(command, data):

@@ -19,25 +19,18 @@ QUICK = "network --stage network-serial,network-cpu --batch 1,3 --budget 0"
 
 
 @pytest.mark.slow
-def test_that_every_stage_is_told_by_layer_for_each_batch(command):
-    answer = command(QUICK)
+def test_that_every_stage_is_told_by_layer_for_each_batch_and_read_back(command, tmp_path):
+    path = tmp_path / "r.json"
+    answer = command(f"{QUICK} --out {path} --csv {tmp_path / 'r.csv'}")
     assert answer.status == 0
     assert answer.out.count("verified") == 4
     assert "convolution-2 + pool-2" in answer.out
     assert "Held-out digits classified correctly: 355 of 360 (98.6%), by network-cpu on the CPU" in answer.out
     assert "[4/4] 3 drawings, network-cpu: " in answer.err
-
-
-@pytest.mark.slow
-def test_that_json_has_results_that_are_read_back(command, tmp_path):
-    path = tmp_path / "r.json"
-    answer = command(f"{QUICK} --json --out {path} --csv {tmp_path / 'r.csv'}")
-    document = answer.document
-    assert document == json.loads(path.read_text(encoding="utf-8"))
+    document = json.loads(path.read_text(encoding="utf-8"))
     results = results_from_document(document)
-    assert [(one.variant, one.problem.batch) for one in results] == [
-        ("network-serial", 1), ("network-cpu", 1), ("network-serial", 3), ("network-cpu", 3)
-    ]  # fmt: skip
+    ran = [(one.variant, one.problem.batch) for one in results]
+    assert ran == [(stage, batch) for batch in (1, 3) for stage in ("network-serial", "network-cpu")]
     assert all(one.is_proven for one in results)
     assert results[0].weights_digest
     assert document["held_out"]["accuracy"] == 355 / 360
@@ -48,35 +41,24 @@ def test_that_json_has_results_that_are_read_back(command, tmp_path):
     assert "drawings_per_s" in (tmp_path / "r.csv").read_text(encoding="utf-8").splitlines()[0]
 
 
-def test_that_bad_use_is_one_line_that_says_what_to_do(command):
-    for arguments, line in [
-        ("network --batch 0", "--batch 0: it is not a whole number from 1 to 1,048,576."),
-        ("network --batch 100000", "The largest batch is 36,"),
-        ("network --stage network-cpuu", "Did you mean network-cpu?"),
-        ("network --weights /no/such.npz", "The weights 'such.npz' cannot be used: there is no such file."),
-    ]:
-        answer = command(arguments)
-        assert (answer.status, answer.out) == (2, "")
-        assert line in answer.err
-        assert len(answer.err.splitlines()) == 1
-
-
-def test_that_a_pipe_or_a_folder_of_weights_is_never_waited_for(command, tmp_path):
+def test_that_bad_use_is_one_line_that_says_what_to_do(refused, monkeypatch, tmp_path):
+    # None of these is waited for, or called damaged.
     os.mkfifo(tmp_path / "pipe.npz")
-    for path, why in ((tmp_path / "pipe.npz", "it is a device or a pipe"), (tmp_path, "it is a folder")):
-        answer = command("network --stage network-cpu --batch 1 --weights", path)
-        assert (answer.status, answer.out) == (2, "")
-        assert why in answer.err
+    for arguments, line in [
+        ("--batch 0", "--batch 0: it is not a whole number from 1 to 1,048,576."),
+        ("--batch 100000", "The largest batch is 36,"),
+        ("--stage network-cpuu", "Did you mean network-cpu?"),
+        ("--weights /no/such.npz", "The weights 'such.npz' cannot be used: there is no such file."),
+        (f"--batch 1 --weights {tmp_path / 'pipe.npz'}", "it is a device or a pipe"),
+        (f"--batch 1 --weights {tmp_path}", "it is a folder"),
+    ]:
+        refused("network", arguments, says=line)
 
-
-def test_that_weights_that_may_not_be_read_are_not_called_damaged(command, monkeypatch):
     def refuse(path):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(reading, "open_file", refuse)
-    answer = command("network --stage network-cpu --batch 1 --weights", WEIGHTS_FILE)
-    assert (answer.status, answer.out) == (2, "")
-    assert "you may not read it" in answer.err
+    refused("network --batch 1 --weights", WEIGHTS_FILE, says="you may not read it")
 
 
 def test_that_a_stage_without_a_device_is_a_result_with_its_reason(command, no_gpu):
