@@ -337,23 +337,17 @@ def planned(settings: BatchSettings) -> BatchPlan:
         remedy = "Add --recursive to look into its folders too, or name the files."
         what = f"{', '.join(settings.inputs)}: nothing to filter"
         raise BadValue(what, "there is no picture in it", remedy)
-    if files[0].refusal is not None and not any(map(_is_there, files)):
+    sources = [file.source for file in files]
+    if files[0].refusal is not None and not any(map(os.path.lexists, map(os.path.abspath, sources))):
         # No picture failed: a name is wrong.
         raise files[0].refusal
-    if settings.dry_run:
-        _check_folder(settings.out)
-    else:
-        _prepare_folder(settings.out or ".")
+    _check_folder(settings.out or ".", makes=not settings.dry_run)
     skipped, files = [file for file in files if file.is_done], [file for file in files if not file.is_done]
     # One that is filtered in bands has the machine for itself, and chooses for itself.
     how, device, why = choose_device(how, [file for file in files if not file.in_parts] or files or skipped)
     written = [file.saved_as for file in files if file.saved_as is not None]
     notes = [*notes, *why, *how.saving.unused_quality(written)]
     return BatchPlan(how, files, device, notes, settings.out, settings.scheduler, skipped)
-
-
-def _is_there(file: PictureFile) -> bool:
-    return os.path.lexists(os.path.abspath(file.source))
 
 
 def _on_workers(how: PictureWork) -> PictureWork:
@@ -385,21 +379,14 @@ def _check(how: PictureWork, settings: BatchSettings) -> list[str]:
     return how.check(probe)
 
 
-def _prepare_folder(folder: str) -> None:
-    """Make the folder for the results, and check that files can be written there."""
-    make_folder(folder, with_parents=True)
-    _check_written(folder)
-
-
-def _check_folder(folder: str) -> None:
-    """Check that a folder could be made, and written into: the nearest that is there is asked."""
-    folder = os.path.abspath(path_text(folder))
-    while not os.path.lexists(folder):
-        folder = os.path.dirname(folder)
-    _check_written(folder)
-
-
-def _check_written(folder: str) -> None:
+def _check_folder(folder: str, *, makes: bool) -> None:
+    """Check that files can be written into the folder for the results: it is made, or the nearest asked."""
+    if makes:
+        make_folder(folder, with_parents=True)
+    else:
+        folder = os.path.abspath(path_text(folder))
+        while not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
     try:
         check_place(os.path.join(folder, "result"))
     except FileWriteError as error:
@@ -431,10 +418,6 @@ def choose_device(
 
 def _form_of(file: PictureFile) -> Form | None:
     """Return the form of a picture from its header alone; None where it cannot be opened."""
-    if file.in_parts:
-        with suppress(EngineError):
-            return form_in_parts(file.source)
-        return None
     with suppress(EngineError):
-        return header_form(file.source)
+        return form_in_parts(file.source) if file.in_parts else header_form(file.source)
     return None

@@ -58,7 +58,7 @@ class Packer:
         `line_rate` is how many bytes the line takes in a second.
         """
         self._since += 1
-        if self._is_faster(line_rate) or (self._since % 64 == 0 and line_rate < 400e6):
+        if self._packed_s(1, line_rate) < 1 / line_rate or (self._since % 64 == 0 and line_rate < 400e6):
             begin = time.perf_counter()
             data = _pack(band)
             seconds = time.perf_counter() - begin
@@ -70,11 +70,7 @@ class Packer:
 
     def seconds(self, nbytes: int, line_rate: float) -> float:
         """Return how long so many bytes of pixels take over a line."""
-        plain = nbytes / line_rate
-        return min(plain, self._packed_s(nbytes, line_rate))
-
-    def _is_faster(self, line_rate: float) -> bool:
-        return self._packed_s(1, line_rate) < 1 / line_rate
+        return min(nbytes / line_rate, self._packed_s(nbytes, line_rate))
 
     def _packed_s(self, nbytes: int, line_rate: float) -> float:
         return nbytes / self._rate + nbytes * self._share / line_rate
