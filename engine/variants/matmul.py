@@ -44,12 +44,7 @@ def cuda_variant(
     def refuse(product: MatrixProduct, constant: None, block: Block, limits: Limits) -> Refusal | None:
         return refuse_tile(product, block, limits, shared_bytes)
 
-    return MatmulVariant(
-        **by_passes(passes),
-        plan=plan,
-        unsupported=refuse,
-        **traits,
-    )
+    return MatmulVariant(**by_passes(passes), plan=plan, unsupported=refuse, **traits)
 
 
 def naive_work(product: MatrixProduct, block: Block) -> Work:

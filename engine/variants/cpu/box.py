@@ -83,11 +83,7 @@ class BoxSums(BandedFilter):
         """A row is taken in; sums of a segment's ends; windows, digit by digit."""
         rows, columns = self._problem.mask_shape
         are_floats = self._dtype == np.float32
-        taking = LoopWork(
-            operations=3 if are_floats else 3 + CONVERSION,
-            loads=3,
-            stores=3,
-        )
+        taking = LoopWork(operations=3 if are_floats else 3 + CONVERSION, loads=3, stores=3)
         # Once for each segment, but for two of its rows.
         ends = LoopWork(operations=1, loads=2, stores=1).times(max(0, rows - 2) / rows)
         # What lies beside a tile is taken in too, and summed up as far as windows need it.

@@ -24,9 +24,7 @@ from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.results.problem import Work
 from engine.run.variant import ON_CPU
-from engine.variants.cpu.register_tiles import (
-    PARTIAL_SUMS,
-)
+from engine.variants.cpu.register_tiles import PARTIAL_SUMS
 from engine.variants.cpu.streamed_bands import StreamedBands
 from engine.work.filtering.sum_order import SumOrder, by_rows, one_chain
 from engine.work.filtering.variants import Variant, filter_work

@@ -234,9 +234,7 @@ def refuse_rank(mask: Mask, terms: int) -> Refusal | None:
     if factor(mask).separable:
         fitting = "separable-fused" if max(mask.shape) <= MAX_SIDE else "separable-l1"
         return Refusal(
-            "mask-rank",
-            "The mask is one column times one row",
-            remedy=f"Use {fitting}, which needs no more.",
+            "mask-rank", "The mask is one column times one row", remedy=f"Use {fitting}, which needs no more."
         )
     if terms * (rows + columns) > WORTH_IT * mask.taps:
         beside = "hardly more" if mask.taps > terms * (rows + columns) else "no more"

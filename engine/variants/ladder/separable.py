@@ -61,12 +61,7 @@ def two_pass_variant(
         return two_passes(problem, mask, plan(problem, block), *kernels)
 
     return teaching_variant(
-        passes,
-        plan=plan,
-        unsupported=refuse,
-        sum_order=order_of_factors,
-        **RANK_1,
-        **traits,
+        passes, plan=plan, unsupported=refuse, sum_order=order_of_factors, **RANK_1, **traits
     )
 
 

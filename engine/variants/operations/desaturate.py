@@ -85,10 +85,7 @@ def _prepare(problem: OperationProblem, patch: object) -> object:
 
 
 CPU = cpu_code.variant(
-    _prepare,
-    key="cpu-desaturate",
-    idea="Each pixel's brightness, on all cores.",
-    work=work,
+    _prepare, key="cpu-desaturate", idea="Each pixel's brightness, on all cores.", work=work
 )
 
 

@@ -192,9 +192,7 @@ def naive_work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: 2 n + n squared loads and n squared comparisons for each sample."""
     cells = problem.whole("size") ** 2
     return operation_work(
-        problem,
-        picture_loads=problem.samples * cells * (cells + 2),
-        flops=problem.samples * cells * cells,
+        problem, picture_loads=problem.samples * cells * (cells + 2), flops=problem.samples * cells * cells
     )
 
 
@@ -269,9 +267,7 @@ def local_work(problem: OperationProblem, block: Block) -> Work:
     """
     cells = problem.whole("size") ** 2
     return operation_work(
-        problem,
-        picture_loads=problem.samples * cells,
-        flops=problem.samples * cells * (cells - 1) // 2,
+        problem, picture_loads=problem.samples * cells, flops=problem.samples * cells * (cells - 1) // 2
     )
 
 

@@ -116,10 +116,7 @@ def test_that_an_attribute_that_an_old_driver_does_not_know_is_0(install):
         (Driver(fails={"cuInit": 100}), [("cuda:0", NO_GPU.short)]),
         (Driver(fails={"cuInit": 999}), [("cuda:0", "cuInit fails with CUDA_ERROR_UNKNOWN")]),
         (Driver(fails={"cuInit": 7}), [("cuda:0", "cuInit fails with error 7")]),
-        (
-            Driver(fails={"cuDeviceTotalMem_v2": 999}),
-            [("cuda:0", "cuDeviceTotalMem_v2 fails")],
-        ),
+        (Driver(fails={"cuDeviceTotalMem_v2": 999}), [("cuda:0", "cuDeviceTotalMem_v2 fails")]),
         (Driver(gpus=2, compute_modes=(0, 2)), [("cuda:0", ""), ("cuda:1", "the compute mode of GPU 1")]),
         (object(), [("cuda:0", "its library has no cuInit")]),
         (None, [("cuda:0", "the library of the driver is not found")]),

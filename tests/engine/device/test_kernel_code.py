@@ -20,10 +20,7 @@ from tests.engine.device.conftest import NEW, OLD, Loaded
 if not missing:
     from engine.device import cuda_kernels, kernel_code
 
-pytestmark = [
-    pytest.mark.nvvm,
-    pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler"),
-]
+pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler")]
 SIGNATURE = (float32[:, ::1], int64)
 
 

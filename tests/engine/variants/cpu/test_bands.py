@@ -15,13 +15,7 @@ from engine.mask.mask import Mask
 from engine.variants.cpu import banded_filter as bands
 from engine.variants.cpu import box, parallel, separable, streamed_bands
 from engine.variants.cpu.banded_filter import holds
-from engine.variants.cpu.register_tiles import (
-    MOST_ROWS,
-    PARTIAL_SUMS,
-    RESULTS_AT_ONCE,
-    VECTOR,
-    product_rows,
-)
+from engine.variants.cpu.register_tiles import MOST_ROWS, PARTIAL_SUMS, RESULTS_AT_ONCE, VECTOR, product_rows
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import Case, check, verified
