@@ -193,14 +193,13 @@ def test_that_a_dry_run_says_all_and_writes_nothing(batch, photos, out):
     assert sorted(out.rglob("*")) == before
 
 
-def test_that_a_dry_run_refuses_what_a_format_cannot_hold_and_makes_no_folder(batch, photos, out):
+def test_that_a_dry_run_refuses_what_a_format_cannot_hold_and_the_folder_that_the_run_does(
+    batch, command, photos, out
+):
     engine.save_image(np.zeros((4, 4), np.float32), photos / "floats.tif")
     answer = batch(photos / "floats.tif", "--dry-run --format jpg", status=2)
     assert "JPEG does not hold 32-bit float values" in answer.out
     assert not out.exists()
-
-
-def test_that_a_dry_run_and_the_run_refuse_the_same_folder(command, photos):
     for dry in ("", "--dry-run"):
         answer = command("batch", photos, "--out", photos / "letter.txt" / "out", MASK, dry)
         assert (answer.status, "letter.txt" in answer.err) == (2, True), answer
@@ -259,22 +258,19 @@ def test_that_a_folder_that_cannot_be_read_stops_nothing(batch, monkeypatch, pho
     assert f"\n  {photos / 'more'} cannot be searched: this folder cannot be read." in answer.out
 
 
-def test_that_no_result_replaces_its_own_picture_unasked(command, photos):
+def test_that_no_picture_of_the_batch_is_replaced_by_a_result_unasked(command, photos, tmp_path):
     before = {path: path.read_bytes() for path in photos.glob("*.png")}
     answer = command("batch", photos, "--out", photos, MASK)
     assert answer.status == 2
     assert "is the picture itself: its result would replace it. Give --out another folder, or" in answer.out
     assert {path: path.read_bytes() for path in before} == before
-
-
-def test_that_no_other_picture_of_the_batch_is_replaced_by_a_result(command, tmp_path):
     engine.save_image(np.full((5, 4), 9, np.uint8), tmp_path / "a.jpg")
     engine.save_image(np.array([[0, 90], [255, 30], [8, 0]], np.uint8), tmp_path / "a.png")
-    before = (tmp_path / "a.png").read_bytes()
+    whole = (tmp_path / "a.png").read_bytes()
     answer = command("batch", tmp_path, "--out", tmp_path, "--format png --overwrite", MASK)
     assert answer.status == 2
     assert "a.png cannot be written: it is another picture of this batch" in answer.out
-    assert (tmp_path / "a.png").read_bytes() != before  # by its own result
+    assert (tmp_path / "a.png").read_bytes() != whole  # by its own result
     assert engine.open_image(tmp_path / "a.png").pixels.shape == (3, 2)
 
 

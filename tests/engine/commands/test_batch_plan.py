@@ -75,24 +75,20 @@ def test_that_a_picture_that_cannot_be_opened_does_not_decide(with_gpu, photo, t
     assert len(seen) == 1
 
 
-def test_that_a_device_or_a_variant_that_is_named_is_obeyed(with_gpu, photo):
+def test_that_what_is_named_is_obeyed_and_all_else_stays_on_the_cpu_without_a_word(
+    with_gpu, photo, monkeypatch
+):
     for options, kind in (
         ("--device cpu", "cpu"),
         ("--device cuda", "cuda"),
         ("--variant cpu-parallel", "cpu"),
     ):
         assert choose_device(asked(options), [photo])[1].kind == kind
-
-
-def test_that_nothing_is_said_where_there_is_no_driver(monkeypatch, photo):
+    how, device, notes = choose_device(work_of("--operation median"), [photo] * 1_000_000)
+    assert (how.asked.device, device, notes) == ("cpu", CPU, [])
     monkeypatch.setattr(batch_plan, "has_driver", lambda: False)
     _, device, notes = choose_device(asked(), [photo])
     assert (device.kind, notes) == ("cpu", [])
-
-
-def test_that_other_operations_stay_on_the_cpu_without_a_word(with_gpu, photo):
-    how, device, notes = choose_device(work_of("--operation median"), [photo] * 1_000_000)
-    assert (how.asked.device, device, notes) == ("cpu", CPU, [])
 
 
 RANDOM = np.random.default_rng(5)
