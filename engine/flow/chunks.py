@@ -283,9 +283,10 @@ class Flow(Generic[Work]):
         stream = self._stream
         if self._error is not None or (not self.threads and stream is not None and not stream.has_room):
             return False
-        most = self.most or (1 if stream is None else stream.most)
+        if not self.most:
+            return len(self._given) <= 2 * (1 if stream is None else stream.most)
         under_way = len(self._opening) + len(self._in_stream) + len(self._taking)
-        return len(self._given) <= 2 * most and (not self.most or under_way < most)
+        return under_way < self.most and len(self._given) <= 2 * self.most
 
     def _wait(self, finished: Callable[[Work], object]) -> None:
         """Hand work on until some more is finished, and report what is first in order.
@@ -294,7 +295,7 @@ class Flow(Generic[Work]):
         """
         count = len(self._done)
         while len(self._done) == count:
-            if self._hand_on_what_is_ready():
+            if (self._opening or self._taking) and self._hand_on_what_is_ready():
                 continue
             if self._in_stream:
                 self._compute(self._receive)
