@@ -201,6 +201,9 @@ def test_that_masks_are_found_in_the_library(program, tmp_path):
         program.wait_for_rest()
         program.type(word)
         program.press("Return")
+        # The list has the keys until it has closed.
+        program.wait_for_turn()
+        program.wait_for_rest()
         seen.append(program.weights(tmp_path / f"{word}.json"))
     assert [len(mask) for mask in seen] == [3, 5, 3]
     assert seen[2] == [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]
