@@ -174,9 +174,8 @@ def test_that_the_engine_finds_the_registers_of_the_kernel_that_is_looked_at(win
     page.bring_to_front("launch")
     page.selection.select("tiled")
     page.workspace.change(block=Block(16, 8))
-    qtbot.waitUntil(
-        lambda: page.launch.launch is not None and page.launch.launch.is_compiled, timeout=200_000
-    )
-    assert page.launch.launch.facts.block[:2] == (16, 8)
-    assert 16 <= page.launch.launch.facts.registers <= 255
+    qtbot.waitUntil(lambda: page.launch.found is not None and page.launch.found.is_complete, timeout=200_000)
+    (launch,) = page.launch.found.launches
+    assert launch.facts.block[:2] == (16, 8)
+    assert 16 <= launch.facts.registers <= 255
     assert page.launch.note == ""

@@ -24,7 +24,7 @@ def gpu(device):
 
 def assert_compiled_as_planned(passes):
     """Check that no local memory is used, and that memory and threads are those of the plan."""
-    from engine.device.cuda_kernels import loaded_kernel
+    from engine.device.loaded_kernel import loaded_kernel
 
     for step in passes:
         attributes = loaded_kernel(step.kernel, step.signature).attributes

@@ -85,7 +85,7 @@ def driver_blocks(loaded, threads):
 
 @pytest.mark.parametrize(("known", "case"), CASES, ids=lambda one: getattr(one, "key", ""))
 def test_that_registers_memory_and_occupancy_are_the_drivers(gpu, known, case):
-    from engine.device.cuda_kernels import loaded_kernel
+    from engine.device.loaded_kernel import loaded_kernel
 
     gpu.activate()
     limits, attributes = gpu.info.limits, gpu.info.attributes
@@ -116,7 +116,7 @@ def test_that_registers_memory_and_occupancy_are_the_drivers(gpu, known, case):
 
 @pytest.mark.parametrize("key", ["tiled", "constant", "separable-l1", "register-blocked"])
 def test_that_what_is_compiled_without_a_device_takes_what_is_loaded(gpu, key):
-    from engine.device.cuda_kernels import loaded_kernel
+    from engine.device.loaded_kernel import loaded_kernel
 
     gpu.activate()
     known = variant(key)

@@ -9,7 +9,7 @@ import pytest
 
 import engine.variants
 from engine.compiled.code_store import CodeStore
-from engine.device import cuda_kernels
+from engine.device import loaded_kernel
 from engine.device.numba_cuda import cuda
 
 OLD, NEW = (8, 6), (9, 0)
@@ -30,10 +30,10 @@ def device(monkeypatch):
     """Return a made-up current device, which a test may change; no kernel has copies there."""
     chosen = SimpleNamespace(compute_capability=NEW, id=0, MEMORY_POOLS_SUPPORTED=1)
     monkeypatch.setattr(cuda, "get_current_device", lambda: chosen)
-    monkeypatch.setattr(cuda_kernels, "_free", weakref.WeakKeyDictionary())
-    cuda_kernels._with_constant.cache_clear()
+    monkeypatch.setattr(loaded_kernel, "_free", weakref.WeakKeyDictionary())
+    loaded_kernel._with_constant.cache_clear()
     yield chosen
-    cuda_kernels._with_constant.cache_clear()
+    loaded_kernel._with_constant.cache_clear()
 
 
 def forget_kernels():
@@ -47,16 +47,16 @@ def forget_kernels():
 @pytest.fixture
 def select(device, monkeypatch, tmp_path):
     """Return a function that selects a made-up device of a compute capability; code is kept in `tmp_path`."""
-    from engine.device import cuda_kernels, kernel_code
+    from engine.device import kernel_code, loaded_kernel
 
     def choose(capability, number=0):
         device.compute_capability, device.id = capability, number
 
-    monkeypatch.setattr(cuda_kernels, "LoadedKernel", Loaded)
+    monkeypatch.setattr(loaded_kernel, "LoadedKernel", Loaded)
     monkeypatch.setattr(kernel_code, "code_store", lambda: CodeStore(tmp_path))
     monkeypatch.delenv(kernel_code.SWITCH, raising=False)
     forget_kernels()
-    cuda_kernels._loaded_kernel.cache_clear()
+    loaded_kernel._loaded_kernel.cache_clear()
     yield choose
-    cuda_kernels._loaded_kernel.cache_clear()
+    loaded_kernel._loaded_kernel.cache_clear()
     forget_kernels()

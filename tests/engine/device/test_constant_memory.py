@@ -7,12 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.device import cuda_kernels
+from engine.device import loaded_kernel
 from engine.device.backend import Buffers
-from engine.device.cuda_kernels import MOST_WITH_CONSTANTS, PreparedPasses, with_constant
+from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_streams import LaunchGraph
 from engine.device.device_list import missing
 from engine.device.launches import CAPTURE_LOCK, DeviceView, Launch, Pass
+from engine.device.loaded_kernel import MOST_WITH_CONSTANTS, with_constant
 from engine.device.numba_cuda import cuda, float32, int64
 
 pytestmark = pytest.mark.skipif(bool(missing), reason="needs numba-cuda, not simulated")
@@ -67,7 +68,7 @@ class Loads:
 @pytest.fixture
 def loads(device, monkeypatch):
     found = Loads(device)
-    monkeypatch.setattr(cuda_kernels, "_new_copy", found.new_copy)
+    monkeypatch.setattr(loaded_kernel, "_new_copy", found.new_copy)
     monkeypatch.setattr(cuda, "synchronize", found.synchronize)
     return found
 
@@ -177,7 +178,7 @@ def witness(monkeypatch):
 def test_that_constants_are_written_by_one_thread_at_a_time(witness, device, monkeypatch):
     monkeypatch.setattr(Copy, "write", witness.of("write"))
     copies = [Copy([]) for _ in range(MOST_WITH_CONSTANTS + 1)]
-    monkeypatch.setattr(cuda_kernels, "_new_copy", lambda *arguments: copies.pop())
+    monkeypatch.setattr(loaded_kernel, "_new_copy", lambda *arguments: copies.pop())
     kernel = type("Kernel", (), {})()
     for number in range(MOST_WITH_CONSTANTS + 2):
         with_constant(kernel, (float32[:, ::1],), "weights", np.full((2, 2), number, np.float32))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import engine.variants
-from engine.device import cuda_kernels, kernel_factory
+from engine.device import cuda_kernels, kernel_factory, loaded_kernel
 from engine.device.device_list import missing
 from engine.device.numba_cuda import cuda, float32, int64, types
 from engine.geometry.block import Block
@@ -18,7 +18,7 @@ from engine.work.problem import Problem
 from tests.engine.device.conftest import NEW, OLD, Loaded
 
 if not missing:
-    from engine.device import cuda_kernels, kernel_code
+    from engine.device import kernel_code, loaded_kernel
 
 pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler")]
 SIGNATURE = (float32[:, ::1], int64)
@@ -52,7 +52,7 @@ def fresh(scale=3, border=Border.ZERO):
 
 def code(kernel, signature=SIGNATURE):
     """Return the machine code that a launch on the selected device would load."""
-    return cuda_kernels.loaded_kernel(kernel, signature).code
+    return loaded_kernel.loaded_kernel(kernel, signature).code
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_that_code_that_the_driver_refuses_is_compiled_again(compilations, monke
             raise refusals.pop()
         return Loaded(content, signature)
 
-    monkeypatch.setattr(cuda_kernels, "LoadedKernel", load)
+    monkeypatch.setattr(loaded_kernel, "LoadedKernel", load)
     code(fresh())
     assert len(compilations) == 2
     assert len(list(tmp_path.iterdir())) == 1
@@ -134,9 +134,9 @@ def test_that_each_kind_of_device_gets_code_of_its_own_compiled_or_from_disk(sel
 
 def test_that_devices_of_one_kind_share_a_loaded_kernel(select):
     kernel = factory(Border.ZERO, 5)
-    first = cuda_kernels.loaded_kernel(kernel, SIGNATURE)
+    first = loaded_kernel.loaded_kernel(kernel, SIGNATURE)
     select(NEW, 1)
-    assert cuda_kernels.loaded_kernel(kernel, SIGNATURE) is first
+    assert loaded_kernel.loaded_kernel(kernel, SIGNATURE) is first
 
 
 @pytest.mark.slow

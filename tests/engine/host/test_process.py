@@ -8,7 +8,7 @@ from multiprocessing import Pipe, resource_tracker
 
 import pytest
 
-from engine import starting
+from engine import process as start_of_process
 from engine.host import __main__ as process
 from engine.host import server, shared
 from engine.host.request import Answer, HostOptions, Ready, Stop, ToHost
@@ -83,12 +83,12 @@ def test_that_the_host_keeps_to_one_core_only_while_it_is_imported():
 
 
 def test_that_a_child_gets_the_blas_threads_that_a_person_chose(monkeypatch):
-    monkeypatch.setattr(starting, "_ours", [])
+    monkeypatch.setattr(start_of_process, "_ours", [])
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    starting.start_no_blas_threads()
+    start_of_process.start_no_blas_threads()
     assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
-    assert "OPENBLAS_NUM_THREADS" not in starting.with_blas_threads(os.environ)
-    monkeypatch.setattr(starting, "_ours", [])
+    assert "OPENBLAS_NUM_THREADS" not in start_of_process.with_blas_threads(os.environ)
+    monkeypatch.setattr(start_of_process, "_ours", [])
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
-    starting.start_no_blas_threads()
-    assert starting.with_blas_threads(os.environ)["OPENBLAS_NUM_THREADS"] == "3"
+    start_of_process.start_no_blas_threads()
+    assert start_of_process.with_blas_threads(os.environ)["OPENBLAS_NUM_THREADS"] == "3"
