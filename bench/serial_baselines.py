@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bench.options import parser_of
-from engine.device.per_thread import launches_on
 from engine.mask.mask import Mask
+from engine.process import launches_on
 from engine.tasks.network.operands import trained_weights
 from engine.tasks.network.problem import FIRST, FIRST_POOLED, FIRST_SIDE, SIDE
 from engine.variants.mask_classes import required_factors

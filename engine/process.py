@@ -1,4 +1,4 @@
-"""What this process may use and has run out of, and its settings at its start. No NumPy in here.
+"""What this process may use and has run out of, its settings, and what its threads choose. No NumPy in here.
 
 Its cores are those that it may run on, and no more than its quota of CPU time. A container may run on all of
 a server's cores and yet have the time of two (Docker's --cpus, a Kubernetes limit): a thread per core would
@@ -6,6 +6,9 @@ use that up at once, and all would be stopped until the next period (100 ms).
 
 The threads of BLAS start when NumPy is imported, and take 25 ms of two cores, while the window and the engine
 start: a process that multiplies no matrices starts without them.
+
+A thread chooses the interpreter, a number of cores, who hears how far it is. A device is selected by a
+thread, as CUDA's are: what `prepare` makes next is for the one selected last.
 """
 
 import errno
@@ -15,15 +18,20 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from contextvars import ContextVar
+from functools import cache, update_wrapper
 from pathlib import Path, PurePosixPath
+from typing import Generic, TypeVar
 
 from engine.errors import EngineError
 
 PROCESS = Path("/proc/self/cgroup")
 GROUPS = Path("/sys/fs/cgroup")
+
+T = TypeVar("T")
+Made = TypeVar("Made")
 
 
 def cores() -> int:
@@ -221,3 +229,76 @@ def bytes_text(count: int) -> str:
         return f"{count} bytes"
     power = min((count.bit_length() - 1) // 10, len(_UNITS))
     return f"{count / 1024**power:,.1f} {_UNITS[power - 1]}"
+
+
+class ThreadChoice(Generic[T]):
+    """A value that each thread chooses for itself; `usual` until it does."""
+
+    def __init__(self, usual: T) -> None:
+        # Asking takes 0.1 us; an attribute that a `threading.local` does not have takes 2.
+        self._chosen = ContextVar("chosen", default=usual)
+
+    def __call__(self) -> T:
+        """Return the thread's choice."""
+        return self._chosen.get()
+
+    def choose(self, value: T) -> None:
+        """Choose from now on."""
+        self._chosen.set(value)
+
+    @contextmanager
+    def within(self, value: T) -> Iterator[None]:
+        """Choose for the while."""
+        before = self._chosen.set(value)
+        try:
+            yield
+        finally:
+            self._chosen.reset(before)
+
+
+interprets = ThreadChoice(False)
+"""Whether variants are prepared for the interpreter."""
+
+report_share = ThreadChoice[Callable[[float], None]](lambda done: None)
+"""Who hears the share of a launch that is done; what it raises ends the launch."""
+
+
+class OncePerProcess(Generic[Made]):
+    """Calls a function once in each process with the same arguments, and returns what it made every time.
+
+    Devices, threads, what talks to them. A forked child has its own: it has a copy of the pool that its
+    parent kept, and none of its threads, for which it would wait for ever.
+
+    One thread at a time: Numba takes the driver for ready as soon as one thread begins to start it, and a
+    second one would get CUDA_ERROR_NOT_INITIALIZED.
+    """
+
+    def __init__(self, make: Callable[..., Made]) -> None:
+        update_wrapper(self, make)
+        self._make = make
+        self._begin_anew()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._begin_anew)
+
+    def __call__(self, *arguments: Hashable) -> Made:
+        """Return it, made by the first call with such arguments."""
+        with self._making:
+            if arguments not in self._made:
+                self._made[arguments] = self._make(*arguments)
+            return self._made[arguments]
+
+    def _begin_anew(self) -> None:
+        # Another thread of the parent may have held the old lock.
+        self._making = threading.Lock()
+        self._made: dict[tuple[Hashable, ...], Made] = {}
+
+
+most_launch_cores = ThreadChoice[int | None](None)
+"""How many cores launches may use that the thread prepares, as others have work of their own; None: all."""
+launches_on = most_launch_cores.within
+
+
+def launch_cores() -> int:
+    """Return the cores that a launch of this thread may use."""
+    most = most_launch_cores()
+    return cores() if most is None else min(cores(), most)

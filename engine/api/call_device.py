@@ -16,11 +16,11 @@ from engine.compiled.code_store import code_store
 from engine.device.backend import Backend
 from engine.device.device_list import cpu_info, has_driver, listed_devices
 from engine.device.devices import backend, device_named
-from engine.device.per_thread import OncePerProcess
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import DeviceUnavailable, EngineError, Reason
 from engine.geometry.block import Layout
 from engine.mask.mask import Mask
+from engine.process import OncePerProcess
 from engine.work.filter_task import FILTERING
 from engine.work.filtering.planner import (
     CPU_CALL_US,

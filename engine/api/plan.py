@@ -25,12 +25,12 @@ from engine.device.device_arrays import library_of
 from engine.device.devices import backend
 from engine.device.host_memory import reused_result
 from engine.device.launches import Prepared
-from engine.device.per_thread import most_launch_cores
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, Reason
 from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from engine.process import most_launch_cores
 from engine.results.text_forms import html_table
 from engine.work.filter_task import FILTERING, refuse_non_finite
 from engine.work.pictures import as_samples, sample_type

@@ -25,12 +25,11 @@ from engine.commands.batch_plan import BatchPlan, PictureFile
 from engine.commands.picture_work import PictureWork
 from engine.device.device_list import cpu_chosen_as
 from engine.device.host_memory import PictureMemory
-from engine.device.per_thread import launches_on
 from engine.errors import EngineError
 from engine.files.atomic_write import part_file
 from engine.flow.chunks import Flow
 from engine.image.format import RAISE_LIMIT
-from engine.process import bytes_text, cores
+from engine.process import bytes_text, cores, launches_on
 
 # Tasks for each thread of the workers that are sent and not done yet. Files to a task at most, and what they
 # take together, at least.

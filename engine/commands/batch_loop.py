@@ -32,7 +32,6 @@ from engine.commands.batch_watch import say_begun, watched
 from engine.commands.picture_opening import Opened, open_picture, work_bytes
 from engine.commands.picture_work import AFFORDABLE_MULTIPLY_ADDS, PictureWork, Result
 from engine.device.host_memory import PictureMemory, reused_array, reused_result
-from engine.device.per_thread import launches_on
 from engine.device_info import titles
 from engine.errors import DeviceFault, EngineError
 from engine.files.atomic_write import atomic_write, make_folder
@@ -41,7 +40,7 @@ from engine.flow.stream import Asked, Preparing, Stream
 from engine.geometry.border import RangeMode, Span, bands
 from engine.image.format import RAISE_LIMIT, Form
 from engine.image.save import Conversion, Loss, finished_picture
-from engine.process import cores, shortage_of
+from engine.process import cores, launches_on, shortage_of
 from engine.verify.verification import CheckedSamples, Verification
 from engine.work.filtering.clipping import Clipped
 from engine.work.filtering.oracle import regions_to_check

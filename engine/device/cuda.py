@@ -21,10 +21,10 @@ from engine.device.device_memory import (
 )
 from engine.device.launches import CAPTURE_LOCK, DeviceView, Handle, Prepared, Stream, view_of
 from engine.device.numba_cuda import cuda, driver
-from engine.device.per_thread import interprets
 from engine.device.thread_pool import copy_array
 from engine.device_info import DeviceInfo
 from engine.geometry.block import Layout
+from engine.process import interprets
 
 
 def _number(device: DeviceInfo) -> int:

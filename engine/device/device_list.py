@@ -13,11 +13,10 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from engine.device.per_thread import ThreadChoice
 from engine.device_info import SIMULATOR, SIMULATOR_PIXELS, DeviceInfo, GpuAttributes, allocation_units
 from engine.errors import Reason
 from engine.geometry.block import Limits
-from engine.process import cores
+from engine.process import ThreadChoice, cores
 
 with suppress(ImportError):
     # It puts numba-cuda in the place of `numba.cuda`. Python imports it at its start: not in a notebook that

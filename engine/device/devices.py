@@ -4,9 +4,9 @@ from importlib import import_module
 
 from engine.device.backend import Backend, CpuBackend
 from engine.device.device_list import cpu_info, driver_unusable, listed_devices, unusable_gpu
-from engine.device.per_thread import OncePerProcess
 from engine.device_info import ALL_GPUS, SIMULATOR, DeviceInfo
 from engine.errors import DeviceUnavailable
+from engine.process import OncePerProcess
 
 __all__ = ["all_gpus", "backend", "device_named", "devices"]
 

@@ -24,9 +24,9 @@ from engine.device.launches import (
     Placeholder,
     array_parameters,
 )
-from engine.device.per_thread import interprets, report_share
 from engine.errors import EngineError
 from engine.geometry.block import Layout
+from engine.process import interprets, report_share
 from engine.ptx import Array, Finding, Run, run
 
 CAPABILITY = (9, 0)

@@ -30,8 +30,7 @@ from functools import cache
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.per_thread import OncePerProcess, launch_cores
-from engine.process import cores
+from engine.process import OncePerProcess, cores, launch_cores
 
 # In cache lines of their own: all workers write the first two.
 TAKEN, STARTED, WAKE = 0, 8, 16

@@ -9,10 +9,10 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.device_list import cpu_info
-from engine.device.per_thread import launch_cores
 from engine.device.thread_pool import TASK, SharedCall, copy_bytes
 from engine.explain.device_limits import DeviceLimits, Limit, MeasureLimits, limit_name, measured_well
 from engine.explain.kept_limits import keep
+from engine.process import launch_cores
 from engine.results.problem import Checkpoint, Progress
 from engine.variants.cpu.banded_filter import aligned_rows
 from engine.variants.cpu.register_tiles import BUSY_SUMS, VECTOR

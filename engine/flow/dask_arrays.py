@@ -23,11 +23,11 @@ from engine.api.request import MaskLike, request_of
 from engine.api.verified import ChainLike, as_chain
 from engine.cluster import loaded, sealed
 from engine.device.host_memory import reused_result
-from engine.device.per_thread import launches_on
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import BadValue
 from engine.geometry.block import Layout, UnsupportedVariant
 from engine.geometry.border import Border
+from engine.process import launches_on
 from engine.work.chain_files import ready_chains
 from engine.work.pictures import as_samples, sample_type
 from engine.work.resolve import Resolved, resolved_for_parts, task_of

@@ -24,11 +24,11 @@ from typing import (
 
 from msgspec import Meta
 
-from engine.device.per_thread import report_share
 from engine.device_info import DeviceInfo
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.message import Message, messages_in
+from engine.process import report_share
 from engine.results.problem import Checkpoint, Progress
 
 if TYPE_CHECKING:

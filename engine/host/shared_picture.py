@@ -16,14 +16,13 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.host_memory import ANTI_ALIAS_BYTES, PAGE_BYTES, placed_result
-from engine.device.per_thread import OncePerProcess
 from engine.geometry.block import FLOAT_BYTES
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels, Shown, TiledScreen
 from engine.host.request import Computed, SharedArray
 from engine.image.convert import full_scale_of, halved_sides, scale_and_shift_of
 from engine.image.format import Scratch, bands
-from engine.process import cores
+from engine.process import OncePerProcess, cores
 from engine.verify.verification import Region
 
 SMALLEST_LEVEL = 64

@@ -20,9 +20,9 @@ from engine.device.launches import (
     Placeholder,
     Prepared,
 )
-from engine.device.per_thread import interprets
 from engine.geometry.block import MAX_GRID_Y, Block, Limits, Refusal, SharedBytes, blocks_along, refuse_grid
 from engine.mask.mask import Mask
+from engine.process import interprets
 from engine.work.filtering.variants import cells_inside
 from engine.work.problem import Problem
 

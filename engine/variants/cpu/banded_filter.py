@@ -20,9 +20,9 @@ from numpy.typing import DTypeLike
 
 from engine.compiled.late_names import late_njit
 from engine.compiled.machine_code import MachineFunction
-from engine.device.per_thread import launch_cores
 from engine.device.thread_pool import SharedCall, compiled, workers_for
 from engine.mask.mask import Mask
+from engine.process import launch_cores
 from engine.results.problem import LoopWork
 from engine.variants.cpu.register_tiles import ACROSS_LINES, LINE, VECTOR
 from engine.work.problem import Problem

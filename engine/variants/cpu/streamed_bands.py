@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.per_thread import launch_cores
 from engine.device.thread_pool import TAKEN, TASK, workers_for
 from engine.mask.mask import Mask
+from engine.process import launch_cores
 from engine.results.problem import LoopWork
 from engine.variants.cpu.banded_filter import (
     CONVERSION,

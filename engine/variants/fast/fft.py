@@ -12,11 +12,10 @@ import numpy as np
 
 from engine.device.device_arrays import cupy_stream
 from engine.device.launches import CAPTURE_LOCK, DeviceArray, DeviceKind
-from engine.device.per_thread import OncePerProcess
 from engine.errors import OutOfDeviceMemory
 from engine.geometry.block import Block, Limits, Refusal
 from engine.mask.mask import Mask
-from engine.process import cores
+from engine.process import OncePerProcess, cores
 from engine.run.variant import ON_CPU
 from engine.variants.fast.transform import (
     SpectralFilter,

@@ -10,10 +10,9 @@ from msgspec.structs import replace
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Launch, Prepared
-from engine.device.per_thread import interprets
 from engine.geometry.block import FLOAT_BYTES, Block, Limits, Refusal, blocks_along
 from engine.image.format import DEFAULT_MAX_BYTES
-from engine.process import bytes_text
+from engine.process import bytes_text, interprets
 from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import FILTER_CELLS, FIRST, LAYERS, ForwardPass, Layer, LayerWork
 from engine.variants.network.steps import (

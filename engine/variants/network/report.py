@@ -12,8 +12,8 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.launches import Between, DeviceKind, HostStep, Operand, Pass, Prepared
-from engine.device.per_thread import interprets
 from engine.geometry.block import Block
+from engine.process import interprets
 from engine.results.problem import Work
 from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import (

@@ -8,8 +8,8 @@ import numpy as np
 
 from engine.compiled.late_names import late_njit
 from engine.compiled.machine_code import MachineFunction
-from engine.device.per_thread import launch_cores
 from engine.device.thread_pool import TAKEN, TASK, SharedCall, compiled, workers_for
+from engine.process import launch_cores
 from engine.work.problem import PictureProblem
 
 if TYPE_CHECKING:  # imported where code is compiled

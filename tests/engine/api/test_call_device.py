@@ -10,10 +10,10 @@ import pytest
 from engine.api import call_device
 from engine.api.call_device import CallRates, faster_device
 from engine.compiled.code_store import CodeStore
-from engine.device.per_thread import OncePerProcess
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable, Reason
 from engine.mask.mask import Mask
+from engine.process import OncePerProcess
 from engine.work.resolve import Resolved
 from tests.picture_jobs import mask_request
 

@@ -13,17 +13,16 @@ from numba import njit
 
 import engine
 from engine.device import cuda as cuda_module
-from engine.device import device_list, per_thread
+from engine.device import device_list
 from engine.device import devices as device_module
 from engine.device.devices import all_gpus, backend, device_named, devices
 from engine.device.host_memory import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, Spares, empty_result
-from engine.device.per_thread import launch_cores, launches_on
 from engine.device.result_rules import cpu_result, largest_of
 from engine.device.versions import commit_of
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.mask.mask import Mask
-from engine.process import cores, smallest_quota
+from engine.process import cores, launch_cores, launches_on, smallest_quota
 
 GPU = DeviceInfo("cuda:0", "cuda", "A GPU")
 
@@ -127,7 +126,7 @@ def test_that_no_more_cores_are_counted_than_a_quota_is_worth(quota, count, monk
 
 
 def test_that_a_launch_uses_no_more_cores_than_its_own_thread_was_given(monkeypatch):
-    monkeypatch.setattr(per_thread, "cores", lambda: 8)
+    monkeypatch.setattr("engine.process.cores", lambda: 8)
     elsewhere = []
     with launches_on(3):
         assert launch_cores() == 3

@@ -10,7 +10,6 @@ from engine.compiled.entry_point import entry_point
 from engine.compiled.machine_code import MachineFunction
 from engine.device import thread_pool
 from engine.device import thread_pool as threads
-from engine.device.per_thread import OncePerProcess
 from engine.device.thread_code import finish, row_of, share
 from engine.device.thread_pool import (
     AWAITED,
@@ -26,6 +25,7 @@ from engine.device.thread_pool import (
     copy_bytes,
 )
 from engine.device.thread_pool import BEGUN as BEGUN_STAGE
+from engine.process import OncePerProcess
 from engine.variants.emit.cpu_vectors import count_one
 from engine.variants.fast import fft
 from tests.fresh_python import fresh_python

@@ -14,7 +14,6 @@ from bench.executed import executed
 from bench.ncu import TEACHING
 from engine.device import devices as device_list
 from engine.device.device_list import cpu_info
-from engine.device.per_thread import launch_cores
 from engine.errors import Cancelled
 from engine.explain import counting, kernel_code, why
 from engine.explain.bounds import cpu_time
@@ -28,6 +27,7 @@ from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.mask.presets import resolve_mask
+from engine.process import launch_cores
 from engine.run.task import Choice
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.work.filter_task import describe_problem

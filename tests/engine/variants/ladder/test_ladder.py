@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.device.per_thread import interprets
 from engine.geometry.block import MAX_GRID_Y, Block, Limits, UnsupportedVariant
 from engine.geometry.border import Border
 from engine.mask.factors import factor
 from engine.mask.generators import box, gaussian
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
+from engine.process import interprets
 from engine.variants import mask_classes
 from engine.variants.ladder import implicit_gemm
 from engine.variants.ladder.implicit_gemm import TILE_K, VARIANT, bank_block, for_bank

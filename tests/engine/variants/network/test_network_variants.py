@@ -9,8 +9,8 @@ import pytest
 import engine
 from engine.course import cnn as worked_product
 from engine.device.launches import Between, DeviceKind, HostStep
-from engine.device.per_thread import interprets
 from engine.geometry.block import Block, Limits
+from engine.process import interprets
 from engine.tasks.network.oracle import convolved, verify
 from engine.tasks.network.problem import LAYERS, ForwardPass
 from engine.tasks.network.task import NETWORK_VARIANTS, network_variant

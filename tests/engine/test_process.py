@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from engine.device.per_thread import OncePerProcess
+from engine.process import OncePerProcess
 from tests.fresh_python import fresh_python
 
 FORKED = """
