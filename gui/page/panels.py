@@ -298,7 +298,8 @@ class Shares(QSplitter):
             return
         shares = self._chosen or tuple(part.share for part in self._parts)
         whole = sum(shares[at] for at in shown)
-        sizes = {at: room * shares[at] / whole for at in shown}
+        # Areas that have no share beside others share the room where they are alone.
+        sizes = {at: room * (shares[at] / whole if whole else 1 / len(shown)) for at in shown}
         if not self._chosen:
             most = _MOST * room
             sizes = {at: max(size, min(most, self._parts[at].needed)) for at, size in sizes.items()}
@@ -330,5 +331,6 @@ class Shares(QSplitter):
         shown = self._visible()
         whole, room = sum(shares[at] for at in shown), sum(sizes)
         for at in shown:
-            shares[at] = whole * sizes[at] / room
+            # None has nothing: shown alone, it would have no share of the whole.
+            shares[at] = whole * max(1, sizes[at]) / max(1, room)
         self._chosen = tuple(shares)

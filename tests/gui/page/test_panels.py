@@ -172,3 +172,19 @@ def test_that_layout_windows_and_place_are_kept_until_the_next_start(open_window
     window.close()
     window = open_window(geometry.size().toTuple(), theme="", preferences_path=path).window
     assert window.isMaximized()
+
+
+def test_that_an_area_without_a_share_has_the_room_where_it_is_alone(qtbot):
+    for first_share, dragged_to in ((0.0, None), (0.5, [0, 400])):
+        areas = QWidget(), QWidget()
+        shares = Shares("two", HORIZONTAL, Share(areas[0], first_share), Share(areas[1], 0.5))
+        qtbot.addWidget(shares)
+        shares.resize(400, 100)
+        shares.show()
+        if dragged_to:
+            shares.setSizes(dragged_to)
+            shares.splitterMoved.emit(0, 1)
+        shares.show_only(areas[0], is_alone=True)
+        shares.fit()
+        assert shares.sizes()[0] > 350
+        assert shares.sizes()[1] == 0
