@@ -236,8 +236,8 @@ class Flow(Generic[Work]):
         self._done: set[Work] = set()
         # Each the oldest first; what is computed, and waits for what was sent before.
         self._opening: dict[Future[Any], Work] = {}
-        self._in_stream: dict[Any, Work] = {}
-        self._computed: set[Any] = set()
+        self._in_stream: dict[object, Work] = {}
+        self._computed: set[object] = set()
         self._taking: dict[Future[object], Work] = {}
         self._error: BaseException | None = None
 
@@ -345,7 +345,7 @@ class Flow(Generic[Work]):
         for future in self._opening:
             future.cancel()
 
-    def _hand_on(self, work: Work, asked: Any) -> None:
+    def _hand_on(self, work: Work, asked: object) -> None:
         """Give work that is ready to the stream, or to who takes it."""
         if asked is None:
             self._take(work)
