@@ -29,7 +29,7 @@ from engine.ptx.program import Program, kernel_of, program_of
 # Threads that run at once: their registers, 256 KB each of 8 bytes, stay in the processor's cache.
 CHUNK_THREADS = 1 << 15
 # Shared and local memory at once; what is noted of each place is several times as much.
-CHUNK_BYTES = 1 << 25
+CHUNK_BYTES = 1 << 24
 # Blocks of instructions that a chunk may run before it counts as endless.
 MOST_STEPS = 4_000_000
 CHECK_S = 0.05
