@@ -94,6 +94,9 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
     path = path_text(path)
     # A link is followed, as every other program does that saves over it.
     target = Path(os.path.realpath(path))
+    # Raises for a name that is too long: since Python 3.14 `is_dir` and `exists` only say no.
+    with suppress(FileNotFoundError, NotADirectoryError):
+        target.lstat()
     if not os.path.basename(path) or target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a folder")
     if target.is_symlink():  # still a link after all were followed: they lead in a circle
