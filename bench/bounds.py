@@ -196,7 +196,7 @@ def _launch(job: MaskJob) -> Callable[[], None]:
     largest = 1.0 if problem.dtype == "float32" else np.iinfo(problem.dtype).max
     shape = problem.height, problem.width, problem.channels
     image, out = (random.random(shape) * largest).astype(problem.dtype), np.empty(shape, problem.result_dtype)
-    prepared = job.task.prepare(job)
+    prepared = job.prepare()
 
     def launch() -> None:
         prepared.launch(image, out)

@@ -30,7 +30,7 @@ def executed(key: str, is_chosen: Callable[[int], bool] = lambda number: True) -
     samples = np.broadcast_to(np.float32(0.0), (kept["side"], kept["side"], 1))
     for number, cell in enumerate(cells_of(key)):
         job = job_of(cell, samples)
-        steps = job.variant.passes(job.problem, job.task.constant(job.operands), job.block)
+        steps = job.passes
         of_cell = [next(rows) for _ in steps]
         if is_chosen(number):
             for counted, row in zip(counted_run(job).passes, of_cell, strict=True):

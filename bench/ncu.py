@@ -148,9 +148,8 @@ def launch(key: str, side: int) -> None:
         job = job_of(cell, samples)
         job.refuse(machine.info)
         if buffers is None:
-            buffers = job.task.allocate(machine, job)
-            job.task.upload(machine, job.operands, buffers)
-        prepared = job.task.prepare(job)
+            buffers = job.filled(machine)
+        prepared = job.prepare()
         machine.run(prepared, buffers)
         driver.cuProfilerStart()
         machine.run(prepared, buffers)
@@ -294,7 +293,7 @@ def with_limiters(data: dict[str, Any], limits: DeviceLimits) -> dict[str, Any]:
     for key in dict.fromkeys(row["variant"] for row in data["rows"]):
         for cell in cells_of(key):
             job = job_of(cell, samples)
-            steps = job.variant.passes(job.problem, job.task.constant(job.operands), job.block)
+            steps = job.passes
             for step, counted_launch in zip(steps, counted_run(job).passes, strict=True):
                 row = next(rows)
                 bounds = bound_launch(step.launch, counted_launch, ABSENT_GPUS[DEFAULT], limits)

@@ -62,7 +62,7 @@ from engine.run.task import Job
 from engine.tasks.read_results import results_from_document
 from engine.work.filter_task import FILTERING, MaskJob, describe_problem
 from engine.work.filtering.variants import VARIANTS, Variant
-from engine.work.pictures import Operands, random_picture
+from engine.work.pictures import random_picture
 
 GPU = "cuda:0"
 PLAN = SamplingPlan(warm_up_s=0.05, budget_s=0.1, most=15, fewest_copies=3, patience_s=2.0)
@@ -99,7 +99,7 @@ def jobs(limits: Limits) -> Iterator[MaskJob]:
             problem = describe_problem(samples, mask, "zero", 0.0, dtype if known.uint8_only else "float32")
             is_slow = known.key == BASELINE and problem.multiply_adds > MOST_SERIAL
             if not is_slow and known.why_not(problem, mask, known.default_block, limits) is None:
-                yield Job(FILTERING, known, known.default_block, problem, Operands(samples, mask))
+                yield Job(FILTERING, known, known.default_block, problem, samples, mask)
 
 
 def _pairs(masks_for_all: list[Mask]) -> list[tuple[Variant, Mask]]:
@@ -124,7 +124,7 @@ def record_runs(before: dict[str, Any], minutes: float) -> dict[str, Any]:
         if time.monotonic() > end_s:
             print("The time is over. Call it again for the rest.")
             break
-        if (job.variant.key, job.problem, job.operands.constant.weights_digest) in known:
+        if (job.variant.key, job.problem, job.constant.weights_digest) in known:
             continue
         on = gpu if job.variant.device is DeviceKind.CUDA else backend("cpu")
         result = measure(job, on, PLAN).result

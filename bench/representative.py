@@ -26,7 +26,7 @@ from engine.work.filter_task import FILTERING, MaskJob, describe_problem
 from engine.work.filtering.variants import VARIANTS, MaskClass, Variant
 from engine.work.filtering.variants import variant as variant_named
 from engine.work.operations.table import OPERATION_VARIANTS
-from engine.work.pictures import Operands, as_samples
+from engine.work.pictures import as_samples
 
 
 def binomial(side: int) -> np.ndarray:
@@ -62,7 +62,7 @@ def filter_job(
 ) -> MaskJob:
     """Return the job of a variant, with its default block where none is given."""
     problem = describe_problem(samples, mask, border, cval, out)
-    return Job(FILTERING, variant, block or variant.default_block, problem, Operands(samples, mask))
+    return Job(FILTERING, variant, block or variant.default_block, problem, samples, mask)
 
 
 def launch_each_filter() -> None:

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from engine.geometry.block import Layout
 from engine.mask.mask import Mask
-from engine.run.task import Choice, Job
+from engine.run.task import AnyJob, Choice, Job
 from engine.work.filter_task import FILTERING
 from engine.work.messages import PictureJob
-from engine.work.pictures import Operands
 from engine.work.problem import Problem, Settings
 from engine.work.resolve import Resolved
 from engine.work.steps import Chain, MaskStep, OperationStep, PictureRequest
@@ -36,16 +34,14 @@ def operation_job(**given: Any) -> PictureJob:
     return operation_request(PictureJob, **given)
 
 
-def resolved_operands(asked: PictureRequest, samples: Any, patch: Any = None) -> tuple[Any, Any, Any]:
-    """Return an operation, its problem and its operands."""
+def resolved_operation(asked: PictureRequest, samples: Any, patch: Any = None) -> tuple[Any, Any, Any]:
+    """Return an operation, its problem, and the patch that it looks for."""
     found = Resolved(asked, samples, patch=patch)
     assert asked.operation is not None
-    return asked.operation.known, found.problem, Operands(samples, found.constant, asked.layout)
+    return asked.operation.known, found.problem, found.constant
 
 
-def filter_job(
-    choice: Choice[Any], problem: Problem, mask: Mask, samples: Any, **more: Any
-) -> Job[Any, Any, Any]:
+def filter_job(choice: Choice[Any], problem: Problem, mask: Mask, samples: Any, **more: Any) -> AnyJob:
     """Return the job of filtering samples (H, W, C) with a mask; `more`: the layout of rows, the seed."""
-    operands = Operands(samples, mask, more.pop("layout", Layout.PITCHED))
-    return Job(FILTERING, choice.variant, choice.block, problem, operands, choice.reason, **more)
+    variant, block, reason = choice
+    return Job(FILTERING, variant, block, problem, samples, mask, chosen_because=reason, **more)

@@ -6,6 +6,7 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.errors import EngineError
 from engine.mask.mask import Mask
 from engine.run.task import Choice
+from engine.run.task import Job as Asked
 from engine.work.filter_task import FILTERING, describe_problem
 from engine.work.filtering.planner import choose
 from engine.work.filtering.variants import VARIANTS, Variant
@@ -28,7 +29,7 @@ def chosen(method: str, job: Job, device: DeviceInfo) -> tuple[Choice[Variant], 
     problem = describe_problem(as_samples(job.pictures[0]), mask, "zero", 0.0, job.cell.dtype)
     try:
         choice = choose(method, problem, mask, None, device)
-        FILTERING.refuse(choice.variant, problem, mask, choice.block, device)
+        Asked(FILTERING, *choice[:2], problem, None, mask).refuse_problem(device)
     except EngineError as error:
         raise Refused(str(error)) from error
     return choice, problem, mask

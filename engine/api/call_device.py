@@ -21,7 +21,6 @@ from engine.errors import DeviceUnavailable, EngineError, Reason
 from engine.geometry.block import Layout
 from engine.mask.mask import Mask
 from engine.process import OncePerProcess
-from engine.work.filter_task import FILTERING
 from engine.work.filtering.planner import (
     CPU_CALL_US,
     LEAST_GPU_CALL_US,
@@ -143,7 +142,7 @@ def _cpu_slowness() -> float:
     """Return how long a core takes for a small picture, as a multiple of the estimate."""
     picture, mask = np.ones((128, 128, 1), np.float32), Mask(np.arange(1.0, 122.0).reshape(11, 11))
     resolved = Resolved(one_step(MaskStep(mask=mask, variant="cpu-parallel"), device="cpu"), picture)
-    prepared, out = FILTERING.prepare(resolved.job()), np.empty_like(picture)
+    prepared, out = resolved.job().prepare(), np.empty_like(picture)
     measured_us = median_us(lambda: prepared.launch(picture, out))
     estimated_us = cpu_call_us(resolved.problem, mask, resolved.device) - CPU_CALL_US
     return measured_us / estimated_us

@@ -32,7 +32,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.process import most_launch_cores
 from engine.results.text_forms import html_table
-from engine.work.filter_task import FILTERING, refuse_non_finite
+from engine.work.filter_task import refuse_non_finite
 from engine.work.pictures import as_samples, sample_type
 from engine.work.resolve import Resolved
 from engine.work.steps import PictureRequest
@@ -64,17 +64,17 @@ class Plan:
         resolved = Resolved(asked, like, np.broadcast_to(np.zeros((), given), shape))
         resolved.device, self._device_reason = faster_device(resolved)
         check_named(resolved)
-        choice, device = resolved.choice, resolved.device
-        FILTERING.refuse(choice.variant, resolved.problem, resolved.constant, choice.block, device)
-        self._resolved, self._variant = resolved, choice.variant
+        variant, job = resolved.choice.variant, resolved.job()
+        job.refuse_problem(resolved.device)
+        self._resolved, self._variant = resolved, variant
         self.result_dtype = np.dtype(resolved.problem.result_dtype)
-        self._reads_samples = choice.variant.finite_only and dtype.kind == "f"
+        self._reads_samples = variant.finite_only and dtype.kind == "f"
         self._is_closed = False
         self._on_host: OnHost | None = None
         self._on_device: DeviceCalls | None = None
         self._prepared: Prepared | None = None
-        with backend(device.key).selected():
-            self._prepared = FILTERING.prepare(resolved.job())
+        with backend(resolved.device.key).selected():
+            self._prepared = job.prepare()
 
     def __reduce__(self) -> tuple[object, ...]:
         if self._is_closed:

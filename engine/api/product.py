@@ -15,7 +15,7 @@ from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.run.task import Job, device_for
 from engine.tasks.product.problem import as_tile, matmul_variant
-from engine.tasks.product.task import PRODUCT, ProductJob, as_matrix, product_job, product_of, refuse_shape
+from engine.tasks.product.task import PRODUCT, as_matrix, product_job, product_of, refuse_shape
 
 if TYPE_CHECKING:
     from engine.device.device_arrays import Given
@@ -120,10 +120,10 @@ def _on_device(a: object, b: object, variant: str, tile: int | None, device: str
     product = product_of(left.found.shape, right.found.shape)
     block = chosen.default_block if tile is None else Block(tile, tile)
     # No operands: only a proof reads them.
-    job: ProductJob = Job(PRODUCT, chosen, block, product, None)  # type: ignore[arg-type]
+    job = Job(PRODUCT, chosen, block, product, None)
     job.refuse(machine)
     with backend(own).selected():
-        prepared = PRODUCT.prepare(job)
+        prepared = job.prepare()
     shape = product.rows, product.columns
     out = left.library.empty(shape, np.dtype(np.float32), left)
     target = DeviceView(left.library.address(out), shape, np.dtype(np.float32))

@@ -353,7 +353,7 @@ def planned(settings: BatchSettings) -> BatchPlan:
 def _on_workers(how: PictureWork) -> PictureWork:
     """Return the filter on the CPU of a worker; refuse another device."""
     asked = how.asked
-    if asked.variant != AUTO and how.named_variant().device is not DeviceKind.CPU:
+    if asked.named is not None and asked.named.device is not DeviceKind.CPU:
         why = "workers filter on their CPUs"
         raise BadValue(
             f"--variant {asked.variant} with --scheduler", why, "Choose a CPU variant, or leave it out."
@@ -402,7 +402,7 @@ def choose_device(
     With `auto` the device is chosen for the whole batch: a GPU only where that helps all of it.
     """
     asked = how.asked
-    named = None if asked.variant == AUTO else how.named_variant()
+    named = asked.named
     if named is not None or asked.device != AUTO:
         return how, devices_for(named, asked.device)[0], []
     why: str | None = ""

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
 
 from engine.commands.arguments import Settings, group, option, refuse_given, several, sides
 from engine.commands.measuring import Cells, Measuring, measure_cells
@@ -32,7 +31,6 @@ from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant, named
 from engine.tasks.messages import RecordedRequest
 from engine.work.chain_files import chain_named, entry_of
-from engine.work.chain_task import STEP_TASKS
 from engine.work.columns import RunResult, fastest_blocks, found_words, mask_text
 from engine.work.filter_task import random_mask
 from engine.work.filtering.variants import VARIANTS, variant
@@ -198,7 +196,7 @@ def bench_cells(settings: BenchSettings) -> Cells:
     """Return the cells of all that is asked for: every size, mask, variant, block and layout."""
     asked = _asked(settings)
     step = asked[0].step
-    known: Sequence[AnyVariant] = CHAIN_VARIANTS if step is None else STEP_TASKS[step.kind].known(step)
+    known: Sequence[AnyVariant] = CHAIN_VARIANTS if step is None else step.variants
     variants = [_named(key, step) for key in settings.variants] or tuple(known)
     sweep = Sweep(
         asked=asked,
@@ -322,7 +320,7 @@ def _named(key: str, step: MaskStep | OperationStep | None) -> AnyVariant:
         why_not = "that is no variant of chains: each step names its own"
         return named(key, CHAIN_VARIANTS, (), why_not)
     if step.kind != MaskStep.kind:
-        known: AnyVariant = STEP_TASKS[step.kind].named(replace(step, variant=key))
+        known: AnyVariant = step.named(key)
         return known
     if key == AUTO:
         keys = ", ".join(candidate.key for candidate in VARIANTS)

@@ -41,7 +41,7 @@ from engine.results.columns import problem_text
 from engine.results.metrics import Compared, metrics_of
 from engine.run.measure import unrun
 from engine.run.task import device_for
-from engine.work.filter_task import MaskJob
+from engine.work.filter_task import FILTERING, MaskJob
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.pictures import as_samples, random_picture
 from engine.work.problem import MAX_SIDE
@@ -222,10 +222,10 @@ def _ablation(settings: ExplainSettings, job: MaskJob) -> Ablation:
         if settings.device != AUTO:
             raise
         return counted_ablation(job)
-    samples = job.operands.samples
+    samples = job.operands
     if not samples.flags.c_contiguous:
         # Of a size there is no picture.
-        job = job.task.part(job, random_picture(samples.shape, samples.dtype.name, 0))
+        job = FILTERING.part(job, random_picture(samples.shape, samples.dtype.name, 0))
     job.refuse(device)
     return ablated(job, device.key, BUDGET_S)
 

@@ -145,8 +145,7 @@ def load_code(how: "PictureWork", form: Form) -> None:
         picture = Picture(np.zeros(form.colour_shape, form.dtype))
         call = how.call(Opened(picture, picture.dtype))
         if call.device.kind == "cpu":
-            job = call.job()
-            job.task.prepare(job)
+            call.job().prepare()
 
 
 def _save(settings: FilterSettings, how: "PictureWork", opened: Opened, saved_as: Format) -> int:

@@ -27,13 +27,12 @@ from engine.mask.mask import Mask, names_size
 from engine.results.measurement import AnyResult
 from engine.run.sampling import HARDLY_SAMPLED
 from engine.run.task import AnyJob, devices_for
-from engine.run.variant import AnyVariant
 from engine.verify.verification import CheckedSamples, Verification
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.clipping import Clipped, clipped_in_file
 from engine.work.filtering.planner import why_not_gpu
 from engine.work.measuring import timed_steps, with_steps
-from engine.work.resolve import Resolved, resolved_for_parts, task_of
+from engine.work.resolve import Resolved, resolved_for_parts
 from engine.work.steps import PictureRequest
 
 if TYPE_CHECKING:
@@ -110,13 +109,6 @@ class PictureWork:
     def on(self, device: str) -> "PictureWork":
         """Return the same on a device."""
         return replace(self, asked=structs.replace(self.asked, device=device))
-
-    def named_variant(self) -> AnyVariant:
-        """Return the variant that the one step names."""
-        step = self.asked.step
-        assert step is not None
-        known: AnyVariant = task_of(step.kind).named(step)
-        return known
 
     def encoded(
         self, result: Result, picture: Picture, target: str, saved_as: Format | None
@@ -348,9 +340,7 @@ class PictureWork:
         """Whether several GPUs share a picture; one that has to be whole is computed on the first."""
         if len(call.devices) < 2:
             return False
-        job: AnyJob = call.job()
-        reach = job.task.reach(job)
-        return reach.exact and not reach.whole
+        return call.reach.exact and not call.reach.whole
 
     def headline(self, call: Resolved, target: str, used: Sequence[DeviceInfo]) -> str:
         """Return what ran, in words."""

@@ -251,9 +251,8 @@ class Bench:
         """Return the device of a run, selected, its picture, its variant made ready, and filled buffers."""
         machine, job = backend(self._device_of(run).key), job_of(run, self._picture)
         machine.activate()
-        buffers = job.task.allocate(machine, job)
-        job.task.upload(machine, job.operands, buffers)
-        return machine, job.operands.samples, job.task.prepare(job), buffers
+        buffers = job.filled(machine)
+        return machine, job.operands, job.prepare(), buffers
 
     def _allocate(self, run: AllocationRun) -> Measured:
         backend(cuda_device(self.device).key).activate()

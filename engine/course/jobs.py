@@ -5,7 +5,6 @@ It is no filter and not in the registry. Source: COSC 407, "Measuring Performanc
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -31,7 +30,6 @@ from engine.variants.passes import by_passes, filter_pass, one_launch, refuse_la
 from engine.work.filter_task import Filtering, MaskJob, describe_problem
 from engine.work.filtering.oracle import AFFORDABLE_MULTIPLY_ADDS, verify
 from engine.work.filtering.variants import Variant, filter_work, variant
-from engine.work.pictures import Operands
 from engine.work.problem import Problem
 from engine.work.resolve import Resolved
 
@@ -112,25 +110,21 @@ def job_of(run: JobRun, picture: Callable[[int, int], np.ndarray]) -> AnyJob:
     return resolved.job_by(chosen, chosen.block_for(run.block))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BankOperands(Operands[Mask]):
-    """A picture with all masks of a bank, the first of which is the constant."""
-
-    bank: tuple[Mask, ...] = ()
-
-
 class BankFiltering(Filtering):
-    """Filtering with a variant that writes the masks' results one below the other."""
+    """Filtering with a variant that writes the results of a bank's masks one below the other."""
+
+    def __init__(self, bank: tuple[Mask, ...]) -> None:
+        self._bank = bank
 
     def allocate(self, backend: Backend, job: MaskJob, host_out: np.ndarray | None = None) -> Buffers:
         """Return buffers for the picture and all results."""
-        height, width, channels = job.operands.samples.shape
-        out = np.empty((len(_bank_of(job)) * height, width, channels), np.float32)
-        return backend.allocate(job.operands.samples, out, job.operands.layout)
+        height, width, channels = job.operands.shape
+        out = np.empty((len(self._bank) * height, width, channels), np.float32)
+        return backend.allocate(job.operands, out, job.layout)
 
     def verify(self, values: np.ndarray, job: MaskJob, checkpoint: Callable[[float], None]) -> "Verification":
         """Compare every result with the oracle; return the first wrong one's verification, or the last."""
-        bank, samples = _bank_of(job), job.operands.samples
+        bank, samples = self._bank, job.operands
         affordable = AFFORDABLE_MULTIPLY_ADDS // len(bank)
         for number, (mask, part) in enumerate(
             zip(bank, values.reshape(len(bank), *samples.shape), strict=True)
@@ -140,14 +134,6 @@ class BankFiltering(Filtering):
             if not found.passed:
                 break
         return found
-
-
-def _bank_of(job: MaskJob) -> tuple[Mask, ...]:
-    assert isinstance(job.operands, BankOperands)
-    return job.operands.bank
-
-
-BANK_FILTERING = BankFiltering()
 
 
 def bank_job(bank: tuple[Mask, ...], problem: Problem, samples: np.ndarray, *, seed: int = 0) -> MaskJob:
@@ -160,5 +146,4 @@ def bank_job(bank: tuple[Mask, ...], problem: Problem, samples: np.ndarray, *, s
     samples : ndarray of shape (H, W, C), of the problem's dtype
     """
     chosen = for_bank(bank)
-    operands = BankOperands(samples, bank[0], bank=bank)
-    return Job(BANK_FILTERING, chosen, chosen.default_block, problem, operands, seed=seed)
+    return Job(BankFiltering(bank), chosen, chosen.default_block, problem, samples, bank[0], seed=seed)

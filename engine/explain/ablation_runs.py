@@ -325,16 +325,16 @@ class _Runs:
     def _allocated(self) -> Buffers:
         """Return the picture and a result with rows of the program's own above and below each."""
         job, rows = self._job, self._rows
-        samples = job.operands.samples
+        samples = job.operands
         height, *rest = samples.shape
         like = np.broadcast_to(np.zeros((), samples.dtype), (height + 2 * rows, *rest))
         no_result = np.empty(0, job.problem.result_dtype)
-        made = self._machine.allocate(like, None, job.operands.layout, job.problem.result_dtype)
+        made = self._machine.allocate(like, None, job.layout, job.problem.result_dtype)
         inner = slice(rows, rows + height)
         # A part of an array does not hold its memory.
         self._around = made
         buffers = Buffers(made.image[inner], made.out[inner], no_result)
-        job.task.upload(self._machine, job.operands, buffers)
+        self._machine.upload(samples, buffers)
         return buffers
 
 

@@ -178,7 +178,7 @@ class CpuTime(LeastTime):
 def cpu_time(job: MaskJob, limits: DeviceLimits) -> CpuTime:
     """Return the bounds of a job on a processor of known limits."""
     library, problem = job.variant.library, job.problem
-    prepared: object = None if library else job.task.prepare(job)
+    prepared: object = None if library else job.prepare()
     size = problem.samples * (problem.itemsize + problem.result_itemsize)
     once = "the picture read once and the result written once"
     loops: tuple[LoopWork, ...] = ()

@@ -30,7 +30,7 @@ from engine.geometry.border import Border
 from engine.process import launches_on
 from engine.work.chain_files import ready_chains
 from engine.work.pictures import as_samples, sample_type
-from engine.work.resolve import Resolved, resolved_for_parts, task_of
+from engine.work.resolve import Resolved, resolved_for_parts
 from engine.work.steps import Chain, PictureRequest, of_chain
 
 _CUT = "an array in chunks"
@@ -134,8 +134,7 @@ def _mapped(array: Any, asked: PictureRequest) -> Any:
         why = "it checks kernels on small pictures and is not made for speed"
         remedy = "Call engine.correlate or engine.operate with a small picture."
         raise BadValue("The simulator in tasks of Dask", why, remedy)
-    step = asked.step
-    named = None if step is None or step.variant == AUTO else task_of(step.kind).named(step)
+    named = asked.named
     dask, arrays = loaded("dask", ""), loaded("dask.array", "")
     # What is known without the workers: variants, blocks and the device are theirs to choose.
     known = _resolved(_without_choices(asked), array.shape, array.dtype).in_parts()

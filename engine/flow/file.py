@@ -212,11 +212,11 @@ class _Run:
     def _task(self, storage: Storage) -> dict[str, object]:
         """Return what a part is of: the settings, and the file with its size and time."""
         work, job = self.work, self.resolved.job()
-        mask = getattr(job.operands, "mask", None)
+        step = self.resolved.asked.filter
         asked = structs.replace(self.resolved.chosen, device=self.resolved.device.kind)
         settings: list[object] = [
             repr(asked), job.task.labels(job).get("weights_digest"),
-            None if mask is None else [mask.anchor, mask.offset],
+            step and [step.mask.anchor, step.mask.offset],
             job.problem.result_dtype, str(self.dtype), work.range, work.filters_alpha, work.metadata,
             work.verify, repr(replace(storage, details={})), self.picture.channels,
         ]  # fmt: skip

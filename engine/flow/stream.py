@@ -193,7 +193,7 @@ class Stream:
                 request = request.in_parts(max(part.length for part in parts))
             request.refuse_cut("a picture in bands", _RAISE_CHUNK, _RAISE_CHUNK)
         job = request.job()
-        job.task.refuse_samples(job)
+        request.task.refuse_samples(job)
         self._variants[job.variant.key] = None
         return request
 
@@ -217,13 +217,12 @@ class Preparing:
         # What one thread chooses and compiles, the next one finds.
         with self._lock:
             found = chosen()
-            job, task = found.job(), found.task
+            job = found.job()
             if shape != found.samples.shape:
                 # The shape alone: it takes no memory.
-                job = task.part(job, np.broadcast_to(found.samples[:1, :1], shape))
-            constant = task.constant(job.operands)
-            task.refuse(job.variant, job.problem, constant, job.block, found.device)
-            return self._kept(threading.get_ident(), job.variant, job.problem, constant, job.block)
+                job = found.task.part(job, np.broadcast_to(found.samples[:1, :1], shape))
+            job.refuse_problem(found.device)
+            return self._kept(threading.get_ident(), job.variant, job.problem, job.constant, job.block)
 
 
 def _prepared(thread: int, variant: Any, problem: Any, constant: Any, block: Any) -> Prepared:

@@ -212,7 +212,7 @@ class Result:
         if device.kind != "cpu":
             return compute(job, backend(device.key), out).reshape(samples.shape)
         job.refuse(device)
-        prepared = job.task.prepare(job)
+        prepared = job.prepare()
         prepared.launch(samples, out)
         for step, ms in getattr(prepared, "took_ms", {}).items():
             self._took_ms[step] = self._took_ms.get(step, 0.0) + ms

@@ -188,14 +188,13 @@ def measure_each(
     backend: Backend,
     plan: SamplingPlan,
 ) -> list[Outcome[P]]:
-    """Run jobs that differ in their variants and constants alone; their input is copied to the device once.
+    """Run jobs that differ in variant and constant alone; their operands are copied to the device once.
 
     Raises what `measure` raises, and OutOfDeviceMemory.
     """
     first, outcomes = jobs[0], []
     with backend.selected():
-        buffers = first.task.allocate(backend, first)
-        first.task.upload(backend, first.operands, buffers)
+        buffers = first.filled(backend)
         for job in jobs:
             outcome = measure(job, backend, plan, filled=buffers)
             # The next one writes into the same memory.
@@ -214,13 +213,13 @@ def _measured(
     filled: Buffers | None,
     result: Measurement[P],
 ) -> Outcome[P]:
-    task, operands = job.task, job.operands
+    task = job.task
     job.refuse(backend.info)
     checkpoint(Progress("compiling", 0.0, 2.0))
-    prepared, compile_ms = timed(lambda: task.prepare(job))
+    prepared, compile_ms = timed(job.prepare)
     buffers, allocate_ms = timed(lambda: filled or task.allocate(backend, job, host_out))
     if filled is None:
-        task.upload(backend, operands, buffers)
+        backend.upload(job.operands, buffers)
     checkpoint(Progress("first launch", 0.1, task.expected_launch_s(job, backend.info)))
     values, launches_ms, fault = run_over_fills(prepared, buffers, backend)
     # The first launch starts threads and touches new memory.
@@ -249,7 +248,7 @@ def _measured(
             backend,
             prepared,
             buffers,
-            lambda: task.upload(backend, operands, buffers),
+            lambda: backend.upload(job.operands, buffers),
             plan,
             checkpoint,
             launch_s=launches_ms[0] / 1e3,

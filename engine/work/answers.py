@@ -30,7 +30,7 @@ from engine.results.measurement import StepTime
 from engine.results.problem import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.run.task import Job, compute, device_for
+from engine.run.task import compute, device_for
 from engine.run.variant import AnyVariant
 from engine.work.filtering.clipping import clipped_of
 from engine.work.filtering.sum_order import SumOrder
@@ -46,7 +46,7 @@ from engine.work.messages import (
     SumOrderRequest,
     blank,
 )
-from engine.work.pictures import Operands, as_samples
+from engine.work.pictures import as_samples
 from engine.work.planned import CHAIN_VARIANTS, Plan, needed_steps
 from engine.work.resolve import Resolved
 
@@ -243,7 +243,7 @@ def check(request: Check[PictureJob], report: Checkpoint) -> tuple[Availability,
     asked, resolved = request.job, resolved_job(request.job)
     if resolved.step is None:
         return ()
-    known = resolved.task.known(resolved.step)
+    known = resolved.step.variants
     if request.blocks:
         return _check_blocks(request, resolved, known)
     return tuple(_availability(variant, asked, resolved) for variant in known)
@@ -271,14 +271,13 @@ def _check_blocks(
 
 def _named(key: str, asked: PictureJob, resolved: Resolved) -> AnyVariant:
     other = Resolved(asked.changed(variant=key), resolved.samples)
-    variant: AnyVariant = other.choice.variant if key == AUTO else other.task.named(other.step)
+    variant: AnyVariant = other.choice.variant if key == AUTO else other.asked.named
     return variant
 
 
 def _availability(variant: AnyVariant, asked: PictureJob, resolved: Resolved) -> Availability:
     # Looking for NaN takes 17 ms for 4096 x 4096 float32, for the few variants that need it.
-    operands = Operands(resolved.samples, resolved.constant)
-    made = Job(resolved.task, variant, variant.block_for(asked.block), resolved.problem, operands)
+    made = resolved.job_by(variant, variant.block_for(asked.block))
     return Availability.of(variant.key, lambda: made.refuse(device_for(variant, asked.device)))
 
 

@@ -5,58 +5,40 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from msgspec import structs
 
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, EngineError, Reason, UnknownName
 from engine.files.reading import Json
-from engine.geometry.block import Block
 from engine.geometry.border import Reach
 from engine.results.problem import Answer
 from engine.run.task import Choice, Job
 from engine.run.variant import AnyVariant
-from engine.work.filter_task import (
-    FILTERING,
-    Among,
-    AnyStepTask,
-    PictureTask,
-    StepTask,
-    describe_problem,
-    planned_mask,
-    refuse_non_finite,
-)
-from engine.work.filtering.variants import variant
+from engine.work.filter_task import FILTERING, Among, PictureTask, refuse_non_finite
+from engine.work.filtering.variants import Variant
 from engine.work.operations.contract import OperationVariant
 from engine.work.operations.patch import Patch, patch_from, ready_patch
-from engine.work.operations.table import (
-    OPERATION_VARIANTS,
-    OPERATIONS,
-    operation_variant,
-    operation_variants,
-)
-from engine.work.pictures import Operands
+from engine.work.operations.table import OPERATION_VARIANTS, OPERATIONS
 from engine.work.planned import (
     CHAIN_VARIANTS,
     ChainVariant,
     Plan,
     PlannedStep,
-    combined,
     most_between,
     reach_of,
 )
 from engine.work.problem import ChainProblem, OperationProblem, Settings
-from engine.work.steps import AnyStep, Chain, CombineStep, MaskStep, Node, OperationStep, digest_of
+from engine.work.steps import Chain, CombineStep, MaskStep, Node, OperationStep, digest_of
 
 if TYPE_CHECKING:
     from engine.verify.verification import Verification
 
 
-OperatedJob = Job[OperationProblem, Operands[Patch | None], OperationVariant]
+OperatedJob = Job[OperationProblem, OperationVariant]
 
 
-class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
-    """One operation of `OPERATIONS` on a picture."""
+class OperationTask(PictureTask[OperationProblem, OperationVariant]):
+    """One operation of `OPERATIONS` on a picture; what its variant is compiled with is the patch to find."""
 
     problem = OperationProblem
     oracle = "engine.work.chain_oracle"
@@ -91,14 +73,12 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
         """Return the picture, and a chain of this step."""
         problem, known = job.problem, OPERATIONS[job.problem.operation]
         step = OperationStep(operation=known.key, settings=problem.settings)
-        planned = _planned_operation(step, (-1,), job.variant.key, None, problem)
-        return job.operands.samples, (structs.replace(planned, cost=known.cost, given=(problem.dtype,)),)
+        given, key = (problem.dtype,), job.variant.key
+        return job.operands, (PlannedStep(step, (-1,), given, key, None, problem, cost=known.cost),)
 
-    def answer(
-        self, values: np.ndarray, problem: OperationProblem, operands: Operands[Patch | None]
-    ) -> Answer:
+    def answer(self, values: np.ndarray, job: OperatedJob) -> Answer:
         """Return what the operation makes of the array."""
-        return OPERATIONS[problem.operation].answer(values, problem, operands)
+        return OPERATIONS[job.problem.operation].answer(values, job.problem, job.operands)
 
     def reach(self, job: OperatedJob) -> Reach:
         """Return the window of the operation; one without a window needs the whole picture."""
@@ -110,7 +90,7 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
 
     def refuse_samples(self, job: OperatedJob) -> None:
         """Refuse samples that the operation does not take."""
-        OPERATIONS[job.problem.operation].refuse(job.operands.samples, job.problem.parameters)
+        OPERATIONS[job.problem.operation].refuse(job.operands, job.problem.parameters)
 
     def described(
         self,
@@ -122,8 +102,9 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
     ) -> tuple[OperationProblem, Patch | None]:
         """Return the problem of an operation alone, in the picture's type, and the patch made ready.
 
-        Without a patch it is what the parameters cut from the picture. Raises UnknownName for an unknown
-        operation or parameter, BadValue for a value out of range and a picture that has no such result.
+        Without a patch (h, w, C) it is what the parameters cut from the picture. Raises UnknownName for an
+        unknown operation or parameter, BadValue for a value out of range and a picture that has no such
+        result.
         """
         operation, settings = step.known, dict(step.settings)
         ready: Patch | None = None
@@ -144,28 +125,15 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
             ready = ready_patch(patch_from(samples, parameters), samples)
         return problem, ready
 
-    def known(self, step: OperationStep) -> tuple[OperationVariant, ...]:
-        """Return every variant of the operation."""
-        return operation_variants(step.operation)
-
-    def named(self, step: OperationStep) -> OperationVariant:
-        """Return the variant that a step names."""
-        return operation_variant(step.variant, step.operation)
-
     def choice(
-        self,
-        step: OperationStep,
-        problem: OperationProblem,
-        constant: Patch | None,
-        device: DeviceInfo,
-        *,
-        in_parts: bool = False,
+        self, step: OperationStep, problem: OperationProblem, constant: Patch | None, among: Among
     ) -> Choice[OperationVariant]:
         """Return the variant and its block; `auto` takes the last one, the fastest, that can do it."""
         if step.variant != AUTO:
-            named = self.named(step)
+            named: OperationVariant = step.named(step.variant)
             return Choice(named, named.block_for(step.block))
-        known = [one for one in self.known(step) if one.device == device.kind]
+        device = among.device
+        known = [one for one in step.known.variants if one.device == device.kind]
         able = [
             one
             for one in known
@@ -176,33 +144,14 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
         return Choice(chosen, chosen.block_for(step.block), reason)
 
 
-def _planned_operation(
-    step: OperationStep, inputs: tuple[int, ...], key: str, block: Block | None, problem: OperationProblem
-) -> PlannedStep:
-    """Return an operation of a chain with its variant and its problem."""
-    known = step.known
-    reach = None if known.window is None else known.window(problem.parameters)
-    return PlannedStep(
-        step, inputs, key, block, problem,
-        reach=reach,
-        reached=None if reach is None else (reach, reach),
-        cost=30 * (2 * (reach or 0) + 1) ** 2,
-        jumps=known.of_cells is None or known.of_cells.jumps,
-    )  # fmt: skip
-
-
 OPERATION = OperationTask()
 
 
-STEP_TASKS: dict[str, AnyStepTask] = {MaskStep.kind: FILTERING, OperationStep.kind: OPERATION}
-"""What does a step of each kind by itself; combinations have no variants to choose from."""
+PlanJob = Job[ChainProblem, ChainVariant]
 
 
-PlanJob = Job[ChainProblem, Operands[Plan], ChainVariant]
-
-
-class ChainTask(PictureTask[ChainProblem, Plan, ChainVariant]):
-    """Steps of other tasks, one after the other."""
+class ChainTask(PictureTask[ChainProblem, ChainVariant]):
+    """Steps of other tasks, one after the other; what its variant is compiled with are the planned steps."""
 
     problem = ChainProblem
     oracle = "engine.work.chain_oracle"
@@ -214,41 +163,42 @@ class ChainTask(PictureTask[ChainProblem, Plan, ChainVariant]):
 
     def steps(self, job: PlanJob) -> int:
         """Return what the steps cost the oracle."""
-        return job.problem.samples * sum(planned.cost for planned in job.operands.constant)
+        costs: int = sum(planned.cost for planned in job.constant)
+        return job.problem.samples * costs
 
-    def refuse_operands(self, variant: ChainVariant, operands: Operands[Plan]) -> None:
+    def refuse_operands(self, job: PlanJob) -> None:
         """Refuse a picture with NaN or infinity where a step cannot keep them apart."""
-        for planned in operands.constant:
+        for planned in job.constant:
             if planned.is_mask:
-                refuse_non_finite(planned.variant, operands.samples)  # type: ignore[arg-type]
+                refuse_non_finite(planned.variant, job.operands)
 
     def compared(self, job: PlanJob) -> tuple[Any, ...]:
         """Return the picture, and the steps."""
-        return job.operands.samples, job.operands.constant
+        return job.operands, job.constant
 
     def reach(self, job: PlanJob) -> Reach:
         """Return how far all steps together reach."""
-        return reach_of(job.operands.constant)
+        return reach_of(job.constant)
 
     def between(self, job: PlanJob) -> int:
         """Return how many results of steps exist at once."""
-        return most_between(job.operands.constant)
+        return most_between(job.constant)
 
     def part(self, job: PlanJob, samples: np.ndarray) -> PlanJob:
         """Return the job for a part of its picture."""
-        made, (height, width) = super().part(job, samples), samples.shape[:2]
-        plan = tuple(planned.of_size(height, width) for planned in job.operands.constant)
-        return replace(made, operands=replace(made.operands, constant=plan))
+        height, width = samples.shape[:2]
+        plan = tuple(planned.of_size(height, width) for planned in job.constant)
+        return replace(super().part(job, samples), constant=plan)
 
     def refuse_samples(self, job: PlanJob) -> None:
         """Refuse samples that a step does not take."""
         super().refuse_samples(job)
-        for planned in job.operands.constant:
-            planned.refuse(job.operands.samples)
+        for planned in job.constant:
+            planned.refuse(job.operands)
 
     def labels(self, job: PlanJob) -> dict[str, object]:
         """Return the layout of the rows, where it can be chosen, and what tells the steps from others."""
-        digest = digest_of((planned.step, planned.inputs) for planned in job.operands.constant)
+        digest = digest_of((planned.step, planned.inputs) for planned in job.constant)
         return super().labels(job) | {"weights_digest": digest}
 
     def described(self, chain: Chain, samples: np.ndarray, result_type: str) -> ChainProblem:
@@ -269,65 +219,64 @@ class ChainTask(PictureTask[ChainProblem, Plan, ChainVariant]):
         for at, node in enumerate(nodes):
             own = among.samples.dtype.name
             given = tuple(own if one == -1 else plan[one].writes for one in node.inputs)
-            plan.append(_planned(node, among, given, is_last=at == len(nodes) - 1))
+            try:
+                plan.append(_planned(node, among, given, is_last=at == len(nodes) - 1))
+            except EngineError as error:
+                what = f"step {node.step.id}: {error.what}"
+                raise type(error)(what, error.why, error.remedy) from error
         return tuple(plan)
 
 
 def _planned(node: Node, among: Among, given: tuple[str, ...], *, is_last: bool) -> PlannedStep:
     """Return a step with what computes it; `given` are the types of what it reads."""
-    step, inputs = node.step, node.inputs
+    step, inputs = node
     if isinstance(step, CombineStep):
-        return combined(step, inputs, given)
-    try:
-        if isinstance(step, MaskStep):
-            return structs.replace(_mask(step, inputs, among, given[0]), given=given)
-        dtype = given[0] if step.known.is_exact and not is_last else "float32"
-        return structs.replace(_operation(step, inputs, among, dtype), given=given)
-    except EngineError as error:
-        raise type(error)(f"step {step.id}: {error.what}", error.why, error.remedy) from error
-
-
-def _mask(step: MaskStep, inputs: tuple[int, ...], among: Among, given: str) -> PlannedStep:
-    # Of whole numbers some variants form sums in another order.
-    dtype = given if inputs == (-1,) else "float32"
-    # The shape alone: it takes no memory.
-    mask, samples = step.applied, np.broadcast_to(np.zeros((), dtype), among.samples.shape)
-    problem = describe_problem(samples, mask, step.border, step.cval)
-    chosen_for = structs.replace(problem, height=among.part_rows) if among.part_rows else problem
-    known = FILTERING.choice(step, chosen_for, mask, among.device, in_parts=among.in_parts).variant
-    if step.variant == AUTO and known.library and known.device is DeviceKind.CUDA:
-        # Of a library's there are no passes to put among the others.
-        known = variant("register-blocked")
-    _check_device(step, known, among.device)
-    if inputs != (-1,) and known.added_error(problem, mask):
+        return PlannedStep(step, inputs, given)
+    chosen: AnyVariant
+    if isinstance(step, MaskStep):
+        # Of whole numbers some variants form sums in another order.
+        chosen, more = _mask(step, given[0] if inputs == (-1,) else "float32", among)
+    else:
+        chosen, more = _operation(step, given[0] if step.known.is_exact and not is_last else "float32", among)
+    if chosen.device != among.device.kind:
+        why = f"it is written for {chosen.device.upper()}, and the chain runs on {among.device.title}"
+        raise BadValue(f"variant {step.variant}", why, "Choose auto, or another device for the whole chain.")
+    if isinstance(chosen, Variant) and inputs != (-1,) and chosen.added_error(more["problem"], more["mask"]):
         why = "its error grows with the largest sample, which of an earlier step's result is not known"
-        raise BadValue(f"variant {known.key}", why, "Choose auto.")
-    block = known.block_for(step.block) if known.uses_block else None
-    return planned_mask(step, inputs, known.key, block, problem, mask)
+        raise BadValue(f"variant {chosen.key}", why, "Choose auto.")
+    block = chosen.block_for(step.block) if chosen.uses_block else None
+    return PlannedStep(step, inputs, given, chosen.key, block, **more)
 
 
-def _operation(step: OperationStep, inputs: tuple[int, ...], among: Among, dtype: str) -> PlannedStep:
+def _shaped(among: Among, dtype: str) -> np.ndarray:
+    """Return the shape of the picture alone: it takes no memory."""
+    return np.broadcast_to(np.zeros((), dtype), among.samples.shape)
+
+
+def _mask(step: MaskStep, dtype: str, among: Among) -> tuple[Variant, Json]:
+    like = _shaped(among, dtype)
+    problem, mask = FILTERING.described(step, like, like, "float32")
+    chosen = FILTERING.choice(step, problem, mask, among).variant
+    if step.variant == AUTO and chosen.library and chosen.device is DeviceKind.CUDA:
+        # Of a library's there are no passes to put among the others.
+        chosen = step.named("register-blocked")
+    return chosen, {"problem": problem, "mask": mask, "cost": 4 * problem.taps}
+
+
+def _operation(step: OperationStep, dtype: str, among: Among) -> tuple[OperationVariant, Json]:
     """Return an operation: it reads float32, or 8 or 16 bit where that has the same values in less time."""
-    known, samples = step.known, among.samples
+    known = step.known
     if known.of_cells is None and known.of_all is None:
         why = "what it makes of an error is not known, so its result could not be proven"
         raise BadValue(known.key, why, "Take another operation.")
     parameters = known.read(dict(step.settings))
-    # The shape alone: what a picture of float32 must be like is known when it is there.
-    problem = known.problem(np.broadcast_to(np.zeros((), dtype), samples.shape), parameters)
-    known.refuse(samples, parameters)
-    chosen = OPERATION.choice(step, problem, None, among.device).variant
-    _check_device(step, chosen, among.device)
+    # What a picture of float32 must be like is known when it is there.
+    problem = known.problem(_shaped(among, dtype), parameters)
+    known.refuse(among.samples, parameters)
+    half = known.window(parameters) if known.window else 0
     scales = known.of_cells is not None and known.of_cells.scales
-    block = chosen.block_for(step.block) if chosen.uses_block else None
-    planned = _planned_operation(step, inputs, chosen.key, block, problem)
-    return structs.replace(planned, white=1.0 if scales else among.white)
-
-
-def _check_device(step: AnyStep, chosen: AnyVariant, device: DeviceInfo) -> None:
-    if chosen.device != device.kind:
-        why = f"it is written for {chosen.device.upper()}, and the chain runs on {device.title}"
-        raise BadValue(f"variant {step.variant}", why, "Choose auto, or another device for the whole chain.")
+    more = {"problem": problem, "white": 1.0 if scales else among.white, "cost": 30 * (2 * half + 1) ** 2}
+    return OPERATION.choice(step, problem, None, among).variant, more
 
 
 CHAIN = ChainTask()

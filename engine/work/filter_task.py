@@ -1,6 +1,5 @@
 """The task of filtering, for the pipeline, and what it shares with the tasks of other steps."""
 
-from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -10,30 +9,30 @@ from msgspec import Struct, structs
 from engine.device.backend import Backend, Buffers
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue, UnknownName
-from engine.geometry.block import Block, UnsupportedVariant
+from engine.geometry.block import UnsupportedVariant
 from engine.geometry.border import Border, Reach
 from engine.mask.mask import Mask
 from engine.results.problem import Answer
 from engine.run.task import Choice, Job, Task
 from engine.run.variant import V
 from engine.work.filtering.planner import choose
-from engine.work.filtering.variants import VARIANTS, Variant, variant
-from engine.work.pictures import DTYPES, Operands
-from engine.work.planned import PlannedStep
+from engine.work.filtering.variants import VARIANTS, Variant
+from engine.work.pictures import DTYPES
 from engine.work.problem import RESULT_TYPES, PictureProblem, Problem
 from engine.work.steps import MaskStep
 
 P = TypeVar("P", bound=PictureProblem)
-C = TypeVar("C")
 
 
 class Among(Struct, frozen=True, eq=False):
-    """Where a step of a chain is planned: the picture, the device, and whether it is computed in parts."""
+    """Where a step is planned: the picture, the device, and whether it is computed in parts."""
 
     samples: np.ndarray
     device: DeviceInfo
+    # Of parts no variant is taken whose results depend on where a picture is cut, and `auto` chooses for so
+    # many rows.
     in_parts: bool = False
-    part_rows: int | None = None  # of the parts that `auto` chooses for
+    part_rows: int | None = None
 
     @property
     def white(self) -> float:
@@ -42,85 +41,41 @@ class Among(Struct, frozen=True, eq=False):
         return 1.0 if kind == np.float32 else float(np.iinfo(kind).max)
 
 
-class PictureTask(Task[P, Operands[C], V]):
-    """A task whose operands are a picture (H, W, C) and what its variant is compiled with."""
+class PictureTask(Task[P, V]):
+    """A task whose operand is a picture (H, W, C)."""
 
-    def allocate(self, backend: Backend, job: Job[P, Operands[C], V], host_out: Any = None) -> Buffers:
+    def allocate(self, backend: Backend, job: Job[P, V], host_out: Any = None) -> Buffers:
         """Return buffers for the picture and for the array that the variant writes."""
-        operands, problem = job.operands, job.problem
-        if host_out is None and problem.result_shape != operands.samples.shape:
+        samples, problem = job.operands, job.problem
+        if host_out is None and problem.result_shape != samples.shape:
             host_out = np.empty(problem.result_shape, problem.result_dtype)
-        return backend.allocate(operands.samples, host_out, operands.layout, problem.result_dtype)
+        return backend.allocate(samples, host_out, job.layout, problem.result_dtype)
 
-    def upload(self, backend: Backend, operands: Operands[C], buffers: Buffers) -> None:
-        """Copy the picture to the device."""
-        backend.upload(operands.samples, buffers)
-
-    def part(self, job: Job[P, Operands[C], V], samples: np.ndarray) -> Job[P, Operands[C], V]:
+    def part(self, job: Job[P, V], samples: np.ndarray) -> Job[P, V]:
         """Return the same job for a part of its picture, as a picture of its own."""
-        problem = job.problem.of_size(*samples.shape[:2])
-        return replace(job, problem=problem, operands=replace(job.operands, samples=samples))
+        return replace(job, problem=job.problem.of_size(*samples.shape[:2]), operands=samples)
 
-    def constant(self, operands: Operands[C]) -> C:
-        """Return the mask, the patch, or the planned steps."""
-        return operands.constant
+    def refuse_samples(self, job: Job[P, V]) -> None:
+        """Refuse samples of a picture, or of a part of one, that the job cannot take."""
+        self.refuse_operands(job)
 
-    def labels(self, job: Job[P, Operands[C], V]) -> dict[str, object]:
+    def between(self, job: Job[P, V]) -> int:
+        """Return how many pictures of float32 there are beside the picture and the result, on the CPU."""
+        return 0
+
+    def labels(self, job: Job[P, V]) -> dict[str, object]:
         """Return the layout of the rows, where it can be chosen."""
-        return {"layout": str(job.operands.layout) if job.variant.device == "cuda" else ""}
+        return {"layout": str(job.layout) if job.variant.device == "cuda" else ""}
 
-    def answer(self, values: np.ndarray, problem: P, operands: Operands[C]) -> Answer:
+    def answer(self, values: np.ndarray, job: Job[P, V]) -> Answer:
         """Return what a person gets from the array that a variant wrote."""
         return Answer(values)
 
 
-class StepTask(PictureTask[P, C, V]):
-    """A task that does a step: alone, or among the others of a chain."""
-
-    @abstractmethod
-    def described(
-        self,
-        step: Any,
-        samples: np.ndarray,
-        given: np.ndarray,
-        result_type: str,
-        patch: np.ndarray | None,
-    ) -> tuple[P, C]:
-        """Return the problem of a step alone, and its constant; an EngineError for an illegal value.
-
-        Parameters
-        ----------
-        samples : ndarray of shape (H, W, C)
-        given : ndarray
-            The picture as it was given: results may be of its type.
-        result_type : str
-            "float32" or "same", where the step leaves a choice.
-        patch : ndarray of shape (h, w, C), optional
-            A patch that is no part of the picture.
-        """
-
-    @abstractmethod
-    def known(self, step: Any) -> tuple[V, ...]:
-        """Return every variant that may do a step, in teaching order."""
-
-    @abstractmethod
-    def named(self, step: Any) -> V:
-        """Return the variant that a step names; UnknownName where there is none."""
-
-    @abstractmethod
-    def choice(
-        self, step: Any, problem: P, constant: C, device: DeviceInfo, *, in_parts: bool = False
-    ) -> Choice[V]:
-        """Return the variant and the block of a step alone on a device; `auto` says why it chose it."""
+MaskJob = Job[Problem, Variant]
 
 
-MaskJob = Job[Problem, Operands[Mask], Variant]
-
-
-AnyStepTask = StepTask[Any, Any, Any]
-
-
-class Filtering(StepTask[Problem, Mask, Variant]):
+class Filtering(PictureTask[Problem, Variant]):
     """Correlation of a picture with a mask."""
 
     problem = Problem
@@ -129,12 +84,12 @@ class Filtering(StepTask[Problem, Mask, Variant]):
 
     def compared(self, job: MaskJob) -> tuple[Any, ...]:
         """Return the picture, the mask, the problem, and what the variant adds to the bound."""
-        mask, samples = job.operands.constant, job.operands.samples
-        return samples, mask, job.problem, job.variant.added_to(job.problem, mask, samples)
+        added = job.variant.added_to(job.problem, job.constant, job.operands)
+        return job.operands, job.constant, job.problem, added
 
-    def refuse_operands(self, variant: Variant, operands: Operands[Mask]) -> None:
-        """Refuse a picture with NaN or infinity where a variant cannot keep them apart."""
-        refuse_non_finite(variant, operands.samples)
+    def refuse_operands(self, job: MaskJob) -> None:
+        """Refuse a picture with NaN or infinity where the variant cannot keep them apart."""
+        refuse_non_finite(job.variant, job.operands)
 
     def reach(self, job: MaskJob) -> Reach:
         """Return the cells under the mask."""
@@ -142,7 +97,7 @@ class Filtering(StepTask[Problem, Mask, Variant]):
 
     def labels(self, job: MaskJob) -> dict[str, object]:
         """Return the mask's name and weights, and the layout where it can be chosen."""
-        mask = job.operands.constant
+        mask: Mask = job.constant
         return super().labels(job) | {"mask_name": mask.title, "weights_digest": mask.weights_digest}
 
     def described(
@@ -153,39 +108,26 @@ class Filtering(StepTask[Problem, Mask, Variant]):
         result_type: str,
         patch: np.ndarray | None = None,
     ) -> tuple[Problem, Mask]:
-        """Return the problem of a mask alone, and the mask as it is applied."""
+        """Return the problem of a mask alone, and the mask as it is applied.
+
+        Parameters
+        ----------
+        samples : ndarray of shape (H, W, C)
+        given : ndarray
+            The picture as it was given: results may be of its type.
+        result_type : str
+            "float32" or "same".
+        patch : None
+            A mask takes none.
+        """
         mask, result_dtype = step.applied, result_dtype_for(result_type, given, samples)
         return describe_problem(samples, mask, step.border, step.cval, result_dtype), mask
 
-    def known(self, step: MaskStep) -> tuple[Variant, ...]:
-        """Return every variant."""
-        return tuple(VARIANTS)
-
-    def named(self, step: MaskStep) -> Variant:
-        """Return the variant that a step names."""
-        return variant(step.variant)
-
-    def choice(
-        self, step: MaskStep, problem: Problem, constant: Mask, device: DeviceInfo, *, in_parts: bool = False
-    ) -> Choice[Variant]:
-        """Return the variant and the block of a mask alone; `auto` takes 0.1 to 0.4 ms."""
-        return choose(step.variant, problem, constant, step.block, device, in_parts)
-
-
-def planned_mask(
-    step: MaskStep, inputs: tuple[int, ...], key: str, block: Block | None, problem: Problem, mask: Mask
-) -> PlannedStep:
-    """Return a mask of a chain with its variant and its problem."""
-    sides = zip(problem.anchor, problem.mask_shape, strict=True)
-    rows, columns = (max(before, side - 1 - before) for before, side in sides)
-    return PlannedStep(
-        step, inputs, key, block, problem, mask,
-        given=(problem.dtype,),
-        reach=max(problem.mask_shape) - 1,
-        reached=(rows, columns),
-        cost=4 * problem.taps,
-        border=problem.border,
-    )  # fmt: skip
+    def choice(self, step: MaskStep, problem: Problem, constant: Mask, among: Among) -> Choice[Variant]:
+        """Return the variant and the block of a mask on a device; `auto` takes 0.1 to 0.4 ms."""
+        if among.part_rows is not None:
+            problem = structs.replace(problem, height=among.part_rows)
+        return choose(step.variant, problem, constant, step.block, among.device, among.in_parts)
 
 
 FILTERING = Filtering()

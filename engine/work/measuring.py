@@ -57,7 +57,7 @@ def with_steps(
     # The whole is proven and timed, whatever memory is left.
     with suppress(OutOfDeviceMemory):
         times = step_times(job, result.device, checkpoint) if result.timing is not None else _NONE
-    return with_fields(result, steps=steps_of(job.operands.constant, times))
+    return with_fields(result, steps=steps_of(job.constant, times))
 
 
 def step_times(job: AnyJob, device: str, checkpoint: Checkpoint = lambda step: None) -> dict[str, float]:
@@ -66,9 +66,7 @@ def step_times(job: AnyJob, device: str, checkpoint: Checkpoint = lambda step: N
     launches_s = 2.0 * job.task.expected_launch_s(job, machine.info)
     checkpoint(Progress("timing each step", 0.97, LONGEST_PARTS_S + launches_s))
     with machine.selected():
-        buffers = job.task.allocate(machine, job)
-        job.task.upload(machine, job.operands, buffers)
-        return sampled_parts(machine, job.task.prepare(job), buffers)
+        return sampled_parts(machine, job.prepare(), job.filled(machine))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,14 +1,11 @@
-"""Pictures as the variants of every task take them: types and axes, operands, random ones to measure with."""
+"""Pictures as the variants of every task take them: types and axes, random ones to measure with."""
 
 import sys
 import warnings
-from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 import numpy as np
 
 from engine.errors import BadValue
-from engine.geometry.block import Layout
 
 DTYPES = ("uint8", "uint16", "float32")
 MAX_CHANNELS = 4
@@ -100,15 +97,3 @@ def random_picture(shape: tuple[int, int, int], dtype: str, seed: int) -> np.nda
     if dtype == "float32":
         return random.random(shape, np.float32)
     return random.integers(0, np.iinfo(dtype).max, shape, dtype, endpoint=True)
-
-
-C = TypeVar("C")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Operands(Generic[C]):
-    """A picture (H, W, C) of the problem's dtype, with what its variant is compiled with."""
-
-    samples: np.ndarray
-    constant: C  # a mask, the patch to find or None, the planned steps
-    layout: Layout = Layout.PITCHED

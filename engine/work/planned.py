@@ -3,9 +3,8 @@
 It is plain data, which goes to another process with its job; variants are named by their keys.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Container
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +14,6 @@ from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.border import Border, Reach, common_border, is_near
 from engine.mask.mask import Mask
 from engine.run.variant import AnyVariant, Registered, VariantOf
-from engine.work.filtering.variants import variant as filter_variant
 from engine.work.problem import ChainProblem, OperationProblem, Problem
 from engine.work.steps import AnyStep, MaskStep, OperationStep, needed_places
 
@@ -32,25 +30,49 @@ class PlannedStep(Struct, frozen=True):
 
     step: AnyStep
     inputs: tuple[int, ...]
-    variant_key: str
-    block: Block | None
-    problem: StepProblem | None
+    given: tuple[str, ...]  # types of samples that its inputs have; what it `reads` may be float32
+    variant_key: str = COMBINED
+    block: Block | None = None
+    problem: StepProblem | None = None
     mask: Mask | None = None
-    given: tuple[str, ...] = ()  # types of samples that its inputs have; what it `reads` may be float32
     # White, where the operation takes pictures from 0 to 1 and these go further; else 1.
     white: float = 1.0
-    # How far on each side the cells lie that a sample depends on; None: further than any window.
-    reach: int | None = 0
-    # The same along rows and along columns.
-    reached: tuple[int, int] | None = (0, 0)
     cost: int = 8  # multiply-adds that the oracle spends on a sample of it
-    jumps: bool = False  # whether a small difference of a sample may make a large one of the result
-    border: Border = Border.REPLICATE  # the rule for the cells outside: operations repeat the nearest one
 
     @property
     def variant(self) -> AnyVariant | None:
         """The variant; None where two results are combined."""
-        return None if self.problem is None else _NAMED[self.step.kind](self.variant_key, self.step)
+        step: Any = self.step
+        return None if self.problem is None else step.named(self.variant_key)
+
+    @property
+    def reached(self) -> tuple[int, int] | None:
+        """How far along rows and columns the cells lie that a sample depends on; None: beyond any window."""
+        if isinstance(self.problem, Problem):
+            return max(self.problem.reach.rows), max(self.problem.reach.columns)
+        half: int | None = 0
+        if isinstance(self.step, OperationStep) and isinstance(self.problem, OperationProblem):
+            window = self.step.known.window
+            half = None if window is None else window(self.problem.parameters)
+        return None if half is None else (half, half)
+
+    @property
+    def reach(self) -> int | None:
+        """The same on each side, as the oracle has it: of a mask wherever its anchor lies."""
+        if isinstance(self.problem, Problem):
+            return max(self.problem.mask_shape) - 1
+        return self.reached and self.reached[0]
+
+    @property
+    def jumps(self) -> bool:
+        """Whether a small difference of a sample may make a large one of the result."""
+        of_cells = self.step.known.of_cells if isinstance(self.step, OperationStep) else None
+        return self.is_operation and (of_cells is None or of_cells.jumps)
+
+    @property
+    def border(self) -> Border:
+        """The rule for the cells outside: operations repeat the nearest one."""
+        return self.problem.border if isinstance(self.problem, Problem) else Border.REPLICATE
 
     @property
     def reads(self) -> str:
@@ -69,7 +91,8 @@ class PlannedStep(Struct, frozen=True):
             return None
         if self.given != (dtype,) or dtype == "float32" or not step.known.is_exact:
             return None
-        return structs.replace(self, problem=step.known.problem_in(dtype, problem))
+        shape = problem.height, problem.width, problem.channels
+        return structs.replace(self, problem=step.known.problem_of(shape, dtype, problem.parameters))
 
     @property
     def places(self) -> tuple["Place", ...]:
@@ -99,19 +122,6 @@ class PlannedStep(Struct, frozen=True):
     def is_operation(self) -> bool:
         """Whether it is another operation, which may take one more picture while it works."""
         return self.step.kind == OperationStep.kind
-
-
-_OPERATIONS = "engine.work.operations.table"
-_NAMED: dict[str, Callable[[str, Any], AnyVariant]] = {
-    MaskStep.kind: lambda key, step: filter_variant(key),
-    # A mask does without the operations, which take a while to import.
-    OperationStep.kind: lambda key, step: import_module(_OPERATIONS).operation_variant(key, step.operation),
-}
-
-
-def combined(step: AnyStep, inputs: tuple[int, ...], given: tuple[str, ...]) -> PlannedStep:
-    """Return a step that makes one result of two."""
-    return PlannedStep(step, inputs, COMBINED, None, None, given=given)
 
 
 Plan = tuple[PlannedStep, ...]

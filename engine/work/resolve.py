@@ -10,14 +10,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from engine.device.devices import backend
-from engine.device_info import AUTO, DeviceInfo
+from engine.device_info import DeviceInfo
 from engine.errors import BadValue, Reason
 from engine.geometry.block import Block, Refusal, UnsupportedVariant
 from engine.geometry.border import Reach
 from engine.results.problem import Answer
 from engine.run.task import AnyJob, Choice, Job, compute, devices_for
-from engine.work.filter_task import FILTERING, Among, AnyStepTask
-from engine.work.pictures import Operands
+from engine.work.filter_task import FILTERING, Among
 from engine.work.planned import COMBINED, Plan
 from engine.work.steps import MaskStep, PictureRequest
 
@@ -66,7 +65,8 @@ class Resolved:
             self.task = _chains().CHAIN
             self.problem = self.task.described(asked.chain, samples, asked.result_type)
             return
-        self.task = task_of(self.step.kind)
+        # A mask does without the others, which take a while to import.
+        self.task = FILTERING if isinstance(self.step, MaskStep) else _chains().OPERATION
         image = samples if given is None else given
         self.problem, self.constant = self.task.described(self.step, samples, image, asked.result_type, patch)
 
@@ -78,8 +78,7 @@ class Resolved:
     @cached_property
     def devices(self) -> tuple[DeviceInfo, ...]:
         """The devices that share the work: every GPU where all are asked for, else the one."""
-        is_named = self.step is not None and self.step.variant != AUTO
-        return devices_for(self.task.named(self.step) if is_named else None, self.asked.device)
+        return devices_for(self.asked.named, self.asked.device)
 
     @cached_property
     def device(self) -> DeviceInfo:
@@ -91,8 +90,7 @@ class Resolved:
         """Of several steps every one with its variant and its block; of one nothing."""
         if self.step is not None:
             return ()
-        among = Among(self.samples, self.device, self._in_parts, self._part_rows)
-        plan: Plan = self.task.plan(self.nodes, among)
+        plan: Plan = self.task.plan(self.nodes, self._among)
         if self.asked.result_type != "same":
             return plan
         last = plan[-1].quantised(self.samples.dtype.name)
@@ -108,9 +106,12 @@ class Resolved:
         if self.step is None:
             chosen = self.task.choice(self.device)
             return chosen
-        problem = self.problem if self._part_rows is None else replace(self.problem, height=self._part_rows)
-        chosen = self.task.choice(self.step, problem, self.constant, self.device, in_parts=self._in_parts)
+        chosen = self.task.choice(self.step, self.problem, self.constant, self._among)
         return chosen
+
+    @property
+    def _among(self) -> Among:
+        return Among(self.samples, self.device, self._in_parts, self._part_rows)
 
     @cached_property
     def reach(self) -> Reach:
@@ -206,20 +207,19 @@ class Resolved:
 
     def job_by(self, variant: object, block: Block, reason: Reason | None = None, *, seed: int = 0) -> AnyJob:
         """Return the job by a variant and a block, whatever the request names."""
-        operands = Operands(self.samples, self.constant, self.asked.layout)
-        return Job(self.task, variant, block, self.problem, operands, reason, seed)
+        of_picture = self.problem, self.samples, self.constant, self.asked.layout
+        return Job(self.task, variant, block, *of_picture, reason, seed)
 
     def at(self, samples: np.ndarray) -> Self:
         """Return what was chosen, for a part of the picture, (H, W, C), as a picture of its own."""
-        job, part = self.job(), copy(self)
-        job = self.task.part(job, samples)
-        part.samples, part.problem, part.constant = samples, job.problem, job.operands.constant
+        job, part = self.task.part(self.job(), samples), copy(self)
+        part.samples, part.problem, part.constant = samples, job.problem, job.constant
         return part
 
     def part(self, samples: np.ndarray) -> AnyJob:
         """Return the job for a part, (H, W, C), as a picture of its own; refuse what it cannot take."""
         job = self.at(samples).job()
-        job.task.refuse_samples(job)
+        self.task.refuse_samples(job)
         return job
 
     def computed(self, samples: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -228,8 +228,7 @@ class Resolved:
 
     def refuse(self) -> None:
         """Raise an EngineError for what cannot be done with the whole picture, whatever its samples."""
-        variant, block, _ = self.choice
-        self.task.refuse(variant, self.problem, self.constant, block, self.device)
+        self.job().refuse_problem(self.device)
 
     def refuse_cut(self, picture: str, remedy: str, needs_all: str) -> None:
         """Refuse work whose results depend on where a picture is cut, which is `picture`: "one in bands".
@@ -246,7 +245,7 @@ class Resolved:
 
     def answer(self, values: np.ndarray) -> Answer:
         """Return what a person gets from the array that the variant wrote."""
-        answer: Answer = self.task.answer(values, self.problem, Operands(self.samples, self.constant))
+        answer: Answer = self.task.answer(values, self.job())
         return answer
 
 
@@ -257,14 +256,6 @@ def resolved_for_parts(asked: PictureRequest, samples: np.ndarray) -> Resolved:
         why = "its result depends on the whole picture at once"
         raise BadValue(f"{step.operation} on a picture in parts", why, "Take a smaller picture, or a part.")
     return Resolved(asked, samples)
-
-
-def task_of(kind: str) -> AnyStepTask:
-    """Return what does a step of a kind by itself; a mask does without the others, which take a while."""
-    if kind == MaskStep.kind:
-        return FILTERING
-    task: AnyStepTask = _chains().STEP_TASKS[kind]
-    return task
 
 
 def _chains() -> ModuleType:

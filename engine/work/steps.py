@@ -39,6 +39,8 @@ HOW = {
     "blend": "so much of the second and the rest of the first; a weight below 0 or above 1 exaggerates",
 }
 MOST_WEIGHT = 100.0
+# By name: the window does without variants, and a mask without the operations, which take 27 ms to import.
+_FILTERS, _OPERATIONS = "engine.work.filtering.variants", "engine.work.operations.table"
 
 
 class Step(Message, frozen=True, kw_only=True):
@@ -99,6 +101,15 @@ class MaskStep(Step, frozen=True, kw_only=True):
         return mask.flipped() if self.flip else mask
 
     @property
+    def variants(self) -> tuple[Any, ...]:
+        """Every variant that may do it, in teaching order."""
+        return tuple(import_module(_FILTERS).VARIANTS)
+
+    def named(self, key: str) -> Any:
+        """Return the variant of that key; UnknownName where there is none."""
+        return import_module(_FILTERS).variant(key)
+
+    @property
     def title(self) -> str:
         """The name of the mask."""
         return self.mask.name or self.written or f"{self.mask.rows} × {self.mask.columns}"
@@ -122,9 +133,17 @@ class OperationStep(Step, frozen=True, kw_only=True):
     @property
     def known(self) -> "Operation":
         """The operation."""
-        # A mask does without the table, which takes 27 ms to import.
-        known: Operation = import_module("engine.work.operations.table").operation_named(self.operation)
+        known: Operation = import_module(_OPERATIONS).operation_named(self.operation)
         return known
+
+    @property
+    def variants(self) -> tuple[Any, ...]:
+        """Every variant that may do it, in teaching order."""
+        return self.known.variants
+
+    def named(self, key: str) -> Any:
+        """Return the variant of that key; UnknownName where there is none."""
+        return import_module(_OPERATIONS).operation_variant(key, self.operation)
 
     @property
     def title(self) -> str:
@@ -369,6 +388,12 @@ class PictureRequest(Message, frozen=True, kw_only=True, dict=True):
         """Key of the one step's variant, or "auto"."""
         step = self.step
         return AUTO if step is None else step.variant
+
+    @property
+    def named(self) -> Any:
+        """The variant that the one step names; None on "auto", and of several steps."""
+        step = self.step
+        return None if step is None or step.variant == AUTO else step.named(step.variant)
 
     @property
     def block(self) -> Block | None:

@@ -37,7 +37,7 @@ def test_that_every_teaching_kernel_has_nine_cells_that_it_takes():
         assert len(cells) == 9
         for cell in cells:
             job = ncu.job_of(cell, samples)
-            assert variant(key).why_not(job.problem, job.operands.constant, job.block, Limits()) is None
+            assert variant(key).why_not(job.problem, job.constant, job.block, Limits()) is None
 
 
 def test_that_the_teaching_kernels_are_those_of_the_ladder():

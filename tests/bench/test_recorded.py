@@ -36,7 +36,7 @@ def measured(monkeypatch):
     monkeypatch.setattr(recorded, "measure", measure)
     monkeypatch.setattr(recorded, "jobs", lambda limits: made)
     monkeypatch.setattr(
-        recorded, "_key", lambda run: (run.variant, run.problem, made[0].operands.constant.weights_digest)
+        recorded, "_key", lambda run: (run.variant, run.problem, made[0].constant.weights_digest)
     )
     return found
 

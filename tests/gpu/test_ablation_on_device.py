@@ -29,16 +29,10 @@ def job_of(key, side=1024, *, mask_side=5, border=Border.ZERO, dtype="float32"):
 def result_of(gpu, job, passes):
     """Return what passes write over NaN."""
     with gpu.selected():
-        prepared = PreparedPasses(passes)
-        buffers = job.task.allocate(gpu, job)
-        job.task.upload(gpu, job.operands, buffers)
+        prepared, buffers = PreparedPasses(passes), job.filled(gpu)
         gpu.fill_result(buffers, NAN_BYTE)
         gpu.run(prepared, buffers)
         return gpu.download(buffers).copy()
-
-
-def passes_of(job):
-    return job.variant.passes(job.problem, job.operands.constant, job.block)
 
 
 @pytest.mark.parametrize("border", [Border.ZERO, Border.MIRROR])
@@ -62,7 +56,7 @@ def test_that_siblings_run_on_pictures_smaller_than_a_block_and_a_mask(device, k
 @pytest.mark.parametrize("key", TEACHING)
 def test_that_a_sibling_without_stores_stores_nothing(gpu, key):
     job = job_of(key, 257)
-    assert np.isnan(result_of(gpu, job, without(passes_of(job), Cost.STORES))).all()
+    assert np.isnan(result_of(gpu, job, without(job.passes, Cost.STORES))).all()
 
 
 @pytest.mark.alone

@@ -37,7 +37,7 @@ def check(gpu, bank, image, border, block, layout):
     samples = as_samples(image)
     problem = describe_problem(samples, bank[0], border, 12.5)
     job = bank_job(bank, problem, samples)
-    job = replace(job, block=block, operands=replace(job.operands, layout=layout))
+    job = replace(job, block=block, layout=layout)
     outcome = measure(job, gpu, NO_SAMPLES)
     assert outcome.result.failure is None
     assert outcome.values is not None

@@ -9,7 +9,6 @@ from engine.explain import gpu_limits_code, kept_limits
 from engine.explain.device_limits import KeptLimits, MeasureLimits
 from engine.host.request import answer
 from engine.mask.mask import Mask
-from engine.work.filter_task import FILTERING
 from engine.work.resolve import Resolved
 from tests.picture_jobs import mask_request
 
@@ -71,7 +70,7 @@ def test_that_no_variant_copies_faster_than_the_limit(limits, gpu, device):
     for side in (1024, 2048, 4096, 8192):
         picture = np.ones((side, side, 1), np.float32)
         asked = mask_request(mask=Mask(np.ones((1, 1))), device=device, variant="register-blocked")
-        prepared, out = FILTERING.prepare(Resolved(asked, picture).job()), np.empty_like(picture)
+        prepared, out = Resolved(asked, picture).job().prepare(), np.empty_like(picture)
         buffers = gpu.allocate(picture, out)
         gpu.upload(picture, buffers)
         clock = gpu.clock(prepared, buffers)

@@ -58,8 +58,8 @@ def test_that_a_copy_runs_beside_the_kernels_of_the_other_stream(gpu):
 def test_that_every_stage_tells_the_held_out_digits_as_float64_does(stage, device):
     digits, weights = held_out(), trained_weights()
     job = stage_job(stage, len(digits))
-    scores, _ = scores_of(stage, job.operands.drawings, weights, device)
-    assert verify(scores, job.operands.drawings, weights, job.problem, roundings=stage.roundings).passed
+    scores, _ = scores_of(stage, job.operands[0][:, 0], weights, device)
+    assert verify(scores, job.operands[0][:, 0], weights, job.problem, roundings=stage.roundings).passed
     assert confusion(scores).accuracy == 355 / 360
 
 

@@ -18,12 +18,11 @@ from engine.tasks.network.operands import trained_weights
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import NETWORK_VARIANTS
 from engine.tasks.product.problem import MATMUL_VARIANTS, MatrixProduct
-from engine.work.chain_task import OPERATION
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.operations.table import OPERATION_VARIANTS
 from engine.work.problem import Problem
 from tests.engine.variants.suited import mask_for, typed
-from tests.picture_jobs import filter_job, operation_request, resolved_operands
+from tests.picture_jobs import filter_job, operation_request, resolved_operation
 
 # 30 blocks: powers of two of every size, and some whose threads do not fill their warps.
 ODD = tuple(
@@ -56,8 +55,7 @@ def operation_case(known):
     part = {"left": 10, "top": 20, "width": 64, "height": 48} if known.operation == "find-patch" else {}
     asked = operation_request(operation=known.operation, settings=part)
     picture = RANDOM.integers(0, 256, (*PICTURE, 3), np.uint8)
-    _, problem, operands = resolved_operands(asked, picture)
-    return problem, OPERATION.constant(operands)
+    return resolved_operation(asked, picture)[1:]
 
 
 CASES = [

@@ -26,7 +26,7 @@ from engine.work.problem import Problem
 from tests.engine.variants.emitted import NEEDS_NVVM, assert_as_planned, compiled
 from tests.engine.variants.operations.cases import Case
 from tests.engine.variants.suited import LIMITS, block_for, mask_for, typed
-from tests.picture_jobs import operation_request, resolved_operands
+from tests.picture_jobs import operation_request, resolved_operation
 
 pytestmark = [pytest.mark.slow, *NEEDS_NVVM]
 
@@ -264,9 +264,9 @@ SETTINGS = {"median": ({"size": 3}, {"size": 5}), "find-patch": ({"width": 5, "h
 def steps_of(variant, dtype, settings):
     case = Case(variant.operation, settings, 40, 50, 3, dtype)
     request = operation_request(operation=case.operation, settings=settings)
-    _, problem, operands = resolved_operands(request, case.picture())
+    _, problem, patch = resolved_operation(request, case.picture())
     launches = variant.plan(problem, variant.default_block)
-    return zip(variant.passes(problem, operands.constant, variant.default_block), launches, strict=True)
+    return zip(variant.passes(problem, patch, variant.default_block), launches, strict=True)
 
 
 @pytest.mark.parametrize(("number", "variant"), [*enumerate(OPERATIONS)], ids=named)

@@ -20,7 +20,7 @@ from engine.host.request import Check, Preview, Run, VariantInfo
 from engine.results.problem import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import LONGEST_PARTS_S, NO_SAMPLES, SamplingPlan, sampled_parts
-from engine.run.task import compute, device_for
+from engine.run.task import Job, compute, device_for
 from engine.tasks.network.operands import (
     Weights,
     as_drawings,
@@ -105,9 +105,8 @@ def measured_stage(
 
 def layer_times(job: NetworkJob, machine: Backend) -> tuple[tuple[LayerTime, ...], tuple[ChunkSpan, ...]]:
     """Return the time of each step of a stage, and its timeline where it works in chunks."""
-    prepared: Any = job.task.prepare(job)
-    buffers = job.task.allocate(machine, job)
-    job.task.upload(machine, job.operands, buffers)
+    prepared: Any = job.prepare()
+    buffers = job.filled(machine)
     times = sampled_parts(machine, prepared, buffers)
     layers = tuple(LayerTime(name, ms) for name, ms in times.items())
     if not job.variant.pinned_drawings:
@@ -127,10 +126,10 @@ def feature_maps(
     used = weights or trained_weights()
     job = network_job(stage, np.ascontiguousarray(drawing[None], np.float32), used)
     job.refuse(device_named("cpu"))
-    prepared: Any = job.task.prepare(job)
+    prepared: Any = job.prepare()
     scores = np.empty((1, CLASSES), np.float32)
     begin = time.perf_counter()
-    prepared.launch((job.operands.maps,), scores)
+    prepared.launch(job.operands, scores)
     elapsed_ms = (time.perf_counter() - begin) * 1e3
     return {key: values.copy() for key, values in prepared.values.items()}, elapsed_ms
 
@@ -193,8 +192,8 @@ def check(request: Check[StageRequest], report: Checkpoint) -> tuple[Availabilit
     def refuse(stage: NetworkVariant) -> None:
         problem = ForwardPass(request.job.batch)
         refuse_too_large(problem)
-        device = device_for(stage, request.job.device)
-        NETWORK.refuse(stage, problem, trained_weights(), stage.default_block, device)
+        job = Job(NETWORK, stage, stage.default_block, problem, None, trained_weights())
+        job.refuse_problem(device_for(stage, request.job.device))
 
     return tuple(Availability.of(stage.key, partial(refuse, stage)) for stage in NETWORK_VARIANTS)
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.device.backend import Backend, Buffers
 from engine.geometry.block import Block
@@ -62,23 +61,8 @@ def network_variant(key: str) -> NetworkVariant:
     return named(key, NETWORK_VARIANTS, (), "no stage of the network is called that", alike=0.5)
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkOperands:
-    """Drawings (batch, side, side), float32, C-contiguous, and the weights of the network."""
-
-    drawings: NDArray[np.float32]
-    weights: Weights
-
-    @property
-    def maps(self) -> NDArray[np.float32]:
-        """The drawings as maps (batch, 1, side, side), as `Prepared.launch` takes them."""
-        # Not [:, None]: an axis of stride 0 is taken for a broadcast one when it is copied to a device.
-        batch, side, _ = self.drawings.shape
-        return self.drawings.reshape(batch, 1, side, side)
-
-
-class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
-    """The forward pass of a batch."""
+class Network(Task[ForwardPass, NetworkVariant]):
+    """The forward pass of a batch, whose operand are its drawings as maps; its constant are the weights."""
 
     problem = ForwardPass
     oracle = "engine.tasks.network.oracle"
@@ -89,31 +73,23 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
     def allocate(self, backend: Backend, job: "NetworkJob", host_out: object = None) -> Buffers:
         """Return buffers for the drawings and the scores."""
         scores = job.problem.batch, CLASSES
-        pinned = job.variant.pinned_drawings
-        return backend.allocate_arrays((job.operands.maps,), scores, pinned=pinned)
-
-    def upload(self, backend: Backend, operands: NetworkOperands, buffers: Buffers) -> None:
-        """Copy the drawings to the device."""
-        backend.upload((operands.maps,), buffers)
+        return backend.allocate_arrays(job.operands, scores, pinned=job.variant.pinned_drawings)
 
     def compared(self, job: "NetworkJob") -> tuple[Any, ...]:
         """Return the drawings, the weights, the problem, and the roundings of the variant."""
-        return job.operands.drawings, job.operands.weights, job.problem, job.variant.roundings
+        (maps,) = job.operands
+        return maps[:, 0], job.constant, job.problem, job.variant.roundings
 
-    def constant(self, operands: NetworkOperands) -> Weights:
-        """Return the weights."""
-        return operands.weights
-
-    def refuse_operands(self, variant: NetworkVariant, operands: NetworkOperands) -> None:
+    def refuse_operands(self, job: "NetworkJob") -> None:
         """Refuse a batch that memory cannot hold."""
-        refuse_too_large(ForwardPass(len(operands.drawings)))
+        refuse_too_large(job.problem)
 
     def labels(self, job: "NetworkJob") -> dict[str, object]:
         """Return the digest of the weights."""
-        return {"weights_digest": job.operands.weights.digest}
+        return {"weights_digest": job.constant.digest}
 
 
-NetworkJob = Job[ForwardPass, NetworkOperands, NetworkVariant]
+NetworkJob = Job[ForwardPass, NetworkVariant]
 NETWORK = Network()
 
 
@@ -121,5 +97,6 @@ def network_job(
     stage: NetworkVariant, drawings: np.ndarray, weights: Weights, *, seed: int = 0
 ) -> NetworkJob:
     """Return the job of passing drawings (batch, 28, 28), float32, through the network."""
-    problem, operands = ForwardPass(len(drawings)), NetworkOperands(drawings, weights)
-    return Job(NETWORK, stage, stage.default_block, problem, operands, seed=seed)
+    # Not [:, None]: an axis of stride 0 is taken for a broadcast one when it is copied to a device.
+    maps = drawings.reshape(len(drawings), 1, *drawings.shape[1:])
+    return Job(NETWORK, stage, stage.default_block, ForwardPass(len(drawings)), (maps,), weights, seed=seed)

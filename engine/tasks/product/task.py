@@ -17,7 +17,6 @@ from engine.run.variant import ways
 from engine.tasks.product.problem import MATMUL_VARIANTS, MatmulVariant, MatrixProduct
 
 Matrix = NDArray[np.float32]
-Matrices = tuple[Matrix, Matrix]
 
 
 def as_matrix(name: str, values: object) -> Matrix:
@@ -93,8 +92,8 @@ def _shape(sides: tuple[int, ...]) -> str:
     return " × ".join(map(str, sides))
 
 
-class Product(Task[MatrixProduct, Matrices, MatmulVariant]):
-    """P = M N."""
+class Product(Task[MatrixProduct, MatmulVariant]):
+    """P = M N, whose operands are M and N."""
 
     problem = MatrixProduct
     oracle = "engine.tasks.product.oracle"
@@ -108,16 +107,12 @@ class Product(Task[MatrixProduct, Matrices, MatmulVariant]):
         """Return buffers for the three matrices."""
         return backend.allocate_arrays(job.operands, (job.problem.rows, job.problem.columns))
 
-    def upload(self, backend: Backend, operands: Matrices, buffers: Buffers) -> None:
-        """Copy M and N to the device."""
-        backend.upload(operands, buffers)
-
     def compared(self, job: "ProductJob") -> tuple[Any, ...]:
         """Return both matrices, the product, and the roundings of the variant."""
         return *job.operands, job.problem, job.variant.roundings(job.problem, job.block)
 
 
-ProductJob = Job[MatrixProduct, Matrices, MatmulVariant]
+ProductJob = Job[MatrixProduct, MatmulVariant]
 PRODUCT = Product()
 
 
@@ -141,6 +136,6 @@ def product_jobs(
     """
     blocks = [Block(tile, tile) for tile in tiles]
     for product in products:
-        operands: Any = None if not_built else random_matrices(product, seed)
+        matrices = None if not_built else random_matrices(product, seed)
         for variant, block, _ in ways(variants, blocks):
-            yield Job(PRODUCT, variant, block, product, operands, seed=seed)
+            yield Job(PRODUCT, variant, block, product, matrices, seed=seed)

@@ -47,7 +47,6 @@ from engine.work.operations.contract import (
     Answer,
     Checkpoint,
     Operation,
-    OperationOperands,
     Parameter,
     Quantity,
     ResultKind,
@@ -160,7 +159,7 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
         checkpoint(number / len(rows_of_blocks))
         rows = slice(at * SIDE, (at + 1) * SIDE)
         below = slice(half + rows.start, half + rows.stop)
-        blocks = _source_blocks(job.operands.samples, at)
+        blocks = _source_blocks(job.operands, at)
         levels = _blocks(values[rows].astype(np.float64))
         for part, results, (wanted, *limits) in (
             ("coefficient", values[rows], _coefficients(blocks, levels, problem)),
@@ -288,7 +287,7 @@ def peak_signal_to_noise(picture: np.ndarray, source: np.ndarray, full_scale: fl
     return float(10 * np.log10(full_scale**2 * picture.size / total))
 
 
-def answer(values: np.ndarray, problem: OperationProblem, operands: OperationOperands) -> Answer:
+def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -> Answer:
     """Return the picture that was transformed back, with PSNR and estimated size."""
     half = filled(problem.height)
     levels = values[:half]
@@ -296,7 +295,7 @@ def answer(values: np.ndarray, problem: OperationProblem, operands: OperationOpe
     picture = np.empty(back.shape, problem.dtype)
     for rows in _bands_of(picture):
         picture[rows] = back[rows] if problem.is_float else to_depth(back[rows], problem.dtype)
-    noise = peak_signal_to_noise(picture, operands.samples, problem.full_scale)
+    noise = peak_signal_to_noise(picture, samples, problem.full_scale)
     size, raw = estimated_bytes(levels), problem.samples * problem.itemsize
     zeros = float((levels == 0).mean())
     quantities = (

@@ -88,7 +88,7 @@ def mapped(samples: np.ndarray, levels: np.ndarray, problem: OperationProblem) -
 
 def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verification:
     """Count the whole picture by NumPy, and compare pixels with the levels that follow."""
-    samples, problem = job.operands.samples, job.problem
+    samples, problem = job.operands, job.problem
     levels = exact_levels(counted(samples, problem, lambda part: checkpoint(part / 2)), problem)
 
     @kept

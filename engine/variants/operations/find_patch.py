@@ -39,7 +39,6 @@ from engine.work.operations.contract import (
     Checkpoint,
     Mark,
     Operation,
-    OperationOperands,
     Parameter,
     Quantity,
     ResultKind,
@@ -135,11 +134,11 @@ def scores(samples: np.ndarray, patch: Patch, region: Region) -> tuple[np.ndarra
 
 def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verification:
     """Compare the scores with the definition in float64."""
-    patch = job.operands.constant
+    patch = job.constant
     assert patch is not None
     rows, columns, _ = job.problem.result_shape
     cost = 8 * patch.weights.size
-    of = kept(partial(scores, job.operands.samples, patch))
+    of = kept(partial(scores, job.operands, patch))
     return verify_regions(
         values,
         affordable_regions(rows, columns, (1, 1), cost, job.affordable or AFFORDABLE, job.seed),
@@ -150,7 +149,7 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
     )
 
 
-def answer(values: np.ndarray, problem: OperationProblem, operands: OperationOperands) -> Answer:
+def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -> Answer:
     """Return the best match, marked in the picture."""
     scores_found = np.where(np.isnan(values[..., 0]), -2.0, values[..., 0])
     row, column = np.unravel_index(int(scores_found.argmax()), scores_found.shape)
@@ -166,7 +165,7 @@ def answer(values: np.ndarray, problem: OperationProblem, operands: OperationOpe
         Quantity("column", "Column", mark.column, f"{mark.column}", "Of the upper left corner, pixels."),
         Quantity("row", "Row", mark.row, f"{mark.row}", "Of the upper left corner, pixels."),
     )
-    return Answer(operands.samples, quantities, mark=mark)
+    return Answer(samples, quantities, mark=mark)
 
 
 def _corner(name: str, title: str) -> Parameter:

@@ -25,7 +25,6 @@ from engine.work.operations.contract import (
     Answer,
     Checkpoint,
     Operation,
-    OperationOperands,
     Quantity,
     ResultKind,
     operation_work,
@@ -45,7 +44,7 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
     """Compare every count with whole numbers counted by NumPy: nothing is rounded, so they are equal."""
     reason, error, wrong = "", 0.0, 0
     problem = job.problem
-    exact = counted(job.operands.samples, problem, checkpoint)
+    exact = counted(job.operands, problem, checkpoint)
     for channel, counts in enumerate(exact):
         off = np.abs(values[channel, :, 0].astype(np.int64) - counts)
         error, wrong = max(error, float(off.max())), wrong + int(np.count_nonzero(off))
@@ -60,7 +59,7 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
     )
 
 
-def answer(values: np.ndarray, problem: OperationProblem, operands: OperationOperands) -> Answer:
+def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -> Answer:
     """Return the counts, with how many there are and the fullest bin of all channels together."""
     counts = values[..., 0].astype(np.int64)
     bins, every = counts.shape[1], counts.sum(axis=0)

@@ -87,11 +87,11 @@ def clipped_of(job: AnyJob, values: np.ndarray, range_mode: str) -> Clipped:
     Of a mask some variants write values that are clipped already: its windows all over the picture say it,
     and only a mask that can clip costs a look.
     """
-    problem, samples = job.problem, job.operands.samples
+    problem, samples = job.problem, job.operands
     white = full_scale_of(samples.dtype)
     if problem.task != Problem.task:
         return clipped_values(np.atleast_3d(values), white, range_mode)
-    mask, mode = job.operands.constant, range_mode if problem.result_dtype == "float32" else "clip"
+    mask, mode = job.constant, range_mode if problem.result_dtype == "float32" else "clip"
     is_wide = problem.dtype == "float32" or mode == "offset" or can_clip(mask, white, problem.ghost_value)
     return sample_clipped(samples, mask, white, mode) if is_wide and mode != "rescale" else Clipped()
 

@@ -28,7 +28,6 @@ from engine.run.variant import VariantOf
 from engine.verify.closeness import UNIT_ROUNDOFF
 from engine.verify.verification import Verification
 from engine.work.operations.patch import Patch
-from engine.work.pictures import Operands
 from engine.work.problem import OperationProblem, Settings, Shape, Value
 
 Floats = NDArray[np.float64]
@@ -295,15 +294,12 @@ class OperationVariant(VariantOf[OperationProblem, Patch | None]):
         return f"{self.operation}: {self.key}: {self.idea}"
 
 
-OperationOperands = Operands[Patch | None]
-
-
 def own_shape(height: int, width: int, channels: int, parameters: dict[str, Value]) -> Shape:
     """Return the shape of the picture itself."""
     return height, width, channels
 
 
-def answer_is_picture(values: np.ndarray, problem: OperationProblem, operands: OperationOperands) -> Answer:
+def answer_is_picture(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -> Answer:
     """Return the result itself as the answer."""
     return Answer(values)
 
@@ -367,7 +363,8 @@ class Operation:
     window: Window | None = None
     # Raises `BadValue` for a picture that has no such result.
     refuse: Callable[[np.ndarray, dict[str, Value]], None] = takes_any
-    answer: Callable[[np.ndarray, OperationProblem, OperationOperands], Answer] = answer_is_picture
+    # What a person gets from the array that a variant wrote of a picture.
+    answer: Callable[[np.ndarray, OperationProblem, np.ndarray], Answer] = answer_is_picture
     # What it makes of the cells within `window` of a sample: such an operation can be a step of a chain.
     of_cells: OfCells | None = None
     # The same for an operation that looks at the whole picture first.
@@ -404,10 +401,6 @@ class Operation:
         """Return the problem of a picture (H, W, C); a `BadValue` says why it has none."""
         self.refuse(samples, parameters)
         return self.problem_of(samples.shape, samples.dtype.name, parameters)
-
-    def problem_in(self, dtype: str, problem: OperationProblem) -> OperationProblem:
-        """Return the problem of a picture of another type of samples."""
-        return self.problem_of((problem.height, problem.width, problem.channels), dtype, problem.parameters)
 
     def problem_of(
         self, shape: tuple[int, ...], dtype: str, parameters: dict[str, Value]

@@ -61,7 +61,7 @@ def toy_variant(key):
     )
 
 
-class Scale(Task[Scaling, np.ndarray, ToyVariant]):
+class Scale(Task[Scaling, ToyVariant]):
     problem = Scaling
     heading = "Scalings (`python main.py scale`)"
     variants = tuple(map(toy_variant, KEYS))
@@ -72,9 +72,6 @@ class Scale(Task[Scaling, np.ndarray, ToyVariant]):
     def allocate(self, backend, job, host_out=None):
         out = np.empty(job.problem.count, np.float32) if host_out is None else host_out
         return Buffers(job.operands, out, out)
-
-    def upload(self, backend, operands, buffers):
-        pass
 
     def verify(self, values, job, checkpoint):
         checkpoint(0.0)
@@ -101,8 +98,8 @@ def describe(request, report):
 
 def check(request, report):
     def refuse(known):
-        device = device_for(known, request.job.device)
-        SCALE.refuse(known, request.job.problem, None, known.default_block, device)
+        job = Job(SCALE, known, known.default_block, request.job.problem, None)
+        job.refuse_problem(device_for(known, request.job.device))
 
     return tuple(Availability.of(known.key, partial(refuse, known)) for known in SCALE.variants)
 

@@ -19,7 +19,7 @@ from engine.errors import BadValue, DeviceUnavailable, EngineError, MaskError, R
 from engine.geometry.block import UnsupportedVariant
 from engine.geometry.border import Border
 from engine.results.text_forms import html_table
-from engine.work.filter_task import Filtering
+from engine.run.task import Job
 from engine.work.filtering import oracle
 from engine.work.filtering.oracle import rounding_bound
 from engine.work.filtering.variants import VARIANTS
@@ -283,13 +283,12 @@ def test_that_auto_chooses_a_variant_for_each_mask_of_a_bank():
 
 
 def test_that_a_wrong_result_of_a_bank_is_told_with_the_number_of_its_mask(monkeypatch):
-    prepare = Filtering.prepare
+    prepare = Job.prepare
 
-    def prepared(task, job):
-        found = prepare(task, job)
-        return OnePixelOff(found) if job.operands.constant.total == 2.0 else found
+    def prepared(job):
+        return OnePixelOff(prepare(job)) if job.constant.total == 2.0 else prepare(job)
 
-    monkeypatch.setattr(Filtering, "prepare", prepared)
+    monkeypatch.setattr(Job, "prepare", prepared)
     with pytest.raises(engine.VerificationFailed, match="mask 2 of 3: not verified: row 0, column 0"):
         engine.apply_bank(IMAGE, [[[1]], [[2]], [[3]]], variant="cpu-serial", budget_s=0)
 

@@ -21,7 +21,7 @@ from engine.device import devices as device_module
 from engine.device.interpreter import InterpreterBackend
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault, Reason
-from engine.work.filter_task import Filtering
+from engine.run.task import Job
 from tests.fresh_python import ROOT
 
 LOST = DeviceFault("cuda:0", "illegal address", "Start again.")
@@ -92,8 +92,8 @@ def ctrl_c(monkeypatch):
 
 def make_every_variant_wrong(monkeypatch):
     """Let the CPU variants of this process add 1 to their first result."""
-    prepare = Filtering.prepare
-    monkeypatch.setattr(Filtering, "prepare", lambda *given: OnePixelOff(prepare(*given)))
+    prepare = Job.prepare
+    monkeypatch.setattr(Job, "prepare", lambda job: OnePixelOff(prepare(job)))
 
 
 @pytest.fixture

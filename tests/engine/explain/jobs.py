@@ -10,7 +10,7 @@ from engine.tasks.product.task import PRODUCT
 from engine.work.chain_task import OPERATION
 from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import problem_of
-from tests.picture_jobs import filter_job, operation_request, resolved_operands
+from tests.picture_jobs import filter_job, operation_request, resolved_operation
 
 
 def zeros(*shape, dtype="float32"):
@@ -38,5 +38,5 @@ def product(key, tile=16, sides=(64, 64, 64)):
 def operation(chosen, samples, block=None, **settings):
     """Return the job of an operation's variant on a picture."""
     request = operation_request(operation=chosen.operation, settings=settings)
-    _, problem, operands = resolved_operands(request, samples)
-    return Job(OPERATION, chosen, chosen.block_for(block and Block(*block)), problem, operands)
+    _, problem, patch = resolved_operation(request, samples)
+    return Job(OPERATION, chosen, chosen.block_for(block and Block(*block)), problem, samples, patch)

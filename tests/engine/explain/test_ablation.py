@@ -167,7 +167,7 @@ def job_of(key, side=9, width=None, *, block=None, border=Border.ZERO, mask_side
 
 
 def passes_of(job):
-    return job.variant.passes(job.problem, job.operands.constant, job.block)
+    return job.passes
 
 
 def siblings_of(job):
@@ -280,14 +280,14 @@ def test_that_every_type_and_border_has_its_siblings(number, border):
 
 def interpreted(job, passes, rows=0):
     """Return the result of passes, with rows of other memory around each array, and what is found."""
-    height, width, channels = job.operands.samples.shape
-    shape = height + 2 * rows, job.operands.layout.row_pixels(width, channels, 4), channels
+    height, width, channels = job.operands.shape
+    shape = height + 2 * rows, job.layout.row_pixels(width, channels, 4), channels
     arrays = {}
     for argument in (Operand.IMAGE, Operand.SCRATCH, Operand.OUT):
         memory = np.full(shape, np.nan if argument is Operand.OUT else 1, np.float32)
         inner = memory[rows : rows + height]
         arrays[argument] = Array(str(argument), inner, around=memory)
-    arrays[Operand.IMAGE].values[:, :width] = job.operands.samples
+    arrays[Operand.IMAGE].values[:, :width] = job.operands
     found = [one for step in passes for one in run_pass(step, arrays, counted=False).findings]
     return arrays[Operand.OUT].values[:, :width], found
 
@@ -302,7 +302,7 @@ CASES = [(9, 9, None, 3), (33, 17, None, 3), (5, 40, Block(32, 4), 9), (2, 3, Bl
 def test_that_without_border_test_a_kernel_reads_no_further_than_there_are_rows_around(key, case):
     height, width, block, mask_side = case
     job = job_of(key, height, width, block=block, mask_side=mask_side)
-    if job.variant.why_not(job.problem, job.operands.constant, job.block, Limits()):
+    if job.variant.why_not(job.problem, job.constant, job.block, Limits()):
         # A block that is smaller than the mask: its own one instead.
         job = job_of(key, height, width, mask_side=mask_side)
     rows = rows_around(job.problem, job.block)

@@ -226,9 +226,9 @@ def test_that_a_run_can_be_stopped_before_each_of_its_steps(job):
 def test_that_an_illegal_block_is_refused_with_the_nearest_legal_one(key, block, nearest, words):
     rank_2 = Mask([[1, 2, 3], [3, 2, 1]])
     problem = describe_problem(IMAGE, rank_2, Border.ZERO, 0.0)
-    asked = (TILED, SMALL, None) if key == TILED.key else (variant(key), problem, rank_2)
+    chosen, asked = (TILED, SMALL) if key == TILED.key else (variant(key), problem)
     with pytest.raises(UnsupportedVariant, match=words) as caught:
-        FILTERING.refuse(*asked, block, simulator_info())
+        Job(FILTERING, chosen, block, asked, None, rank_2).refuse_problem(simulator_info())
     assert caught.value.nearest_block in nearest
 
 
@@ -236,9 +236,9 @@ def test_that_a_variant_of_another_kind_of_device_is_refused():
     outcome = measure(replace(FILTER_JOB, variant=variant("naive"), block=Block(0, 8)), CPU, QUICK)
     assert isinstance(outcome.error, UnsupportedVariant)
     assert outcome.result.refused
-    for asked in ((variant("naive"), PROBLEM, MASK, Block(8, 8)), (TILED, SMALL, None, Block(16, 16))):
+    for job in (replace(FILTER_JOB, variant=variant("naive")), replace(PRODUCT_JOB, variant=TILED)):
         with pytest.raises(UnsupportedVariant, match="It is written for CUDA devices"):
-            FILTERING.refuse(*asked, cpu_info())
+            job.refuse_problem(cpu_info())
     for on_cpu, on_cuda in ((SERIAL, variant("naive")), (NUMPY, TILED)):
         assert device_for(on_cpu, "cuda:3").key == "cpu"
         with pytest.raises(DeviceUnavailable):
@@ -258,8 +258,8 @@ def test_that_a_variant_of_another_kind_of_device_is_refused():
 )  # fmt: skip
 def test_that_the_simulator_refuses_large_pictures_and_matrices(chosen, mask, large, largest, words):
     with pytest.raises(BadValue, match=words):
-        FILTERING.refuse(chosen, large, mask, Block(8, 8), simulator_info())
-    FILTERING.refuse(chosen, largest, mask, Block(8, 8), simulator_info())
+        Job(FILTERING, chosen, Block(8, 8), large, None, mask).refuse_problem(simulator_info())
+    Job(FILTERING, chosen, Block(8, 8), largest, None, mask).refuse_problem(simulator_info())
 
 
 class CountingClock:
@@ -367,7 +367,7 @@ def test_that_the_host_clock_divides_by_its_launches(monkeypatch):
 
 
 def test_that_zeros_that_fill_a_tile_are_work_of_the_kernel_and_count_as_no_work_done():
-    thin = unrun(Job(PRODUCT, TILED, Block(16, 16), MatrixProduct(16, 1, 16), operands=None), None)
+    thin = unrun(Job(PRODUCT, TILED, Block(16, 16), MatrixProduct(16, 1, 16), None), None)
     assert thin.work.flops == 2 * 16 * 16 * 16
     assert number_of(thin, "cgma_flop_per_load") == 2 * 16 * 16 / 32
 

@@ -68,9 +68,7 @@ def scores_of(stage, drawings, weights, device):
     machine = backend(device)
     job.refuse(machine.info)
     machine.activate()
-    prepared = job.task.prepare(job)
-    buffers = job.task.allocate(machine, job)
-    job.task.upload(machine, job.operands, buffers)
+    prepared, buffers = job.prepare(), job.filled(machine)
     machine.fill_result(buffers)
     machine.run(prepared, buffers)
     return machine.download(buffers).copy(), prepared

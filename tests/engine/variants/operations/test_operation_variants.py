@@ -15,7 +15,7 @@ from engine.work.operations.table import OPERATION_VARIANTS, OPERATIONS, operati
 from tests.engine.variants.emitted import assert_as_planned
 from tests.engine.variants.executed import executed, observed
 from tests.engine.variants.operations.cases import SIMULATED, Case, cases_of, check
-from tests.picture_jobs import operation_request, resolved_operands
+from tests.picture_jobs import operation_request, resolved_operation
 
 CPU = [variant for variant in OPERATION_VARIANTS if variant.device is DeviceKind.CPU]
 CUDA = [variant for variant in OPERATION_VARIANTS if variant.device is DeviceKind.CUDA]
@@ -48,7 +48,7 @@ def test_that_a_cpu_variant_agrees_with_the_oracle_on_two_threads(variant, monke
 
 def test_that_launches_at_the_same_time_count_into_bins_of_their_own():
     samples = np.zeros((3, 4, 1), np.uint8)
-    _, problem, _ = resolved_operands(operation_request(operation="histogram"), samples)
+    _, problem, _ = resolved_operation(operation_request(operation="histogram"), samples)
     prepared = next(one for one in CPU if one.key == "cpu-histogram").prepare(problem, None, Block(1, 1))
     found = []
 
@@ -107,8 +107,7 @@ def test_that_the_networks_find_the_middle_of_25_as_sorting_does():
 
 def problem_of(case):
     request = operation_request(operation=case.operation, settings=case.settings)
-    _, problem, operands = resolved_operands(request, case.picture())
-    return problem, operands.constant
+    return resolved_operation(request, case.picture())[1:]
 
 
 def test_that_illegal_blocks_are_refused_with_the_nearest_legal_one():

@@ -22,7 +22,6 @@ from engine.verify.verification import Region
 from engine.work.operations.contract import Mark, Range, inside_of, sources_of, windows_at
 from engine.work.operations.patch import BACKGROUND, BAR, corner_of, histogram_picture, marked
 from engine.work.operations.table import OPERATIONS, operation_named, settings_from
-from engine.work.pictures import Operands
 from engine.work.resolve import Resolved
 from tests.picture_jobs import operation_request
 
@@ -37,7 +36,7 @@ def picture(height=9, width=11, channels=3, dtype="uint8"):
 
 def problem_of(key, samples, **settings):
     resolved = Resolved(operation_request(operation=key, settings=settings), samples)
-    return resolved.problem, Operands(samples, resolved.constant)
+    return resolved.problem, resolved.constant
 
 
 def exact(key, samples, **settings):
@@ -177,9 +176,9 @@ def test_that_equalisation_of_a_photograph_in_8_bit_follows_the_usual_table():
 
 def test_that_scores_are_the_correlation_coefficients_of_numpy():
     samples = picture(8, 9, 2, "uint16")
-    problem, operands = problem_of("find-patch", samples, width=4, height=3)
+    problem, patch = problem_of("find-patch", samples, width=4, height=3)
     score, _, bound = find_patch.scores(
-        samples, operands.constant, Region(0, problem.result_shape[0], 0, problem.result_shape[1])
+        samples, patch, Region(0, problem.result_shape[0], 0, problem.result_shape[1])
     )
     row, column = corner_of(samples, problem.parameters)
     cells = samples[row : row + 3, column : column + 4].astype(float).ravel()
@@ -268,7 +267,7 @@ def test_that_the_noise_of_an_unchanged_picture_is_said_in_words():
     grey = np.full((8, 8, 1), 128, np.uint8)
     problem = compress.COMPRESS.problem(grey, {"quality": 50})
     values = np.concatenate([np.zeros_like(grey), grey]).astype(np.float32)
-    noise, *_ = compress.answer(values, problem, Operands(grey, None)).quantities
+    noise, *_ = compress.answer(values, problem, grey).quantities
     assert (noise.value, noise.text) == (math.inf, "infinite (nothing changed)")
 
 

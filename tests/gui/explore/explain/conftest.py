@@ -10,7 +10,6 @@ from engine.mask.mask import Mask
 from engine.run.task import Job
 from engine.work.filter_task import FILTERING
 from engine.work.filtering.variants import variant
-from engine.work.pictures import Operands
 from engine.work.problem import Problem
 from gui.explore.explain.ablation_panel import AblationPanel, AblationState
 from gui.explore.explain.code_panel import CodePanel, CodeState
@@ -70,7 +69,7 @@ def tile_of():
         anchor = mask[0] // 2, mask[1] // 2
         problem = Problem(*size, channels, mask_shape=mask, anchor=anchor, border=border)
         samples = np.zeros((*size, channels), np.float32)
-        operands = Operands(samples, Mask(np.ones(mask)))
-        return tile_plans(Job(FILTERING, variant(key), Block(*block), problem, operands), at)
+        job = Job(FILTERING, variant(key), Block(*block), problem, samples, Mask(np.ones(mask)))
+        return tile_plans(job, at)
 
     return tiles
