@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     # What is measured and verified is loaded by the first call that does: a sixth of a first filter.
     from engine.device.device_arrays import Given
     from engine.results.measurement import Measurement
-    from engine.run.measure import OnValues, Outcome
+    from engine.run.measure import Outcome
     from engine.run.sampling import SamplingPlan
     from engine.work.resolve import Resolved
 
@@ -80,24 +80,6 @@ def computed(
 ) -> np.ndarray:
     """Return the result of a job in that shape, unverified; it lies in `out`, where that is given."""
     return compute(job, backend(device.key), out).reshape(shape)
-
-
-def measured(
-    job: AnyJob,
-    device: DeviceInfo,
-    shape: tuple[int, ...],
-    plan: "SamplingPlan",
-    on_values: "OnValues | None" = None,
-) -> Applied:
-    """Return the result of a job in that shape with its verification and its times.
-
-    In the simulator nothing is sampled. `on_values` is as of `engine.run.measure.measure`. Raises what
-    `as_applied` raises.
-    """
-    # As in `plan_for`.
-    from engine.run.measure import measure_on
-
-    return as_applied(measure_on(job, device.key, plan, on_values=on_values), shape)
 
 
 def as_applied(outcome: "Outcome[Any]", shape: tuple[int, ...]) -> Applied:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device, as_number
-from engine.api.calls import Applied, check_named, computed, measured
+from engine.api.calls import Applied, as_applied, check_named, computed
 from engine.geometry.block import Layout
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -45,8 +45,15 @@ class Call(Resolved):
         return computed(self.job(), self.device, self.problem.result_shape, out)
 
     def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> Applied:
-        """Return what the variant writes with its verification and its times, as `measured` does."""
-        return measured(self.job(), self.device, self.problem.result_shape, plan, on_values)
+        """Return what the variant writes with its verification and its times; in the simulator no sample.
+
+        `on_values` is as of `engine.run.measure.measure`. Raises what `as_applied` raises.
+        """
+        # As in `plan_for`.
+        from engine.run.measure import measure_on
+
+        outcome = measure_on(self.job(), self.device.key, plan, on_values)
+        return as_applied(outcome, self.problem.result_shape)
 
 
 def request_of(

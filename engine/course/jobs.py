@@ -105,9 +105,7 @@ def job_of(run: JobRun, picture: Callable[[int, int], np.ndarray]) -> AnyJob:
             return product_job(matmul_variant(run.variant), run.tile, a, b)
         case NetworkRun():
             return stage_job(network_variant(run.stage), run.batch)
-    chosen = variant_of(run)
-    resolved = Resolved(run, picture(run.height, run.width))
-    return resolved.job_by(chosen, chosen.block_for(run.block))
+    return Resolved(run, picture(run.height, run.width)).job_by(variant_of(run))
 
 
 class BankFiltering(Filtering):

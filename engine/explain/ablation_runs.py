@@ -370,7 +370,7 @@ def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:
     """Time the job's kernel and its siblings; count their instructions where no GPU is."""
     asked = request.job
     chosen = variant(asked.variant, takes_auto=False)
-    job = resolved_job(asked).job_by(chosen, chosen.block_for(asked.block))
+    job = resolved_job(asked).job_by(chosen)
     try:
         # A kernel may be looked at while the CPU is chosen.
         device = device_for(chosen, AUTO if asked.device == DeviceKind.CPU else asked.device)

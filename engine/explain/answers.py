@@ -43,7 +43,7 @@ if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes 0.4 s
 def asked_job(asked: PictureJob, architecture: Architecture | None = None) -> tuple[AnyJob, DeviceInfo]:
     """Return the job of a filter by the variant that it names, and its device; a GPU need not be here."""
     chosen = variant(asked.variant, takes_auto=False)
-    job = resolved_job(asked).job_by(chosen, chosen.block_for(asked.block))
+    job = resolved_job(asked).job_by(chosen)
     if chosen.device is DeviceKind.CPU:
         return job, cpu_info()
     named = [device for device in devices() if device.key == asked.device]
@@ -157,7 +157,7 @@ def _example(job: PictureJob, key: str, architecture: Architecture) -> tuple[Exa
     resolved = resolved_job(job.changed(variant=key))
     # The block is that of the job's own kernel.
     block = job.block if key == job.variant else None
-    chosen = resolved.task.named(resolved.step)
+    chosen = resolved.asked.named
     example = Example(chosen, resolved.problem, resolved.constant, block)
     if missing or not example.variant.has_kernels:
         return example, ""

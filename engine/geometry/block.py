@@ -245,12 +245,8 @@ def every_block() -> tuple[Block, ...]:
     limits = Limits()
     sides = [1 << power for power in range(limits.max_threads.bit_length())]
     blocks = (Block(x, y) for x in sides for y in sides)
-    return tuple(sorted((one for one in blocks if refuse_block(one, limits) is None), key=by_size))
-
-
-def by_size(block: Block) -> tuple[int, int]:
-    """Return what blocks are sorted by: threads, then width."""
-    return block.threads, block.x
+    legal = (one for one in blocks if refuse_block(one, limits) is None)
+    return tuple(sorted(legal, key=lambda one: (one.threads, one.x)))
 
 
 def read_blocks(text: str) -> tuple[tuple[Block, ...], str]:

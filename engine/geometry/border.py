@@ -319,9 +319,9 @@ def common_border(borders: Sequence[Border]) -> Border | None:
     """
     if all(is_near(border) for border in borders):
         return Border.REPLICATE
-    if len(borders) == 1 or (len(set(borders)) == 1 and _repeats(borders[0])):
-        return borders[0]
-    return None
+    first, *others = set(borders)
+    repeats = first.rule(-1, _LENGTH) == _LENGTH - 1 and first.rule(_LENGTH, _LENGTH) == 0
+    return first if not others and (len(borders) == 1 or repeats) else None
 
 
 _LENGTH = 1000
@@ -331,10 +331,6 @@ def is_near(border: Border) -> bool:
     """Return whether a rule maps cells outside a picture to those near its edge, or to none."""
     before, after = border.rule(-1, _LENGTH), border.rule(_LENGTH, _LENGTH)
     return before <= 1 and (after < 0 or after >= _LENGTH - 2)
-
-
-def _repeats(border: Border) -> bool:
-    return border.rule(-1, _LENGTH) == _LENGTH - 1 and border.rule(_LENGTH, _LENGTH) == 0
 
 
 def _ranges(indices: list[int]) -> list[tuple[int, int]]:

@@ -171,12 +171,54 @@ def measure(
     meanwhile. `filled` are buffers of such a job with its operands in them. Raises Cancelled (by the
     checkpoint), and DeviceFault where the process must be ended.
     """
-    result = unrun(job, backend.info, is_recorded=False)
+    task, result = job.task, unrun(job, backend.info, is_recorded=False)
     if plan.is_recorded:
         result = replace(result, environment=backend.environment())
     try:
         with backend.selected():
-            return _measured(job, backend, plan, checkpoint, host_out, on_values, filled, result)
+            job.refuse(backend.info)
+            checkpoint(Progress("compiling", 0.0, 2.0))
+            prepared, compile_ms = timed(job.prepare)
+            buffers, allocate_ms = timed(lambda: filled or task.allocate(backend, job, host_out))
+            if filled is None:
+                backend.upload(job.operands, buffers)
+            checkpoint(Progress("first launch", 0.1, task.expected_launch_s(job, backend.info)))
+            values, launches_ms, fault = run_over_fills(prepared, buffers, backend)
+            # The first launch starts threads and touches new memory.
+            is_sampled = plan.takes_proof and len(launches_ms) > 1 and not backend.copies
+            if on_values is not None and is_sampled and not fault:
+                on_values(values)
+
+            def verifying(fraction: float) -> None:
+                stage = "verifying against the float64 oracle"
+                checkpoint(Progress(stage, 0.2 + 0.4 * fraction, task.verifying_s))
+
+            verification = task.verify(values, job, verifying)
+            if fault:
+                verification = replace(verification, passed=False, reason=fault)
+            result = replace(result, verification=verification, work=job.variant.work(job.problem, job.block))
+            if plan.is_recorded:
+                result = replace(result, launches=launched(job, prepared, backend.info))
+            timing: Timing | None = None
+            if verification.passed and is_sampled:
+                kernel = Spread(launches_ms[-1:])
+                timing = Timing(kernel=kernel, end_to_end=kernel, compile_ms=0.0, allocate_ms=0.0)
+            elif verification.passed and backend.info.times_mean_speed:
+                timing = sampled(
+                    backend,
+                    prepared,
+                    buffers,
+                    lambda: backend.upload(job.operands, buffers),
+                    plan,
+                    checkpoint,
+                    launch_s=launches_ms[0] / 1e3,
+                    # Pageable memory is copied at 1 GB/s or more.
+                    copy_s=0.1 + job.problem.copied_bytes / 1e9,
+                )
+            if timing is not None:
+                timing = replace(timing, compile_ms=compile_ms, allocate_ms=allocate_ms)
+                result = replace(result, timing=timing)
+            return Outcome(values, result)
     except (Cancelled, DeviceFault):
         raise
     except EngineError as error:
@@ -201,61 +243,6 @@ def measure_each(
             values = None if outcome.values is None else outcome.values.copy()
             outcomes.append(outcome._replace(values=values))
     return outcomes
-
-
-def _measured(
-    job: ProblemJob[P],
-    backend: Backend,
-    plan: SamplingPlan,
-    checkpoint: Checkpoint,
-    host_out: np.ndarray | None,
-    on_values: OnValues | None,
-    filled: Buffers | None,
-    result: Measurement[P],
-) -> Outcome[P]:
-    task = job.task
-    job.refuse(backend.info)
-    checkpoint(Progress("compiling", 0.0, 2.0))
-    prepared, compile_ms = timed(job.prepare)
-    buffers, allocate_ms = timed(lambda: filled or task.allocate(backend, job, host_out))
-    if filled is None:
-        backend.upload(job.operands, buffers)
-    checkpoint(Progress("first launch", 0.1, task.expected_launch_s(job, backend.info)))
-    values, launches_ms, fault = run_over_fills(prepared, buffers, backend)
-    # The first launch starts threads and touches new memory.
-    is_sampled = plan.takes_proof and len(launches_ms) > 1 and not backend.copies
-    if on_values is not None and is_sampled and not fault:
-        on_values(values)
-
-    def verifying(fraction: float) -> None:
-        stage = "verifying against the float64 oracle"
-        checkpoint(Progress(stage, 0.2 + 0.4 * fraction, task.verifying_s))
-
-    verification = task.verify(values, job, verifying)
-    if fault:
-        verification = replace(verification, passed=False, reason=fault)
-    result = replace(result, verification=verification, work=job.variant.work(job.problem, job.block))
-    if plan.is_recorded:
-        result = replace(result, launches=launched(job, prepared, backend.info))
-    if verification.passed and is_sampled:
-        kernel = Spread(launches_ms[-1:])
-        timing = Timing(kernel=kernel, end_to_end=kernel, compile_ms=compile_ms, allocate_ms=allocate_ms)
-        result = replace(result, timing=timing)
-    elif verification.passed and backend.info.times_mean_speed:
-        # Pageable memory is copied at 1 GB/s or more.
-        copy_s = 0.1 + job.problem.copied_bytes / 1e9
-        timing = sampled(
-            backend,
-            prepared,
-            buffers,
-            lambda: backend.upload(job.operands, buffers),
-            plan,
-            checkpoint,
-            launch_s=launches_ms[0] / 1e3,
-            copy_s=copy_s,
-        )
-        result = replace(result, timing=replace(timing, compile_ms=compile_ms, allocate_ms=allocate_ms))
-    return Outcome(values, result)
 
 
 def measure_on(

@@ -144,15 +144,10 @@ def _repeated(
 ) -> Spread:
     samples: list[float] = []
     begin = time.perf_counter()
-    while _wants_sample(plan, len(samples), time.perf_counter() - begin):
+    while len(samples) < plan.most:
         checkpoint(step)
         samples.append(sample_ms())
+        longest_s = plan.patience_s if len(samples) < plan.fewest else plan.budget_s
+        if time.perf_counter() - begin >= longest_s:
+            break
     return Spread(tuple(samples))
-
-
-def _wants_sample(plan: SamplingPlan, taken: int, spent_s: float) -> bool:
-    if taken == 0:
-        return True
-    if taken < plan.fewest:
-        return spent_s < plan.patience_s
-    return taken < plan.most and spent_s < plan.budget_s

@@ -113,12 +113,6 @@ def affordable_regions(
     return tuple(region for region in (*outer, inside) if region.pixels > 0)
 
 
-def chosen_text(regions: Sequence[Region]) -> str:
-    """Return how regions of `affordable_regions` were chosen, in words."""
-    step = max((region.step for region in regions), default=1)
-    return f"the edges, and of the rest every {step}th row and column" if step > 1 else "the edges"
-
-
 class CheckedSamples:
     """Stands for a result where only regions of it are read: these, and pieces of them.
 
@@ -389,7 +383,9 @@ def verify_regions(
         found = found.joined(part_of(closeness, part, oracle, partial(_place, band), in_steps=in_steps))
         checked += band.pixels
     height, width = result.shape[:2]
-    return found.of_pixels(checked, height * width, chosen_text(regions))
+    step = max((region.step for region in regions), default=1)
+    chosen = f"the edges, and of the rest every {step}th row and column" if step > 1 else "the edges"
+    return found.of_pixels(checked, height * width, chosen)
 
 
 def _compared(

@@ -10,7 +10,7 @@ MOST_BYTES together, as those of a small picture are. Nothing is kept where the 
 
 import dataclasses
 import time
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -90,7 +90,7 @@ class KeptResults:
             report(Progress(f"step {plan[at].step.id}", at / len(plan), 2.0))
 
         def found(at: int, result: np.ndarray) -> None:
-            waiting = _bytes(kept.values()) + _bytes(known.values())
+            waiting = sum(one.nbytes for one in (*kept.values(), *known.values()))
             if result is not out and (at in read_again or waiting + result.nbytes <= MOST_BYTES):
                 kept[keys[at]] = result
 
@@ -119,10 +119,6 @@ def _read_by_changed(plan: Plan, are_changed: Sequence[bool]) -> set[int]:
     """Return the steps that did not change and are read by one that did, or by the last if none did."""
     changed = [at for at, is_changed in enumerate(are_changed) if is_changed] or [len(plan) - 1]
     return {one for at in changed for one in plan[at].inputs if one >= 0} - set(changed)
-
-
-def _bytes(arrays: Iterable[np.ndarray]) -> int:
-    return sum(array.nbytes for array in arrays)
 
 
 _kept = KeptResults()

@@ -39,6 +39,7 @@ from engine.work.messages import (
 )
 
 _GREY, _WHITE = 128, 255.0
+_BRIGHT_PERCENTILE = 97.0
 
 
 def compare(request: ComparePictures, report: Checkpoint) -> Compared:
@@ -153,10 +154,6 @@ def _within(region: Region, part: Region) -> Region:
     return Region(top, max(top, region.bottom - part.top), left, max(left, region.right - part.left))
 
 
-_WHITE = 255.0
-_BRIGHT_PERCENTILE = 97.0
-
-
 def effects(request: EffectsRequest, report: Checkpoint) -> tuple[bytes, ...]:
     """Return RGB pixels of each mask's result; a stop is noticed between two masks."""
     small, done = small_picture(request.picture, request.side), []
@@ -197,12 +194,8 @@ def effect(small: NDArray[np.float32], mask: Mask) -> NDArray[np.uint8]:
     magnitude = np.abs(values)
     # Most edge masks give a few grey levels or many times white: each is as bright as it can be here.
     bright = float(np.percentile(magnitude, _BRIGHT_PERCENTILE))
-    if (clipped > HINT_FROM or _is_of_edges(mask)) and bright > 0.0:
+    makes_even_black = abs(mask.total) <= 1e-3 * mask.magnitude and not mask.offset
+    if (clipped > HINT_FROM or makes_even_black) and bright > 0.0:
         values = magnitude * (_WHITE / bright)
     shown = to_depth(values, "uint8")
     return np.repeat(shown, 3, axis=2) if shown.shape[2] == 1 else shown[:, :, :3]
-
-
-def _is_of_edges(mask: Mask) -> bool:
-    """Whether an even area becomes black."""
-    return abs(float(mask.weights.sum())) <= 1e-3 * float(np.abs(mask.weights).sum()) and not mask.offset

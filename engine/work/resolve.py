@@ -205,8 +205,11 @@ class Resolved:
         """Return the job for the pipeline."""
         return self.job_by(*self.choice)
 
-    def job_by(self, variant: object, block: Block, reason: Reason | None = None, *, seed: int = 0) -> AnyJob:
-        """Return the job by a variant and a block, whatever the request names."""
+    def job_by(
+        self, variant: Any, block: Block | None = None, reason: Reason | None = None, *, seed: int = 0
+    ) -> AnyJob:
+        """Return the job by a variant, whatever the request names; its own block where none is given."""
+        block = block or variant.block_for(self.asked.block)
         of_picture = self.problem, self.samples, self.constant, self.asked.layout
         return Job(self.task, variant, block, *of_picture, reason, seed)
 

@@ -68,7 +68,7 @@ def forward_with_bounds(
     bounds = np.zeros_like(values)
     for key, filters, rule in _steps(weights):
         positive = np.abs(filters)
-        terms = _terms(filters)
+        terms = filters[0].size if filters.ndim == 4 else len(filters)  # products of each sum
         magnitudes = rule(np.abs(values) + bounds, positive)
         own = relative_bound(roundings(terms) + 1) * magnitudes + (terms + 1) * SMALLEST_SUBNORMAL
         bounds = rule(bounds, positive) + own
@@ -122,11 +122,6 @@ def _turned_back(spread: Float64Array, filters: Float64Array) -> Float64Array:
     return found.reshape(batch, classes, *found.shape[1:])
 
 
-def multiply_adds_of(problem: ForwardPass) -> int:
-    """Return the multiply-adds that one drawing costs the oracle: values, magnitudes, bounds, derivatives."""
-    return 3 * problem.multiply_adds // problem.batch + CLASSES * LAYERS[2].multiply_adds
-
-
 _RECTIFIED = ("convolution-1", "convolution-2", "hidden")
 _AVERAGE = np.full((1, 1, POOL_SIDE, POOL_SIDE), 1.0 / POOL_SIDE**2)
 
@@ -141,11 +136,6 @@ def _steps(weights: Weights) -> tuple[tuple[str, Float64Array, Sum], ...]:
         ("hidden", exact["hidden"], _connected),
         ("output", exact["output"], _connected),
     )
-
-
-def _terms(filters: Float64Array) -> int:
-    """Return how many products each sum has."""
-    return filters[0].size if filters.ndim == 4 else len(filters)
 
 
 def convolved(maps: Float64Array, filters: Float64Array) -> Float64Array:
@@ -183,7 +173,9 @@ EDGES = 32
 def drawings_to_check(problem: ForwardPass, seed: int, affordable: int | None = None) -> NDArray[np.intp]:
     """Return which drawings of a batch the oracle computes: all, or both ends and random ones between."""
     affordable = AFFORDABLE_MULTIPLY_ADDS if affordable is None else affordable
-    most = max(2 * EDGES, affordable // multiply_adds_of(problem))
+    # What one drawing costs the oracle: values, magnitudes, bounds; derivatives.
+    each = 3 * problem.multiply_adds // problem.batch + CLASSES * LAYERS[2].multiply_adds
+    most = max(2 * EDGES, affordable // each)
     if problem.batch <= most:
         return np.arange(problem.batch)
     inner = np.arange(EDGES, problem.batch - EDGES)

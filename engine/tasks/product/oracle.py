@@ -23,32 +23,6 @@ EXACT_INTEGERS = 2.0**24
 
 def exact_product(a: np.ndarray, b: np.ndarray, region: Region) -> Float64Array:
     """Return a rectangle of A B, some rows and columns of the product, in float64."""
-    return _multiplied(a, b, region)
-
-
-def magnitudes(a: np.ndarray, b: np.ndarray, region: Region) -> Float64Array:
-    """Return a rectangle of |A| |B| in float64; those not finite count as 0."""
-    return _multiplied(_magnitudes(a), _magnitudes(b), region)
-
-
-def rounding_bound(largest: Float64Array, roundings: int, inner: int) -> Float64Array:
-    """Return the bound of |C - R|, where `largest` is |A| |B| and each sum has `inner` products.
-
-    `roundings` are those of `MatmulVariant.roundings`; the last term covers products that are subnormal.
-    """
-    return relative_bound(roundings + 1) * largest + (inner + 1) * SMALLEST_SUBNORMAL
-
-
-def are_integers(a: np.ndarray, b: np.ndarray) -> bool:
-    """Return whether all elements are whole numbers: then nothing is rounded where |A| |B| < 2^24."""
-    return all(bool(np.all(matrix == np.rint(matrix)) and np.isfinite(matrix).all()) for matrix in (a, b))
-
-
-def _magnitudes(matrix: np.ndarray) -> np.ndarray:
-    return np.where(np.isfinite(matrix), np.abs(matrix), np.float32(0.0))
-
-
-def _multiplied(a: np.ndarray, b: np.ndarray, region: Region) -> Float64Array:
     rows, columns = region.slices
     left, right = a[rows].astype(np.float64), b[:, columns].astype(np.float64)
     if np.isfinite(left).all() and np.isfinite(right).all():
@@ -58,6 +32,20 @@ def _multiplied(a: np.ndarray, b: np.ndarray, region: Region) -> Float64Array:
     with np.errstate(invalid="ignore"):
         plain: Float64Array = np.einsum("ik,kj->ij", left, right, optimize=False)
     return plain
+
+
+def magnitudes(a: np.ndarray, b: np.ndarray, region: Region) -> Float64Array:
+    """Return a rectangle of |A| |B| in float64; those not finite count as 0."""
+    left, right = (np.where(np.isfinite(one), np.abs(one), np.float32(0.0)) for one in (a, b))
+    return exact_product(left, right, region)
+
+
+def rounding_bound(largest: Float64Array, roundings: int, inner: int) -> Float64Array:
+    """Return the bound of |C - R|, where `largest` is |A| |B| and each sum has `inner` products.
+
+    `roundings` are those of `MatmulVariant.roundings`; the last term covers products that are subnormal.
+    """
+    return relative_bound(roundings + 1) * largest + (inner + 1) * SMALLEST_SUBNORMAL
 
 
 # NumPy's float64 product makes 12 to 21 G multiply-adds per second on two cores and each check needs two of
@@ -97,14 +85,13 @@ def verify(
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
     """
-    integers = are_integers(a, b)
+    # Sums of whole numbers below 2^24 are whole numbers that float32 has: nothing is rounded.
+    are_integers = all(bool((one == np.rint(one)).all() and np.isfinite(one).all()) for one in (a, b))
 
     def limits(band: Region) -> tuple[np.ndarray, np.ndarray]:
         largest = magnitudes(a, b, band)
         bounds = rounding_bound(largest, roundings, product.inner)
-        # Sums of whole numbers below 2^24 are whole numbers that float32 has: nothing is rounded.
-        is_exact = integers & (largest < EXACT_INTEGERS)
-        return largest, np.where(is_exact, 0.0, bounds)
+        return largest, np.where(are_integers & (largest < EXACT_INTEGERS), 0.0, bounds)
 
     return verify_regions(
         result,

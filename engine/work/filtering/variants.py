@@ -38,11 +38,6 @@ def _halo(problem: Problem, launch: Launch, mask_shape: tuple[int, int]) -> floa
     return (tile.y + rows - 1) * (tile.x + (columns - 1) * apart) / tile.threads
 
 
-def largest_sample(samples: np.ndarray) -> float:
-    """Return the largest magnitude among the samples of a picture."""
-    return max(abs(float(samples.max())), abs(float(samples.min())))
-
-
 class Growth(StrEnum):
     """What the time of a variant grows with, as the mask becomes larger."""
 
@@ -71,7 +66,9 @@ class Variant(VariantOf[Problem, Mask]):
     # whatever the picture.
     added_error: Callable[[Problem, Mask], float] = lambda problem, mask: 0.0
     # The largest magnitude among the picture's samples that `added_error` is a part of.
-    largest_mixed: Callable[[np.ndarray], float] = largest_sample
+    largest_mixed: Callable[[np.ndarray], float] = lambda samples: max(
+        abs(float(samples.max())), abs(float(samples.min()))
+    )
     # In which order it adds up a result on the device that it is written for.
     sum_order: Callable[[Problem, Mask], SumOrder] = lambda problem, mask: SumOrder(
         "The kernel does not say in which order it adds."

@@ -294,16 +294,6 @@ class OperationVariant(VariantOf[OperationProblem, Patch | None]):
         return f"{self.operation}: {self.key}: {self.idea}"
 
 
-def own_shape(height: int, width: int, channels: int, parameters: dict[str, Value]) -> Shape:
-    """Return the shape of the picture itself."""
-    return height, width, channels
-
-
-def answer_is_picture(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -> Answer:
-    """Return the result itself as the answer."""
-    return Answer(values)
-
-
 def takes_any(samples: np.ndarray, parameters: dict[str, Value]) -> None:
     """Refuse no picture."""
 
@@ -356,7 +346,9 @@ class Operation:
     parameters: tuple[Parameter, ...] = ()
     takes_patch: bool = False
     # Rows, columns and channels of the array that a variant writes, and its type ("same": the picture's).
-    result_shape: Callable[[int, int, int, dict[str, Value]], Shape] = own_shape
+    result_shape: Callable[[int, int, int, dict[str, Value]], Shape] = (
+        lambda height, width, channels, parameters: (height, width, channels)
+    )
     result_dtype: str = "same"
     # How far on each side the cells lie that a sample of the result depends on; cells outside the picture
     # repeat the nearest one. None: it depends on more than such a window.
@@ -364,7 +356,9 @@ class Operation:
     # Raises `BadValue` for a picture that has no such result.
     refuse: Callable[[np.ndarray, dict[str, Value]], None] = takes_any
     # What a person gets from the array that a variant wrote of a picture.
-    answer: Callable[[np.ndarray, OperationProblem, np.ndarray], Answer] = answer_is_picture
+    answer: Callable[[np.ndarray, OperationProblem, np.ndarray], Answer] = lambda values, problem, samples: (
+        Answer(values)
+    )
     # What it makes of the cells within `window` of a sample: such an operation can be a step of a chain.
     of_cells: OfCells | None = None
     # The same for an operation that looks at the whole picture first.
