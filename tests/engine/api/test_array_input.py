@@ -99,6 +99,8 @@ TAKEN = {
     "uint64": WHOLE.astype(np.uint64) << np.uint64(55),
     "long double": IMAGE.astype(np.longdouble),
     "subclass": IMAGE.view(Subclass),
+    "int64": WHOLE.astype(np.int64),
+    "too large for float32": np.array([[1e300, -1e300], [1.0, 2.0]]),
     "list": WHOLE.tolist(),
     "memory view": memoryview(WHOLE),
     "picture": engine.Picture(IMAGE),
@@ -113,7 +115,8 @@ def plain(image):
     """Return a C-contiguous, aligned copy in native byte order, of the type that is filtered."""
     array = np.asarray(getattr(image, "array", image))
     kept = {"u1": np.uint8, "u2": np.uint16, "b1": np.uint8}.get(array.dtype.str[1:], np.float32)
-    return np.array(array.tolist(), np.float64 if kept == np.float32 else kept).astype(kept)
+    with np.errstate(over="ignore"):
+        return np.array(array.tolist(), np.float64 if kept == np.float32 else kept).astype(kept)
 
 
 CALLS = {

@@ -2,7 +2,6 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from engine.api import call_device
 from engine.api.call_device import CallRates, faster_device
 from engine.compiled.code_store import CodeStore
 from engine.device_info import DeviceInfo
-from engine.errors import DeviceUnavailable, Reason
+from engine.errors import DeviceUnavailable
 from engine.mask.mask import Mask
 from engine.process import OncePerProcess
 from engine.work.resolve import Resolved
@@ -26,18 +25,10 @@ SMALL, LARGE = Mask(RANDOM.normal(size=(3, 3))), Mask(RANDOM.normal(size=(31, 31
 SLOW_BUS, FAST_BUS = (CallRates((0.0, 2.0**27), (0.0, time_us), 1.0) for time_us in (21_000.0, 5_000.0))
 
 
-class Chosen(NamedTuple):
-    """A device, and why."""
-
-    device: DeviceInfo
-    device_reason: Reason | None
-
-
-def resolved(mask=SMALL, side=4096, **options):
-    """Return a call with a square float32 picture."""
+def chosen(mask=SMALL, side=4096, **options):
+    """Return the device of a call with a square float32 picture, and why."""
     samples = np.broadcast_to(np.zeros((), np.float32), (side, side, 1))
-    asked = Resolved(mask_request(mask=mask, **options), samples)
-    return Chosen(*faster_device(asked))
+    return faster_device(Resolved(mask_request(mask=mask, **options), samples))
 
 
 @pytest.fixture
@@ -58,42 +49,33 @@ def refuse(key):
 
 def test_that_the_cpu_is_taken_where_copies_cost_more(with_gpu):
     with_gpu(SLOW_BUS)
-    call = resolved()
-    assert call.device is CPU
-    assert call.device_reason.short.startswith("CPU: ")
-    assert call.device_reason.short.endswith("; the GPU would need 21 ms, 21 of them for copies")
+    device, reason = chosen()
+    assert device is CPU
+    assert reason.short.startswith("CPU: ")
+    assert reason.short.endswith("; the GPU would need 21 ms, 21 of them for copies")
 
 
 def test_that_the_gpu_is_taken_where_it_pays(with_gpu):
     with_gpu(FAST_BUS)
-    call = resolved(LARGE)
-    assert call.device is GPU
-    assert call.device_reason.short.startswith("GPU: ")
-    assert ", 5 of them for copies; the CPU would need " in call.device_reason.short
+    device, reason = chosen(LARGE)
+    assert device is GPU
+    assert reason.short.startswith("GPU: ")
+    assert ", 5 of them for copies; the CPU would need " in reason.short
 
 
-def test_that_no_gpu_is_looked_for_for_a_small_call(with_gpu, monkeypatch):
+def test_that_no_gpu_is_looked_for_for_a_small_call_or_without_a_driver(with_gpu, monkeypatch):
     monkeypatch.setattr(call_device, "_first_gpu", lambda: pytest.fail("it was looked for"))
-    call = resolved(side=64)
-    assert (call.device, call.device_reason) == (CPU, None)
-
-
-def test_that_no_gpu_is_looked_for_without_a_driver(with_gpu, monkeypatch):
+    assert chosen(side=64) == (CPU, None)
     monkeypatch.setattr(call_device, "has_driver", lambda: False)
-    monkeypatch.setattr(call_device, "_first_gpu", lambda: pytest.fail("it was looked for"))
-    assert resolved(LARGE).device is CPU
+    assert chosen(LARGE) == (CPU, None)
 
 
-def test_that_a_named_device_is_taken(with_gpu):
+def test_that_the_cpu_is_taken_where_it_is_named_or_the_gpu_cannot_be_started(with_gpu, monkeypatch):
     with_gpu(None)
-    assert resolved(LARGE, device="cpu").device.key == "cpu"
-
-
-def test_that_the_cpu_is_taken_where_the_gpu_cannot_be_started(with_gpu, monkeypatch):
+    assert chosen(LARGE, device="cpu")[0].key == "cpu"
     with_gpu(FAST_BUS)
     monkeypatch.setattr(call_device, "device_named", refuse)
-    call = resolved(LARGE)
-    assert (call.device, call.device_reason) == (CPU, None)
+    assert chosen(LARGE) == (CPU, None)
 
 
 class Machine:
@@ -121,15 +103,9 @@ def measured(with_gpu, monkeypatch, tmp_path):
     return machine
 
 
-def test_that_rates_are_measured_once(measured):
-    for _ in range(3):
-        assert resolved(LARGE).device is GPU
-    assert measured.measured == 1
-
-
 def test_that_threads_measure_rates_once(measured):
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: resolved(LARGE), range(8)))
+        assert {device for device, _ in pool.map(lambda _: chosen(LARGE), range(8))} == {GPU}
     assert measured.measured == 1
 
 
@@ -143,24 +119,15 @@ def test_that_another_process_reads_the_rates(measured, monkeypatch):
 
 def test_that_the_cpu_is_taken_where_rates_cannot_be_measured(measured, monkeypatch):
     monkeypatch.setattr(call_device, "backend", refuse)
-    call = resolved(LARGE)
-    assert (call.device, call.device_reason) == (CPU, None)
+    assert chosen(LARGE) == (CPU, None)
 
 
 RATES = CallRates((1000.0, 2000.0, 4000.0), (50.0, 60.0, 100.0), 1.0)
 
 
 def test_that_times_between_known_ones_lie_on_straight_lines():
-    for copied_bytes, time_us in [
-        (0, 50),
-        (1000, 50),
-        (1500, 55),
-        (2000, 60),
-        (3000, 80),
-        (4000, 100),
-        (8000, 180),
-    ]:
-        assert RATES.copies_us(copied_bytes) == time_us
+    known = {0: 50, 1000: 50, 1500: 55, 2000: 60, 3000: 80, 4000: 100, 8000: 180}
+    assert {copied_bytes: RATES.copies_us(copied_bytes) for copied_bytes in known} == known
 
 
 def test_that_rates_of_another_driver_do_not_count(measured, monkeypatch):

@@ -67,12 +67,10 @@ def test_that_a_result_is_a_new_array_of_the_pictures_kind(calls):
     assert np.array_equal(found.values, 2 * PICTURE)
 
 
-@pytest.mark.parametrize(
-    "wide", [np.s_[:, :8], np.s_[:, 4:12], np.s_[:, 1:9], np.s_[:, ::2], np.s_[::-1, 8:]]
-)
-def test_that_views_give_what_their_copies_give(calls, wide):
-    values = aligned(np.arange(80, dtype=np.float32).reshape(5, 16))[wide]
-    assert np.array_equal(calls[0](taken(values), None).values, 2 * values)
+def test_that_views_give_what_their_copies_give(calls):
+    wide = aligned(np.arange(80, dtype=np.float32).reshape(5, 16))
+    for values in (wide[:, :8], wide[:, 4:12], wide[:, 1:9], wide[:, ::2], wide[::-1, 8:]):
+        assert np.array_equal(calls[0](taken(values), None).values, 2 * values)
 
 
 def test_that_the_result_is_the_array_out(calls):
@@ -81,17 +79,14 @@ def test_that_the_result_is_the_array_out(calls):
     assert np.array_equal(out.values, 2 * PICTURE)
 
 
-@pytest.mark.parametrize(("given_stream", "used"), [(None, 3), (7, 7), (0, 0)])
-def test_that_work_goes_to_the_current_stream_or_the_one_that_is_given(calls, gpu, given_stream, used):
+def test_that_work_goes_to_the_current_stream_or_the_one_that_is_given_and_nothing_waits(calls, gpu):
     gpu.streams.current = 3
-    calls[0](taken(PICTURE, given_stream), None)
-    assert calls[1].streams == [used]
-
-
-def test_that_a_call_neither_copies_nor_waits(calls, gpu):
-    gpu.calls.clear()
-    calls[0](taken(PICTURE), None)
-    assert gpu.calls == []
+    for given_stream in (None, 7, 0):
+        picture = taken(PICTURE, given_stream)
+        gpu.calls.clear()
+        calls[0](picture, None)
+        assert gpu.calls == []
+    assert calls[1].streams == [3, 7, 0]
 
 
 def test_that_what_a_dropped_plan_prepared_lives_until_the_device_was_waited_for(gpu):
@@ -115,51 +110,38 @@ WRONG_OUT = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG_OUT)
-def test_that_an_array_out_that_cannot_be_used_is_refused_in_words(calls, name):
-    out, words = WRONG_OUT[name]
-    with pytest.raises(BadValue, match=words):
-        calls[0](taken(PICTURE), Array(out))
-
-
-def test_that_an_array_of_the_host_is_no_out(calls):
+def test_that_arrays_that_cannot_be_used_are_refused_in_words(calls):
+    for out, words in WRONG_OUT.values():
+        with pytest.raises(BadValue, match=words):
+            calls[0](taken(PICTURE), Array(out))
     with pytest.raises(BadValue, match="its result stays there"):
         calls[0](taken(PICTURE), np.zeros_like(PICTURE))
-
-
-def test_that_a_picture_on_another_gpu_is_refused_in_words(calls):
     with pytest.raises(BadValue, match="this filter runs on cuda:0"):
         calls[0](taken(Array(PICTURE, device=1)), None)
 
 
-@pytest.mark.parametrize(
-    ("values", "how", "words"),
-    [
+def test_that_calls_that_cannot_be_are_refused_in_words(gpu):
+    for values, how, words in [
         (PICTURE, {"device": "cpu"}, "filtered where it lies"),
         (PICTURE, {"device": "cuda:1"}, "filtered where it lies"),
         (PICTURE.astype(float), {}, "Convert the picture to float32 first"),
         (PICTURE, {"stream": "main"}, "it has no handle"),
-    ],
-)
-def test_that_calls_that_cannot_be_are_refused_in_words(gpu, values, how, words):
-    with pytest.raises(BadValue, match=words):
-        engine.correlate(Array(values), MASK, **how)
+    ]:
+        with pytest.raises(BadValue, match=words):
+            engine.correlate(Array(values), MASK, **how)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
+def test_that_what_prepares_or_copies_is_refused_in_words_while_a_graph_is_captured(gpu):
+    gpu.is_captured = True
+    for call in (
         lambda array: engine.correlate(array, MASK),
         lambda array: engine.plan(array, MASK),
         lambda array: engine.apply(array, MASK),
         lambda array: engine.matmul(array, array),
         lambda array: device_calls().DeviceCalls(resolved(), Doubled(), (5, 8), taken(array)),
-    ],
-)
-def test_that_what_prepares_or_copies_is_refused_in_words_while_a_graph_is_captured(gpu, call):
-    gpu.is_captured = True
-    with pytest.raises(BadValue, match="while a graph is captured"):
-        call(Array(PICTURE))
+    ):
+        with pytest.raises(BadValue, match="while a graph is captured"):
+            call(Array(PICTURE))
 
 
 def test_that_a_copy_on_the_host_names_the_device_and_brings_values_back(gpu):
@@ -167,17 +149,13 @@ def test_that_a_copy_on_the_host_names_the_device_and_brings_values_back(gpu):
     assert copy.device == "cuda:0"
     assert np.array_equal(copy.array, PICTURE)
     assert type(copy.back(copy.array)) is Array
-
-
-def test_that_an_array_of_the_host_is_no_copy():
     copy = host_copy(PICTURE, "cpu")
     assert copy.array is PICTURE
     assert copy.back(PICTURE) is PICTURE
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
+def test_that_what_takes_no_array_of_a_gpu_says_so(gpu):
+    for call, words in [
         (lambda array: engine.filter_stream(array, MASK), r"Call engine\.correlate"),
         (lambda array: engine.filter_stream([array], MASK), r"Call engine\.correlate"),
         (lambda array: engine.correlate(PICTURE, array, device="cpu"), "Copy it to the host first"),
@@ -191,13 +169,8 @@ def test_that_an_array_of_the_host_is_no_copy():
         (lambda array: engine.matmul(array, PICTURE), "matrix B in the host's memory"),
         (lambda array: engine.matmul(PICTURE, array), "matrix A in the host's memory"),
         (lambda array: engine.matmul(array, Array(PICTURE.astype(int))), "Convert it to float32 first"),
-    ],
-)
-def test_that_what_takes_no_array_of_a_gpu_says_so(gpu, call, words):
-    with pytest.raises(EngineError, match=words):
-        call(Array(PICTURE))
-
-
-def test_that_a_stream_is_only_for_arrays_in_a_gpus_memory():
+    ]:
+        with pytest.raises(EngineError, match=words):
+            call(Array(PICTURE))
     with pytest.raises(BadValue, match="the picture is in the host's memory"):
         engine.correlate(PICTURE, MASK, device="cpu", stream=0)

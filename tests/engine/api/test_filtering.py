@@ -1,6 +1,7 @@
 """What scripts call."""
 
 import doctest
+import itertools
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -31,14 +32,8 @@ IMAGE = RANDOM.normal(size=(13, 11)).astype(np.float32)
 
 TOO_LARGE = np.zeros((1449, 1449), np.uint8)
 IN_SIMULATOR = {"variant": "tiled", "device": "simulator"}
-SCIPY_MODES = {
-    "zero": "constant",
-    "constant": "constant",
-    "replicate": "nearest",
-    "reflect": "reflect",
-    "mirror": "mirror",
-    "wrap": "grid-wrap",
-}
+SCIPY_MODES = {"zero": "constant", "constant": "constant", "replicate": "nearest", "reflect": "reflect",
+               "mirror": "mirror", "wrap": "grid-wrap"}  # fmt: skip
 BYTES = RANDOM.integers(0, 256, (6, 7, 2), np.uint8)
 A, B = RANDOM.integers(-9, 10, (7, 5)), RANDOM.integers(-9, 10, (5, 6))
 
@@ -99,22 +94,17 @@ def test_that_the_result_has_the_pictures_shape():
 
 
 def test_that_scipy_agrees_on_correlation_and_convolution():
-    for border in SCIPY_MODES:
+    for (border, mode), shape in itertools.product(SCIPY_MODES.items(), [(3, 3), (4, 3), (1, 6)]):
         cval = 2.5 if border == "constant" else 0.0
-        image = IMAGE.astype(np.float64)
-        for shape in [(3, 3), (4, 3), (1, 6)]:
-            mask = engine.Mask(RANDOM.normal(size=shape).astype(np.float32))
-            weights = mask.weights.astype(np.float64)
-            for ours, theirs, used in (
-                (engine.correlate, scipy.ndimage.correlate, mask),
-                (engine.convolve, scipy.ndimage.convolve, mask.flipped()),
-            ):
-                values = ours(IMAGE, mask, border=border, cval=cval, device="cpu")
-                wanted = theirs(image, weights, mode=SCIPY_MODES[border], cval=cval)
-                bound = rounding_bound(
-                    oracle.correlate(IMAGE, used, Border(border), cval, absolute=True), mask.taps
-                )
-                assert np.all(np.abs(values - wanted) <= bound), shape
+        mask = engine.Mask(RANDOM.normal(size=shape).astype(np.float32))
+        for ours, theirs, used in (
+            (engine.correlate, scipy.ndimage.correlate, mask),
+            (engine.convolve, scipy.ndimage.convolve, mask.flipped()),
+        ):
+            values = ours(IMAGE, mask, border=border, cval=cval, device="cpu")
+            wanted = theirs(IMAGE.astype(np.float64), mask.weights, mode=mode, cval=cval)
+            sums = oracle.correlate(IMAGE, used, Border(border), cval, absolute=True)
+            assert np.all(np.abs(values - wanted) <= rounding_bound(sums, mask.taps)), shape
 
 
 def test_that_convolution_is_correlation_with_the_flipped_mask_and_anchor():
@@ -148,12 +138,8 @@ def test_that_a_block_may_be_written_in_every_form():
 def test_that_apply_returns_what_is_known_of_its_run():
     applied = engine.apply(IMAGE, "gaussian:3:1", variant="cpu-serial", budget_s=0.01)
     result = applied.result
-    assert (result.variant, result.device, result.block, result.chosen_because) == (
-        "cpu-serial",
-        "cpu",
-        None,
-        "",
-    )
+    told = result.variant, result.device, result.block, result.chosen_because
+    assert told == ("cpu-serial", "cpu", None, "")
     assert result.verification.passed
     assert result.verification.checked_pixels == IMAGE.size
     assert result.kernel_ms > 0
@@ -180,7 +166,7 @@ def test_that_apply_never_returns_a_result_that_is_not_verified(monkeypatch):
         ({"mask": "no-such-preset"}, MaskError, "there is no such file"),
         ({"anchor": (1, 3)}, MaskError, "Take a row from 0 to 0"),
         ({"border": "sideways"}, UnknownName, "Choose one of zero"),
-        ({"border": "constant", "cval": np.inf}, BadValue, "finite"),
+        *(({"border": "constant", "cval": far}, BadValue, "finite") for far in (np.inf, np.nan, -1e39)),
         ({"border": "mirror", "cval": 5}, BadValue, "^cval 5 with the border mirror"),
         ({"cval": 5}, BadValue, "^cval 5 with the border zero"),
         ({"cval": "dark"}, BadValue, "it is not a number"),
@@ -209,25 +195,19 @@ def test_that_what_cannot_be_done_is_refused_with_the_reason(monkeypatch, change
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (
-            {"variant": "tiled"},
-            "variant 'tiled' needs a CUDA device: There is no driver. Choose a CPU variant",
-        ),
-        ({"device": "cuda:0"}, "device 'cuda:0': There is no driver"),
-        ({"device": "cuda:0", "variant": "cpu-serial"}, "device 'cuda:0': There is no driver"),
-    ],
-)
-def test_that_without_a_driver_nothing_is_computed_elsewhere_instead(monkeypatch, options, says):
+def test_that_without_a_driver_nothing_is_computed_elsewhere_instead(monkeypatch):
     known = {device.key: device for device in device_module.devices()}
     missing = DeviceInfo(
         "cuda:0", "cuda", "CUDA device", False, Reason("no-driver", "There is no driver"), True
     )
     monkeypatch.setattr(device_module, "devices", lambda: (known["cpu"], missing, known["simulator"]))
-    with pytest.raises(DeviceUnavailable, match=says):
-        engine.correlate(IMAGE, [[1]], **options)
+    for options, says in [
+        ({"variant": "tiled"}, "variant 'tiled' needs a CUDA device: There is no driver. Choose a CPU var"),
+        ({"device": "cuda:0"}, "device 'cuda:0': There is no driver"),
+        ({"device": "cuda:0", "variant": "cpu-serial"}, "device 'cuda:0': There is no driver"),
+    ]:
+        with pytest.raises(DeviceUnavailable, match=says):
+            engine.correlate(IMAGE, [[1]], **options)
     assert engine.correlate(IMAGE, [[1]]).shape == IMAGE.shape
 
 
@@ -293,9 +273,9 @@ def test_that_a_wrong_result_of_a_bank_is_told_with_the_number_of_its_mask(monke
         engine.apply_bank(IMAGE, [[[1]], [[2]], [[3]]], variant="cpu-serial", budget_s=0)
 
 
-@pytest.mark.parametrize(
-    ("masks", "options", "error", "says"),
-    [
+def test_that_what_cannot_be_done_is_refused_without_starting_a_process(monkeypatch):
+    monkeypatch.setattr(InterpreterBackend, "run", None)  # nothing is run
+    for masks, options, error, says in [
         ([], {}, MaskError, "Give at least one mask"),
         ("sobel-x", {}, BadValue, "Pass a list of masks, or call engine.apply with one"),
         (engine.Mask([[1]]), {}, BadValue, "Pass a list of masks"),
@@ -304,15 +284,9 @@ def test_that_a_wrong_result_of_a_bank_is_told_with_the_number_of_its_mask(monke
         (["sobel-x"], {"block": (64, 32)}, UnsupportedVariant, "2,048 threads"),
         (["box:3", "laplacian-4"], {"variant": "separable-l0"}, UnsupportedVariant, "Not separable"),
         (["sobel-x"], {"device": "cuda:9"}, DeviceUnavailable, "device 'cuda:9': there is no such device"),
-    ],
-    ids=["none", "a text", "one mask", "a number", "unknown", "threads", "the second", "no such device"],
-)  # fmt: skip
-def test_that_what_cannot_be_done_is_refused_without_starting_a_process(
-    monkeypatch, masks, options, error, says
-):
-    monkeypatch.setattr(InterpreterBackend, "run", None)  # nothing is run
-    with pytest.raises(error, match=says):
-        engine.apply_bank(BYTES, masks, **{"device": "simulator"} | options)
+    ]:
+        with pytest.raises(error, match=says):
+            engine.apply_bank(BYTES, masks, **{"device": "simulator"} | options)
 
 
 def test_that_numpy_and_the_cpu_multiply():
@@ -327,9 +301,9 @@ def test_that_the_simulator_multiplies(variant):
     assert np.array_equal(engine.matmul(A, B, variant=variant, tile=4, device="simulator"), A @ B)
 
 
-@pytest.mark.parametrize(
-    ("b", "options", "error", "says"),
-    [
+def test_that_what_cannot_be_is_refused_in_words(monkeypatch):
+    monkeypatch.setattr(InterpreterBackend, "run", None)  # nothing is run
+    for b, options, error, says in [
         (A, {}, BadValue, "A has 5 columns and B has 7 rows"),
         (B, {"tile": 33}, BadValue, "nearest legal tile is 32"),
         (B, {"tile": 99, "variant": "numpy"}, BadValue, "nearest legal tile is 32"),
@@ -337,12 +311,9 @@ def test_that_the_simulator_multiplies(variant):
         (B, {"device": "cuda:77"}, DeviceUnavailable, "no such device"),
         (B, {"device": 3}, BadValue, "a device is called by its key"),
         (B[0], {}, BadValue, "matrix B has 1 axis:"),
-    ],
-)
-def test_that_what_cannot_be_is_refused_in_words(b, options, error, says, monkeypatch):
-    monkeypatch.setattr(InterpreterBackend, "run", None)  # nothing is run
-    with pytest.raises(error, match=says):
-        engine.matmul(A, b, **options)
+    ]:
+        with pytest.raises(error, match=says):
+            engine.matmul(A, b, **options)
 
 
 GREY = np.random.default_rng(4).integers(0, 256, (40, 30), np.uint8)

@@ -22,6 +22,7 @@ from engine.device.interpreter import InterpreterBackend
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault, Reason
 from engine.run.task import Job
+from engine.work.filter_task import FILTERING
 from tests.fresh_python import ROOT
 
 LOST = DeviceFault("cuda:0", "illegal address", "Start again.")
@@ -93,7 +94,11 @@ def ctrl_c(monkeypatch):
 def make_every_variant_wrong(monkeypatch):
     """Let the CPU variants of this process add 1 to their first result."""
     prepare = Job.prepare
-    monkeypatch.setattr(Job, "prepare", lambda job: OnePixelOff(prepare(job)))
+
+    def prepared(job):
+        return OnePixelOff(prepare(job)) if job.task is FILTERING else prepare(job)
+
+    monkeypatch.setattr(Job, "prepare", prepared)
 
 
 @pytest.fixture

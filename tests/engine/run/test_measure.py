@@ -19,7 +19,6 @@ from engine.errors import (
     DeviceUnavailable,
     OutOfDeviceMemory,
     Reason,
-    UnknownName,
 )
 from engine.geometry.block import Block, UnsupportedVariant
 from engine.geometry.border import Border
@@ -33,71 +32,7 @@ from engine.tasks.product.problem import MatrixProduct, matmul_variant, tile_of
 from engine.tasks.product.task import PRODUCT, product_job, random_matrices
 from engine.work.filter_task import FILTERING, describe_problem
 from engine.work.filtering.variants import variant
-from engine.work.pictures import as_samples
-from engine.work.problem import Problem
 from tests.picture_jobs import filter_job
-
-
-def test_that_problems_are_read_off_pictures_of_every_type():
-    for dtype in ("uint8", "uint16", "float32"):
-        image = np.zeros((2, 3, 2), dtype)
-        assert np.shares_memory(as_samples(image), image)
-        assert as_samples(image).dtype == dtype
-    types = {"bool": "uint8", "int8": "float32", "int64": "float32", "float64": "float32",
-             "float16": "float32", ">u2": "uint16", ">f4": "float32"}  # fmt: skip
-    for dtype, taken in types.items():
-        samples = as_samples(np.array([[0, 1], [1, 0]]).astype(dtype))
-        assert (samples.dtype, samples.shape) == (np.dtype(taken), (2, 2, 1)), dtype
-        assert samples[:, :, 0].tolist() == [[0, 1], [1, 0]], dtype
-    # Not broadcast.
-    assert as_samples(np.zeros((4, 8), np.float32)).strides == (32, 4, 4)
-    # Too large for float32.
-    assert as_samples(np.array([[1e300, -1e300]]))[0, :, 0].tolist() == [np.inf, -np.inf]
-    found = describe_problem(np.zeros((2, 3, 4), np.uint16), Mask(np.ones((3, 4)), (0, 3)), "constant", 1.5)
-    assert found == Problem(2, 3, 4, "uint16", (3, 4), (0, 3), Border.CONSTANT, 1.5)
-
-
-@pytest.mark.parametrize(
-    "image", [np.zeros((4, 6))[::2, ::-1], np.asfortranarray(np.ones((3, 4, 2))), [[1, 2], [3, 4]]]
-)
-def test_that_samples_lie_in_one_piece(image):
-    samples = as_samples(image)
-    assert samples.flags.c_contiguous
-    assert samples.flags.aligned
-    assert samples.dtype.isnative
-
-
-@pytest.mark.parametrize(
-    ("image", "words"),
-    [
-        (np.zeros(5), "an array of 1 axis:"),
-        (np.zeros((2, 2, 2, 2)), "an array of 4 axes"),
-        (np.zeros((0, 5)), "it has no pixels"),
-        (np.zeros((2, 5, 0)), "it has no pixels"),
-        (np.zeros((2, 2, 5)), "a stack of 2 pictures"),
-        (np.zeros((9, 9, 5)), "groups of at most 4"),
-        (np.zeros((2, 2), complex), "only real numbers"),
-        (np.array([["a", "b"]]), "only real numbers"),
-        (np.array([[None, 1]]), "only real numbers"),
-    ],
-)
-def test_that_what_is_no_picture_is_refused_in_words(image, words):
-    with pytest.raises(BadValue, match=words):
-        as_samples(image)
-
-
-@pytest.mark.parametrize(
-    ("border", "cval", "error", "says"),
-    [
-        ("constant", cval, BadValue, "not a finite number of float32")
-        for cval in (np.nan, np.inf, -np.inf, 1e39)
-    ]
-    + [("edge", 0.0, UnknownName, "edge")],
-)
-def test_that_a_border_or_a_constant_that_is_none_is_refused(border, cval, error, says):
-    with pytest.raises(error, match=says):
-        describe_problem(np.zeros((1, 1, 1), np.uint8), Mask([[1]]), border, cval)
-
 
 IMAGE = np.random.default_rng(2).integers(0, 256, (20, 30, 3), np.uint8)
 MASK = Mask([[1, 2, 1], [2, 4, 2], [1, 2, 1]], name="smooth")
@@ -181,24 +116,17 @@ def test_that_a_wrong_result_says_where_it_is_wrong_in_place_of_a_speed(job, pre
     json.dumps(result.as_json(), allow_nan=False)
 
 
-@pytest.mark.parametrize(
-    "error", [OutOfDeviceMemory("Not enough", "full", "Use less"), BadValue("no", "why")]
-)
-@of_each_task
-def test_that_a_variant_that_fails_is_a_result_with_its_reason(job, error):
-    outcome = measure(raising(job, error), CPU, QUICK)
-    result = outcome.result
-    assert (outcome.values, outcome.error) == (None, error)
-    assert (result.failure, result.status) == (error.failure, str(error.failure))
-    assert (result.timing, result.verification) == (None, None)
-    json.dumps(result.as_json(), allow_nan=False)
-
-
-@pytest.mark.parametrize("error", [Cancelled("stopped"), DeviceFault("lost")])
-@of_each_task
-def test_that_what_ends_everything_is_passed_on(job, error):
-    with pytest.raises(type(error)):
-        measure(raising(job, error), CPU, QUICK)
+def test_that_a_variant_that_fails_is_a_result_with_its_reason_and_what_ends_everything_is_passed_on():
+    for error in (OutOfDeviceMemory("Not enough", "full", "Use less"), BadValue("no", "why")):
+        outcome = measure(raising(FILTER_JOB, error), CPU, QUICK)
+        result = outcome.result
+        assert (outcome.values, outcome.error) == (None, error)
+        assert (result.failure, result.status) == (error.failure, str(error.failure))
+        assert (result.timing, result.verification) == (None, None)
+        json.dumps(result.as_json(), allow_nan=False)
+    for error in (Cancelled("stopped"), DeviceFault("lost")):
+        with pytest.raises(type(error)):
+            measure(raising(PRODUCT_JOB, error), CPU, QUICK)
 
 
 @of_each_task
@@ -215,21 +143,17 @@ def test_that_a_run_can_be_stopped_before_each_of_its_steps(job):
             measure(job, CPU, NO_SAMPLES, checkpoint=stop_at(stage, 0))
 
 
-@pytest.mark.parametrize(
-    ("key", "block", "nearest", "words"),
-    [
-        ("tiled", Block(64, 32), (Block(32, 32), Block(64, 16)), "block of 64 × 32.*nearest legal block"),
-        ("separable-l0", Block(8, 8), (None,), r"^variant 'separable-l0': Not separable: its rank is 2"),
-        ("matmul-tiled", Block(40, 40), (Block(32, 32),), "A tile of 40 is not.*legal block is 32 × 32"),
-    ],
-)  # fmt: skip
-def test_that_an_illegal_block_is_refused_with_the_nearest_legal_one(key, block, nearest, words):
+def test_that_an_illegal_block_is_refused_with_the_nearest_legal_one():
     rank_2 = Mask([[1, 2, 3], [3, 2, 1]])
     problem = describe_problem(IMAGE, rank_2, Border.ZERO, 0.0)
-    chosen, asked = (TILED, SMALL) if key == TILED.key else (variant(key), problem)
-    with pytest.raises(UnsupportedVariant, match=words) as caught:
-        Job(FILTERING, chosen, block, asked, None, rank_2).refuse_problem(simulator_info())
-    assert caught.value.nearest_block in nearest
+    for chosen, asked, block, nearest, words in [
+        (variant("tiled"), problem, Block(64, 32), Block(64, 16), "block of 64 × 32.*nearest legal block"),
+        (variant("separable-l0"), problem, Block(8, 8), None, r"^variant 'separable-l0': Not separable: its"),
+        (TILED, SMALL, Block(40, 40), Block(32, 32), "A tile of 40 is not.*legal block is 32 × 32"),
+    ]:
+        with pytest.raises(UnsupportedVariant, match=words) as caught:
+            Job(FILTERING, chosen, block, asked, None, rank_2).refuse_problem(simulator_info())
+        assert caught.value.nearest_block == nearest
 
 
 def test_that_a_variant_of_another_kind_of_device_is_refused():
@@ -245,21 +169,17 @@ def test_that_a_variant_of_another_kind_of_device_is_refused():
             device_for(on_cuda, "cuda:99")
 
 
-@pytest.mark.parametrize(
-    ("chosen", "mask", "large", "largest", "words"),
-    [
-        (variant("naive"), MASK, structs.replace(PROBLEM, width=2049, height=1024),
-         structs.replace(PROBLEM, width=2048, height=1024),
+def test_that_the_simulator_refuses_large_pictures_and_matrices():
+    picture = structs.replace(PROBLEM, width=2048, height=1024)
+    for chosen, largest, large, words in [
+        (variant("naive"), picture, structs.replace(picture, width=2049),
          r"a picture of 2049 × 1024: too large for the simulator \(limit 2,097,152 pixels\)"),
-        (TILED, None, MatrixProduct(513, 512, 512), MatrixProduct(512, 512, 512),
+        (TILED, MatrixProduct(512, 512, 512), MatrixProduct(513, 512, 512),
          r"matrices of 513 × 512 × 512: too large for the simulator \(limit 512 × 512\)"),
-    ],
-    ids=["picture", "matrices"],
-)  # fmt: skip
-def test_that_the_simulator_refuses_large_pictures_and_matrices(chosen, mask, large, largest, words):
-    with pytest.raises(BadValue, match=words):
-        Job(FILTERING, chosen, Block(8, 8), large, None, mask).refuse_problem(simulator_info())
-    Job(FILTERING, chosen, Block(8, 8), largest, None, mask).refuse_problem(simulator_info())
+    ]:  # fmt: skip
+        with pytest.raises(BadValue, match=words):
+            Job(FILTERING, chosen, Block(8, 8), large, None, MASK).refuse_problem(simulator_info())
+        Job(FILTERING, chosen, Block(8, 8), largest, None, MASK).refuse_problem(simulator_info())
 
 
 class CountingClock:
@@ -318,18 +238,11 @@ def test_that_times_that_mean_nothing_are_not_taken():
     assert not simulator_info().times_mean_speed
 
 
-@pytest.mark.parametrize(
-    ("plan", "taken"),
-    [
-        (SamplingPlan(0.0, 60.0, 2, 9), 9),
-        (SamplingPlan(0.0, 0.0, 2, 9), 2),
-        (SamplingPlan(0.0, 0.0, 5, 9, patience_s=0.0), 1),
-    ],
-    ids=["most", "budget", "patience"],
-)
-def test_that_sampling_ends_with_the_budget_the_most_or_the_patience(plan, taken):
-    timing = measure(FILTER_JOB, FakeDevice(), plan).result.timing
-    assert len(timing.kernel.samples_ms) == taken
+def test_that_sampling_ends_with_the_most_the_budget_or_the_patience():
+    for budget_s, fewest, patience_s, taken in [(60.0, 2, 10.0, 9), (0.0, 2, 10.0, 2), (0.0, 5, 0.0, 1)]:
+        plan = SamplingPlan(0.0, budget_s, fewest, 9, patience_s=patience_s)
+        timing = measure(FILTER_JOB, FakeDevice(), plan).result.timing
+        assert len(timing.kernel.samples_ms) == taken
 
 
 def stop_at(stage, after):
@@ -343,12 +256,12 @@ def stop_at(stage, after):
     return checkpoint
 
 
-@pytest.mark.parametrize(("stage", "after"), [("warming up", 0), ("sampling the kernel", 2)])
-def test_that_a_run_can_be_stopped_between_samples(stage, after):
-    device = FakeDevice()
-    with pytest.raises(Cancelled):
-        measure(FILTER_JOB, device, SamplingPlan(0.0, 60.0, 5, 10_000), checkpoint=stop_at(stage, after))
-    assert device.counting.taken == after
+def test_that_a_run_can_be_stopped_between_samples():
+    for stage, after in (("warming up", 0), ("sampling the kernel", 2)):
+        device = FakeDevice()
+        with pytest.raises(Cancelled):
+            measure(FILTER_JOB, device, SamplingPlan(0.0, 60.0, 5, 10_000), checkpoint=stop_at(stage, after))
+        assert device.counting.taken == after
 
 
 def test_that_the_host_clock_divides_by_its_launches(monkeypatch):
@@ -370,11 +283,6 @@ def test_that_zeros_that_fill_a_tile_are_work_of_the_kernel_and_count_as_no_work
     thin = unrun(Job(PRODUCT, TILED, Block(16, 16), MatrixProduct(16, 1, 16), None), None)
     assert thin.work.flops == 2 * 16 * 16 * 16
     assert number_of(thin, "cgma_flop_per_load") == 2 * 16 * 16 / 32
-
-
-def test_that_inner_sizes_that_differ_are_refused():
-    with pytest.raises(BadValue, match="these two must be equal"):
-        product_job(NUMPY, 16, A, A)
 
 
 TINY = np.random.default_rng(3).integers(0, 256, (5, 6, 3), np.uint8)
@@ -406,29 +314,26 @@ def measured(image, at):
     return measure(job, CpuBackend(), NO_SAMPLES)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
-def test_that_a_skipped_sample_has_no_speed(dtype):
-    result = measured(TINY.astype(dtype), (3, 4, 1)).result
-    assert (result.is_proven, result.timing) == (False, None)
-    assert result.status.startswith("not verified: row 3, column 4, channel 1 is ")
+def test_that_a_skipped_sample_has_no_speed_also_where_a_fill_happens_to_be_right():
+    for dtype in ("uint8", "uint16", "float32"):
+        result = measured(TINY.astype(dtype), (3, 4, 1)).result
+        assert (result.is_proven, result.timing) == (False, None)
+        assert result.status.startswith("not verified: row 3, column 4, channel 1 is ")
+    for fill in WHOLE_NUMBER_FILLS:
+        assert measured(np.full_like(TINY, fill), (0, 0, 0)).result.status == (
+            "not verified: row 0, column 0, channel 0 is 85 and, in a second run over another fill, 170: "
+            "it is unwritten, or not always the same"
+        )
 
 
-@pytest.mark.parametrize("fill", WHOLE_NUMBER_FILLS)
-def test_that_a_skipped_sample_is_seen_where_a_fill_happens_to_be_right(fill):
-    assert measured(np.full_like(TINY, fill), (0, 0, 0)).result.status == (
-        "not verified: row 0, column 0, channel 0 is 85 and, in a second run over another fill, 170: "
-        "it is unwritten, or not always the same"
-    )
-
-
-@pytest.mark.parametrize(("dtype", "launches"), [("uint8", 2), ("uint16", 2), ("float32", 1)])
-def test_that_float32_is_launched_over_one_fill_only(dtype, launches):
-    image, machine = TINY.astype(dtype), CpuBackend()
-    counted = Skipping(problem_of(image))
-    values, times_ms, fault = run_over_fills(counted, machine.allocate(image, result_dtype=dtype), machine)
-    assert (fault, counted.launches, len(times_ms), values.dtype) == ("", launches, launches, dtype)
-    assert min(times_ms) > 0
-    assert np.array_equal(values, image)
+def test_that_float32_is_launched_over_one_fill_only():
+    for dtype, launches in (("uint8", 2), ("uint16", 2), ("float32", 1)):
+        image, machine = TINY.astype(dtype), CpuBackend()
+        counted, buffers = Skipping(problem_of(image)), machine.allocate(image, result_dtype=dtype)
+        values, times_ms, fault = run_over_fills(counted, buffers, machine)
+        assert (fault, counted.launches, len(times_ms), values.dtype) == ("", launches, launches, dtype)
+        assert min(times_ms) > 0
+        assert np.array_equal(values, image)
 
 
 @pytest.mark.parametrize(
@@ -467,22 +372,13 @@ def test_that_a_result_is_handed_over_before_its_proof_once_nothing_is_launched(
         assert len(result.timing.kernel.samples_ms) == 1
 
 
-class CountingBackend(CpuBackend):
-    """Counts how often a picture is copied to it."""
-
-    uploads = 0
-
-    def upload(self, image, buffers):
-        self.uploads += 1
-
-
 def test_that_jobs_of_one_picture_copy_it_once():
     samples = np.random.default_rng(5).random((9, 8, 2), np.float32)
     masks, serial = [box(3), Mask([[1, 2]]), Mask([[5]])], variant("cpu-serial")
     choice = Choice(serial, serial.default_block)
     problems = [describe_problem(samples, mask, Border.ZERO, 0.0) for mask in masks]
     jobs = [filter_job(choice, problem, mask, samples) for problem, mask in zip(problems, masks, strict=True)]
-    machine = CountingBackend()
+    machine = FakeDevice()
     outcomes = measure_each(jobs, machine, NO_SAMPLES)
     assert machine.uploads == 1
     for job, outcome in zip(jobs, outcomes, strict=True):
