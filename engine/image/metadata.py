@@ -55,9 +55,7 @@ NO_METADATA = Metadata()
 
 
 def metadata_of(
-    exif: bytes | None = None,
-    dpi: "tuple[float, float] | None" = None,
-    left_out: tuple[str, ...] = (),
+    exif: bytes | None = None, dpi: "tuple[float, float] | None" = None, left_out: tuple[str, ...] = ()
 ) -> Metadata:
     """Return EXIF data, with or without its marker, a resolution, if it is one, and what else there is."""
     block = (exif or b"").removeprefix(EXIF_MARK)[:MOST_EXIF_BYTES]

@@ -21,10 +21,7 @@ from engine.image.formats.pillow import (
     metadata_of_info,
     opened_with_pillow,
 )
-from engine.image.metadata import (
-    exif_with_resolution,
-    orientation_of_exif,
-)
+from engine.image.metadata import exif_with_resolution, orientation_of_exif
 from engine.image.picture import Picture, with_alpha
 
 # The box that says how the pixels are coded; in its third byte, how deep they are.

@@ -16,10 +16,7 @@ import numpy as np
 from engine.image.faults import Refused
 from engine.image.format import Allocate, Budget, Decoded, Form, Format, check_long_enough
 from engine.image.formats.pillow import read_with_pillow
-from engine.image.metadata import (
-    COMMENT,
-    note_of_first,
-)
+from engine.image.metadata import COMMENT, note_of_first
 
 # LZW: a code of 12 bits stands for a string of at most 4,096 pixels.
 _MOST_PER_BYTE = 4096 * 8 // 12
@@ -110,9 +107,4 @@ def _blocks(data: mmap.mmap, position: int) -> Iterator[_Block]:
             raise Refused("it is cut into more pieces than a picture has")
 
 
-GIF = Format(
-    "GIF",
-    suffixes=(".gif",),
-    signatures=(b"GIF87a", b"GIF89a"),
-    decode=read_gif,
-)
+GIF = Format("GIF", suffixes=(".gif",), signatures=(b"GIF87a", b"GIF89a"), decode=read_gif)

@@ -9,17 +9,8 @@ import numpy as np
 from engine.image.faults import Unsupported
 from engine.image.format import Allocate, Budget, Decoded, Form, Format, canvas_of
 from engine.image.formats.jpeg import decoded_jpeg
-from engine.image.formats.pillow import (
-    first_boxes,
-    measured,
-)
-from engine.image.metadata import (
-    EXIF_MARK,
-    XMP,
-    exif_with_resolution,
-    metadata_of,
-    note_of_first,
-)
+from engine.image.formats.pillow import first_boxes, measured
+from engine.image.metadata import EXIF_MARK, XMP, exif_with_resolution, metadata_of, note_of_first
 from engine.image.picture import Picture, with_alpha
 
 # What libjxl holds beside the result, bytes per pixel: three colours as float32, and their coefficients.

@@ -205,9 +205,5 @@ def read_bmp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
 
 
 BMP = Format(
-    "BMP",
-    suffixes=(".bmp", ".dib"),
-    signatures=(b"BM",),
-    decode=read_bmp,
-    unsupported=BMP_UNSUPPORTED,
+    "BMP", suffixes=(".bmp", ".dib"), signatures=(b"BM",), decode=read_bmp, unsupported=BMP_UNSUPPORTED
 )

@@ -21,13 +21,7 @@ from engine.image.faults import LIBRARY_ERRORS, Refused, said_by_imagecodecs
 from engine.image.format import Allocate, Budget, Canvas, Decoded, Form, Format, bands_of, check_long_enough
 from engine.image.formats.pillow import opened_with_pillow, orientation_of
 from engine.image.formats.png_bytes import METRES_PER_INCH, png_bytes, png_chunk
-from engine.image.metadata import (
-    listed,
-    metadata_of,
-    note_of_first,
-    orientation_of_exif,
-    unique,
-)
+from engine.image.metadata import listed, metadata_of, note_of_first, orientation_of_exif, unique
 from engine.image.picture import Picture
 
 SIGNATURE_BYTES = 8

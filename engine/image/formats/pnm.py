@@ -8,15 +8,7 @@ import numpy as np
 
 from engine.image.convert import scaled
 from engine.image.faults import Refused, Unsupported
-from engine.image.format import (
-    Allocate,
-    Budget,
-    Canvas,
-    Decoded,
-    Form,
-    Format,
-    check_long_enough,
-)
+from engine.image.format import Allocate, Budget, Canvas, Decoded, Form, Format, check_long_enough
 from engine.image.large.source import BytesAt, PlainRows
 from engine.image.picture import Picture, with_alpha
 

@@ -16,9 +16,7 @@ from engine.image.formats.pillow import (
     opened_with_pillow,
     orientation_of,
 )
-from engine.image.metadata import (
-    exif_with_resolution,
-)
+from engine.image.metadata import exif_with_resolution
 from engine.image.picture import Picture, with_alpha
 
 # Offset of the name of the first chunk, and that of a lossy picture without anything else.
