@@ -65,6 +65,18 @@ class Form:
         """Memory of the decoded picture, bytes."""
         return self.values * self.dtype.itemsize
 
+    def check_long_enough(self, byte_count: int, least_bytes: int, what: str = "it has") -> None:
+        """Raise `Refused` for a file, or compressed pixels, too short to hold the picture."""
+        if byte_count < least_bytes:
+            raise Refused(
+                f"{what} {byte_count:,} bytes, its {self.width:,} × {self.height:,} pixels take "
+                f"{least_bytes:,} at least: it was cut short or its header is damaged"
+            )
+
+
+Allocate = Callable[[Form], tuple[np.ndarray, np.ndarray | None]]
+"""Returns the arrays of an upright picture: (H, W) or (H, W, 3), and (H, W) for its alpha, C contiguous."""
+
 
 # 4 GiB hold 35,000 x 40,000 RGB at 8 bit: beyond every camera, within the memory of most machines.
 DEFAULT_MAX_BYTES = 4 * 2**30
@@ -73,17 +85,18 @@ RAISE_LIMIT = "Open a smaller picture or a part of it, or raise the limit (max_b
 
 
 class Budget(NamedTuple):
-    """How much memory a picture may take, and what will be done with it.
+    """How much memory a picture may take, which memory that is, and what will be done with it.
 
     `work_bytes` returns the most memory that what follows takes at any time, the decoded picture counted,
     bytes; `work` says what follows, in words before the picture's size ("filtering and saving"); `remedy` is
-    what a person can do about a picture that takes more.
+    what a person can do about a picture that takes more. `allocate` is called once, after all checks.
     """
 
     max_bytes: int
     work_bytes: Callable[[Form], int] | None = None
     work: str = ""
     remedy: str = RAISE_LIMIT
+    allocate: Allocate | None = None
 
     def check(self, form: Form, decoder_bytes: int = 0) -> None:
         """Raise `Refused`, with both sizes, for a picture that has no pixels or takes more than the limit.
@@ -105,14 +118,16 @@ class Budget(NamedTuple):
                 sizes = f"{bytes_text(needed_bytes)}, the limit is {bytes_text(self.max_bytes)}"
                 raise Refused(f"{words} {sizes}", self.remedy)
 
+    def canvas(self, form: Form, orientation: int = 1) -> "Canvas":
+        """Return what the rows of a picture are put onto, in the memory of whoever opens it."""
+        return Canvas(form, orientation, self.allocate)
 
-def check_long_enough(form: Form, byte_count: int, least_bytes: int, what: str = "it has") -> None:
-    """Raise `Refused` for a file, or compressed pixels, too short to hold the picture."""
-    if byte_count < least_bytes:
-        raise Refused(
-            f"{what} {byte_count:,} bytes, its {form.width:,} × {form.height:,} pixels take "
-            f"{least_bytes:,} at least: it was cut short or its header is damaged"
-        )
+    def canvas_of(self, samples: np.ndarray, orientation: int = 1) -> "Canvas":
+        """Return the canvas of a picture that a decoder has put into an array of its own."""
+        height, width, channels = (*samples.shape, 1)[:3]
+        canvas = self.canvas(Form.of_samples(height, width, channels, samples.dtype), orientation)
+        canvas.put_all(samples)
+        return canvas
 
 
 # Bands of 1 MB stay in a core's cache, and what a conversion to float64 takes of them stays small.
@@ -177,9 +192,6 @@ def _private_memory(size: int, pages: str) -> mmap.mmap:
     return memory
 
 
-Allocate = Callable[[Form], tuple[np.ndarray, np.ndarray | None]]
-"""Returns the arrays of an upright picture: (H, W) or (H, W, 3), and (H, W) for its alpha, C contiguous."""
-
 # EXIF orientations in which rows of the file are columns of the upright picture.
 _TURNED = (5, 6, 7, 8)
 
@@ -196,7 +208,15 @@ class Canvas:
         is_turned = orientation in _TURNED
         upright = replace(form, height=form.width, width=form.height) if is_turned else form
         # Bands of a rotated picture are columns: with NumPy's huge pages the first would take all its memory.
-        self.pixels, self.alpha = allocate(upright) if allocate else _arrays(upright, small_pages=is_turned)
+        make: Callable[..., np.ndarray] = (lambda *how: Scratch(*how).array) if is_turned else np.empty
+        self.pixels, self.alpha = (
+            allocate(upright)
+            if allocate
+            else (
+                make(upright.colour_shape, form.dtype),
+                make(upright.plane_shape, form.dtype) if form.has_alpha else None,
+            )
+        )
         self._pixels = _as_stored(self.pixels, orientation)
         self._alpha = None if self.alpha is None else _as_stored(self.alpha, orientation)
 
@@ -221,25 +241,18 @@ class Canvas:
         count = form.channels + form.has_alpha
         scratch = Scratch(form.plane_shape if count == 1 else (*form.plane_shape, count), form.dtype)
         decode(scratch.array)
-        for rows in bands(form.height, form.decoded_bytes // form.height):
-            self.put_samples(rows, scratch.array[rows])
-            scratch.give_back(scratch.array[rows])
+        self.put_all(scratch.array, done=scratch.give_back)
 
-
-def canvas_of(samples: np.ndarray, orientation: int, allocate: Allocate | None) -> Canvas:
-    """Return the canvas of a picture that a decoder has put into an array of its own."""
-    height, width, *channels = samples.shape
-    form = Form.of_samples(height, width, channels[0] if channels else 1, samples.dtype)
-    canvas = Canvas(form, orientation, allocate)
-    for rows in bands(height, form.decoded_bytes // height):
-        canvas.put_samples(rows, samples[rows])
-    return canvas
-
-
-def _arrays(form: Form, *, small_pages: bool) -> tuple[np.ndarray, np.ndarray | None]:
-    shapes = (form.colour_shape, form.plane_shape)[: 1 + form.has_alpha]
-    made = [Scratch(one, form.dtype).array if small_pages else np.empty(one, form.dtype) for one in shapes]
-    return made[0], made[1] if form.has_alpha else None
+    def put_all(
+        self,
+        samples: np.ndarray,
+        convert: Callable[[np.ndarray], np.ndarray] = np.asarray,
+        done: Callable[[np.ndarray], None] = lambda rows: None,
+    ) -> None:
+        """Put all rows, band by band; `done` is called with those that are not read again."""
+        for rows in bands_of(samples):
+            self.put_samples(rows, convert(samples[rows]))
+            done(samples[rows])
 
 
 def _as_stored(image: np.ndarray, orientation: int) -> np.ndarray:
@@ -275,7 +288,7 @@ class Format:
     """What its file names end in, in lower case."""
     signatures: tuple[bytes, ...]
     """Each a beginning of its files; "?" stands for any byte."""
-    decode: Callable[[BinaryIO, Budget, Allocate | None], Decoded]
+    decode: Callable[[BinaryIO, Budget], Decoded]
     """Decodes a file from its start, after its form was checked by the budget. It raises `Refused` or
     `Unsupported`; errors of libraries pass through."""
     unsupported: tuple[tuple[str, str], ...] = ()

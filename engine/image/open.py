@@ -201,7 +201,7 @@ def open_image(
             known = format_of(file.read(HEAD_BYTES))
             file.seek(0)
         with errors_in_words(name, known.title, known.unsupported):
-            decoded = known.decode(file, Budget(max_bytes, work_bytes, work, remedy), allocate)
+            decoded = known.decode(file, Budget(max_bytes, work_bytes, work, remedy, allocate))
             return _picture(decoded, path, known)
 
 

@@ -6,14 +6,14 @@ library tells the coded size: it is read here, of ISO/IEC 14496-12 and 23008-12 
 
 import itertools
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 import imagecodecs
 import numpy as np
 
 from engine.image.faults import Refused
-from engine.image.format import Allocate, Budget, Decoded, Form, Format, canvas_of
+from engine.image.format import Budget, Decoded, Form, Format
 from engine.image.formats.pillow import (
     boxes,
     encode_with_pillow,
@@ -22,7 +22,7 @@ from engine.image.formats.pillow import (
     opened_with_pillow,
 )
 from engine.image.metadata import exif_with_resolution, orientation_of_exif
-from engine.image.picture import Picture, with_alpha
+from engine.image.picture import Picture
 
 # The box that says how the pixels are coded; in its third byte, how deep they are.
 _CODING, _DEEP, _TWELVE = b"av1C", 0x40, 0x20
@@ -39,11 +39,13 @@ _SPEED = 8
 _FULL_CHROMA_QUALITY = 90
 
 
-def read_avif(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+def read_avif(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode an AVIF."""
     data = file.read()
-    bits = _bits(data)
     said, coded = sizes(data)
+    coding = data.find(_CODING) + len(_CODING) + 2
+    flags = data[coding] if _CODING in data and coding < len(data) else 0
+    bits = 8 if not flags & _DEEP else 12 if flags & _TWELVE else 10
     file.seek(0)
     with opened_with_pillow(file, "AVIF") as image:
         (width, height), info, has_alpha = image.size, image.info, image.mode == "RGBA"
@@ -63,14 +65,8 @@ def read_avif(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         # The highest bits once more, so that full scale becomes full scale.
         samples = samples << (16 - bits) | samples >> (2 * bits - 16)
         notes.append(f"Its {bits}-bit samples were scaled to 16 bit.")
-    canvas = canvas_of(samples, orientation_of_exif(info.get("exif")), allocate)
+    canvas = budget.canvas_of(samples, orientation_of_exif(info.get("exif")))
     return Decoded(canvas, info.get("icc_profile"), tuple(notes), metadata_of_info(info))
-
-
-def _bits(data: bytes) -> int:
-    at = data.find(_CODING)
-    flags = data[at + len(_CODING) + 2] if 0 <= at < len(data) - len(_CODING) - 2 else 0
-    return 8 if not flags & _DEEP else 12 if flags & _TWELVE else 10
 
 
 def sizes(data: bytes) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
@@ -95,30 +91,35 @@ def _items(meta: bytes, said: set[tuple[int, int]]) -> Iterator[int]:
         return
     properties = boxes(first_boxes(inner[b"iprp"])[b"ipco"])
     said |= {struct.unpack_from(">II", content, _FULL) for kind, content in properties if kind == b"ispe"}
-    content, at = inner[b"iloc"], _FULL + 2
-    version = content[0]
-    offset_bytes, length_bytes = content[_FULL] >> 4, content[_FULL] & 15
-    base_bytes, index_bytes = content[_FULL + 1] >> 4, content[_FULL + 1] & 15 if version else 0
-
-    def number(size: int) -> int:
-        nonlocal at
-        at += size
-        if at > len(content):
-            raise IndexError
-        return int.from_bytes(content[at - size : at], "big")
-
-    name_bytes = 4 if version == 2 else 2
-    for _ in range(number(name_bytes)):
-        number(name_bytes)
-        method = number(2) & 15 if version else 0
-        number(2)
-        base, begins = number(base_bytes), []
-        for _ in range(number(2)):
-            number(index_bytes)
-            begins.append(base + number(offset_bytes))
-            number(length_bytes)
+    take = _taker(inner[b"iloc"])
+    version, _ = take(8), take(24)
+    offset_bits, length_bits, base_bits, index_bits = (8 * take(4) for _ in range(4))
+    name_bits = 32 if version == 2 else 16
+    for _ in range(take(name_bits)):
+        take(name_bits)
+        method = take(16) & 15 if version else 0
+        take(16)
+        base, begins = take(base_bits), []
+        for _ in range(take(16)):
+            take(index_bits if version else 0)
+            begins.append(base + take(offset_bits))
+            take(length_bits)
         if begins and method == 0:
             yield begins[0]
+
+
+def _taker(data: bytes) -> Callable[[int], int]:
+    """Return what takes the next bits of data as a number, and raises IndexError where there are too few."""
+    at = 0
+
+    def take(count: int) -> int:
+        nonlocal at
+        begin, at = at, at + count
+        if at > 8 * len(data):
+            raise IndexError
+        return int.from_bytes(data[begin >> 3 : -(-at >> 3)], "big") >> -at % 8 & (1 << count) - 1
+
+    return take
 
 
 def _coded_size(data: bytes) -> tuple[int, int] | None:
@@ -132,21 +133,12 @@ def _coded_size(data: bytes) -> tuple[int, int] | None:
             size |= (data[at] & 0x7F) << shift
             shift, at, has_size = shift + 7, at + 1, data[at] >> 7
         if kind == _SEQUENCE_HEADER:
-            return _size_of_header(data[at : at + size])
+            return _size_of_header(_taker(data[at : at + size]))
         at += size
     return None
 
 
-def _size_of_header(header: bytes) -> tuple[int, int]:
-    bits, left = int.from_bytes(header, "big"), 8 * len(header)
-
-    def take(count: int) -> int:
-        nonlocal left
-        left -= count
-        if left < 0:
-            raise IndexError
-        return bits >> left & ((1 << count) - 1)
-
+def _size_of_header(take: Callable[[int], int]) -> tuple[int, int]:
     take(4)  # profile, and whether it is one picture
     if take(1):  # a short header
         take(5)
@@ -179,8 +171,7 @@ def encode_avif(picture: Picture, quality: int) -> bytes:
     """Encode RGB with its alpha, 8 bit."""
     subsampling = "4:4:4" if quality >= _FULL_CHROMA_QUALITY else "4:2:0"
     how = {"quality": quality, "subsampling": subsampling, "speed": _SPEED}
-    exif, profile = exif_with_resolution(picture.metadata), picture.icc_profile or b""
-    return encode_with_pillow("AVIF", with_alpha(picture), **how, icc_profile=profile, exif=exif)
+    return encode_with_pillow("AVIF", picture, exif_with_resolution(picture.metadata), **how)
 
 
 AVIF = Format(

@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from engine.image.faults import Refused
-from engine.image.format import Allocate, Budget, Decoded, Form, Format, check_long_enough
+from engine.image.format import Budget, Decoded, Form, Format
 from engine.image.formats.pillow import read_with_pillow
 from engine.image.metadata import COMMENT, note_of_first
 
@@ -36,7 +36,7 @@ class _Block(NamedTuple):
     end: int
 
 
-def read_gif(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+def read_gif(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode the first frame of a GIF."""
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         head = data[:_SCREEN_BYTES]
@@ -65,14 +65,14 @@ def read_gif(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
         form = Form(max(height, top + rows), max(width, left + columns), 1, False, grey)
         budget.check(form, rows * columns + 2 * len(stored))
         of_frame, least_bytes = Form(rows, columns, 1, False, grey), rows * columns // _MOST_PER_BYTE
-        check_long_enough(of_frame, len(stored), least_bytes, "its first frame has")
+        of_frame.check_long_enough(len(stored), least_bytes, "its first frame has")
         count, is_cut = 1, block.end > len(data)
         for block in blocks:
             count += block.kind == _FRAME
             has_comment |= data[block.begin + 1 : block.begin + 2] == _COMMENT
             is_cut |= block.end > len(data)
     notes = note_of_first(-1 if count > 1 and is_cut else count, "frame")
-    decoded = read_with_pillow("GIF", io.BytesIO(head + control + stored), budget, allocate)
+    decoded = read_with_pillow("GIF", io.BytesIO(head + control + stored), budget)
     metadata = replace(decoded.metadata, left_out=(COMMENT,)) if has_comment else decoded.metadata
     return decoded._replace(notes=notes, metadata=metadata)
 

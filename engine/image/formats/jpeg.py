@@ -25,15 +25,11 @@ from numpy.typing import NDArray
 from engine.image.convert import cmyk_to_rgb
 from engine.image.faults import Refused, Unsupported
 from engine.image.format import (
-    Allocate,
     Budget,
-    Canvas,
     Decoded,
     Form,
     Format,
     Scratch,
-    bands,
-    check_long_enough,
 )
 from engine.image.formats.pillow import (
     encode_with_pillow,
@@ -53,13 +49,13 @@ _PROFILE_MARK = b"ICC_PROFILE\0"
 NO_END = "The mark of its end is missing; all of its rows are there."
 
 
-def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+def read_jpeg(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode a JPEG whose data reaches its last row; refuse any other."""
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return decoded_jpeg(data, budget, allocate)
+        return decoded_jpeg(data, budget)
 
 
-def decoded_jpeg(data: mmap.mmap | bytes, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+def decoded_jpeg(data: mmap.mmap | bytes, budget: Budget) -> Decoded:
     """Decode the bytes of a file as `read_jpeg` does."""
     frame, head = frame_of(data), head_of(data)
     if frame.unsupported:
@@ -76,7 +72,7 @@ def decoded_jpeg(data: mmap.mmap | bytes, budget: Budget, allocate: Allocate | N
     form = Form(height, width, 1 if mode == "L" else 3, False, np.dtype(np.uint8))
     inks_bytes = 4 * form.pixel_count if is_cmyk else 0
     budget.check(form, frame.coefficient_bytes + inks_bytes)
-    check_long_enough(form, len(data), frame.fewest_bytes)
+    form.check_long_enough(len(data), frame.fewest_bytes)
     source: mmap.mmap | bytes = data
     if frame.end is None:
         source, frame = b"".join((data, b"\xff\xd9")), frame._replace(end=len(data))
@@ -93,14 +89,13 @@ def decoded_jpeg(data: mmap.mmap | bytes, budget: Budget, allocate: Allocate | N
             out[...], found = decoded_whole(source, frame, str(error), imagecodecs.jpeg8_decode)
             notes.extend(found)
 
-    canvas = Canvas(form, orientation, allocate)
+    canvas = budget.canvas(form, orientation)
     if is_cmyk:
         inks = Scratch((height, width, 4), np.uint8)
         decode(inks.array)
         notes.append("It was converted from CMYK to RGB without its colour profile.")
-        for rows in bands(height, 4 * width):
-            # Adobe's programs, and all others after them, store paper, not ink.
-            canvas.put_samples(rows, cmyk_to_rgb(~inks.array[rows]))
+        # Adobe's programs, and all others after them, store paper, not ink.
+        canvas.put_all(inks.array, lambda paper: cmyk_to_rgb(~paper))
     else:
         canvas.decode_into(decode)
     quality = nearest_quality(steps) if steps else 0
@@ -110,11 +105,9 @@ def decoded_jpeg(data: mmap.mmap | bytes, budget: Budget, allocate: Allocate | N
 
 def encode_jpeg(picture: Picture, quality: int) -> bytes:
     """Encode grey or RGB at 8 bit, without the alpha."""
-    metadata = picture.metadata
     how = {"quality": int(quality), "subsampling": "4:4:4" if quality >= _FULL_CHROMA_QUALITY else "4:2:0"}
-    exif = EXIF_MARK + metadata.exif if metadata.exif else b""
-    kept = {"icc_profile": picture.icc_profile, "exif": exif, "dpi": metadata.dpi or (0, 0)}
-    return encode_with_pillow("JPEG", picture.pixels, **how, **kept)
+    exif, dpi = picture.metadata.exif, picture.metadata.dpi or (0, 0)
+    return encode_with_pillow("JPEG", picture, EXIF_MARK + exif if exif else b"", dpi=dpi, **how)
 
 
 JPEG = Format(

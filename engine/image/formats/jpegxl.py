@@ -7,7 +7,7 @@ import imagecodecs
 import numpy as np
 
 from engine.image.faults import Unsupported
-from engine.image.format import Allocate, Budget, Decoded, Form, Format, canvas_of
+from engine.image.format import Budget, Decoded, Form, Format
 from engine.image.formats.jpeg import decoded_jpeg
 from engine.image.formats.pillow import first_boxes, measured
 from engine.image.metadata import EXIF_MARK, XMP, exif_with_resolution, metadata_of, note_of_first
@@ -24,7 +24,7 @@ _LEAST_OF_16_BIT = 4096
 _SRGB = "Its colours are taken as sRGB: a colour profile of a JPEG XL is not read."
 
 
-def read_jpegxl(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+def read_jpegxl(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode a JPEG XL; of an animation the first frame, of a packed JPEG that JPEG."""
     data = file.read()
     inner = first_boxes(data)
@@ -36,7 +36,7 @@ def read_jpegxl(file: BinaryIO, budget: Budget, allocate: Allocate | None = None
     budget.check(form, form.decoded_bytes + _DECODER_BYTES * form.pixel_count + 2 * len(data))
     if b"jbrd" in inner:
         packed = imagecodecs.jpegxl_decode_jpeg(data)  # type: ignore[call-arg]  # its stub is wrong
-        return decoded_jpeg(bytes(packed), budget, allocate)
+        return decoded_jpeg(bytes(packed), budget)
     decoded = imagecodecs.jpegxl_decode(data, index=0)
     notes = (_SRGB, *(note_of_first(frames[0], "frame") if frames else ()))
     if decoded.dtype == np.float16:
@@ -49,7 +49,7 @@ def read_jpegxl(file: BinaryIO, budget: Budget, allocate: Allocate | None = None
     exif = content[4 + int.from_bytes(content[:4], "big") :]
     has_xmp = b"xml " in inner or inner.get(b"brob", b"").startswith(b"xml ")
     metadata = metadata_of(exif, left_out=(XMP,) if has_xmp else ())
-    return Decoded(canvas_of(decoded, 1, allocate), None, notes, metadata)
+    return Decoded(budget.canvas_of(decoded), None, notes, metadata)
 
 
 def encode_jpegxl(picture: Picture, quality: int) -> bytes:

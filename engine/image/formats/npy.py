@@ -17,15 +17,12 @@ import numpy as np
 from engine.image.convert import converted, sample_type, shape_refusal
 from engine.image.faults import LIBRARY_ERRORS, SAVE_AGAIN, Refused
 from engine.image.format import (
-    Allocate,
     Budget,
-    Canvas,
     Decoded,
     Form,
     Format,
     Scratch,
     bands,
-    check_long_enough,
 )
 from engine.image.large.result import CheckedFile, LargeResult
 from engine.image.large.source import MOST_CHANNELS, BytesAt, PlainRows, Storage, ends_early
@@ -41,12 +38,12 @@ _ZIP64_LOCATOR = b"PK\x06\x07"
 _MOST_LIST_BYTES = 2**16
 
 
-def read_npy(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+def read_npy(file: BinaryIO, budget: Budget) -> Decoded:
     """Read an array as a picture: of an .npy, or the only one of an .npz."""
     magic = file.read(len(ZIP_MAGIC))
     file.seek(0)
     if magic != ZIP_MAGIC:
-        return _read_array(file, os.fstat(file.fileno()).st_size, budget, allocate)
+        return _read_array(file, os.fstat(file.fileno()).st_size, budget)
     try:
         with _opened_zip(file) as archive:
             entries = archive.infolist()
@@ -56,7 +53,7 @@ def read_npy(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
                     "Save the picture with numpy.save.",
                 )
             with archive.open(entries[0]) as array:
-                decoded = _read_array(array, entries[0].file_size, budget, allocate)
+                decoded = _read_array(array, entries[0].file_size, budget)
                 array.read(1)  # its checksum is compared at the end
                 return decoded
     except (zipfile.BadZipFile, NotImplementedError) as error:
@@ -77,21 +74,19 @@ def _opened_zip(file: BinaryIO) -> zipfile.ZipFile:
     return zipfile.ZipFile(file)
 
 
-def _read_array(file: Any, file_bytes: int, budget: Budget, allocate: Allocate | None) -> Decoded:
+def _read_array(file: Any, file_bytes: int, budget: Budget) -> Decoded:
     (height, width, samples), is_by_columns, stored = _picture_header(file)
     dtype, notes = sample_type(stored)
     form = Form.of_samples(height, width, samples, dtype)
     row_bytes = width * samples * stored.itemsize
     # Column by column (Fortran order), the first row is there when nearly all is.
     budget.check(form, height * row_bytes if is_by_columns else 0)
-    check_long_enough(form, file_bytes, file.tell() + height * row_bytes)
-    canvas = Canvas(form, allocate=allocate)
+    form.check_long_enough(file_bytes, file.tell() + height * row_bytes)
+    canvas = budget.canvas(form)
     if is_by_columns:
         scratch = Scratch((samples, width, height), stored)
         _fill(file, scratch.array)
-        turned = scratch.array.transpose(2, 1, 0)
-        for rows in bands(height, row_bytes):
-            canvas.put_samples(rows, converted(turned[rows], dtype))
+        canvas.put_all(scratch.array.transpose(2, 1, 0), lambda values: converted(values, dtype))
         return Decoded(canvas, notes=notes)
     for rows in bands(height, row_bytes):
         values = np.empty((rows.stop - rows.start, width, samples), stored)

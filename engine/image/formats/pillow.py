@@ -3,16 +3,16 @@
 import io
 import re
 import struct
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
-from engine.image.format import Allocate, Budget, Canvas, Decoded, Form, Format, bands
+from engine.image.format import Budget, Decoded, Form, Format, bands
 from engine.image.metadata import (
     COMMENT,
     IPTC,
@@ -23,6 +23,7 @@ from engine.image.metadata import (
     note_of_first,
     unique,
 )
+from engine.image.picture import Picture, with_alpha
 
 if TYPE_CHECKING:
     from PIL import Image, ImageFile
@@ -39,15 +40,16 @@ _PLUGINS = {"AVIF": "Avif", "BMP": "Bmp", "GIF": "Gif", "JPEG": "Jpeg", "PNG": "
 _limit_lock = threading.Lock()
 
 
-def read_with_pillow(kind: str, file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+def read_with_pillow(kind: str, file: BinaryIO, budget: Budget) -> Decoded:
     """Decode a file of the format that Pillow calls `kind`, which has one frame."""
     file.seek(0)
     with opened_with_pillow(file, kind) as image:
-        mode = _target_mode(image)
-        width, height = image.size
-        form = Form(
-            height, width, 3 if mode.startswith("RGB") else 1, mode in ("LA", "RGBA"), np.dtype(np.uint8)
-        )
+        if image.mode not in _TARGET_MODES:
+            raise Unsupported(f"its pixels are of the kind {image.mode}")
+        mode, (width, height) = _TARGET_MODES[image.mode], image.size
+        if "transparency" in image.info:
+            mode = _WITH_ALPHA.get(mode, mode)
+        form = Form.of_samples(height, width, len(mode), np.dtype(np.uint8))
         stored_bytes = form.pixel_count * _STORED_BYTES.get(image.mode, 4)
         budget.check(form, stored_bytes)
         file.seek(0)
@@ -56,7 +58,7 @@ def read_with_pillow(kind: str, file: BinaryIO, budget: Budget, allocate: Alloca
             raise Refused(
                 f"it decodes to {image.width} × {image.height}, its header promised {width} × {height}"
             )
-        canvas = Canvas(form, allocate=allocate)
+        canvas = budget.canvas(form)
         for rows in bands(height, max(stored_bytes, form.decoded_bytes) // height):
             # `crop` refuses what it takes for a decompression bomb.
             part = image._new(image.im.crop((0, rows.start, width, rows.stop)))
@@ -69,33 +71,22 @@ def opened_with_pillow(file: BinaryIO, kind: str, most_text: int = 0) -> "ImageF
 
     `most_text` is the most bytes that the texts of a PNG inflate to.
     """
-    image_module, png = _with_plugin(kind), sys.modules.get("PIL.PngImagePlugin")
-    limits: list[tuple[Any, str, int | None]] = [(image_module, "MAX_IMAGE_PIXELS", None)]
+    image, plugin = _with_plugin(kind)
+    limits = [(image, "MAX_IMAGE_PIXELS", None)]
     if most_text:
-        limits += [(png, name, most_text) for name in ("MAX_TEXT_CHUNK", "MAX_TEXT_MEMORY")]
-    with _limit_lock:
-        before = [getattr(owner, name) for owner, name, _ in limits]
-        try:
-            for owner, name, limit in limits:
-                setattr(owner, name, limit)
-            opened: ImageFile.ImageFile = image_module.open(file, formats=[kind])
-            return opened
-        finally:
-            for (owner, name, _), limit in zip(limits, before, strict=True):
-                setattr(owner, name, limit)
+        limits += [(plugin, name, most_text) for name in ("MAX_TEXT_CHUNK", "MAX_TEXT_MEMORY")]
+    with _limit_lock, ExitStack() as before:
+        for owner, name, limit in limits:
+            before.callback(setattr, owner, name, getattr(owner, name))
+            setattr(owner, name, limit)
+        opened: ImageFile.ImageFile = image.open(file, formats=[kind])
+        return opened
 
 
-def _with_plugin(kind: str) -> Any:
-    """Return Pillow's module for images, with what one format needs; by itself it loads all: 16 ms."""
-    import_module(f"PIL.{_PLUGINS[kind]}ImagePlugin")
-    return import_module("PIL.Image")
-
-
-def _target_mode(image: "Image.Image") -> str:
-    if image.mode not in _TARGET_MODES:
-        raise Unsupported(f"its pixels are of the kind {image.mode}")
-    mode = _TARGET_MODES[image.mode]
-    return _WITH_ALPHA[mode] if "transparency" in image.info and mode in _WITH_ALPHA else mode
+def _with_plugin(kind: str) -> tuple[Any, Any]:
+    """Return Pillow's module for images, and that of one format; by itself it loads all: 16 ms."""
+    plugin = import_module(f"PIL.{_PLUGINS[kind]}ImagePlugin")
+    return import_module("PIL.Image"), plugin
 
 
 def orientation_of(image: "Image.Image") -> int:
@@ -123,10 +114,10 @@ def metadata_of_info(info: Mapping[Any, Any]) -> Metadata:
     return metadata_of(info.get("exif"), info.get("dpi"), unique(found))
 
 
-def encode_with_pillow(kind: str, image: np.ndarray, **how: object) -> bytes:
-    """Encode an array by the encoder that Pillow calls `kind`."""
-    buffer = io.BytesIO()
-    _with_plugin(kind).fromarray(image).save(buffer, kind, **how)
+def encode_with_pillow(kind: str, picture: Picture, exif: bytes, **how: object) -> bytes:
+    """Encode a picture with its profile by the encoder that Pillow calls `kind`."""
+    buffer, image = io.BytesIO(), _with_plugin(kind)[0].fromarray(with_alpha(picture))
+    image.save(buffer, kind, icc_profile=picture.icc_profile or b"", exif=exif, **how)
     return buffer.getvalue()
 
 
@@ -196,12 +187,12 @@ BMP_UNSUPPORTED: tuple[tuple[str, str], ...] = (
 _RUNS = (1, 2)
 
 
-def read_bmp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+def read_bmp(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode a BMP."""
     with opened_with_pillow(file, "BMP") as image:
         if image.info.get("compression") in _RUNS:
             raise Unsupported("its pixels are packed in runs (RLE)")
-    return read_with_pillow("BMP", file, budget, allocate)
+    return read_with_pillow("BMP", file, budget)
 
 
 BMP = Format(

@@ -8,8 +8,8 @@ given only those that decide on the pixels.
 import io
 import struct
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import suppress
 from io import BufferedReader
 from typing import BinaryIO, NamedTuple, cast
 
@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.faults import LIBRARY_ERRORS, Refused, said_by_imagecodecs
-from engine.image.format import Allocate, Budget, Canvas, Decoded, Form, Format, bands_of, check_long_enough
+from engine.image.format import Budget, Canvas, Decoded, Form, Format, bands_of
 from engine.image.formats.pillow import opened_with_pillow, orientation_of
-from engine.image.formats.png_bytes import METRES_PER_INCH, png_bytes, png_chunk
+from engine.image.formats.png_bytes import METRE, METRES_PER_INCH, png_bytes, png_chunk
 from engine.image.metadata import listed, metadata_of, note_of_first, orientation_of_exif, unique
 from engine.image.picture import Picture
 
@@ -69,34 +69,11 @@ class Header(NamedTuple):
     depth: int
     colour_type: int
 
-    @property
-    def raw_bytes(self) -> int:
-        """Bytes that the compressed pixels inflate to, at least: a palette has an index per pixel."""
-        channels = 1 if self.colour_type == PALETTE else _COLOUR_TYPES[self.colour_type][0]
-        return self.width * self.height * channels * self.depth // 8
-
     def form(self, has_alpha: bool) -> Form:
         """Return the form of the picture."""
         channels = 1 if self.colour_type in (0, 4) else 3
         dtype = np.dtype(np.uint16 if self.depth == 16 else np.uint8)
         return Form(self.height, self.width, channels, has_alpha, dtype)
-
-
-@dataclass(slots=True)
-class Chunks:
-    """What the walk over the chunks found.
-
-    `pixels` is where chunks of compressed pixels begin and end, `pixel_bytes` how many they hold. `extras` is
-    the content of those that are read here, `texts` are chunks with EXIF or XMP data. `not_kept` are kinds of
-    chunks that no saved picture keeps, `keywords` are of the texts.
-    """
-
-    pixels: list[tuple[int, int]] = field(default_factory=list)
-    pixel_bytes: int = 0
-    extras: dict[bytes, bytes] = field(default_factory=dict)
-    texts: list[bytes] = field(default_factory=list)
-    not_kept: dict[bytes, None] = field(default_factory=dict)
-    keywords: dict[bytes, None] = field(default_factory=dict)
 
 
 def read_header(head: bytes) -> Header:
@@ -116,83 +93,81 @@ def read_header(head: bytes) -> Header:
     return Header(width, height, depth, colour_type)
 
 
-def checked_chunks(file: BinaryIO, file_bytes: int, max_bytes: int) -> Chunks:
-    """Walk over all chunks; each checksum is verified (1 GB/s).
+class Chunks:
+    """What the walk over all chunks found; each checksum is verified (1 GB/s).
 
-    Of texts and other metadata no more is kept than a quarter of the limit on memory, `max_bytes`.
+    `pixels` is where chunks of compressed pixels begin and end, `pixel_bytes` how many they hold. `extras` is
+    the content of those that are read here, `texts` are chunks with EXIF or XMP data. `not_kept` are kinds of
+    chunks that no saved picture keeps, `keywords` are of the texts. Of texts and other metadata no more is
+    kept than a quarter of the limit on memory, `max_bytes`.
     """
-    chunks = Chunks()
-    left = min(_MAX_KEPT_BYTES, max_bytes // 4)
-    most = count = _MOST_CHUNKS + file_bytes // _LEAST_BYTES_OF_CHUNK
-    position = SIGNATURE_BYTES
-    while position + 12 <= file_bytes:
-        count -= 1
-        if count < 0:
-            raise Refused(f"it is cut into more than {most:,} chunks")
-        file.seek(position)
-        head = file.read(8)
-        length, kind = struct.unpack(">I4s", head)
-        end = position + 8 + length
-        if end + 4 > file_bytes:
-            break
-        is_kept = kind in _READ_HERE and length <= (left if kind in _OF_ANY_SIZE else _MAX_SMALL_BYTES)
-        content, checksum = _content(file, length, zlib.crc32(kind), keep=is_kept)
-        if kind in _OF_ANY_SIZE:
-            left -= len(content)
-        if checksum != struct.unpack(">I", file.read(4))[0]:
-            name = kind.decode("latin-1")
-            raise Refused(f"the checksum of its {name!r} chunk is wrong: the file is damaged")
-        if kind == b"IDAT":
-            chunks.pixel_bytes += length
-            begin, before = chunks.pixels.pop() if chunks.pixels else (position, position)
-            if before < position:
-                chunks.pixels.append((begin, before))
-                begin = position
-            chunks.pixels.append((begin, end + 4))
-        elif kind[:1].isupper() and kind not in _CRITICAL:
-            raise Refused(f"it has a chunk that decides on its pixels and that nobody knows ({kind!r})")
-        elif kind in _TEXTS:
-            keyword = content.partition(b"\0")[0][:_KEYWORD_BYTES]
-            chunks.keywords[keyword] = None
-            if keyword in (RAW_EXIF, XMP_TEXT):
-                chunks.texts.append(png_chunk(kind, content))
-        elif is_kept:
-            chunks.extras.setdefault(kind, content)
-        elif kind in _NOT_KEPT:
-            chunks.not_kept[kind] = None
-        if kind == b"IEND":
-            break
-        position = end + 4
-    if b"IEND" not in chunks.extras:
-        raise Refused(f"it ends after {file_bytes:,} bytes, before its last chunk: the file was cut short")
-    if not chunks.pixel_bytes:
-        raise Refused("it holds no pixels (no IDAT chunk)")
-    return chunks
+
+    def __init__(self, file: BinaryIO, file_bytes: int, max_bytes: int) -> None:
+        self.pixels: list[tuple[int, int]] = []
+        self.pixel_bytes = 0
+        self.extras: dict[bytes, bytes] = {}
+        self.texts: list[bytes] = []
+        self.not_kept: dict[bytes, None] = {}
+        self.keywords: dict[bytes, None] = {}
+        left, position = min(_MAX_KEPT_BYTES, max_bytes // 4), SIGNATURE_BYTES
+        most = count = _MOST_CHUNKS + file_bytes // _LEAST_BYTES_OF_CHUNK
+        kind = b""
+        while kind != b"IEND":
+            count -= 1
+            if count < 0:
+                raise Refused(f"it is cut into more than {most:,} chunks")
+            file.seek(position)
+            length, kind = struct.unpack(">I4s", file.read(8).ljust(8, b"\xff"))
+            end = position + 12 + length
+            if end > file_bytes or (kind == b"IEND" and length > _MAX_SMALL_BYTES):
+                raise Refused(
+                    f"it ends after {file_bytes:,} bytes, before its last chunk: the file was cut short"
+                )
+            is_kept = kind in _READ_HERE and length <= (left if kind in _OF_ANY_SIZE else _MAX_SMALL_BYTES)
+            content, checksum = _content(file, length, zlib.crc32(kind), keep=is_kept)
+            if kind in _OF_ANY_SIZE:
+                left -= len(content)
+            if checksum != struct.unpack(">I", file.read(4))[0]:
+                name = kind.decode("latin-1")
+                raise Refused(f"the checksum of its {name!r} chunk is wrong: the file is damaged")
+            if kind == b"IDAT":
+                self.pixel_bytes += length
+                goes_on = self.pixels and self.pixels[-1][1] == position
+                self.pixels.append((self.pixels.pop()[0] if goes_on else position, end))
+            elif kind[:1].isupper() and kind not in _CRITICAL:
+                raise Refused(f"it has a chunk that decides on its pixels and that nobody knows ({kind!r})")
+            elif kind in _TEXTS:
+                keyword = content.partition(b"\0")[0][:_KEYWORD_BYTES]
+                self.keywords[keyword] = None
+                if keyword in (RAW_EXIF, XMP_TEXT):
+                    self.texts.append(png_chunk(kind, content))
+            elif is_kept:
+                self.extras.setdefault(kind, content)
+            elif kind in _NOT_KEPT:
+                self.not_kept[kind] = None
+            position = end
+        if not self.pixel_bytes:
+            raise Refused("it holds no pixels (no IDAT chunk)")
+
+    def left_out(self, has_profile: bool) -> tuple[str, ...]:
+        """Return the names of chunks that no saved picture keeps, and the keywords of the texts."""
+        names = [kind.decode() for kind in self.not_kept if not (has_profile and kind in _BELOW_PROFILE)]
+        texts = [
+            "".join(filter(str.isprintable, keyword.decode("latin-1")))
+            for keyword in self.keywords
+            if keyword not in _OF_NO_WORD
+        ]
+        return (*names, *((f"texts ({listed(unique(texts))})",) if texts else ()))
 
 
 def _content(file: BinaryIO, length: int, checksum: int, *, keep: bool) -> tuple[bytes, int]:
     """Return the content of a chunk, empty unless `keep`, and its checksum."""
     kept = []
-    while length:
-        piece = file.read(min(length, _READ_BYTES))
-        if not piece:
-            break
+    for left in range(length, 0, -_READ_BYTES):
+        piece = file.read(min(left, _READ_BYTES))
         checksum = zlib.crc32(piece, checksum)
-        length -= len(piece)
-        if keep:
-            kept.append(piece)
+        kept += [piece] * keep
     return b"".join(kept), checksum
-
-
-def left_out_of_png(chunks: Chunks, has_profile: bool) -> tuple[str, ...]:
-    """Return the names of chunks that no saved picture keeps, and the keywords of the texts."""
-    names = [kind.decode() for kind in chunks.not_kept if not (has_profile and kind in _BELOW_PROFILE)]
-    texts = [
-        "".join(filter(str.isprintable, keyword.decode("latin-1")))
-        for keyword in chunks.keywords
-        if keyword not in _OF_NO_WORD
-    ]
-    return (*names, *((f"texts ({listed(unique(texts))})",) if texts else ()))
 
 
 # libpng wants the whole file in memory: half of what the pixels of a photograph take, and up to all of that.
@@ -207,7 +182,7 @@ _HEAD_OF_ONE_PIXEL = b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", struct.pack(">IIB
 SURPLUS = "Its compressed pixels go on after its last row; what follows was left out."
 
 
-def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+def read_png(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode a PNG exactly: palette and transparency expanded, 1, 2 and 4 bit scaled to 8."""
     head = file.read(HEADER_END)
     header = read_header(head)
@@ -215,10 +190,12 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     # A tRNS chunk may add alpha to colour types 0, 2 and 3; the one channel more is counted at once.
     might_be = header.form(has_alpha=True)
     budget.check(might_be, file_bytes if file_bytes > _COUNTED_BYTES else 0)
-    least_bytes = header.raw_bytes // _MOST_INFLATED
-    check_long_enough(might_be, file_bytes, least_bytes)
-    chunks = checked_chunks(file, file_bytes, budget.max_bytes)
-    check_long_enough(might_be, chunks.pixel_bytes, least_bytes)
+    # A palette has an index per pixel.
+    samples = 1 if header.colour_type == PALETTE else _COLOUR_TYPES[header.colour_type][0]
+    least_bytes = header.width * header.height * samples * header.depth // 8 // _MOST_INFLATED
+    might_be.check_long_enough(file_bytes, least_bytes)
+    chunks = Chunks(file, file_bytes, budget.max_bytes)
+    might_be.check_long_enough(chunks.pixel_bytes, least_bytes)
     extras = chunks.extras
     exif = extras.get(b"eXIf", b"")
     orientation = orientation_of_exif(exif)
@@ -227,26 +204,20 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
         orientation, exif_text = _exif_of_texts(chunks.texts, most_text)
         exif = exif or exif_text
     form = header.form(has_alpha=b"tRNS" in extras or header.colour_type in (4, 6))
-    canvas = Canvas(form, orientation, allocate)
+    canvas = budget.canvas(form, orientation)
     notes = _decode_pixels(file, head, header, chunks, canvas)
     frames = struct.unpack(">I", extras[b"acTL"][:4])[0] if len(extras.get(b"acTL", b"")) >= 4 else 1
-    # Name, NUL, method, deflated profile.
-    profile = _inflated_whole(extras.get(b"iCCP", b"").partition(b"\0")[2][1:], most_text) or None
-    left_out = left_out_of_png(chunks, profile is not None)
-    return Decoded(
-        canvas,
-        icc_profile=profile,
-        notes=(*notes, *note_of_first(frames, "frame")),
-        metadata=metadata_of(exif, _dpi(extras.get(b"pHYs", b"")), left_out),
-    )
-
-
-def _dpi(chunk: bytes) -> tuple[float, float] | None:
-    """Return pixels per inch in a pHYs chunk; None where it has only the shape of a pixel."""
-    if len(chunk) != 9 or chunk[8] != 1:
-        return None
-    across, down = struct.unpack(">II", chunk[:8])
-    return across * METRES_PER_INCH, down * METRES_PER_INCH
+    profile, inflater = None, zlib.decompressobj()
+    # Name, NUL, method, deflated profile; one that is damaged or inflates further counts for nothing.
+    with suppress(zlib.error):
+        content = inflater.decompress(extras.get(b"iCCP", b"").partition(b"\0")[2][1:], most_text)
+        profile = content if content and inflater.eof else None
+    density, dpi = extras.get(b"pHYs", b""), None
+    if len(density) == 9 and density[8] == METRE:  # else it has only the shape of a pixel
+        across, down = struct.unpack(">II", density[:8])
+        dpi = across * METRES_PER_INCH, down * METRES_PER_INCH
+    metadata = metadata_of(exif, dpi, chunks.left_out(profile is not None))
+    return Decoded(canvas, profile, (*notes, *note_of_first(frames, "frame")), metadata)
 
 
 def _exif_of_texts(texts: list[bytes], most_bytes: int) -> tuple[int, bytes]:
@@ -266,78 +237,51 @@ def _exif_of_texts(texts: list[bytes], most_bytes: int) -> tuple[int, bytes]:
         return 0, b""
 
 
-def _inflated_whole(data: bytes, most_bytes: int) -> bytes:
-    """Return what data inflates to; nothing where it is damaged or inflates further."""
-    inflater = zlib.decompressobj()
-    try:
-        content = inflater.decompress(data, most_bytes)
-    except zlib.error:
-        return b""
-    return content if inflater.eof else b""
+def _with_full_palette(header: Header, colours: bytes) -> tuple[bytes, int | None]:
+    """Return the palette for libpng, and the red of pixels whose index is past its end; None for a full one.
 
-
-class _PastTheEnd:
-    """Finds pixels whose index is past the end of a palette, which libpng shows as black without a word.
-
-    The palette that libpng gets is filled up to its full size with a colour whose red no other colour has.
+    libpng shows such pixels as black without a word: it gets a palette that is filled up to its full size
+    with a colour whose red no other colour has.
     """
-
-    def __init__(self, header: Header, colours: bytes) -> None:
-        count, full_count = len(colours) // 3, 2**header.depth
-        if not colours or len(colours) % 3 or count > full_count:
-            raise Refused(f"its palette of {len(colours):,} bytes has no number of colours that it may have")
-        reds = frozenset(colours[::3])
-        self._red = next((red for red in range(256) if red not in reds), 0)
-        self._is_full = count == full_count
-        self.chunk = png_chunk(b"PLTE", colours + bytes((self._red, 0, 0)) * (full_count - count))
-
-    def blacken(self, samples: NDArray[np.uint8]) -> list[str]:
-        """Make them black; return a note where there are any."""
-        found = 0
-        for rows in bands_of(samples) if not self._is_full else ():
-            is_past = samples[rows][..., 0] == self._red
-            count = int(np.count_nonzero(is_past))
-            if count:
-                samples[rows][..., 0][is_past] = 0
-                found += count
-        if not found:
-            return []
-        pixels = "1 pixel names a colour" if found == 1 else f"{found:,} pixels name colours"
-        return [f"{pixels} past the end of its palette, and became black."]
+    missing = 2**header.depth - len(colours) // 3
+    if not colours or len(colours) % 3 or missing < 0:
+        raise Refused(f"its palette of {len(colours):,} bytes has no number of colours that it may have")
+    reds = frozenset(colours[::3])
+    red = next((red for red in range(256) if red not in reds), 0)
+    return colours + bytes((red, 0, 0)) * missing, red if missing else None
 
 
 def _decode_pixels(file: BinaryIO, head: bytes, header: Header, chunks: Chunks, canvas: Canvas) -> list[str]:
     """Decode the pixels of a PNG onto a canvas; return notes. `head` is the signature and the IHDR chunk."""
-    palette, notes = None, list[str]()
+    past_end, count = None, 0
     if header.colour_type == PALETTE:
-        palette = _PastTheEnd(header, chunks.extras.get(b"PLTE", b""))
-        head += palette.chunk
+        palette, past_end = _with_full_palette(header, chunks.extras.get(b"PLTE", b""))
+        head += png_chunk(b"PLTE", palette)
     if b"tRNS" in chunks.extras:
         head += png_chunk(b"tRNS", chunks.extras[b"tRNS"])
-    data = _joined(file, head, chunks.pixels, png_chunk(b"IEND", b""))
+    end = png_chunk(b"IEND", b"")
+    data = bytearray(len(head) + sum(last - first for first, last in chunks.pixels) + len(end))
+    data[: len(head)], data[-len(end) :], offset = head, end, len(head)
+    for first, last in chunks.pixels:
+        file.seek(first)
+        cast("BufferedReader", file).readinto(memoryview(data)[offset : offset + last - first])
+        offset += last - first
 
-    def decode(out: np.ndarray) -> None:
+    def decode(out: NDArray[np.uint8]) -> None:
+        nonlocal count
         imagecodecs.png_decode(data, out=out)
-        if palette is not None:
-            notes.extend(palette.blacken(out))
+        for rows in bands_of(out) if past_end is not None else ():
+            is_past = out[rows][..., 0] == past_end
+            count += int(np.count_nonzero(is_past))
+            out[rows][..., 0][is_past] = 0
 
     with said_by_imagecodecs() as said:
         canvas.decode_into(decode)
     # That an interlaced file is read at once says libpng too.
     goes_on = any("Too much image data" in text or "Extra compressed data" in text for text in said)
-    return [SURPLUS, *notes] if goes_on else notes
-
-
-def _joined(file: BinaryIO, head: bytes, pieces: Sequence[tuple[int, int]], end: bytes) -> bytearray:
-    """Return `head`, parts of a file (where each begins and ends), and `end`."""
-    data = bytearray(len(head) + sum(last - first for first, last in pieces) + len(end))
-    data[: len(head)], offset = head, len(head)
-    for first, last in pieces:
-        file.seek(first)
-        cast("BufferedReader", file).readinto(memoryview(data)[offset : offset + last - first])
-        offset += last - first
-    data[offset:] = end
-    return data
+    pixels = "1 pixel names a colour" if count == 1 else f"{count:,} pixels name colours"
+    past = [f"{pixels} past the end of its palette, and became black."] if count else []
+    return [SURPLUS, *past] if goes_on else past
 
 
 def encode_png(

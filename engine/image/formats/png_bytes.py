@@ -18,7 +18,7 @@ METRES_PER_INCH = 0.0254
 _TYPES_OF_CHANNELS = {1: 0, 2: 4, 3: 2, 4: 6}
 # Each byte of a row less the one above it.
 _FILTER_UP = 2
-_METRE = 1
+METRE = 1
 # Of an IDAT chunk; before them come their number and its name, after them a checksum.
 _MOST_CHUNK_BYTES = (1 << 31) - 1
 _BEFORE_CONTENT, _AROUND_CHUNK = 8, 12
@@ -51,7 +51,7 @@ def png_bytes(
         parts.append(png_chunk(b"iCCP", b"ICC profile\0\0" + zlib.compress(icc_profile)))
     if metadata.dpi is not None:
         per_metre = (round(one / METRES_PER_INCH) for one in metadata.dpi)
-        parts.append(png_chunk(b"pHYs", struct.pack(">IIB", *per_metre, _METRE)))
+        parts.append(png_chunk(b"pHYs", struct.pack(">IIB", *per_metre, METRE)))
     if metadata.exif:
         parts.append(png_chunk(b"eXIf", metadata.exif))
     before, after = b"".join(parts), png_chunk(b"IEND", b"")

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.image.convert import scaled
 from engine.image.faults import Refused, Unsupported
-from engine.image.format import Allocate, Budget, Canvas, Decoded, Form, Format, check_long_enough
+from engine.image.format import Budget, Decoded, Form, Format
 from engine.image.large.source import BytesAt, PlainRows
 from engine.image.picture import Picture, with_alpha
 
@@ -35,7 +35,7 @@ class _Header(NamedTuple):
     is_text: bool = False
 
 
-def read_pnm(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+def read_pnm(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode the first picture of a file."""
     header, data = _header(file.read(_MOST_HEADER_BYTES)), BytesAt(file)
     most, shape = header.most, (header.height, header.width, header.samples)
@@ -44,12 +44,12 @@ def read_pnm(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     dtype, stored = (np.dtype(kind) for kind in ((np.uint8, np.uint8) if most < 256 else (np.uint16, ">u2")))
     form, full, count = Form.of_samples(*shape, dtype), int(np.iinfo(dtype).max), math.prod(shape)
     budget.check(form, (_READING_BYTES // 2 * data.size) if header.is_text else 0)
-    check_long_enough(form, data.size, header.begin + count * (1 if header.is_text else stored.itemsize))
+    form.check_long_enough(data.size, header.begin + count * (1 if header.is_text else stored.itemsize))
 
     def to_full_scale(values: np.ndarray) -> np.ndarray:
         return scaled(np.minimum(values, most), most, dtype)
 
-    canvas = Canvas(form, allocate=allocate)
+    canvas = budget.canvas(form)
     if header.is_text:
         file.seek(header.begin)
         canvas.put_samples(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from engine.image.faults import Refused, errors_in_words
-from engine.image.format import Allocate, Budget, Canvas, Decoded, Form, Format
+from engine.image.format import Budget, Decoded, Form, Format
 from engine.image.formats.tiff_page import (
     ICC_PROFILE_TAG,
     RESOLUTION_TAG,
@@ -302,7 +302,7 @@ _STRIP_BYTES = 1 << 18
 _MOST_DIVISOR, _PER_INCH = 10_000, 2
 
 
-def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+def read_tiff(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode the picture of a TIFF or BigTIFF: its first page, unless that is a reduced version."""
     # 40 ms: loaded with the first TIFF.
     from tifffile import TiffFile
@@ -312,7 +312,7 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     with TiffFile(file) as tiff:
         page, others = picture_page(tiff)
         form, notes = checked_page(page, data.size, budget)
-        canvas = Canvas(form, orientation_of(page), allocate)
+        canvas = budget.canvas(form, orientation_of(page))
         with in_parts(data, [[page]], form, notes) as picture:
             picture.decode_onto(canvas)
             return Decoded(canvas, profile_of(page), (*picture.notes, *others), metadata_of_page(page))

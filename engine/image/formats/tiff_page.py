@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from engine.image.convert import cmyk_to_rgb, converted, sample_type, scaled, unpremultiplied, ycbcr_to_rgb
 from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
-from engine.image.format import Budget, Form, check_long_enough
+from engine.image.format import Budget, Form
 from engine.image.formats.tiff_segments import bytes_beside
 from engine.image.large.source import ends_early
 from engine.image.metadata import (
@@ -275,7 +275,7 @@ def _check_segments(page: "TiffPage", form: Form, file_bytes: int) -> tuple[str,
         bits = page.samplesperpixel * int(page.bitspersample)
         least = 0 if most is None else form.pixel_count * bits // 8 // most
         held = sum(byte_count for _, byte_count in segments)
-        check_long_enough(form, held, least, "its strips or tiles have")
+        form.check_long_enough(held, least, "its strips or tiles have")
     return (f"{empty:,} of its {expected:,} tiles hold no data and are filled with 0.",) if empty else ()
 
 

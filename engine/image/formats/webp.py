@@ -8,7 +8,7 @@ from typing import BinaryIO
 import imagecodecs
 import numpy as np
 
-from engine.image.format import Allocate, Budget, Canvas, Decoded, Form, Format, check_long_enough
+from engine.image.format import Budget, Decoded, Form, Format
 from engine.image.formats.pillow import (
     encode_with_pillow,
     frame_notes,
@@ -17,7 +17,7 @@ from engine.image.formats.pillow import (
     orientation_of,
 )
 from engine.image.metadata import exif_with_resolution
-from engine.image.picture import Picture, with_alpha
+from engine.image.picture import Picture
 
 # Offset of the name of the first chunk, and that of a lossy picture without anything else.
 _FIRST_CHUNK, _LOSSY = 12, b"VP8 "
@@ -28,7 +28,7 @@ _LOSSLESS_BYTES, _ALPHA_PLANE_BYTES, _ANIMATION_BYTES = 4, 1, 8
 _FLAGS, _IS_ANIMATION = 20, 2
 
 
-def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+def read_webp(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode a WebP; of an animation the first frame."""
     data = file.read()
     with opened_with_pillow(file, "WEBP") as image:
@@ -42,8 +42,8 @@ def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     budget.check(form, form.pixel_count * beside + 2 * len(data))
     if is_lossy:
         # More than a bit for each 16 x 16 pixels; a lossless picture of one colour takes none at all.
-        check_long_enough(form, len(data), -(-width // 16) * -(-height // 16) // 8)
-    canvas = Canvas(form, orientation, allocate)
+        form.check_long_enough(len(data), -(-width // 16) * -(-height // 16) // 8)
+    canvas = budget.canvas(form, orientation)
     canvas.decode_into(lambda out: imagecodecs.webp_decode(data, index=0, hasalpha=has_alpha, out=out))
     return Decoded(canvas, info.get("icc_profile"), notes, metadata_of_info(info))
 
@@ -51,8 +51,7 @@ def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
 def encode_webp(picture: Picture, quality: int) -> bytes:
     """Encode RGB at 8 bit with its alpha; exact at quality 100, clear pixels included."""
     how = {"quality": quality, "lossless": quality == 100, "exact": True}
-    exif, profile = exif_with_resolution(picture.metadata), picture.icc_profile or b""
-    return encode_with_pillow("WEBP", with_alpha(picture), **how, icc_profile=profile, exif=exif)
+    return encode_with_pillow("WEBP", picture, exif_with_resolution(picture.metadata), **how)
 
 
 WEBP = Format(
