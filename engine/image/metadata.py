@@ -92,14 +92,15 @@ def listed(names: Iterable[str]) -> str:
 ORIENTATION_TAG = 274
 # Tags of a list within a list.
 EXIF_TAG, GPS_TAG = 34665, 34853
+X_RESOLUTION_TAG, Y_RESOLUTION_TAG, RESOLUTION_UNIT_TAG, ICC_PROFILE_TAG = 282, 283, 296, 34675
 # What a TIFF says in texts of the picture, not of its pixels: its description by a camera's or a person's
 # program, maker, model, date, artist, computer, copyright.
 TEXT_TAGS = (270, 271, 272, 306, 315, 316, 33432)
 
 _INTEROP_TAG = 40965
-_WIDTH, _HEIGHT, _X_RESOLUTION, _Y_RESOLUTION, _RESOLUTION_UNIT = 256, 257, 282, 283, 296
+_WIDTH, _HEIGHT = 256, 257
 _EXIF_WIDTH, _EXIF_HEIGHT = 0xA002, 0xA003
-_INCH = 2
+INCH = 2
 # In place of what cannot be read, so that a note says it when the picture is saved.
 _DAMAGED = b"damaged"
 # Of how pixels were stored, which are stored anew: depth, compression, strips, planes, a thumbnail.
@@ -137,7 +138,7 @@ def exif_with_resolution(metadata: Metadata) -> bytes:
 
 
 def _set_resolution(exif: "Image.Exif", dpi: tuple[float, float]) -> None:
-    exif[_X_RESOLUTION], exif[_Y_RESOLUTION], exif[_RESOLUTION_UNIT] = (*dpi, _INCH)
+    exif[X_RESOLUTION_TAG], exif[Y_RESOLUTION_TAG], exif[RESOLUTION_UNIT_TAG] = (*dpi, INCH)
 
 
 def _upright_exif(metadata: Metadata, width: int, height: int) -> tuple[bytes, bool]:

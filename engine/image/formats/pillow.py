@@ -72,7 +72,7 @@ def opened_with_pillow(file: BinaryIO, kind: str, most_text: int = 0) -> "ImageF
     `most_text` is the most bytes that the texts of a PNG inflate to.
     """
     image, plugin = _with_plugin(kind)
-    limits = [(image, "MAX_IMAGE_PIXELS", None)]
+    limits: list[tuple[Any, str, int | None]] = [(image, "MAX_IMAGE_PIXELS", None)]
     if most_text:
         limits += [(plugin, name, most_text) for name in ("MAX_TEXT_CHUNK", "MAX_TEXT_MEMORY")]
     with _limit_lock, ExitStack() as before:

@@ -8,30 +8,25 @@ import itertools
 import math
 import re
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from engine.image.faults import Refused, errors_in_words
+from engine.image.faults import Refused
 from engine.image.format import Budget, Decoded, Form, Format
 from engine.image.formats.tiff_page import (
-    ICC_PROFILE_TAG,
-    RESOLUTION_TAG,
-    RESOLUTION_UNIT_TAG,
     TIFF_UNSUPPORTED,
-    Y_RESOLUTION_TAG,
     checked_page,
     is_as_stored,
     is_photo,
     left_out_of_tiff,
-    metadata_of_page,
     orientation_of,
     picture_page,
     picture_samples,
-    profile_of,
+    profile_and_metadata,
     silence_libraries,
 )
 from engine.image.formats.tiff_segments import PageSegments, is_stored_plainly, segment_bytes, segment_shape
@@ -45,7 +40,16 @@ from engine.image.large.source import (
     Storage,
 )
 from engine.image.large.tiff_writer import KNOWN_TYPES, RATIONAL, SHORT, Tag, TiffResult
-from engine.image.metadata import EXIF_TAG, GPS_TAG, TEXT_TAGS
+from engine.image.metadata import (
+    EXIF_TAG,
+    GPS_TAG,
+    ICC_PROFILE_TAG,
+    INCH,
+    RESOLUTION_UNIT_TAG,
+    TEXT_TAGS,
+    X_RESOLUTION_TAG,
+    Y_RESOLUTION_TAG,
+)
 from engine.image.picture import Picture, with_alpha
 
 if TYPE_CHECKING:
@@ -121,12 +125,14 @@ class TiffPicture(SegmentedPicture):
     `pages` has those of each level: one page, or one for each channel.
     """
 
-    def __init__(self, data: BytesAt, pages: "list[list[TiffPage]]", form: Form) -> None:
+    words = "TIFF", TIFF_UNSUPPORTED
+
+    def __init__(self, data: BytesAt, pages: "list[list[TiffPage]]", dtype: np.dtype, channels: int) -> None:
         super().__init__()
         self.path, self._bytes = data.path, data
         self._pages = [[PageSegments(page, data, self.note) for page in level] for level in pages]
         self._is_as_stored = all(is_as_stored(page) for level in pages for page in level)
-        self.dtype, self.channels = form.dtype, _channels(pages[0], form)
+        self.dtype, self.channels = dtype, channels
         self.levels = tuple((level[0].imagelength, level[0].imagewidth) for level in pages)
         self.chunk = self.segment_shape(0)
         self.format = _title_of(pages[0][0])
@@ -143,9 +149,6 @@ class TiffPicture(SegmentedPicture):
         # Each of several pages is one channel.
         return found[0] if len(found) == 1 else np.concatenate([one[..., :1] for one in found], axis=2)
 
-    def _errors_in_words(self) -> AbstractContextManager[None]:
-        return errors_in_words(str(self.path), "TIFF", TIFF_UNSUPPORTED, doing="read")
-
     def close(self) -> None:
         """Close the file; nothing is read after that."""
         super().close()
@@ -157,6 +160,8 @@ def in_parts(
 ) -> PlainRows | TiffPicture:
     """Return what reads pages (of each level: one, or one for each channel), whose first has a form."""
     first, is_one = pages[0][0], len(pages[0]) == 1
+    # Those of its page, alpha counted, or one a page.
+    channels = form.channels + form.has_alpha if is_one else len(pages[0])
     if len(pages) == 1 and all(
         is_stored_plainly(page) and (is_one or is_as_stored(page)) for page in pages[0]
     ):
@@ -165,24 +170,16 @@ def in_parts(
         planes = [
             page.dataoffsets[0] + plane * plane_bytes for page in pages[0] for plane in range(page.shaped[0])
         ]
-        shape = form.height, form.width, _channels(pages[0], form)
+        shape = form.height, form.width, channels
 
         def interpret(samples: np.ndarray) -> np.ndarray:
             return picture_samples(samples.astype(first.dtype, copy=False), first)[0]
 
-        plain = PlainRows(
-            data,
-            _title_of(first),
-            shape,
-            form.dtype,
-            stored,
-            len(planes) * first.shaped[4],
-            planes,
-            None if is_as_stored(first) else interpret,
-        )
+        samples, pixels = len(planes) * first.shaped[4], None if is_as_stored(first) else interpret
+        plain = PlainRows(data, _title_of(first), shape, form.dtype, stored, samples, planes, pixels)
         plain.notes = tuple(notes)
         return plain
-    picture = TiffPicture(data, pages, form)
+    picture = TiffPicture(data, pages, form.dtype, channels)
     picture.note(*notes)
     return picture
 
@@ -213,7 +210,7 @@ def open_tiff(file: BinaryIO) -> LargePicture:
     picture = in_parts(data, pages, forms[0], notes)
     picture.storage = stored_as(tiff, pages)
     picture.has_alpha = forms[0].has_alpha and len(pages[0]) == 1
-    picture.icc_profile, picture.metadata = profile_of(first), metadata_of_page(first)
+    picture.icc_profile, picture.metadata = profile_and_metadata(first)
     return picture
 
 
@@ -233,18 +230,18 @@ def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
     for pixels in re.findall(r"<(?:\w+:)?Pixels\b[^>]*>", tiff.ome_metadata or ""):
         if (planes := math.prod(map(int, re.findall(r"Size[CTZ]=.(\d+)", pixels)))) > _MOST_PLANES:
             raise Refused(f"its OME metadata names {planes:,} planes")
-    series = tiff.series[0]
-    notes = []
-    levels = []
+    series, notes, levels = tiff.series[0], [], []
     for level in series.levels:
-        counted = level.axes[: len(level.axes) - _axes_in_page(level)]
+        # The last axes are those of each of its pages.
+        page = level.keyframe
+        in_page = len(page.axes) if len(page.shape) <= len(level.shape) else len(level.shape)
+        counted = level.axes[: len(level.axes) - in_page]
         sizes = level.shape[: len(counted)]
         channel = counted.find("C") if series.kind in _PLANES_OF else -1
-        count = sizes[channel] if channel >= 0 else 1
+        count, step = (sizes[channel], math.prod(sizes[channel + 1 :])) if channel >= 0 else (1, 1)
         if count > MOST_CHANNELS:
             notes.append(f"It has {count} channels; the first was opened.")
             count = 1
-        step = int(np.prod(sizes[channel + 1 :], dtype=np.int64)) if channel >= 0 else 1
         found = [level.pages[number * step] for number in range(count)]
         if any(page is None or page.parent is not tiff for page in found):
             raise Refused("one of its channels is missing, or lies in another file")
@@ -254,13 +251,12 @@ def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
             notes.append("It has several channels of colours; the first was opened.")
         levels.append(pages)
     others = [
-        (axis, size)
+        f"{size:,} {_AXES.get(axis, 'pages')}"
         for axis, size in zip(series.axes, series.shape, strict=True)
         if axis not in "YXSC" and size > 1
     ]
     if others:
-        words = " and ".join(f"{size:,} {_AXES.get(axis, 'pages')}" for axis, size in others)
-        notes.append(f"It has {words}; the first was opened.")
+        notes.append(f"It has {' and '.join(others)}; the first was opened.")
     elif len(tiff.series) > 1 and len(levels) == 1:
         # Pages after the first that show it smaller, as older programs store a pyramid.
         further = (other.keyframe for other in tiff.series[1:])
@@ -270,12 +266,6 @@ def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
 
 
 _AXES = {"T": "times", "Z": "depths"}
-
-
-def _axes_in_page(series: Any) -> int:
-    """Return how many axes of a series are those of each of its pages."""
-    page = series.keyframe
-    return len(page.axes) if len(page.shape) <= len(series.shape) else len(series.shape)
 
 
 def _smaller_ones(levels: "list[list[TiffPage]]") -> "list[list[TiffPage]]":
@@ -293,13 +283,8 @@ def _smaller_ones(levels: "list[list[TiffPage]]") -> "list[list[TiffPage]]":
     return kept
 
 
-def _channels(pages: "list[TiffPage]", form: Form) -> int:
-    """Return the channels of a level: those of its page, alpha counted, or one a page."""
-    return len(pages) if len(pages) > 1 else form.channels + form.has_alpha
-
-
 _STRIP_BYTES = 1 << 18
-_MOST_DIVISOR, _PER_INCH = 10_000, 2
+_MOST_DIVISOR = 10_000
 
 
 def read_tiff(file: BinaryIO, budget: Budget) -> Decoded:
@@ -315,35 +300,26 @@ def read_tiff(file: BinaryIO, budget: Budget) -> Decoded:
         canvas = budget.canvas(form, orientation_of(page))
         with in_parts(data, [[page]], form, notes) as picture:
             picture.decode_onto(canvas)
-            return Decoded(canvas, profile_of(page), (*picture.notes, *others), metadata_of_page(page))
+            profile, metadata = profile_and_metadata(page)
+            return Decoded(canvas, profile, (*picture.notes, *others), metadata)
 
 
 def encode_tiff(picture: Picture, quality: int) -> bytes:
     """Encode any of our depths, deflated (exact) with a predictor, as a result in bands is."""
     samples, metadata = with_alpha(picture).reshape(picture.height, picture.width, -1), picture.metadata
     tags = []
-    for code, value in zip((RESOLUTION_TAG, Y_RESOLUTION_TAG), metadata.dpi or (), strict=False):
+    for code, value in zip((X_RESOLUTION_TAG, Y_RESOLUTION_TAG), metadata.dpi or (), strict=False):
         tags.append(Tag(code, RATIONAL, Fraction(value).limit_denominator(_MOST_DIVISOR).as_integer_ratio()))
     if tags:
-        tags.append(Tag(RESOLUTION_UNIT_TAG, SHORT, [_PER_INCH]))
+        tags.append(Tag(RESOLUTION_UNIT_TAG, SHORT, [INCH]))
     strip = max(1, _STRIP_BYTES // samples[0].nbytes), picture.width
     details = {"tags": tags, "metadata": metadata}
     storage = Storage("tiff", strip, is_tiled=False, compression="deflate", details=details)
-    file = CheckedFile()
-    with closing(
-        TiffResult(
-            file,
-            CheckedFile(),
-            storage,
-            samples.shape,
-            samples.dtype,
-            has_alpha=picture.alpha is not None,
-            icc_profile=picture.icc_profile,
-        )
-    ) as result:
+    files, more = (CheckedFile(), CheckedFile()), (picture.alpha is not None, picture.icc_profile)
+    with closing(TiffResult(files, storage, samples.shape, samples.dtype, *more)) as result:
         result.write(0, 0, samples)
         result.finish()
-        return file.content()
+        return files[0].content()
 
 
 TIFF = Format(

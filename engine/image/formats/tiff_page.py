@@ -22,9 +22,13 @@ from engine.image.large.source import ends_early
 from engine.image.metadata import (
     EXIF_TAG,
     GPS_TAG,
+    ICC_PROFILE_TAG,
     OME,
     ORIENTATION_TAG,
+    RESOLUTION_UNIT_TAG,
     TEXT_TAGS,
+    X_RESOLUTION_TAG,
+    Y_RESOLUTION_TAG,
     Metadata,
     exif_of_tiff,
     metadata_of,
@@ -35,8 +39,6 @@ from engine.image.metadata import (
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage
 
-ICC_PROFILE_TAG = 34675
-RESOLUTION_TAG, Y_RESOLUTION_TAG, RESOLUTION_UNIT_TAG = 282, 283, 296
 # The tags of TIFF 6.0 end with 532, nearly all of them on the pixels. Later ones on the pixels: the number
 # type, slices of pictures and tiles, and how LERC is compressed.
 _LAST_OF_PIXELS = 532
@@ -73,12 +75,6 @@ TIFF_UNSUPPORTED: tuple[tuple[str, str], ...] = (
 )
 
 
-def profile_of(page: "TiffPage") -> bytes | None:
-    """Return the colour profile of a page."""
-    profile = page.tags.valueof(ICC_PROFILE_TAG)
-    return profile if isinstance(profile, bytes) else None
-
-
 def picture_page(tiff: "TiffFile") -> tuple["TiffPage", tuple[str, ...]]:
     """Return the page of the picture, and a note on other pages.
 
@@ -94,7 +90,7 @@ def picture_page(tiff: "TiffFile") -> tuple["TiffPage", tuple[str, ...]]:
     pages = _pages(tiff, first)
     readable = [page for page in pages if _is_readable(page)]
     # Not reduced before reduced, the largest first.
-    page = min(readable or [first], key=lambda page: (page.is_reduced, -_pixels(page)))
+    page = min(readable or [first], key=lambda page: (page.is_reduced, -page.imagewidth * page.imagelength))
     if page is first and len(readable) == len(pages):
         return first, _page_notes(tiff, first)
     what = f"the first is a reduced version of {first.imagewidth} × {first.imagelength}"
@@ -107,15 +103,10 @@ def picture_page(tiff: "TiffFile") -> tuple["TiffPage", tuple[str, ...]]:
 def _is_readable(page: "TiffPage") -> bool:
     """Return whether nothing is known against the picture of a page."""
     try:
-        _check_header(page)
         _picture_form(page)
     except (Refused, Unsupported):
         return False
     return True
-
-
-def _pixels(page: "TiffPage") -> int:
-    return int(page.imagewidth * page.imagelength)
 
 
 def _pages(tiff: "TiffFile", first: "TiffPage") -> "list[TiffPage]":
@@ -147,19 +138,14 @@ def _lost_tags(page: "TiffPage") -> tuple[str, ...]:
         raise Refused("it ends within its first list of tags: it was cut short")
     if count == len(page.tags):
         return ()
-    codes = [
-        struct.unpack_from(f"{page.parent.byteorder}H", listed, i * layout.tagsize)[0] for i in range(count)
-    ]
+    numbers = np.frombuffer(listed[: count * layout.tagsize], f"{page.parent.byteorder}u2")
+    codes = numbers[:: layout.tagsize // 2].tolist()
     lost = sorted((Counter(codes) - Counter(tag.code for tag in page.tags)).elements())
-    of_pixels = [
-        code
-        for code in lost
-        if (code <= _LAST_OF_PIXELS and code not in _OF_OTHERS) or code in _MORE_OF_PIXELS
-    ]
-    if of_pixels:
-        raise Refused(
-            f"the value of its tag {of_pixels[0]} lies past its end or is damaged: the file was cut short"
-        )
+    for code in lost:
+        if code in _MORE_OF_PIXELS or (code <= _LAST_OF_PIXELS and code not in _OF_OTHERS):
+            raise Refused(
+                f"the value of its tag {code} lies past its end or is damaged: the file was cut short"
+            )
     names = ", ".join(map(str, lost))
     return (f"Its {'tag' if len(lost) == 1 else 'tags'} {names} cannot be read: the file is damaged.",)
 
@@ -167,7 +153,7 @@ def _lost_tags(page: "TiffPage") -> tuple[str, ...]:
 def _dpi(page: "TiffPage") -> tuple[float, float] | None:
     """Pixels per inch, across and down; None where the file does not say."""
     inches = _INCHES.get(page.tags.valueof(RESOLUTION_UNIT_TAG, 1))
-    across = page.tags.valueof(RESOLUTION_TAG)
+    across = page.tags.valueof(X_RESOLUTION_TAG)
     found = []
     for value in (across, page.tags.valueof(Y_RESOLUTION_TAG, across)):
         if inches is None or not isinstance(value, tuple) or len(value) != 2 or not value[1]:
@@ -176,8 +162,8 @@ def _dpi(page: "TiffPage") -> tuple[float, float] | None:
     return found[0], found[1]
 
 
-def metadata_of_page(page: "TiffPage") -> Metadata:
-    """Return EXIF data and resolution of a page, and what else it says.
+def profile_and_metadata(page: "TiffPage") -> tuple[bytes | None, Metadata]:
+    """Return the colour profile of a page, and EXIF data and resolution, and what else it says.
 
     Cameras write what they say of the picture to the first page, whichever shows it.
     """
@@ -186,8 +172,10 @@ def metadata_of_page(page: "TiffPage") -> Metadata:
     kept = {EXIF_TAG, GPS_TAG, *TEXT_TAGS[0 if is_photo(page) else 1 :], ICC_PROFILE_TAG}
     found = metadata_of(exif, resolution)
     if found.dpi is not None:
-        kept |= {RESOLUTION_TAG, Y_RESOLUTION_TAG}
-    return replace(found, left_out=left_out_of_tiff(page, kept))
+        kept |= {X_RESOLUTION_TAG, Y_RESOLUTION_TAG}
+    profile = page.tags.valueof(ICC_PROFILE_TAG)
+    metadata = replace(found, left_out=left_out_of_tiff(page, kept))
+    return profile if isinstance(profile, bytes) else None, metadata
 
 
 def orientation_of(page: "TiffPage") -> int:
@@ -210,8 +198,11 @@ def _exif(page: "TiffPage") -> bytes:
     return exif_of_tiff(parent.filehandle, page.offset, parent.byteorder, **how)
 
 
-def _check_header(page: "TiffPage") -> None:
-    """Refuse a page whose tags describe no picture."""
+def _picture_form(page: "TiffPage", budget: Budget | None = None) -> tuple[Form, list[str]]:
+    """Return the form of the picture, and notes on it, found by interpreting a single pixel.
+
+    Refuses a page whose tags describe no picture, or one that passes the budget.
+    """
     if page.imagewidth < 1 or page.imagelength < 1:
         raise Refused(f"its tags say {page.imagewidth} × {page.imagelength} pixels")
     if page.imagedepth > 1:
@@ -228,11 +219,9 @@ def _check_header(page: "TiffPage") -> None:
         raise Unsupported(f"its compression is {name}")
     if page.is_tiled and min(page.tilewidth, page.tilelength) < 1:
         raise Refused("its tiles have no size")
-
-
-def _picture_form(page: "TiffPage") -> tuple[Form, list[str]]:
-    """Return the form of the picture, and notes on it, found by interpreting a single pixel."""
     pixel = np.zeros((1, 1, page.samplesperpixel), page.dtype)
+    if budget is not None:
+        budget.check(Form(page.imagelength, page.imagewidth, page.samplesperpixel, False, pixel.dtype))
     samples, notes = picture_samples(pixel, page)
     return Form.of_samples(page.imagelength, page.imagewidth, samples.shape[2], samples.dtype), notes
 
@@ -243,12 +232,8 @@ def checked_page(page: "TiffPage", file_bytes: int, budget: Budget | None = None
     Raises Refused or Unsupported for one that is no picture, was cut short, or passes the budget of reading
     it as a whole.
     """
-    notes = list(_lost_tags(page))
-    _check_header(page)
-    if budget is not None:
-        dtype = np.dtype(page.dtype)
-        budget.check(Form(page.imagelength, page.imagewidth, page.samplesperpixel, False, dtype))
-    form, changes = _picture_form(page)
+    notes = _lost_tags(page)
+    form, changes = _picture_form(page, budget)
     if budget is not None:
         budget.check(form, bytes_beside(page, form.decoded_bytes))
     return form, [*notes, *_check_segments(page, form, file_bytes), *changes]
@@ -296,18 +281,15 @@ def left_out_of_tiff(page: "TiffPage", kept: Iterable[int]) -> tuple[str, ...]:
     if page.is_shaped:
         # tifffile's own note of the shape of an array says nothing of the picture.
         kept.add(_DESCRIPTION)
-    if page.tags.valueof(RESOLUTION_UNIT_TAG, 1) == 1 and _is_one(page.tags.valueof(RESOLUTION_TAG)):
-        kept.add(RESOLUTION_TAG)
+    ratio = page.tags.valueof(X_RESOLUTION_TAG)
+    if page.tags.valueof(RESOLUTION_UNIT_TAG, 1) == 1 and isinstance(ratio, tuple) and len({*ratio}) == 1:
+        # 1 to 1, which without a unit says nothing.
+        kept.add(X_RESOLUTION_TAG)
     for tag in page.tags:
         if tag.code not in kept and (tag.code in _NOT_KEPT or tag.code > _LAST_OF_PIXELS):
             is_ome = tag.code == _DESCRIPTION and page.parent.is_ome
             names.append(OME if is_ome else f"{tag.name} ({tag.code})")
     return unique(names[:_MOST_NAMES])
-
-
-def _is_one(ratio: object) -> bool:
-    """Return whether a resolution is 1 to 1, which without a unit says nothing."""
-    return isinstance(ratio, tuple) and len(ratio) == 2 and ratio[0] == ratio[1]
 
 
 _MIN_IS_WHITE, _MIN_IS_BLACK, _RGB, _PALETTE, _MASK, _SEPARATED, _YCBCR = range(7)
@@ -342,41 +324,30 @@ def picture_samples(samples: np.ndarray, page: "TiffPage") -> tuple[np.ndarray, 
 
     notes: list[str] = []
     stored, extra = samples[..., :colour_count], samples[..., colour_count:]
-    alpha, premultiplied = _alpha(extra, page, notes)
-    if alpha is not None:
-        alpha = _our_dtype(alpha, page, [])
+    kinds = [int(kind) for kind in page.extrasamples][: extra.shape[2]]
+    alpha_at = next((at for at, kind in enumerate(kinds) if kind in (_PREMULTIPLIED, _STRAIGHT)), None)
+    alpha = None if alpha_at is None else _our_dtype(extra[..., alpha_at], page, [])
+    if unknown := extra.shape[2] - (alpha is not None):
+        values = "value" if unknown == 1 else "values"
+        notes.append(f"{unknown} more {values} per pixel, of unknown meaning, left out.")
     if photometric == _PALETTE:
         colours: np.ndarray = _looked_up(stored[..., 0], page)
         alpha = None if alpha is None else alpha.astype(np.uint8)
     else:
         colours = _our_dtype(stored, page, notes)
-        if premultiplied and alpha is not None:
+        if alpha is not None and kinds[alpha_at or 0] == _PREMULTIPLIED:
             colours = unpremultiplied(colours, alpha)
-        if photometric == _MIN_IS_WHITE:
-            colours = _inverted(colours, notes)
+        if photometric == _MIN_IS_WHITE and colours.dtype == np.float32:
+            # Float values have no full scale to turn about.
+            notes.append("Its values count darkness (white is the smallest); they were kept as they are.")
+        elif photometric == _MIN_IS_WHITE:
+            colours = np.iinfo(colours.dtype).max - colours
         elif photometric == _SEPARATED:
             notes.append("It was converted from CMYK to RGB without its colour profile.")
             colours = cmyk_to_rgb(colours)
         elif photometric == _YCBCR and int(page.compression) not in (6, 7):  # a JPEG decoder converts
             colours = ycbcr_to_rgb(colours)
     return (colours if alpha is None else np.dstack([colours, alpha])), notes
-
-
-def _alpha(extra: np.ndarray, page: "TiffPage", notes: list[str]) -> tuple[np.ndarray | None, bool]:
-    """Alpha samples, and whether the colours are multiplied with them."""
-    alpha, premultiplied, unknown = None, False, 0
-    kinds = [int(kind) for kind in page.extrasamples]
-    for position in range(extra.shape[2]):
-        kind = kinds[position] if position < len(kinds) else 0
-        if kind in (_PREMULTIPLIED, _STRAIGHT) and alpha is None:
-            alpha, premultiplied = extra[..., position], kind == _PREMULTIPLIED
-        else:
-            unknown += 1
-    if unknown:
-        notes.append(
-            f"{unknown} more {'value' if unknown == 1 else 'values'} per pixel, of unknown meaning, left out."
-        )
-    return alpha, premultiplied
 
 
 def _our_dtype(samples: np.ndarray, page: "TiffPage", notes: list[str]) -> np.ndarray:
@@ -389,14 +360,6 @@ def _our_dtype(samples: np.ndarray, page: "TiffPage", notes: list[str]) -> np.nd
     # A mask of ones and zeros is a picture of two greys.
     notes += found if samples.dtype != np.bool_ else ()
     return converted(samples, dtype)
-
-
-def _inverted(pixels: np.ndarray, notes: list[str]) -> np.ndarray:
-    if pixels.dtype == np.float32:
-        # Float values have no full scale to turn about.
-        notes.append("Its values count darkness (white is the smallest); they were kept as they are.")
-        return pixels
-    return np.iinfo(pixels.dtype).max - pixels
 
 
 def _looked_up(indices: np.ndarray, page: "TiffPage") -> NDArray[np.uint8]:

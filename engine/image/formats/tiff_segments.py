@@ -36,16 +36,21 @@ if TYPE_CHECKING:
     from tifffile import TiffPage
 
 _FAX, _LZW = (2, 3, 4), 5
+# Compressions whose strips and tiles are pictures of their own.
+_JPEGS, _JPEGS_2000 = (6, 7, 33007, 34892), (33003, 33004, 33005, 34712)
 _NO_PREDICTOR = 1
 _FAX_OPTIONS_TAG = 292
 _NOT_COMPRESSED, _FIRST_BIT_HIGH, _FIRST_BIT_LOW = 1, 1, 2
+_RGB, _SEPARATED, _YCBCR = 2, 5, 6
 # What libtiff says where a fax ends before its last row.
 _STOPS_EARLY = "Premature EOF"
-_END_OF_CODESTREAM = b"\xff\xd9"
-
-
-Note = Callable[[str], object]
-Decode = Callable[[bytes, int], np.ndarray]
+# The markers of begin and end, of JPEG 2000 too.
+_START, _END = b"\xff\xd8", b"\xff\xd9"
+# Quantisers, Huffman codes and conditions of arithmetic codes: libjpeg forgets other shared segments.
+_SHARED = (0xDB, 0xC4, 0xCC)
+_JFIF, _ADOBE = 0xE0, 0xEE
+# Adobe's segment with the transform 0: three components are red, green and blue.
+_ADOBE_RGB = bytes.fromhex("ffee000e") + b"Adobe" + bytes.fromhex("00640000000000")
 
 
 class PageSegments:
@@ -54,12 +59,23 @@ class PageSegments:
     `note` is called with a sentence on what is damaged. Reading raises Refused where rows are missing.
     """
 
-    def __init__(self, page: "TiffPage", data: BytesAt, note: Note) -> None:
+    def __init__(self, page: "TiffPage", data: BytesAt, note: Callable[[str], object]) -> None:
         self.page, self._data, self._note = page, data, note
-        self._decode = _decoder(page, note)
         self.shape = segment_shape(page)
         _, _, height, width, _ = page.shaped
         self._down, self._across = -(-height // self.shape[0]), -(-width // self.shape[1])
+        if page.compression == _LZW:
+            bit_order, page.fillorder = page.fillorder, _FIRST_BIT_HIGH
+            compression, page.compression = page.compression, _NOT_COMPRESSED
+            self._not_compressed = page.decode
+            page.compression, page.fillorder = compression, bit_order
+        elif page.compression in _JPEGS:
+            shared = page.jpegtables or b""
+            self._tables = b"".join(
+                shared[offset : offset + 2 + int.from_bytes(shared[offset + 2 : offset + 4], "big")]
+                for marker, offset in markers(shared)
+                if marker in _SHARED
+            )
 
     def samples(self, row: int, column: int) -> np.ndarray:
         """Return (rows, columns, samples of all planes) of a strip or tile, in the page's number type."""
@@ -73,7 +89,7 @@ class PageSegments:
         return parts[0] if planes == 1 else np.concatenate(parts, axis=2)
 
     def _plane(self, number: int, rows: int, columns: int) -> np.ndarray:
-        page = self.page
+        page, compression = self.page, int(self.page.compression)
         if number >= len(page.databytecounts):
             raise Refused("it lists fewer strips or tiles than its size needs")
         size = page.databytecounts[number]
@@ -81,92 +97,108 @@ class PageSegments:
             # A hole: `checked_page` has said so, or refused it.
             return np.zeros((rows, columns, page.shaped[4]), page.dtype)
         data = self._data.read(page.dataoffsets[number], size)
-        if page.compression in (*JPEGS, *JPEGS_2000):
-            data = checked_picture(page, data, self.shape, (rows, columns))
-        samples = self._decode(data, number)[:rows, :columns]
+        decode = self._fax if compression in _FAX else self._lzw if compression == _LZW else self._by_tifffile
+        if compression in (*_JPEGS, *_JPEGS_2000):
+            if page.jpegheader:  # NDPI: tiles share a header, and have no end marker
+                data = page.jpegheader + data + _END
+            _check_size(page, data, self.shape, (rows, columns))
+            decode = self._jpeg if compression in _JPEGS else decode
+            # Bytes that fill up a strip may follow.
+            if compression in _JPEGS_2000 and _END not in data.rstrip(b"\0")[-16:]:
+                self._note(DAMAGED)
+        samples = decode(data, number)[:rows, :columns]
         if samples.shape[:2] != (rows, columns):
             raise Refused("a strip or tile of it is smaller than its tags say")
         return samples
 
+    # Each decoder returns (rows, columns, samples).
 
-def bytes_beside(page: "TiffPage", picture_bytes: int) -> int:
-    """Return the most memory that reading takes beside the picture."""
-    if is_stored_plainly(page):
-        return 0
-    compressed = max(page.databytecounts, default=0)
-    if page.compression in JPEGS:
-        compressed *= 2  # and once more with what the tags say of it
-    longer = max(0, page.size * np.dtype(page.dtype).itemsize - picture_bytes)
-    return longer + compressed + segment_bytes(page)
+    def _by_tifffile(self, data: bytes, number: int) -> np.ndarray:
+        # What NDPI's tiles share is there already.
+        decoded = self.page.decode(data, number, jpegtables=self.page.jpegtables, jpegheader=None)[0]
+        assert decoded is not None
+        samples: np.ndarray = decoded[0]
+        return samples
 
-
-def is_stored_plainly(page: "TiffPage") -> bool:
-    """Return whether the rows of a page lie in the file one after the other, as they are."""
-    return (
-        page.is_contiguous
-        and not page.is_subsampled
-        and page.fillorder == 1
-        and page.predictor == _NO_PREDICTOR
-    )
-
-
-def segment_shape(page: "TiffPage") -> tuple[int, int]:
-    """Return rows and columns of the strips or tiles of a page."""
-    if page.is_tiled:
-        return page.tilelength, page.tilewidth
-    return min(page.rowsperstrip, page.imagelength), page.imagewidth
-
-
-def segment_bytes(page: "TiffPage") -> int:
-    """Return the bytes of a decoded strip or tile."""
-    rows, columns = segment_shape(page)
-    samples = page.samplesperpixel if page.planarconfig == 1 else 1
-    return int(rows * columns * samples * np.dtype(page.dtype).itemsize)
-
-
-def _decoder(page: "TiffPage", note: Note) -> Decode:
-    """Return what decodes a strip or tile, by its data and number, to (rows, columns, samples)."""
-    compression = int(page.compression)
-    if compression in JPEGS:
-        return decoder_of_jpegs(page, note)
-    if compression in _FAX:
-        return _of_fax(page, note)
-    if compression == _LZW:
-        return _of_lzw(page, note)
-
-    def decode(data: bytes, number: int) -> np.ndarray:
-        # Bytes that fill up a strip may follow.
-        if compression in JPEGS_2000 and _END_OF_CODESTREAM not in data.rstrip(b"\0")[-16:]:
-            note(DAMAGED)
-        return _decoded(page.decode(data, number))
-
-    return decode
-
-
-def _decoded(segment: tuple[np.ndarray | None, object, object]) -> np.ndarray:
-    assert segment[0] is not None
-    samples: np.ndarray = segment[0][0]
-    return samples
-
-
-def _of_fax(page: "TiffPage", note: Note) -> Decode:
-    def decode(data: bytes, number: int) -> np.ndarray:
-        _, _, (_, rows, columns, _) = page.decode(None, number)
+    def _fax(self, data: bytes, number: int) -> np.ndarray:
+        _, _, (_, rows, columns, _) = self.page.decode(None, number)
         with said_by_imagecodecs() as said:
             try:
-                samples = imagecodecs.tiff_decode(_fax(page, data, columns, rows), verbose=1)
+                samples = imagecodecs.tiff_decode(_tiff_of_fax(self.page, data, columns, rows), verbose=1)
             except imagecodecs.TiffError as error:
                 raise Refused(CUT_SHORT) from error
         if any(words.startswith(_STOPS_EARLY) for words in said):
             raise Refused(CUT_SHORT)
         if said:
-            note(DAMAGED)
+            self._note(DAMAGED)
         return samples.reshape(rows, columns, 1)
 
-    return decode
+    def _lzw(self, data: bytes, number: int) -> np.ndarray:
+        page = self.page
+        _, _, (_, rows, columns, samples) = self._not_compressed(None, number)
+        if page.fillorder == _FIRST_BIT_LOW:
+            data = bytes(imagecodecs.bitorder_decode(data))
+        bits = page.bitspersample if isinstance(page.bitspersample, int) else sum(page.bitspersample)
+        row_bytes = -(-columns * samples * bits // 8)
+        # The last strip may have as many rows as the others.
+        whole = (rows if page.is_tiled else page.rowsperstrip) * row_bytes
+        content = imagecodecs.lzw_decode(data, out=whole + 1)
+        if len(content) > whole or rows * row_bytes < len(content) < whole:
+            self._note(SURPLUS)
+        decoded = self._not_compressed(content[: rows * row_bytes], number)[0]
+        assert decoded is not None
+        values: np.ndarray = decoded[0]
+        return values
+
+    def _jpeg(self, data: bytes, number: int) -> np.ndarray:
+        complete, colours, shape = self._completed(data)
+        warning = ""
+        if colours and shape[2] == self.page.shaped[4]:
+            samples = np.empty(shape, np.uint8)
+            try:
+                decode_into(samples, complete, colours)
+                return samples
+            except ValueError as error:
+                warning = str(error)
+        found, notes = decoded_whole(
+            data, frame_of(data), warning, lambda data: self._by_tifffile(bytes(data), number)
+        )
+        for sentence in notes:
+            self._note(sentence)
+        return found
+
+    def _completed(self, data: bytes) -> tuple[bytes, str, tuple[int, ...]]:
+        """Return a JPEG that needs no tags, the colours that simplejpeg shall decode it to, and its shape.
+
+        No colours: it does not read them as imagecodecs does.
+        """
+        page, is_jfif, is_rgb = self.page, False, False
+        for marker, offset in markers(data):
+            if marker in FRAMES:
+                break
+            is_jfif |= marker == _JFIF
+            if marker == _ADOBE:
+                is_rgb = data.startswith(_ADOBE_RGB, offset)
+        else:
+            return data, "", ()
+        height, width, samples = struct.unpack_from(">HHB", data, offset + 5)
+        photometric, has_extra = int(page.photometric), bool(page.extrasamples)
+        colours, model = "", b""
+        if samples == 1:
+            colours = "GRAY"
+        elif samples == 3 and photometric in (_RGB, _YCBCR) and not has_extra:
+            # Without a JFIF segment, RGB is what the tag says, whatever the JPEG says.
+            is_of_tag = photometric == _RGB and not page.is_jfif
+            colours = "" if is_of_tag and is_jfif else "RGB"
+            model = _ADOBE_RGB if is_of_tag and not is_rgb else b""
+        elif samples == 4 and (photometric == _SEPARATED or has_extra):
+            colours = "CMYK"
+        if self._tables or model:
+            data = b"".join((_START, self._tables, data[len(_START) : offset], model, data[offset:]))
+        return data, colours, (height, width, samples)
 
 
-def _fax(page: "TiffPage", data: bytes, width: int, height: int) -> bytes:
+def _tiff_of_fax(page: "TiffPage", data: bytes, width: int, height: int) -> bytes:
     """Return a TIFF of one strip."""
     values = {256: width, 257: height, 258: 1, 259: int(page.compression), 262: 1, 266: page.fillorder}
     values |= {273: 8, 277: 1, 278: height, 279: len(data)}
@@ -176,38 +208,27 @@ def _fax(page: "TiffPage", data: bytes, width: int, height: int) -> bytes:
     return header(begin, is_big=False) + data + tail
 
 
-def _of_lzw(page: "TiffPage", note: Note) -> Decode:
-    bit_order, page.fillorder = page.fillorder, _FIRST_BIT_HIGH
-    compression, page.compression = page.compression, _NOT_COMPRESSED
-    not_compressed = page.decode
-    page.compression, page.fillorder = compression, bit_order
-    bits = page.bitspersample if isinstance(page.bitspersample, int) else sum(page.bitspersample)
+def _check_size(page: "TiffPage", data: bytes, whole: tuple[int, int], cut: tuple[int, int]) -> None:
+    """Refuse a strip or tile that is a picture of its own, and whose sides are not those that the tags say.
 
-    def decode(data: bytes, number: int) -> np.ndarray:
-        _, _, (_, rows, columns, samples) = not_compressed(None, number)
-        if bit_order == _FIRST_BIT_LOW:
-            data = bytes(imagecodecs.bitorder_decode(data))
-        row_bytes = -(-columns * samples * bits // 8)
-        # The last strip may have as many rows as the others.
-        whole = (rows if page.is_tiled else page.rowsperstrip) * row_bytes
-        content = imagecodecs.lzw_decode(data, out=whole + 1)
-        if len(content) > whole or rows * row_bytes < len(content) < whole:
-            note(SURPLUS)
-        return _decoded(not_compressed(content[: rows * row_bytes], number))
-
-    return decode
-
-
-# Compressions of TIFF whose strips and tiles are pictures of their own.
-JPEGS, JPEGS_2000 = (6, 7, 33007, 34892), (33003, 33004, 33005, 34712)
-
-
-def _size_of_jpeg(data: bytes) -> tuple[int, int]:
-    frame = frame_of(data)
-    if frame.end is None:
-        raise Refused("a JPEG in it ends before its last row: it was cut short")
-    frame.check_scans()
-    return frame.width, frame.height
+    Rows and columns are those of `whole` ones, or those that are left where the page ends, `cut`.
+    """
+    try:
+        if page.compression in _JPEGS:
+            frame = frame_of(data)
+            if frame.end is None:
+                raise Refused("a JPEG in it ends before its last row: it was cut short")
+            frame.check_scans()
+            width, height = frame.width, frame.height
+        else:
+            width, height = _size_of_jpeg2000(data, max(page.shaped[0], page.shaped[4]))
+    except (struct.error, IndexError) as error:
+        raise Refused("the header of a strip or tile of it is damaged or cut short") from error
+    if height not in (whole[0], cut[0]) or width not in (whole[1], cut[1]):
+        raise Refused(
+            f"a strip or tile of it holds {width:,} × {height:,} pixels, its tags say "
+            f"{whole[1]:,} × {whole[0]:,}"
+        )
 
 
 def _size_of_jpeg2000(data: bytes, most_samples: int) -> tuple[int, int]:
@@ -222,106 +243,31 @@ def _size_of_jpeg2000(data: bytes, most_samples: int) -> tuple[int, int]:
     return right - left, bottom - top
 
 
-def checked_picture(page: "TiffPage", data: bytes, whole: tuple[int, int], cut: tuple[int, int]) -> bytes:
-    """Return the picture of its own that a strip or tile is.
-
-    Raises Refused where its rows and columns are neither those of `whole` ones nor those that are left where
-    the page ends, `cut`.
-    """
-    if page.jpegheader:  # NDPI: tiles share a header, and have no end marker
-        data = page.jpegheader + data + _END
-    try:
-        is_jpeg, most_samples = page.compression in JPEGS, max(page.shaped[0], page.shaped[4])
-        width, height = _size_of_jpeg(data) if is_jpeg else _size_of_jpeg2000(data, most_samples)
-    except (struct.error, IndexError) as error:
-        raise Refused("the header of a strip or tile of it is damaged or cut short") from error
-    if height not in (whole[0], cut[0]) or width not in (whole[1], cut[1]):
-        raise Refused(
-            f"a strip or tile of it holds {width:,} × {height:,} pixels, its tags say "
-            f"{whole[1]:,} × {whole[0]:,}"
-        )
-    return data
+def bytes_beside(page: "TiffPage", picture_bytes: int) -> int:
+    """Return the most memory that reading takes beside the picture."""
+    if is_stored_plainly(page):
+        return 0
+    compressed = max(page.databytecounts, default=0)
+    if page.compression in _JPEGS:
+        compressed *= 2  # and once more with what the tags say of it
+    longer = max(0, page.size * np.dtype(page.dtype).itemsize - picture_bytes)
+    return longer + compressed + segment_bytes(page)
 
 
-_RGB, _SEPARATED, _YCBCR = 2, 5, 6
-# Quantisers, Huffman codes and conditions of arithmetic codes: libjpeg forgets other shared segments.
-_SHARED = (0xDB, 0xC4, 0xCC)
-_JFIF, _ADOBE = 0xE0, 0xEE
-# Adobe's segment with the transform 0: three components are red, green and blue.
-_ADOBE_RGB = bytes.fromhex("ffee000e") + b"Adobe" + bytes.fromhex("00640000000000")
-_START, _END = b"\xff\xd8", b"\xff\xd9"
+def is_stored_plainly(page: "TiffPage") -> bool:
+    """Return whether the rows of a page lie in the file one after the other, as they are."""
+    is_in_order = page.is_contiguous and page.fillorder == 1
+    return is_in_order and not page.is_subsampled and page.predictor == _NO_PREDICTOR
 
 
-def decoder_of_jpegs(page: "TiffPage", note: Callable[[str], object]) -> Callable[[bytes, int], np.ndarray]:
-    """Return what decodes the JPEGs of a page, by their data and number, to samples of shape (H, W, S).
-
-    What is damaged is given to `note`. It raises Refused where the data of a JPEG ends before its last row.
-    """
-    tables = _tables(page)
-
-    def by_imagecodecs(data: bytes, number: int) -> np.ndarray:
-        # What NDPI's tiles share is there already.
-        decoded, _, _ = page.decode(data, number, jpegtables=page.jpegtables, jpegheader=None)
-        assert decoded is not None
-        samples: np.ndarray = decoded[0]
-        return samples
-
-    def decode(data: bytes, number: int) -> np.ndarray:
-        complete, colours, shape = _completed(page, data, tables)
-        warning = ""
-        if colours and shape[2] == page.shaped[4]:
-            samples = np.empty(shape, np.uint8)
-            try:
-                decode_into(samples, complete, colours)
-                return samples
-            except ValueError as error:
-                warning = str(error)
-        found, notes = decoded_whole(
-            data, frame_of(data), warning, lambda data: by_imagecodecs(bytes(data), number)
-        )
-        for sentence in notes:
-            note(sentence)
-        return found
-
-    return decode
+def segment_shape(page: "TiffPage") -> tuple[int, int]:
+    """Return rows and columns of the strips or tiles of a page."""
+    if page.is_tiled:
+        return page.tilelength, page.tilewidth
+    return min(page.rowsperstrip, page.imagelength), page.imagewidth
 
 
-def _completed(page: "TiffPage", data: bytes, tables: bytes) -> tuple[bytes, str, tuple[int, ...]]:
-    """Return a JPEG that needs no tags, the colours that simplejpeg shall decode it to, and its shape.
-
-    No colours: it does not read them as imagecodecs does.
-    """
-    is_jfif = is_rgb = False
-    for marker, offset in markers(data):
-        if marker in FRAMES:
-            break
-        is_jfif |= marker == _JFIF
-        if marker == _ADOBE:
-            is_rgb = data.startswith(_ADOBE_RGB, offset)
-    else:
-        return data, "", ()
-    height, width, samples = struct.unpack_from(">HHB", data, offset + 5)
-    photometric, has_extra = int(page.photometric), bool(page.extrasamples)
-    colours, model = "", b""
-    if samples == 1:
-        colours = "GRAY"
-    elif samples == 3 and photometric in (_RGB, _YCBCR) and not has_extra:
-        # Without a JFIF segment, RGB is what the tag says, whatever the JPEG says.
-        is_of_tag = photometric == _RGB and not page.is_jfif
-        colours = "" if is_of_tag and is_jfif else "RGB"
-        model = _ADOBE_RGB if is_of_tag and not is_rgb else b""
-    elif samples == 4 and (photometric == _SEPARATED or has_extra):
-        colours = "CMYK"
-    if tables or model:
-        data = b"".join((_START, tables, data[len(_START) : offset], model, data[offset:]))
-    return data, colours, (height, width, samples)
-
-
-def _tables(page: "TiffPage") -> bytes:
-    """Return the segments that the JPEGs of a page share."""
-    shared = page.jpegtables or b""
-    return b"".join(
-        shared[offset : offset + 2 + int.from_bytes(shared[offset + 2 : offset + 4], "big")]
-        for marker, offset in markers(shared)
-        if marker in _SHARED
-    )
+def segment_bytes(page: "TiffPage") -> int:
+    """Return the bytes of a decoded strip or tile."""
+    samples = page.samplesperpixel if page.planarconfig == 1 else 1
+    return int(np.prod(segment_shape(page), dtype=object) * samples * np.dtype(page.dtype).itemsize)

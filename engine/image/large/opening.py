@@ -156,15 +156,8 @@ def make_result(picture: LargePicture, storage: Storage, dtype: np.dtype, part: 
     file = part.file(part.result.name)
     if storage.kind == "npy":
         return NpyResult(file, storage, shape, dtype)
-    return TiffResult(
-        file,
-        part.file("result-segments"),
-        storage,
-        shape,
-        dtype,
-        has_alpha=picture.has_alpha,
-        icc_profile=picture.icc_profile,
-    )
+    files, more = (file, part.file("result-segments")), (picture.has_alpha, picture.icc_profile)
+    return TiffResult(files, storage, shape, dtype, *more)
 
 
 # The second level has a quarter of the columns: what a tile between the two is made of is read at once.

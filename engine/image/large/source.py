@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -97,6 +96,8 @@ class LargePicture(ABC):
         Sentences for the person: what was special about the file.
     metadata : Metadata
         EXIF data and resolution, of a picture that was decoded as a whole.
+    words : tuple
+        The title of its kind of file, and what its library says, as of `Format`; empty: those of any file.
     """
 
     path: Path
@@ -112,6 +113,7 @@ class LargePicture(ABC):
     icc_profile: bytes | None = None
     notes: tuple[str, ...] = ()
     metadata: Metadata = NO_METADATA
+    words: tuple[()] | tuple[str, tuple[tuple[str, str], ...]] = ()
 
     @property
     def height(self) -> int:
@@ -137,7 +139,7 @@ class LargePicture(ABC):
         ImageReadError
             A part of the file is missing, damaged, or of a codec that is not there.
         """
-        with self._errors_in_words():
+        with errors_in_words(str(self.path), *self.words, doing="read"):
             self.fill(level, rows, columns, out)
 
     @abstractmethod
@@ -148,10 +150,6 @@ class LargePicture(ABC):
         """Put all pixels of full size onto a canvas, with errors as of `fill`."""
         whole = slice(0, self.height), slice(0, self.width)
         canvas.decode_into(lambda out: self.fill(0, *whole, out.reshape(*out.shape[:2], self.channels)))
-
-    def _errors_in_words(self) -> AbstractContextManager[None]:
-        """Translate whatever is raised while the file is read into `ImageReadError`."""
-        return errors_in_words(str(self.path), doing="read")
 
     @abstractmethod
     def close(self) -> None:

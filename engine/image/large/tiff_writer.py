@@ -4,7 +4,7 @@ Until then the first bytes of the file are zero, so what is unfinished is no TIF
 """
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
@@ -37,9 +37,8 @@ class Tag:
     def packed(self) -> tuple[int, bytes]:
         """Return the count of its values, and their bytes."""
         if isinstance(self.values, bytes):
-            data = (
-                self.values + b"\0" if self.type == TEXT and not self.values.endswith(b"\0") else self.values
-            )
+            is_open = self.type == TEXT and not self.values.endswith(b"\0")
+            data = self.values + b"\0" * is_open
             return len(data), data
         array = np.asarray(self.values, _TYPES[self.type])
         return len(array) // (2 if self.type == RATIONAL else 1), array.tobytes()
@@ -87,30 +86,32 @@ _MOST_TAG_BYTES = 64 << 20
 class TiffResult(LargeResult):
     """A TIFF under way: its strips or tiles are appended to a file.
 
-    `index` is a file of where each of them is; both are new ones, or what an earlier run has left.
+    The second of its files says where each of them is; both are new ones, or what an earlier run has left.
     """
 
     def __init__(
         self,
-        file: CheckedFile,
-        index: CheckedFile,
+        files: tuple[CheckedFile, CheckedFile],
         storage: Storage,
         shape: tuple[int, int, int],
         dtype: np.dtype,
-        *,
         has_alpha: bool,
         icc_profile: bytes | None,
     ) -> None:
         super().__init__(storage, shape, dtype)
         self._has_alpha, self._icc_profile = has_alpha, icc_profile
+        self._predictor = 1 if storage.compression == "none" else 3 if dtype.kind == "f" else 2
         self._pool = ThreadPoolExecutor(cores(), thread_name_prefix="encode")
-        self._file, self._index = file, index
-        if not file.byte_count:
-            file.append(b"\0" * _HEADER_BYTES)
+        self._file, self._index = files
+        if not self._file.byte_count:
+            self._file.append(b"\0" * _HEADER_BYTES)
 
     def write(self, level: int, top: int, rows: np.ndarray) -> None:
         """Encode strips or tiles on several threads, and append them."""
-        parts = list(self._parts(level, rows))
+        (down, across), width = self.storage.chunk, self.levels[level][1]
+        step = across if self.storage.is_tiled else width
+        corners = [(first, left) for first in range(0, len(rows), down) for left in range(0, width, step)]
+        parts = [rows[first : first + down, left : left + step] for first, left in corners]
         found = np.empty((len(parts), 3), np.uint64)
         # A few at a time: encoded ones wait in memory.
         batch = 4 * cores()
@@ -120,15 +121,6 @@ class TiffResult(LargeResult):
                 found[number] = level, self._file.byte_count, len(data)
                 self._file.append(data)
         self._index.append(found)
-
-    def _parts(self, level: int, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the strips or tiles of rows."""
-        (down, across), width = self.storage.chunk, self.levels[level][1]
-        if not self.storage.is_tiled:
-            across = width
-        for first in range(0, len(rows), down):
-            for left in range(0, width, across):
-                yield rows[first : first + down, left : left + across]
 
     def _encode(self, part: np.ndarray) -> bytes | memoryview:
         down, across = self.storage.chunk
@@ -141,12 +133,6 @@ class TiffResult(LargeResult):
         elif self._predictor == 3:
             samples = imagecodecs.floatpred_encode(samples, axis=-2)
         return _ENCODERS[self.storage.compression][1](samples)
-
-    @property
-    def _predictor(self) -> int:
-        if self.storage.compression == "none":
-            return 1
-        return 3 if self.dtype.kind == "f" else 2
 
     def finish(self) -> None:
         """Append the lists of tags, and write the header."""
