@@ -2,7 +2,7 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -28,19 +28,15 @@ SUFFIXES = {".tif": "tiff", ".tiff": "tiff", ".zarr": "zarr", ".npy": "npy"}
 
 def kind_of(path: str | os.PathLike[str]) -> str:
     """Return what a file can be read in parts as: "zarr", "npy", "tiff", or "" where it cannot."""
-    try:
-        place = Path(path)
+    head, place = b"", Path(path)
+    # Where it cannot be read, opening it will say why.
+    with suppress(OSError, ValueError):
         if place.is_dir():
             return "zarr" if is_zarr(place) else ""
-        if not place.is_file():
-            return ""
-        with place.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-    except (OSError, ValueError):
-        return ""  # opening it will say why
-    if head.startswith(MAGIC):
-        return "npy"
-    return "tiff" if head.startswith(TIFF.signatures) else ""
+        if place.is_file():
+            with place.open("rb") as file:
+                head = file.read(HEAD_BYTES)
+    return "npy" if head.startswith(MAGIC) else "tiff" if head.startswith(TIFF.signatures) else ""
 
 
 def is_zarr(path: Path) -> bool:
@@ -112,6 +108,25 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
         rows *= max(1, _UNIT_BYTES // (rows * row_bytes))
     if source.smallest is not None and rows % 2:
         rows *= 2  # which are halved in pairs
+    details, others = source.details if is_same else {}, picture.metadata.left_out
+    if source.is_ome and source.kind != kind and OME not in others:
+        notes.append(
+            "OME metadata (size of a pixel, names) is not saved: a result of the same kind keeps it."
+        )
+    if kind != "tiff" and picture.icc_profile:
+        notes.append("The colour profile is not saved: only a TIFF has one.")
+    if not metadata:
+        details = details | {"tags": [], "ome": {}}
+    else:
+        title, most_exif = {"npy": ("NumPy", 0), "zarr": ("Zarr", 0)}.get(
+            kind, ("TIFF", TIFF.most_exif_bytes)
+        )
+        kept, words = metadata_to_save(picture.metadata, picture.width, picture.height, title, most_exif)
+        if kind == "tiff":
+            details, others = details | {"metadata": kept}, source.details.get("left_out", others)
+        notes += [*words, *sentence_on(others)]
+    if kind == "zarr" and picture.has_alpha:
+        notes.append("The alpha is saved as one more channel, which a Zarr does not tell from colours.")
     packed = "zstd" if kind == "zarr" else "none" if source.compression == "none" else "deflate"
     storage = Storage(
         kind,
@@ -121,27 +136,8 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
         compression=source.compression if is_same else packed,
         smallest=None if kind == "npy" else source.smallest,
         is_ome=is_same and source.is_ome,
-        details=source.details if is_same else {},
+        details=details,
     )
-    others = picture.metadata.left_out
-    if source.is_ome and source.kind != kind and OME not in others:
-        notes.append(
-            "OME metadata (size of a pixel, names) is not saved: a result of the same kind keeps it."
-        )
-    if kind != "tiff" and picture.icc_profile:
-        notes.append("The colour profile is not saved: only a TIFF has one.")
-    if not metadata:
-        storage = replace(storage, details=storage.details | {"tags": [], "ome": {}})
-    else:
-        size, title = (picture.width, picture.height), {"npy": "NumPy", "zarr": "Zarr"}.get(kind, "TIFF")
-        most_exif = TIFF.most_exif_bytes if kind == "tiff" else 0
-        kept, words = metadata_to_save(picture.metadata, *size, title, most_exif)
-        if kind == "tiff":
-            storage = replace(storage, details=storage.details | {"metadata": kept})
-            others = source.details.get("left_out", others)
-        notes += [*words, *sentence_on(others)]
-    if kind == "zarr" and picture.has_alpha:
-        notes.append("The alpha is saved as one more channel, which a Zarr does not tell from colours.")
     return storage, notes
 
 

@@ -4,6 +4,7 @@ import io
 import json
 import math
 import os
+import re
 import shutil
 import stat
 import zlib
@@ -40,14 +41,9 @@ class LargeResult(ABC):
         rows, columns = storage.smallest or (math.inf, math.inf)
         self.levels = halved_sides(height, width, (1.5 * rows, 1.5 * columns))
 
-    @property
-    def rows_at_once(self) -> int:
-        """Rows that are written together; a multiple of the rows of a tile, strip or chunk."""
-        return self.storage.rows_at_once
-
     @abstractmethod
     def write(self, level: int, top: int, rows: np.ndarray) -> None:
-        """Write `rows_at_once` rows, or those that are left: (rows, columns of the level, channels)."""
+        """Write rows (rows, columns of the level, channels): `rows_at_once`, or those that are left."""
 
     @abstractmethod
     def finish(self) -> None:
@@ -80,13 +76,11 @@ class CheckedFile:
 
     def __init__(self, path: Path | None = None, state: Json | None = None) -> None:
         self.byte_count, self._checksum = 0, 0
-        if path is None or state is None:
-            self._file: BinaryIO = io.BytesIO() if path is None else path.open("w+b")
-            return
-        self.byte_count, self._checksum = int(state["bytes"]), int(state["crc32"])
-        check_file(path, self.byte_count, self._checksum)
-        self._file = path.open("r+b")
-        # What came after its state was written down.
+        if path is not None and state is not None:
+            self.byte_count, self._checksum = int(state["bytes"]), int(state["crc32"])
+            check_file(path, self.byte_count, self._checksum)
+        self._file: BinaryIO = io.BytesIO() if path is None else path.open("r+b" if state else "w+b")
+        # What came after its state was written down is lost.
         self._file.truncate(self.byte_count)
         self._file.seek(self.byte_count)
 
@@ -143,12 +137,6 @@ def check_file(path: Path, byte_count: int, checksum: int) -> None:
         raise PartDamaged(f"{path.name} has other bytes")
 
 
-def checksum_of(path: Path) -> tuple[int, int]:
-    """Return the length and the checksum of a small file."""
-    data = path.read_bytes()
-    return len(data), zlib.crc32(data)
-
-
 class LevelRows:
     """The rows of a level, which come in order: written in units, and halved for the next level.
 
@@ -159,7 +147,7 @@ class LevelRows:
     def __init__(self, result: LargeResult, part: "PartFolder", level: int = 0, top: int = 0) -> None:
         self._result, self._part, self._level, self._top = result, part, level, top
         self._height, width = result.levels[level]
-        unit = min(result.rows_at_once, self._height), width, result.channels
+        unit = min(result.storage.rows_at_once, self._height), width, result.channels
         self._unit, self._filled = np.empty(unit, result.dtype), 0
         self._next = f"level-{level + 1}"
         self._halves = part.file(self._next) if level + 1 < len(result.levels) else None
@@ -194,6 +182,7 @@ class LevelRows:
 
 _FORMAT, _VERSION = "haloscope-part", 3
 _MOST_JOURNAL_BYTES = 1 << 20
+_OURS = re.compile(r"journal\.json|lock|(result|level-|\.haloscope-).*", re.DOTALL)
 
 
 class PartFolder:
@@ -218,17 +207,14 @@ class PartFolder:
         self._files[name] = CheckedFile(self.folder / name, self._known.get(name))
         return self._files[name]
 
-    def close(self, name: str) -> None:
-        """Close a file that is not needed any more."""
-        self._files.pop(name).close()
-
-    def _close_files(self) -> None:
-        for name in tuple(self._files):
-            self.close(name)
+    def close(self, *names: str) -> None:
+        """Close files that are not needed any more."""
+        for name in names:
+            self._files.pop(name).close()
 
     def hold(self) -> None:
         """Keep other processes from the folder, if it is there; refuse one that another process has."""
-        if not self.folder.is_dir() or not self._is_ours():
+        if not self._is_ours():
             return
         with write_errors(str(self.folder)):
             self._lock = (self.folder / "lock").open("ab")
@@ -242,7 +228,7 @@ class PartFolder:
 
     def leave(self) -> None:
         """Close its files, and let other processes have it."""
-        self._close_files()
+        self.close(*self._files)
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -258,18 +244,16 @@ class PartFolder:
             document = read_json(self._journal, _MOST_JOURNAL_BYTES)
         except FileReadError as error:
             raise PartDamaged(f"{self._journal.name} cannot be read") from error
-        is_whole = document.pop("crc32", None) == _checksum(document)
-        if not is_whole:
+        if document.pop("crc32", None) != _checksum(document):
             raise PartDamaged(f"{self._journal.name} has other bytes")
-        known = (document.get("format"), document.get("version"), document.get("task"))
-        if known != (_FORMAT, _VERSION, task):
+        if [document.get(key) for key in ("format", "version", "task")] != [_FORMAT, _VERSION, task]:
             return None
         self._known = document["files"]
         return dict(document["done"])
 
     def begin(self) -> bool:
         """Make the folder anew; return whether there was one, which is lost."""
-        self._close_files()
+        self.close(*self._files)
         self._known = {}
         with write_errors(str(self.folder)):
             was_there = self.folder.exists()
@@ -287,11 +271,7 @@ class PartFolder:
         return was_there
 
     def _is_ours(self) -> bool:
-        names = set(os.listdir(self.folder)) if self.folder.is_dir() else {""}
-        return all(
-            name in ("journal.json", "lock") or name.startswith(("result", "level-", ".haloscope-"))
-            for name in names
-        )
+        return self.folder.is_dir() and all(map(_OURS.fullmatch, os.listdir(self.folder)))
 
     def note(self, task: Json, done: Json) -> None:
         """Write down what is done, in one step, once its files are on the disk."""
@@ -302,7 +282,7 @@ class PartFolder:
 
     def finish(self) -> None:
         """Give the result its name, in place of a file or a store of that name, and remove the folder."""
-        self._close_files()
+        self.close(*self._files)
         with write_errors(str(self.output)), undivided():
             if self.output.is_dir():
                 # A folder is not replaced in one step: the old one is moved away first.

@@ -10,11 +10,10 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self
 
 import numpy as np
@@ -158,9 +157,7 @@ class LargePicture(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -202,32 +199,20 @@ class SegmentedPicture(LargePicture):
         height, width = self.segment_shape(level)
 
         def place(key: Key) -> None:
-            _, down, across = key
-            top, left = down * height, across * width
+            top, left = key[1] * height, key[2] * width
             first, last = max(top, rows.start), min(top + height, rows.stop)
             begin, end = max(left, columns.start), min(left + width, columns.stop)
             part = out[first - rows.start : last - rows.start, begin - columns.start : end - columns.start]
             part[:] = self._segment(key)[first - top : last - top, begin - left : end - left]
 
-        keys = self._keys(level, rows, columns)
+        down = range(rows.start // height, -(-rows.stop // height))
+        across = range(columns.start // width, -(-columns.stop // width))
+        keys = ((level, row, column) for row in down for column in across)
         # A batch at a time: there may be millions.
-        while batch := list(itertools.islice(keys, _MOST_WAITING)):
-            if len(batch) == 1:
-                place(batch[0])
-                continue
-            pending = [self._pool.submit(place, key) for key in batch]
-            try:
-                for future in pending:
-                    future.result()
-            finally:
-                for future in pending:
-                    future.cancel()
-
-    def _keys(self, level: int, rows: slice, columns: slice) -> Iterator[Key]:
-        height, width = self.segment_shape(level)
-        for row in range(rows.start // height, -(-rows.stop // height)):
-            for column in range(columns.start // width, -(-columns.stop // width)):
-                yield level, row, column
+        while batch := tuple(itertools.islice(keys, _MOST_WAITING)):
+            # What is left of one is not begun where a segment is damaged.
+            for _ in (map if len(batch) == 1 else self._pool.map)(place, batch):
+                pass
 
     def _segment(self, key: Key) -> np.ndarray:
         with self._lock:
@@ -287,10 +272,6 @@ class BytesAt:
 
     def read(self, offset: int, size: int) -> bytes:
         """Return so many bytes."""
-        if hasattr(os, "pread") and size <= _MOST_AT_ONCE:
-            data = os.pread(self._file.fileno(), size, offset)
-            if len(data) == size:
-                return data
         out = bytearray(size)
         self.fill(offset, memoryview(out))
         return bytes(out)

@@ -6,7 +6,6 @@ OME-Zarr (0.4, on Zarr 2) is written through the package `zarr`.
 import json
 import os
 import zlib
-from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +17,7 @@ from engine.errors import EngineError
 from engine.files.reading import Json
 from engine.image.convert import converted, sample_type
 from engine.image.faults import Refused
-from engine.image.large.result import LargeResult, PartDamaged, PartFolder, check_file, checksum_of
+from engine.image.large.result import LargeResult, PartDamaged, PartFolder, check_file
 from engine.image.large.source import MOST_CHANNELS, SegmentedPicture, Storage
 from engine.image.large.zarr_store import AGAIN, StoredArray, StoreFiles, array_in, attributes_in
 
@@ -55,23 +54,10 @@ class ZarrPicture(SegmentedPicture):
         return self._arrays[level].chunk
 
     def _decode(self, level: int, row: int, column: int) -> np.ndarray:
-        stored = self._arrays[level]
-        (height, width), (down, across) = stored.shape, stored.chunk
-        shape = min(down, height - row * down), min(across, width - column * across)
-        found = []
-        for place in stored.places(row, column):
-            values = stored.array.chunk(place)
-            if values is None:
-                fill = stored.array.fill_value
-                if not stored.array.is_stored(place):
-                    if fill is None:
-                        missing = stored.array.key(place)
-                        why = f"its chunk {missing} is missing, and it names no value to fill it with"
-                        raise Refused(why, AGAIN)
-                    self.missing.add((level, row, column))
-                values = np.broadcast_to(stored.array.dtype.type(fill or 0), stored.array.chunks)
-            found.append(values)
-        return converted(stored.planes(found, shape), self.dtype)
+        found, is_whole = self._arrays[level].pixels(row, column)
+        if not is_whole:
+            self.missing.add((level, row, column))
+        return converted(found, self.dtype)
 
 
 class _Level:
@@ -81,12 +67,10 @@ class _Level:
         self.array, self.attributes, self.is_ome = array, attributes or {}, attributes is not None
         if len(array.shape) != len(axes):
             raise Refused(f"an array of it has {len(array.shape)} axes, its metadata names {len(axes)}")
-        self.axes = axes
-        self._y, self._x, self._c = axes.index("y"), axes.index("x"), axes.find("c")
-        self.shape = array.shape[self._y], array.shape[self._x]
-        self.chunk = array.chunks[self._y], array.chunks[self._x]
+        self.axes, y, x, c = axes, axes.index("y"), axes.index("x"), axes.find("c")
+        self.shape, self.chunk = (array.shape[y], array.shape[x]), (array.chunks[y], array.chunks[x])
         self.notes: list[str] = []
-        self.channels = array.shape[self._c] if self._c >= 0 else 1
+        self.channels, depth = (array.shape[c], array.chunks[c]) if c >= 0 else (1, 1)
         if self.channels > MOST_CHANNELS:
             self.notes.append(f"It has {self.channels} channels; the first was opened.")
             self.channels = 1
@@ -98,39 +82,39 @@ class _Level:
         if others:
             self.notes.append(f"It has {' and '.join(others)}; the first was opened.")
         # Chunk by chunk of the channels.
-        depth = array.chunks[self._c] if self._c >= 0 else 1
         self._bands = [slice(at, min(at + depth, self.channels)) for at in range(0, self.channels, depth)]
         self.decoded_bytes = array.codecs.decoded_bytes(array.chunks)
 
-    def places(self, row: int, column: int) -> Iterator[list[int]]:
-        """Yield the place of each chunk that has some of its channels, of the first time and depth."""
-        for number in range(len(self._bands)):
-            at = {self._y: row, self._x: column, self._c: number}
-            yield [at.get(axis, 0) for axis in range(len(self.axes))]
-
-    def planes(self, chunks: list[np.ndarray], shape: tuple[int, int]) -> np.ndarray:
-        """Return the first rows and columns of chunks, (rows, columns, channels)."""
+    def pixels(self, row: int, column: int) -> tuple[np.ndarray, bool]:
+        """Return a chunk of rows and columns, with all channels, and whether all of it is stored."""
+        shape = [
+            min(n, side - at * n) for at, n, side in zip((row, column), self.chunk, self.shape, strict=True)
+        ]
         wanted = {"y": slice(shape[0]), "x": slice(shape[1]), "c": slice(self.channels)}
         order = [axis for axis in self.axes if axis in "yxc"]
         axes = [order.index(axis) for axis in "yxc" if axis in order]
-        found = [
-            values[tuple(wanted.get(axis, 0) for axis in self.axes)].transpose(axes) for values in chunks
-        ]
-        if self._c < 0:
-            return found[0][..., np.newaxis]
+        found, is_whole = [], True
+        # The chunks that have some of its channels, of the first time and depth.
+        for number in range(len(self._bands)):
+            at = {"y": row, "x": column, "c": number}
+            values, is_stored = self.array.chunk_or_fill([at.get(axis, 0) for axis in self.axes])
+            is_whole &= is_stored
+            found.append(values[tuple(wanted.get(axis, 0) for axis in self.axes)].transpose(axes))
+        if "c" not in self.axes:
+            return found[0][..., np.newaxis], is_whole
         if len(found) == 1 and found[0].flags.c_contiguous:
-            return found[0]
+            return found[0], is_whole
         out = np.empty((*shape, self.channels), self.array.dtype)
         for channels, planes in zip(self._bands, found, strict=True):
             # Plane by plane: a fifth of the time of the copy of a transposed array.
             for channel in range(channels.start, channels.stop):
                 out[..., channel] = planes[..., channel - channels.start]
-        return out
+        return out, is_whole
 
 
 def _storage(levels: list[_Level]) -> Storage:
     """Return how a store is laid out, for a result like it."""
-    first, kept = levels[0], {}
+    first, kept = levels[0], dict[str, object]()
     # Anybody may have written it; it says nothing of the pixels.
     with suppress(AttributeError, LookupError, TypeError, ValueError):
         kept = _kept(first)
@@ -251,7 +235,10 @@ class ZarrResult(LargeResult):
             group.attrs.update(_attributes(self.levels, storage.details))
             # Only metadata is there yet.
             metadata = [found for found in path.rglob("*") if found.is_file()]
-            known = {str(found.relative_to(path)): checksum_of(found) for found in metadata}
+            known = {}
+            for found in metadata:
+                data = found.read_bytes()
+                known[str(found.relative_to(path))] = len(data), zlib.crc32(data)
             checksums.append(json.dumps(known, allow_nan=False).encode())
         for name, checksum in json.loads(checksums.read(0, checksums.byte_count)).items():
             check_file(path / name, *checksum)
@@ -271,8 +258,10 @@ class ZarrResult(LargeResult):
         with open_zarr(path) as stored:
             for number, (count, checksum) in enumerate(self._written):
                 found, columns = 0, slice(0, self.levels[number][1])
-                for top in range(0, count, self.rows_at_once):
-                    rows = stored.read(number, slice(top, min(top + self.rows_at_once, count)), columns)
+                for top in range(0, count, self.storage.rows_at_once):
+                    rows = stored.read(
+                        number, slice(top, min(top + self.storage.rows_at_once, count)), columns
+                    )
                     found = zlib.crc32(rows.data, found)
                 if found != checksum or stored.missing:
                     raise PartDamaged(f"level {number} of {path.name} has other values")

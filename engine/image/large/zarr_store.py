@@ -298,26 +298,27 @@ class StoredArray:
                 f"it is stored in {count:,} chunks of {bytes_text(size)}", "Save it in larger chunks."
             )
 
-    def key(self, place: Sequence[int]) -> str:
+    def _key(self, place: Sequence[int]) -> str:
         """Return the name of the file of a chunk, or of its shard, below the folder of the array."""
         parts = zip(place, self.chunks, self.stored, strict=True)
         begin = [self._key_prefix] if self._key_prefix else []
         return self.separator.join([*begin, *(str(at * chunk // side) for at, chunk, side in parts)])
 
-    def is_stored(self, place: Sequence[int]) -> bool:
-        """Return whether the file is there that a chunk should be in."""
-        return self._files.read(f"{self._folder}{self.key(place)}", 0, 0) is not None
+    def chunk_or_fill(self, place: Sequence[int]) -> tuple[np.ndarray, bool]:
+        """Return the values of a chunk, or those it is filled with, and whether its file is there."""
+        key, most = f"{self._folder}{self._key(place)}", self.codecs.stored_bytes(self.chunks)
+        data = self._files.read(key, most) if self.index is None else self._of_shard(key, place, most)
+        if data is not None:
+            return self.codecs.decoded(data, self.chunks), True
+        is_stored = self._files.read(key, 0, 0) is not None
+        if not is_stored and self.fill_value is None:
+            why = f"its chunk {self._key(place)} is missing, and it names no value to fill it with"
+            raise Refused(why, AGAIN)
+        return np.broadcast_to(self.dtype.type(self.fill_value or 0), self.chunks), is_stored
 
-    def chunk(self, place: Sequence[int]) -> np.ndarray | None:
-        """Return the values of a chunk; None where it is not stored."""
-        key, most = f"{self._folder}{self.key(place)}", self.codecs.stored_bytes(self.chunks)
-        if self.index is None:
-            data = self._files.read(key, most)
-        else:
-            data = self._of_shard(self.index, key, place, most)
-        return None if data is None else self.codecs.decoded(data, self.chunks)
-
-    def _of_shard(self, index: Codecs, key: str, place: Sequence[int], most: int) -> bytes | None:
+    def _of_shard(self, key: str, place: Sequence[int], most: int) -> bytes | None:
+        index = self.index
+        assert index is not None
         counts = [side // chunk for side, chunk in zip(self.stored, self.chunks, strict=True)]
         shape = (2 * math.prod(counts),)
         # Its values, and four bytes for a checksum.
