@@ -14,9 +14,9 @@ import mmap
 import re
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import imagecodecs
 import numpy as np
@@ -75,7 +75,7 @@ def decoded_jpeg(data: mmap.mmap | bytes, budget: Budget) -> Decoded:
     form.check_long_enough(len(data), frame.fewest_bytes)
     source: mmap.mmap | bytes = data
     if frame.end is None:
-        source, frame = b"".join((data, b"\xff\xd9")), frame._replace(end=len(data))
+        source, frame.end = b"".join((data, b"\xff\xd9")), len(data)
         notes.append(NO_END)
     if _PROFILE_MARK in head and not info.get("icc_profile"):
         notes.append("Its colour profile is damaged and was left out.")
@@ -164,32 +164,82 @@ _HIERARCHICAL = {0xC5, 0xC6, 0xC7, 0xCB, 0xCD, 0xCE, 0xCF}
 # over a block four to six times; only of more than a gigapixel are those more.
 MAX_SCANNED_BLOCKS = 2**27
 _USUAL_ROUNDS = 8
+# Of the header of a scan: a count of one byte.
+_MOST_SCAN_BYTES = 4 + 2 * 255
 
 
-class Frame(NamedTuple):
+@dataclass(slots=True)
+class Frame:
     """What the header of a JPEG says of its compressed data, and where that ends.
 
-    No legal file of that size is shorter than `fewest_bytes`. The decoder holds `coefficient_bytes` until the
-    last scan, and goes over `scanned_blocks` in all `scans`, each of its `blocks` once or more;
-    `has_all_scans` says whether these have all bits of all coefficients. `unsupported` is what no decoder
-    here reads, in words; else empty. `end` is the offset of the end marker of the first picture; None where
-    there is none.
+    `blocks` has the blocks of 8 x 8 samples of each component. No legal file of that size is shorter than
+    `fewest_bytes`. The decoder holds `coefficient_bytes` until the last scan, and goes over `scanned_blocks`
+    in all `scans`; `missing` has the coefficients of each component that no scan has had with their lowest
+    bit. `unsupported` is what no decoder here reads, in words; else empty. `end` is the offset of the end
+    marker of the first picture; None where there is none.
     """
 
     width: int = 0
     height: int = 0
+    blocks: dict[int, int] = field(default_factory=dict)
+    missing: dict[int, set[int]] = field(default_factory=dict)
     fewest_bytes: int = 0
     coefficient_bytes: int = 0
     unsupported: str = ""
-    blocks: int = 0
     scanned_blocks: int = 0
     scans: int = 0
-    has_all_scans: bool = False
     end: int | None = None
+
+    @property
+    def has_all_scans(self) -> bool:
+        """Whether the scans have all bits of all coefficients."""
+        return bool(self.missing) and not any(self.missing.values())
+
+    def begin(self, marker: int, content: bytes) -> None:
+        """Read the header of the frame, unless it is damaged, which Pillow refuses.
+
+        Raises Refused where it names another size than one before.
+        """
+        before = (self.width, self.height) if self.blocks else None
+        self.width = self.height = self.fewest_bytes = self.coefficient_bytes = 0
+        self.unsupported, self.blocks = "", {}
+        if len(content) >= 6 and len(content) >= 6 + 3 * content[5]:
+            bits, height, width, count = struct.unpack(">BHHB", content[:6])
+            sides = [(content[at] >> 4, content[at] & 15) for at in range(7, 7 + 3 * count, 3)]
+            if sides and all(map(all, sides)):
+                most_across, most_down = map(max, zip(*sides, strict=True))
+                self.width, self.height = width, height
+                self.blocks = {
+                    name: -(-width * across // (8 * most_across)) * -(-height * down // (8 * most_down))
+                    for name, (across, down) in zip(content[6 : 6 + 3 * count : 3], sides, strict=True)
+                }
+                total = sum(self.blocks.values())
+                self.fewest_bytes = total * _FEWEST_BITS.get(marker, 0) // 8
+                self.coefficient_bytes = _COEFFICIENT_BYTES * total * (marker in _PROGRESSIVE)
+                self.unsupported = f"it has {bits} bits per sample" if bits in _OTHER_DEPTHS else ""
+                if marker in _HIERARCHICAL:
+                    self.unsupported = "it is hierarchical"
+        if before not in (None, (self.width, self.height)):
+            raise Refused("it has two headers, of different sizes")
+        self.missing = {name: set(range(64)) for name in self.blocks}
+
+    def scan(self, content: bytes) -> None:
+        """Count in a scan."""
+        count = content[0] if content else 0
+        # The number of each component, and its tables; the first and the last coefficient, and the bits.
+        names, ends = content[1 : 1 + 2 * count : 2], content[1 + 2 * count : 4 + 2 * count]
+        if len(ends) == 3 and not ends[2] & 15:
+            for name in names:
+                self.missing.get(name, set()).difference_update(range(ends[0], ends[1] + 1))
+        self.scanned_blocks += sum(self.blocks.get(name, 0) for name in names)
+        self.scans += 1
+        if self.scans == 1 and count < len(self.blocks):
+            # With a scan for each colour, all is held until the last.
+            self.coefficient_bytes = _COEFFICIENT_BYTES * sum(self.blocks.values())
 
     def check_scans(self) -> None:
         """Raise Refused for scans without end: a few bytes make the decoder go over the picture once more."""
-        limit = max(MAX_SCANNED_BLOCKS, _USUAL_ROUNDS * self.blocks)
+        limit = max(MAX_SCANNED_BLOCKS, _USUAL_ROUNDS * sum(self.blocks.values()))
         if self.scanned_blocks > limit:
             raise Refused(
                 f"its {self.scans:,} scans go over {self.scanned_blocks:,} blocks of pixels, the limit is "
@@ -203,36 +253,17 @@ def frame_of(data: mmap.mmap | bytes) -> Frame:
 
     Raises Refused where a second frame header names another size than the first.
     """
-    frame, blocks, end = Frame(), dict[int, int](), None
-    # The coefficients of each component that no scan has had with their lowest bit.
-    missing: dict[int, set[int]] = {}
-    scans = scanned = 0
+    frame = Frame()
     for marker, position in markers(data):
+        size = int.from_bytes(data[position + 2 : position + 4], "big")
         if marker in FRAMES:
-            size = int.from_bytes(data[position + 2 : position + 4], "big")
-            found, its_blocks = _frame(marker, data[position + 4 : position + 2 + size])
-            if blocks and (found.width, found.height) != (frame.width, frame.height):
-                raise Refused("it has two headers, of different sizes")
-            frame, blocks = found, its_blocks
-            missing = {name: set(range(64)) for name in blocks}
+            frame.begin(marker, data[position + 4 : position + 2 + size])
         elif marker == _START_OF_SCAN:
-            count = data[position + 4] if position + 4 < len(data) else 0
-            # The number of each component, and its tables; the first and the last coefficient, and the bits.
-            names = data[position + 5 : position + 5 + 2 * count : 2]
-            ends = data[position + 5 + 2 * count : position + 8 + 2 * count]
-            if len(ends) == 3 and not ends[2] & 15:
-                for name in names:
-                    missing.get(name, set()).difference_update(range(ends[0], ends[1] + 1))
-            scanned += sum(blocks.get(name, 0) for name in names)
-            scans += 1
-            if scans == 1 and count < len(blocks):
-                # With a scan for each colour, all is held until the last.
-                frame = frame._replace(coefficient_bytes=_COEFFICIENT_BYTES * sum(blocks.values()))
+            frame.scan(data[position + 4 : position + 4 + _MOST_SCAN_BYTES])
         elif marker == END_OF_IMAGE:
-            end = position
+            frame.end = position
             break
-    has_all = bool(missing) and not any(missing.values())
-    return frame._replace(scanned_blocks=scanned, scans=scans, has_all_scans=has_all, end=end)
+    return frame
 
 
 def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
@@ -309,31 +340,3 @@ def decoded_whole(
 
 def _digest(samples: np.ndarray) -> bytes:
     return hashlib.blake2b(np.ascontiguousarray(samples).data).digest()
-
-
-def _frame(marker: int, content: bytes) -> tuple[Frame, dict[int, int]]:
-    """Return what a frame header says, and the number of blocks of each of its components."""
-    if len(content) < 6 or len(content) < 6 + 3 * content[5]:
-        return Frame(), {}
-    bits, height, width, count = struct.unpack(">BHHB", content[:6])
-    sampling = [(content[7 + 3 * i] >> 4, content[7 + 3 * i] & 15) for i in range(count)]
-    if not sampling or any(not across or not down for across, down in sampling):
-        return Frame(), {}
-    most_across, most_down = max(across for across, _ in sampling), max(down for _, down in sampling)
-    blocks = {
-        content[6 + 3 * i]: -(-width * across // (8 * most_across)) * -(-height * down // (8 * most_down))
-        for i, (across, down) in enumerate(sampling)
-    }
-    total = sum(blocks.values())
-    unsupported = f"it has {bits} bits per sample" if bits in _OTHER_DEPTHS else ""
-    if marker in _HIERARCHICAL:
-        unsupported = "it is hierarchical"
-    frame = Frame(
-        width,
-        height,
-        total * _FEWEST_BITS.get(marker, 0) // 8,
-        _COEFFICIENT_BYTES * total if marker in _PROGRESSIVE else 0,
-        unsupported,
-        total,
-    )
-    return frame, blocks
