@@ -59,9 +59,10 @@ def metadata_of(
 ) -> Metadata:
     """Return EXIF data, with or without its marker, a resolution, if it is one, and what else there is."""
     block = (exif or b"").removeprefix(EXIF_MARK)[:MOST_EXIF_BYTES]
-    is_resolution = dpi is not None and all(0.5 <= float(one) < 2**16 for one in dpi)
-    resolution = (float(dpi[0]), float(dpi[1])) if dpi is not None and is_resolution else None
-    return Metadata(block, resolution, left_out)
+    if dpi is not None:
+        across, down = map(float, dpi)
+        dpi = (across, down) if all(0.5 <= one < 2**16 for one in (across, down)) else None
+    return Metadata(block, dpi, left_out)
 
 
 def note_of_first(count: int, kind: str) -> tuple[str, ...]:
@@ -84,9 +85,8 @@ def unique(names: Iterable[str]) -> tuple[str, ...]:
 
 def listed(names: Iterable[str]) -> str:
     """Join the first names, and say how many more there are."""
-    found = list(names)
-    more = len(found) - _MOST_LISTED
-    return ", ".join(found[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+    first, rest = (found := [*names])[:_MOST_LISTED], found[_MOST_LISTED:]
+    return ", ".join(first) + (f" and {len(rest)} more" if rest else "")
 
 
 ORIENTATION_TAG = 274
@@ -156,13 +156,9 @@ def _upright_exif(metadata: Metadata, width: int, height: int) -> tuple[bytes, b
         for tag in _OF_STORED_PIXELS:
             if tag in exif:
                 del exif[tag]
-        for tags, tag, value in (
-            (exif, ORIENTATION_TAG, 1),
-            (exif, _WIDTH, width),
-            (exif, _HEIGHT, height),
-            (of_camera, _EXIF_WIDTH, width),
-            (of_camera, _EXIF_HEIGHT, height),
-        ):
+        sides = {_WIDTH: width, _HEIGHT: height, ORIENTATION_TAG: 1, _EXIF_WIDTH: width, _EXIF_HEIGHT: height}
+        for tag, value in sides.items():
+            tags = of_camera if tag in (_EXIF_WIDTH, _EXIF_HEIGHT) else exif
             if tag in tags:
                 tags[tag] = value
         if metadata.dpi is not None:
@@ -213,14 +209,12 @@ def exif_of_tiff(file: object, offset: int, byte_order: str, *, is_big: bool, is
     exif.endian, exif.bigtiff = byte_order, is_big
     try:
         exif.load_from_fp(_Bounded(file), offset)  # type: ignore[arg-type]
-        for tag in TEXT_TAGS if is_photo else TEXT_TAGS[1:]:
-            if tag in exif:
-                kept[tag] = exif[tag]
-        for tag, tags in inner_lists(exif).items():
-            kept[tag] = tags
-        if not len(kept) and (EXIF_TAG in exif or GPS_TAG in exif):
-            return _DAMAGED
-        return kept.tobytes() if len(kept) else b""
+        texts = {tag: exif[tag] for tag in TEXT_TAGS[not is_photo :] if tag in exif}
+        for tag, value in (texts | inner_lists(exif)).items():
+            kept[tag] = value
+        if len(kept):
+            return kept.tobytes()
+        return _DAMAGED if EXIF_TAG in exif or GPS_TAG in exif else b""
     except LIBRARY_ERRORS:
         return _DAMAGED
 
