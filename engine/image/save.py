@@ -106,7 +106,14 @@ def encoded_image(
         raise ImageWriteError(what, f"quality {quality!r} is not a whole number from 1 to 100")
     if not isinstance(picture, Picture):
         picture = Picture.from_array(picture)
-    picture, lost = _with_depth(picture, depth, what)
+    lost: tuple[str, ...] = ()
+    if depth != "keep":
+        if depth not in DEPTH_DTYPES:
+            depths = ", ".join(("keep", *DEPTH_DTYPES))
+            raise ImageWriteError(what, f"there is no depth {depth!r}", f"Choose one of: {depths}.")
+        conversion = Conversion(picture.dtype, np.dtype(DEPTH_DTYPES[depth]))
+        picture = conversion.picture(picture, picture.pixels)
+        lost = conversion.sentences(picture.pixels.size)
     check_holds(known, picture.dtype, picture.height, picture.width, name)
     if not metadata:
         picture = replace(picture, metadata=NO_METADATA)
@@ -119,25 +126,13 @@ def encoded_image(
     return data, (*lost, *left_out)
 
 
-def _with_depth(picture: Picture, depth: Depth, what: str) -> tuple[Picture, tuple[str, ...]]:
-    """Return a picture in the depth that is asked for, and what it loses."""
-    if depth == "keep":
-        return picture, ()
-    if depth not in DEPTH_DTYPES:
-        known = ", ".join(("keep", *DEPTH_DTYPES))
-        raise ImageWriteError(what, f"there is no depth {depth!r}", f"Choose one of: {known}.")
-    conversion = Conversion(picture.dtype, np.dtype(DEPTH_DTYPES[depth]))
-    return conversion.picture(picture, picture.pixels), conversion.sentences(picture.pixels.size)
-
-
 def saved_format(name: str) -> Format:
     """Return the format that a file is saved in; an ImageWriteError says which suffixes there are."""
     known = format_to_save(name)
     if known is None:
-        suffix = Path(name).suffix.lower()
-        why = (
-            f"{suffix!r} is not a picture format that can be saved" if suffix else "its name has no extension"
-        )
+        why, suffix = "its name has no extension", Path(name).suffix.lower()
+        if suffix:
+            why = f"{suffix!r} is not a picture format that can be saved"
         suffixes = ", ".join(suffix for known in saved_formats() for suffix in known.saved_suffixes)
         raise ImageWriteError(f"{name} cannot be saved", why, f"End the name in one of: {suffixes}.")
     return known
@@ -149,18 +144,12 @@ def check_holds(known: Format, dtype: np.dtype, height: int, width: int, name: s
     others = titles(formats_for(dtype, side))
     if not known.holds(dtype):
         held = in_words(depth for depth, dtype in DEPTH_DTYPES.items() if dtype in known.dtypes)
-        raise ImageWriteError(
-            what,
-            f"{known.title} does not hold {DEPTH_TEXTS[dtype]} values",
-            f"Save it as {others}, or ask for depth {held}.",
-        )
+        why = f"{known.title} does not hold {DEPTH_TEXTS[dtype]} values"
+        raise ImageWriteError(what, why, f"Save it as {others}, or ask for depth {held}.")
     if not known.holds(dtype, side):
-        raise ImageWriteError(
-            what,
-            f"{known.title} holds {known.max_side:,} pixels on a side, "
-            f"this picture has {width:,} × {height:,}",
-            f"Save it as {others}.",
-        )
+        size = f"this picture has {width:,} × {height:,}"
+        why = f"{known.title} holds {known.max_side:,} pixels on a side, {size}"
+        raise ImageWriteError(what, why, f"Save it as {others}.")
 
 
 def _without_what_is_lost(picture: Picture, known: Format) -> tuple[Picture, tuple[str, ...]]:
@@ -216,9 +205,7 @@ def finished_picture(
     with_alpha : bool, default False
         Whether the last channel is the filtered alpha. It is clipped whatever the range mode.
     """
-    return Conversion(picture.dtype, target, range_mode).picture(
-        picture, values, with_alpha=with_alpha, counted=False
-    )
+    return Conversion(picture.dtype, target, range_mode).picture(picture, values, with_alpha=with_alpha)
 
 
 @dataclass(slots=True)
@@ -320,9 +307,7 @@ class Conversion:
             found = [finite_range(values) for values in bands]
             self.ends = min(low for low, _ in found), max(high for _, high in found)
 
-    def samples(
-        self, values: np.ndarray, out: np.ndarray | None = None, *, counted: bool = True
-    ) -> np.ndarray:
+    def samples(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the samples of colours, in `out` where that is given; what they lose is counted."""
         if self.range_mode is None or values.dtype != np.float32 or self.target == np.float32:
             # Values of whole numbers are final.
@@ -330,12 +315,9 @@ class Conversion:
             if out is not None:
                 out[...] = saved
         else:
-            white = full_scale_of(self.source)
-            saved = to_depth(
-                values, self.target, range_mode=self.range_mode, white=white, ends=self.ends, out=out
-            )
-        if counted:
-            self.loss.add(values, saved, self.source, counts_cut=self.range_mode is None)
+            mode, white = self.range_mode, full_scale_of(self.source)
+            saved = to_depth(values, self.target, range_mode=mode, white=white, ends=self.ends, out=out)
+        self.loss.add(values, saved, self.source, counts_cut=self.range_mode is None)
         return saved
 
     def alpha(self, values: np.ndarray, *, is_filtered: bool) -> np.ndarray:
@@ -349,16 +331,14 @@ class Conversion:
         clipped: np.ndarray = np.fmin(np.fmax(values * np.float32(1.0 / white), np.float32(0)), np.float32(1))
         return clipped
 
-    def picture(
-        self, picture: Picture, values: np.ndarray, *, with_alpha: bool = False, counted: bool = True
-    ) -> Picture:
+    def picture(self, picture: Picture, values: np.ndarray, *, with_alpha: bool = False) -> Picture:
         """Return values as a picture to save, as `finished_picture`."""
         colours, alpha = values, picture.alpha
         is_filtered = with_alpha and alpha is not None
         if is_filtered:
             colours = values[..., 0] if picture.channels == 1 else values[..., :-1]
             alpha = values[..., -1]
-        pixels = self.samples(colours, counted=counted)
+        pixels = self.samples(colours)
         alpha = None if alpha is None else self.alpha(alpha, is_filtered=is_filtered)
         return Picture(pixels, alpha, picture.icc_profile, metadata=picture.metadata)
 
