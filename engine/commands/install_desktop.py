@@ -16,8 +16,8 @@ from engine.commands import DONE
 from engine.commands.arguments import Settings, option
 from engine.commands.output import print_answer, print_json
 from engine.errors import EngineError
-from engine.files.assets import ASSETS
 from engine.files.atomic_write import atomic_write, write_errors
+from engine.files.reading import ASSETS
 from engine.image.formats import opened_suffixes
 
 NAME = "haloscope"

@@ -11,8 +11,7 @@ from typing import ClassVar
 from engine.course.files import Part, columns_of
 from engine.course.paper import MISPRINT, Cell, CodePlace, CourseKernel, CourseTable, Paper, TableText
 from engine.errors import UnknownName, did_you_mean
-from engine.files.assets import ASSETS, faults_of_asset
-from engine.files.reading import Json
+from engine.files.reading import ASSETS, Json, faults_of_asset
 from engine.geometry.block import Block
 from engine.host.request import QueuePolicy, Request
 from engine.results.columns import COURSE, recorded_document, recorded_path

@@ -10,7 +10,7 @@ from engine.device.device_list import cpu_info, listed_devices
 from engine.device_info import RECORDED, DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.explain.device_limits import DeviceLimits, KeptLimits
-from engine.files.assets import faults_of_asset
+from engine.files.reading import faults_of_asset
 from engine.results.columns import RUNS, recorded_document, recorded_path
 from engine.results.problem import Checkpoint
 

@@ -26,7 +26,7 @@ from typing import IO, TypeVar
 from engine.errors import BadValue, FileWriteError
 from engine.interrupts import undivided
 
-_CHOOSE_ANOTHER = "Choose another folder or name."
+_CHOOSE_ANOTHER, _GIVE_PATH = "Choose another folder or name.", "Give it as text or as a pathlib.Path."
 # Two letters at least: one is a drive of Windows.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
@@ -47,15 +47,14 @@ _REASONS: dict[int, tuple[str, str]] = {
 }
 
 
-def path_text(path: str | os.PathLike[str]) -> str:
+FilePath = str | os.PathLike[str]
+
+
+def path_text(path: FilePath) -> str:
     """Return a path as text; a `BadValue` says that it is none."""
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
-        raise BadValue(
-            f"{reprlib.repr(path)} is not a path",
-            "a file has a name",
-            "Give it as text or as a pathlib.Path.",
-        )
+        raise BadValue(f"{reprlib.repr(path)} is not a path", "a file has a name", _GIVE_PATH)
     if not text:
         # It would be the folder that one is in.
         raise BadValue("'' is not a path", "it is empty", "Give the name of a file.")
@@ -65,9 +64,7 @@ def path_text(path: str | os.PathLike[str]) -> str:
     return text
 
 
-def atomic_write(
-    path: str | os.PathLike[str], data: bytes | memoryview, permissions: int | None = None
-) -> None:
+def atomic_write(path: FilePath, data: bytes | memoryview, permissions: int | None = None) -> None:
     """Write `data` to `path` so that the file holds either its old content or all of the new.
 
     The bytes go to a temporary file in the same folder, reach the disk, and then take the name in one step.
@@ -85,7 +82,7 @@ def atomic_write(
             _write_beside_and_replace(target, data, permissions)
 
 
-def writable_target(path: str | os.PathLike[str]) -> Path:
+def writable_target(path: FilePath) -> Path:
     """Return the file that a path leads to, if a file may be written there.
 
     Raises FileWriteError, OSError, ValueError: it is a folder, a loop of links, a device or a protected file;
@@ -111,16 +108,15 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+def write_errors(path: FilePath) -> Iterator[None]:
     """Translate errors of the operating system into `FileWriteError`."""
     try:
         yield
     except OSError as error:
         raise write_error(os.fspath(path), error) from error
     except ValueError as error:  # a NUL in the path
-        raise FileWriteError(
-            f"{path!r} cannot be written", "it is not a possible path", _CHOOSE_ANOTHER
-        ) from error
+        why = "it is not a possible path"
+        raise FileWriteError(f"{path!r} cannot be written", why, _CHOOSE_ANOTHER) from error
 
 
 def write_error(path: str, error: OSError) -> FileWriteError:
@@ -141,29 +137,23 @@ def _write_beside_and_replace(target: Path, data: bytes | memoryview, permission
             os.fsync(file.fileno())
             if os.name != "posix":
                 file.close()  # an open file cannot be renamed there
+            if permissions is None and target.exists():
+                permissions = stat.S_IMODE(target.stat().st_mode)
+            elif permissions is None:
+                # The mask can only be read by setting it; 0o022 is restored at once.
+                mask = os.umask(0o022)
+                os.umask(mask)
+                permissions = 0o666 & ~mask
             # A temporary file can only be read by its owner.
-            os.chmod(temporary, _permissions(target) if permissions is None else permissions)
+            os.chmod(temporary, permissions)
             os.replace(temporary, target)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync_folder(target.parent)
-
-
-def _permissions(target: Path) -> int:
-    if target.exists():
-        return stat.S_IMODE(target.stat().st_mode)
-    # The mask can only be read by setting it; 0o022 is restored at once.
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def _sync_folder(folder: Path) -> None:
-    """Let the new name survive a power failure; not every system can, and the file itself is safe already."""
+    # The new name shall survive a power failure; not every system can, and the file itself is safe already.
     with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:

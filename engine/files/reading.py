@@ -9,11 +9,16 @@ import math
 import os
 import re
 import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from engine.errors import EngineError, FileReadError
-from engine.files.atomic_write import path_text
+from engine.files.atomic_write import FilePath, path_text
 
 Json = dict[str, Any]
 """A JSON object as it was read, or as it is to be written: who takes a part of it checks what that is."""
@@ -47,10 +52,7 @@ _KINDS = (list, "a list"), (str, "a text"), (bool, "true or false"), ((int, floa
 
 
 def read_bytes(
-    path: str | os.PathLike[str],
-    most_bytes: int,
-    what: str | None = None,
-    error: type[EngineError] = FileReadError,
+    path: FilePath, most_bytes: int, what: str | None = None, error: type[EngineError] = FileReadError
 ) -> bytes:
     """Return what is in a file.
 
@@ -76,10 +78,7 @@ def read_bytes(
 
 
 def read_text(
-    path: str | os.PathLike[str],
-    most_bytes: int,
-    what: str | None = None,
-    error: type[EngineError] = FileReadError,
+    path: FilePath, most_bytes: int, what: str | None = None, error: type[EngineError] = FileReadError
 ) -> str:
     """Return the text of a file in UTF-8, with or without a byte-order mark; errors as `read_bytes`."""
     data, what = read_bytes(path, most_bytes, what, error), what or _what(path)
@@ -89,10 +88,7 @@ def read_text(
 
 
 def read_json(
-    path: str | os.PathLike[str],
-    most_bytes: int,
-    what: str | None = None,
-    error: type[EngineError] = FileReadError,
+    path: FilePath, most_bytes: int, what: str | None = None, error: type[EngineError] = FileReadError
 ) -> Json:
     """Return the JSON object in a file; errors as `read_text` and `json_object`."""
     what = what or _what(path)
@@ -128,15 +124,9 @@ def json_object(
     def refuse(why: str, remedy: str = example) -> NoReturn:
         raise error(what, why, remedy)
 
-    def finite(digits: str) -> float:
-        value = float(digits)
-        if not math.isfinite(value):
-            refuse(f"it says {_quoted(digits)}, which is too large a number", "Write a smaller number.")
-        return value
-
-    def whole(digits: str) -> int:
-        value = int(digits)
-        if value.bit_length() >= _TOO_MANY_BITS:
+    def number(kind: type[int] | type[float], digits: str) -> float:
+        value = kind(digits)
+        if value.bit_length() >= _TOO_MANY_BITS if isinstance(value, int) else not math.isfinite(value):
             refuse(f"it says {_quoted(digits)}, which is too large a number", "Write a smaller number.")
         return value
 
@@ -153,12 +143,15 @@ def json_object(
 
     hooks: Json = {
         "parse_constant": constant,
-        "parse_float": finite,
-        "parse_int": whole,
+        "parse_float": partial(number, float),
+        "parse_int": partial(number, int),
         "object_pairs_hook": unique,
     }
-    if _is_too_deep(text):
-        raise error(what, "its JSON is nested too deep", example)
+    # Deeper than what reads it stands: Python 3.14 itself reads any depth.
+    if text.count("[") + text.count("{") > _DEEPEST:
+        steps = map(_STEPS.__getitem__, _BETWEEN_BRACKETS.sub("", text))
+        if max(accumulate(steps)) > _DEEPEST:
+            refuse("its JSON is nested too deep")
     try:
         document = json.loads(text, **(hooks if is_strict else {}))
     except json.JSONDecodeError as fault:
@@ -177,23 +170,15 @@ def json_object(
     return document
 
 
-def _is_too_deep(text: str) -> bool:
-    """Return whether JSON is nested deeper than what reads it stands: Python 3.14 itself reads any depth."""
-    if text.count("[") + text.count("{") <= _DEEPEST:
-        return False
-    return max(accumulate(map(_STEPS.__getitem__, _BETWEEN_BRACKETS.sub("", text)))) > _DEEPEST
-
-
-def open_file(path: str | os.PathLike[str]) -> BinaryIO:
+def open_file(path: FilePath) -> BinaryIO:
     """Open a file for reading, without a wait for what is none; `why_unreadable` has words for its errors."""
     # Asked before opening: that may wait, or do something to a device.
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise NotAFile
     # What has become a pipe meanwhile does not wait either.
-    file = open(  # noqa: SIM115 - the caller's
-        path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
-    )
+    at_once = getattr(os, "O_NONBLOCK", 0)
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise NotAFile
@@ -207,10 +192,35 @@ def why_unreadable(fault: Exception) -> tuple[str, str]:
     return next(known, (reason, "Check the name and the disk."))
 
 
-def _what(path: str | os.PathLike[str]) -> str:
+def _what(path: FilePath) -> str:
     return f"{os.path.basename(path_text(path))} cannot be read"
 
 
 def _quoted(text: str) -> str:
-    shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
-    return repr(shown)
+    return repr(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")
+
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+# Within the package where it is installed, beside it in a clone.
+ASSETS = _PACKAGE / "assets" if (_PACKAGE / "assets").is_dir() else _PACKAGE.parent / "assets"
+
+# Of a document: longer than each of them by far.
+MOST_ASSET_BYTES = 1 << 26
+# What reading, unpacking and looking into a damaged one raises; RecursionError is a RuntimeError.
+_FAULTS = (
+    ArithmeticError, AttributeError, EngineError, EOFError, LookupError, MemoryError, OSError, RuntimeError,
+    TypeError, ValueError, zlib.error,
+)  # fmt: skip
+
+
+@contextmanager
+def faults_of_asset(path: Path, title: str) -> Iterator[None]:
+    """Raise an EngineError that says what to do where a file of the program is missing or damaged."""
+    try:
+        yield
+    except _FAULTS as error:
+        raise EngineError(
+            f"{title} {path.name!r} cannot be read",
+            error.why if isinstance(error, EngineError) else str(error) or type(error).__name__,
+            "Install the program again: this file came with it.",
+        ) from error

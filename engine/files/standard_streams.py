@@ -29,13 +29,9 @@ def open_closed_streams() -> None:
     Writing to a closed standard output still fails, because a lost answer is an error. What is written to a
     closed standard error is lost.
     """
-    for number, name, flags in (
-        (0, "stdin", os.O_RDONLY),
-        (1, "stdout", os.O_RDONLY),
-        (2, "stderr", os.O_WRONLY),
-    ):
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None and not _is_open(number):
-            descriptor = os.open(os.devnull, flags)
+            descriptor = os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY)
             # The engine's process inherits it.
             os.dup2(descriptor, number)
             if descriptor != number:
@@ -108,6 +104,7 @@ def _sent(write: Callable[[], object], status: int) -> int:
     try:
         write()
         answers().flush()
+        return status
     except BrokenPipeError:
         # The reader has enough.
         status = PIPE_CLOSED
@@ -115,8 +112,6 @@ def _sent(write: Callable[[], object], status: int) -> int:
         why = (error.strerror or str(error)).lower()
         log(f"The answer cannot be printed: {why}. Send it to another place.")
         status = status or CANNOT_PRINT
-    else:
-        return status
     silence(answers())
     return status
 

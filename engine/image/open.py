@@ -8,9 +8,8 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from engine.errors import BadValue, UnknownName
-from engine.files.assets import ASSETS
 from engine.files.atomic_write import path_text
-from engine.files.reading import open_file, why_unreadable
+from engine.files.reading import ASSETS, open_file, why_unreadable
 from engine.image import formats
 from engine.image.convert import profile_fits
 from engine.image.faults import Refused, errors_in_words

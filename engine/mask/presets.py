@@ -13,8 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import MaskError, UnknownName, closest
-from engine.files.assets import ASSETS, MOST_ASSET_BYTES, faults_of_asset
-from engine.files.reading import read_json
+from engine.files.reading import ASSETS, MOST_ASSET_BYTES, faults_of_asset, read_json
 
 if TYPE_CHECKING:
     from engine.mask.mask import Mask

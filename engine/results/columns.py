@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, Generic
 
 from engine.device_info import RECORDED, DeviceInfo
-from engine.files.assets import ASSETS, faults_of_asset
-from engine.files.reading import Json
+from engine.files.reading import ASSETS, Json, faults_of_asset
 from engine.results.measurement import AnyResult
 from engine.results.metrics import SPEED_UP_OF, AnyMetric, Compared, ComparedRun, metrics_of
 from engine.results.problem import MODEL_OF_WORK, P_contra, TaskProblem

@@ -17,8 +17,7 @@ import msgspec
 
 from engine.device_info import RECORDED
 from engine.errors import BadValue, Reason
-from engine.files.assets import faults_of_asset
-from engine.files.reading import Json, read_json
+from engine.files.reading import Json, faults_of_asset, read_json
 from engine.geometry.block import Limits
 from engine.mask.mask import Mask
 from engine.results.columns import FORMAT, RUNS, VERSION, recorded_document, recorded_path

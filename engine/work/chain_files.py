@@ -22,9 +22,8 @@ from msgspec import structs
 
 from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError, UnknownName, did_you_mean
-from engine.files.assets import ASSETS, faults_of_asset
 from engine.files.atomic_write import atomic_write
-from engine.files.reading import Json, json_object, read_json, read_text
+from engine.files.reading import ASSETS, Json, faults_of_asset, json_object, read_json, read_text
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.json_form import document_of, mask_from_json

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from engine import interrupts
 from engine.errors import EngineError
-from engine.files.assets import ASSETS
+from engine.files.reading import ASSETS
 from engine.files.standard_streams import log, log_path, print_answer, write_error
 from engine.process import shortage_of
 from gui.engine_link.engine_link import EngineLink

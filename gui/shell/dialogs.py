@@ -37,7 +37,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine import __version__
-from engine.files.assets import ASSETS
+from engine.files.reading import ASSETS
 from engine.files.standard_streams import log_path
 from gui.page.actions import Actions, plain
 from gui.page.contract import Page

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.errors import BadValue, EngineError
-from engine.files.assets import ASSETS
-from engine.files.reading import read_bytes
+from engine.files.reading import ASSETS, read_bytes
 from engine.image.convert import host_array
 from engine.tasks.network.problem import (
     CLASSES,

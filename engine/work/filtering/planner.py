@@ -34,7 +34,7 @@ from msgspec.structs import replace
 
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import Reason
-from engine.files.assets import faults_of_asset
+from engine.files.reading import faults_of_asset
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.run.task import Choice

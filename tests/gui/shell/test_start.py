@@ -11,7 +11,7 @@ from PySide6.QtGui import QIcon
 from engine import __version__
 from engine.errors import FileWriteError
 from engine.files import standard_streams
-from engine.files.assets import ASSETS
+from engine.files.reading import ASSETS
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from gui.explore.sessions import with_options
