@@ -13,7 +13,7 @@ import engine
 from engine.errors import ImageReadError, ImageWriteError
 from engine.image import formats
 from engine.image.faults import Unsupported
-from engine.image.format import Canvas, Decoded, Form, Format
+from engine.image.format import Decoded, Form, Format
 from engine.image.formats import in_words, titles
 from engine.image.picture import Picture
 from tests.gui.conftest import (  # noqa: F401 - fixtures
@@ -27,14 +27,14 @@ from tests.gui.conftest import (  # noqa: F401 - fixtures
 HEADER = struct.Struct("<4sII")
 
 
-def decode(file, budget, allocate):
+def decode(file, budget):
     """Decode what `encode` wrote; a header of no rows stands for a kind that is not read."""
     _, height, width = HEADER.unpack(file.read(HEADER.size))
     if not height:
         raise Unsupported("it has no rows")
     form = Form(height, width, 1, False, np.dtype(np.float32))
     budget.check(form)
-    canvas = Canvas(form, allocate=allocate)
+    canvas = budget.canvas(form)
     canvas.decode_into(lambda out: file.readinto(out))
     return Decoded(canvas)
 

@@ -17,7 +17,7 @@ from engine.commands.picture_opening import work_bytes
 from engine.errors import ImageReadError
 from engine.geometry.border import Border
 from engine.image import formats
-from engine.image.format import Form, Scratch
+from engine.image.format import Budget, Form, Scratch
 from engine.image.formats import format_to_save
 from engine.image.open import open_image
 from engine.process import cores
@@ -256,8 +256,7 @@ def test_that_a_file_too_short_for_its_size_is_refused_before_it_is_decoded(refu
     def decode(*arguments):
         raise AssertionError("memory was taken")
 
-    for module in ("png", "tiff", "webp", "pillow", "jpeg"):
-        monkeypatch.setattr(f"engine.image.formats.{module}.Canvas", decode)
+    monkeypatch.setattr(Budget, "canvas", decode)
     assert refused(TOO_SHORT[kind]).why.endswith("it was cut short or its header is damaged")
 
 
