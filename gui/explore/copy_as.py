@@ -171,11 +171,9 @@ class ProgramDialog(QDialog):
         font.setBold(True)
         self.title.setFont(font)
         self.differs.setWordWrap(True)
-        self.code = QPlainTextEdit()
-        self.code.setReadOnly(True)
+        self.code = QPlainTextEdit(readOnly=True, tabChangesFocus=True)
         self.code.setFont(code_font())
         self.code.setAccessibleName("Line of code")
-        self.code.setTabChangesFocus(True)
         done = quiet_label(
             "Flip, border, anchor and output type here are now as there. Undo takes it back.",
             small=True,

@@ -17,7 +17,8 @@ from engine.host.protocol import TiledScreen
 from engine.mask.mask import Mask
 from engine.mask.presets import resolve_mask
 from engine.work.messages import measured_shape
-from gui.explore.explain.selection import ExplainHead, Question
+from gui.explore.explain.question import Question
+from gui.explore.explain.selection import ExplainHead
 from gui.explore.parts import ExploreParts
 from gui.explore.picture_exchange import PictureExchange
 from gui.explore.run_words import no_run_sentence

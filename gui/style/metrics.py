@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from functools import cache
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, SignalInstance
 from PySide6.QtGui import QFont, QFontDatabase, QFontMetrics
 from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 from shiboken6 import isValid
@@ -109,6 +109,13 @@ class _Follower(QObject):
             self._widget.removeEventFilter(self)
             QTimer.singleShot(0, self, self._fit)
         return False
+
+
+def follow(show: Callable[[], object], *signals: SignalInstance) -> None:
+    """Call a function after each of these signals, and now."""
+    for signal in signals:
+        signal.connect(show)
+    show()
 
 
 def follow_letters(widget: QWidget, fit: Callable[[], object]) -> None:

@@ -16,8 +16,9 @@ from gui.widgets.panel_parts import ScrollArea, quiet_label
 class ElidedLabel(QLabel):
     """A label that never widens its panel; `small` takes the smaller font of notes, `mode` says what is cut.
 
-    It takes `lines` lines, and up to `most` where its text needs them at the width that it is given; what
-    does not fit is cut. Without `most` it keeps its height.
+    `name` is for screen readers; a text that is no note `is_plain`. It takes `lines` lines, and up to `most`
+    where its text needs them at the width that it is given; what does not fit is cut. Without `most` it keeps
+    its height.
     """
 
     def __init__(
@@ -26,13 +27,17 @@ class ElidedLabel(QLabel):
         *,
         most: int | None = None,
         small: bool = False,
+        is_plain: bool = False,
+        name: str = "",
         mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
     ) -> None:
         super().__init__()
+        self.setAccessibleName(name)
         self._mode = mode
         self._fewest = lines
         self._most = max(lines, most or lines)
-        self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        roles = QPalette.ColorRole
+        self.setForegroundRole(roles.WindowText if is_plain else roles.PlaceholderText)
         if small:
             self.setFont(small_font())
         if self._most > 1:
@@ -48,6 +53,11 @@ class ElidedLabel(QLabel):
         super().setText(text)
         self.setToolTip(text)
         self.updateGeometry()
+
+    def say(self, text: str) -> None:
+        """Show a text; none hides the label."""
+        self.setText(text)
+        self.setVisible(bool(text))
 
     @property
     def colour(self) -> QColor:
@@ -135,8 +145,7 @@ class Findings(QWidget):
     def show_findings(self, findings: Sequence[Finding]) -> None:
         """Show others."""
         for row in range(len(self._labels), len(findings)):
-            name, text = quiet_label(small=True), ElidedLabel(most=self._most, small=True)
-            text.setForegroundRole(QPalette.ColorRole.WindowText)
+            name, text = quiet_label(small=True), ElidedLabel(most=self._most, small=True, is_plain=True)
             self._labels.append((name, text))
             self._grid.addWidget(name, row, 0, Qt.AlignmentFlag.AlignTop)
             self._grid.addWidget(text, row, 1)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from PySide6.QtCore import QEvent, QObject, QRect, QSignalBlocker, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QRect, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QColor, QPainter, QPalette, QResizeEvent, QShowEvent, QStandardItemModel
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -98,6 +98,13 @@ def column(*parts: Part, spacing: int = GRID, margins: Margins = _NO_MARGINS) ->
     return _filled(QVBoxLayout(), parts, spacing, margins)
 
 
+def boxed(layout: QLayout) -> QWidget:
+    """Return a widget with a layout."""
+    made = QWidget()
+    made.setLayout(layout)
+    return made
+
+
 def _filled(layout: Box, parts: Iterable[Part], spacing: int, margins: Margins) -> Box:
     layout.setSpacing(spacing)
     layout.setContentsMargins(*margins)
@@ -150,15 +157,21 @@ class NarrowBox(QComboBox):
     """A list that drops down, and asks for the width of so many characters, whatever its entries.
 
     Of a chosen entry that does not fit the end is left out; the list is as wide as its entries. `name` is for
-    screen readers.
+    screen readers, `entries` are texts by their data; the first one is chosen.
     """
 
-    def __init__(self, name: str, tip: str, characters: int) -> None:
-        super().__init__()
+    chosen = Signal(object)  # the data of the entry that the person has chosen
+
+    def __init__(
+        self, name: str, tip: str, characters: int, entries: Mapping[Any, str] | None = None
+    ) -> None:
+        super().__init__(minimumContentsLength=characters)
         self.setAccessibleName(name)
         self.setToolTip(tip)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(characters)
+        self.activated.connect(lambda at: self.chosen.emit(self.itemData(at)))
+        if entries:
+            fill_box(self, entries, next(iter(entries)))
 
     def initStyleOption(self, option: QStyleOptionComboBox) -> None:
         super().initStyleOption(option)

@@ -67,7 +67,7 @@ class StepList(QListView):
     """Selects the step that the panels show; keys move, remove and switch it, the mouse drags it."""
 
     def __init__(self, chain: ChainState, actions: Actions) -> None:
-        super().__init__()
+        super().__init__(uniformItemSizes=True)
         self._chain, self._actions = chain, actions
         # Where the row was taken that is dragged, and the place in the history then; all moves are one edit.
         self._taken: QPoint | None = None
@@ -77,7 +77,6 @@ class StepList(QListView):
         self.row = StepRow(self.rows)
         self.setItemDelegate(self.row)
         self.setMouseTracking(True)
-        self.setUniformItemSizes(True)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -176,7 +175,7 @@ class ChainList(QWidget):
     """The steps, and what is done with the selected one."""
 
     def __init__(self, chain: ChainState, actions: Actions) -> None:
-        super().__init__()
+        super().__init__(accessibleName="Chain")
         self._chain = chain
         self.list = StepList(chain, actions)
         self.first = NarrowBox("First input of the step", _READS_TIP, 5)
@@ -200,7 +199,6 @@ class ChainList(QWidget):
                 margins=(GRID, HALF_GRID, GRID, 0),
             )
         )
-        self.setAccessibleName("Chain")
         for box in (self.first, self.second):
             box.activated.connect(
                 lambda: chain.read(self.first.currentData(), self.second.currentData() or PICTURE)
@@ -341,7 +339,7 @@ class CombinePanel(QWidget):
     """Edits the parameters of the selected step, which combines two results."""
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__()
+        super().__init__(accessibleName="Combine panel")
         self._workspace = workspace
         self.how = QComboBox()
         self.how.setAccessibleName("How two results are combined")
@@ -373,7 +371,6 @@ class CombinePanel(QWidget):
                 margins=(GRID, HALF_GRID, GRID, GRID),
             )
         )
-        self.setAccessibleName("Combine panel")
         self.how.activated.connect(lambda at: workspace.set_parameter("how", self.how.itemData(at)))
         self.slider.valueChanged.connect(lambda at: workspace.set_parameter("weight", at / _PER_UNIT))
         self.field.valueChanged.connect(lambda: workspace.set_parameter("weight", self.field.value()))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import structs
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from engine.device_info import SIMULATOR
@@ -24,14 +24,15 @@ from engine.explain.messages import AblationJob
 from engine.host.request import Run
 from engine.results.text_forms import rate_text, tick_text
 from engine.work.messages import PictureJob
-from gui.explore.explain.selection import Question, Selection
+from gui.explore.explain.question import Question
+from gui.explore.explain.selection import Selection
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import PageMessages
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.style.theme import current_theme, series_for, theme_notifier
 from gui.widgets.charts import Bar, BarChart, Row
 from gui.widgets.labels import ElidedLabel
-from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, row, scrolled
+from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, boxed, column, folding_row, row, scrolled
 
 SOURCE = "ablation"
 BUDGET_S = 0.3
@@ -49,7 +50,7 @@ _INVITATION = (
 )
 
 
-# So many are remembered: enough to go back and forth between kernels.
+# Enough to go back and forth between kernels.
 _REMEMBERED = 16
 
 
@@ -259,14 +260,22 @@ class AblationPanel(QWidget):
         super().__init__()
         self._state = ablation
         self.run_button = QPushButton("Run ablation")
-        self.sentence = ElidedLabel(most=8)
-        self.note = ElidedLabel(most=8, small=True)
+        self.sentence = ElidedLabel(most=8, is_plain=True, name="Which cost takes most")
+        self.note = ElidedLabel(most=8, small=True, name="What the chart shows")
         self.chart = BarChart("What each cost takes", row=2 * GRID, bar=GRID + 2)
-        self._build()
+        self.chart.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        said, drawn = (
+            boxed(column(self.sentence, self.note, 1, spacing=HALF_GRID)),
+            (self.chart, _CHART_SHARE),
+        )
+        self._body = folding_row(said, drawn, spacing=2 * GRID, beside_from=_BESIDE_FROM)
+        # Figures keep off the scroll bar.
+        self._body.setContentsMargins(0, 0, HALF_GRID, 0)
+        self.stack = Placeholder(scrolled(boxed(self._body)))
+        head = row(1, self.run_button)
+        self.setLayout(column(head, (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
         self.run_button.clicked.connect(ablation.run)
-        ablation.changed.connect(self._show)
-        theme_notifier().changed.connect(self._show)
-        self._show()
+        follow(self._show, ablation.changed, theme_notifier().changed)
 
     def _show(self) -> None:
         state = self._state
@@ -289,23 +298,6 @@ class AblationPanel(QWidget):
         what = f"{found.title}, block {found.block}, {found.machine}"
         self.note.setToolTip("\n\n".join(filter(None, (what, _note(found)))))
         self.chart.show_rows(waterfall_rows(*drawn), ticks=waterfall_ticks(*drawn))
-
-    def _build(self) -> None:
-        self.run_button.setAccessibleName("Run ablation")
-        self.sentence.setForegroundRole(QPalette.ColorRole.WindowText)
-        self.sentence.setAccessibleName("Which cost takes most")
-        self.note.setAccessibleName("What the chart shows")
-        self.chart.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        shown, said = QWidget(), QWidget()
-        said.setLayout(column(self.sentence, self.note, 1, spacing=HALF_GRID))
-        self._body = folding_row(said, (self.chart, _CHART_SHARE), spacing=2 * GRID, beside_from=_BESIDE_FROM)
-        # Figures keep off the scroll bar.
-        self._body.setContentsMargins(0, 0, HALF_GRID, 0)
-        shown.setLayout(self._body)
-        self.stack = Placeholder(scrolled(shown))
-        self.setLayout(
-            column(row(1, self.run_button), (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS)
-        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from msgspec import structs
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from engine.explain.code_diff import Diff, measured_difference
@@ -25,12 +25,13 @@ from engine.explain.launches import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.messages import CodeRequest, ShownCode
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink
-from gui.explore.explain.selection import KernelQuestion, Selection
-from gui.style.metrics import GRID, HALF_GRID
+from gui.explore.explain.question import KernelQuestion
+from gui.explore.explain.selection import Selection
+from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.widgets.code_pair import CodePair
 from gui.widgets.code_view import CodeView, Look, Row, function_rows
 from gui.widgets.labels import ElidedLabel, ScrolledText
-from gui.widgets.panel_parts import PANEL_MARGINS, NarrowBox, Placeholder, column, fill_box, row
+from gui.widgets.panel_parts import PANEL_MARGINS, NarrowBox, Placeholder, boxed, column, fill_box, row
 
 _COMPILING = "Compiling for {}: a second the first time."
 _AFTER_RUN = "The kernel is compiled after the run, which it would disturb."
@@ -243,14 +244,23 @@ class CodePanel(QWidget):
         self._rows_of: dict[SourceLine, int] = {}
         self._said = ""
         self.form = NarrowBox("What is shown of the kernel", _FORM_TIP, 6)
-        self.heading, self.said = ElidedLabel(most=2), ElidedLabel(most=2, small=True)
+        self.heading = ElidedLabel(most=2, is_plain=True, name="What the code is of")
+        self.said = ElidedLabel(most=2, small=True, is_plain=True, name="What belongs to the chosen line")
         self.story = ScrolledText("Story of the kernel's module", 1, _STORY_LINES)
         self.counts = ScrolledText("Instructions by class", 2, _COUNT_LINES)
         self.views = CodePair("Source of the kernel", "Listing of the kernel", _VIEWS_BESIDE_FROM, _AROUND)
         self.left, self.right = self.views.left, self.views.right
-        self._build()
-        self._connect()
-        self._show()
+        shown = column(self.story, (self.views, 1), self.said, self.counts, spacing=HALF_GRID)
+        self.stack = Placeholder(boxed(shown))
+        buttons = self.views.search, self.views.copy
+        head = row(self.form, (self.heading, 1), *buttons, spacing=HALF_GRID)
+        head.setAlignment(self.heading, Qt.AlignmentFlag.AlignVCenter)
+        self.setLayout(column(head, (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
+        self.form.chosen.connect(code.choose_form)
+        self.views.search_from(self)
+        self.left.chosen.connect(self._choose_source)
+        self.right.chosen.connect(self._choose_instruction)
+        follow(self._show, code.changed)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -303,8 +313,7 @@ class CodePanel(QWidget):
         """Say what belongs to the line with the cursor, and how many instructions there are."""
         at = self.right.row
         kernel = self._places[at][0] if 0 <= at < len(self._places) else None
-        self.said.setText(self._said)
-        self.said.setVisible(bool(self._said))
+        self.said.say(self._said)
         self.counts.say(counts_text(kernel.counts) if kernel else "")
         self.counts.setVisible(kernel is not None)
 
@@ -331,24 +340,3 @@ class CodePanel(QWidget):
 
     def _source_at(self, view: CodeView, at: int) -> SourceLine | None:
         return view.rows[at].source if at < len(view.rows) else None
-
-    def _connect(self) -> None:
-        code = self.code
-        code.changed.connect(self._show)
-        self.form.activated.connect(lambda at: code.choose_form(list(_FORMS)[at]))
-        self.views.search_from(self)
-        self.left.chosen.connect(self._choose_source)
-        self.right.chosen.connect(self._choose_instruction)
-
-    def _build(self) -> None:
-        for label in (self.heading, self.said):
-            label.setForegroundRole(QPalette.ColorRole.WindowText)
-        self.heading.setAccessibleName("What the code is of")
-        self.said.setAccessibleName("What belongs to the chosen line")
-        shown = QWidget()
-        shown.setLayout(column(self.story, (self.views, 1), self.said, self.counts, spacing=HALF_GRID))
-        self.stack = Placeholder(shown)
-        buttons = self.views.search, self.views.copy
-        head = row(self.form, (self.heading, 1), *buttons, spacing=HALF_GRID)
-        head.setAlignment(self.heading, Qt.AlignmentFlag.AlignVCenter)
-        self.setLayout(column(head, (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QWidget
 
 from engine.explain.launches import (
@@ -21,11 +20,20 @@ from engine.explain.launches import (
 from engine.explain.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
 from engine.results.text_forms import percent_text
 from engine.work.messages import PictureJob
-from gui.explore.explain.selection import PassesQuestion
-from gui.style.metrics import GRID, HALF_GRID
+from gui.explore.explain.question import PassesQuestion
+from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.style.theme import current_theme, series_at, theme_notifier
 from gui.widgets.labels import ElidedLabel, Finding, Findings
-from gui.widgets.panel_parts import PANEL_MARGINS, NarrowBox, Placeholder, column, fill_box, folding_row, row
+from gui.widgets.panel_parts import (
+    PANEL_MARGINS,
+    NarrowBox,
+    Placeholder,
+    boxed,
+    column,
+    fill_box,
+    folding_row,
+    row,
+)
 from gui.widgets.plot import Plot, pg, text_over
 
 
@@ -95,20 +103,18 @@ class Along(NamedTuple):
     ticks: Sequence[tuple[int, str]]
 
 
-class OccupancyPlot(QWidget):
+class OccupancyPlot(Plot):
     """Draws a curve; its numbers are in tooltips and in the accessible description."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(bottom=_Bottom("bottom"))
         self._along = AXES["threads"]
         self._curve: Sequence[CurvePoint] = ()
         self._now: tuple[int, float] | None = None
-        self.plot = Plot(bottom=_Bottom("bottom"))
-        self.empty_text = text_over(self.plot)
-        self.plot.set_margins(GRID, HALF_GRID, 2 * GRID, HALF_GRID)
-        self.setLayout(column(self.plot))
+        self.empty_text = text_over(self)
+        self.set_margins(GRID, HALF_GRID, 2 * GRID, HALF_GRID)
         theme_notifier().changed.connect(self._draw)
-        self.plot.box.sigResized.connect(self._place_words)
+        self.box.sigResized.connect(self._place_words)
 
     def show_curve(
         self, along: Along, curve: Sequence[CurvePoint], now: tuple[int, float] | None, empty: str
@@ -135,44 +141,43 @@ class OccupancyPlot(QWidget):
 
     def _draw(self) -> None:
         theme, curve, now = current_theme(), self._curve, self._now
-        self.plot.clear()
-        self.plot.colour(theme)
+        self.clear()
+        self.colour(theme)
         self.empty_text.setVisible(not curve)
-        for axis in self.plot.axes:
+        for axis in self.axes:
             axis.setVisible(bool(curve))
             axis.setGrid(40)
         if not curve:
             return
         line, mark = series_at(0, theme).colour, series_at(3, theme).colour
         xs, ys = [point.at for point in curve], [100 * point.share for point in curve]
-        self.plot.draw(pg.PlotCurveItem(xs, ys, pen=pg.mkPen(line, width=1.5), antialias=True))
+        self.draw(pg.PlotCurveItem(xs, ys, pen=pg.mkPen(line, width=1.5), antialias=True))
         self._add_marks(xs, ys, symbol="o", size=_DOT_SIZE, pen=None, brush=pg.mkBrush(line))
         if now is not None:
             upright = pg.mkPen(mark, width=1, style=Qt.PenStyle.DashLine)
-            self.plot.draw(pg.InfiniteLine(now[0], 90, upright))
+            self.draw(pg.InfiniteLine(now[0], 90, upright))
             look = {"pen": pg.mkPen(theme.base, width=1.5), "brush": pg.mkBrush(mark)}
             self._add_marks([now[0]], [100 * now[1]], symbol="d", size=_MARK_SIZE, **look)
         first, last = min(0, *xs), max(*xs, now[0] if now else 0)
         room = _ROOM * (last - first)
-        self.plot.show_range((first - room, last + room), (_LOWEST, _HIGHEST))
-        self.plot.left.setTicks([_HALVES])
+        self.show_range((first - room, last + room), (_LOWEST, _HIGHEST))
+        self.left.setTicks([_HALVES])
         self._place_words()
 
     def _place_words(self) -> None:
         """Write along the axis what there is room for."""
         now = f"now {self._along.at_text(self._now[0])}" if self._now else ""
-        bottom = self.plot.bottom
-        bottom.setTicks([self._along.ticks[:: 2 if self.width() < _NARROW else 1]])
+        self.bottom.setTicks([self._along.ticks[:: 2 if self.width() < _NARROW else 1]])
         # What is along the axis is also in the list where the curve was chosen.
         label = ", ".join(filter(None, (self._along.title, now)))
-        is_cut = self.fontMetrics().horizontalAdvance(label) > self.plot.box.width()
-        bottom.setLabel(now if is_cut else label)
+        is_cut = self.fontMetrics().horizontalAdvance(label) > self.box.width()
+        self.bottom.setLabel(now if is_cut else label)
 
     def _add_marks(self, xs: Sequence[float], ys: Sequence[float], **look: Any) -> None:
         marks = pg.ScatterPlotItem(
             xs, ys, hoverable=True, tip=lambda x, y, data: self._tip(round(x), y / 100), **look
         )
-        self.plot.draw(marks)
+        self.draw(marks)
 
     def _tip(self, at: int, share: float) -> str:
         return f"{self._along.at_text(at)}: {percent_text(share)}"
@@ -227,16 +232,20 @@ class LaunchPanel(QWidget):
         super().__init__()
         self._launch = launch
         self.passes = NarrowBox("Pass of the kernel", _PASS_TIP, 5)
-        self.axis = NarrowBox("What the occupancy is drawn over", _AXIS_TIP, 11)
-        self.sentence = ElidedLabel(most=3)
+        axes = {key: along.name for key, along in AXES.items()}
+        self.axis = NarrowBox("What the occupancy is drawn over", _AXIS_TIP, 11, axes)
+        self.sentence = ElidedLabel(most=3, is_plain=True, name="What limits the occupancy")
         self.note = ElidedLabel(most=2, small=True)
         self.numbers = Findings("Numbers of the launch")
         self.plot = OccupancyPlot()
-        self._build()
-        self.passes.activated.connect(launch.choose_pass)
-        self.axis.currentIndexChanged.connect(self._show)
-        launch.changed.connect(self._show)
-        self._show()
+        body = folding_row((self.numbers, 4), (self.plot, 3), spacing=2 * GRID, beside_from=_BESIDE_FROM)
+        said = row(self.passes, (self.sentence, 1), self.axis)
+        for box in (self.passes, self.axis):
+            said.setAlignment(box, Qt.AlignmentFlag.AlignTop)
+        self.stack = Placeholder(boxed(column(said, self.note, (body, 1), spacing=HALF_GRID)))
+        self.setLayout(column((self.stack, 1), margins=PANEL_MARGINS))
+        self.passes.chosen.connect(launch.choose_pass)
+        follow(self._show, launch.changed, self.axis.currentIndexChanged)
 
     def _show(self) -> None:
         state = self._launch
@@ -250,8 +259,7 @@ class LaunchPanel(QWidget):
             return
         self.sentence.setText(limit_sentence(shown))
         self.sentence.setToolTip(f"{self.sentence.text()}\n\n{_SENTENCE_TIP}")
-        self.note.setText(state.note)
-        self.note.setVisible(bool(state.note))
+        self.note.say(state.note)
         numbers = [Finding(*one) for one in numbers_of(shown, _COMPILING if state.is_compiling else _UNKNOWN)]
         if (other := state.of_pass(state.other)) is not None and state.selection.other is not None:
             key = state.selection.other.key
@@ -265,16 +273,3 @@ class LaunchPanel(QWidget):
         empty = "Registers are being found." if state.is_compiling else "Registers are not known."
         point = None if now is None else (now, shown.occupancy.share)
         self.plot.show_curve(AXES[name], getattr(shown.curves, name), point, empty)
-
-    def _build(self) -> None:
-        fill_box(self.axis, {key: along.name for key, along in AXES.items()}, "threads")
-        self.sentence.setForegroundRole(QPalette.ColorRole.WindowText)
-        self.sentence.setAccessibleName("What limits the occupancy")
-        body = folding_row((self.numbers, 4), (self.plot, 3), spacing=2 * GRID, beside_from=_BESIDE_FROM)
-        said = row(self.passes, (self.sentence, 1), self.axis)
-        shown = QWidget()
-        shown.setLayout(column(said, self.note, (body, 1), spacing=HALF_GRID))
-        self.stack = Placeholder(shown)
-        for box in (self.passes, self.axis):
-            said.setAlignment(box, Qt.AlignmentFlag.AlignTop)
-        self.setLayout(column((self.stack, 1), margins=PANEL_MARGINS))

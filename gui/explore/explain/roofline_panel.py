@@ -279,8 +279,7 @@ class RooflinePanel(QWidget):
         count = f"{len(points)} run{'s' if len(points) != 1 else ''} on {state.device_title}"
         self.caption.setText(f"{count}. {state.compared}".removesuffix(". ") if points else "")
         self.caption.setToolTip(f"{count}\n\n{_HINT}")
-        self.note.setText(state.note)
-        self.note.setVisible(bool(state.note))
+        self.note.say(state.note)
         self.measure_button.setVisible(state.lacks_limits)
         self._allow()
 

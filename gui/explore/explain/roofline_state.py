@@ -24,7 +24,8 @@ from engine.results.measurement import Measurement
 from engine.results.metrics import Compared
 from engine.results.text_forms import count_text, digits_text, percent_text, rate_text
 from gui.engine_link.engine_link import EngineLink, Newest
-from gui.explore.explain.selection import Question, Selection
+from gui.explore.explain.question import Question
+from gui.explore.explain.selection import Selection
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import PageMessages
 

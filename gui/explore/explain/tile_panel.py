@@ -10,7 +10,6 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
-    QPalette,
     QResizeEvent,
     QWheelEvent,
 )
@@ -19,8 +18,9 @@ from PySide6.QtWidgets import QHeaderView, QWidget
 from engine.explain.messages import BlockTiles, TilePlan, TileRequest
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink
-from gui.explore.explain import selection as selection_module
-from gui.explore.explain.selection import PassesQuestion, Selection
+from gui.explore.explain import question
+from gui.explore.explain.question import PassesQuestion
+from gui.explore.explain.selection import Selection
 from gui.explore.explain.tile_painter import (
     ColourBy,
     TileFrame,
@@ -32,15 +32,17 @@ from gui.explore.explain.tile_painter import (
     summary,
     use_sentence,
 )
-from gui.style.metrics import GRID, HALF_GRID, small_font
+from gui.style.metrics import GRID, HALF_GRID, follow, small_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.fields import NumberBox
 from gui.widgets.labels import ElidedLabel, Legend
 from gui.widgets.number_table import NumberTable
 from gui.widgets.panel_parts import (
+    PANEL_MARGINS,
     NarrowBox,
     Placeholder,
     Refusal,
+    boxed,
     column,
     fill_box,
     folding_row,
@@ -53,6 +55,7 @@ Index = QModelIndex | QPersistentModelIndex
 _LEAST, _LARGEST = 6, 44
 _SCROLLED, _SCROLLED_ROW = 10, 24
 _ZOOM = 1.5
+_ZOOMS = {Qt.Key.Key_Plus: 1, Qt.Key.Key_Equal: 1, Qt.Key.Key_Minus: -1, Qt.Key.Key_0: 0}
 
 
 class TileGrid(NumberTable):
@@ -119,11 +122,8 @@ class TileGrid(NumberTable):
 
     def zoom(self, steps: int) -> None:
         """Enlarge or shrink the cells; 0 makes them as large as there is room."""
-        if steps:
-            factor = _ZOOM if steps > 0 else 1 / _ZOOM
-            self._asked_size = min(max(round(self.cell_size * factor), _LEAST), _LARGEST)
-        else:
-            self._asked_size = 0
+        size = min(max(round(self.cell_size * _ZOOM**steps), _LEAST), _LARGEST)
+        self._asked_size = size if steps else 0
         self._fit()
         self.scrollTo(self.currentIndex())
 
@@ -168,13 +168,8 @@ class TileGrid(NumberTable):
             super().wheelEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        key = Qt.Key(event.key())
-        if key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
-            self.zoom(1)
-        elif key == Qt.Key.Key_Minus:
-            self.zoom(-1)
-        elif key == Qt.Key.Key_0:
-            self.zoom(0)
+        if (steps := _ZOOMS.get(Qt.Key(event.key()))) is not None:
+            self.zoom(steps)
         else:
             super().keyPressEvent(event)
             self.scrollTo(self.currentIndex())
@@ -216,9 +211,9 @@ class _Ruler(QHeaderView):
 
     def __init__(self, orientation: Qt.Orientation, grid: TileGrid) -> None:
         super().__init__(orientation, grid)
+        self.setFont(small_font())
         self.setMinimumSectionSize(1)
         self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.setFont(small_font())
         self.viewport().setAutoFillBackground(False)
 
     @property
@@ -277,7 +272,7 @@ class TileState(PassesQuestion[BlockTiles]):
     def __init__(self, selection: Selection, link: EngineLink) -> None:
         super().__init__(selection, link)
         # A block runs 0.1 s in the engine, and the next preview waits for it: not at each step of an edit.
-        self._timer.setInterval(selection_module.COMPILE_AFTER_MS)
+        self._timer.setInterval(question.COMPILE_AFTER_MS)
         self._at: tuple[int, int] | None = None
         # The kernel and the block that both are of.
         self._before = selection.known, selection.block
@@ -328,31 +323,39 @@ class TilePanel(QWidget):
     def __init__(self, tile: TileState) -> None:
         super().__init__()
         self._tile = tile
-        self.across = _CoordinateBox("Block across", "counted from the left")
-        self.down = _CoordinateBox("Block down", "counted from above")
+        self.across = _coordinate_box("Block across", "counted from the left")
+        self.down = _coordinate_box("Block down", "counted from above")
         self.grid_size = quiet_label()
         self.passes = NarrowBox("Pass", "Which pass of the kernel, or which warp's strip, is shown.", 8)
-        self.colours = NarrowBox("Colours of the tile", _COLOUR_TIP, 8)
+        self.colours = NarrowBox("Colours of the tile", _COLOUR_TIP, 8, _COLOUR_NAMES)
         self.grid = TileGrid()
+        self.grid.setToolTip(_GRID_TIP)
         self.legend = Legend("What the colours of the tile mean")
         # They keep room for their lines, so that nothing jumps under the mouse.
-        self.used, self.loaded = (ElidedLabel(_SENTENCE_LINES, most=_SENTENCE_LINES) for _ in range(2))
+        self.used, self.loaded = (
+            ElidedLabel(_SENTENCE_LINES, most=_SENTENCE_LINES, is_plain=True, name=name)
+            for name in ("Cells that the result uses", "Who loads the cell")
+        )
         self.summary = ElidedLabel(most=4, small=True)
         self.refusal = Refusal()
         self.refusal.setFont(small_font())
-        self._build()
-        tile.changed.connect(self._show)
+        sides = label_for("B&lock", self.across), self.across, self.down, self.grid_size
+        controls = folding_row(row(*sides, spacing=HALF_GRID), self.passes, (self.colours, 1))
+        words = boxed(column(self.legend, self.used, self.loaded, self.summary, 1, spacing=HALF_GRID))
+        # The words beside the tile, which is wide and low, as the panel is.
+        body = folding_row((self.grid, 3), (words, 2), beside_from=_BESIDE_FROM)
+        parts = controls, self.refusal, (body, 1)
+        self.stack = Placeholder(boxed(column(*parts, spacing=HALF_GRID, margins=PANEL_MARGINS)))
+        self.stack.label.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
+        self.setLayout(column((self.stack, 1), margins=(0, HALF_GRID, 0, 0)))
         self.grid.current_changed.connect(self._show_current)
-        self.passes.activated.connect(tile.choose_pass)
-        self.colours.currentIndexChanged.connect(self._show_colours)
+        self.passes.chosen.connect(tile.choose_pass)
         for box in (self.across, self.down):
-            box.valueChanged.connect(self._choose_block)
+            box.valueChanged.connect(lambda: tile.choose_block(self.across.value(), self.down.value()))
             box.refused.connect(self.refusal.say)
-        theme_notifier().changed.connect(self._show_colours)
-        self._show()
-
-    def _choose_block(self) -> None:
-        self._tile.choose_block(self.across.value(), self.down.value())
+        for changed in (self.colours.currentIndexChanged, theme_notifier().changed):
+            changed.connect(self._show_colours)
+        follow(self._show, tile.changed)
 
     def _show(self) -> None:
         found, plan = self._tile.found, self._tile.plan
@@ -367,54 +370,24 @@ class TilePanel(QWidget):
         fill_box(self.passes, dict(enumerate(one.title for one in found.tiles)), self._tile.pass_number)
         self.passes.setVisible(len(found.tiles) > 1)
         self.grid_size.setText(f"of {across:,} × {down:,}")
+        other = self._tile.other
+        compared = f"{other.variant}: {summary(other.tiles[0])}" if other and other.tiles else ""
+        self.summary.setText(" ".join(filter(None, (summary(plan), compared))))
         self._show_colours()
 
     def _show_colours(self) -> None:
-        by = ColourBy(self.colours.currentData())
+        by, plan = ColourBy(self.colours.currentData()), self._tile.plan
         self.grid.show_colours(by)
-        plan = self._tile.plan
         self.legend.show_entries(legend_of(plan, by, current_theme()) if plan is not None else [])
-        self._show_summary()
-
-    def _show_summary(self) -> None:
-        plan = self._tile.plan
-        if plan is not None:
-            other = self._tile.other
-            compared = f"{other.variant}: {summary(other.tiles[0])}" if other and other.tiles else ""
-            self.summary.setText(" ".join(filter(None, (summary(plan), compared))))
 
     def _show_current(self) -> None:
         for label, text in zip((self.used, self.loaded), self.grid.sentences(), strict=True):
             label.setText(text)
-            label.setToolTip(text)
-
-    def _build(self) -> None:
-        self.grid.setToolTip(_GRID_TIP)
-        for sentence in (self.used, self.loaded):
-            sentence.setForegroundRole(QPalette.ColorRole.WindowText)
-        self.used.setAccessibleName("Cells that the result uses")
-        self.loaded.setAccessibleName("Who loads the cell")
-        fill_box(self.colours, _COLOUR_NAMES, ColourBy.ROLE)
-        sides = label_for("B&lock", self.across), self.across, self.down, self.grid_size
-        coordinates = row(*sides, spacing=HALF_GRID)
-        controls = folding_row(coordinates, self.passes, (self.colours, 1))
-        said = self.legend, self.used, self.loaded, self.summary
-        words = QWidget()
-        words.setLayout(column(*said, 1, spacing=HALF_GRID))
-        # The words beside the tile, which is wide and low, as the panel is.
-        body = folding_row((self.grid, 3), (words, 2), beside_from=_BESIDE_FROM)
-        cells = QWidget()
-        parts = controls, self.refusal, (body, 1)
-        cells.setLayout(column(*parts, spacing=HALF_GRID, margins=(GRID, 0, GRID, HALF_GRID)))
-        self.stack = Placeholder(cells)
-        self.stack.label.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
-        self.setLayout(column((self.stack, 1), margins=(0, HALF_GRID, 0, 0)))
 
 
-class _CoordinateBox(NumberBox):
-    """The index of a block in the grid along one side."""
-
-    def __init__(self, name: str, how: str) -> None:
-        super().__init__(name, 0, 0, "a whole number")
-        self.setToolTip(f"{name}: the index of the block in the grid, {how}, from 0.")
-        self.setMinimumWidth(self.fontMetrics().horizontalAdvance("9,999") + 4 * GRID)
+def _coordinate_box(name: str, how: str) -> NumberBox:
+    """Return a box for the index of a block in the grid along one side."""
+    box = NumberBox(name, 0, 0, "a whole number")
+    box.setToolTip(f"{name}: the index of the block in the grid, {how}, from 0.")
+    box.setMinimumWidth(box.fontMetrics().horizontalAdvance("9,999") + 4 * GRID)
+    return box

@@ -14,11 +14,11 @@ from engine.results.text_forms import MISSING, digits_text, duration_text, perce
 from gui.explore.explain.roofline_state import MEASURE_TIP
 from gui.explore.explain.why_state import Step, WhyState
 from gui.explore.run_words import run_title
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.style.theme import Theme, current_theme, theme_notifier
 from gui.widgets.charts import Bar, BarChart, Row
 from gui.widgets.labels import ElidedLabel, Finding, Findings
-from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, row, scrolled
+from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, boxed, column, folding_row, row, scrolled
 
 _BETWEEN = " · "
 # Of the tallest bound: what reaches it is compared with another run.
@@ -82,49 +82,35 @@ def sentence_html(sentence: str, remedy: str, title: str, theme: Theme) -> str:
     return text if not title or "href" in text else f"{text} {link(f'Choose {escape(title)}')}"
 
 
+_NUMBERS = {
+    "Occupancy": "Warps that a multiprocessor holds at once over those that it has room for, and what allows "
+    "no more. The panel Launch says what would raise it.",
+    "Launch": "The grid in blocks, and each block in threads.",
+    "Registers": "That the kernel took on this GPU.",
+    "Shared memory": "Of each block.",
+    "Waves": "How often the GPU was filled until all blocks had run.",
+    "Transactions": "Transactions of 128 bytes that a warp's request to global memory takes: 1 is the least "
+    "for 32 neighbours of 4 bytes.",
+}
+
+
 def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> tuple[Finding, ...]:
     """Return what is known of the launches of a run, of several each in its turn; nothing of others."""
 
     def of_each(text: Callable[[LaunchFacts], str]) -> str:
         return _BETWEEN.join(dict.fromkeys(map(text, launches))) or MISSING
 
-    numbers = (
-        Finding(
-            "Occupancy",
-            of_each(_occupancy),
-            "Warps that a multiprocessor holds at once over those that it has room for, and what allows no "
-            "more. The panel Launch says what would raise it.",
+    held = {
+        "Occupancy": of_each(_occupancy),
+        "Launch": of_each(lambda one: f"grid {sides_text(one.grid)}, block {sides_text(one.block)}"),
+        "Registers": of_each(lambda one: MISSING if one.registers is None else f"{one.registers} per thread"),
+        "Shared memory": of_each(
+            lambda one: MISSING if one.shared_bytes is None else f"{one.shared_bytes:,} bytes per block"
         ),
-        Finding(
-            "Launch",
-            of_each(lambda one: f"grid {sides_text(one.grid)}, block {sides_text(one.block)}"),
-            "The grid in blocks, and each block in threads.",
-        ),
-        Finding(
-            "Registers",
-            of_each(lambda one: MISSING if one.registers is None else f"{one.registers} per thread"),
-            "That the kernel took on this GPU.",
-        ),
-        Finding(
-            "Shared memory",
-            of_each(
-                lambda one: MISSING if (held := one.shared_bytes) is None else f"{held:,} bytes per block"
-            ),
-            "Of each block.",
-        ),
-        Finding(
-            "Waves",
-            of_each(lambda one: MISSING if one.waves is None else digits_text(one.waves, 3)),
-            "How often the GPU was filled until all blocks had run.",
-        ),
-        Finding(
-            "Transactions",
-            MISSING if transactions is None else f"{digits_text(transactions, 3)} per request",
-            "Transactions of 128 bytes that a warp's request to global memory takes: 1 is the least for 32 "
-            "neighbours of 4 bytes.",
-        ),
-    )
-    return tuple(number for number in numbers if number.text != MISSING)
+        "Waves": of_each(lambda one: MISSING if one.waves is None else digits_text(one.waves, 3)),
+        "Transactions": MISSING if transactions is None else f"{digits_text(transactions, 3)} per request",
+    }
+    return tuple(Finding(name, text, _NUMBERS[name]) for name, text in held.items() if text != MISSING)
 
 
 def _occupancy(launch: LaunchFacts) -> str:
@@ -152,19 +138,31 @@ class WhyPanel(QWidget):
         super().__init__()
         self._why = why
         self.title = ElidedLabel(small=True)
-        self.sentence = QLabel(wordWrap=True)
+        self.sentence = QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText)
+        self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
+        self.sentence.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.sentence.setAccessibleName("Why the selected run takes its time")
         self.compared = QLabel(wordWrap=True)
+        self.compared.setToolTip(_COMPARED_TIP)
+        self.compared.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.compared.setAccessibleName("Compared with the other kernel")
         self.caption = ElidedLabel(most=2, small=True)
         self.bars = BarChart("Least times of the selected run", _ROW_HEIGHT, _BAR_HEIGHT, names=0.54)
+        self.bars.setToolTip(_LINE_TIP)
         self.numbers = Findings("Numbers of the launch")
         self.button = QPushButton()
-        self._build()
+        halves = (column(self.caption, self.bars, 0), 1), (column(self.numbers, 0), 1)
+        body = folding_row(*halves, beside_from=_BESIDE_FROM)
+        # Figures keep off the scroll bar.
+        body.setContentsMargins(0, 0, HALF_GRID, 0)
+        parts = self.title, self.compared, self.sentence, body, 0
+        self.stack = Placeholder(boxed(column(*parts, spacing=HALF_GRID)))
+        self._area, below = scrolled(self.stack), row(1, self.button, 1)
+        self.setLayout(column((self._area, 1), below, spacing=HALF_GRID, margins=PANEL_MARGINS))
         self.sentence.linkActivated.connect(why.follow_remedy)
         self.button.clicked.connect(why.take_step)
-        why.changed.connect(self._show)
         why.state.running_changed.connect(self._allow)
-        theme_notifier().changed.connect(self._show)
-        self._show()
+        follow(self._show, why.changed, theme_notifier().changed)
 
     def _show(self) -> None:
         why, run = self._why, self._why.run
@@ -222,27 +220,4 @@ class WhyPanel(QWidget):
 
     def _allow(self) -> None:
         """Let the limits be measured while nothing runs."""
-        why_not = self._why.state.why_no_run if self._why.step is Step.MEASURE else ""
-        self.button.setEnabled(not why_not)
-
-    def _build(self) -> None:
-        self.sentence.setTextFormat(Qt.TextFormat.RichText)
-        self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
-        self.sentence.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.sentence.setAccessibleName("Why the selected run takes its time")
-        self.bars.setToolTip(_LINE_TIP)
-        self.compared.setToolTip(_COMPARED_TIP)
-        self.compared.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.compared.setAccessibleName("Compared with the other kernel")
-        bars = column(self.caption, self.bars, 0)
-        self._body = folding_row(
-            (bars, 1), (column(self.numbers, 0), 1), spacing=GRID, beside_from=_BESIDE_FROM
-        )
-        # Figures keep off the scroll bar.
-        self._body.setContentsMargins(0, 0, HALF_GRID, 0)
-        shown = QWidget()
-        shown.setLayout(column(self.title, self.compared, self.sentence, self._body, 0, spacing=HALF_GRID))
-        self.stack = Placeholder(shown)
-        self._area = scrolled(self.stack)
-        said = row(1, self.button, 1)
-        self.setLayout(column((self._area, 1), said, spacing=HALF_GRID, margins=PANEL_MARGINS))
+        self.button.setEnabled(self._why.step is not Step.MEASURE or not self._why.state.why_no_run)

@@ -18,10 +18,12 @@ from engine.results.measurement import ExplainedTime, Measurement
 from engine.results.metrics import Compared
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
+from gui.explore.explain.question import Question
 from gui.explore.explain.roofline_state import MEASURE, RooflineState
-from gui.explore.explain.selection import Question, Selection
-from gui.explore.jobs import comparable_of
+from gui.explore.explain.selection import Selection
+from gui.explore.jobs import comparable_of, is_chain
 from gui.explore.results.results_model import RecordedProblem, recorded_problem
+from gui.explore.run_words import costs_words, run_title
 
 _NO_RUN = (
     "Why a run takes its time: the least time for each thing that it must do, beside the time that was "
@@ -30,6 +32,10 @@ _NO_RUN = (
 _CANNOT_RUN = "{} cannot do this now. {}"
 _NOT_RUN = "{} was not run yet: press Run (Ctrl+R), or select a run in the results."
 _NO_FILTER = "Times are explained of convolutions only; this run was of another operation."
+_NO_CHAIN = (
+    "{}: {}.\nTimes are explained of a convolution by itself, not of a chain: to see what limits a mask, run "
+    "it as the only step."
+)
 _NO_JOB = "What this run did is no longer known, only its numbers. Run it again to have its time explained."
 _RECORDED_BESIDE_GPU = "Recorded runs are explained only where there is no GPU."
 _RECORDED_FOR_ANOTHER = (
@@ -312,6 +318,8 @@ class WhyState(Question):
         job = self._job_of(result)
         if job is None:
             return _RECORDED_BESIDE_GPU if result.device == RECORDED else _NO_JOB
+        if is_chain(job) and self.run is not None and self.run.result is result:
+            return _NO_CHAIN.format(run_title(self.run), costs_words(self.run))
         if job.filter is None:
             return _NO_FILTER
         return "" if job.picture == self.workspace.picture else _NO_PICTURE

@@ -17,7 +17,7 @@ from engine.mask.analysis import (
 )
 from engine.mask.mask import Mask
 from gui.explore.chain.chain_actions import split
-from gui.explore.explain.selection import Question
+from gui.explore.explain.question import Question
 from gui.explore.workspace import Workspace
 from gui.page.jobs import Background
 from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID
@@ -80,7 +80,7 @@ class ResponsePlot(QWidget):
     """Magnitudes over frequencies across and down, in cycles per pixel; 0 is in the middle."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(accessibleName="Frequency response of the mask")
         self.plot = Plot()
         self.image = pg.ImageItem(axisOrder="row-major")
         self.image.setLookupTable(
@@ -96,7 +96,6 @@ class ResponsePlot(QWidget):
             axis.setLabel(label)
             axis.setStyle(hideOverlappingLabels=False)
         self.setLayout(column(self.plot))
-        self.setAccessibleName("Frequency response of the mask")
         theme_notifier().changed.connect(self._colour)
         self._colour(current_theme())
 
@@ -231,7 +230,7 @@ class DoctorPanel(QWidget):
     """Shows the examination of the mask. Its plot is why it is made when it is first looked at."""
 
     def __init__(self, doctor: DoctorState) -> None:
-        super().__init__()
+        super().__init__(accessibleName="Mask doctor")
         self._doctor = doctor
         self.plot = ResponsePlot()
         self.split_button = QPushButton("Split into two steps")
@@ -242,7 +241,6 @@ class DoctorPanel(QWidget):
         # Scrolled alone, so that the picture stays in view.
         halves = folding_row((self.plot, 2), (scrolled(facts), 3), spacing=2 * GRID, beside_from=_BESIDE_FROM)
         self.setLayout(column(halves, margins=PANEL_MARGINS))
-        self.setAccessibleName("Mask doctor")
         self.split_button.clicked.connect(doctor.split)
         doctor.changed.connect(self._show)
         self._show()

@@ -23,7 +23,7 @@ from engine.work.messages import PictureJob, SumOrderRequest
 from engine.work.steps import HOW, PICTURE, AnyStep, Chain, CombineStep, MaskStep
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
-from gui.explore.explain.selection import Question
+from gui.explore.explain.question import Question
 from gui.explore.inspect.lens import (
     CombineLens,
     FilterLens,

@@ -12,7 +12,7 @@ from engine.host.protocol import PERCENTILES, ChannelNumbers, MeasurePicture, Pi
 from engine.image.convert import full_scale_of
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
-from gui.explore.explain.selection import Question
+from gui.explore.explain.question import Question
 from gui.explore.inspect.histogram_plot import HistogramPlot, channel_colour
 from gui.explore.inspect.lens import channel_name
 from gui.explore.picture.layers import Drawing, Line
@@ -271,7 +271,7 @@ class LookPanel(QWidget):
         self.channel = NarrowBox("Channel", "Whose numbers are shown.", 4)
         self.what = ElidedLabel(most=2, small=True)
         self.before, self.after = HistogramPlot(), HistogramPlot()
-        self.numbers = QLabel()
+        self.numbers = QLabel(textFormat=Qt.TextFormat.RichText)
         self.profile = ProfilePlot()
         fill_box(self.tool, _TOOLS, look.tool)
         self._build()
@@ -290,7 +290,6 @@ class LookPanel(QWidget):
     def _build(self) -> None:
         self.numbers.setFont(number_font())
         self.numbers.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.numbers.setTextFormat(Qt.TextFormat.RichText)
         self.numbers.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.numbers.setAccessibleName("Numbers of original and result")
         for plot, name in ((self.before, "original"), (self.after, "result")):

@@ -67,11 +67,10 @@ class GeneratorSliders(QWidget):
         fill_box(self.box, {key: one.title for key, one in GENERATORS.items()}, self._generator.key)
         self.about = quiet_label(wraps=True)
         self.reset_button = icon_button("restore", "Defaults", "Put all numbers of this generator back.")
-        self.spelling = QLineEdit()
+        self.spelling = QLineEdit(readOnly=True)
         self.spelling.setFont(code_font())
         self.spelling.setAccessibleName("Mask as text")
         self.spelling.setToolTip(_SPELLING_TIP)
-        self.spelling.setReadOnly(True)
         # Of the mask that is shown; a refusal stands in its place until something else is typed.
         self._about_mask = ""
         self.verdict = Verdict()

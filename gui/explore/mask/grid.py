@@ -81,7 +81,7 @@ class MaskGrid(QTableView):
     """
 
     def __init__(self, model: MaskModel, brush: Brush | None = None) -> None:
-        super().__init__()
+        super().__init__(showGrid=False)
         self._model = model
         self._brush = brush = brush or Brush()
         self._strokes = 0
@@ -98,7 +98,6 @@ class MaskGrid(QTableView):
         for header in (self.horizontalHeader(), self.verticalHeader()):
             header.hide()
             header.setMinimumSectionSize(1)
-        self.setShowGrid(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)

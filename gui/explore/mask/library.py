@@ -53,14 +53,13 @@ class MaskLibrary(QFrame):
     def __init__(
         self, workspace: Workspace, own: OwnMasks, parent: QWidget, effects: MaskEffects | None = None
     ) -> None:
-        super().__init__(parent, Qt.WindowType.Popup)
+        super().__init__(parent, Qt.WindowType.Popup, frameShape=QFrame.Shape.StyledPanel)
         self._workspace = workspace
         self._own = own
         self._effects = effects
         self._entries: list[LibraryEntry] = []
         self._deleted: LibraryEntry | None = None
         self._height = _HEIGHT
-        self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAccessibleName("Library of masks")
         self.search = QLineEdit(clearButtonEnabled=True)
         self.search.setAccessibleName("Search the masks")
@@ -218,8 +217,7 @@ class MaskLibrary(QFrame):
         self.show()
 
     def _build(self) -> None:
-        self._empty = QLabel(_NOTHING, wordWrap=True)
-        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._empty = QLabel(_NOTHING, wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
         self.list.setModel(self.rows)
         self.list.setItemDelegate(LibraryRow(self.list, self._effects))
         self.list.setMouseTracking(True)

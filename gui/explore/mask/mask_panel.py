@@ -106,10 +106,8 @@ class MaskTextDialog(QDialog):
         self._shown = mask
         self._read: Mask | None = mask
         self.setWindowTitle("Mask as text")
-        self.editor = QPlainTextEdit()
+        self.editor = QPlainTextEdit(tabChangesFocus=True, lineWrapMode=QPlainTextEdit.LineWrapMode.NoWrap)
         self.editor.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.editor.setTabChangesFocus(True)
-        self.editor.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.editor.setAccessibleName("Mask as text")
         self.style_box = QComboBox()
         self.style_box.setAccessibleName("Write as")
@@ -163,7 +161,7 @@ class MaskPanel(QWidget):
     """Everything that changes the mask and the border; each change of the mask can be undone."""
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__()
+        super().__init__(accessibleName="Mask panel")
         self._workspace = workspace
         self.model = MaskModel(workspace, self)
         self.presets = PresetButton(workspace)
@@ -191,7 +189,6 @@ class MaskPanel(QWidget):
         self.model.edit_refused.connect(self.facts.show_refusal)
         for field in (*self.size_controls.fields, self.brush.field, *self.apply_controls.fields):
             field.refused.connect(self.facts.show_refusal)
-        self.setAccessibleName("Mask panel")
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:

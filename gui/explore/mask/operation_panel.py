@@ -92,9 +92,8 @@ class OperationPanel(QWidget):
     def __init__(
         self, operation: Operation, workspace: Workspace, display: Display, ask_for_patch: Callable[[], None]
     ) -> None:
-        super().__init__()
+        super().__init__(accessibleName=f"{operation.title} panel")
         self._operation, self._workspace, self._display = operation, workspace, display
-        self.setAccessibleName(f"{operation.title} panel")
         teaches = QLabel(operation.teaches, wordWrap=True)
         self.parameters = ParameterControls(operation, workspace.settings.parameters)
         self.refusal = Refusal()

@@ -83,7 +83,7 @@ class PictureCanvas(QWidget):
     blinked = Signal()
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(focusPolicy=Qt.FocusPolicy.StrongFocus, mouseTracking=True, accessibleName="Picture")
         self.view = ViewState(self)
         self.handle = SplitHandle(self)
         self.scene = Scene()
@@ -97,11 +97,8 @@ class PictureCanvas(QWidget):
         self._dragged_from: QPointF | None = None
         self.setMinimumSize(240, 160)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMouseTracking(True)
         self.setCursor(Qt.CursorShape.CrossCursor)
         self.setObjectName("picture")
-        self.setAccessibleName("Picture")
         self.view.changed.connect(self.update)
         self.handle.moved.connect(self.update)
         self._place_handle()

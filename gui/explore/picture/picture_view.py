@@ -83,7 +83,7 @@ class PictureView(QWidget):
         messages: PageMessages,
         actions: Actions,
     ) -> None:
-        super().__init__()
+        super().__init__(accessibleName="Picture view")
         self._workspace, self._link, self._messages = workspace, link, messages
         self._picture: PictureHandle | None = None
         self.values: Numbers | None = None
@@ -112,7 +112,6 @@ class PictureView(QWidget):
         self._pages.addWidget(self.empty_state)
         self._pages.addWidget(self.canvas)
         self.setLayout(column(self.toolbar, (self._pages, 1), ReadoutStrip(self.readout), spacing=0))
-        self.setAccessibleName("Picture view")
         workspace.picture_changed.connect(self._show_picture)
         engine_state.filtered.connect(self._show_result)
         engine_state.result_aged.connect(self._name_result)

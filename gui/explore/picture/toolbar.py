@@ -40,9 +40,8 @@ class PictureToolbar(QWidget):
         self._workspace = workspace
         self.mode_buttons = QButtonGroup(self)
         self._add_modes()
-        self.zoom_text = QLabel()
+        self.zoom_text = QLabel(alignment=Qt.AlignmentFlag.AlignCenter)
         self.zoom_text.setFont(number_font())
-        self.zoom_text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.zoom_text.setAccessibleName("Zoom")
         self.zoom_text.setToolTip("Zoom: at 100 % one pixel of the picture is one pixel of the screen.")
         zooms = smaller, larger, fit, actual = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gui.explore.explain import selection as question
+from gui.explore.explain import question
 from gui.explore.results.results_model import ResultsModel
 from tests.gui.made_results import make_engine_state, make_workspace
 

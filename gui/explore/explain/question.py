@@ -1,0 +1,206 @@
+"""What a panel asks of what is selected, while somebody looks: soon after a change, and the newest wins."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from PySide6.QtCore import QObject, QTimer, Signal, SignalInstance
+
+from engine.errors import EngineError
+from engine.work.messages import PictureJob
+from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
+from gui.explore.explain.selection import Selection
+from gui.style.metrics import follow
+
+Answer = TypeVar("Answer")
+
+COMPILE_AFTER_MS = 250
+"""A kernel takes up to 1 s to compile, and the next preview waits for it: not at each step of an edit."""
+
+
+class Question(QObject):
+    """Base class of what panels show: `_ask` is called soon after one of `signals`, while it is visible."""
+
+    changed = Signal()  # what is shown
+
+    def __init__(self, *signals: SignalInstance, delay_ms: int = 0) -> None:
+        super().__init__()
+        self.is_visible = False
+        """Whether the panel is visible."""
+        # What it asks by, where it asks the engine.
+        self._asks: Newest | None = None
+        # Changes that arrive together make one question.
+        self._timer = QTimer(self, singleShot=True, interval=delay_ms)
+        self._timer.timeout.connect(self._ask)
+        follow(self.refresh, *signals)
+
+    def watch(self, is_visible: bool) -> None:
+        """Ask from now on, or no more."""
+        self.is_visible = is_visible
+        self.refresh()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is on its way."""
+        is_asked = self._timer.isActive() or (self._asks is not None and self._asks.in_flight is not None)
+        return not (self.is_visible and is_asked)
+
+    def refresh(self) -> None:
+        """Ask anew, if the panel is visible."""
+        if self.is_visible:
+            self._timer.start()
+
+    def ask_now(self) -> None:
+        """Ask anew without waiting for more changes, if the panel is visible."""
+        self._timer.stop()
+        if self.is_visible:
+            self._ask()
+
+    def _ask(self) -> None:
+        """Ask the engine, or say why nothing can be asked."""
+        raise NotImplementedError
+
+
+class KernelQuestion(Question, Generic[Answer]):
+    """A question about the selected kernel, then the same about the one that it is compared with.
+
+    What needs a kernel compiled disturbs neither edits nor runs: of what `_missing` names, one after the
+    other is asked once nothing has changed for a moment and nothing runs; `_take_compiled` gets each answer.
+    """
+
+    # Why there is no answer: for other operations than convolutions, without a picture, before the engine is
+    # up, and until it has answered.
+    no_filter = no_picture = no_engine = asking = ""
+
+    def __init__(self, selection: Selection, link: EngineLink) -> None:
+        super().__init__(selection.changed)
+        self.selection, self._state = selection, selection.state
+        self.found: Answer | None = None
+        """The answer; None with a reason."""
+        self.other: Answer | None = None
+        """That about the kernel that it is compared with."""
+        self._why_not = self.no_picture
+        self._asks = self._answers = Newest(link)
+        self._compiled = Newest(link)
+        # What was asked of a compiled kernel and could not be answered, with the reason.
+        self._refused: list[tuple[Any, str]] = []
+        self._compile_timer = QTimer(self, singleShot=True, interval=COMPILE_AFTER_MS)
+        self._compile_timer.timeout.connect(self._compile)
+        selection.state.running_changed.connect(self._compile)
+
+    @property
+    def words(self) -> str:
+        """Why there is no answer; empty where there is one."""
+        return self._why_not
+
+    @property
+    def _job(self) -> PictureJob | None:
+        """What is asked about."""
+        return self.selection.job
+
+    @property
+    def _other_job(self) -> PictureJob | None:
+        """What the same is asked about."""
+        return self.selection.other_job
+
+    def _request_about(self, job: PictureJob) -> Any:
+        """Return the question about a job."""
+        raise NotImplementedError
+
+    def _ask(self) -> None:
+        self.other, self._refused = None, []
+        job, why_not = self._job, self.selection.why_not(self.no_engine, self.no_filter, self.no_picture)
+        if job is None or why_not:
+            self._answers.forget()
+            self._show(None, why_not)
+            return
+        self._answers.ask(self._request_about(job), self._take, self._failed)
+        if self.words:
+            # Why there was none may no longer hold.
+            self._show(None, self.asking)
+
+    def _take(self, found: Answer) -> None:
+        self._show(found, "")
+        self._compile_timer.start()
+        if (other := self._other_job) is not None:
+            self._answers.ask(self._request_about(other), self._take_other, lambda error: None)
+
+    def _take_other(self, other: Answer) -> None:
+        self.other = other
+        self.changed.emit()
+        self._compile_timer.start()
+
+    def _failed(self, error: EngineError) -> None:
+        # A lost host's successor is asked again once it is ready.
+        self._show(None, self.no_engine if needs_no_message(error) else str(error))
+
+    def _show(self, found: Answer | None, why_not: str) -> None:
+        self.found, self._why_not = found, why_not
+        self.changed.emit()
+
+    def _missing(self) -> Iterable[Any]:
+        """Return what is to be asked of compiled kernels, in this order; by default nothing."""
+        return ()
+
+    @property
+    def _wanted(self) -> Any | None:
+        """What of that is asked next; None while the kernel itself is being asked about."""
+        if self._answers.in_flight is not None or self._timer.isActive():
+            return None
+        refused = [asked for asked, _why in self._refused]
+        return next((one for one in self._missing() if one not in refused), None)
+
+    def _compile(self) -> None:
+        is_busy = self._state.running or self._compile_timer.isActive() or self._compiled.in_flight
+        if self.is_visible and not is_busy and (asked := self._wanted) is not None:
+            self._compiled.ask(asked, partial(self._ended, asked), partial(self._ended, asked))
+
+    def _ended(self, asked: Any, answer: Answer | EngineError) -> None:
+        if asked == self._wanted:
+            if isinstance(answer, EngineError):
+                # A lost host's successor is asked again once it is ready.
+                self._refused.append((asked, self.no_engine if needs_no_message(answer) else str(answer)))
+            else:
+                self._take_compiled(asked, answer)
+            self.changed.emit()
+        self._compile()
+
+    def _take_compiled(self, asked: Any, answer: Answer) -> None:
+        """Have the answer."""
+
+
+class PassesQuestion(KernelQuestion[Answer]):
+    """A question whose answer has a part for each pass of a kernel, or says why it has none."""
+
+    # Follows such a reason.
+    others = ""
+
+    def __init__(self, selection: Selection, link: EngineLink) -> None:
+        super().__init__(selection, link)
+        self._pass = 0
+
+    def _passes_of(self, answer: Any) -> Sequence[Any]:
+        """Return what an answer has of each pass."""
+        raise NotImplementedError
+
+    @property
+    def words(self) -> str:
+        has_none = self.found is not None and not self._passes_of(self.found)
+        reason: str = getattr(self.found, "reason", "") if has_none else ""
+        return self._why_not or (f"{reason}{self.others}" if reason else "")
+
+    @property
+    def pass_number(self) -> int:
+        """Which of the passes is shown."""
+        count = len(self._passes_of(self.found)) if self.found else 0
+        return min(self._pass, max(count - 1, 0))
+
+    def of_pass(self, answer: Answer | None) -> Any | None:
+        """Return what an answer has of the pass that is shown; of fewer passes that of the last."""
+        passes = self._passes_of(answer) if answer else ()
+        return passes[min(self._pass, len(passes) - 1)] if passes else None
+
+    def choose_pass(self, number: int) -> None:
+        """Show another pass."""
+        self._pass = number
+        self.changed.emit()
