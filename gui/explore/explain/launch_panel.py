@@ -236,7 +236,7 @@ class LaunchPanel(QWidget):
         self.axis = NarrowBox("What the occupancy is drawn over", _AXIS_TIP, 11, axes)
         self.sentence = ElidedLabel(most=3, is_plain=True, name="What limits the occupancy")
         self.note = ElidedLabel(most=2, small=True)
-        self.numbers = Findings("Numbers of the launch")
+        self.numbers = Findings("Numbers of the launch", most=2)
         self.plot = OccupancyPlot()
         body = folding_row((self.numbers, 4), (self.plot, 3), spacing=2 * GRID, beside_from=_BESIDE_FROM)
         said = row(self.passes, (self.sentence, 1), self.axis)

@@ -254,7 +254,8 @@ class ExplainHead(QWidget):
         self.other.chosen.connect(selection.compare_with)
         self.swap.clicked.connect(selection.swap)
         self.gpu.chosen.connect(selection.choose_gpu)
-        follow(self._show, selection.changed, segments.bar.currentChanged)
+        changed = selection.changed, selection.results.described_changed, segments.bar.currentChanged
+        follow(self._show, *changed)
 
     def _show(self) -> None:
         selection = self._selection
@@ -264,7 +265,7 @@ class ExplainHead(QWidget):
         if front == "why" and (run := selection.run) is not None:
             # That is about the run, whatever block is set now.
             block = run.result.block
-            title = run.result.title if run.result.task == ChainProblem.task else title
+            title = f"Chain, {run.result.title}" if run.result.task == ChainProblem.task else title
         self.kernel.setText(f"{title}, block {block}" if block else title)
         self.kernel.setToolTip(f"{self.kernel.text()}\n\n{_TIP}".strip())
         others = {"": "Compare …"}

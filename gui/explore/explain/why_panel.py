@@ -149,7 +149,7 @@ class WhyPanel(QWidget):
         self.caption = ElidedLabel(most=2, small=True)
         self.bars = BarChart("Least times of the selected run", _ROW_HEIGHT, _BAR_HEIGHT, names=0.54)
         self.bars.setToolTip(_LINE_TIP)
-        self.numbers = Findings("Numbers of the launch")
+        self.numbers = Findings("Numbers of the launch", most=2)
         self.button = QPushButton()
         halves = (column(self.caption, self.bars, 0), 1), (column(self.numbers, 0), 1)
         body = folding_row(*halves, beside_from=_BESIDE_FROM)

@@ -33,8 +33,8 @@ _CANNOT_RUN = "{} cannot do this now. {}"
 _NOT_RUN = "{} was not run yet: press Run (Ctrl+R), or select a run in the results."
 _NO_FILTER = "Times are explained of convolutions only; this run was of another operation."
 _NO_CHAIN = (
-    "{}: {}.\nTimes are explained of a convolution by itself, not of a chain: to see what limits a mask, run "
-    "it as the only step."
+    "{} · {}.\nTimes are explained of a convolution by itself, not of a chain: to see what limits a mask, "
+    "run it as the only step."
 )
 _NO_JOB = "What this run did is no longer known, only its numbers. Run it again to have its time explained."
 _RECORDED_BESIDE_GPU = "Recorded runs are explained only where there is no GPU."

@@ -9,30 +9,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from msgspec.structs import replace
 from PySide6.QtCore import Signal
 
 from engine.errors import EngineError
 from engine.host.protocol import TiledScreen
-from engine.image.convert import full_scale_of
 from engine.results.measurement import StepTime
 from engine.results.problem import Mark
-from engine.work.filtering.sum_order import Samples, SumOrder, combined
+from engine.work.filtering.sum_order import Samples, SumOrder
 from engine.work.messages import PictureJob, SumOrderRequest
-from engine.work.steps import HOW, PICTURE, AnyStep, Chain, CombineStep, MaskStep
+from engine.work.steps import PICTURE, AnyStep, Chain, CombineStep, MaskStep
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.question import Question
-from gui.explore.inspect.lens import (
-    CombineLens,
-    FilterLens,
-    InChain,
-    Lens,
-    OperationLens,
-    filter_lens,
-    operation_lens,
-)
+from gui.explore.inspect.lens import ALONE, CombineLens, FilterLens, InChain, Lens, OperationLens
 from gui.explore.jobs import is_chain
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.picture.tiled import AskedValues, NotYet
@@ -73,20 +63,6 @@ def shown_step(job: PictureJob, ran: Sequence[StepTime], device: str) -> ShownSt
     return ShownStep(step, reads, InChain(_number(job.chain, step.id), names), alone)
 
 
-def combine_lens(
-    shown: ShownStep, job: PictureJob, pixel: tuple[int, int], read: Sequence[Samples], result: Samples
-) -> CombineLens:
-    """Look at a pixel (row, column) of a step that makes one result of two, each (H, W, C)."""
-    step, white = shown.step, full_scale_of(np.dtype(job.picture.dtype))
-    assert isinstance(step, CombineStep)
-    first, second = (np.atleast_1d(one[pixel]).astype(np.float32) for one in read)
-    made, found = combined(step.how, step.weights, first, second), np.atleast_1d(result[pixel])
-    formula = f"{step.title.capitalize()}: {HOW[step.how].partition(';')[0]}.".replace("-", "−")
-    return CombineLens(
-        step, pixel, formula, (first, second), made, found, job.chain.range, white, shown.words
-    )
-
-
 def _by_variants(chain: Chain, keys: dict[str, str]) -> Chain:
     steps = tuple(
         step if step.kind == CombineStep.kind else replace(step, variant=keys.get(step.id, step.variant))
@@ -120,7 +96,6 @@ _ON_A_SERVER = (
 _NO_RESULT = "There is no result of these settings yet."
 _READING = "Reading the cells."
 _ASKING = "Finding out in which order the kernel adds."
-_ALONE = InChain()
 _NO_PATCH = "What is found of a patch from a file is shown in the panel Operation."
 
 
@@ -240,25 +215,21 @@ class LensState(Question):
         return self._look_at_filter(SumOrderRequest(ran), values.original, values.result)
 
     def _look_at_filter(
-        self, asked: SumOrderRequest, read: Samples, result: Samples, chain: InChain = _ALONE
+        self, asked: SumOrderRequest, read: Samples, result: Samples, chain: InChain = ALONE
     ) -> tuple[Lens | None, str]:
         assert self.pixel is not None
         if self._order is None or self._order[0] != asked:
             self._ask_order(asked)
             return None, self._refused or _ASKING
-        return filter_lens(asked.job, self._order[1], self.pixel, read, result, chain), ""
+        return FilterLens(asked.job, self._order[1], self.pixel, read, result, chain), ""
 
     def _look_at_operation(
-        self, job: PictureJob, read: Samples, result: Samples | None, chain: InChain = _ALONE
+        self, job: PictureJob, read: Samples, result: Samples | None, chain: InChain = ALONE
     ) -> tuple[Lens | None, str]:
         if job.patch_path:
             return None, _NO_PATCH
-        step = job.operation
         assert self.pixel is not None
-        assert step is not None
-        known, white = step.known, full_scale_of(np.dtype(job.picture.dtype))
-        half = None if known.window is None else known.window(known.read(dict(step.settings)))
-        return operation_lens(known.title, known.teaches, half, self.pixel, read, result, white, chain), ""
+        return OperationLens(job, self.pixel, read, result, chain), ""
 
     def _look_at_step(
         self, job: PictureJob, device: str, original: Samples, result: Samples
@@ -277,7 +248,8 @@ class LensState(Question):
             return self._look_at_filter(asked, read[0], result, shown.words)
         if shown.alone is not None:
             return self._look_at_operation(shown.alone, read[0], result, shown.words)
-        return combine_lens(shown, job, self.pixel, read, result), ""
+        assert isinstance(shown.step, CombineStep)
+        return CombineLens(shown.step, job, self.pixel, read, result, shown.words), ""
 
     def _keep_to(self, jobs: Iterable[PictureJob]) -> None:
         """Read the results of these jobs; the squares of others are dropped."""

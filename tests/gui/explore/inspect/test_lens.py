@@ -8,7 +8,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.work.filtering.sum_order import SumOrder, by_rows
-from gui.explore.inspect.lens import filter_lens, order_sentence, verdict
+from gui.explore.inspect.lens import FilterLens
 from tests.gui.made_results import handle_of
 from tests.picture_jobs import mask_job
 
@@ -25,7 +25,7 @@ def look(share):
     def at(pixel, value, mask=SOBEL, order=None, border=Border.ZERO):
         result = np.full(pixels.shape, np.float32(value))
         job = mask_job(picture=handle_of(pixels, share), mask=mask, border=border, variant="cpu-serial")
-        return filter_lens(job, order or by_rows(mask.columns, is_fused=False), pixel, pixels, result)
+        return FilterLens(job, order or by_rows(mask.columns, is_fused=False), pixel, pixels, result)
 
     return at
 
@@ -50,12 +50,12 @@ def pin(page, qtbot, row=5, column=7):
 
 
 def test_that_only_a_sum_that_is_the_result_is_said_to_be_it_exactly(look):
-    assert verdict(look((1, 2), 88.0)) == "exactly the result shown"
-    assert verdict(look((1, 2), 89.0)) == "not the result shown"
+    assert look((1, 2), 88.0).verdict == "exactly the result shown"
+    assert look((1, 2), 89.0).verdict == "not the result shown"
 
 
 def test_that_a_kernel_without_a_sum_of_the_pixel_gives_its_difference_and_the_bound(look):
-    words = order_sentence(look((1, 2), 88.0, order=SumOrder("It transforms.")))
+    words = look((1, 2), 88.0, order=SumOrder("It transforms.")).words(0)
     assert words.startswith("It transforms. It differs from the float64 sum by 0; the bound is ")
 
 
