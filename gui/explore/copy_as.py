@@ -29,7 +29,6 @@ from gui.explore.state import shown_title
 from gui.explore.workspace import Workspace
 from gui.page.actions import Entry
 from gui.page.contract import Services
-from gui.page.messages import Message, Severity
 from gui.style.metrics import GRID, code_font
 from gui.widgets.panel_parts import column, quiet_label
 
@@ -66,7 +65,7 @@ class CopyAs(QObject):
         QGuiApplication.clipboard().setText(text)
         lines = len(text.splitlines())
         size = "1 line" if lines == 1 else f"{lines} lines"
-        self._messages.show(Message(SOURCE, Severity.INFO, f"{target.title}: copied, {size}"))
+        self._messages.note(SOURCE, f"{target.title}: copied, {size}")
 
     def _with_kernel_used(self, recipe: Recipe) -> Recipe:
         """Name the kernel that made what is shown, where Automatic chose it: elsewhere it may choose another.

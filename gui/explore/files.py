@@ -26,7 +26,6 @@ from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.contract import Services
 from gui.page.files import Kind
-from gui.page.messages import Message, Severity
 
 MASKS = [f"Masks ({' '.join(f'*{suffix}' for suffix in SUFFIXES)})", "All files (*)"]
 MASKS_AS = {f"{form.title} (*{form.suffix})": style for style, form in FORMS.items()}
@@ -95,7 +94,7 @@ class ExploreFiles(QObject):
         if len(paths) > 1:
             what, why = f"{path.name} was opened, of {len(paths)} that were dropped", "the page shows one"
             remedy = "To filter several, drop a folder, or use Batch (Ctrl+Shift+B)."
-            self._messages.show(Message("dropped", Severity.INFO, what, why, remedy))
+            self._messages.note("dropped", what, why, remedy)
         suffix = path.suffix.lower()
         if suffix == ".json" and declares(path, CHAIN_MARK):
             self.chain_dropped.emit(path)
@@ -125,14 +124,14 @@ class ExploreFiles(QObject):
             self._messages.show_error("mask", error)
         else:
             self._note("mask", str(path))
-            self._messages.show(Message("mask", Severity.INFO, f"Mask saved as {path}"))
+            self._messages.note("mask", f"Mask saved as {path}")
 
     def save_session(self, path: Path, then: Callable[[], None] = lambda: None) -> None:
         """Write the session as it is now; `then` is called if that was possible."""
 
         def done() -> None:
             self._note("session", str(path))
-            self._messages.show(Message("session", Severity.INFO, f"Session saved as {path}"))
+            self._messages.note("session", f"Session saved as {path}")
             then()
 
         self._sessions.save(path, done, lambda error: self._messages.show_error("session", error))
@@ -178,8 +177,7 @@ class ExploreFiles(QObject):
                 "The result was not saved without metadata",
                 "a picture in parts is saved with its tags",
             )
-            remedy = "Save it with them, or crop it to a region first."
-            self._messages.show(Message(SAVE_SOURCE, Severity.WARNING, what, why, remedy))
+            self._messages.warn(SAVE_SOURCE, what, why, "Save it with them, or crop it to a region first.")
             return
         # A kernel that writes 8 or 16 bit has clipped its results.
         with_float = self._workspace.result_dtype == "float32"

@@ -34,7 +34,6 @@ from gui.page.contract import (
     TakeContent,
     Tool,
 )
-from gui.page.messages import Message, Severity
 from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.runs_page import RunsPage
 from gui.page.slot import Slot
@@ -235,7 +234,7 @@ class ExplorePage(ExploreParts):
         if count := self.workspace.set_only_step(mask, f"Load {name}", **fields):
             steps = "1 step" if count == 1 else f"{count} steps"
             what, remedy = f"{name} replaced the chain of {steps}", "Undo (Ctrl+Z) brings it back."
-            self._services.messages.on(self).show(Message("load", Severity.INFO, what, "", remedy))
+            self._services.messages.on(self).note("load", what, "", remedy)
 
     def finish(self) -> None:
         turns = Turns(self)

@@ -25,7 +25,6 @@ from gui.explore.picture.picture_controller import PictureController
 from gui.explore.workspace import Workspace
 from gui.page.contract import Services
 from gui.page.jobs import Background
-from gui.page.messages import Message, Severity
 
 SOURCE = "clipboard"
 MOST_KEPT = 20
@@ -134,8 +133,8 @@ class PictureExchange(QObject):
         self._show(f"The {word} was copied as a picture", saved)
 
     def _show(self, what: str, saved: Saved) -> None:
-        severity = Severity.WARNING if saved.notes else Severity.INFO
-        self._messages.show(Message(SOURCE, severity, what, " ".join(saved.notes)))
+        say = self._messages.warn if saved.notes else self._messages.note
+        say(SOURCE, what, " ".join(saved.notes))
 
     def _with_file(self, original: bool, then: Callable[[Saved], None]) -> None:
         """Have the engine write the result, or the original, as PNG, and go on with the file."""
@@ -177,7 +176,7 @@ class PictureExchange(QObject):
         if is_open:
             why = f"sessions name it, and the {MOST_KEPT} newest pasted pictures are kept"
             remedy = "Save it to keep it for longer."
-            self._messages.show(Message(SOURCE, Severity.INFO, "Picture pasted", why, remedy))
+            self._messages.note(SOURCE, "Picture pasted", why, remedy)
 
 
 def pasted_folder() -> Path:

@@ -67,7 +67,7 @@ class RunController(QObject):
         job = self._workspace.run_job()
         if is_chain(job):
             self.run()
-            self._messages.show(Message(SOURCE, Severity.INFO, *_ONE_WAY))
+            self._messages.note(SOURCE, *_ONE_WAY)
         elif job is not None:
             self._run_able(job)
 
@@ -92,7 +92,7 @@ class RunController(QObject):
             if not any(one.variant != AUTO for one in able):
                 why = str(next((one.reason for one in found if one.reason), "there are none"))
                 what, remedy = "No variant can do this", "Choose another block or device."
-                self._messages.show(Message(SOURCE, Severity.WARNING, what, why, remedy))
+                self._messages.warn(SOURCE, what, why, remedy)
 
         def ended() -> None:
             self._cells.end_plan()

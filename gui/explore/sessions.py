@@ -25,7 +25,6 @@ from gui.explore.state import PictureSource, State
 from gui.explore.workspace import Workspace
 from gui.page.contract import Begin, Services
 from gui.page.jobs import Background
-from gui.page.messages import Message, Severity
 from gui.page.panels import Panel
 from gui.runs.state import ExchangeRuns
 from gui.typed_json import Text, in_short
@@ -251,7 +250,7 @@ class Sessions(QObject):
         self._services.take_session_parts(session.pages)
         if session.left_out:
             what = f"{name} was opened as far as possible"
-            self._messages.show(Message("session", Severity.WARNING, what, in_short(session.left_out)))
+            self._messages.warn("session", what, in_short(session.left_out))
 
     def _bring_jobs(self, picture: PictureHandle) -> None:
         """Give the runs of a session their jobs, now that their picture is here."""
@@ -283,7 +282,7 @@ class Sessions(QObject):
         if found != expected:
             what = f"{Path(source.path).name} has changed since the session was saved"
             why = "its results are those of the picture as it was then"
-            self._messages.show(Message(_PICTURE, Severity.WARNING, what, why, "Run again to compare."))
+            self._messages.warn(_PICTURE, what, why, "Run again to compare.")
 
 
 def with_options(state: State, begin: Begin) -> State:

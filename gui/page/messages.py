@@ -39,7 +39,27 @@ def error_message(
     return Message(source, Severity.ERROR, error.what, error.why, error.remedy, action, act)
 
 
-class Messages(QObject):
+class Speaker:
+    """Base class of what shows messages."""
+
+    def show(self, message: Message) -> None:
+        """Show a message in place of the last one of its source."""
+        raise NotImplementedError
+
+    def show_error(self, source: str, error: EngineError) -> None:
+        """Show an error of the engine."""
+        self.show(error_message(source, error))
+
+    def note(self, source: str, what: str, why: str = "", remedy: str = "") -> None:
+        """Say what was done."""
+        self.show(Message(source, Severity.INFO, what, why, remedy))
+
+    def warn(self, source: str, what: str, why: str = "", remedy: str = "") -> None:
+        """Say what was not done, or only in part."""
+        self.show(Message(source, Severity.WARNING, what, why, remedy))
+
+
+class Messages(Speaker, QObject):
     """The messages that have not been dismissed, each on the page that it is about.
 
     `show` replies to an action of the user, on the page that is visible then; `on` and `everywhere` report
@@ -82,10 +102,6 @@ class Messages(QObject):
         """Show a message on the visible page, in place of the last one of its source."""
         self.on(self._page).show(message)
 
-    def show_error(self, source: str, error: EngineError) -> None:
-        """Show an error of the engine."""
-        self.show(error_message(source, error))
-
     def show_page(self, page: object) -> None:
         """Note which page is visible; messages of another one wait there."""
         if page is not self._page:
@@ -94,7 +110,7 @@ class Messages(QObject):
 
     def report_copied(self, count: int) -> None:
         """Report that so many rows were copied to the clipboard."""
-        self.show(Message("copy", Severity.INFO, f"{count} row{'s' if count != 1 else ''} copied"))
+        self.note("copy", f"{count} row{'s' if count != 1 else ''} copied")
 
     def clear(self, *sources: str) -> None:
         """Remove the messages of these sources: they no longer hold."""
@@ -114,7 +130,7 @@ class Messages(QObject):
         ]
 
 
-class PageMessages:
+class PageMessages(Speaker):
     """Messages of one page; of every page for None."""
 
     def __init__(self, messages: Messages, page: object) -> None:
@@ -122,7 +138,6 @@ class PageMessages:
         self._page = page
 
     def show(self, message: Message) -> None:
-        """Show a message in place of the last one of its source."""
         known = self._messages
         if known.of(message.source) == message and known.newest == message:
             return
@@ -130,10 +145,6 @@ class PageMessages:
         known._messages[message.source] = message
         known._pages[message.source] = self._page
         known.changed.emit()
-
-    def show_error(self, source: str, error: EngineError) -> None:
-        """Show an error of the engine."""
-        self.show(error_message(source, error))
 
     def clear(self, *sources: str) -> None:
         """Remove the messages of these sources."""

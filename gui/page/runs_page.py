@@ -86,7 +86,7 @@ class RunsPage(Page):
         def save(path: Path, _filter: str) -> None:
             if _written(path, drawing.file(path.suffix), "plot", services.messages):
                 saved = f"{what.capitalize()} saved as {path}"
-                services.messages.show(Message("plot", Severity.INFO, saved))
+                services.messages.note("plot", saved)
 
         services.files.ask_to_save(f"Save the {what}", list(FILTERS), f"{self.export_stem}-{what}.png", save)
 
@@ -137,7 +137,7 @@ def save_runs(path: Path, results: RunsModel, state: EngineState, messages: Mess
         text = results_csv(rows, results.baseline)
     if _written(path, text.encode(), "results", messages):
         count = f"{len(rows)} result{'s' if len(rows) != 1 else ''}"
-        messages.show(Message("results", Severity.INFO, f"{count} saved as {path}"))
+        messages.note("results", f"{count} saved as {path}")
 
 
 def _written(path: Path, content: bytes, source: str, messages: Messages) -> bool:

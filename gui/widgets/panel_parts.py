@@ -45,6 +45,8 @@ Box = TypeVar("Box", bound=QBoxLayout)
 
 PANEL_MARGINS = (GRID, 0, GRID, HALF_GRID)
 """Of what fills a panel, under its row of tabs."""
+ROUND_MARGINS = (GRID, HALF_GRID, GRID, HALF_GRID)
+"""Of what has a line of its own above."""
 
 
 def row(*parts: Part, spacing: int = GRID, margins: Margins = _NO_MARGINS) -> QHBoxLayout:

@@ -37,7 +37,7 @@ from gui.explore.files import picture_filters
 from gui.explore.workspace import Workspace
 from gui.page.contract import Services
 from gui.page.files import FileDialogs
-from gui.page.messages import Message, PageMessages, Severity
+from gui.page.messages import PageMessages
 from gui.style.metrics import GRID, scaled_font
 from gui.widgets.panel_parts import Placeholder, column, fill_box, form, label_for, quiet_label, row
 
@@ -415,8 +415,8 @@ class BatchDialog(QDialog):
         self._services.state.end_task(_SOURCE)
         self._services.link.end_writing(self._writes_to, is_done=not end.is_stopped)
         if not self.isVisible() and end.document:
-            severity = Severity.WARNING if end.failures else Severity.INFO
-            self._messages.show(Message(_SOURCE, severity, f"Batch: {end.sentence}"))
+            say = self._messages.warn if end.failures else self._messages.note
+            say(_SOURCE, f"Batch: {end.sentence}")
 
 
 def _button(text: str, tip: str) -> QPushButton:

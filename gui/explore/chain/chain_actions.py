@@ -25,7 +25,6 @@ from gui.explore.workspace import Workspace
 from gui.page.actions import Entry
 from gui.page.contract import Services
 from gui.page.jobs import Background
-from gui.page.messages import Message, Severity
 
 if TYPE_CHECKING:
     from engine.work.messages import MergerOffer
@@ -351,7 +350,7 @@ class ChainActions(QObject):
         state = self._state
         if len(state.steps) >= MOST_STEPS:
             what = f"A chain has at most {MOST_STEPS} steps"
-            self._messages.show(Message(SOURCE, Severity.WARNING, what, "", "Remove one first."))
+            self._messages.warn(SOURCE, what, "", "Remove one first.")
             return
         step = combining(state) if operation == COMBINE else new_step(state.step, operation)
         after = added(state, step)
@@ -378,7 +377,7 @@ class ChainActions(QObject):
             import_module("engine.work.chain_files").save_chain(written_chain(state, range_mode), path)
 
         def done(_: None) -> None:
-            self._messages.show(Message(SOURCE, Severity.INFO, f"Chain saved as {path}"))
+            self._messages.note(SOURCE, f"Chain saved as {path}")
 
         self._background.do(write, done, self._say)
 

@@ -20,10 +20,10 @@ from gui.explore.chain.chain_actions import split
 from gui.explore.explain.question import Question
 from gui.explore.workspace import Workspace
 from gui.page.jobs import Background
-from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID
-from gui.style.theme import HEAT, Theme, current_theme, theme_notifier
+from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID, follow
+from gui.style.theme import HEAT, current_theme, theme_notifier
 from gui.widgets.labels import Finding, Findings
-from gui.widgets.panel_parts import PANEL_MARGINS, column, folding_row, row, scrolled
+from gui.widgets.panel_parts import PANEL_MARGINS, boxed, column, folding_row, row, scrolled
 from gui.widgets.plot import Plot, pg
 
 
@@ -76,28 +76,26 @@ class DoctorState(Question):
 _TICKS = [(-0.5, "−½"), (-0.25, "−¼"), (0.0, "0"), (0.25, "¼"), (0.5, "½")]
 
 
-class ResponsePlot(QWidget):
+class ResponsePlot(Plot):
     """Magnitudes over frequencies across and down, in cycles per pixel; 0 is in the middle."""
 
     def __init__(self) -> None:
-        super().__init__(accessibleName="Frequency response of the mask")
-        self.plot = Plot()
+        super().__init__()
         self.image = pg.ImageItem(axisOrder="row-major")
         self.image.setLookupTable(
             pg.ColorMap(np.linspace(0, 1, len(HEAT)), list(HEAT)).getLookupTable(nPts=256)
         )
-        self.plot.draw(self.image)
-        view = self.plot.box
-        view.setAspectLocked(True)
-        view.invertY(True)
-        view.setRange(QRectF(-0.5, -0.5, 1, 1), padding=0)
-        for axis, label in zip(self.plot.axes, ("down", "across"), strict=True):
+        self.draw(self.image)
+        self.box.setAspectLocked(True)
+        self.box.invertY(True)
+        self.box.setRange(QRectF(-0.5, -0.5, 1, 1), padding=0)
+        for axis, label in zip(self.axes, ("down", "across"), strict=True):
             axis.setTicks([_TICKS])
             axis.setLabel(label)
             axis.setStyle(hideOverlappingLabels=False)
-        self.setLayout(column(self.plot))
-        theme_notifier().changed.connect(self._colour)
-        self._colour(current_theme())
+        self.setAccessibleName("Frequency response of the mask")
+        theme_notifier().changed.connect(self.colour)
+        self.colour(current_theme())
 
     def minimumSizeHint(self) -> QSize:
         return QSize(19 * GRID, 17 * GRID)
@@ -111,9 +109,6 @@ class ResponsePlot(QWidget):
         self.image.setOpacity(EARLIER_OPACITY if is_earlier else 1.0)
         self.setAccessibleDescription(words)
 
-    def _colour(self, theme: Theme) -> None:
-        self.plot.colour(theme)
-
 
 _MOST_VALUES = 6
 # Singular values below are 0 but for the rounding of the weights to float32.
@@ -124,14 +119,15 @@ def findings(known: Examination, border: Border, shape: tuple[int, int, int] | N
     """Return what is to be said of a mask on a picture of (height, width, channels), or on none."""
     mask = known.mask
     about_rank, _, about_turn, _ = describe(mask)
-    total = describe_sum(mask)
+    total, facts = describe_sum(mask), known.facts
+    separable = ", separable" if facts.separable else ", not separable"
     costs = {"direct": mask.taps}
     if known.factors is not None:
         costs["as column and row"] = sum(mask.shape)
     found = [
         Finding("Gain", gain_text(known), _GAIN_TIP),
         Finding("Sum", total.short.removeprefix("The weights add up to "), total.sentence),
-        Finding("Rank", _rank_text(known), about_rank.sentence),
+        Finding("Rank", f"{facts.rank}{separable}" if facts.rank else "0", about_rank.sentence),
         Finding("Singular values", _values_text(known.singular_values), _VALUES_TIP),
         Finding("Symmetry", _symmetry_text(known), about_turn.sentence),
         Finding("Multiply-adds", _cost_text(costs, 1), _COST_TIP),
@@ -168,12 +164,6 @@ def gain_text(known: Examination) -> str:
     if across == down == 0.0:
         return f"{at_zero}, the largest"
     return f"{at_zero}; largest {response.largest:.3g} at {across:.2g} across, {down:.2g} down"
-
-
-def _rank_text(known: Examination) -> str:
-    if known.facts.separable:
-        return f"{known.facts.rank}, separable" if known.facts.rank else "0"
-    return f"{known.facts.rank}, not separable"
 
 
 def _values_text(values: tuple[float, ...]) -> str:
@@ -230,20 +220,18 @@ class DoctorPanel(QWidget):
     """Shows the examination of the mask. Its plot is why it is made when it is first looked at."""
 
     def __init__(self, doctor: DoctorState) -> None:
-        super().__init__(accessibleName="Mask doctor")
+        super().__init__()
         self._doctor = doctor
         self.plot = ResponsePlot()
         self.split_button = QPushButton("Split into two steps")
         self.findings = Findings("What is known of the mask", _LINES, HALF_GRID)
-        facts = QWidget()
-        buttons = row(self.split_button, 1)
-        facts.setLayout(column(buttons, self.findings, 1, spacing=GRID))
+        facts = boxed(column(row(self.split_button, 1), self.findings, 1))
         # Scrolled alone, so that the picture stays in view.
         halves = folding_row((self.plot, 2), (scrolled(facts), 3), spacing=2 * GRID, beside_from=_BESIDE_FROM)
         self.setLayout(column(halves, margins=PANEL_MARGINS))
+        self.setAccessibleName("Mask doctor")
         self.split_button.clicked.connect(doctor.split)
-        doctor.changed.connect(self._show)
-        self._show()
+        follow(self._show, doctor.changed)
 
     def _show(self) -> None:
         known, workspace = self._doctor.examination, self._doctor.workspace

@@ -15,17 +15,19 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.question import Question
 from gui.explore.inspect.histogram_plot import HistogramPlot, channel_colour
 from gui.explore.inspect.lens import channel_name
+from gui.explore.picture.comparison import Window
 from gui.explore.picture.layers import Drawing, Line
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.picture.tiled import NotYet, Numbers, value_text
 from gui.explore.workspace import Workspace
-from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
+from gui.style.metrics import GRID, HALF_GRID, follow, number_font, small_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,
     NarrowBox,
     Placeholder,
+    boxed,
     column,
     fill_box,
     folding_row,
@@ -244,8 +246,8 @@ class ProfilePlot(Plot):
                 solid = pg.mkPen(colour, width=1.75)
                 self.draw(pg.PlotCurveItem(at, values, pen=solid, connect="finite", antialias=True))
         self.box.autoRange(padding=0.03)
-        ends = [f"{int(values.min()):,} to {int(values.max()):,}" for values in (profile.original,)]
-        self.setAccessibleDescription(f"{count:,} points; the original has {ends[0]}.")
+        ends = f"{int(profile.original.min()):,} to {int(profile.original.max()):,}"
+        self.setAccessibleDescription(f"{count:,} points; the original has {ends}.")
 
 
 _TOOLS = {HISTOGRAM: "Histogram", PROFILE: "Line profile"}
@@ -253,7 +255,11 @@ _TOOL_TIP = (
     "Histogram: how often each brightness occurs, in the picture or its region. Line profile: drag a line "
     "over the picture."
 )
-_PERCENTILES = "{} to {} % of the values".format(*PERCENTILES)
+_PERCENTILES, _AS_RANGE = "{} to {} % of the values".format(*PERCENTILES), "As the display range"
+_LINES = {
+    "Mean": "mean", "Deviation": "deviation", "Minimum": "least", "Maximum": "most",
+    "Below black": "below", "Above white": "above", "NaN or infinite": "not_finite",
+}  # fmt: skip
 _WINDOW_TIP = (
     "Which values are black and which are white on the screen: drag the two handles in a histogram, or "
     "choose. Values and files stay as they are."
@@ -267,54 +273,43 @@ class LookPanel(QWidget):
     def __init__(self, look: LookState) -> None:
         super().__init__()
         self._look = look
-        self.tool = NarrowBox("What to look at", _TOOL_TIP, 6)
+        self.tool = NarrowBox("What to look at", _TOOL_TIP, 6, _TOOLS)
         self.channel = NarrowBox("Channel", "Whose numbers are shown.", 4)
         self.what = ElidedLabel(most=2, small=True)
         self.before, self.after = HistogramPlot(), HistogramPlot()
+        for plot, name in ((self.before, "original"), (self.after, "result")):
+            plot.setAccessibleName(f"Histogram of the {name}")
+            plot.setMinimumHeight(_LEAST_PLOT)
         self.numbers = QLabel(textFormat=Qt.TextFormat.RichText)
-        self.profile = ProfilePlot()
-        fill_box(self.tool, _TOOLS, look.tool)
-        self._build()
-        self.tool.activated.connect(lambda at: look.choose(self.tool.itemData(at)))
-        self.channel.activated.connect(look.choose_channel)
-        look.changed.connect(self._show)
-        for plot, window in zip((self.before, self.after), look.windows, strict=True):
-            plot.window_moved.connect(window.choose)
-            window.changed.connect(self._show_windows)
-        theme_notifier().changed.connect(self._show)
-        self._show()
-
-    def sizeHint(self) -> QSize:
-        return QSize(35 * GRID, 50 * GRID)
-
-    def _build(self) -> None:
         self.numbers.setFont(number_font())
         self.numbers.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.numbers.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.numbers.setAccessibleName("Numbers of original and result")
-        for plot, name in ((self.before, "original"), (self.after, "result")):
-            plot.setAccessibleName(f"Histogram of the {name}")
-            plot.setMinimumHeight(_LEAST_PLOT)
+        self.profile = ProfilePlot()
+        before, self._after_title = quiet_label("Original", small=True), quiet_label("Result", small=True)
+        lines = quiet_label("Dashed: the original. Solid: the result.", small=True, wraps=True)
+        histograms = before, (self.before, 1), self._after_title, (self.after, 1), self.numbers
         self._pages = QStackedWidget()
-        before, after = quiet_label("Original", small=True), quiet_label("Result", small=True)
-        self._after_title = after
-        pages = (
-            (before, (self.before, 1), after, (self.after, 1), self.numbers),
-            (
-                quiet_label("Dashed: the original. Solid: the result.", small=True, wraps=True),
-                (self.profile, 1),
-            ),
-        )
-        for parts in pages:
-            page = QWidget()
-            page.setLayout(column(*parts, spacing=HALF_GRID))
-            self._pages.addWidget(page)
+        for parts in (histograms, (lines, (self.profile, 1))):
+            self._pages.addWidget(boxed(column(*parts, spacing=HALF_GRID)))
         self.stack = Placeholder(self._pages)
-        self._window_menu = self._make_window_menu()
-        self.window_button = menu_button("Window", "Window of the values", _WINDOW_TIP, self._window_menu)
+        menu = QMenu(self)
+        for text, choose in ((_PERCENTILES, Window.choose_percentiles), (_AS_RANGE, Window.forget)):
+            menu.addAction(text).triggered.connect(lambda _on, of=choose: [*map(of, look.windows)])
+        self._as_range = menu.actions()[-1]
+        self.window_button = menu_button("Window", "Window of the values", _WINDOW_TIP, menu)
         head = folding_row((self.tool, 1), self.channel, spacing=HALF_GRID)
         what = row((self.what, 1), self.window_button, spacing=HALF_GRID)
         self.setLayout(column(head, what, (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
+        self.tool.chosen.connect(look.choose)
+        self.channel.chosen.connect(look.choose_channel)
+        for plot, window in zip((self.before, self.after), look.windows, strict=True):
+            plot.window_moved.connect(window.choose)
+            window.changed.connect(self._show_windows)
+        follow(self._show, look.changed, theme_notifier().changed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(35 * GRID, 50 * GRID)
 
     def _show(self) -> None:
         look = self._look
@@ -349,34 +344,23 @@ class LookPanel(QWidget):
     def _show_windows(self) -> None:
         for plot, window in zip((self.before, self.after), self._look.windows, strict=True):
             plot.show_window(window.ends or (0.0, self._look.white))
-        for action in self._window_menu.actions()[-1:]:
-            action.setEnabled(any(window.is_wanted for window in self._look.windows))
-
-    def _make_window_menu(self) -> QMenu:
-        menu, windows = QMenu(self), self._look.windows
-        for text, choose in (
-            (_PERCENTILES, lambda window: window.choose_percentiles()),
-            ("As the display range", lambda window: window.choose(None)),
-        ):
-            menu.addAction(text).triggered.connect(
-                lambda _on=False, choose=choose: [choose(window) for window in windows]
-            )
-        return menu
+        self._as_range.setEnabled(any(window.is_wanted for window in self._look.windows))
 
 
 def _numbers_html(before: ChannelNumbers, after: ChannelNumbers | None, area: int) -> str:
     theme = current_theme()
-    lines = (
-        ("Mean", "mean"), ("Deviation", "deviation"), ("Minimum", "least"), ("Maximum", "most"),
-        ("Below black", "below"), ("Above white", "above"), ("NaN or infinite", "not_finite"),
-    )  # fmt: skip
-    rows = [_row("", "Original", "Result" if after else "", theme.muted, theme.muted)]
-    for title, name in lines:
-        first, second = (_number(getattr(one, name), one, name) if one else "" for one in (before, after))
-        if name != "not_finite" or any(getattr(one, name) for one in (before, after) if one):
-            rows.append(_row(title, first, second, theme.muted, theme.text))
-    rows.append(_row("Area, pixels", f"{area:,}", "", theme.muted, theme.text))
-    return f"<table width='100%' cellspacing='1' cellpadding='1'>{''.join(rows)}</table>"
+    both = [one for one in (before, after) if one]
+    rows = [("", *("Original", "Result")[: len(both)])]
+    for title, name in _LINES.items():
+        if name != "not_finite" or any(one.not_finite for one in both):
+            rows.append((title, *(_number(getattr(one, name), one, name) for one in both)))
+    rows.append(("Area, pixels", f"{area:,}"))
+    lines = []
+    for at, (title, *texts) in enumerate(rows):
+        colour = theme.text if at else theme.muted
+        cells = "".join(f"<td align='right' style='color:{colour}'>{one}</td>" for one in texts)
+        lines.append(f"<tr><td style='color:{theme.muted}'>{title}</td>{cells}</tr>")
+    return f"<table width='100%' cellspacing='1' cellpadding='1'>{''.join(lines)}</table>"
 
 
 def _number(value: float, one: ChannelNumbers, name: str) -> str:
@@ -384,8 +368,3 @@ def _number(value: float, one: ChannelNumbers, name: str) -> str:
         return value_text(np.float64(value))
     share = 100 * value / one.total if one.total else 0.0
     return f"{share:.1f} %" if value else "0"
-
-
-def _row(title: str, before: str, after: str, muted: str, text: str) -> str:
-    cells = "".join(f"<td align='right' style='color:{text}'>{one}</td>" for one in (before, after))
-    return f"<tr><td style='color:{muted}'>{title}</td>{cells}</tr>"

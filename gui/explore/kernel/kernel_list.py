@@ -5,7 +5,7 @@ greyed. A group that cannot run is closed to one line, with the button of what h
 """
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPen, QResizeEvent
+from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QListView,
     QStyle,
@@ -246,7 +246,8 @@ class _Rows(QStyledItemDelegate):
         painter.drawText(inner, _RIGHT, row.time)
         inner.setRight(inner.right() - painter.fontMetrics().horizontalAdvance(row.time) - GRID)
 
-        painter.setFont(_title_font(row.title, inner.width()))
+        is_whole = QFontMetrics(number_font()).horizontalAdvance(row.title) <= inner.width()
+        painter.setFont(number_font() if is_whole else small_font())
         inner.setLeft(inner.left() + paint_text(painter, inner, row.title, text) + GRID)
         painter.setFont(small_font())
         # Half a key says nothing; it is in the runs and in the baselines too.
@@ -271,9 +272,3 @@ def _fits_beside(row: VariantRow, width: int) -> bool:
     title = QFontMetrics(number_font()).horizontalAdvance(row.title)
     reason = QFontMetrics(small_font()).horizontalAdvance(row.under)
     return title + GRID + reason <= width
-
-
-def _title_font(title: str, width: int) -> QFont:
-    """Return the font of a title: the smaller one where the other does not keep it whole in a width."""
-    font = number_font()
-    return font if QFontMetrics(font).horizontalAdvance(title) <= width else small_font()

@@ -18,12 +18,14 @@ from gui.explore.preview_controller import choose_simulator
 from gui.explore.state import COMBINE
 from gui.explore.workspace import Workspace
 from gui.style.icons import icon
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import HALF_GRID, follow
 from gui.widgets.fields import NumberBox, doubled
 from gui.widgets.labels import ElidedLabel, ScrolledText
 from gui.widgets.panel_parts import (
     NO_ARROW,
+    ROUND_MARGINS,
     NarrowBox,
+    boxed,
     column,
     fill_box,
     form,
@@ -58,33 +60,32 @@ class BlockEditor(QWidget):
         self._workspace, self._engine_state = workspace, engine_state = selection.workspace, selection.state
         self.width_box = _side_box("Block width", _WIDTH_TIP)
         self.height_box = _side_box("Block height", _HEIGHT_TIP)
-        self.menu_button = self._menu_button()
+        self.menu_button = QToolButton(popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.menu_button.setArrowType(Qt.ArrowType.DownArrow)
+        self.menu_button.setStyleSheet(NO_ARROW)
+        self.menu_button.setToolTip("Common block sizes, and the kernel's own default.")
+        self.menu_button.setAccessibleName("Common block sizes")
+        menu = QMenu(self.menu_button, toolTipsVisible=True)
+        menu.aboutToShow.connect(lambda: self._fill(menu))
+        self.menu_button.setMenu(menu)
         self.count = quiet_label(wraps=True)
         self.refusal = RefusalLabel()
-        self.offer = QPushButton()
-        self.offer.setIcon(icon("good"))
+        self.offer = QPushButton(icon("good"), "")
         self._offered: Block | None = None
         self._typing_refusal = ""
         # The label of the width stands before the editor.
         height_label = label_for("height", self.height_box)
-        sides = row(
-            (self.width_box, 1), height_label, (self.height_box, 1), self.menu_button, spacing=HALF_GRID
-        )
-        self.setLayout(column(sides, self.count, self.refusal, self.offer, spacing=HALF_GRID))
-
+        sides = (self.width_box, 1), height_label, (self.height_box, 1), self.menu_button
+        parts = row(*sides, spacing=HALF_GRID), self.count, self.refusal, self.offer
+        self.setLayout(column(*parts, spacing=HALF_GRID))
         for box in (self.width_box, self.height_box):
             box.valueChanged.connect(self._set_block)
-            box.refused.connect(self._show_typing_refusal)
+            box.refused.connect(self._refuse_typed)
         self.offer.clicked.connect(lambda: workspace.change(block=self._offered))
-        workspace.settings_changed.connect(self._show_settings)
-        of_engine = (
-            engine_state.availability_changed,
-            engine_state.ready_changed,
-            engine_state.running_changed,
-        )
-        for changed in (selection.changed, *of_engine):
-            changed.connect(self.refresh)
-        self.refresh()
+        workspace.settings_changed.connect(lambda: self._refuse_typed(""))
+        state = engine_state
+        of_engine = state.availability_changed, state.ready_changed, state.running_changed
+        follow(self.refresh, selection.changed, workspace.settings_changed, *of_engine)
 
     def refresh(self) -> None:
         """Show the state: numbers, threads and warps, the refusal."""
@@ -100,19 +101,6 @@ class BlockEditor(QWidget):
         about = "The list of blocks is in the panel Block sizes; without one, runs take this block."
         self.count.setToolTip(about if compared else "")
         self._show_refusal()
-
-    def _menu_button(self) -> QToolButton:
-        button = QToolButton()
-        button.setToolTip("Common block sizes, and the kernel's own default.")
-        button.setAccessibleName("Common block sizes")
-        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        button.setArrowType(Qt.ArrowType.DownArrow)
-        button.setStyleSheet(NO_ARROW)
-        menu = QMenu(button)
-        menu.setToolTipsVisible(True)
-        menu.aboutToShow.connect(lambda: self._fill(menu))
-        button.setMenu(menu)
-        return button
 
     def _fill(self, menu: QMenu) -> None:
         menu.clear()
@@ -133,11 +121,7 @@ class BlockEditor(QWidget):
         x, y = _FIRST_STEP.x if x == _DEFAULT else x, _FIRST_STEP.y if y == _DEFAULT else y
         self._workspace.change(block=Block(x, y))
 
-    def _show_settings(self) -> None:
-        self._typing_refusal = ""
-        self.refresh()
-
-    def _show_typing_refusal(self, sentence: str) -> None:
+    def _refuse_typed(self, sentence: str) -> None:
         """Say why what was typed is not a side of a block; the block stays as it is."""
         self._typing_refusal = sentence
         self._show_refusal()
@@ -242,14 +226,10 @@ class ResultTypeBox(NarrowBox):
     """Chooses `Settings.result_type`; greyed, with the reason, where the picture leaves no choice."""
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__("Output type", "", 5)
+        super().__init__("Output type", "", 5, dict.fromkeys(RESULT_TYPES, "float32"))
         self._workspace = workspace
-        for result_type in RESULT_TYPES:
-            self.addItem("float32", result_type)
-        self.activated.connect(lambda at: workspace.change(result_type=self.itemData(at)))
-        workspace.settings_changed.connect(self._refresh)
-        workspace.picture_changed.connect(self._refresh)
-        self._refresh()
+        self.chosen.connect(lambda chosen: workspace.change(result_type=chosen))
+        follow(self._refresh, workspace.settings_changed, workspace.picture_changed)
 
     def _refresh(self) -> None:
         picture = self._workspace.picture
@@ -278,9 +258,7 @@ class LayoutSwitch(QCheckBox):
         self.toggled.connect(
             lambda pitched: workspace.change(layout=Layout.PITCHED if pitched else Layout.PACKED)
         )
-        workspace.settings_changed.connect(self._refresh)
-        engine_state.ready_changed.connect(self._refresh)
-        self._refresh()
+        follow(self._refresh, workspace.settings_changed, engine_state.ready_changed)
 
     def _refresh(self) -> None:
         settings = self._workspace.settings
@@ -326,35 +304,39 @@ class KernelPanel(QWidget):
         self.result_type = ResultTypeBox(workspace)
         self.device = DeviceBox(workspace, engine_state)
         self.device_note = ElidedLabel(most=_DEVICE_NOTE_LINES, small=True)
-        self.options = QToolButton(autoRaise=True)
+        self.options = QToolButton(toolButtonStyle=Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.options.setText("O&ptions")
         self.options.setToolTip(_OPTIONS_TIP)
         self.options.setCheckable(True)
-        self.options.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.options.setAutoRaise(True)
         self.options_note = ElidedLabel(small=True)
         self.baseline = QComboBox()
         self.baseline.setAccessibleName("Baseline of speed-ups")
         self.baseline.setToolTip(_BASELINE_TOOLTIP)
-        content = QWidget()
+        options = row(self.options, (self.options_note, 1), spacing=HALF_GRID)
+        options.setAlignment(self.options_note, Qt.AlignmentFlag.AlignVCenter)
+        # Side by side: in a low window each line is a kernel less in the list.
+        memory = row((self.result_type, 1), self.layout_switch, spacing=HALF_GRID)
+        self._fields = fields = form()
+        fields.setHorizontalSpacing(HALF_GRID)
+        # With large letters in a small window.
+        fields.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
+        fields.addRow(label_for("&Block width", self.block.width_box), self.block)
+        fields.addRow(label_for("&Device", self.device), self.device)
+        fields.addRow(self.device_note)
+        fields.addRow(options)
+        fields.addRow(label_for("Outpu&t type", self.result_type), memory)
+        fields.addRow(label_for("Base&line", self.baseline), self.baseline)
         # The list has what the rest leaves: a low window first shortens it, then scrolls the panel.
-        content.setLayout(
-            column(
-                (self.kernels, 1),
-                self.note,
-                self._form(),
-                0,
-                spacing=HALF_GRID,
-                margins=(GRID, HALF_GRID, GRID, HALF_GRID),
-            )
-        )
-        self.setLayout(column(scrolled(content)))
+        content = column((self.kernels, 1), self.note, fields, spacing=HALF_GRID, margins=ROUND_MARGINS)
+        self.setLayout(column(scrolled(boxed(content))))
+        self.options.toggled.connect(self.show_options)
+        self.show_options(False)
         self.kernels.cure_wanted.connect(self.simulate)
         self.baseline.textActivated.connect(lambda key: workspace.change(baseline=key))
         of_workspace = workspace.settings_changed, workspace.picture_changed
         of_kernels = self.variants.dataChanged, self.variants.modelReset, selection.changed
-        for changed in (*of_kernels, *of_workspace, engine_state.ready_changed):
-            changed.connect(self._refresh)
-        self._refresh()
+        follow(self._refresh, *of_kernels, *of_workspace, engine_state.ready_changed)
 
     def simulate(self) -> None:
         """Choose the simulator, with a picture that it takes where the one that is open is too large."""
@@ -363,26 +345,6 @@ class KernelPanel(QWidget):
             self._take_small_picture()
         else:
             choose_simulator(self._workspace, self._engine_state)
-
-    def _form(self) -> QFormLayout:
-        fields = form()
-        fields.setHorizontalSpacing(HALF_GRID)
-        # With large letters in a small window.
-        fields.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
-        fields.addRow(label_for("&Block width", self.block.width_box), self.block)
-        fields.addRow(label_for("&Device", self.device), self.device)
-        fields.addRow(self.device_note)
-        options = row(self.options, (self.options_note, 1), spacing=HALF_GRID)
-        options.setAlignment(self.options_note, Qt.AlignmentFlag.AlignVCenter)
-        fields.addRow(options)
-        # Side by side: in a low window each line is a kernel less in the list.
-        memory = row((self.result_type, 1), self.layout_switch, spacing=HALF_GRID)
-        fields.addRow(label_for("Outpu&t type", self.result_type), memory)
-        fields.addRow(label_for("Base&line", self.baseline), self.baseline)
-        self._fields = fields
-        self.options.toggled.connect(self.show_options)
-        self.show_options(False)
-        return fields
 
     def show_options(self, is_open: bool) -> None:
         """Show the fields that most people leave as they are, or a line of what they are set to."""
@@ -400,8 +362,7 @@ class KernelPanel(QWidget):
         self.options_note.setText(f"{settings.result_type}, baseline {settings.baseline or 'none'}")
         self._refresh_note()
         self._refresh_baselines()
-        self.device_note.setText(self.device.note)
-        self.device_note.setVisible(bool(self.device.note))
+        self.device_note.say(self.device.note)
 
     def _refresh_note(self) -> None:
         """Describe the selected kernel, or say why it cannot run; a refusal of its block stands beside it."""

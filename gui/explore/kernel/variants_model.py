@@ -16,6 +16,7 @@ from engine.results.measurement import Measurement
 from engine.results.text_forms import duration_text
 from gui.explore.explain.selection import Selection
 from gui.explore.jobs import comparable_of, problem_of
+from gui.style.metrics import follow
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -89,15 +90,9 @@ class VariantsModel(QAbstractListModel):
         self._opened: dict[tuple[str, bool], bool] = {}
         # The variant that auto chose, why, and for which job.
         self._choice: tuple[str, Reason, Hashable] | None = None
-        self.refresh()
-        for signal in (
-            engine_state.ready_changed,
-            engine_state.availability_changed,
-            workspace.job_changed,
-            self._results.described_changed,
-            selection.changed,
-        ):
-            signal.connect(self.refresh)
+        of_engine = engine_state.ready_changed, engine_state.availability_changed
+        of_page = workspace.job_changed, self._results.described_changed, selection.changed
+        follow(self.refresh, *of_engine, *of_page)
         engine_state.filtered.connect(self._keep_choice)
 
     def refresh(self) -> None:

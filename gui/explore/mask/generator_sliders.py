@@ -4,7 +4,7 @@ import math
 from functools import partial
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QFormLayout, QLineEdit, QSlider, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QSlider, QWidget
 
 from engine.errors import EngineError
 from engine.mask.analysis import describe_sum
@@ -13,7 +13,17 @@ from engine.mask.generators import make
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, code_font
 from gui.widgets.fields import NumberField
-from gui.widgets.panel_parts import Verdict, column, fill_box, form, icon_button, label_for, quiet_label, row
+from gui.widgets.panel_parts import (
+    Verdict,
+    boxed,
+    column,
+    fill_box,
+    form,
+    icon_button,
+    label_for,
+    quiet_label,
+    row,
+)
 
 _STEPS = 1000
 # A range of more times is on a logarithmic scale.
@@ -74,19 +84,10 @@ class GeneratorSliders(QWidget):
         # Of the mask that is shown; a refusal stands in its place until something else is typed.
         self._about_mask = ""
         self.verdict = Verdict()
-        self._form: QFormLayout = form(GRID)
-        self._sliders_place = QWidget()
-        self._sliders_place.setLayout(self._form)
-        self.setLayout(
-            column(
-                row((self.box, 1), self.reset_button),
-                self.about,
-                self._sliders_place,
-                row(label_for("Text", self.spelling), (self.spelling, 1)),
-                self.verdict,
-                1,
-            )
-        )
+        self._form = form(GRID)
+        head, spelled = row((self.box, 1), self.reset_button), label_for("Text", self.spelling)
+        parts = head, self.about, boxed(self._form), row(spelled, (self.spelling, 1)), self.verdict, 1
+        self.setLayout(column(*parts))
         self.box.activated.connect(lambda _at: self.choose(GENERATORS[self.box.currentData()]))
         self.reset_button.clicked.connect(self._reset)
 

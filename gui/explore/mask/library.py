@@ -35,7 +35,7 @@ from gui.explore.mask.library_rows import (
 from gui.explore.state import preset_of, shown_title
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import Verdict, column, row, text_button
+from gui.widgets.panel_parts import Verdict, boxed, column, row, text_button
 
 _WIDTH, _HEIGHT = 52 * GRID, 68 * GRID
 _LEAST_HEIGHT = 40 * GRID
@@ -229,22 +229,16 @@ class MaskLibrary(QFrame):
         self.name_field.setAccessibleName("Name under which the mask is kept")
         for part in (self.name_field, self.keep_button):
             part.setToolTip(_KEEP_TIP)
-        listed, generated = QWidget(), QWidget()
-        margins = (GRID, GRID, GRID, GRID)
-        listed.setLayout(
-            column(
-                row((self.search, 1), self.generate_button),
-                (self.list, 1),
-                (self._empty, 1),
-                row((self.name_field, 1), self.keep_button),
-                row((self.verdict, 1), self.undo_button),
-                margins=margins,
-            )
+        listed = (
+            row((self.search, 1), self.generate_button),
+            (self.list, 1),
+            (self._empty, 1),
+            row((self.name_field, 1), self.keep_button),
+            row((self.verdict, 1), self.undo_button),
         )
-        ends = row(self.back_button, 1, self.done_button)
-        generated.setLayout(column(ends, (self.sliders, 1), margins=margins))
-        for page in (listed, generated):
-            self._pages.addWidget(page)
+        generated = row(self.back_button, 1, self.done_button), (self.sliders, 1)
+        for parts in (listed, generated):
+            self._pages.addWidget(boxed(column(*parts, margins=(GRID, GRID, GRID, GRID))))
         self.setLayout(column(self._pages))
 
     def _connect(self) -> None:

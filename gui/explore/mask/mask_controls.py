@@ -10,7 +10,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 from engine.mask.typed import TypedWeights
 from gui.explore.workspace import Workspace
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.widgets.fields import NumberBox, NumberField
 from gui.widgets.panel_parts import NarrowBox, column, folding_row, icon_button, label_for, row
 
@@ -35,15 +35,14 @@ class SizeControls(QWidget):
         )
         self.square_button.setCheckable(True)
         self.square_button.setChecked(workspace.mask.rows == workspace.mask.columns)
-        rows_label, columns_label = label_for("Rows", self.rows_box), label_for("Columns", self.columns_box)
-        rows = row(rows_label, self.rows_box, 1, spacing=HALF_GRID)
-        columns = row(columns_label, self.columns_box, self.square_button, 1, spacing=HALF_GRID)
+        rows = row(label_for("Rows", self.rows_box), self.rows_box, 1, spacing=HALF_GRID)
+        second = label_for("Columns", self.columns_box), self.columns_box, self.square_button, 1
+        columns = row(*second, spacing=HALF_GRID)
         self.setLayout(folding_row(rows, (columns, 1), spacing=HALF_GRID))
         for box in self.fields:
             box.valueChanged.connect(lambda _, box=box: self._take_side(box))
         self.square_button.toggled.connect(self._toggle_lock)
-        workspace.mask_changed.connect(self._show_mask)
-        self._show_mask(workspace.mask)
+        follow(self._show_mask, workspace.mask_changed)
 
     def _take_side(self, box: NumberBox) -> None:
         is_square, side = self.square_button.isChecked(), box.value()
@@ -61,12 +60,13 @@ class SizeControls(QWidget):
         try:
             resized = mask.resized(rows, columns)
         except MaskError as error:
-            self._show_mask(mask)
+            self._show_mask()
             self.rows_box.refused.emit(str(error))
         else:
             self._workspace.set_mask(resized, f"Resize to {rows} × {columns}")
 
-    def _show_mask(self, mask: Mask) -> None:
+    def _show_mask(self) -> None:
+        mask = self._workspace.mask
         self.rows_box.show_value(mask.rows)
         self.columns_box.show_value(mask.columns)
         if mask.rows != mask.columns:
@@ -155,8 +155,7 @@ class TransformButtons(QWidget):
         self.buttons = {entry[1]: self._button(*entry) for entry in _TRANSFORMS}
         self.centre_button = self._button(*_CENTRE)
         self.setLayout(row(*self.buttons.values(), brush, 1, self.centre_button, spacing=HALF_GRID))
-        workspace.mask_changed.connect(self._show_mask)
-        self._show_mask(workspace.mask)
+        follow(self._show_mask, workspace.mask_changed)
 
     def _button(
         self, icon_name: str, name: str, sentence: str, change: Callable[[Mask], Mask]
@@ -165,7 +164,8 @@ class TransformButtons(QWidget):
         button.clicked.connect(lambda: self._workspace.set_mask(change(self._workspace.mask), name))
         return button
 
-    def _show_mask(self, mask: Mask) -> None:
+    def _show_mask(self) -> None:
+        mask = self._workspace.mask
         self.centre_button.setEnabled(mask.anchor != (mask.rows // 2, mask.columns // 2))
 
 
@@ -201,10 +201,9 @@ class ApplyControls(QWidget):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
-        self.border_box = NarrowBox("Border", "", 6)
-        for position, border in enumerate(Border):
-            self.border_box.addItem(border.value.capitalize(), border)
-            self.border_box.setItemData(position, border.sentence, Qt.ItemDataRole.ToolTipRole)
+        self.border_box = NarrowBox("Border", "", 6, {one: one.value.capitalize() for one in Border})
+        for at, border in enumerate(Border):
+            self.border_box.setItemData(at, border.sentence, Qt.ItemDataRole.ToolTipRole)
         self.value_field = NumberField("Border value")
         self.value_field.setToolTip(_VALUE_TOOLTIP)
         self.value_field.setFixedWidth(7 * GRID)
@@ -218,44 +217,32 @@ class ApplyControls(QWidget):
         self.offset_field = NumberField("Offset")
         self.offset_field.setToolTip(_OFFSET_TOOLTIP)
         self.fields = (self.value_field, self.divide_field, self.offset_field)
-        border_label = label_for("Border", self.border_box)
-        divide_label = label_for("Divide by", self.divide_field)
-        offset_label = label_for("Add offset", self.offset_field)
-        self.setLayout(
-            column(
-                folding_row(
-                    (row(border_label, (self.border_box, 1)), 1), row(self._value_label, self.value_field)
-                ),
-                folding_row(self.flip_box, (self.normalise_box, 1), spacing=2 * GRID),
-                folding_row(
-                    (row(divide_label, (self.divide_field, 1)), 1),
-                    (row(offset_label, (self.offset_field, 1)), 1),
-                ),
-            )
+        borders = row(label_for("Border", self.border_box), (self.border_box, 1))
+        value = row(self._value_label, self.value_field)
+        divide = row(label_for("Divide by", self.divide_field), (self.divide_field, 1))
+        offset = row(label_for("Add offset", self.offset_field), (self.offset_field, 1))
+        lines = (
+            folding_row((borders, 1), value),
+            folding_row(self.flip_box, (self.normalise_box, 1), spacing=2 * GRID),
+            folding_row((divide, 1), (offset, 1)),
         )
-        self.border_box.activated.connect(
-            lambda position: workspace.change(border=Border(self.border_box.itemData(position)))
-        )
+        self.setLayout(column(*lines))
+        self.border_box.chosen.connect(lambda border: workspace.change(border=Border(border)))
         self.value_field.entered.connect(lambda value: workspace.change(cval=value))
         self.flip_box.toggled.connect(lambda on: workspace.change(flip=on))
         self.normalise_box.toggled.connect(lambda on: workspace.change(normalise=on))
         self.divide_field.entered_text.connect(self._divide)
         self.offset_field.entered.connect(self._set_offset)
-        workspace.mask_changed.connect(self._show_state)
-        workspace.settings_changed.connect(self._show_state)
-        self._show_state()
+        follow(self._show_state, workspace.mask_changed, workspace.settings_changed)
 
     def _divide(self, divisor: str) -> None:
         step = f"Divide by {divisor}" if divisor else "No divisor"
-        divisor = "" if divisor == "1" else divisor
-        self._edit(
-            self.divide_field, lambda mask: mask.with_typed(TypedWeights(mask.typed.cells, divisor)), step
-        )
+        cells, by = self._workspace.mask.typed.cells, "" if divisor == "1" else divisor
+        self._edit(self.divide_field, lambda mask: mask.with_typed(TypedWeights(cells, by)), step)
 
     def _set_offset(self, offset: float) -> None:
-        self._edit(
-            self.offset_field, lambda mask: mask.with_offset(offset), f"Offset {offset:g}", _OFFSET_MERGE_KEY
-        )
+        step = f"Offset {offset:g}"
+        self._edit(self.offset_field, lambda mask: mask.with_offset(offset), step, _OFFSET_MERGE_KEY)
 
     def _edit(
         self, field: NumberField, edit: Callable[[Mask], Mask], step: str, merge_key: int | None = None

@@ -35,6 +35,7 @@ from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import (
     NarrowBox,
     Verdict,
+    boxed,
     column,
     fill_box,
     folding_row,
@@ -56,10 +57,9 @@ class MaskFacts(ElidedLabel):
     """
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__(_LINES, most=_LINES_OF_REFUSAL, small=True)
+        super().__init__(_LINES, most=_LINES_OF_REFUSAL, small=True, name="About the mask")
         self._workspace = workspace
         self._is_refusal = False
-        self.setAccessibleName("About the mask")
         workspace.mask_changed.connect(self.show_facts)
         workspace.settings_changed.connect(lambda: self.show_refusal(""))
         self.show_facts()
@@ -93,6 +93,7 @@ _HINT = (
     "Rows of numbers with spaces, commas or tabs, a new line or ; after each row; fractions (1/9), a divisor "
     "after the mask ( /16); a generator (gaussian:9:1.5); a table of NumPy, C, MATLAB, ImageMagick or JSON."
 )
+_STYLE_TIP = "The form in which the mask is written here. Every form can be read, whichever is chosen."
 
 
 class MaskTextDialog(QDialog):
@@ -111,10 +112,8 @@ class MaskTextDialog(QDialog):
         self.editor.setAccessibleName("Mask as text")
         self.style_box = QComboBox()
         self.style_box.setAccessibleName("Write as")
+        self.style_box.setToolTip(_STYLE_TIP)
         fill_box(self.style_box, {style: form.title for style, form in STYLES.items()}, "rows")
-        self.style_box.setToolTip(
-            "The form in which the mask is written here. Every form can be read, whichever is chosen."
-        )
         hint, self.verdict = QLabel(_HINT, wordWrap=True), Verdict()
         self.verdict.setMinimumHeight(3 * self.fontMetrics().lineSpacing())
         self.verdict.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -172,19 +171,9 @@ class MaskPanel(QWidget):
         self.facts = MaskFacts(workspace)
         self.transforms = TransformButtons(workspace, self.brush)
         self.apply_controls = ApplyControls(workspace)
-        content = QWidget()
-        content.setLayout(
-            column(
-                row((self.presets, 1), self.more_button),
-                self.size_controls,
-                (self.grid, 1),
-                self.facts,
-                self.transforms,
-                self.apply_controls,
-                0,
-                margins=(GRID, GRID, GRID, GRID),
-            )
-        )
+        head, rest = row((self.presets, 1), self.more_button), (self.transforms, self.apply_controls)
+        parts = head, self.size_controls, (self.grid, 1), self.facts, *rest
+        content = boxed(column(*parts, margins=(GRID, GRID, GRID, GRID)))
         self.setLayout(column(scrolled(content)))
         self.model.edit_refused.connect(self.facts.show_refusal)
         for field in (*self.size_controls.fields, self.brush.field, *self.apply_controls.fields):
@@ -246,7 +235,7 @@ class OperationChoice(QWidget):
         top = folding_row(label_for("Operation", self.box), (row((self.box, 1), self.add_button), 1))
         top.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
         self.setLayout(column(self.steps_slot, top, (self.stack, 1), spacing=0))
-        self.box.activated.connect(lambda at: workspace.choose(self.box.itemData(at)))
+        self.box.chosen.connect(workspace.choose)
         workspace.operation_changed.connect(self._show)
         self._show_choice()
 
@@ -265,9 +254,8 @@ class OperationChoice(QWidget):
             if key == COMBINE:
                 made = import_module("gui.explore.chain.chain_list").CombinePanel(self._workspace)
             else:
-                from gui.explore.mask.operation_panel import OperationPanel
-
-                made = OperationPanel(operation_of(key), self._workspace, self._display, self._ask_for_patch)
+                panel = import_module("gui.explore.mask.operation_panel").OperationPanel
+                made = panel(operation_of(key), self._workspace, self._display, self._ask_for_patch)
             self._panels[key] = made
             self.stack.addWidget(made)
         return self._panels[key]

@@ -11,11 +11,12 @@ from engine.work.operations.contract import Operation, Parameter
 from gui.explore.inspect.histogram_plot import HistogramPlot
 from gui.explore.preview_controller import Display
 from gui.explore.workspace import Workspace
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.widgets.fields import NumberBox
 from gui.widgets.labels import ElidedLabel, Finding, Findings
 from gui.widgets.panel_parts import (
     Refusal,
+    boxed,
     column,
     fill_box,
     form,
@@ -104,32 +105,17 @@ class OperationPanel(QWidget):
         self.plot = HistogramPlot()
         self.found = Findings("What the operation found", spacing=HALF_GRID)
         proof = quiet_label(f"Proof: {operation.proof}", small=True, wraps=True)
-        content = QWidget()
-        content.setLayout(
-            column(
-                teaches,
-                self.parameters,
-                row(self.draw_button, 1),
-                row(self.patch_button, self.own_patch_button, 1, spacing=HALF_GRID),
-                self.patch_label,
-                self.refusal,
-                self.found,
-                self.plot,
-                1,
-                proof,
-                margins=(GRID, HALF_GRID, GRID, GRID),
-            )
-        )
-        self.setLayout(column(scrolled(content)))
+        files = row(self.patch_button, self.own_patch_button, 1, spacing=HALF_GRID)
+        patch = row(self.draw_button, 1), files, self.patch_label
+        parts = teaches, self.parameters, *patch, self.refusal, self.found, self.plot, 1, proof
+        self.setLayout(column(scrolled(boxed(column(*parts, margins=(GRID, HALF_GRID, GRID, GRID))))))
         self.parameters.changed.connect(workspace.set_parameter)
         self.parameters.refused.connect(self.refusal.say)
         self.patch_button.clicked.connect(ask_for_patch)
         self.draw_button.clicked.connect(lambda: workspace.region_wanted.emit())
         self.own_patch_button.clicked.connect(lambda: workspace.change(patch_path=""))
-        display.found_changed.connect(self._show_found)
-        workspace.settings_changed.connect(self._show_settings)
-        self._show_settings()
-        self._show_found()
+        follow(self._show_settings, workspace.settings_changed)
+        follow(self._show_found, display.found_changed)
 
     @property
     def _is_mine(self) -> bool:

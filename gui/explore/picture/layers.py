@@ -137,16 +137,12 @@ def paint_mark(
     ratio: float,
 ) -> None:
     """Paint a frame around a rectangle of the picture, such as the best match of a patch, and a text."""
-    theme = current_theme()
     _begin_on(painter, layer)
     left, top = transform.to_pane(mark.column, mark.row)
     frame = QRectF(left, top, mark.width * transform.zoom, mark.height * transform.zoom)
-    # Beside the pixels, so that all of them are seen; dark around bright: seen on any picture.
+    # Beside the pixels, so that all of them are seen.
     frame.adjust(-ratio, -ratio, ratio, ratio)
-    painter.setBrush(Qt.BrushStyle.NoBrush)
-    for width, colour in ((_AROUND, theme.base), (_WIDTH, theme.accent)):
-        painter.setPen(QPen(QColor(colour), width * ratio, j=Qt.PenJoinStyle.MiterJoin))
-        painter.drawRect(frame)
+    _draw(painter, frame, ratio, (_AROUND, _WIDTH))
     if text:
         painter.setFont(_scaled(font, ratio))
         step = HALF_GRID * ratio
@@ -263,15 +259,12 @@ class Line(NamedTuple):
 
 
 def paint_region(painter: QPainter, layer: Layer, region: Region, at: ViewTransform, ratio: float) -> None:
-    """Paint the frame of a region: dashes, dark around bright, so that they are seen on any picture."""
+    """Paint the frame of a region in dashes."""
     left, top = at.to_pane(region.left, region.top)
     right, bottom = at.to_pane(region.right, region.bottom)
     frame = QRectF(left, top, right - left, bottom - top)
     _begin_on(painter, layer)
-    painter.setBrush(Qt.BrushStyle.NoBrush)
-    for pen in _pens(ratio, Qt.PenStyle.DashLine):
-        painter.setPen(pen)
-        painter.drawRect(frame)
+    _draw(painter, frame, ratio, (_DRAWN_AROUND, _DRAWN_WIDTH), Qt.PenStyle.DashLine)
     painter.restore()
 
 
@@ -279,13 +272,24 @@ def paint_line(painter: QPainter, layer: Layer, line: Line, at: ViewTransform, r
     """Paint a line from the middle of one pixel to that of the other."""
     ends = [at.to_pane(column + 0.5, row + 0.5) for row, column in line]
     _begin_on(painter, layer)
-    for pen in _pens(ratio, Qt.PenStyle.SolidLine):
-        painter.setPen(pen)
-        painter.drawLine(QLineF(*ends[0], *ends[1]))
+    _draw(painter, QLineF(*ends[0], *ends[1]), ratio, (_DRAWN_AROUND, _DRAWN_WIDTH))
     painter.restore()
 
 
-def _pens(ratio: float, style: Qt.PenStyle) -> tuple[QPen, QPen]:
+def _draw(
+    painter: QPainter,
+    shape: QRectF | QLineF,
+    ratio: float,
+    widths: tuple[float, float],
+    style: Qt.PenStyle = Qt.PenStyle.SolidLine,
+) -> None:
+    """Draw a frame or a line in the accent, dark around it: seen on any picture."""
     theme = current_theme()
-    around = QPen(QColor(theme.base), _DRAWN_AROUND * ratio)
-    return around, QPen(QColor(theme.accent), _DRAWN_WIDTH * ratio, style)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    looks = (theme.base, Qt.PenStyle.SolidLine), (theme.accent, style)
+    for width, (colour, line) in zip(widths, looks, strict=True):
+        painter.setPen(QPen(QColor(colour), width * ratio, line, j=Qt.PenJoinStyle.MiterJoin))
+        if isinstance(shape, QLineF):
+            painter.drawLine(shape)
+        else:
+            painter.drawRect(shape)

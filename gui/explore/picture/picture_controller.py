@@ -17,7 +17,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.preview_controller import Display
 from gui.explore.state import PictureSource
 from gui.explore.workspace import Workspace
-from gui.page.messages import Message, Messages, Severity
+from gui.page.messages import Messages
 
 OPEN_SOURCE = "open"
 SAVE_SOURCE = "save"
@@ -78,13 +78,8 @@ class PictureController(QObject):
 
     def _open(self, request: OpenPicture, then: Then | None) -> None:
         if self._link.is_lost:
-            what, remedy = (
-                f"{_name(request)} is opened later",
-                "Reconnect, or choose This computer under Device.",
-            )
-            self._messages.show(
-                Message(OPEN_SOURCE, Severity.INFO, what, "there is no connection to the server", remedy)
-            )
+            what, why = f"{_name(request)} is opened later", "there is no connection to the server"
+            self._messages.note(OPEN_SOURCE, what, why, "Reconnect, or choose This computer under Device.")
         self._link.ask(self.asked(request, then))
 
     def asked(self, request: OpenPicture, then: Then | None = None) -> Ask:
@@ -137,7 +132,7 @@ class PictureController(QObject):
             remedy = "Wait for the preview, or choose a kernel and a device that can run."
         else:
             return True
-        self._messages.show(Message(SAVE_SOURCE, Severity.WARNING, what, why, remedy))
+        self._messages.warn(SAVE_SOURCE, what, why, remedy)
         return False
 
     def when_shown(self, then: Callable[[], None]) -> None:
@@ -187,7 +182,7 @@ class PictureController(QObject):
         if isinstance(error, Cancelled) and isinstance(request, SaveFiltered):
             what, why = f"{Path(request.path).name} was stopped", "what is done is kept beside it"
             remedy = "To go on, save to the same name with the same settings."
-            self._messages.show(Message(SAVE_SOURCE, Severity.INFO, what, why, remedy))
+            self._messages.note(SAVE_SOURCE, what, why, remedy)
 
     def _progressed(self, step: Progress) -> None:
         if not self._is_stopping:
@@ -198,7 +193,7 @@ class PictureController(QObject):
         self._messages.clear(OPEN_SOURCE)
         self._messages.forget_errors()
         if picture.notes:
-            self._messages.show(Message(OPEN_SOURCE, Severity.INFO, picture.title, " ".join(picture.notes)))
+            self._messages.note(OPEN_SOURCE, picture.title, " ".join(picture.notes))
         self._display.show_picture(picture)
         self.opened.emit(picture)
         if then is not None:
@@ -225,8 +220,8 @@ class PictureController(QObject):
     def _saved(self, saved: Saved) -> None:
         self._saving = None
         self._state.end_task(SAVE_SOURCE)
-        severity = Severity.WARNING if saved.notes else Severity.INFO
-        self._messages.show(Message(SAVE_SOURCE, severity, f"Saved as {saved.path}", " ".join(saved.notes)))
+        say = self._messages.warn if saved.notes else self._messages.note
+        say(SAVE_SOURCE, f"Saved as {saved.path}", " ".join(saved.notes))
 
     def _show_failure(self, source: str, error: EngineError) -> None:
         self._state.end_task(source)

@@ -1,5 +1,8 @@
 """The rows over and under the picture: modes, zoom, display range; the values under the cursor."""
 
+from collections.abc import Iterable
+from functools import partial
+
 import numpy as np
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QPalette, QResizeEvent
@@ -10,9 +13,17 @@ from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.tiled import Numbers
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
-from gui.style.metrics import GRID, HALF_GRID, digits_width, follow_letters, number_font
+from gui.style.metrics import GRID, HALF_GRID, digits_width, follow, follow_letters, number_font
 from gui.widgets.labels import ElidedLabel
-from gui.widgets.panel_parts import ICON_BUTTON_SIDE, action_button, icon_button, menu_icon_button, row
+from gui.widgets.panel_parts import (
+    ICON_BUTTON_SIDE,
+    ROUND_MARGINS,
+    action_button,
+    icon_button,
+    label_for,
+    menu_icon_button,
+    row,
+)
 
 # Modes with a button of their own; the others are in the menu.
 _BUTTONS = (ViewMode.SPLIT, ViewMode.SIDE_BY_SIDE, ViewMode.ORIGINAL, ViewMode.RESULT)
@@ -52,30 +63,27 @@ class PictureToolbar(QWidget):
         self.more = menu_icon_button("dots-horizontal", "More ways to look", _MORE_TIP)
         self.region = menu_icon_button("selection", "Region", _REGION_TIP)
         _give_menu(self.more, self._more_menu())
-        self._step_buttons = (smaller, larger)
         self._view_buttons = (*self.mode_buttons.buttons(), self.more, self.region)
         self.range_box = QComboBox()
-        self._range_label = QLabel(_RANGE)
+        self._range_label = label_for(_RANGE, self.range_box)
         self._set_up_range()
         self._line = row(
             *self.mode_buttons.buttons(), self.more, self.region,
             smaller, self.zoom_text, larger, fit, actual, 1, self._range_label, self.range_box,
-            spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, HALF_GRID),
+            spacing=HALF_GRID, margins=ROUND_MARGINS,
         )  # fmt: skip
         self._line.insertSpacing(len(_BUTTONS) + 2, HALF_GRID)
         self.setLayout(self._line)
         # What is shown where there is room, the most important first.
         self._parts = (
             self.zoom_text.setVisible,
-            self._show_steps,
+            partial(_show, (smaller, larger)),
             self._range_label.setVisible,
-            lambda shown: _show_text(self.more, shown),
-            self._name_modes,
+            partial(_show_texts, (self.more,)),
+            partial(_show_texts, self.mode_buttons.buttons()),
         )
         follow_letters(self, self._fit_letters)
-        workspace.settings_changed.connect(self._show_settings)
-        workspace.picture_changed.connect(self._show_settings)
-        self._show_settings()
+        follow(self._show_settings, workspace.settings_changed, workspace.picture_changed)
 
     def _fit_letters(self) -> None:
         # Wide enough for the largest zoom, so that the buttons beside it stay where they are.
@@ -125,24 +133,14 @@ class PictureToolbar(QWidget):
             show(False)
         self._line.activate()
 
-    def _name_modes(self, shown: bool) -> None:
-        """Write the names of the modes beside their icons, or not."""
-        for button in self.mode_buttons.buttons():
-            _show_text(button, shown)
-
     def show_clipped(self, words: str) -> None:
         """Say beside the display range what of the result it clips; nothing where that is little."""
         if (words or _RANGE) == self._range_label.text():
             return
         self._range_label.setText(words or _RANGE)
-        self._range_label.setForegroundRole(
-            QPalette.ColorRole.BrightText if words else QPalette.ColorRole.WindowText
-        )
+        roles = QPalette.ColorRole
+        self._range_label.setForegroundRole(roles.BrightText if words else roles.WindowText)
         self._fit_width()
-
-    def _show_steps(self, shown: bool) -> None:
-        for button in self._step_buttons:
-            button.setVisible(shown)
 
     def _add_modes(self) -> None:
         for number, mode in enumerate(_BUTTONS):
@@ -194,7 +192,6 @@ class PictureToolbar(QWidget):
         self._fit_width()
 
     def _set_up_range(self) -> None:
-        self._range_label.setBuddy(self.range_box)
         self.range_box.setAccessibleName("Display range")
         for key, sentence in RANGE_MODES.items():
             self.range_box.addItem(key.capitalize(), key)
@@ -211,14 +208,19 @@ class PictureToolbar(QWidget):
         self.range_box.setToolTip(_RANGES if is_open else why_not)
 
 
-def _show_text(button: QAbstractButton, shown: bool) -> None:
-    """Write the text of a button beside its icon, if it has one, or leave it out."""
-    styles, text = Qt.ToolButtonStyle, button.text() if shown else ""
-    button.setFixedWidth(
-        ICON_BUTTON_SIDE + bool(text) * (GRID + button.fontMetrics().horizontalAdvance(text))
-    )
-    if isinstance(button, QToolButton):
-        button.setToolButtonStyle(styles.ToolButtonTextBesideIcon if text else styles.ToolButtonIconOnly)
+def _show(parts: Iterable[QWidget], shown: bool) -> None:
+    for part in parts:
+        part.setVisible(shown)
+
+
+def _show_texts(buttons: Iterable[QAbstractButton], shown: bool) -> None:
+    """Write the text of each button beside its icon, if it has one, or leave it out."""
+    for button in buttons:
+        styles, text = Qt.ToolButtonStyle, button.text() if shown else ""
+        wide = GRID + button.fontMetrics().horizontalAdvance(text) if text else 0
+        button.setFixedWidth(ICON_BUTTON_SIDE + wide)
+        if isinstance(button, QToolButton):
+            button.setToolButtonStyle(styles.ToolButtonTextBesideIcon if text else styles.ToolButtonIconOnly)
 
 
 def _give_menu(button: QToolButton, menu: QMenu) -> None:

@@ -35,12 +35,8 @@ class BlockCells(QObject):
         self._change_timer = QTimer(self, singleShot=True, interval=0)
         self._change_timer.timeout.connect(self.changed)
         results.modelReset.connect(self._planned.clear)
-        for changed in (
-            results.rowsInserted,
-            results.modelReset,
-            results.dataChanged,
-            results.present_changed,
-        ):
+        of_rows = results.rowsInserted, results.modelReset, results.dataChanged
+        for changed in (*of_rows, results.present_changed):
             changed.connect(self._change_timer.start)
 
     def plan(self, job: PictureJob, entries: Iterable[Availability]) -> None:

@@ -17,12 +17,12 @@ from gui.explore.kernel.kernel_panel import PRESETS
 from gui.explore.kernel.variants_model import SIMULATE
 from gui.explore.results.block_map import STAR, BlockCells, BlockMap, Kind, map_of
 from gui.explore.workspace import Workspace
-from gui.style.metrics import GRID, HALF_GRID, digits_width
+from gui.style.metrics import GRID, HALF_GRID, digits_width, follow
 from gui.style.theme import current_theme, heat, theme_notifier
 from gui.widgets.fields import ListField
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import NumberTable
-from gui.widgets.panel_parts import Placeholder, column
+from gui.widgets.panel_parts import ROUND_MARGINS, Placeholder, boxed, column
 
 # Beyond this times are not told apart: a block of one thread would leave one colour for the rest.
 _MOST_RATIO = 8.0
@@ -180,13 +180,15 @@ class BlocksField(ListField):
         self.field.setAccessibleName("Blocks to compare, width × height, with commas")
         self.field.setMinimumWidth(digits_width(9))
         self.chosen.connect(lambda blocks: workspace.change(blocks=blocks))
-        workspace.settings_changed.connect(lambda settings: self.show_items(settings.blocks))
-        self.show_items(workspace.settings.blocks)
+        follow(lambda: self.show_items(workspace.settings.blocks), workspace.settings_changed)
 
 
 _EMPTY = (
     "A kernel's time with each block, the best one marked.\n"
     "Choose a CUDA kernel, write blocks or choose a set, then press Compare (Return)."
+)
+_COMPARE_TIP = (
+    "Run the chosen kernel with each of these blocks; without a list, with the common ones (Return)."
 )
 _SIMULATOR = "In the simulator blocks are compared by what is counted."
 _SIGNS = "\n".join(f"{kind.sign}  {kind.words}" for kind in Kind if kind.sign.strip())
@@ -205,33 +207,23 @@ class BlocksPanel(QWidget):
         self._selection, self._cells = selection, cells
         self._pointed = ""
         self.compare_button = QPushButton("Compare")
-        self.compare_button.setToolTip(
-            "Run the chosen kernel with each of these blocks; without a list, with the common ones (Return)."
-        )
+        self.compare_button.setToolTip(_COMPARE_TIP)
         self.field = BlocksField(workspace, self.compare_button)
         simulate = QAction(SIMULATE, self, toolTip="Choose the simulator, with a picture that it takes.")
         self.summary = ElidedLabel(small=True)
         self.table = BlockTable()
-        compared = QWidget()
-        compared.setLayout(column(self.summary, (self.table, 1), spacing=HALF_GRID))
-        self.empty = Placeholder(compared)
+        self.empty = Placeholder(boxed(column(self.summary, (self.table, 1), spacing=HALF_GRID)))
         self.empty.offer(simulate)
         self.stack = Placeholder(self.empty)
-        margins = (GRID, HALF_GRID, GRID, HALF_GRID)
-        self.setLayout(column(self.field, (self.stack, 1), spacing=HALF_GRID, margins=margins))
+        self.setLayout(column(self.field, (self.stack, 1), spacing=HALF_GRID, margins=ROUND_MARGINS))
         self.compare_button.clicked.connect(self._compare)
         self.field.field.returnPressed.connect(self._compare)
         simulate.triggered.connect(self.cure_wanted)
-
         self.table.pointed.connect(self._point)
         self.table.chosen.connect(lambda block: self.load(self.table.shown.variant, block))
-        of_results = cells.changed, cells.results.bars_changed
-        for changed in (*of_results, workspace.settings_changed, selection.changed):
-            changed.connect(self.refresh)
         engine_state.running_changed.connect(self._allow)
-        engine_state.ready_changed.connect(self.refresh)
-        theme_notifier().changed.connect(self.refresh)
-        self.refresh()
+        of_page = workspace.settings_changed, selection.changed, engine_state.ready_changed
+        follow(self.refresh, cells.changed, cells.results.bars_changed, *of_page, theme_notifier().changed)
 
     def explain(self, why_not: str) -> None:
         """Say why no blocks can be compared now; empty if they can."""

@@ -26,6 +26,7 @@ from gui.explore.state import PictureSource, Step
 from gui.explore.workspace import Workspace
 from gui.runs.bars import Kept, Run
 from gui.runs.model import RUN_ROLE, RunsModel
+from gui.style.metrics import follow
 
 # The order of a glance at a narrow window: who, how fast, is it right; what was done comes after. Layouts
 # have a column only where they differ.
@@ -253,14 +254,10 @@ class RecordedRows(QObject):
         self, workspace: Workspace, state: EngineState, link: EngineLink, results: ResultsModel
     ) -> None:
         super().__init__()
-        self._workspace = workspace
-        self._state = state
-        self._results = results
+        self._workspace, self._state, self._results = workspace, state, results
         self._newest = Newest(link)
         self._asked: Hashable = None
-        for changed in (workspace.job_changed, state.recorded_changed, state.ready_changed):
-            changed.connect(self._follow)
-        self._follow()
+        follow(self._follow, workspace.job_changed, state.recorded_changed, state.ready_changed)
 
     def _follow(self) -> None:
         state, job = self._state, self._workspace.filter_job()

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFontMetrics, QPalette
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QFrame, QInputDialog, QLabel, QMenu, QSizePolicy
 
 from engine.device_info import RECORDED
@@ -27,15 +27,15 @@ from gui.explore.run_words import (
     runs_words,
     work_words,
 )
-from gui.explore.state import KERNEL, PictureSource, Settings, values_of
+from gui.explore.state import KERNEL, PictureSource, values_of
 from gui.explore.workspace import Workspace
 from gui.runs.bars import run_tooltip
 from gui.runs.model import RUN_ROLE
 from gui.runs.panel import RunsPanel
 from gui.runs.state import ExchangeRuns
-from gui.style.metrics import GRID, HALF_GRID, scaled_font
+from gui.style.metrics import GRID, HALF_GRID, follow, scaled_font
 from gui.widgets.labels import ElidedLabel
-from gui.widgets.panel_parts import column, row
+from gui.widgets.panel_parts import ROUND_MARGINS, column, row
 
 _MOST_NOTE = 60
 _EMPTY = "Every run has a row here: its time as a bar, its speed-up, the proof that its picture is right."
@@ -61,34 +61,24 @@ class ResultsPanel(RunsPanel):
         self._state = state
         self._operation = workspace.operation
         self.dialog: QInputDialog | None = None
-        self.about = ElidedLabel(small=True)
-        self.about.setForegroundRole(QPalette.ColorRole.WindowText)
-        self.about.setAccessibleName("The selected run")
+        self.about = ElidedLabel(small=True, is_plain=True, name="The selected run")
         self.summary = ElidedLabel(small=True)
-        line = row((self.about, 1), self.more, spacing=HALF_GRID)
-        margins = (GRID, HALF_GRID, GRID, HALF_GRID)
-        self.setLayout(column(line, (self.stack, 1), self.summary, spacing=HALF_GRID, margins=margins))
+        parts = row((self.about, 1), self.more, spacing=HALF_GRID), (self.stack, 1), self.summary
+        self.setLayout(column(*parts, spacing=HALF_GRID, margins=ROUND_MARGINS))
 
         self.table.caption_changed.connect(self._show_summary)
         self.table.baseline_asked.connect(self._keep_baseline)
         self.table.menu_made.connect(self.fill_row_menu)
         self.table.activated.connect(lambda index: self.restore(index.data(RUN_ROLE)))
         self.table.delete_asked.connect(lambda: self.delete(results.selected))
-        for changed in (results.rowsInserted, results.modelReset, results.present_changed):
-            changed.connect(self._show_summary)
-        for changed in (results.rowsInserted, results.rowsRemoved, results.modelReset):
-            changed.connect(self._describe)
-        results.selected_changed.connect(self._describe)
-        results.described_changed.connect(self._describe)
         results.present_changed.connect(self._follow_operation)
         state.running_changed.connect(self._follow_run)
-        for changed in (state.ready_changed, state.recorded_changed):
-            changed.connect(self._offer_recorded)
-        workspace.settings_changed.connect(self._follow_baseline)
-        self._follow_baseline(workspace.settings)
-        self._show_summary()
-        self._describe()
-        self._offer_recorded()
+        follow(self._follow_baseline, workspace.settings_changed)
+        of_rows = results.rowsInserted, results.modelReset
+        follow(self._show_summary, *of_rows, results.present_changed)
+        selected = results.selected_changed, results.described_changed
+        follow(self._describe, *of_rows, results.rowsRemoved, *selected)
+        follow(self._offer_recorded, state.ready_changed, state.recorded_changed)
 
     def _offer_recorded(self) -> None:
         self.explain_empty(f"{_EMPTY}\n{OFFER}" if self._state.lacks_gpu else _EMPTY)
@@ -106,9 +96,9 @@ class ResultsPanel(RunsPanel):
             # The run of an operation that was left is not what anybody looks for now.
             self._results.describe(current.result)
 
-    def _follow_baseline(self, settings: Settings) -> None:
-        if settings.baseline:
-            self._results.set_baseline(settings.baseline)
+    def _follow_baseline(self) -> None:
+        if baseline := self._workspace.settings.baseline:
+            self._results.set_baseline(baseline)
 
     def _keep_baseline(self, run: Measurement[Any] | None) -> None:
         if run is not None:
@@ -134,9 +124,8 @@ class ResultsPanel(RunsPanel):
         baseline = self._results.baseline
         earlier = sum(map(self._results.is_earlier, results))
         how_many = "All" if earlier == len(results) else f"{earlier:,}"
-        gpu = next((run.result for run in recorded if run.result.layout), None) or (
-            recorded[0].result if recorded else None
-        )
+        # The first on a GPU, which has a layout of rows, if there is one.
+        gpu = min((run.result for run in recorded), key=lambda run: not run.layout, default=None)
         parts = (
             f"{how_many} {EARLIER}" if earlier else "",
             f"Hollow bars: {device_text(gpu)}, against its own {baseline}" if gpu is not None else "",
@@ -189,17 +178,10 @@ class ResultsPanel(RunsPanel):
         is_pinned = results.is_pinned(run.result)
         menu.addSeparator()
         many = f" {len(runs)} runs" if len(runs) > 1 else ""
+        has_job, pin = results.job_of(run.result) is not None, "Unpin" if is_pinned else "Pin to the top"
         entries: tuple[tuple[str, bool, Callable[[], object]], ...] = (
-            (
-                "Restore its settings\tReturn",
-                results.job_of(run.result) is not None,
-                partial(self.restore, run),
-            ),
-            (
-                "Unpin" if is_pinned else "Pin to the top",
-                is_here,
-                partial(results.pin, run.result, not is_pinned),
-            ),
+            ("Restore its settings\tReturn", has_job, partial(self.restore, run)),
+            (pin, is_here, partial(results.pin, run.result, not is_pinned)),
             ("Note…", is_here, partial(self.ask_for_note, run)),
             (f"Delete{many}\tDel", is_here, partial(self.delete, runs)),
         )
@@ -253,31 +235,19 @@ class AnswerLine(QFrame):
         super().__init__()
         self._results = results
         self._workspace = workspace
-        self.problem = ElidedLabel()
-        self.problem.setForegroundRole(QPalette.ColorRole.WindowText)
+        self.problem = ElidedLabel(is_plain=True, name="Problem and runs")
         self.problem.setFont(scaled_font(_PROBLEM_SCALE))
         self.answer = QLabel()
         self.answer.setFont(scaled_font(_ANSWER_SCALE, bold=True))
         self.answer.setAccessibleName("Best run")
-        self.problem.setAccessibleName("Problem and runs")
         # What has no room is cut from the problem; the answer stays whole.
         self.answer.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
         self.problem.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
-        margins = (GRID, HALF_GRID, GRID, HALF_GRID)
-        self.setLayout(row(self.problem, self.answer, 1, spacing=GRID, margins=margins))
+        self.setLayout(row(self.problem, self.answer, 1, margins=ROUND_MARGINS))
         self.setObjectName("answer")
-        for changed in (
-            results.rowsInserted,
-            results.rowsRemoved,
-            results.modelReset,
-            results.dataChanged,
-            results.present_changed,
-            workspace.job_changed,
-            workspace.settings_changed,
-            workspace.picture_changed,
-        ):
-            changed.connect(self.refresh)
-        self.refresh()
+        of_rows = results.rowsInserted, results.rowsRemoved, results.modelReset, results.dataChanged
+        of_page = workspace.job_changed, workspace.settings_changed, workspace.picture_changed
+        follow(self.refresh, *of_rows, results.present_changed, *of_page)
 
     @property
     def needed_height(self) -> int:
@@ -292,9 +262,6 @@ class AnswerLine(QFrame):
         words = " · ".join((problem_words(self._workspace), runs_words(runs)))
         self.problem.setText(f"{words} ·" if best else words)
         self.answer.setText(best)
-        self.answer.setToolTip(
-            f"The shortest kernel time of these runs, against the baseline {self._results.baseline}."
-            if best
-            else ""
-        )
+        tip = f"The shortest kernel time of these runs, against the baseline {self._results.baseline}."
+        self.answer.setToolTip(tip if best else "")
         self.setAccessibleName(f"{words}{f' · {best}' if best else ''}")
