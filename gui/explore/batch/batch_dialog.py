@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QObject, QProcess, QProcessEnvironment, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QCoreApplication, QObject, QProcess, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -38,7 +38,7 @@ from gui.explore.workspace import Workspace
 from gui.page.contract import Services
 from gui.page.files import FileDialogs
 from gui.page.messages import PageMessages
-from gui.style.metrics import GRID, scaled_font
+from gui.style.metrics import GRID, follow, scaled_font
 from gui.widgets.panel_parts import Placeholder, column, fill_box, form, label_for, quiet_label, row
 
 # How `batch` begins the line of a file that is done.
@@ -106,21 +106,15 @@ class BatchRun(QObject):
     def start(self, words: Sequence[str]) -> None:
         """Start the command with the words of its line."""
         program, environment = command_process(["batch", *words, "--json"])
-        process = QProcess(self)
-        made = QProcessEnvironment()
-        for name, value in environment.items():
-            made.insert(name, value)
-        process.setProcessEnvironment(made)
-        process.setProgram(program[0])
-        process.setArguments(program[1:])
+        self._process = process = QProcess(self)
+        process.setEnvironment([f"{name}={value}" for name, value in environment.items()])
         process.readyReadStandardError.connect(self._hear)
         process.finished.connect(self._finish)
         process.errorOccurred.connect(self._fail)
         self._said, self._last, self.is_stopping = "", "", False
         self._begun_s = time.monotonic()
         self.done = self.total = 0
-        self._process = process
-        process.start()
+        process.start(program[0], program[1:])
 
     def stop(self) -> None:
         """End it: files that are written stay, and no file is left half written."""
@@ -204,11 +198,48 @@ class BatchDialog(QDialog):
         self.run = BatchRun(self)
         self.setWindowTitle("Batch")
         self.setAcceptDrops(True)
-        self._make_fields()
-        self._make_end()
+        self.pictures = _edit(
+            "a folder, or files with ; between them",
+            "Folders, files or patterns such as shots/*.tif. A folder can be dropped here.",
+        )
+        self.out = _edit(
+            "a folder", "Where the results go, under the names of their pictures. It is made if needed."
+        )
+        self.folder_button = _button("Folde&r…", "Choose a folder of pictures.")
+        self.files_button = _button("F&iles…", "Choose several pictures.")
+        self.out_button = _button("&Choose…", "Choose the folder for the results.")
+        self.recursive = QCheckBox("&Folders within it too")
+        self.recursive.setToolTip("Also search the folders within folders, and make them among the results.")
+        self.no_metadata = QCheckBox("&Leave out camera, place and time")
+        self.no_metadata.setToolTip("Save without EXIF data and resolution.")
+        self.format, self.existing = QComboBox(), QComboBox()
+        forms = [suffix.lstrip(".") for suffix in offered_suffixes()]
+        fill_box(self.format, {"keep": "Each picture's own"} | {one: one.upper() for one in forms}, "keep")
+        self.format.setToolTip("The format of the results.")
+        fill_box(self.existing, _EXISTING, "")
+        self.existing.setToolTip("What is done where a file of the result's name is there already.")
+        self.job = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.bar = QProgressBar(textVisible=False)
+        self.bar.setFixedHeight(GRID)
+        self.bar.setAccessibleName("Pictures done")
+        self.sentence = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.sentence.setFont(scaled_font(1.0, bold=True))
+        self.failures = QTreeWidget()
+        self.failures.setHeaderLabels(["Picture", "Reason"])
+        self.failures.setRootIsDecorated(False)
+        self.failures.setUniformRowHeights(True)
+        self.failures.setMinimumHeight(_LIST_HEIGHT)
+        self.failures.setAccessibleName("Pictures without a result")
+        self.failures.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
+        self.listed = Placeholder(self.failures, _NO_FAILURES)
+        self.open_folder = _button("Open f&older", "Show the results in the file manager.")
+        self.start_button = _button("&Start", "Filter the pictures, as this page does now.")
+        self.start_button.setDefault(True)
+        self.stop_button = _button("S&top", "End the batch. Results that are written stay.")
+        self.close_button = _button("Close", "Close this dialog. A batch that runs goes on. (Esc)")
+        self.missing = quiet_label()
         self._lay_out()
         self._connect()
-        self._show_state()
 
     def begin(self, inputs: Sequence[str] = ()) -> None:
         """Show the dialog, with these folders or files where any are given."""
@@ -255,49 +286,6 @@ class BatchDialog(QDialog):
         event.acceptProposedAction()
         self._take_inputs(_dropped(event))
 
-    def _make_fields(self) -> None:
-        self.pictures, self.out = QLineEdit(), QLineEdit()
-        self.pictures.setPlaceholderText("a folder, or files with ; between them")
-        self.pictures.setToolTip(
-            "Folders, files or patterns such as shots/*.tif. A folder can be dropped here."
-        )
-        self.out.setPlaceholderText("a folder")
-        self.out.setToolTip("Where the results go, under the names of their pictures. It is made if needed.")
-        self.folder_button = _button("Folde&r…", "Choose a folder of pictures.")
-        self.files_button = _button("F&iles…", "Choose several pictures.")
-        self.out_button = _button("&Choose…", "Choose the folder for the results.")
-        self.recursive = QCheckBox("&Folders within it too")
-        self.recursive.setToolTip("Also search the folders within folders, and make them among the results.")
-        self.no_metadata = QCheckBox("&Leave out camera, place and time")
-        self.no_metadata.setToolTip("Save without EXIF data and resolution.")
-        self.format, self.existing = QComboBox(), QComboBox()
-        forms = [suffix.lstrip(".") for suffix in offered_suffixes()]
-        fill_box(self.format, {"keep": "Each picture's own"} | {one: one.upper() for one in forms}, "keep")
-        self.format.setToolTip("The format of the results.")
-        fill_box(self.existing, _EXISTING, "")
-        self.existing.setToolTip("What is done where a file of the result's name is there already.")
-        self.job = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-
-    def _make_end(self) -> None:
-        self.bar = QProgressBar(textVisible=False)
-        self.bar.setFixedHeight(GRID)
-        self.bar.setAccessibleName("Pictures done")
-        self.sentence = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        self.sentence.setFont(scaled_font(1.0, bold=True))
-        self.failures = QTreeWidget()
-        self.failures.setHeaderLabels(["Picture", "Reason"])
-        self.failures.setRootIsDecorated(False)
-        self.failures.setUniformRowHeights(True)
-        self.failures.setMinimumHeight(_LIST_HEIGHT)
-        self.failures.setAccessibleName("Pictures without a result")
-        self.failures.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
-        self.listed = Placeholder(self.failures, _NO_FAILURES)
-        self.open_folder = _button("Open f&older", "Show the results in the file manager.")
-        self.start_button = _button("&Start", "Filter the pictures, as this page does now.")
-        self.start_button.setDefault(True)
-        self.stop_button = _button("S&top", "End the batch. Results that are written stay.")
-        self.close_button = _button("Close", "Close this dialog. A batch that runs goes on. (Esc)")
-
     def _lay_out(self) -> None:
         fields = form(GRID)
         pictures = row((self.pictures, 1), self.folder_button, self.files_button)
@@ -308,30 +296,24 @@ class BatchDialog(QDialog):
         fields.addRow(label_for("If it &exists", self.existing), row(self.existing, 1))
         fields.addRow(QLabel("Filter"), self.job)
         about = quiet_label("Each picture is filtered as this page does now, and verified.", wraps=True)
-        margins = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         end = column(self.bar, self.sentence, (self.listed, 1))
         doing = self.start_button, self.stop_button, self.close_button
-        self.missing = quiet_label()
-        buttons = row(self.open_folder, 1, self.missing, *doing)
-        self.setLayout(column(about, fields, (end, 1), buttons, spacing=2 * GRID, margins=margins))
+        parts = about, fields, (end, 1), row(self.open_folder, 1, self.missing, *doing)
+        self.setLayout(column(*parts, spacing=2 * GRID, margins=(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)))
         self.resize(_WIDTH, self.sizeHint().height())
 
     def _connect(self) -> None:
         ask_for_folder, take = self._dialogs.ask_for_folder, self._take_inputs
         self.folder_button.clicked.connect(lambda: ask_for_folder("Pictures", lambda path: take([str(path)])))
-        self.files_button.clicked.connect(
-            lambda: self._dialogs.ask_for_files("Pictures", picture_filters(), take)
-        )
-        self.out_button.clicked.connect(
-            lambda: ask_for_folder("Results", lambda path: self.out.setText(str(path)))
-        )
+        ask_for_files, out = self._dialogs.ask_for_files, lambda path: self.out.setText(str(path))
+        self.files_button.clicked.connect(lambda: ask_for_files("Pictures", picture_filters(), take))
+        self.out_button.clicked.connect(lambda: ask_for_folder("Results", out))
         for edit in (self.pictures, self.out):
             edit.textChanged.connect(self._show_state)
             # What became of other pictures is no word about these.
             edit.textChanged.connect(lambda: self._show_end(BatchEnd()))
         self.pictures.editingFinished.connect(self._propose_out)
-        for changed in (self._workspace.job_changed, self._workspace.operation_changed):
-            changed.connect(self._show_state)
+        follow(self._show_state, self._workspace.job_changed, self._workspace.operation_changed)
         self.start_button.clicked.connect(lambda: self.start())
         self.stop_button.clicked.connect(self._stop)
         self.open_folder.clicked.connect(
@@ -367,10 +349,8 @@ class BatchDialog(QDialog):
         is_running, named = self.run.is_running, self.pictures.text().strip(_SEPARATOR)
         wanted = {"which pictures": named, "where the results go": self.out.text().strip()}
         missing = [words for words, text in wanted.items() if not text]
-        for widget in (
-            *(self.pictures, self.out, self.folder_button, self.files_button, self.out_button),
-            *(self.recursive, self.format, self.no_metadata, self.existing),
-        ):
+        edits = self.pictures, self.out, self.folder_button, self.files_button, self.out_button
+        for widget in (*edits, self.recursive, self.format, self.no_metadata, self.existing):
             widget.setEnabled(not is_running)
         self.start_button.setVisible(not is_running)
         self.start_button.setEnabled(not missing)
@@ -417,6 +397,12 @@ class BatchDialog(QDialog):
         if not self.isVisible() and end.document:
             say = self._messages.warn if end.failures else self._messages.note
             say(_SOURCE, f"Batch: {end.sentence}")
+
+
+def _edit(example: str, tip: str) -> QLineEdit:
+    edit = QLineEdit(placeholderText=example)
+    edit.setToolTip(tip)
+    return edit
 
 
 def _button(text: str, tip: str) -> QPushButton:

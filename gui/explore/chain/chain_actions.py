@@ -25,6 +25,7 @@ from gui.explore.workspace import Workspace
 from gui.page.actions import Entry
 from gui.page.contract import Services
 from gui.page.jobs import Background
+from gui.style.metrics import follow
 
 if TYPE_CHECKING:
     from engine.work.messages import MergerOffer
@@ -39,11 +40,6 @@ def added(state: State, step: Step) -> State:
         step = replace(step, input="", second=PICTURE)
     at = state.selected + 1
     return replace(state, steps=(*state.steps[:at], step, *state.steps[at:]), selected=at)
-
-
-def duplicated(state: State) -> State:
-    """Return the state with a copy of the selected step after it."""
-    return added(state, replace(state.step, input=""))
 
 
 def combining(state: State) -> Step:
@@ -110,16 +106,12 @@ def split(state: State, first: Mask, second: Mask) -> State:
     begin = state.with_step(step.with_mask(first, is_new=True).with_settings(**plain))
     found = added(begin, replace(step.with_mask(second, is_new=True).with_settings(**plain), input=""))
     # Who read the one mask reads the second of the two.
-    new = found.step
-    later = [
-        replace(
-            one,
-            input=new.id if one.input == step.id else one.input,
-            second=new.id if one.second == step.id else one.second,
-        )
-        for one in found.steps[found.selected + 1 :]
-    ]
-    return replace(found, steps=(*found.steps[: found.selected + 1], *later))
+    begun, later = found.steps[: found.selected + 1], []
+    for one in found.steps[found.selected + 1 :]:
+        reads = values_of(("input", "second"), one)
+        reads |= {name: found.step.id for name, id_ in reads.items() if id_ == step.id}
+        later.append(replace(one, **reads))
+    return replace(found, steps=(*begun, *later))
 
 
 def with_inputs(state: State, input_: str, second: str) -> State:
@@ -312,11 +304,11 @@ class ChainActions(QObject):
         for action in self._adding:
             operation = action.data() or ""
             action.triggered.connect(lambda _on, operation=operation: self.add(operation))
-        edit = self._workspace.edit
+        now, edit = self._workspace, self._workspace.edit
         actions.connect_to(
             step_up=lambda: edit(moved(self._state, -1), "Move step up"),
             step_down=lambda: edit(moved(self._state, 1), "Move step down"),
-            step_duplicate=lambda: edit(duplicated(self._state), "Duplicate step"),
+            step_duplicate=lambda: edit(added(now.state, replace(now.step, input="")), "Duplicate step"),
             step_remove=lambda: edit(removed(self._state), f"Remove step {self._state.selected + 1}"),
             step_switch=lambda: chain.switch(self._state.selected),
             open_chain=lambda: self._dialogs.ask_to_open("Open a chain", CHAINS, self.open),
@@ -326,8 +318,7 @@ class ChainActions(QObject):
         whole.setCheckable(True)
         whole.triggered.connect(self._workspace.show_whole)
         self._workspace.shows_whole_changed.connect(lambda: whole.setChecked(self._workspace.shows_whole))
-        self._workspace.state_changed.connect(self._refresh)
-        self._refresh()
+        follow(self._refresh, self._workspace.state_changed)
 
     @property
     def _state(self) -> State:
@@ -407,10 +398,8 @@ class ChainActions(QObject):
             )
             for at, one in enumerate(chains)
         )  # fmt: skip
-        for action, chain in zip(self._ready, chains, strict=True):
-            action.triggered.connect(
-                lambda _on, chain=chain: self._chain.take(chain, f"Chain: {chain.title}")
-            )
+        for action, one in zip(self._ready, chains, strict=True):
+            action.triggered.connect(lambda _on, one=one: self._chain.take(one, f"Chain: {one.title}"))
 
     def _refresh(self) -> None:
         state = self._state

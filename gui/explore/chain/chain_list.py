@@ -15,7 +15,6 @@ from PySide6.QtGui import QFontMetrics, QIcon, QKeyEvent, QMouseEvent, QPainter,
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
-    QComboBox,
     QListView,
     QMessageBox,
     QPushButton,
@@ -40,13 +39,14 @@ from gui.explore.state import COMBINE, State, Step
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.style.icons import icon
-from gui.style.metrics import GRID, HALF_GRID, follow_letters, number_font, small_font
+from gui.style.metrics import GRID, HALF_GRID, follow, follow_letters, number_font, small_font
 from gui.widgets.fields import NumberBox
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import (
     NarrowBox,
     Refusal,
     action_button,
+    boxed,
     column,
     fill_box,
     form,
@@ -59,6 +59,11 @@ from gui.widgets.panel_parts import (
 
 LEAST_ROWS, MOST_ROWS = 2, 6
 _BUTTONS = ("step_up", "step_down", "step_duplicate", "step_remove", "chain_whole")
+# With Alt or without.
+_KEYS = {
+    (Qt.Key.Key_Delete, False): "step_remove", (Qt.Key.Key_Space, False): "step_switch",
+    (Qt.Key.Key_Up, True): "step_up", (Qt.Key.Key_Down, True): "step_down",
+}  # fmt: skip
 _READS_TIP = "What the selected step takes: the picture, or the result of an earlier step."
 _SECOND_TIP = "The other result that is combined with the first."
 
@@ -94,14 +99,8 @@ class StepList(QListView):
             self._taken = None
             stack.setIndex(self._undo_to)
             return
-        moves = event.modifiers() & Qt.KeyboardModifier.AltModifier
-        done = {
-            (Qt.Key.Key_Delete, False): "step_remove",
-            (Qt.Key.Key_Space, False): "step_switch",
-            (Qt.Key.Key_Up, True): "step_up",
-            (Qt.Key.Key_Down, True): "step_down",
-        }.get((Qt.Key(event.key()), bool(moves)))
-        if done:
+        moves = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
+        if done := _KEYS.get((Qt.Key(event.key()), moves)):
             self._actions[done].trigger()
         else:
             super().keyPressEvent(event)
@@ -126,9 +125,7 @@ class StepList(QListView):
             super().mouseMoveEvent(event)
             return
         at = event.position().toPoint()
-        if self._taken is None:
-            return
-        if (at - self._taken).manhattanLength() < QApplication.startDragDistance():
+        if self._taken is None or (at - self._taken).manhattanLength() < QApplication.startDragDistance():
             return
         bar, below = self.verticalScrollBar(), at.y() - self.viewport().height()
         bar.setValue(bar.value() + max(0, below) + min(0, at.y()))
@@ -175,7 +172,7 @@ class ChainList(QWidget):
     """The steps, and what is done with the selected one."""
 
     def __init__(self, chain: ChainState, actions: Actions) -> None:
-        super().__init__(accessibleName="Chain")
+        super().__init__()
         self._chain = chain
         self.list = StepList(chain, actions)
         self.first = NarrowBox("First input of the step", _READS_TIP, 5)
@@ -187,27 +184,15 @@ class ChainList(QWidget):
         self.offer = ElidedLabel(1, most=4, small=True)
         self.merge_button = QPushButton("Merge")
         self.merge_button.setToolTip("One mask in the place of these steps. It can be undone.")
-        self._offered = QWidget()
-        self._offered.setLayout(row((self.offer, 1), self.merge_button))
-        self.setLayout(
-            column(
-                self.list,
-                row(*of_step, 1, whole, spacing=HALF_GRID),
-                reads,
-                self._offered,
-                spacing=HALF_GRID,
-                margins=(GRID, HALF_GRID, GRID, 0),
-            )
-        )
-        for box in (self.first, self.second):
-            box.activated.connect(
-                lambda: chain.read(self.first.currentData(), self.second.currentData() or PICTURE)
-            )
+        self._offered = boxed(row((self.offer, 1), self.merge_button))
+        parts = self.list, row(*of_step, 1, whole, spacing=HALF_GRID), reads, self._offered
+        self.setLayout(column(*parts, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, 0)))
+        self.setAccessibleName("Chain")
+        self.first.chosen.connect(lambda id_: chain.read(id_, self.second.currentData() or PICTURE))
+        self.second.chosen.connect(lambda id_: chain.read(self.first.currentData(), id_ or PICTURE))
         self.merge_button.clicked.connect(chain.merge)
-        chain.workspace.state_changed.connect(self._show)
-        chain.changed.connect(self._show_offer)
-        self._show()
-        self._show_offer()
+        follow(self._show, chain.workspace.state_changed)
+        follow(self._show_offer, chain.changed)
 
     def _show(self) -> None:
         state = self._chain.workspace.state
@@ -216,10 +201,9 @@ class ChainList(QWidget):
             names[step.id] = f"{at}: {title_of_step(step)}"
         reads = reads_of(state, state.selected)
         fill_box(self.first, names, reads[0])
-        is_two = state.step.operation == COMBINE
         fill_box(self.second, names, state.step.second)
         for part in (self._and, self.second):
-            part.setVisible(is_two)
+            part.setVisible(state.step.operation == COMBINE)
 
     def _show_offer(self) -> None:
         offer = self._chain.offer
@@ -235,9 +219,8 @@ def ask_which(state: State, parent: QWidget | None, chosen: Callable[[bool], Non
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setWindowTitle("Save the result")
     box.setText(f"<b>Save the result of the chain, or of step {number}?</b>")
-    box.setInformativeText(
-        f"The picture shows the result of step {number} of {count}, {title_of_step(state.step)}."
-    )
+    shown = f"step {number} of {count}, {title_of_step(state.step)}"
+    box.setInformativeText(f"The picture shows the result of {shown}.")
     chain = box.addButton("&Chain", role.AcceptRole)
     chain.setToolTip("Show the result of the last step, and save it.")
     step = box.addButton(f"&Step {number}", role.ActionRole)
@@ -267,9 +250,7 @@ class StepRows(QStandardItemModel):
     def __init__(self, chain: ChainState) -> None:
         super().__init__()
         self._chain = chain
-        for changed in (chain.workspace.state_changed, chain.changed):
-            changed.connect(self.refresh)
-        self.refresh()
+        follow(self.refresh, chain.workspace.state_changed, chain.changed)
 
     def refresh(self) -> None:
         """Read the steps again."""
@@ -326,7 +307,8 @@ class StepRow(QStyledItemDelegate):
         return QRect(row.left(), row.top(), _EYE, row.height())
 
 
-_MOST = 100.0
+_HOW_TIP = "What becomes of each pair of samples."
+_MOST, _WEIGHT = 100.0, "Weight of the second result"
 # The slider covers what is used; the field takes all.
 _SLID, _PER_UNIT = 2, 100
 _TIP = (
@@ -341,43 +323,30 @@ class CombinePanel(QWidget):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(accessibleName="Combine panel")
         self._workspace = workspace
-        self.how = QComboBox()
-        self.how.setAccessibleName("How two results are combined")
-        self.how.setToolTip("What becomes of each pair of samples.")
-        fill_box(self.how, {key: key.capitalize() for key in HOW}, None)
+        hows = {key: key.capitalize() for key in HOW}
+        self.how = NarrowBox(
+            "How two results are combined", "What becomes of each pair of samples.", 12, hows
+        )
         self.about = quiet_label(wraps=True, small=True)
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(-_SLID * _PER_UNIT, _SLID * _PER_UNIT)
-        self.slider.setAccessibleName("Weight of the second result")
-        self.field = NumberBox(
-            "Weight of the second result", -_MOST, _MOST, "a number from -100 to 100", decimals=3
-        )
+        self.slider.setAccessibleName(_WEIGHT)
+        self.field = NumberBox(_WEIGHT, -_MOST, _MOST, "a number from -100 to 100", decimals=3)
         self.field.setSingleStep(0.1)
         for part in (self.slider, self.field):
             part.setToolTip(_TIP)
         self.refusal = Refusal()
         fields = form()
         fields.addRow(label_for("Combine by", self.how), self.how)
-        self._weight = QWidget()
-        self._weight.setLayout(row(label_for("Weight", self.field), (self.slider, 1), self.field))
-        self.setLayout(
-            column(
-                fields,
-                self.about,
-                self._weight,
-                self.refusal,
-                1,
-                spacing=GRID,
-                margins=(GRID, HALF_GRID, GRID, GRID),
-            )
-        )
-        self.how.activated.connect(lambda at: workspace.set_parameter("how", self.how.itemData(at)))
+        self._weight = boxed(row(label_for("Weight", self.field), (self.slider, 1), self.field))
+        parts = fields, self.about, self._weight, self.refusal, 1
+        self.setLayout(column(*parts, margins=(GRID, HALF_GRID, GRID, GRID)))
+        self.setAccessibleName("Combine panel")
+        self.how.chosen.connect(lambda how: workspace.set_parameter("how", how))
         self.slider.valueChanged.connect(lambda at: workspace.set_parameter("weight", at / _PER_UNIT))
         self.field.valueChanged.connect(lambda: workspace.set_parameter("weight", self.field.value()))
         self.field.refused.connect(self.refusal.say)
-        workspace.settings_changed.connect(self._show)
-        workspace.operation_changed.connect(self._show)
-        self._show()
+        follow(self._show, workspace.settings_changed, workspace.operation_changed)
 
     def _show(self) -> None:
         given = self._workspace.settings.parameters
