@@ -99,6 +99,8 @@ class OpenedWindow(Haloscope):
         self.window.show_page("explore")
         self.results.take_out(self.results.kept)
         page.selection.select(self.workspace.settings.variant)
+        self.workspace.select(None)
+        self.workspace.show_whole(False)
         self.workspace.begin_with(
             State((Step.of(preset(FIRST_MASK)),), source=PictureSource("", "astronaut"))
         )

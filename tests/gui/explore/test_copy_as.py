@@ -37,7 +37,7 @@ from gui.explore.chain.chain_actions import added, combining, new_step, with_inp
 from gui.explore.copy_as import recipe_of
 from gui.explore.workspace import Workspace
 
-CASES, CHAINS = 200, 12
+CASES, CHAINS = 80, 12
 # Blanks, quotes, letters of other alphabets, and what a shell or Python would take for something else.
 NAMES = ("plain.png", "two words.png", "it's $HOME `x`.png", 'a "b" \\n.png', "šířka 幅 ü.png")
 DTYPES = (np.uint8, np.uint16, np.float32)
@@ -130,7 +130,7 @@ def saved_by_window(workspace, path):
 
 @pytest.fixture(scope="module")
 def cases(pictures, qapp):
-    """200 pages of random settings."""
+    """Pages of random settings."""
     chance = random.Random(30)
     return [random_workspace(chance, pictures) for _ in range(CASES)]
 
@@ -145,7 +145,7 @@ def chains(pictures, qapp):
 @pytest.mark.slow
 def test_that_command_line_and_python_write_the_bytes_that_save_writes(cases, chains, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # 600 files: the disk would take half of the time.
+    # 300 files: the disk would take half of the time.
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     for number, workspace in enumerate((*cases, *chains)):
         recipe = recipe_of(workspace, f"-{number} it's")
@@ -264,24 +264,16 @@ def test_that_the_kernel_that_automatic_chose_is_copied_for_what_is_shown_alone(
     assert "naive" in copied[-1]
 
 
-def test_that_a_picture_in_no_file_is_said_to_need_one(workspace):
+def test_that_a_copy_says_what_is_in_no_file_and_where_it_was_computed_quoted_for_its_system(workspace):
     for target in TARGETS[:-1]:
         assert "in no file yet: save it as picture.png" in target.write(recipe_of(workspace))
-
-
-def test_that_a_copy_says_that_a_server_has_computed(workspace):
     recipe = recipe_of(workspace, host="ana@server")
     for copied in (command_line(recipe), engine_code(recipe)):
         assert "# In the window it was computed on ana@server" in copied
-
-
-def test_that_a_command_for_windows_is_quoted_as_its_programs_read_it(workspace):
     workspace.set_picture(structs.replace(workspace.picture, path=r"C:\\my pictures\\a.png"))
     line = command_line(recipe_of(workspace), "nt")
     assert line.startswith('python main.py filter "C:\\\\my pictures\\\\a.png" result.png --mask')
-
-
-def test_that_a_name_that_is_no_text_is_refused_in_words(workspace):
+    # A name that is no text is refused in words.
     workspace.set_picture(structs.replace(workspace.picture, path="/pictures/caf\udce9.png"))
     with pytest.raises(EngineError, match="no characters"):
         command_line(recipe_of(workspace))

@@ -150,7 +150,6 @@ def test_that_the_result_is_dragged_out_as_picture_and_file(haloscope, qtbot, mo
     assert drags[0].urls()[0].fileName() == "astronaut-sharpen.png"
 
 
-@pytest.mark.fresh_window
 def test_that_a_button_released_before_the_file_is_there_drags_nothing(haloscope, qtbot, monkeypatch):
     haloscope.link._client.automatic = False
     handle, drags = dragged(haloscope, qtbot, monkeypatch)

@@ -73,7 +73,6 @@ def test_that_a_session_with_a_bad_crop_opens_without_its_picture_and_says_so(tm
         assert any("'picture'" in note for note in session.left_out)
 
 
-@pytest.mark.fresh_window
 def test_that_the_patch_to_find_is_dragged(page, haloscope, qtbot):
     haloscope.workspace.choose("find-patch")
     drag(page, qtbot, (4, 5), (10, 12), Qt.KeyboardModifier.ShiftModifier)

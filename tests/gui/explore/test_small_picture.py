@@ -13,8 +13,6 @@ from gui.explore.preview_controller import USE_PART
 from gui.page.contract import LoadKernel
 from tests.gui.made_results import NO_CUDA
 
-pytestmark = pytest.mark.fresh_window
-
 
 def test_that_each_refusal_of_the_simulator_offers_a_small_picture(haloscope, qtbot):
     bar, workspace, actions = haloscope.window.message_bar, haloscope.workspace, haloscope.actions

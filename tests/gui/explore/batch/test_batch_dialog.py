@@ -1,5 +1,6 @@
 """The dialog Batch: the files of the command line, progress, failures, an end that can be asked for."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -78,9 +79,10 @@ def test_that_what_is_not_there_is_refused_before_the_other_pictures_are_filtere
 
 @pytest.mark.slow
 def test_that_it_stops_at_once_and_leaves_whole_files(dialog, qtbot, photos):
-    random = np.random.default_rng(9)
-    for number in range(60):
-        engine.save_image(random.integers(0, 256, (900, 900, 3), np.uint8), photos / f"{number}.png")
+    noise = np.random.default_rng(9).integers(0, 256, (900, 900, 3), np.uint8)
+    engine.save_image(noise, photos / "0.png")
+    for number in range(1, 60):
+        shutil.copy(photos / "0.png", photos / f"{number}.png")
     with qtbot.waitSignal(dialog.run.progressed, timeout=WAIT_MS, check_params_cb=lambda done, _: done > 0):
         dialog.start()
     with qtbot.waitSignal(dialog.run.ended, timeout=WAIT_MS) as ended:

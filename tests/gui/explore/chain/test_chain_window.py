@@ -280,7 +280,6 @@ def saved(page, monkeypatch):
     return found
 
 
-@pytest.mark.fresh_window
 @pytest.mark.parametrize("answer", ["Chain", "Step 1"])
 def test_that_saving_asks_for_the_chain_or_its_step(haloscope, page, act, saved, qtbot, tmp_path, answer):
     act("chain:sobel-magnitude")

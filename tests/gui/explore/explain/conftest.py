@@ -1,5 +1,7 @@
 """Panels of Explain on a bench; tiles of blocks as they run."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -61,10 +63,11 @@ def explained(look_at):
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tile_of():
-    """Return a function that gives the tiles of a variant's block."""
+    """Return a function that gives the tiles of a variant's block, each interpreted once."""
 
+    @cache
     def tiles(key, block, at=(0, 0), mask=(1, 5), size=(1, 32), border=Border.ZERO, channels=1):
         anchor = mask[0] // 2, mask[1] // 2
         problem = Problem(*size, channels, mask_shape=mask, anchor=anchor, border=border)

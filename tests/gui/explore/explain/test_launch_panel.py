@@ -13,8 +13,6 @@ from tests.gui.fake_engine import is_kind
 from tests.gui.made_window import panel_of
 from tests.made_runs import make_result
 
-pytestmark = pytest.mark.fresh_window
-
 AT_ONCE, COMPILED = (LaunchRequest,), (CompiledLaunchRequest,)
 
 

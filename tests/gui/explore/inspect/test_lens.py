@@ -12,8 +12,6 @@ from gui.explore.inspect.lens import FilterLens
 from tests.gui.made_results import handle_of
 from tests.picture_jobs import mask_job
 
-pytestmark = pytest.mark.fresh_window
-
 SOBEL = Mask([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
 
 

@@ -34,7 +34,6 @@ def test_that_a_region_is_measured_alone(look, haloscope, qtbot):
     assert look.numbers.before[0].mean == pytest.approx(float(part.mean()), rel=1e-12)
 
 
-@pytest.mark.fresh_window
 def test_that_the_page_is_not_at_rest_until_what_is_looked_at_is_counted(look, haloscope, qtbot):
     page = haloscope.window.first_page
     qtbot.waitUntil(lambda: page.is_settled)

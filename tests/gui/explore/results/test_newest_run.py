@@ -1,6 +1,5 @@
 """The newest run can be seen where people look for it, and an older problem's runs are not taken for it."""
 
-import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
@@ -60,7 +59,6 @@ def shared_by_bars(page):
     )
 
 
-@pytest.mark.fresh_window
 def test_that_what_is_for_an_earlier_problem_is_dimmed_until_that_is_back(haloscope, qtbot):
     page = haloscope.window.page
     haloscope.workspace.change(variant="cpu-serial")
@@ -84,7 +82,6 @@ def test_that_what_is_for_an_earlier_problem_is_dimmed_until_that_is_back(halosc
     assert shared_by_bars(page) == (False, 1)
 
 
-@pytest.mark.fresh_window
 def test_that_another_operation_or_parameter_dims_the_runs_of_an_operation(haloscope, qtbot):
     page = haloscope.window.page
     page.workspace.choose("median")
