@@ -18,10 +18,6 @@ from engine.process import leave_out_float_warnings
 
 def serve(connection: Connection, options: HostOptions) -> None:
     """Serve requests until the pipe closes or `Stop` comes. Called on: the main thread of the child."""
-    # Both reach the whole group of a terminal; the window handles them.
-    for ending in ("SIGINT", "SIGHUP"):
-        if hasattr(signal, ending):
-            signal.signal(getattr(signal, ending), signal.SIG_IGN)
     if not options.use_cuda:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     leave_out_float_warnings()
@@ -55,6 +51,10 @@ def _on_one_core() -> Iterator[None]:
 def main() -> None:
     """Take the pipe's end, the options and what serves in place of `serve` from the parent; serve."""
     pipe, tracker = (int(number) for number in sys.argv[1:])
+    # Both reach the whole group of a terminal; the window handles them.
+    for ending in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, ending):
+            signal.signal(getattr(signal, ending), signal.SIG_IGN)
     # Keep what libraries print out of the output of a command.
     with suppress(OSError):
         os.dup2(2, 1)

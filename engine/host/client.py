@@ -71,7 +71,7 @@ class EngineClient:
         remote: RemoteHost | None = None,
     ) -> None:
         self.remote = remote
-        self._described = described
+        self.described = described
         self._on_ready = on_ready
         self._on_lost = on_lost
         self._on_notice = on_notice
@@ -240,7 +240,7 @@ class EngineClient:
         host = self._current
         if host is None:
             prefix = self._segments.prefix_of_next_host()
-            options = HostOptions(self._faults.use_cuda, prefix, self._described)
+            options = HostOptions(self._faults.use_cuda, prefix, self.described)
             serving = None if self.remote is None else self.remote.serve
             link = HostLink(options, self._receive, self._ended, self._seconds_left, serving)
             host = Host(link, is_remote=self.remote is not None)

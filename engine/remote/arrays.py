@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from itertools import count
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -82,25 +81,20 @@ def unpack(codec: str, data: memoryview, out: np.ndarray) -> None:
         # No view of the array's own type may be out of line; bytes are.
         out.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)
         return
+    why = f"{len(data):,} bytes of {codec[:20]!r} for {out.nbytes:,}"
     if codec != PACKED:
-        raise NotOfTheSchema(
-            "Pixels were refused", f"{len(data):,} bytes of {codec[:20]!r} for {out.nbytes:,}"
-        )
+        raise NotOfTheSchema("Pixels were refused", why)
     try:
-        plain = _library().zstd_decode(bytes(data), out=out.nbytes)
+        # 70 ms to import; a line that is fast never needs it.
+        plain = import_module("imagecodecs").zstd_decode(bytes(data), out=out.nbytes)
     except Exception as error:
         raise NotOfTheSchema("Pixels were refused", " ".join(str(error).split())[:200]) from error
     if len(plain) != out.nbytes:
-        raise NotOfTheSchema("Pixels were refused", f"{len(plain):,} of {out.nbytes:,} bytes")
+        raise NotOfTheSchema("Pixels were refused", why)
     whole, planes = _as_integers(out), _planes(out)
     bytes_of = np.frombuffer(plain, np.uint8).reshape(planes, -1)
     differences = np.ascontiguousarray(bytes_of.T).view(whole.dtype).reshape(whole.shape)
     np.add.accumulate(differences, axis=1, dtype=whole.dtype, out=whole)
-
-
-def _library() -> ModuleType:
-    # 70 ms to import; a line that is fast never needs it.
-    return import_module("imagecodecs")
 
 
 def _pack(band: np.ndarray) -> bytes:
@@ -109,7 +103,7 @@ def _pack(band: np.ndarray) -> bytes:
     differences[:, :1] = whole[:, :1]
     np.subtract(whole[:, 1:], whole[:, :-1], out=differences[:, 1:])
     by_plane = np.ascontiguousarray(differences.reshape(-1).view(np.uint8).reshape(-1, _planes(band)).T)
-    return bytes(_library().zstd_encode(by_plane, level=_LEVEL))
+    return bytes(import_module("imagecodecs").zstd_encode(by_plane, level=_LEVEL))
 
 
 def _as_integers(band: np.ndarray) -> np.ndarray:
@@ -154,7 +148,7 @@ class Arriving:
 
     def __init__(
         self,
-        make: Callable[[Arrays], tuple[tuple[SharedArray, ...], list[Array]] | None],
+        make: Callable[[Arrays], tuple[SharedArray, ...] | None],
         come: Callable[[str, tuple[SharedArray, ...]], None],
     ) -> None:
         self._make, self._come = make, come
@@ -168,23 +162,24 @@ class Arriving:
         for shape, dtype in message.forms:
             if math.prod(max(side, 1) for side in shape) * np.dtype(dtype).itemsize > MOST_ARRAY_BYTES:
                 raise NotOfTheSchema("Pixels were refused", f"an array of {str(shape)[:60]} {dtype}")
-        made = self._make(message)
-        if made is None:
+        arrays = self._make(message)
+        if arrays is None:
             self._unwanted[message.key] = None
             while len(self._unwanted) > 64:
                 del self._unwanted[next(iter(self._unwanted))]
             return
-        left = [array.shape[0] if array.size else 0 for array in made[1]]
-        self._open[message.key] = message, *made, left
+        views = [shared.attach(array) for array in arrays]
+        left = [len(view) if view.size else 0 for view in views]
+        self._open[message.key] = message, arrays, views, left
         self._end(message.key)
 
-    def take(self, band: Band, beside: memoryview) -> None:
-        """Fill a band."""
+    def take(self, band: Band, beside: memoryview) -> int:
+        """Fill a band; return the request that it answers, 0 for none."""
         if band.key in self._unwanted:
-            return
+            return 0
         if band.key not in self._open:
             raise NotOfTheSchema("Pixels were refused", "they belong to nothing")
-        _, _, arrays, left = self._open[band.key]
+        message, _, arrays, left = self._open[band.key]
         if band.array >= len(arrays):
             raise NotOfTheSchema("Pixels were refused", f"there is no array {band.array}")
         array, rest = arrays[band.array], left[band.array]
@@ -194,10 +189,7 @@ class Arriving:
         unpack(band.codec, beside, array[band.first : band.first + band.rows])
         left[band.array] -= band.rows
         self._end(band.key)
-
-    def request_of(self, key: str) -> int:
-        """Return the request that arrays under way answer; 0 for none."""
-        return self._open[key][0].request if key in self._open else 0
+        return message.request
 
     def give_up(self, request: int) -> list[SharedArray]:
         """Forget arrays of a request that were not complete; return them."""
@@ -211,14 +203,14 @@ class Arriving:
             self._come(key, self._open.pop(key)[1])
 
 
-WAITING = Progress("waiting for the server", 0.0, 2.0)
+_WAITING = Progress("waiting for the server", 0.0, 2.0)
 
 
 class Uploads:
-    """Pictures and files that requests name; `report` hears what requests without an own step wait for."""
+    """Pictures and files that requests name; `step` is what requests without an own step wait for."""
 
-    def __init__(self, report: Callable[[Progress], None]) -> None:
-        self._report = report
+    def __init__(self) -> None:
+        self.step = _WAITING
         self._lock = threading.Lock()
         # By digest: arrays or files.
         self._digests: dict[SharedArray, str] = {}
@@ -250,13 +242,11 @@ class Uploads:
         for message in sent_bands(key, [pixels], self._packer, lambda: line.rate):
             yield message
             left_s = self._packer.seconds(pixels.nbytes, line.rate) - (time.monotonic() - begin)
-            self._report(Progress("sending the picture", 0.0, max(left_s, 1.0)))
-        self._report(WAITING)
+            self.step = Progress("sending the picture", 0.0, max(left_s, 1.0))
+        self.step = _WAITING
 
     def _digest_of(self, array: SharedArray) -> SharedArray:
-        with self._lock:
-            key = self._digests.get(array)
-        if key is None:
+        if (key := self._digests.get(array)) is None:
             digest = hashlib.blake2b(f"{array.shape} {array.dtype}".encode(), digest_size=16)
             digest.update(shared.attach(array).data.cast("B"))
             key = digest.hexdigest()
@@ -271,8 +261,7 @@ class Uploads:
         except OSError as error:
             why = error.strerror or str(error)
             raise EngineError(f"{path} cannot be read", why, "Choose another file.") from error
-        with self._lock:
-            self._sources[key] = path
+        self._sources[key] = path
         return f"{key}/{name_there(Path(path).name)}"
 
 
@@ -298,7 +287,7 @@ class Kept(Generic[V]):
         with self._lock:
             self._kept[key] = value, nbytes
             total, gone = sum(size for _, size in self._kept.values()), []
-            for old in [k for k in self._kept if k != key and k not in in_use]:
+            for old in [one for one in self._kept if one not in in_use | {key}]:
                 if total <= self._most_bytes and len(self._kept) <= self._most:
                     break
                 value, size = self._kept.pop(old)
@@ -309,10 +298,10 @@ class Kept(Generic[V]):
     def get(self, key: str) -> V | None:
         """Return a value, which is now the one that was used last; None where there is none."""
         with self._lock:
-            if key not in self._kept:
+            if (found := self._kept.pop(key, None)) is None:
                 return None
-            self._kept[key] = self._kept.pop(key)
-            return self._kept[key][0]
+            self._kept[key] = found
+            return found[0]
 
 
 class KeptResults:
@@ -322,60 +311,54 @@ class KeptResults:
     """
 
     def __init__(self, most_bytes: int) -> None:
-        self._kept: Kept[Filtered] = Kept(most_bytes, MOST_RESULTS)
+        self._kept: Kept[tuple[SharedArray, ScreenLevels]] = Kept(most_bytes, MOST_RESULTS)
         self._numbers = count(1)
 
     def keep(
         self, value: Any, seen: Seen, in_use: frozenset[str], seconds: Callable[[int], float]
-    ) -> tuple[Any, str, dict[str, Array], list[Filtered]] | None:
+    ) -> tuple[Any, str, dict[str, Array], tuple[object, ...]] | None:
         """Keep the pixels of an answer; return it with what is seen, its key, views, and what is not kept.
 
         None: it has no pixels that could be kept. `seconds` says how long bytes of pixels take over the line.
         """
-        found = _filtered_in(value)
-        if (
-            found is None
-            or not isinstance(found.values, SharedArray)
-            or not isinstance(found.screen, ScreenLevels)
-        ):
-            return None
-        levels, views = found.screen.levels, dict[str, Array]()
-        key = f"result-{next(self._numbers)}"
-        screen = TiledScreen(key, _sides(levels), opaque=found.screen.opaque, is_kept=True)
-        size = sum(shared.attach(array).nbytes for array in {found.values, *levels})
-        gone = self._kept.add(key, found, size, in_use | {key})
+        # Itself, or what an operation shows.
+        found = value if isinstance(value, Filtered) else getattr(value, "shown", None)
+        match found:
+            case Filtered(values=SharedArray() as values, screen=ScreenLevels(levels=levels) as shown):
+                pass
+            case _:
+                return None
+        key, views = f"result-{next(self._numbers)}", dict[str, Array]()
+        screen = TiledScreen(key, _sides(levels), opaque=shown.opaque, is_kept=True)
+        size = sum(shared.attach(array).nbytes for array in {values, *levels})
+        gone = self._kept.add(key, (values, shown), size, in_use)
         # The finest level that is one tile; then what is seen, at a coarser level where the line is slow.
-        whole = next((n for n in range(len(levels)) if max(screen.levels[n]) <= TILE), len(levels) - 1)
+        whole = next((n for n, sides in enumerate(screen.levels) if max(sides) <= TILE), len(levels) - 1)
         level, places = min(max(seen.level, 0), whole), places_in(screen, seen, seen.level)
         while level < whole and seconds(4 * len(places) * screen.tile**2) > PATIENCE_S:
             level += 1
             places = places_in(screen, seen, level)
         parts = [(whole, ((0, 0),))] if level != whole else []
-        tiles = tuple(_tiles(found.screen, screen, n, at, views) for n, at in (*parts, (level, places)))
+        tiles = tuple(_tiles(shown, screen, n, at, views) for n, at in (*parts, (level, places)))
         kept = replace(found, values=None, screen=screen, tiles=tiles)
-        return (kept if value is found else replace(value, shown=kept)), key, views, gone
+        return (kept if value is found else replace(value, shown=kept)), key, views, tuple(gone)
 
     def answer(self, request: WantedTiles | WantedValues) -> tuple[Tiles | Values, dict[str, Array]]:
         """Return a part of a result, and its views. Raises ResultGone: it is not kept any more."""
         found = self._kept.get(request.screen.key)
-        if (
-            found is None
-            or not isinstance(found.screen, ScreenLevels)
-            or not isinstance(found.values, SharedArray)
-        ):
+        if found is None:
             why = "results stay on the server, which keeps the newest"
             raise ResultGone("This result is not there any more", why, "Compute it again.")
-        views: dict[str, Array] = {}
+        (values, shown), views = found, dict[str, Array]()
         if isinstance(request, WantedValues):
-            part = shared.attach(found.values)[slice(*request.rows), slice(*request.columns)]
-            views["values"] = part
+            part = shared.attach(values)[slice(*request.rows), slice(*request.columns)]
             array = SharedArray("values", part.shape, part.dtype.name)
-            return Values(request.rows[0], request.columns[0], array), views
-        screen = TiledScreen(request.screen.key, _sides(found.screen.levels))
+            return Values(request.rows[0], request.columns[0], array), {"values": part}
+        screen = TiledScreen(request.screen.key, _sides(shown.levels))
         rows, columns = screen.places(request.level) if 0 <= request.level < len(screen.levels) else (0, 0)
         if not all(0 <= row < rows and 0 <= column < columns for row, column in request.tiles):
             raise NotOfTheSchema("The line", "a tile that is not of the result")
-        return _tiles(found.screen, screen, request.level, request.tiles, views), views
+        return _tiles(shown, screen, request.level, request.tiles, views), views
 
 
 def _tiles(
@@ -408,11 +391,3 @@ def places_in(screen: TiledScreen, seen: Seen, level: int) -> tuple[Place, ...]:
 
 def _sides(levels: tuple[SharedArray, ...]) -> tuple[tuple[int, int], ...]:
     return tuple((level.shape[0], level.shape[1]) for level in levels)
-
-
-def _filtered_in(value: object) -> Filtered | None:
-    """Return the picture of an answer: itself, or what an operation shows."""
-    if isinstance(value, Filtered):
-        return value
-    shown = getattr(value, "shown", None)
-    return shown if isinstance(shown, Filtered) else None

@@ -12,10 +12,11 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import import_module
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from engine.errors import EngineError
 from engine.remote import schema
@@ -55,18 +56,12 @@ class Sent(NamedTuple):
     at: float
 
 
+@dataclass(eq=False, slots=True)
 class Transfer:
     """Messages that are sent one after the other, made as the line takes them; dropped when that is asked."""
 
-    def __init__(self, messages: Iterable[Message]) -> None:
-        self._messages, self.is_dropped = iter(messages), False
-
-    def next_message(self) -> Message | None:
-        """Return the next message; None at the end."""
-        if self.is_dropped:
-            # What they hold is given back.
-            self._messages = iter(())
-        return next(self._messages, None)
+    messages: Iterator[Message]
+    is_dropped: bool = False
 
 
 class Line:
@@ -92,13 +87,18 @@ class Line:
         self._rates: deque[float] = deque(maxlen=32)
         self._shortest_s = 1.0
         self._heard = self._spoken = time.monotonic()
-        self._is_over = False
         self._over = threading.Event()
 
     def start(self, receiver: io.BufferedReader, sender: int) -> None:
         """Send and receive from now on."""
         self._receiver, self._sender = receiver, sender
-        widen(receiver.fileno(), sender)
+        # Pipes get room for more than 64 KB where the system can: fewer switches between programs.
+        with suppress(ImportError, OSError, AttributeError):
+            # Windows has none.
+            fcntl = import_module("fcntl")
+            for descriptor in (receiver.fileno(), sender):
+                with suppress(OSError):
+                    fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, 1 << 20)
         self._heard = time.monotonic()
         for act, name in ((self._write, "line-out"), (self._read, "line-in"), (self._watch, "line-watch")):
             threading.Thread(target=act, name=name, daemon=True).start()
@@ -114,7 +114,7 @@ class Line:
 
     def transfer(self, messages: Iterable[Message], priority: int) -> Transfer:
         """Send messages one after the other, each made when the line takes it."""
-        transfer = Transfer(messages)
+        transfer = Transfer(iter(messages))
         with self._changed:
             self._queues[priority].append(transfer)
             self._changed.notify()
@@ -126,72 +126,59 @@ class Line:
 
     def _end(self, why: str) -> None:
         with self._changed:
-            if self._is_over:
+            if self._over.is_set():
                 return
-            self._is_over = True
             self._over.set()
             self._changed.notify()
         self._on_end(why)
 
-    def _ahead_bytes(self) -> float:
-        """Return how many bytes may be on their way: as much as keeps the line busy."""
-        if not self._rates:
-            return _FIRST_AHEAD
-        rate = self.rate
-        return min(max(1.5 * rate * self._shortest_s, rate * _AHEAD_S, _LEAST_AHEAD), _MOST_AHEAD)
-
-    def _next(self) -> Transfer | None:
-        """Wait for something to send; None for a heartbeat. Under the lock."""
-        while not self._is_over:
-            acknowledge_in_s = self._acknowledge_in_s()
-            if acknowledge_in_s <= 0:
+    def _next(self) -> deque[Transfer] | None:
+        """Wait for something to send; return whose first it is, None for a heartbeat. Under the lock."""
+        while not self._over.is_set():
+            now, rate, left = time.monotonic(), self.rate, self._received - self._acknowledged
+            moment = 0.0 if left >= _MUCH_BYTES else _SOON_S if left >= _ACKNOWLEDGE_BYTES else _LATER_S
+            # When how much has come must be said, at the latest with the next heartbeat.
+            due = min(self._spoken + BEAT_S, self._acknowledged_at + moment if left else now + BEAT_S) - now
+            # As much may be on its way as keeps the line busy.
+            ahead: float = _FIRST_AHEAD
+            if self._rates:
+                ahead = min(max(1.5 * rate * self._shortest_s, rate * _AHEAD_S, _LEAST_AHEAD), _MOST_AHEAD)
+            may_send = self._queues if self._sent - self._come < ahead else self._queues[:1]
+            if left and due <= 0:
                 return None
-            if self._queues[URGENT]:
-                return self._queues[URGENT][0]
-            if self._sent - self._come < self._ahead_bytes():
-                for queue in self._queues[1:]:
-                    if queue:
-                        return queue[0]
-            due = self._spoken + BEAT_S - time.monotonic()
-            if due <= 0:
-                return None
-            self._changed.wait(min(due, acknowledge_in_s))
+            if (queue := next(filter(None, may_send), None)) is not None or due <= 0:
+                return queue
+            self._changed.wait(due)
         return None
-
-    def _acknowledge_in_s(self) -> float:
-        """Return how long it may wait to say how much has come."""
-        left = self._received - self._acknowledged
-        if not left:
-            return BEAT_S
-        if left >= _MUCH_BYTES:
-            return 0.0
-        moment = _SOON_S if left >= _ACKNOWLEDGE_BYTES else _LATER_S
-        return self._acknowledged_at + moment - time.monotonic()
 
     def _write(self) -> None:
         try:
             while True:
                 with self._changed:
-                    transfer = self._next()
-                    if self._is_over:
+                    queue = self._next()
+                    if self._over.is_set():
                         return
-                    if transfer is None:
+                    if queue is None:
                         self._acknowledged, self._acknowledged_at = self._received, time.monotonic()
-                if transfer is None:
-                    beat = _COUNT.pack(self._acknowledged)
-                    parts: list[bytes | memoryview] = [_HEADER.pack(0, len(beat)), beat]
-                elif (message := transfer.next_message()) is None:
-                    with self._changed:
-                        next(queue for queue in self._queues if queue and queue[0] is transfer).popleft()
-                    continue
+                if queue is None:
+                    data = _HEADER.pack(0, _COUNT.size) + _COUNT.pack(self._acknowledged)
                 else:
-                    parts = [_HEADER.pack(*map(len, message)), *message]
-                    self._sent += sum(map(len, parts))
+                    if queue[0].is_dropped:
+                        # What they hold is given back.
+                        queue[0].messages = iter(())
+                    if (message := next(queue[0].messages, None)) is None:
+                        with self._changed:
+                            queue.popleft()
+                        continue
+                    data = b"".join((_HEADER.pack(*map(len, message)), *message))
+                    self._sent += len(data)
                     now = time.monotonic()
                     if not self._moments or now - self._moments[-1].at > 1e-3:
                         self._moments.append(Sent(self._sent, self._come, now))
                 self._spoken = time.monotonic()
-                _write_all(self._sender, parts)
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[os.write(self._sender, rest) :]
         except OSError as error:
             self._end("" if isinstance(error, BrokenPipeError) else str(error))
         except Exception as error:  # noqa: BLE001 - the thread's boundary
@@ -209,7 +196,12 @@ class Line:
                 if is_beat:
                     self._note_come(data)
                 else:
-                    self._note_received(len(header) + len(data))
+                    before, size = self._received - self._acknowledged, len(header) + len(data)
+                    self._received += size
+                    # Where it waits for its moment already, it is left to sleep.
+                    if before <= 0 or before < _ACKNOWLEDGE_BYTES <= before + size or before >= _MUCH_BYTES:
+                        with self._changed:
+                            self._changed.notify()
                     self._on_message(data[:length], data[length:])
             self._end("")
         except EngineError as error:
@@ -232,14 +224,6 @@ class Line:
             self._heard = time.monotonic()
         return data
 
-    def _note_received(self, size: int) -> None:
-        before = self._received - self._acknowledged
-        self._received += size
-        # Where it waits for its moment already, it is left to sleep.
-        if before <= 0 or before < _ACKNOWLEDGE_BYTES <= before + size or before >= _MUCH_BYTES:
-            with self._changed:
-                self._changed.notify()
-
     def _note_come(self, body: memoryview) -> None:
         if len(body) != _COUNT.size:
             raise NotOfTheSchema("The line", "a heartbeat of no size")
@@ -254,10 +238,9 @@ class Line:
             if moment is not None:
                 took_s = max(time.monotonic() - moment.at, 1e-4)
                 self._shortest_s = min(self._shortest_s, took_s)
-                rate = (come - moment.come) / took_s
                 # Where little was under way, that says nothing of what the line could take.
                 if come - moment.come >= _ACKNOWLEDGE_BYTES:
-                    self._rates.append(rate)
+                    self._rates.append((come - moment.come) / took_s)
             self._changed.notify()
 
     def _watch(self) -> None:
@@ -270,31 +253,3 @@ class Line:
             before = now
             if now - self._heard >= SILENT_S:
                 self._end(f"nothing was heard for {SILENT_S:g} s")
-
-
-def _write_all(descriptor: int, parts: list[bytes | memoryview]) -> None:
-    rest = parts
-    while rest:
-        # Windows cannot write several at once.
-        written = os.writev(descriptor, rest) if hasattr(os, "writev") else os.write(descriptor, rest[0])
-        while rest and written >= len(rest[0]):
-            written -= len(rest[0])
-            rest = rest[1:]
-        if rest and written:
-            rest = [memoryview(rest[0])[written:], *rest[1:]]
-
-
-def reader_of(output: IO[bytes]) -> io.BufferedReader:
-    """Return the output of a program as what reads it with a buffer, which it is."""
-    assert isinstance(output, io.BufferedReader)
-    return output
-
-
-def widen(*descriptors: int) -> None:
-    """Give pipes room for more than 64 KB, where the system can: fewer switches between programs."""
-    with suppress(ImportError, OSError, AttributeError):
-        # Windows has none.
-        fcntl = import_module("fcntl")
-        for descriptor in descriptors:
-            with suppress(OSError):
-                fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, 1 << 20)

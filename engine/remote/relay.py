@@ -6,16 +6,17 @@ digest. When the line is lost it says why, and ends.
 """
 
 import dataclasses
+import io
 import os
 import queue
-import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from msgspec.structs import replace
 
@@ -31,7 +32,6 @@ from engine.host.protocol import (
     Saved,
     SaveResult,
     ShowWindow,
-    TiledScreen,
     Values,
     WantedTiles,
     WantedValues,
@@ -52,8 +52,8 @@ from engine.host.request import (
 )
 from engine.message import messages_in
 from engine.remote import VERSION
-from engine.remote.arrays import WAITING, Array, Arriving, Uploads
-from engine.remote.line import Line, reader_of
+from engine.remote.arrays import Arriving, Uploads
+from engine.remote.line import Line
 from engine.remote.schema import (
     FROM_SERVER,
     Arrays,
@@ -78,26 +78,20 @@ _MOST_ERRORS = 4096
 _KEPT = "Your work is kept: connect again."
 
 
-class Reached(Protocol):
+class _Reached(Protocol):
     """A server as `engine.remote.ssh` reaches it."""
 
     @property
-    def title(self) -> str:
-        """The machine in words."""
-
+    def title(self) -> str: ...
     @property
-    def command(self) -> list[str]:
-        """What is run here."""
+    def command(self) -> list[str]: ...
+    def why_not_greeted(
+        self, ssh: subprocess.Popen[bytes], errors: Callable[[], str]
+    ) -> EngineError | None: ...
 
-    def why_not_greeted(self, ssh: subprocess.Popen[bytes], errors: Callable[[], str]) -> EngineError | None:
-        """Wait for the greeting; return why the connection cannot be used, None where it can."""
 
-
-def serve(server: Reached, connection: Connection, options: HostOptions) -> None:
+def serve(server: _Reached, connection: Connection, options: HostOptions) -> None:
     """Serve requests by a server until the pipe closes or `Stop` comes. Called on: the main thread."""
-    for ending in ("SIGINT", "SIGHUP"):
-        if hasattr(signal, ending):
-            signal.signal(getattr(signal, ending), signal.SIG_IGN)
     if options.segment_prefix:
         shared.use_prefix(options.segment_prefix)
     Relay(server, connection, options).run()
@@ -106,8 +100,8 @@ def serve(server: Reached, connection: Connection, options: HostOptions) -> None
 class _LocalPipe:
     """What the worker for local files takes for its connection to the client."""
 
-    def __init__(self, connection: Connection, sending: threading.Lock) -> None:
-        self._connection, self._sending = connection, sending
+    def __init__(self, connection: Connection) -> None:
+        self._connection, self._sending = connection, threading.Lock()
         self.messages: queue.SimpleQueue[object] = queue.SimpleQueue()
         # By request: the segment with the values of a result, needed until it is saved.
         self.fetched: dict[int, str] = {}
@@ -130,19 +124,18 @@ class _LocalPipe:
 class Relay:
     """One connection of a client to a server."""
 
-    def __init__(self, server: Reached, connection: Connection, options: HostOptions) -> None:
+    def __init__(self, server: _Reached, connection: Connection, options: HostOptions) -> None:
         self._server, self._connection = server, connection
-        self._sending = threading.Lock()
-        self._local = _LocalPipe(connection, self._sending)
+        self._local = _LocalPipe(connection)
         self._lock = threading.RLock()
         self._ssh: subprocess.Popen[bytes] | None = None
+        # What ssh says on standard error, its end; all of it once the thread has ended.
+        self._said = b""
+        self._listening = threading.Thread(target=self._listen, name="ssh-errors", daemon=True)
         self._line = Line(self._take, self._line_ended)
         self._line.send(encoded(Begin(VERSION, server.title, replace(options, segment_prefix=""))))
-        self._errors: _Errors | None = None
         self._requests: dict[int, Request] = {}
-        # What is said of requests that have no step of their own.
-        self._meanwhile = WAITING
-        self._uploads = Uploads(self._note_upload)
+        self._uploads = Uploads()
         self._come: dict[str, tuple[SharedArray, ...]] = {}
         self._arriving = Arriving(self._make, self._come.__setitem__)
         self._inwards = Crossing(self._array_of)
@@ -150,7 +143,6 @@ class Relay:
         # The requests of which a file was written.
         self._written: set[int] = set()
         self._is_over = False
-        self._over = threading.Event()
 
     def run(self) -> None:
         """Connect, and pass on what comes from both sides, until one of them ends."""
@@ -181,29 +173,38 @@ class Relay:
             return
         self._ssh = ssh
         assert ssh.stdin is not None
-        assert ssh.stdout is not None
-        self._errors = _Errors(ssh)
-        refusal = self._server.why_not_greeted(ssh, self._errors.text)
+        self._listening.start()
+        refusal = self._server.why_not_greeted(ssh, self._errors)
         if refusal is not None:
             self._lose(refusal)
             return
-        self._line.start(reader_of(ssh.stdout), ssh.stdin.fileno())
+        self._line.start(cast("io.BufferedReader", ssh.stdout), ssh.stdin.fileno())
         threading.Thread(target=self._vouch, name="vouch", daemon=True).start()
 
+    def _listen(self) -> None:
+        assert self._ssh is not None
+        assert self._ssh.stderr is not None
+        while data := os.read(self._ssh.stderr.fileno(), 4096):
+            self._said = (self._said + data)[-_MOST_ERRORS:]
+
+    def _errors(self) -> str:
+        if self._ssh is not None and self._ssh.poll() is not None:
+            self._listening.join(1.0)
+        return self._said.decode("utf-8", "replace")
+
     def _line_ended(self, why: str) -> None:
-        said = self._errors.text().strip().splitlines() if self._errors else []
+        said = self._errors().strip().splitlines()
         reason = why or (said[-1] if said else "its program there, or ssh, ended")
         self._lose(LineLost(f"The connection to {self._server.title} was lost", reason, _KEPT))
 
     def _lose(self, error: EngineError) -> None:
         """Say why nothing more comes, and end after the file that is being saved."""
         with self._lock:
-            if self._is_over:
-                return
-            self._is_over = True
-        with suppress(OSError):
-            self._local.send(Lost(error))
-        self._local.messages.put(None)
+            was_over, self._is_over = self._is_over, True
+        if not was_over:
+            with suppress(OSError):
+                self._local.send(Lost(error))
+            self._local.messages.put(None)
 
     def _leave(self) -> None:
         """End ssh, and this process: no thread that waits for a dead line keeps it."""
@@ -225,9 +226,10 @@ class Relay:
     def _take(self, structure: memoryview, beside: memoryview) -> None:
         message = decoded(structure, FROM_SERVER, self._inwards)
         if isinstance(message, Band):
-            request = self._arriving.request_of(message.key)
-            self._arriving.take(message, beside)
-            self._report(request, Progress("receiving", 0.9, 2.0))
+            request = self._arriving.take(message, beside)
+            # The client hears of it with the next report.
+            if request in self._requests:
+                self._steps[request] = Progress("receiving", 0.9, 2.0)
         elif isinstance(message, Arrays):
             self._arriving.begin(message)
         elif isinstance(message, Working):
@@ -243,18 +245,14 @@ class Relay:
         elif isinstance(message, Ready):
             # With the server where they are; results name it themselves.
             there = f" on {self._server.title}"
-            devices = tuple(
-                dataclasses.replace(device, title=device.title + there) for device in message.devices
-            )
-            self._local.send(replace(message, devices=devices))
+            named = [dataclasses.replace(device, title=device.title + there) for device in message.devices]
+            self._local.send(replace(message, devices=tuple(named)))
         elif isinstance(message, Notice):
             self._local.send(message.words)
 
-    def _make(self, message: Arrays) -> tuple[tuple[SharedArray, ...], list[Array]] | None:
-        if message.request not in self._requests or not message.forms:
-            return None
-        made = shared.create(*message.forms)
-        return made, [shared.attach(array) for array in made]
+    def _make(self, message: Arrays) -> tuple[SharedArray, ...] | None:
+        is_wanted = message.request in self._requests and message.forms
+        return shared.create(*message.forms) if is_wanted else None
 
     def _array_of(self, named: SharedArray) -> SharedArray:
         arrays = self._come.get(named.name, ())
@@ -264,16 +262,18 @@ class Relay:
 
     def _answered(self, message: Answer) -> None:
         self._come.pop(f"a{message.id}", None)
-        dropped = self._arriving.give_up(message.id)
-        if dropped:
-            shared.recycle(*{array.name for array in dropped})
+        shared.recycle(*{array.name for array in self._arriving.give_up(message.id)})
         with self._lock:
             request = self._requests.pop(message.id, None)
             self._steps.pop(message.id, None)
         if request is None:
             return
         if isinstance(request, SaveResult) and message.error is None:
-            self._save(message.id, request, message.value)
+            if not isinstance(message.value, Values):
+                raise NotOfTheSchema("An answer was refused", "it has no values")
+            values = message.value.values
+            self._local.fetched[message.id] = values.name
+            self._local.messages.put(ToHost(message.id, replace(request, values=values, result=None)))
             return
         if request.written_path and message.error is None and message.id not in self._written:
             what, why = f"{request.written_path} is not written", f"{self._server.title} has sent no file"
@@ -315,11 +315,16 @@ class Relay:
         if isinstance(message, ToHost):
             request = message.request
             if isinstance(request, SaveResult) and request.result is not None:
-                self._fetch(message.id, request, request.result)
-            elif isinstance(request, _LOCAL) or _is_in_file(request):
+                # When all values of a result that stays on the server have come, it is saved here.
+                rows, columns = request.result.levels[0]
+                self._steps[message.id] = Progress("fetching the values", 0.0, 5.0)
+                self._forward(
+                    ToHost(message.id, WantedValues(request.result, (0, rows), (0, columns))), request
+                )
+            elif _is_done_here(request):
                 self._local.messages.put(message)
             else:
-                self._forward(message)
+                self._forward(message, request)
         elif isinstance(message, Release):
             self._uploads.forget(message.names)
             shared.recycle(*message.names)
@@ -330,73 +335,30 @@ class Relay:
         elif isinstance(message, Superseded):
             self._line.send(encoded(message))
 
-    def _forward(self, message: ToHost) -> None:
+    def _forward(self, message: ToHost, request: Request) -> None:
         with self._lock:
-            self._requests[message.id] = message.request
+            self._requests[message.id] = request
         try:
             structure = self._uploads.encoded(message)
         except EngineError as error:
             self._requests.pop(message.id, None)
             self._local.send(Answer(message.id, error=error))
-            return
-        self._line.send(structure)
-
-    def _report(self, number: int, progress: Progress) -> None:
-        """Note what becomes of a request: the client hears of it with the next report."""
-        if number in self._requests:
-            self._steps[number] = progress
-
-    def _note_upload(self, progress: Progress) -> None:
-        self._meanwhile = progress
+        else:
+            self._line.send(structure)
 
     def _vouch(self) -> None:
         """Say of every request that it is worked on: a process that hangs is noticed there, the line here."""
-        while not self._over.wait(_REPORT_S):
+        while True:
+            time.sleep(_REPORT_S)
             with self._lock:
-                steps = {number: self._steps.get(number, self._meanwhile) for number in self._requests}
+                steps = {number: self._steps.get(number, self._uploads.step) for number in self._requests}
             for number, step in steps.items():
                 with suppress(OSError):
                     self._local.send(Working(number, step))
 
-    # What is done here.
 
-    def _fetch(self, number: int, save: SaveResult, screen: TiledScreen) -> None:
-        """Ask for all values of a result that stays on the server; when they have come, it is saved here."""
-        rows, columns = screen.levels[0]
-        wanted = WantedValues(screen, (0, rows), (0, columns))
-        with self._lock:
-            self._requests[number], self._steps[number] = save, Progress("fetching the values", 0.0, 5.0)
-        self._line.send(self._uploads.encoded(ToHost(number, wanted)))
-
-    def _save(self, number: int, save: SaveResult, values: object) -> None:
-        if not isinstance(values, Values):
-            raise NotOfTheSchema("An answer was refused", "it has no values")
-        self._local.fetched[number] = values.values.name
-        self._local.messages.put(ToHost(number, replace(save, values=values.values, result=None)))
-
-
-class _Errors:
-    """What ssh says on standard error, its end."""
-
-    def __init__(self, ssh: subprocess.Popen[bytes]) -> None:
-        self._ssh, self._said = ssh, b""
-        self._thread = threading.Thread(target=self._read, name="ssh-errors", daemon=True)
-        self._thread.start()
-
-    def text(self) -> str:
-        """Return it; where ssh has ended, all of it."""
-        if self._ssh.poll() is not None:
-            self._thread.join(1.0)
-        return self._said.decode("utf-8", "replace")
-
-    def _read(self) -> None:
-        assert self._ssh.stderr is not None
-        while data := os.read(self._ssh.stderr.fileno(), 4096):
-            self._said = (self._said + data)[-_MOST_ERRORS:]
-
-
-def _is_in_file(request: object) -> bool:
-    """Return whether a request is about a picture that stays in its file, which is here: so is the work."""
+def _is_done_here(request: Request) -> bool:
+    """Return whether a request is about files here, or a picture that stays in its file: so is the work."""
     if isinstance(request, WantedTiles | WantedValues) and request.job is None:
         return not request.screen.is_kept
-    return any(isinstance(part, FilePixels) for part in messages_in(request))
+    return isinstance(request, _LOCAL) or any(isinstance(part, FilePixels) for part in messages_in(request))

@@ -128,10 +128,8 @@ def _parts(value: object) -> object:
         return value.dtype.name, value.shape, np.ascontiguousarray(value).tobytes()
     if isinstance(value, EngineError):
         return name_of(type(value)), value.args
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, Mapping):
-        return dict(value)
+    if isinstance(value, np.generic | Mapping):
+        return value.item() if isinstance(value, np.generic) else dict(value)
     raise NotOfTheSchema("A message cannot be sent", f"{name_of(type(value))} may not cross")
 
 
@@ -185,6 +183,7 @@ def _kind(name: object) -> Any:
 
 
 _MOST_LETTERS, _MOST_NAME_BYTES = 400, 255
+_PLACE = re.compile(r"[^./\\:][^/\\:]*(/[^./\\:][^/\\:]*)*")
 
 
 def is_place(text: str) -> bool:
@@ -193,13 +192,9 @@ def is_place(text: str) -> bool:
     It has no part that is hidden, such as `.bashrc`, no letter that separates or ends names on some system,
     and none that cannot be seen.
     """
-    parts = text.split("/")
-    return len(text) < _MOST_LETTERS and text.isprintable() and all(map(_is_name, parts))
-
-
-def _is_name(part: str) -> bool:
-    is_plain = part != "" and not part.startswith(".") and not any(letter in part for letter in "\\:")
-    return is_plain and len(part.encode()) <= _MOST_NAME_BYTES
+    if not text.isprintable() or not _PLACE.fullmatch(text):
+        return False
+    return len(text) < _MOST_LETTERS and max(map(len, text.encode().split(b"/"))) <= _MOST_NAME_BYTES
 
 
 def path_below(folder: str, place: str) -> Path:
@@ -214,11 +209,8 @@ def path_below(folder: str, place: str) -> Path:
 
 def name_there(name: str) -> str:
     """Return what a file of any name is called on the other side: the same, or one made up of its bytes."""
-    if is_place(name):
-        return name
     made = hashlib.blake2b(os.fsencode(name), digest_size=8).hexdigest()
-    suffix = os.path.splitext(name)[1]
-    return f"{made}{suffix}" if is_place(f"{made}{suffix}") else made
+    return next(filter(is_place, (name, f"{made}{os.path.splitext(name)[1]}", made)))
 
 
 class Begin(Message, frozen=True):

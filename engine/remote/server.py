@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from msgspec.structs import replace
@@ -35,16 +35,14 @@ from engine.host.request import (
     Cancel,
     Preview,
     Request,
-    Seen,
     SharedArray,
-    Superseded,
     ToHost,
     Working,
     segments_of,
 )
 from engine.remote import VERSION
 from engine.remote.arrays import PATIENCE_S, Array, Arriving, Kept, KeptResults, Packer, sent_bands
-from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer, reader_of
+from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer
 from engine.remote.schema import (
     DIGEST,
     TO_SERVER,
@@ -90,13 +88,13 @@ class Server:
         self._receiver, self._sender = receiver, sender
         self._line = Line(self._take, self._end)
         self._begun = False
-        self._client: EngineClient | None = None
+        self._client = EngineClient(on_ready=self._send, on_notice=lambda notice: self._send(Notice(notice)))
         self._lock = threading.RLock()
         self._asked: dict[int, _Asked] = {}
         # For files that come and go.
         self._held = HeldFolder(_FOLDERS)
-        self._held.note(shared.own_prefix())
-        self._folder = self._held.path
+        for prefix in (shared.own_prefix(), self._client.segment_prefix):
+            self._held.note(prefix)
         most = min(MOST_KEPT_BYTES, int(min(shared._free_bytes(), 1 << 40)) // 4)
         self._pictures: Kept[SharedArray] = Kept(most, _MOST_WAITING)
         self._results = KeptResults(most)
@@ -116,8 +114,7 @@ class Server:
 
     def close(self) -> None:
         """End all that was begun here."""
-        if self._client is not None:
-            self._client.shutdown()
+        self._client.shutdown()
         self._held.remove()
 
     def _end(self, why: str) -> None:
@@ -134,47 +131,38 @@ class Server:
         elif isinstance(message, Arrays):
             self._arriving.begin(message)
         elif isinstance(message, Begin):
-            self._begin(message)
+            if message.version != VERSION or self._begun:
+                raise NotOfTheSchema("The line", f"version {message.version[:40]} there, {VERSION} here")
+            self._begun = True
+            os.environ[SERVER_VARIABLE] = " ".join(message.title.split())[:200]
+            self._client.described = message.options.described
+            self._client.start()
         elif not self._begun:
             raise NotOfTheSchema("The line", "a message before the first one")
         elif isinstance(message, ToHost):
             self._ask(message, bytes(structure))
-        elif isinstance(message, Cancel):
-            self._cancel(message.id)
-        elif isinstance(message, Superseded):
-            self._supersede(message.id)
+        elif (asked := self._asked.get(message.id)) is not None:
+            if isinstance(message, Cancel):
+                self._cancel(message.id, asked)
+            elif asked.transfer is not None and asked.ends_at - time.monotonic() >= PATIENCE_S:
+                asked.transfer.is_dropped = True
+                self._finish(message.id, Cancelled("The preview", "a newer one has replaced it"))
 
     def _decoded(self, structure: bytes | memoryview, kind: object) -> Any:
         self._named, self._missing = [], []
         return decoded(structure, kind, self._crossing)
 
-    def _begin(self, begin: Begin) -> None:
-        if begin.version != VERSION or self._begun:
-            raise NotOfTheSchema("The line", f"version {begin.version[:40]} there, {VERSION} here")
-        self._begun = True
-        os.environ[SERVER_VARIABLE] = " ".join(begin.title.split())[:200]
-        self._client = EngineClient(
-            on_ready=self._send,
-            on_notice=lambda notice: self._send(Notice(notice)),
-            described=begin.options.described,
-        )
-        self._held.note(self._client.segment_prefix)
-        self._client.start()
-
     # Pixels and files that come.
 
-    def _make(self, message: Arrays) -> tuple[tuple[SharedArray, ...], list[Array]] | None:
-        if self._pictures.get(message.key) is not None or len(message.forms) != 1:
-            return None
-        made = shared.create(*message.forms)
-        return made, [shared.attach(array) for array in made]
+    def _make(self, message: Arrays) -> tuple[SharedArray, ...] | None:
+        is_wanted = self._pictures.get(message.key) is None and len(message.forms) == 1
+        return shared.create(*message.forms) if is_wanted else None
 
     def _note_come(self, key: str, arrays: tuple[SharedArray, ...]) -> None:
         self._needed.discard(key)
         size = shared.attach(arrays[0]).nbytes
         for gone in self._pictures.add(key, arrays[0], size, self._in_use()):
-            if self._client is not None:
-                self._client.detach(gone.name)
+            self._client.detach(gone.name)
             shared.unlink(gone.name)
         with self._lock:
             waiting = [(n, asked) for n, asked in self._asked.items() if asked.request is None]
@@ -198,14 +186,13 @@ class Server:
         key, _, last = name.partition("/")
         if not is_place(name) or not key.isalnum() or not last or "/" in last:
             raise NotOfTheSchema("A message was refused", "a file of no such name")
-        path = Path(self._folder, key, last)
+        path = Path(self._held.path, key, last)
         if not path.exists():
-            found = self._pictures.get(key)
-            if found is None:
+            if (found := self._pictures.get(key)) is None:
                 self._missing.append(key)
-                return str(path)
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(shared.attach(found).tobytes())
+            else:
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(shared.attach(found).tobytes())
         return str(path)
 
     # Requests.
@@ -215,21 +202,26 @@ class Server:
             if len(self._asked) >= _MOST_WAITING or message.id in self._asked:
                 raise NotOfTheSchema("The line", "too many requests, or one twice")
             asked = self._asked[message.id] = _Asked(structure)
-        if self._missing:
-            for key in {*self._missing} - self._needed:
-                self._needed.add(key)
-                self._send(Needed(key))
-            return
-        self._submit(message.id, asked, message.request)
+        for key in {*self._missing} - self._needed:
+            self._needed.add(key)
+            self._send(Needed(key))
+        if not self._missing:
+            self._submit(message.id, asked, message.request)
 
     def _submit(self, number: int, asked: _Asked, request: Request) -> None:
-        assert self._client is not None
         asked.request, asked.keys = request, tuple(self._named)
         if isinstance(request, WantedTiles | WantedValues):
-            self._answer_of_result(number, request)
+            # Of a result that stays here.
+            asked.keys += (request.screen.key,)
+            try:
+                value, views = self._results.answer(request)
+            except ResultGone as error:
+                self._finish(number, error)
+            else:
+                self._send_answer(number, asked, Answer(number, value), views)
             return
         if request.written_path:
-            asked.folder = tempfile.TemporaryDirectory(prefix="haloscope-", dir=self._folder)
+            asked.folder = tempfile.TemporaryDirectory(prefix="haloscope-", dir=self._held.path)
             path = str(Path(asked.folder.name, Path(request.written_path).name or "written"))
             request = replace(request, **{request.path_field: path})  # type: ignore[type-var]
 
@@ -237,9 +229,9 @@ class Server:
             self._send(Working(number, progress))
 
         asked.future = self._client.submit(request, report)
-        asked.future.add_done_callback(partial(self._done, number, request))
+        asked.future.add_done_callback(partial(self._done, number, asked))
 
-    def _done(self, number: int, request: Request, future: Future[Any]) -> None:
+    def _done(self, number: int, asked: _Asked, future: Future[Any]) -> None:
         value, error = None, None
         try:
             value = future.result()
@@ -248,7 +240,7 @@ class Server:
         except CancelledError:
             error = Cancelled("The preview", "a newer one has replaced it")
         try:
-            self._answer(number, value, error, getattr(request, "seen", None))
+            self._answer(number, asked, value, error)
         except Exception as raised:  # noqa: BLE001 - the thread's boundary: every error becomes an answer
             why = f"{type(raised).__name__}: {' '.join(str(raised).split())[:300]}"
             self._finish(number, EngineError("The answer cannot be sent", why, "Please report this line."))
@@ -259,40 +251,23 @@ class Server:
         if asked is not None:
             self._line.send(encoded(Answer(number, error=error)), ANSWERS)
 
-    def _answer(self, number: int, value: object, error: EngineError | None, seen: Seen | None) -> None:
-        """Send an answer: its pixels first, as the line takes them, then the rest."""
-        with self._lock:
-            asked = self._asked.get(number)
+    def _answer(self, number: int, asked: _Asked, value: Any, error: EngineError | None) -> None:
+        """Send an answer; where only a part of it is seen, keep its pixels here, and send those."""
         names, views = segments_of(value), dict[str, Array]()
-        if asked is None:
-            self._release(names)
+        if number not in self._asked:
+            self._client.release(*names)
             return
-        if seen is not None and (kept := self._keep(asked, value, seen)) is not None:
-            (value, views), names = kept, ()
+        if (seen := getattr(asked.request, "seen", None)) is not None:
+            rate = self._line.rate
+            kept = self._results.keep(
+                value, seen, self._in_use(), partial(self._packer.seconds, line_rate=rate)
+            )
+            if kept is not None:
+                value, key, views, gone = kept
+                asked.keys += (key,)
+                self._client.release(*segments_of(gone))
+                names = ()
         self._send_answer(number, asked, Answer(number, value, error), views, names)
-
-    def _keep(self, asked: _Asked, value: object, seen: Seen) -> tuple[Any, dict[str, Array]] | None:
-        """Keep the pixels of an answer here; return it with those that are seen."""
-        rate = self._line.rate
-        kept = self._results.keep(value, seen, self._in_use(), lambda size: self._packer.seconds(size, rate))
-        if kept is None:
-            return None
-        value, key, views, gone = kept
-        asked.keys += (key,)
-        for one in gone:
-            self._release(segments_of(one))
-        return value, views
-
-    def _answer_of_result(self, number: int, request: WantedTiles | WantedValues) -> None:
-        with self._lock:
-            asked = self._asked[number]
-        asked.keys += (request.screen.key,)
-        try:
-            value, views = self._results.answer(request)
-        except ResultGone as error:
-            self._finish(number, error)
-        else:
-            self._send_answer(number, asked, Answer(number, value), views)
 
     def _send_answer(
         self,
@@ -302,6 +277,7 @@ class Server:
         views: dict[str, Array],
         names: tuple[str, ...] = (),
     ) -> None:
+        """Send an answer: its pixels first, as the line takes them, then the rest."""
         arrays: list[Array] = []
 
         def out(array: SharedArray) -> SharedArray:
@@ -325,46 +301,25 @@ class Server:
             if arrays:
                 yield from bands(f"a{number}", arrays)
         finally:
-            self._release(names)
+            self._client.release(*names)
         if asked.folder is not None:
             with asked.folder as folder:
-                for place, (path, data) in enumerate(sorted(_written(Path(folder)))):
-                    key = f"w{number}-{place}"
-                    yield from bands(key, [np.frombuffer(data, np.uint8)])
-                    yield encoded(Written(number, path.partition("/")[2], key)), b""
+                files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+                for place, path in enumerate(files):
+                    key, within = f"w{number}-{place}", path.relative_to(folder).as_posix().partition("/")[2]
+                    yield from bands(key, [np.fromfile(path, np.uint8)])
+                    yield encoded(Written(number, within, key)), b""
         with self._lock:
             self._asked.pop(number, None)
         yield structure, b""
 
-    def _release(self, names: tuple[str, ...]) -> None:
-        if names and self._client is not None:
-            self._client.release(*names)
-
-    def _cancel(self, number: int) -> None:
-        with self._lock:
-            asked = self._asked.get(number)
-        if asked is None:
-            return
+    def _cancel(self, number: int, asked: _Asked) -> None:
         if asked.transfer is not None:
             asked.transfer.is_dropped = True
-        elif asked.future is not None and self._client is not None:
+        elif asked.future is not None:
             self._client.cancel(asked.future)
             return
         self._finish(number, Cancelled("The request", "it was stopped"))
-
-    def _supersede(self, number: int) -> None:
-        with self._lock:
-            asked = self._asked.get(number)
-        if asked is None or asked.transfer is None or asked.ends_at - time.monotonic() < PATIENCE_S:
-            return
-        asked.transfer.is_dropped = True
-        self._finish(number, Cancelled("The preview", "a newer one has replaced it"))
-
-
-def _written(folder: Path) -> Iterator[tuple[str, bytes]]:
-    for path in folder.rglob("*"):
-        if path.is_file():
-            yield path.relative_to(folder).as_posix(), path.read_bytes()
 
 
 def _remove_segments(prefixes: Sequence[str]) -> None:
@@ -376,7 +331,7 @@ def _remove_segments(prefixes: Sequence[str]) -> None:
 def main() -> None:
     """Greet on standard output, and answer until standard input ends."""
     # What libraries print must not come into the line, and no child may read from it.
-    sender, receiver = set_output_aside(), reader_of(os.fdopen(os.dup(0), "rb", 1 << 18))
+    sender, receiver = set_output_aside(), cast("io.BufferedReader", os.fdopen(os.dup(0), "rb", 1 << 18))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     greeting = {"version": VERSION, "schema": DIGEST, "python": sys.version.split()[0]}

@@ -130,46 +130,40 @@ class RemoteServer:
         # As what serves.
         from engine.remote.schema import DIGEST
 
-        install = self.install_command
+        what, install = f"The server {self.destination} cannot be used", self.install_command
         missing, python = greeting.get("missing"), str(greeting.get("python", "?"))[:20]
+        version = str(greeting.get("version", "older" if missing else ""))[:40]
         if missing == "python":
             why = f"its Python is {python}, and 3.11 or later is needed"
             remedy = "Install one there, and name it with --host-python, such as python3.11."
-            return LineLost(f"The server {self.destination} cannot be used", why, remedy)
-        if missing == _PACKAGES[1]:
+        elif missing == _PACKAGES[1]:
             why = "its Python has no Haloscope"
-            clone = "cd FOLDER && .venv/bin/python"
-            remedy = (
-                f"Name the Python of a clone with --host-python '{clone}', or install it there: {install}"
-            )
-            return LineLost(f"The server {self.destination} cannot be used", why, remedy)
-        version = str(greeting.get("version", "older" if missing else ""))[:40]
-        if version and (version, greeting.get("schema")) != (VERSION, DIGEST):
+            clone = "'cd FOLDER && .venv/bin/python'"
+            remedy = f"Name the Python of a clone with --host-python {clone}, or install it there: {install}"
+        elif not version:
+            return self._not_started(status, errors)
+        elif (version, greeting.get("schema")) == (VERSION, DIGEST):
+            return None
+        else:
             same = " of other sources" if version == VERSION else ""
             why = f"it has Haloscope {version}{same}, and here is {VERSION}"
-            return LineLost(
-                f"The server {self.destination} cannot be used", why, f"Install the same version: {install}"
-            )
-        return None if version else self._not_started(status, errors)
+            remedy = f"Install the same version: {install}"
+        return LineLost(what, why, remedy)
 
     def _not_started(self, status: int | None, errors: str) -> LineLost:
         """Return what ssh, or the shell there, means."""
         said = [line.strip() for line in errors.splitlines() if line.strip()]
         ended = "no program of Haloscope answers there" if not status else f"ssh ended with status {status}"
         last = said[-1].rstrip(".") if said else ended
-        text = errors.lower()
-        for found, why, remedy in _MEANINGS:
+        text, what, why = errors.lower(), f"The server {self.destination} cannot be used", last[:300]
+        for found, meaning, remedy in _MEANINGS:
             if any(word in text for word in found):
                 remedy = remedy.format(to=shlex.quote(self.destination))
-                return LineLost(
-                    f"The server {self.destination} is not reached", f"{why} ({last[:300]})", remedy
-                )
+                return LineLost(f"The server {self.destination} is not reached", f"{meaning} ({why})", remedy)
         if status == 127 or "not found" in text:
-            why = f"there is no such Python ({last[:300]})"
             remedy = "Install Python 3.11 or later there, or name the one that is there with --host-python."
-            return LineLost(f"The server {self.destination} cannot be used", why, remedy)
-        remedy = f"Try it by hand: {self._typed(f'{self.python} --version')}"
-        return LineLost(f"The server {self.destination} cannot be used", last[:300], remedy)
+            return LineLost(what, f"there is no such Python ({why})", remedy)
+        return LineLost(what, why, f"Try it by hand: {self._typed(f'{self.python} --version')}")
 
 
 _MEANINGS: Sequence[tuple[tuple[str, ...], str, str]] = (
