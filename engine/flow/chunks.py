@@ -115,11 +115,6 @@ class ChunkJob:
     prepare: Callable[[], Prepared]
 
     @property
-    def picture(self) -> int:
-        """The number of its picture."""
-        return self.chunk.picture
-
-    @property
     def shape(self) -> tuple[int, int, int]:
         """Shape of the picture to filter."""
         _, width, channels = self.sources[0].shape
@@ -134,7 +129,7 @@ class InOrder:
     def __init__(self, backend: Backend, layout: Layout) -> None:
         self._backend, self._layout = backend, layout
         self._begin_s = time.perf_counter()
-        self._spans: list[Span] = []
+        self.spans: list[Span] = []  # when each chunk was filtered, by the host's clock
         self._finished: list[ChunkJob] = []
 
     @property
@@ -144,19 +139,6 @@ class InOrder:
 
     def send(self, job: ChunkJob) -> None:
         """Filter a chunk."""
-        self._filter(job)
-        self._finished.append(job)
-
-    def wait(self) -> list[ChunkJob]:
-        """Return the last chunk."""
-        finished, self._finished = self._finished, []
-        return finished
-
-    def spans(self) -> list[Span]:
-        """Return when each chunk was filtered, by the host's clock."""
-        return self._spans
-
-    def _filter(self, job: ChunkJob) -> None:
         prepared, backend = job.prepare(), self._backend
         image = job.sources[0] if len(job.sources) == 1 else np.concatenate(job.sources)
         is_whole = job.result_shape == job.target.shape and job.target.flags.c_contiguous
@@ -169,34 +151,33 @@ class InOrder:
             self._timed(job, Queue.COPY_OUT, partial(backend.download, buffers))
         if not is_whole:
             job.target[...] = buffers.host_out[job.skip : job.skip + len(job.target)]
+        self._finished.append(job)
+
+    def wait(self) -> list[ChunkJob]:
+        """Return the last chunk."""
+        finished, self._finished = self._finished, []
+        return finished
 
     def _timed(self, job: ChunkJob, queue: Queue, action: Callable[[], object]) -> None:
         begin_s = time.perf_counter()
         action()
         begin_ms, end_ms = 1e3 * (begin_s - self._begin_s), 1e3 * (time.perf_counter() - self._begin_s)
-        self._spans.append(Span(job.chunk.number, queue, begin_ms, end_ms))
+        self.spans.append(Span(job.chunk.number, queue, begin_ms, end_ms))
 
 
 Work = TypeVar("Work")
 
 
-class Device(Protocol):
-    """What computes what it is sent, at most `most` at a time."""
+class _Device(Protocol):
+    """What computes what it is sent, at most `most` at a time; `wait` returns what is finished, each once."""
 
     most: int
 
     @property
-    def has_room(self) -> bool:
-        """Whether more can be sent."""
-
-    def send(self, work: Any) -> None:
-        """Give it work."""
-
-    def wait(self) -> list[Any]:
-        """Wait until some is finished, and return it, each once."""
-
-    def close(self) -> None:
-        """Leave nothing under way."""
+    def has_room(self) -> bool: ...
+    def send(self, work: Any, /) -> None: ...
+    def wait(self) -> list[Any]: ...
+    def close(self) -> None: ...
 
 
 @dataclass(kw_only=True, eq=False)
@@ -220,7 +201,7 @@ class Flow(Generic[Work]):
     threads: int = 0
     takers: int = 0
     most: int = 0
-    stream: Callable[[], Device] | None = None
+    stream: Callable[[], _Device] | None = None
     alone: Callable[[Any], object] | None = None
     failed: Callable[[Work, BaseException], bool] = lambda work, error: False
     dropped: Callable[[Work], object] = lambda work: None
@@ -230,7 +211,7 @@ class Flow(Generic[Work]):
     def __post_init__(self) -> None:
         self._openers = ThreadPoolExecutor(max(1, self.threads), f"{self.name}-ready")
         self._takers = ThreadPoolExecutor(max(1, self.takers), f"{self.name}-take")
-        self._stream: Device | None = None
+        self._stream: _Device | None = None
         # What was given and is not reported, and what of that is finished.
         self._given: deque[Work] = deque()
         self._done: set[Work] = set()
@@ -275,7 +256,15 @@ class Flow(Generic[Work]):
             self.ended.set()
             raise
         finally:
-            self._close()
+            # Its copies end before their memory is anyone's again.
+            self._close_stream()
+            for work in self._in_stream.values():
+                self.dropped(work)
+            for future, work in self._opening.items():
+                future.cancel()
+                future.add_done_callback(lambda _, work=work: self.dropped(work))  # type: ignore[misc]
+            self._openers.shutdown()
+            self._takers.shutdown()
 
     @property
     def _has_room(self) -> bool:
@@ -362,7 +351,7 @@ class Flow(Generic[Work]):
             self.take(work)
             self._done.add(work)
 
-    def _receive(self, stream: Device) -> None:
+    def _receive(self, stream: _Device) -> None:
         self._computed.update(stream.wait())
         is_ordered = self.takers == 1
         for asked in list(self._in_stream):
@@ -372,7 +361,7 @@ class Flow(Generic[Work]):
             elif is_ordered:
                 break
 
-    def _compute(self, act: Callable[[Device], object]) -> None:
+    def _compute(self, act: Callable[[_Device], object]) -> None:
         """Do something with the stream; where that fails, go on without those in it, or with each alone."""
         assert self.stream is not None
         try:
@@ -381,34 +370,22 @@ class Flow(Generic[Work]):
         except (EngineError, MemoryError) as error:
             self._close_stream()
             left, self._in_stream, self._computed = self._in_stream, {}, set()
-            if self.alone is None or isinstance(error, DeviceFault):
+            alone = None if isinstance(error, DeviceFault) else self.alone
+            if alone is None:
                 self._fail(error)
-                self._drop(left.values())
-                return
             for asked, work in left.items():
+                if alone is None:
+                    self.dropped(work)
+                    continue
                 try:
-                    self.alone(asked)
+                    alone(asked)
                 except (EngineError, MemoryError) as why:
                     self.dropped(work)
                     self._settle(work, why)
                 else:
                     self._take(work)
 
-    def _drop(self, left: Iterable[Work]) -> None:
-        for work in left:
-            self.dropped(work)
-
     def _close_stream(self) -> None:
         if self._stream is not None:
             self._stream.close()
             self._stream = None
-
-    def _close(self) -> None:
-        # Its copies end before their memory is anyone's again.
-        self._close_stream()
-        self._drop(self._in_stream.values())
-        for future, work in self._opening.items():
-            future.cancel()
-            future.add_done_callback(lambda _, work=work: self.dropped(work))  # type: ignore[misc]
-        self._openers.shutdown()
-        self._takers.shutdown()

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ MOST_RING = 16
 _ARRAYS = "The arrays for the results"
 
 
-def refuse_pictures(pictures: object) -> None:
+def _refuse_pictures(pictures: object) -> None:
     """Refuse values that are neither a picture nor a batch, and a stack of pictures in one array."""
     _refuse_on_gpu(pictures)
     if isinstance(pictures, np.ndarray):
@@ -54,7 +55,7 @@ def _refuse_on_gpu(picture: object) -> None:
         raise BadValue(what, why, "Call engine.correlate, which filters it where it lies.")
 
 
-def refuse_part(image: Image, pictures: object) -> None:
+def _refuse_part(image: Image, pictures: object) -> None:
     """Refuse an element of a batch that is not an array, or that is a row or a number of one picture."""
     _refuse_on_gpu(image)
     if image is None or isinstance(image, str | Picture):
@@ -69,29 +70,22 @@ def refuse_part(image: Image, pictures: object) -> None:
         raise BadValue(what, why, "Pass numpy.array of it if it is one picture.")
 
 
-def refuse_calls(receive: object, checkpoint: object) -> None:
-    """Refuse values that are not callable."""
-    for name, call, arguments in (
-        ("receive", receive, "(number, result)"),
-        ("checkpoint", checkpoint, "a step"),
-    ):
-        if not callable(call) and not (call is None and name == "receive"):
+def _refuse_settings(receive: object, checkpoint: object, chunk_bytes: Any, ring: Any) -> None:
+    """Refuse what is not callable, and illegal numbers of bytes and of chunks."""
+    calls = [("checkpoint", checkpoint, "a step")]
+    calls += [] if receive is None else [("receive", receive, "(number, result)")]
+    for name, call, arguments in calls:
+        if not callable(call):
             raise BadValue(name, f"{_in_words(call)} cannot be called", f"Pass a function of {arguments}.")
-
-
-def refuse_values(chunk_bytes: int | None, ring: int) -> None:
-    """Refuse illegal numbers of bytes and of chunks."""
-    if not _is_whole(ring) or not 2 <= ring <= MOST_RING:
+    is_ring, is_bytes = (
+        isinstance(value, int | np.integer) and not isinstance(value, bool) for value in (ring, chunk_bytes)
+    )
+    if not is_ring or not 2 <= ring <= MOST_RING:
         why = "it is the number of chunks on the device at once, and 2 of them overlap"
         raise BadValue(f"a ring of {ring!r}", why, f"Choose a whole number from 2 to {MOST_RING}.")
-    if chunk_bytes is not None and (not _is_whole(chunk_bytes) or chunk_bytes < 1):
-        is_whole = _is_whole(chunk_bytes)
-        why = "a chunk has at least 1 byte" if is_whole else "a number of bytes is a whole number (an int)"
+    if chunk_bytes is not None and (not is_bytes or chunk_bytes < 1):
+        why = "a chunk has at least 1 byte" if is_bytes else "a number of bytes is a whole number (an int)"
         raise BadValue(f"chunks of {chunk_bytes!r} bytes", why, "Choose some megabytes, such as 16 << 20.")
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _in_words(value: object) -> str:
@@ -100,7 +94,7 @@ def _in_words(value: object) -> str:
     return "None" if value is None else f"a{'n' if name[0] in 'aeio' else ''} {name}"
 
 
-def refuse_outputs(out: object, pictures: object) -> None:
+def _refuse_outputs(out: object, pictures: object) -> None:
     """Refuse wrong types, and a number of arrays that differs from that of the pictures if both are known."""
     if out is None:
         return
@@ -117,13 +111,10 @@ def refuse_outputs(out: object, pictures: object) -> None:
         return
     wanted = len(pictures) if isinstance(pictures, Sized) and not is_one else 1
     if wanted and len(out) != wanted:
+        pictures_of, arrays_of = ("" if number == 1 else "s" for number in (wanted, len(out)))
         short = f": there is none for picture {len(out) + 1}" if len(out) < wanted else ""
-        why = f"{_count(wanted, 'picture')}, but {_count(len(out), 'array')}{short}"
+        why = f"{wanted} picture{pictures_of}, but {len(out)} array{arrays_of}{short}"
         raise BadValue(_ARRAYS, why, "Pass one for each picture.")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 class Outputs:
@@ -135,7 +126,8 @@ class Outputs:
 
     def __init__(self, arrays: Iterable[np.ndarray] | None) -> None:
         self._arrays: Iterator[np.ndarray] | None = None if arrays is None else iter(arrays)
-        self._intervals = IntervalsInUse()
+        # First bytes and ends of those in use, in order; none overlap.
+        self._taken: list[tuple[int, int]] = []
 
     def take(self, call: Call, number: int) -> np.ndarray:
         """Return the array for the result of a picture, the `number`-th from 1; a `BadValue` says why not."""
@@ -147,45 +139,24 @@ class Outputs:
             why = f"there is none for picture {number}"
             raise BadValue(_ARRAYS, why, "Pass one for each picture.")
         refuse_out(array, call.samples, shape, dtype)
-        if not self._intervals.take(array):
+        begin, end = interval = _interval(array)
+        at = bisect_left(self._taken, interval)
+        if any(
+            begin < other_end and other < end for other, other_end in self._taken[max(at - 1, 0) : at + 1]
+        ):
             why = "it shares memory with the result of another picture"
             raise BadValue("This array out", why, "Pass an array of its own.")
+        self._taken.insert(at, interval)
         return array
 
     def leave(self, array: np.ndarray) -> None:
         """Allow the memory of a result to be used again."""
         if self._arrays is not None:
-            self._intervals.leave(array)
-
-
-class IntervalsInUse:
-    """Intervals of memory, none of which overlap."""
-
-    def __init__(self) -> None:
-        # In order.
-        self._taken: list[tuple[int, int]] = []
-
-    def take(self, array: np.ndarray) -> bool:
-        """Add a C-contiguous array; return False, and do nothing, if it shares memory with another one."""
-        begin, end = _interval(array)
-        at = bisect_left(self._taken, (begin, end))
-        if any(
-            begin < other_end and other < end for other, other_end in self._taken[max(at - 1, 0) : at + 1]
-        ):
-            return False
-        self._taken.insert(at, (begin, end))
-        return True
-
-    def leave(self, array: np.ndarray) -> None:
-        """Remove an array, if it was added."""
-        at = bisect_left(self._taken, _interval(array))
-        if self._taken[at : at + 1] == [_interval(array)]:
-            del self._taken[at]
+            del self._taken[bisect_left(self._taken, _interval(array))]
 
 
 def _interval(array: np.ndarray) -> tuple[int, int]:
-    begin = array.ctypes.data
-    return begin, begin + array.nbytes
+    return array.ctypes.data, array.ctypes.data + array.nbytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,11 +236,10 @@ def filter_stream(
     array([[2., 1.],
            [3., 2.]], dtype=float32)
     """
-    refuse_values(chunk_bytes, ring)
     is_one = isinstance(pictures, np.ndarray | Picture)
-    refuse_pictures(pictures)
-    refuse_outputs(out, pictures)
-    refuse_calls(receive, checkpoint)
+    _refuse_settings(receive, checkpoint, chunk_bytes, ring)
+    _refuse_pictures(pictures)
+    _refuse_outputs(out, pictures)
     one = None if device == ALL_GPUS else device
     asked = request_of(mask, border, cval, anchor, variant, block, one, flip, layout, result)
     asked = structs.replace(asked, device=ALL_GPUS) if device == ALL_GPUS else asked
@@ -283,7 +253,7 @@ def filter_stream(
         for number, image in enumerate(images):
             try:
                 if not is_one:
-                    refuse_part(image, pictures)
+                    _refuse_part(image, pictures)
                 call = Call(image, asked)
                 place = outputs.take(call, number + 1)
             except EngineError as error:
@@ -300,12 +270,9 @@ def filter_stream(
             receive(asked.picture, asked.out)
             outputs.leave(asked.out)
 
+    total = 1 if is_one else len(pictures) if isinstance(pictures, tuple | list) else 0
     stream = Stream(
-        chunk_bytes=chunk_bytes,
-        ring=int(ring),
-        checkpoint=checkpoint,
-        in_parts=True,
-        total=1 if is_one else len(pictures) if isinstance(pictures, tuple | list) else 0,
+        chunk_bytes=chunk_bytes, ring=int(ring), checkpoint=checkpoint, in_parts=True, total=total
     )
     timeline = stream.run(all_asked(), received)
     return Streamed(values[0] if is_one and receive is None else tuple(values), timeline)
@@ -322,20 +289,27 @@ def measured_in_chunks(
 
     `on_values` is as of `measure`.
     """
-
-    def streamed() -> tuple[np.ndarray, Timeline]:
-        values = empty_result(call.samples, call.samples.shape, call.problem.result_dtype)
-        timeline = Stream(total=1).run([Asked(call, values)])
-        return values, timeline
-
-    values, first = streamed()
+    room = partial(empty_result, call.samples, call.samples.shape, call.problem.result_dtype)
+    values = room()
+    first = Stream(total=1).run([Asked(call, values)])
     keys = {chunk.device for chunk in first.chunks}
     used = [gpu for gpu in call.devices if gpu.key in keys]
     if not verify:
         return values, None, used
-    # Nothing is compiled or allocated the second time.
-    _, timeline = streamed()
+    # Nothing is compiled or allocated the second time. The kernel's time is that of the busiest GPU.
+    second = Stream(total=1).run([Asked(call, room())])
     on_values(values)
+    kernel_ms = dict.fromkeys((chunk.device for chunk in second.chunks), 0.0)
+    for span in second.spans:
+        if span.queue is Queue.KERNEL:
+            kernel_ms[second.chunks[span.chunk].device] += span.ms
+    timing = Timing(
+        kernel=Spread((max(kernel_ms.values()),)),
+        end_to_end=Spread((second.end_to_end_ms,)),
+        compile_ms=max(0.0, first.end_to_end_ms - second.end_to_end_ms),
+        allocate_ms=0.0,
+        clock=second.clock,
+    )
     job = call.job()
     verification = job.task.verify(values, job, lambda fraction: None)
     verification.refuse_wrong(f"The result of '{job.variant.key}'")
@@ -344,26 +318,11 @@ def measured_in_chunks(
         device=", ".join(gpu.key for gpu in used),
         verification=verification,
         work=job.variant.work(job.problem, job.block),
-        timing=_timing(first, timeline),
+        timing=timing,
     )
     if is_recorded:
         proof = replace(proof, environment=backend(call.device.key).environment())
     return values, proof, used
-
-
-def _timing(first: Timeline, second: Timeline) -> Timing:
-    """Return the times of the second of two equal streams: the kernel's are those of the busiest GPU."""
-    kernel_ms = dict.fromkeys((chunk.device for chunk in second.chunks), 0.0)
-    for span in second.spans:
-        if span.queue is Queue.KERNEL:
-            kernel_ms[second.chunks[span.chunk].device] += span.ms
-    return Timing(
-        kernel=Spread((max(kernel_ms.values()),)),
-        end_to_end=Spread((second.end_to_end_ms,)),
-        compile_ms=max(0.0, first.end_to_end_ms - second.end_to_end_ms),
-        allocate_ms=0.0,
-        clock=second.clock,
-    )
 
 
 def pinned_array(shape: int | tuple[int, ...], dtype: object = np.float32) -> np.ndarray:

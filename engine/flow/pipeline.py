@@ -73,7 +73,7 @@ class Pipeline:
     def __init__(self, queues: "CudaQueues", ring: int, key: str = "cuda", doing: str = "") -> None:
         self.key, self.most = key, 2 * ring
         self.begin_s = time.perf_counter()
-        self._spans: list[Span] = []
+        self.spans: list[Span] = []  # where each finished chunk was, by the device's clock
         self._queues = queues
         self._in_words = partial(cuda_errors_in_words, doing) if doing else nullcontext
         # The last chunk of each slot, until it is finished.
@@ -95,54 +95,44 @@ class Pipeline:
         if job.chunk.device != self.key:
             job.chunk = replace(job.chunk, device=self.key)
         with self._in_words():
-            self._send(job)
-
-    def wait(self) -> list[ChunkJob]:
-        """Wait until the result of the oldest chunk is in its target; return that chunk."""
-        with self._in_words():
-            return [self._finished()]
-
-    def spans(self) -> list[Span]:
-        """Return where each finished chunk was, by the device's clock."""
-        return self._spans
-
-    def _send(self, job: ChunkJob) -> None:
-        passage = _Passage(job, next(self._next_slots))
-        self._under_way.append(passage)
-        self._bring_in(passage)
-        if self._ahead is None:
-            self._send_on(passage)
-            return
-        self._ahead.append(passage)
-        bytes_ahead = sum(passage.job.chunk.bytes_in for passage in self._ahead)
-        is_staged = Queue.STAGE_IN in passage.host_s
-        if is_staged or bytes_ahead >= BYTES_AHEAD or len(self._ahead) == len(self._slots):
-            self._send_ahead()
+            passage = _Passage(job, next(self._next_slots))
+            self._under_way.append(passage)
+            self._bring_in(passage)
+            if self._ahead is None:
+                self._send_on(passage)
+                return
+            self._ahead.append(passage)
+            bytes_ahead = sum(passage.job.chunk.bytes_in for passage in self._ahead)
+            is_staged = Queue.STAGE_IN in passage.host_s
+            if is_staged or bytes_ahead >= BYTES_AHEAD or len(self._ahead) == len(self._slots):
+                self._send_ahead()
 
     def _send_ahead(self) -> None:
         passages, self._ahead = self._ahead or (), None
         self._send_on(*passages)
 
-    def _finished(self) -> ChunkJob:
-        """Wait for the oldest chunk, and read its marks."""
-        self._send_ahead()
-        passage = self._under_way.popleft()
-        if passage.delivered is not None:
-            passage.delivered.result()
-        self._queues.wait(passage.ends[Queue.COPY_OUT])
-        times_ms = {
-            queue: (self._queues.ms(passage.begins[queue]), self._queues.ms(end))
-            for queue, end in passage.ends.items()
-        }
-        for queue, host_s in passage.host_s.items():
-            begin_ms, end_ms = (1e3 * (at_s - self.begin_s) for at_s in host_s)
-            times_ms[queue] = begin_ms, end_ms
-        number = passage.job.chunk.number
-        self._spans += [Span(number, queue, *times_ms[queue]) for queue in Queue if queue in times_ms]
-        if self._slots[passage.slot] is passage:
-            self._slots[passage.slot] = None
-        self._queues.forget([*passage.begins.values(), *passage.ends.values()])
-        return passage.job
+    def wait(self) -> list[ChunkJob]:
+        """Wait until the result of the oldest chunk is in its target, read its marks; return that chunk."""
+        queues = self._queues
+        with self._in_words():
+            self._send_ahead()
+            passage = self._under_way.popleft()
+            if passage.delivered is not None:
+                passage.delivered.result()
+            queues.wait(passage.ends[Queue.COPY_OUT])
+            times_ms = {
+                queue: (queues.ms(passage.begins[queue]), queues.ms(end))
+                for queue, end in passage.ends.items()
+            } | {
+                queue: (1e3 * (begin_s - self.begin_s), 1e3 * (end_s - self.begin_s))
+                for queue, (begin_s, end_s) in passage.host_s.items()
+            }
+            number = passage.job.chunk.number
+            self.spans += [Span(number, queue, *times_ms[queue]) for queue in Queue if queue in times_ms]
+            if self._slots[passage.slot] is passage:
+                self._slots[passage.slot] = None
+            queues.forget([*passage.begins.values(), *passage.ends.values()])
+        return [passage.job]
 
     def close(self) -> None:
         """Wait for what is under way: no array may be freed while a copy to it is pending."""
@@ -213,9 +203,6 @@ class Pipeline:
         passage.host_s[Queue.STAGE_OUT] = begin_s, time.perf_counter()
 
 
-_ORDER = {queue: place for place, queue in enumerate(Queue)}
-
-
 @contextmanager
 def pipelines(gpus: Sequence[DeviceInfo], layout: Layout, ring: int) -> Iterator["Pipeline | Several"]:
     """Open the pipeline of one GPU, or those of several, each on a thread of its own."""
@@ -276,7 +263,7 @@ class _OnThread:
         self.pipeline = self._stack.enter_context(self._opened())
 
     def _tried(self, act: Callable[[], Any]) -> Any:
-        """Return what is done, but do nothing after an error. Called on: that thread."""
+        """Return what is done; nothing is after an error. Called on: that thread."""
         if self.error is None:
             try:
                 return act()
@@ -290,9 +277,7 @@ class _OnThread:
         self._thread.submit(self._tried, lambda: self.pipeline.send(job))
 
     def finishing(self) -> Future[list[ChunkJob] | None]:
-        """Have the oldest chunk finished, if nobody asked yet."""
-        if self._finishing is None:
-            self._finishing = self._thread.submit(self._tried, lambda: self.pipeline.wait())
+        self._finishing = self._finishing or self._thread.submit(self._tried, lambda: self.pipeline.wait())
         return self._finishing
 
     def finished(self) -> list[ChunkJob]:
@@ -327,16 +312,16 @@ class Several:
 
     def wait(self) -> list[ChunkJob]:
         """Wait until one has finished a chunk; after an error all of them, then raise that."""
-        found = self._found()
-        while self._error is not None and self._busy:
-            found += self._found()
+        found: list[ChunkJob] = []
+        while not found or self._error is not None:
+            busy = [one for one in self._threads if one.under_way and one.error is None]
+            if not busy:
+                break
+            wait([one.finishing() for one in busy], return_when=FIRST_COMPLETED)
+            found += [job for one in busy for job in one.finished()]
         if not found and self._error is not None:
             raise self._error
         return found
-
-    @property
-    def _busy(self) -> list[_OnThread]:
-        return [one for one in self._threads if one.under_way and one.error is None]
 
     @property
     def _error(self) -> BaseException | None:
@@ -345,19 +330,15 @@ class Several:
         failed.sort(key=lambda one: one.under_way[0].chunk.number if one.under_way else 0)
         return failed[0].error if failed else None
 
-    def _found(self) -> list[ChunkJob]:
-        busy = self._busy
-        wait([one.finishing() for one in busy], return_when=FIRST_COMPLETED)
-        return [job for one in busy for job in one.finished()]
-
+    @property
     def spans(self) -> list[Span]:
-        """Return where each chunk was, by the clock of the GPU that was ready first."""
-        pipelines, found = [one.pipeline for one in self._threads], []
-        zero_s = min(pipeline.begin_s for pipeline in pipelines)
-        for pipeline in pipelines:
-            later_ms = 1e3 * (pipeline.begin_s - zero_s)
+        """Where each chunk was, by the clock of the GPU that was ready first."""
+        zero_s, order = min(one.pipeline.begin_s for one in self._threads), [*Queue]
+        found = []
+        for one in self._threads:
+            later_ms = 1e3 * (one.pipeline.begin_s - zero_s)
             found += [
                 replace(span, begin_ms=span.begin_ms + later_ms, end_ms=span.end_ms + later_ms)
-                for span in pipeline.spans()
+                for span in one.pipeline.spans
             ]
-        return sorted(found, key=lambda span: (span.chunk, _ORDER[span.queue]))
+        return sorted(found, key=lambda span: (span.chunk, order.index(span.queue)))

@@ -59,12 +59,12 @@ class Stream:
     in_parts: bool = False
     total: int = 0
     most: int = field(default=1, init=False)
-    _chunks: list[Chunk] = field(default_factory=list, init=False)
-    _variants: dict[str, None] = field(default_factory=dict, init=False)
-    _under_way: dict[int, Asked] = field(default_factory=dict, init=False)
-    _finished: list[Asked] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
+        self._chunks: list[Chunk] = []
+        self._variants: dict[str, None] = {}
+        self._under_way: dict[int, Asked] = {}
+        self._finished: list[Asked] = []
         self._activate: Callable[[], None] = lambda: None
         self._stack, self._numbers, self._pictures = ExitStack(), itertools.count(), itertools.count()
         self._device: InOrder | Pipeline | Several | None = None
@@ -91,7 +91,7 @@ class Stream:
             clock=self._clock,
             ring=self.ring if self._clock == "device events" else 1,
             chunks=tuple(sorted(self._chunks, key=attrgetter("number"))),
-            spans=tuple(self._device.spans()),
+            spans=tuple(self._device.spans),
             end_to_end_ms=(self._end_s - self._begin_s) * 1e3,
         )
 
@@ -135,10 +135,10 @@ class Stream:
         while not self._finished:
             for job in self._device.wait():
                 self._chunks.append(job.chunk)
-                picture = self._under_way[job.picture]
+                picture = self._under_way[job.chunk.picture]
                 picture.rows_left -= len(job.target)
                 if not picture.rows_left:
-                    self._finished.append(self._under_way.pop(job.picture))
+                    self._finished.append(self._under_way.pop(job.chunk.picture))
                     self._end_s = time.perf_counter()
             self._send_on()
         found, self._finished = self._finished, []

@@ -13,7 +13,8 @@ from multiprocessing.connection import Connection
 from typing import Protocol, TypeVar
 
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, LineLost
-from engine.host.link import Faults, Host, HostLink, Pending, ProgressCallback
+from engine.host import link
+from engine.host.link import Faults, Host, Pending, ProgressCallback
 from engine.host.request import (
     Answer,
     Cancel,
@@ -95,9 +96,8 @@ class EngineClient:
     @property
     def host_pid(self) -> int | None:
         """Process id of the host."""
-        with self._lock:
-            host = self._current
-        return host.link.pid if host else None
+        host = self._current
+        return host.pid if host else None
 
     def start(self) -> None:
         """Start the host in the background and return at once; not after `shutdown`."""
@@ -117,15 +117,12 @@ class EngineClient:
                 refusal = Cancelled("The engine", "it is being shut down")
             if refusal is None:
                 try:
-                    host = self._host()
+                    if (replaced := self._host().add(pending)) is not None:
+                        replaced.future.cancel()
                 except (OSError, RuntimeError) as error:  # no pipe, or no thread
                     what, short = "The engine's process cannot be started", shortage_of(error)
                     why = f"{short.what[:1].lower()}{short.what[1:]}, {short.why}" if short else str(error)
                     refusal = HostLost(what, why, "Close other programs and ask again.")
-                else:
-                    replaced = host.add(pending)
-                    if replaced is not None:
-                        replaced.future.cancel()
             if refusal is not None:
                 pending.future.set_exception(refusal)
         return pending.future
@@ -142,12 +139,22 @@ class EngineClient:
                 future.cancel()
                 return
             pending.cancelled = True
-            if pending.link is not None:
-                pending.link.send(Cancel(pending.id))
+            if pending.host is not None:
+                pending.host.send(Cancel(pending.id))
         if not pending.begun:
             self._answer(pending, None, Cancelled("The request", "it was stopped before it was begun"))
             return
-        timer = threading.Timer(self._grace_s, self._give_up_on, (pending,))
+        grace_s = GRACE_S if self.remote is None else REMOTE_GRACE_S
+
+        def give_up() -> None:
+            with self._lock:
+                host = self._current
+                if host is None or host.requests.get(pending.id) is not pending:
+                    return
+                host.end_wanted = True
+            host.kill(f"it could not stop within {grace_s:g} s and was replaced")
+
+        timer = threading.Timer(grace_s, give_up)
         timer.daemon = True
         timer.start()
 
@@ -156,11 +163,11 @@ class EngineClient:
         if not names:
             return
         with self._lock:
-            links = self._links
-            living = [link.options.segment_prefix for link in links]
+            host = self._current
+            living = None if host is None else host.options.segment_prefix
             handed = self._segments.give_back(names, living)
-        for link in links if handed else ():
-            link.send(Release(handed))
+        if host is not None and handed:
+            host.send(Release(handed))
 
     def try_cuda_again(self) -> None:
         """Forget the faults and start a host that may use CUDA."""
@@ -173,7 +180,7 @@ class EngineClient:
                 self._host()
                 return
             host.end_wanted = True
-        host.link.kill("it is started again to use the GPU")
+        host.kill("it is started again to use the GPU")
 
     def connect(self, remote: RemoteHost | None) -> None:
         """Compute there from now on, by a new connection, None: on this machine; in the background.
@@ -187,22 +194,20 @@ class EngineClient:
                 self.start()
                 return
             host.end_wanted, host.start_again = True, True
-        host.link.kill("another connection was asked for")
+        host.kill("another connection was asked for")
 
     def supersede(self, future: Future[object]) -> None:
         """Say that a newer preview waits: another machine sends no more of this one, if that takes long."""
         with self._lock:
             host = self._current
             for pending in host.requests.values() if host is not None and host.is_remote else ():
-                if pending.future is future and pending.link is not None:
-                    pending.link.send(Superseded(pending.id))
+                if pending.future is future and pending.host is not None:
+                    pending.host.send(Superseded(pending.id))
 
     def detach(self, *names: str) -> None:
         """Let hosts detach segments that the caller has made, and removes."""
-        with self._lock:
-            links = self._links
-        for link in links:
-            link.send(Release(names))
+        if (host := self._current) is not None:
+            host.send(Release(names))
 
     def shutdown(self) -> None:
         """End the host and free all shared memory; unanswered requests fail as cancelled.
@@ -216,49 +221,37 @@ class EngineClient:
                 host.waiting_preview.future.cancel()
                 host.waiting_preview = None
         if host is not None:
-            self._end(host)
+            host.send(Stop())
+            # A host that is not up yet works on nothing.
+            if not host.join(STOP_S if host.ready else 0.0):
+                with self._lock:
+                    is_saving = any(p.begun and p.request.written_path for p in host.requests.values())
+                if is_saving:
+                    # A kill would leave a part of the file. The host's deadline still applies.
+                    host.join(None)
+                host.kill("the program is closing")
+                host.join(5.0)
         self._segments.remove_all()
-
-    def _end(self, host: Host) -> None:
-        host.link.send(Stop())
-        # A host that is not up yet works on nothing.
-        if host.link.join(STOP_S if host.ready else 0.0):
-            return
-        with self._lock:
-            is_saving = host.is_saving
-        if is_saving:
-            # A kill would leave a part of the file. The host's deadline still applies.
-            host.link.join(None)
-        host.link.kill("the program is closing")
-        host.link.join(5.0)
-
-    @property
-    def _links(self) -> list[HostLink]:
-        return [] if self._current is None else [self._current.link]
 
     def _host(self) -> Host:
         host = self._current
         if host is None:
             prefix = self._segments.prefix_of_next_host()
             options = HostOptions(self._faults.use_cuda, prefix, self.described)
-            serving = None if self.remote is None else self.remote.serve
-            link = HostLink(options, self._receive, self._ended, self._seconds_left, serving)
-            host = Host(link, is_remote=self.remote is not None)
-            link.start()
+            remote = None if self.remote is None else self.remote.serve
+            host = Host(options, self._receive, self._ended, remote)
+            host.start()
             # Only after the start: the end of a host that was never started is not reported.
             self._current = host
         return host
 
-    def _seconds_left(self) -> float | None:
-        with self._lock:
-            return self._current.seconds_left if self._current else None
-
-    def _receive(self, link: HostLink, message: object) -> None:
-        with self._lock:
-            host = self._current
-        assert host is not None
+    def _receive(self, host: Host, message: object) -> None:
         if isinstance(message, Ready):
-            self._note_ready(host, message)
+            with self._lock:
+                self._faults.note_ready(message, used_cuda=host.options.use_cuda)
+                host.note_ready(message)
+            if not host.end_wanted:
+                _call(self._on_ready, message)
         elif isinstance(message, CodeNotKept):
             _call(self._on_notice, message)
         elif isinstance(message, Working):
@@ -270,7 +263,7 @@ class EngineClient:
             host.lost = message.error
         elif isinstance(message, Answer):
             if message.fatal:
-                link.note_end(str(message.error))
+                host.note_end(str(message.error))
             # While the request is still pending: an error here ends the host, and its end answers.
             self._segments.hand_over(segments_of(message.value))
             with self._lock:
@@ -284,46 +277,41 @@ class EngineClient:
             else:
                 self._answer(pending, message.value, message.error)
 
-    def _note_ready(self, host: Host, ready: Ready) -> None:
-        with self._lock:
-            self._faults.note_ready(ready, used_cuda=host.link.options.use_cuda)
-            host.note_ready(ready)
-        if not host.end_wanted:
-            _call(self._on_ready, ready)
-
-    def _ended(self, link: HostLink, reason: str) -> None:
+    def _ended(self, host: Host, reason: str) -> None:
         """Answer the requests of a host that ended, or hand them to a successor; then remove its segments."""
         with self._lock:
-            host, self._current = self._current, None
-            assert host is not None
-            at_fault, its_error = None, None
-            if link.is_given_up or not (self._closing or host.end_wanted or host.is_remote):
-                at_fault, its_error = host.request_at_fault("" if link.is_given_up else reason)
+            self._current, at_fault, its_error = None, None, None
+            if host.is_given_up or not (self._closing or host.end_wanted or host.is_remote):
+                at_fault, its_error = host.request_at_fault("" if host.is_given_up else reason)
             if its_error is not None:
                 host.end_wanted = True
-            left = [*host.requests.values()]
-            if host.waiting_preview is not None:
-                left.append(host.waiting_preview)
+            left = [*host.requests.values(), *filter(None, [host.waiting_preview])]
             if not self._closing and not host.end_wanted and not host.is_remote:
                 self._faults.note_end(was_up=host.ready is not None)
             has_successor, again = self._begin_again(host, left)
-            error = self._error_of_end(host, reason, has_successor)
-            answers = [(p, self._answer_of_end(p, error, reason)) for p in left if p not in again]
-            if its_error is not None:
-                answers = [(p, its_error if p is at_fault else answer) for p, answer in answers]
+            error, answers = self._error_of_end(host, reason, has_successor), []
+            for pending in (one for one in left if one not in again):
+                answer, is_second = error, pending.sent_again and pending.host is not None
+                # The user may repeat work; what the window requests itself would be repeated for ever.
+                is_repeated = pending.request.queue is not QueuePolicy.IN_ORDER
+                if pending is at_fault and its_error is not None:
+                    answer = its_error
+                elif isinstance(error, HostLost) and is_second and is_repeated:
+                    answer = self._faults.note_lost_twice(pending.request, reason)
+                answers.append((pending, answer))
         if isinstance(error, HostLost):
             _call(self._on_lost, error)
         for pending, answer in answers:
             self._answer(pending, None, answer)
         try:
-            self._segments.maker_ended(link.options.segment_prefix)
+            self._segments.maker_ended(host.options.segment_prefix)
         except Exception:  # noqa: BLE001 - all is answered; the segments stay until the system restarts
             _log.exception("The shared memory of a process that ended could not be removed")
 
     def _begin_again(self, host: Host, left: list[Pending]) -> tuple[bool, list[Pending]]:
         """Start a successor if there is to be one; return whether there is, and the requests that it has."""
         # A host that never comes up is replaced a few times only.
-        is_wanted = host.ready is not None or self._faults.may_start_again()
+        is_wanted = host.ready is not None or self._faults.failed_starts < link.FAILED_STARTS_ALLOWED
         again = [p for p in left if p is host.waiting_preview or p.may_be_sent_again]
         if host.is_remote or host.start_again:
             # The line would be lost again, and somebody asked for a password again and again. What was asked
@@ -338,7 +326,7 @@ class EngineClient:
             return False, []
         for pending in again:
             # A host that never came up did not see the request; one ended on purpose did not end by it.
-            pending.sent_again += host.ready is not None and not host.end_wanted and pending.link is not None
+            pending.sent_again += host.ready is not None and not host.end_wanted and pending.host is not None
             successor.add(pending)
         return True, again
 
@@ -354,25 +342,6 @@ class EngineClient:
                 "Your work is kept: connect again.",
             )
         return self._faults.lost_error(reason, has_successor)
-
-    def _answer_of_end(self, pending: Pending, error: EngineError, reason: str) -> EngineError:
-        is_second = pending.sent_again and pending.link is not None
-        # The user may repeat work; what the window requests itself would be repeated for ever.
-        if not isinstance(error, HostLost) or not is_second or pending.request.queue is QueuePolicy.IN_ORDER:
-            return error
-        return self._faults.note_lost_twice(pending.request, reason)
-
-    def _give_up_on(self, pending: Pending) -> None:
-        with self._lock:
-            host = self._current
-            if host is None or host.requests.get(pending.id) is not pending:
-                return
-            host.end_wanted = True
-        host.link.kill(f"it could not stop within {self._grace_s:g} s and was replaced")
-
-    @property
-    def _grace_s(self) -> float:
-        return GRACE_S if self.remote is None else REMOTE_GRACE_S
 
     def _answer(self, pending: Pending, value: object, error: EngineError | None) -> None:
         with self._lock:

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -36,36 +36,78 @@ LEAVING_S = 5.0
 
 _log = logging.getLogger(__name__)
 
+# A host that had 1/8 of a core took 6 s to import what its first request needs.
+SHORTEST_DEADLINE_S = 20.0
+DEADLINE_FACTOR = 10.0
+# What comes beside a run reports no steps; a file of another machine may be slow.
+BESIDE_DEADLINE_S = 30.0
+# A first start compiles Python's own files and looks for a GPU; up to 15 s on two busy cores.
+START_DEADLINE_S = 60.0
 
-class HostLink:
-    """Starts a host, sends to it, and passes on its messages, on a thread of its own.
+ProgressCallback = Callable[[Progress], None]
 
-    `on_message` is called with the link and each message; `on_end`, with the link and a reason, exactly once,
-    when the process has ended or could not be started, after every message that it had sent.
-    `next_deadline` returns, before each wait, the seconds until the host is given up. `serving` is what the
-    process does in place of computing: it stands for one on another machine.
+
+@dataclass(eq=False)
+class Pending:
+    """A request that the client has not answered yet."""
+
+    id: int
+    request: Request
+    future: Future[object]
+    on_progress: ProgressCallback | None
+    host: "Host | None" = None  # that has it; None while it waits here
+    begun: bool = False  # that host has reported that it works on it
+    cancelled: bool = False
+    answered: bool = False
+    sent_again: int = 0  # hosts that were up and ended while they had it
+
+    @property
+    def is_preview(self) -> bool:
+        """Whether only the newest of its kind counts."""
+        return self.request.queue is QueuePolicy.NEWEST
+
+    @property
+    def may_be_sent_again(self) -> bool:
+        """Whether a successor may have it, once: not begun, or a preview, which the user cannot repeat."""
+        return (self.is_preview or not self.begun) and not self.cancelled and self.sent_again < 1
+
+
+class Host:
+    """Starts a process, sends to it, passes on its messages, on a thread of its own, and has its requests.
+
+    `on_message` is called with the host and each message; `on_end`, with the host and a reason, exactly once,
+    when the process has ended or could not be started, after every message that it had sent. `remote` is what
+    the process does in place of computing: it stands for one on another machine.
+
+    What is about requests is called on any thread, under the client's lock.
     """
 
     def __init__(
         self,
         options: HostOptions,
-        on_message: Callable[["HostLink", object], None],
-        on_end: Callable[["HostLink", str], None],
-        next_deadline: Callable[[], float | None] = lambda: None,
-        serving: Serve | None = None,
+        on_message: Callable[["Host", object], None],
+        on_end: Callable[["Host", str], None],
+        remote: Serve | None = None,
     ) -> None:
         self.options = options
-        self._serving = serving or serve
-        self._on_message = on_message
-        self._on_end = on_end
-        self._next_deadline = next_deadline
+        self.is_remote = remote is not None
+        self.ready: Ready | None = None  # what it reported when it was up
+        self.requests: dict[int, Pending] = {}  # sent to it and not answered
+        self.waiting_preview: Pending | None = None  # the newest one, while another is sent
+        self.deadline: float | None = None  # for its next report, while it has something to do
+        self.end_wanted = False  # it is being ended on purpose: not a fault of the device
+        self.start_again = False  # the person has asked for a successor
+        self.is_given_up = False  # it was killed because its deadline had passed
+        self.lost: EngineError | None = None  # what it said of the line before it ended
+        self._serving = remote or serve
+        self._on_message, self._on_end = on_message, on_end
         self._process: subprocess.Popen[bytes] | None = None
         self._outbox: queue.SimpleQueue[object] = queue.SimpleQueue()
         self._wake, self._wake_sender = multiprocessing.Pipe(duplex=False)
         self._lock = threading.Lock()
         self._end_reason = ""
-        self.is_given_up = False  # it was killed because its deadline had passed
         self._thread = threading.Thread(target=self._run, name="engine-link", daemon=True)
+        self._allow(START_DEADLINE_S)
 
     def start(self) -> None:
         """Start the process in the background and return at once."""
@@ -79,11 +121,6 @@ class HostLink:
     def send(self, message: object) -> None:
         """Send as soon as the process reads; the end of a host is reported by `on_end`."""
         self._outbox.put(message)
-
-    def look_again(self) -> None:
-        """Read the deadline again."""
-        with self._lock, suppress(OSError):  # the pipe is closed once the process has ended
-            self._wake_sender.send(None)
 
     def kill(self, reason: str) -> None:
         """End the process at once; `on_end` reports the reason given."""
@@ -105,7 +142,11 @@ class HostLink:
     def _run(self) -> None:
         reason = ""
         try:
-            _spare_children_terminal()
+            if hasattr(signal, "pthread_sigmask"):
+                # Both reach the whole group of a terminal, and a child that is still importing would print
+                # its traceback. Were the tracker started later, it would unblock SIGINT here.
+                resource_tracker.ensure_running()
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
             reason = self._live()
         except Exception as error:  # noqa: BLE001 - the thread's boundary: pending requests get the reason
             _log.exception("The link to the engine's process failed")
@@ -156,8 +197,9 @@ class HostLink:
     def _listen(self, connection: Connection) -> None:
         while True:
             # A process that hangs in the driver can outlive its kill: its end is awaited without a deadline.
-            deadline = None if self.is_given_up else self._next_deadline()
-            ready = wait([connection, self._wake], deadline)
+            deadline = None if self.is_given_up else self.deadline
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            ready = wait([connection, self._wake], left)
             if self._wake in ready:
                 self._wake.recv()
             if connection in ready:
@@ -168,9 +210,71 @@ class HostLink:
                 self._on_message(self, message)
             elif not ready:
                 self.is_given_up = True
-                self.kill(
-                    "it did not answer for more than ten times the time that the work was expected to take"
-                )
+                why = "it did not answer for more than ten times the time that the work was expected to take"
+                self.kill(why)
+
+    # Its requests.
+
+    def request_at_fault(self, reason: str) -> tuple[Pending | None, EngineError | None]:
+        """Return the request that ended it, without a reason by taking long, and its error; None for none."""
+        for pending in self.requests.values():
+            if pending.begun and (error := pending.request.error_if_lost(reason)) is not None:
+                return pending, error
+        return None, None
+
+    def add(self, pending: Pending) -> Pending | None:
+        """Send a request; a preview waits while another is sent. Return the waiting one that it replaces."""
+        pending.begun = False
+        before = next((sent for sent in self.requests.values() if sent.is_preview), None)
+        if pending.is_preview and before is not None:
+            pending.host = None
+            if self.is_remote:
+                self.send(Superseded(before.id))
+            replaced, self.waiting_preview = self.waiting_preview, pending
+            return replaced
+        is_first = not self.requests
+        pending.host = self
+        self.requests[pending.id] = pending
+        if self.ready is not None and (is_first or pending.request.queue is QueuePolicy.BESIDE):
+            left = 0.0 if is_first or self.deadline is None else self.deadline - time.monotonic()
+            self._allow(max(SHORTEST_DEADLINE_S, left))
+            with self._lock, suppress(OSError):  # the pipe is closed once the process has ended
+                self._wake_sender.send(None)
+        self.send(ToHost(pending.id, pending.request))
+        return None
+
+    def take(self, request_id: int) -> Pending | None:
+        """Remove a request that is answered; send the preview that waited for it."""
+        pending = self.requests.pop(request_id, None)
+        if pending is None:
+            return None
+        if not self.requests:
+            self.deadline = None
+        elif pending.begun:
+            self._allow(SHORTEST_DEADLINE_S)
+        if pending.is_preview and self.waiting_preview is not None:
+            waiting, self.waiting_preview = self.waiting_preview, None
+            self.add(waiting)
+        return pending
+
+    def note_ready(self, ready: Ready) -> None:
+        """Note that it is up."""
+        self.ready, self.deadline = ready, None
+        if self.requests:
+            self._allow(SHORTEST_DEADLINE_S)
+
+    def note_progress(self, request_id: int, progress: Progress) -> Pending | None:
+        """Note that it works on a request, and return that."""
+        pending = self.requests.get(request_id)
+        if pending is not None:
+            pending.begun = True
+            self._allow(max(SHORTEST_DEADLINE_S, DEADLINE_FACTOR * progress.expected_s))
+        return pending
+
+    def _allow(self, seconds: float) -> None:
+        if any(pending.request.queue is QueuePolicy.BESIDE for pending in self.requests.values()):
+            seconds = max(seconds, BESIDE_DEADLINE_S)
+        self.deadline = time.monotonic() + seconds
 
 
 def _started(theirs: Connection) -> subprocess.Popen[bytes]:
@@ -195,17 +299,6 @@ def _started(theirs: Connection) -> subprocess.Popen[bytes]:
     )
 
 
-def _spare_children_terminal() -> None:
-    """Block SIGINT and SIGHUP in this thread and the processes that it starts.
-
-    Both reach the whole group of a terminal, and a child that is still importing would print its traceback.
-    """
-    if hasattr(signal, "pthread_sigmask"):
-        # Were it started later, it would unblock SIGINT here.
-        resource_tracker.ensure_running()
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
-
-
 def _ended_how(exit_code: int | None) -> str:
     if exit_code is None or exit_code >= 0:
         return f"it ended with exit code {exit_code}"
@@ -216,131 +309,6 @@ def _ended_how(exit_code: int | None) -> str:
     if name == "SIGKILL":
         return "it was killed (SIGKILL), by a user or by the system because memory ran out"
     return f"it crashed ({name})"
-
-
-# A host that had 1/8 of a core took 6 s to import what its first request needs.
-SHORTEST_DEADLINE_S = 20.0
-DEADLINE_FACTOR = 10.0
-# What comes beside a run reports no steps; a file of another machine may be slow.
-BESIDE_DEADLINE_S = 30.0
-# A first start compiles Python's own files and looks for a GPU; up to 15 s on two busy cores.
-START_DEADLINE_S = 60.0
-
-ProgressCallback = Callable[[Progress], None]
-
-
-@dataclass(eq=False)
-class Pending:
-    """A request that the client has not answered yet."""
-
-    id: int
-    request: Request
-    future: Future[object]
-    on_progress: ProgressCallback | None
-    link: HostLink | None = None  # of the host that has it; None while it waits here
-    begun: bool = False  # that host has reported that it works on it
-    cancelled: bool = False
-    answered: bool = False
-    sent_again: int = 0  # hosts that were up and ended while they had it
-
-    @property
-    def is_preview(self) -> bool:
-        """Whether only the newest of its kind counts."""
-        return self.request.queue is QueuePolicy.NEWEST
-
-    @property
-    def may_be_sent_again(self) -> bool:
-        """Whether a successor may have it, once: not begun, or a preview, which the user cannot repeat."""
-        return (self.is_preview or not self.begun) and not self.cancelled and self.sent_again < 1
-
-
-@dataclass(eq=False)
-class Host:
-    """The host. Called on: any thread, under the client's lock."""
-
-    link: HostLink
-    ready: Ready | None = None  # what it reported when it was up
-    requests: dict[int, Pending] = field(default_factory=dict)  # sent to it and not answered
-    waiting_preview: Pending | None = None  # the newest one, while another is sent
-    deadline: float | None = None  # for its next report (`time.monotonic`), while it has something to do
-    end_wanted: bool = False  # it is being ended on purpose: not a fault of the device
-    start_again: bool = False  # the person has asked for a successor
-    is_remote: bool = False  # it stands for one on another machine
-    lost: EngineError | None = None  # what it said of the line before it ended
-
-    def __post_init__(self) -> None:
-        self._allow(START_DEADLINE_S)
-
-    @property
-    def is_saving(self) -> bool:
-        """Whether it is at work on a file."""
-        return any(p.begun and p.request.written_path for p in self.requests.values())
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds until its deadline, if there is one."""
-        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
-
-    def request_at_fault(self, reason: str) -> tuple[Pending | None, EngineError | None]:
-        """Return the request that ended it, without a reason by taking long, and its error; None for none."""
-        for pending in self.requests.values():
-            if pending.begun and (error := pending.request.error_if_lost(reason)) is not None:
-                return pending, error
-        return None, None
-
-    def add(self, pending: Pending) -> Pending | None:
-        """Send a request; a preview waits while another is sent. Return the waiting one that it replaces."""
-        pending.begun = False
-        before = next((sent for sent in self.requests.values() if sent.is_preview), None)
-        if pending.is_preview and before is not None:
-            pending.link = None
-            if self.is_remote:
-                self.link.send(Superseded(before.id))
-            replaced, self.waiting_preview = self.waiting_preview, pending
-            return replaced
-        is_first = not self.requests
-        pending.link = self.link
-        self.requests[pending.id] = pending
-        if self.ready is not None and (is_first or pending.request.queue is QueuePolicy.BESIDE):
-            left = 0.0 if is_first or self.deadline is None else self.deadline - time.monotonic()
-            self._allow(max(SHORTEST_DEADLINE_S, left))
-            self.link.look_again()
-        self.link.send(ToHost(pending.id, pending.request))
-        return None
-
-    def take(self, request_id: int) -> Pending | None:
-        """Remove a request that is answered; send the preview that waited for it."""
-        pending = self.requests.pop(request_id, None)
-        if pending is None:
-            return None
-        if not self.requests:
-            self.deadline = None
-        elif pending.begun:
-            self._allow(SHORTEST_DEADLINE_S)
-        if pending.is_preview and self.waiting_preview is not None:
-            waiting, self.waiting_preview = self.waiting_preview, None
-            self.add(waiting)
-        return pending
-
-    def note_ready(self, ready: Ready) -> None:
-        """Note that it is up."""
-        self.ready = ready
-        self.deadline = None
-        if self.requests:
-            self._allow(SHORTEST_DEADLINE_S)
-
-    def note_progress(self, request_id: int, progress: Progress) -> Pending | None:
-        """Note that it works on a request, and return that."""
-        pending = self.requests.get(request_id)
-        if pending is not None:
-            pending.begun = True
-            self._allow(max(SHORTEST_DEADLINE_S, DEADLINE_FACTOR * progress.expected_s))
-        return pending
-
-    def _allow(self, seconds: float) -> None:
-        if any(pending.request.queue is QueuePolicy.BESIDE for pending in self.requests.values()):
-            seconds = max(seconds, BESIDE_DEADLINE_S)
-        self.deadline = time.monotonic() + seconds
 
 
 FAULTS_ALLOWED = 3
@@ -360,18 +328,18 @@ class Faults:
         # The GPU may end a host before it is up: until a host has reported, assume that there is one.
         self._has_gpu = True
         self._times: deque[float] = deque()
-        self._failed_starts = 0
+        self.failed_starts = 0  # in a row
         self._lost_twice: dict[tuple[type, ...], tuple[Request, HostLostTwice]] = {}
 
     def note_ready(self, ready: Ready, *, used_cuda: bool) -> None:
         """Note that a host is up, and whether it found a GPU that it can use, where it looked for one."""
-        self._failed_starts = 0
+        self.failed_starts = 0
         if used_cuda:
             self._has_gpu = any(device.is_usable_gpu for device in ready.devices)
 
     def note_end(self, was_up: bool) -> None:
         """Note that a host ended unexpectedly."""
-        self._failed_starts += not was_up
+        self.failed_starts += not was_up
         now = time.monotonic()
         self._times.append(now)
         while self._times and now - self._times[0] > FAULT_WINDOW_S:
@@ -379,17 +347,13 @@ class Faults:
         if self.use_cuda and self._has_gpu and len(self._times) >= FAULTS_ALLOWED:
             self.use_cuda = False
             # A driver that ends starting processes is not used any more: the CPU gets its own attempts.
-            self._failed_starts = 0
-
-    def may_start_again(self) -> bool:
-        """Return whether a host that ended before it was up is to be replaced at once."""
-        return self._failed_starts < FAILED_STARTS_ALLOWED
+            self.failed_starts = 0
 
     def forget(self) -> None:
         """Allow CUDA again, as if nothing had happened."""
         self.use_cuda = True
         self._times.clear()
-        self._failed_starts = 0
+        self.failed_starts = 0
         self._lost_twice.clear()
 
     def note_lost_twice(self, request: Request, reason: str) -> HostLostTwice:

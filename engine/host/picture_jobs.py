@@ -94,20 +94,16 @@ def _open_file(request: OpenPicture, report: Checkpoint) -> PictureHandle:
     try:
         return _open_into_memory(request, report, _IN_PARTS_FROM_BYTES)
     except (ImageReadError, shared.NotEnoughSharedMemory) as error:
-        tile_jobs = _tile_jobs()
-        opened: PictureHandle
         if isinstance(error, _ResultTooLarge):
-            opened = tile_jobs.open_decoded(path)
-            return opened
-        is_too_large = error.remedy == MAKE_SMALLER or not isinstance(error, ImageReadError)
+            return cast("PictureHandle", _tile_jobs().open_decoded(path))
+        is_better = isinstance(error, _BetterInParts)
+        is_large = is_better or error.remedy == MAKE_SMALLER or not isinstance(error, ImageReadError)
         try:
-            is_large = is_too_large or isinstance(error, _BetterInParts)
-            opened = tile_jobs.open_in_parts(path, error, is_too_large=is_large)
+            return cast("PictureHandle", _tile_jobs().open_in_parts(path, error, is_too_large=is_large))
         except ImageReadError:
-            if not isinstance(error, _BetterInParts):
+            if not is_better:
                 raise
-            opened = _open_into_memory(request, report)
-        return opened
+            return _open_into_memory(request, report)
 
 
 def _open_into_memory(
@@ -140,11 +136,7 @@ def _open_into_memory(
             return needed_bytes
 
         picture = open_image(
-            path,
-            work_bytes=opening_bytes,
-            work="showing",
-            remedy=MAKE_SMALLER,
-            allocate=allocate,
+            path, work_bytes=opening_bytes, work="showing", remedy=MAKE_SMALLER, allocate=allocate
         )
         report(Progress(stage, 0.8, 1.0 + _DECODING_S * math.prod(arrays[0].shape)))
         pixels, *levels = arrays
@@ -187,7 +179,14 @@ def crop_picture(request: CropPicture, report: Checkpoint) -> PictureHandle:
     picture, region = request.picture, inside(request.region, request.picture)
     report(Progress("cropping", 0.0, 2.0 + 1e-7 * region.pixels))
     pixels, alpha = _samples(picture, region)
-    return _handle(picture, region, pixels, alpha)
+    first, opacity, screen = in_shared_memory(pixels, alpha)
+    top, left = (picture.crop.top, picture.crop.left) if picture.crop else (0, 0)
+    crop = Region(region.top + top, region.bottom + top, region.left + left, region.right + left)
+    size = f"{pixels.shape[1]:,} × {pixels.shape[0]:,}"
+    words = f"{picture.title}  {size}, from row {crop.top}, column {crop.left} on"
+    return replace(
+        picture, pixels=first, alpha=opacity, screen=screen, description=words, notes=(), crop=crop
+    )
 
 
 def inside(region: Region, picture: PictureHandle) -> Region:
@@ -208,38 +207,12 @@ def _samples(picture: PictureHandle, region: Region) -> tuple[np.ndarray, np.nda
         return pixels[region.slices], None if alpha is None else alpha[region.slices]
     needed = region.pixels * (picture.channels * np.dtype(picture.dtype).itemsize + 6)
     if needed > _MOST_CROP_BYTES:
-        raise BadValue(
-            f"a part of {len(region.ranges[1]):,} × {len(region.ranges[0]):,} pixels",
-            f"a part of a picture in its file may take {_MOST_CROP_BYTES >> 20:,} MB, and this takes "
-            f"{needed >> 20:,}",
-            "Choose a smaller part.",
-        )
+        what = f"a part of {len(region.ranges[1]):,} × {len(region.ranges[0]):,} pixels"
+        most = f"{_MOST_CROP_BYTES >> 20:,} MB, and this takes {needed >> 20:,}"
+        raise BadValue(what, f"a part of a picture in its file may take {most}", "Choose a smaller part.")
     source = _tile_jobs().opened(picture.screen.key).picture
     read = source.read(0, *region.slices)
     return read[..., : picture.channels], read[..., -1] if source.has_alpha else None
-
-
-def _handle(
-    picture: PictureHandle, region: Region, pixels: np.ndarray, alpha: np.ndarray | None
-) -> PictureHandle:
-    first, opacity, screen = in_shared_memory(pixels, alpha)
-    before = picture.crop or Region(0, 0, 0, 0)
-    crop = Region(
-        region.top + before.top,
-        region.bottom + before.top,
-        region.left + before.left,
-        region.right + before.left,
-    )
-    size = f"{pixels.shape[1]:,} × {pixels.shape[0]:,}"
-    return replace(
-        picture,
-        pixels=first,
-        alpha=opacity,
-        screen=screen,
-        description=f"{picture.title}  {size}, from row {crop.top}, column {crop.left} on",
-        notes=(),
-        crop=crop,
-    )
 
 
 def save_result(request: SaveResult, report: Checkpoint) -> Saved:
@@ -274,23 +247,16 @@ def _round_into(
 ) -> tuple[str, ...]:
     """Make a result pixels of a file; return a sentence for each kind of number that these cannot hold.
 
-    It is made band by band: results that are not kept are never whole in float32.
+    It is made band by band: results that are not kept are never whole in float32. Whole numbers of 8 and 16
+    bit stay what they are in it.
     """
     height, width = pixels.shape[:2]
     out, whole = pixels.reshape(height, width, picture.channels), Region(0, height, 0, width)
     conversion = Conversion(picture.dtype, pixels.dtype, cast("RangeMode", range_mode))
-    conversion.find_ends(part for _, part in _float_bands(values, whole))
-    for band, part in _float_bands(values, whole):
-        conversion.samples(part, out[band.slices])
-    return conversion.sentences(out.size)
-
-
-def _float_bands(
-    values: SharedArray | Computed, whole: Region
-) -> Iterator[tuple[Region, NDArray[np.float32]]]:
+    conversion.find_ends(part.astype(np.float32, copy=False) for _, part in bands_of(values, whole))
     for band, part in bands_of(values, whole):
-        # Whole numbers of 8 and 16 bit stay what they are in float32.
-        yield band, part.astype(np.float32, copy=False)
+        conversion.samples(part.astype(np.float32, copy=False), out[band.slices])
+    return conversion.sentences(out.size)
 
 
 def _one_plane(array: SharedArray) -> np.ndarray:
@@ -311,12 +277,11 @@ _count = MachineFunction("engine.host.display_code", "count")
 def measure_picture(request: MeasurePicture, report: Checkpoint) -> PictureNumbers:
     """Return the numbers of a picture and its result."""
     before = _numbers(request.picture.in_memory, request, report)
-    if request.values is None:
-        return PictureNumbers(*before)
-    return PictureNumbers(*before, *_numbers(request.values, request, report))
+    after = () if request.values is None else _numbers(request.values, request, report)
+    return PictureNumbers(*before, *after)
 
 
-def parts_of(
+def _parts_of(
     values: SharedArray | Computed, region: Region, report: Checkpoint
 ) -> Iterator[tuple[Region, NDArray[np.generic]]]:
     """Yield a region of values in bands; whoever asked may want another picture by now."""
@@ -332,11 +297,11 @@ def _numbers(
     region = request.region or Region(0, picture.height, 0, picture.width)
     white, ends = full_scale_of(np.dtype(picture.dtype)), (0.0, 255.0)
     if not (isinstance(values, SharedArray) and values.dtype == "uint8"):
-        found = [value_range(part) for _, part in parts_of(values, region, report)]
+        found = [value_range(part) for _, part in _parts_of(values, region, report)]
         low, high = min(low for low, _ in found), max(high for _, high in found)
         ends = (low, high) if low < high else (0.0, white)
     counts = [_Counts(white, ends) for _ in range(picture.channels)]
-    for _, part in parts_of(values, region, report):
+    for _, part in _parts_of(values, region, report):
         for rows in bands(len(part), part[0].nbytes):
             for channel, one in enumerate(counts):
                 one.add(part[rows, :, channel].reshape(-1))
@@ -388,7 +353,7 @@ def show_window(request: ShowWindow, report: Checkpoint) -> Windowed:
     picture, values = request.picture, request.values or request.picture.in_memory
     whole = Region(0, picture.height, 0, picture.width)
     step = 1 + math.prod(picture.pixels.shape) // _MOST_LOOKED_AT
-    ends = request.ends or _percentiles((part for _, part in parts_of(values, whole, report)), step)
+    ends = request.ends or _percentiles((part for _, part in _parts_of(values, whole, report)), step)
     arrays = screen_arrays(picture.height, picture.width)
     with SharedSegment() as segment:
         if isinstance(values, SharedArray):
@@ -397,7 +362,7 @@ def show_window(request: ShowWindow, report: Checkpoint) -> Windowed:
         # Values that are not kept: the bytes of the screen are.
         drawn, *levels_of_drawn = segment.create((picture.pixels.shape, "uint8"), *arrays)
         pixels, scale = shared.attach(drawn), _WHITE / ((ends[1] - ends[0]) or 1.0)
-        for region, part in parts_of(values, whole, report):
+        for region, part in _parts_of(values, whole, report):
             with np.errstate(invalid="ignore", over="ignore"):
                 bytes_ = (part.astype(np.float32) - np.float32(ends[0])) * np.float32(scale)
                 pixels[region.slices] = np.nan_to_num(np.rint(bytes_.clip(0.0, _WHITE)))

@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import Protocol, TypeGuard
+from typing import Any, Protocol, TypeGuard
 
 from engine.compiled import machine_code
 from engine.compiled.code_store import report_code_not_kept
@@ -47,23 +47,18 @@ def work(connection: Connection, variants: tuple[VariantInfo, ...], segment_pref
     Worker(connection).serve(Ready(variants, devices()))
 
 
-class Pipe(Protocol):
+class _Pipe(Protocol):
     """What a worker needs of a connection."""
 
-    def recv(self) -> object:
-        """Wait for a message."""
-
-    def poll(self) -> bool:
-        """Return whether one has come."""
-
-    def send(self, message: object) -> None:
-        """Send one."""
+    def recv(self) -> object: ...
+    def poll(self) -> bool: ...
+    def send(self, obj: Any, /) -> None: ...
 
 
 class Worker:
     """Answers what comes through the pipe, by `answers`, which raises an `EngineError` where it cannot."""
 
-    def __init__(self, connection: Pipe, answers: Callable[[Request, Checkpoint], object] = answer) -> None:
+    def __init__(self, connection: _Pipe, answers: Callable[[Request, Checkpoint], object] = answer) -> None:
         self._connection = connection
         self._answers = answers
         self._sending = threading.Lock()
@@ -99,7 +94,13 @@ class Worker:
             if message is None:
                 # The window has ended without a message: a file that is being saved is finished first.
                 return
-        self._leave_save()
+        with self._changed:
+            is_saving = self._current is not None and bool(self._current.request.written_path)
+        if is_saving:
+            # Encoding cannot be interrupted: 12,000 x 12,000 pixels take 12 s. A file that is being written
+            # is completed first.
+            with undivided():
+                os._exit(0)
 
     def _receive(self) -> list[object]:
         """Wait for a message; return all in the pipe up to `Stop`, or to None where the other side ended."""
@@ -111,27 +112,15 @@ class Worker:
             arrived.append(None)
         return arrived
 
-    def _leave_save(self) -> None:
-        """End the process while it encodes a file; one that is being written is completed first."""
-        with self._changed:
-            is_saving = self._current is not None and bool(self._current.request.written_path)
-        if is_saving:
-            # Encoding cannot be interrupted otherwise: 12,000 x 12,000 pixels take 12 s.
-            with undivided():
-                os._exit(0)
-
     def _note(self, messages: list[object]) -> None:
         with self._changed:
             for message in messages:
                 if _is_answered_at_once(message):
                     continue
                 if isinstance(message, ToHost):
-                    if message.request.queue is QueuePolicy.BESIDE:
-                        self._beside.appendleft(message)
-                    elif message.request.queue is QueuePolicy.NEWEST:
-                        self._waiting.appendleft(message)
-                    else:
-                        self._waiting.append(message)
+                    policy = message.request.queue
+                    waiting = self._beside if policy is QueuePolicy.BESIDE else self._waiting
+                    (waiting.append if policy is QueuePolicy.IN_ORDER else waiting.appendleft)(message)
                 elif isinstance(message, Cancel):
                     # One that comes after the answer would be kept for the life of the process.
                     is_current = self._current is not None and message.id == self._current.id
@@ -178,14 +167,13 @@ class Worker:
             # The picture of a request that was cancelled while it waited may be gone already.
             stop_if_cancelled()
             self._send(Answer(message.id, self._answers(message.request, report)))
-        except DeviceFault as error:
-            self._send(Answer(message.id, error=error, fatal=True))
-            # Destructors of a lost CUDA context raise or hang: leave without them.
-            os._exit(EXIT_AFTER_FAULT)
-        except EngineError as error:
-            self._send(Answer(message.id, error=error))
         except Exception as error:  # noqa: BLE001 - the process's boundary: every error becomes an answer
-            self._send(Answer(message.id, error=_as_engine_error(error)))
+            is_fatal = isinstance(error, DeviceFault)
+            said = error if isinstance(error, EngineError) else _as_engine_error(error)
+            self._send(Answer(message.id, error=said, fatal=is_fatal))
+            if is_fatal:
+                # Destructors of a lost CUDA context raise or hang: leave without them.
+                os._exit(EXIT_AFTER_FAULT)
         finally:
             with self._changed:
                 self._cancelled.discard(message.id)

@@ -14,7 +14,7 @@ import secrets
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.shared_memory import SharedMemory
@@ -34,9 +34,9 @@ class _Segment(SharedMemory):
     program would be printed for each segment. The mapping goes with the last view or with the process.
     """
 
-    def __del__(self) -> None:
+    def close(self) -> None:
         with suppress(BufferError, OSError):
-            self.close()
+            super().close()
 
 
 def new_prefix() -> str:
@@ -147,7 +147,7 @@ def keep_until_trimmed(drop: Callable[[], None]) -> None:
 def _remove(segment: _Segment) -> None:
     _made.discard(segment.name)
     _uses.pop(segment.name, None)
-    _close(segment)
+    segment.close()
     _remove_name(segment.name)
 
 
@@ -174,11 +174,6 @@ def _make(size: int) -> _Segment:
             return segment
 
 
-def _close(segment: _Segment) -> None:
-    with suppress(BufferError):
-        segment.close()
-
-
 def _remove_name(name: str) -> None:
     """Remove a segment from the system without mapping it: one whose maker was killed at its start is empty.
 
@@ -202,7 +197,7 @@ def forget(*names: str) -> None:
         with _lock:
             segment = _attached.pop(name, None)
         if segment is not None:
-            _close(segment)
+            segment.close()
 
 
 def unlink(*names: str) -> None:
@@ -255,8 +250,8 @@ class HandedSegments:
             for maker, _, number in (name.rpartition("-") for name in names):
                 self._newest[maker] = max(self._newest.get(maker, 0), int(number))
 
-    def give_back(self, names: tuple[str, ...], living: Collection[str]) -> tuple[str, ...]:
-        """Release segments; remove those whose maker has ended, and return those that were handed over.
+    def give_back(self, names: tuple[str, ...], living: str | None) -> tuple[str, ...]:
+        """Release segments; remove those of no `living` maker, and return those that were handed over.
 
         A name that was not, or that was released before, may be in use by its maker again: it is only
         detached here.
@@ -265,7 +260,7 @@ class HandedSegments:
         with self._lock:
             handed = tuple(name for name in names if name in self._in_use)
             self._in_use.difference_update(handed)
-        unlink(*(name for name in handed if name.rpartition("-")[0] not in living))
+        unlink(*(name for name in handed if name.rpartition("-")[0] != living))
         return handed
 
     def maker_ended(self, maker: str) -> None:

@@ -109,9 +109,8 @@ def render(
     scale, shift, absolute = scale_and_shift(values, white, range_mode, ends)
     numbers = np.float32(scale), np.float32(shift), absolute
     has_colours = values.shape[2] >= 3
-    shown, fill_pixels = (
-        (values[..., :3], _fill_from_colours) if has_colours else (values[..., :1], _fill_from_grey)
-    )
+    fill_pixels = _fill_from_colours if has_colours else _fill_from_grey
+    shown = values[..., : 3 if has_colours else 1]
 
     def fill_into(pixels: np.ndarray, first: int, top: int, bottom: int) -> None:
         for rows, part in _as_float32(shown, top, bottom):
@@ -125,11 +124,11 @@ def render(
 
     def fill_halves(top: int, bottom: int) -> None:
         height, width = values.shape[:2]
-        scratch: np.ndarray | None = None
+        scratch = np.empty((0, width, 4), np.uint8)
         for band in bands(bottom - top, 8 * width):
             first, last = 2 * (top + band.start), min(2 * (top + band.stop), height)
-            if scratch is None:
-                scratch = np.empty((last - first, width, 4), np.uint8)
+            # The first band is the highest.
+            scratch = scratch if len(scratch) else np.empty((last - first, width, 4), np.uint8)
             pixels = scratch[: last - first]
             fill_into(pixels, first, first, last)
             out = levels[0][top + band.start : top + band.stop]
@@ -258,20 +257,17 @@ class ResultMemory(SharedSegment):
         if self._keeps:
             white = full_scale_of(np.dtype(picture.dtype))
             return self._values, self.rendered(self._values, self._levels, white, range_mode, picture.alpha)
-        ends = value_range(self.array) if range_mode == "rescale" else None
-        return computed, self.rendered_in_bands(picture, self._levels, self._given_back(), range_mode, ends)
+        values, ends = self.array, value_range(self.array) if range_mode == "rescale" else None
 
-    def _given_back(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield the result in bands, each of which is given back to the system when the next one is wanted.
+        def given_back() -> Iterator[tuple[slice, np.ndarray]]:
+            step = max(2, _BAND_BYTES // values[0].nbytes // 2 * 2)
+            for top in range(0, len(values), step):
+                rows = slice(top, min(top + step, len(values)))
+                yield rows, values[rows]
+                # To the system, while the levels for the screen grow.
+                self._scratch.give_back(values[rows])
 
-        The levels for the screen grow in the meantime.
-        """
-        values = self.array
-        step = max(2, _BAND_BYTES // values[0].nbytes // 2 * 2)
-        for top in range(0, len(values), step):
-            rows = slice(top, min(top + step, len(values)))
-            yield rows, values[rows]
-            self._scratch.give_back(values[rows])
+        return computed, self.rendered_in_bands(picture, self._levels, given_back(), range_mode, ends)
 
 
 def in_shared_memory(
@@ -283,15 +279,11 @@ def in_shared_memory(
     with SharedSegment() as segment:
         first, *levels = segment.create((pixels.shape, dtype), *opacity, *screen_arrays(*plane))
         shared.attach(first)[...] = pixels
-        second = None
-        if alpha is not None:
-            second = levels.pop(0)
+        second = None if alpha is None else levels.pop(0)
+        if second is not None:
             shared.attach(second)[...] = alpha
-        return (
-            first,
-            second,
-            segment.rendered(first, tuple(levels), full_scale_of(pixels.dtype), alpha=second),
-        )
+        screen = segment.rendered(first, tuple(levels), full_scale_of(pixels.dtype), alpha=second)
+        return first, second, screen
 
 
 def screen_arrays(

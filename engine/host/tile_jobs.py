@@ -39,7 +39,6 @@ from engine.host.shared_picture import (
 )
 from engine.image.convert import DEPTH_TEXTS, full_scale_of
 from engine.image.large.opening import DecodedPicture, kind_of, open_large
-from engine.image.large.source import LargePicture
 from engine.image.open import value_notes
 from engine.results.problem import Checkpoint
 
@@ -67,31 +66,22 @@ _lock = threading.Lock()
 def opened(key: str) -> HalvedTiles:
     """Return the tiles of a picture, which is opened if it is not open."""
     with _lock:
-        if key not in _open:
-            # The readers are loaded with the first large picture.
-            _open[key] = HalvedTiles(_source(key))
-        _open.move_to_end(key)
+        if key in _open:
+            _open.move_to_end(key)
+            return _open[key]
+        if key.startswith(_DECODED):
+            _open[key] = HalvedTiles(DecodedPicture(Path(key.removeprefix(_DECODED)), MAKE_SMALLER))
+        else:
+            _open[key] = HalvedTiles(open_large(Path(key)))
+            _open[key].picture.cache_bytes = _CHUNK_CACHE_BYTES
         while len(_open) > _MOST_OPEN:
             _open.popitem(last=False)[1].picture.close()
         return _open[key]
 
 
-def _source(key: str) -> LargePicture:
-    source: LargePicture
-    if key.startswith(_DECODED):
-        source = DecodedPicture(Path(key.removeprefix(_DECODED)), MAKE_SMALLER)
-    else:
-        # Loaded with the first picture that stays in its file.
-        source = open_large(Path(key))
-        source.cache_bytes = _CHUNK_CACHE_BYTES
-    return source
-
-
 def open_decoded(path: Path) -> PictureHandle:
     """Open a picture that is decoded as a whole, and whose result would take too much memory."""
-    key = f"{_DECODED}{path.resolve()}"
-    _close(key)
-    return _handle(path, key, opened(key))
+    return _opened_anew(path, f"{_DECODED}{path.resolve()}")
 
 
 def close(request: CloseTiled, report: Checkpoint) -> None:
@@ -115,11 +105,7 @@ def open_in_parts(path: Path, refusal: EngineError, *, is_too_large: bool) -> Pi
     if not kind or (kind == "tiff" and not is_too_large):
         raise refusal
     key = str(path.resolve())
-    # The file may be another one than before.
-    _close(key)
-    tiles = opened(key)
-    picture = tiles.picture
-    handle = _handle(path, key, tiles)
+    handle, picture = _opened_anew(path, key), opened(key).picture
     levels = screen_arrays(picture.height, picture.width)
     shapes = [((picture.height, picture.width, picture.channels), picture.dtype.name), *levels]
     if sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes) > _IN_MEMORY_BYTES:
@@ -133,7 +119,10 @@ def open_in_parts(path: Path, refusal: EngineError, *, is_too_large: bool) -> Pi
     return replace(handle, pixels=pixels, alpha=alpha, screen=screen, description=words, notes=notes)
 
 
-def _handle(path: Path, key: str, tiles: HalvedTiles) -> PictureHandle:
+def _opened_anew(path: Path, key: str) -> PictureHandle:
+    # The file may be another one than before.
+    _close(key)
+    tiles = opened(key)
     picture = tiles.picture
     colours = picture.channels - picture.has_alpha
     words = {1: "grey", 3: "RGB"}.get(colours, f"{colours} channels")

@@ -114,7 +114,7 @@ class _LocalPipe:
     def poll(self) -> bool:
         return not self.messages.empty()
 
-    def send(self, message: object) -> None:
+    def send(self, message: object, /) -> None:
         if isinstance(message, Answer) and (name := self.fetched.pop(message.id, "")):
             shared.recycle(name)
         with self._sending:

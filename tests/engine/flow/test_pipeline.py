@@ -3,6 +3,7 @@
 import itertools
 import json
 import threading
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache, partial
 from types import SimpleNamespace
@@ -11,10 +12,10 @@ import numpy as np
 import pytest
 
 from engine.device.devices import device_named
-from engine.errors import Cancelled, EngineError
+from engine.errors import BadValue, Cancelled, EngineError
 from engine.flow import pipeline
 from engine.flow.chunks import Chunk, ChunkJob, Flow, Queue, Span, Timeline
-from engine.flow.filtering import IntervalsInUse
+from engine.flow.filtering import Outputs
 from engine.flow.pipeline import Pipeline
 from engine.geometry.border import Border
 from engine.geometry.border import bands as cut_in_bands
@@ -74,21 +75,21 @@ def test_that_a_timeline_is_busy_for_its_spans():
 def test_that_arrays_are_taken_exactly_when_they_share_no_memory():
     memory = np.zeros(60, np.uint8)
     random = np.random.default_rng(1)
-    intervals, taken = IntervalsInUse(), []
-    refused = 0
-    for _ in range(3000):
-        begin = int(random.integers(0, 60))
-        array = memory[begin : begin + int(random.integers(1, 9))]
+    given, taken, refused = [], [], 0
+    outputs = Outputs(given[-1] for _ in itertools.count())
+    for number in range(3000):
+        begin = int(random.integers(0, 59))
+        given.append(memory[begin : begin + int(random.integers(1, 9)), None])
         if taken and random.random() < 0.3:
-            intervals.leave(taken.pop(int(random.integers(len(taken)))))
-        overlaps = any(np.shares_memory(array, one) for one in taken)
-        if not any(one.ctypes.data == array.ctypes.data and len(one) == len(array) for one in taken):
-            # One that was never taken leaves nothing.
-            intervals.leave(array)
-        assert intervals.take(array) is not overlaps
+            outputs.leave(taken.pop(int(random.integers(len(taken)))))
+        overlaps = any(np.shares_memory(given[-1], one) for one in taken)
+        picture = np.zeros(given[-1].shape, np.uint8)
+        call = SimpleNamespace(
+            shape=picture.shape, samples=picture, problem=Problem(1, 1, result_dtype="uint8")
+        )
+        with pytest.raises(BadValue, match="another picture") if overlaps else nullcontext():
+            taken.append(outputs.take(call, number))
         refused += overlaps
-        if not overlaps:
-            taken.append(array)
     assert 300 < refused < 2700
 
 
@@ -166,7 +167,7 @@ class LateThreads:
 
 
 def test_that_chunks_go_one_at_a_time_through_the_queues_in_order():
-    spans = run(FakeQueues(1), 3, pinned_in=True, pinned_out=True).spans()
+    spans = run(FakeQueues(1), 3, pinned_in=True, pinned_out=True).spans
     order = (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)
     assert [(span.chunk, span.queue) for span in spans] == [
         (n, queue) for n in range(CHUNKS) for queue in order

@@ -12,7 +12,7 @@ from engine.course.papers import PAPERS
 from engine.course.tables import counted_tables
 from engine.errors import Cancelled
 from engine.host import client as client_module
-from engine.host.link import HostLink
+from engine.host.link import Host
 from engine.host.request import Ready, ToHost
 from engine.host.server import Worker
 from engine.interrupts import undivided
@@ -25,14 +25,14 @@ from tests.engine.host.faulty_hosts import Write
 def kills(monkeypatch):
     """Reasons why hosts were killed."""
     reasons = []
-    kill = HostLink.kill
+    kill = Host.kill
 
     def noted(link, reason):
         if link._thread.is_alive():
             reasons.append(reason)
         kill(link, reason)
 
-    monkeypatch.setattr(HostLink, "kill", noted)
+    monkeypatch.setattr(Host, "kill", noted)
     return reasons
 
 
@@ -45,14 +45,14 @@ def test_that_a_file_that_is_being_written_is_whole_when_the_program_has_ended(
     watched.begin(Write(str(tmp_path / "out.png")))
     # Opening waits for the host, which is in the middle of the file then.
     gate = os.open(tmp_path / "go-on", os.O_WRONLY)
-    join = HostLink.join
+    join = Host.join
 
     def join_and_let_go(link, timeout_s):
         if timeout_s is None:
             os.close(gate)
         return join(link, timeout_s)
 
-    monkeypatch.setattr(HostLink, "join", join_and_let_go)
+    monkeypatch.setattr(Host, "join", join_and_let_go)
     watched.client.shutdown()
     assert kills == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["go-on", "out.png"]

@@ -17,7 +17,7 @@ import engine
 from engine.errors import HostLost, VerificationFailed
 from engine.geometry.block import Refusal, UnsupportedVariant
 from engine.host.client import EngineClient
-from engine.host.link import HostLink
+from engine.host.link import Host
 from engine.host.protocol import OpenPicture
 from engine.host.request import HostOptions
 from engine.results.problem import Progress
@@ -148,23 +148,19 @@ def test_that_a_process_that_outlives_its_kill_is_waited_for_in_peace(monkeypatc
     given_up, kills = threading.Event(), []
     ends = []
 
-    class Unkillable(HostLink):
+    class Unkillable(Host):
         def kill(self, reason):
             kills.append(reason)
             given_up.set()
 
-    link = Unkillable(
-        HostOptions(),
-        on_message=lambda link, message: None,
-        on_end=lambda link, reason: ends.append(reason),
-        next_deadline=lambda: 0.0,
-    )
-    link.start()
+    host = Unkillable(HostOptions(), lambda host, message: None, lambda host, reason: ends.append(reason))
+    host.deadline = 0.0
+    host.start()
     assert given_up.wait(PATIENCE_S)
     # It reads its deadline, which has passed, again.
-    link.look_again()
-    assert link.pid is not None
-    os.kill(link.pid, signal.SIGTERM)
-    assert link.join(PATIENCE_S)
+    host._wake_sender.send(None)
+    assert host.pid is not None
+    os.kill(host.pid, signal.SIGTERM)
+    assert host.join(PATIENCE_S)
     assert len(kills) == 1
     assert ends == ["it crashed (SIGTERM)"]

@@ -12,7 +12,7 @@ from engine.errors import Cancelled, DeviceFault, HostLost, HostLostTwice, Image
 from engine.host import client as client_module
 from engine.host import link
 from engine.host.__main__ import serve
-from engine.host.link import HostLink
+from engine.host.link import Host
 from engine.host.protocol import OpenPicture
 from engine.host.request import Run
 from engine.host.shared import HandedSegments
@@ -291,7 +291,7 @@ def test_that_requests_are_answered_when_segments_cannot_be_noted_or_no_successo
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as exhausted:
-        exhausted.setattr(HostLink, "start", no_thread)
+        exhausted.setattr(Host, "start", no_thread)
         asked = [watched.begin(Work()), watched.client.submit(Show())]
         os.kill(watched.client.host_pid, signal.SIGKILL)
         for future in asked:

@@ -21,7 +21,7 @@ READY = Ready((), ())
 def test_that_a_host_serves_until_it_is_stopped(monkeypatch, use_cuda):
     def state(request, report):
         ours.send(Stop())
-        return signal.getsignal(signal.SIGINT), os.environ["CUDA_VISIBLE_DEVICES"], shared._prefix
+        return os.environ["CUDA_VISIBLE_DEVICES"], shared._prefix
 
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "unset")
     monkeypatch.setattr(shared, "_prefix", "mine")
@@ -29,17 +29,12 @@ def test_that_a_host_serves_until_it_is_stopped(monkeypatch, use_cuda):
     monkeypatch.setattr(server, "devices", lambda: ())
     monkeypatch.setattr(Question, "handler", f"{__name__}:state")
     monkeypatch.setitem(globals(), "state", state)
-    before = [(ending, signal.getsignal(ending)) for ending in (signal.SIGINT, signal.SIGHUP)]
     ours, theirs = Pipe()
     with ours, theirs:
         ours.send(ToHost(1, Question()))
-        try:
-            process.serve(theirs, HostOptions(use_cuda=use_cuda))
-        finally:
-            for ending in before:
-                signal.signal(*ending)
+        process.serve(theirs, HostOptions(use_cuda=use_cuda))
         assert ours.recv() == READY
-        assert ours.recv() == Answer(1, (signal.SIG_IGN, "unset" if use_cuda else "", "mine"))
+        assert ours.recv() == Answer(1, ("unset" if use_cuda else "", "mine"))
 
 
 def send_back(connection, options):
@@ -48,8 +43,9 @@ def send_back(connection, options):
 
 @pytest.mark.parametrize("parent_has_ended", [False, True])
 def test_that_the_entry_point_calls_what_the_parent_sent(monkeypatch, parent_has_ended):
-    moved = []
+    moved, ignored = [], {}
     monkeypatch.setattr(os, "dup2", lambda *descriptors: moved.append(descriptors))
+    monkeypatch.setattr(signal, "signal", ignored.__setitem__)
     monkeypatch.setattr(resource_tracker._resource_tracker, "_fd", None)
     ours, theirs = Pipe()
     with ours, theirs:
@@ -64,6 +60,7 @@ def test_that_the_entry_point_calls_what_the_parent_sent(monkeypatch, parent_has
         assert parent_has_ended or ours.recv() == HostOptions(segment_prefix="a")
     # What libraries print goes to standard error.
     assert moved == [(2, 1)]
+    assert ignored == dict.fromkeys((signal.SIGINT, signal.SIGHUP), signal.SIG_IGN)
     assert resource_tracker._resource_tracker._fd == tracker
     os.close(tracker)
 

@@ -154,9 +154,9 @@ def exists(name):
 
 def test_that_a_segment_is_given_back_once_to_its_host_if_that_lives(name):
     segments, maker = HandedSegments(), name.rpartition("-")[0]
-    assert segments.give_back((name,), [maker]) == ()
-    for living in ([maker], []):
+    assert segments.give_back((name,), maker) == ()
+    for living in (maker, None):
         segments.hand_over((name,))
         assert segments.give_back((name,), living) == (name,)
         assert segments.give_back((name,), living) == ()
-        assert exists(name) is bool(living)
+        assert exists(name) is (living is not None)
