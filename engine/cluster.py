@@ -115,16 +115,30 @@ def sealed(function: Callable[..., object], *given: object) -> Callable[..., obj
 
 @contextmanager
 def connected(address: SchedulerAddress) -> Iterator[Any]:
-    """Yield a client of a cluster; what was started for it ends with it, and with this process."""
+    """Yield a client of a cluster; what was started for it ends with it, and with this process.
+
+    Worker processes of one thread each are started on the main thread.
+    """
     distributed = loaded("distributed", "--scheduler")
     # What goes wrong is said in our words; the logs would stand between them. Some have levels of their own.
     for name in ("tornado", "asyncio", *logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with ExitStack() as stack:
-        scheduler = address.text
-        if address.processes:
-            local = _started(distributed, address.processes)
+        scheduler, most = address.text, address.processes
+        if most:
+            with loaded("dask.config", "--scheduler").set(_OF_LOCAL_WORKERS):
+                local = distributed.LocalCluster(
+                    n_workers=most,
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address=None,
+                    # There is a web server all the same: of this machine only, and on no port that another
+                    # may have.
+                    scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+                    silence_logs=logging.CRITICAL + 1,
+                    memory_limit="auto" if most <= cores() else 1 / most,
+                )
             stack.callback(_close, local)
             scheduler = local.scheduler_address
         client = _client(distributed, scheduler, address)
@@ -156,11 +170,9 @@ def _client(distributed: Any, scheduler: str, address: SchedulerAddress) -> obje
             threading.Thread(target=make, name="connect", daemon=True).start()
             return made.result(1.2 * CONNECT_S)
     except (OSError, ValueError, TypeError, TimeoutError) as error:
-        raise DeviceUnavailable(
-            f"The scheduler {address.text}",
-            f"no scheduler of Dask answers there within {CONNECT_S} s",
-            "Check the address, and that `dask scheduler` runs there; or take --scheduler local:2.",
-        ) from error
+        why = f"no scheduler of Dask answers there within {CONNECT_S} s"
+        remedy = "Check the address, and that `dask scheduler` runs there; or take --scheduler local:2."
+        raise DeviceUnavailable(f"The scheduler {address.text}", why, remedy) from error
 
 
 def _check(client: Any, address: SchedulerAddress) -> None:
@@ -176,13 +188,13 @@ def _check(client: Any, address: SchedulerAddress) -> None:
     if not versions["workers"]:
         remedy = f"Start one on each machine: dask worker {address.text} --nthreads 1"
         raise DeviceUnavailable(f"The scheduler {address.text}", "it has no workers", remedy)
-    ours = _packages(versions["client"], _version())
     # A scheduler needs no Haloscope. A worker that cannot say it returns the error.
-    scheduler = _packages(versions["scheduler"], ours["Haloscope"])
-    parts = [(f"The scheduler {address.text}", scheduler, "Start it with the same.")]
+    ours = _packages(versions["client"], _version())
+    parts = [(f"The scheduler {address.text}", versions["scheduler"], _version(), "Start it with the same.")]
     for worker, found in versions["workers"].items():
-        parts.append((f"The worker {worker}", _packages(found, haloscope.get(worker)), _SAME))
-    for who, theirs, remedy in parts:
+        parts.append((f"The worker {worker}", found, haloscope.get(worker), _SAME))
+    for who, found, version, remedy in parts:
+        theirs = _packages(found, version)
         if other := [name for name in theirs if theirs[name] != ours[name]]:
             has = ", ".join(f"{name} {theirs[name] or 'not installed'}" for name in other)
             needed = ", ".join(f"{name} {ours[name]}" for name in other)
@@ -198,19 +210,3 @@ def _packages(found: dict[str, Any], haloscope: object) -> dict[str, str]:
 
 def _version() -> str:
     return str(import_module(_PACKAGE).__version__)
-
-
-def _started(distributed: Any, processes: int) -> Any:
-    """Start worker processes of one thread each. Called on: the main thread."""
-    config = loaded("dask.config", "--scheduler")
-    with config.set(_OF_LOCAL_WORKERS):
-        return distributed.LocalCluster(
-            n_workers=processes,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            # There is a web server all the same: of this machine only, and on no port that another may have.
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-            silence_logs=logging.CRITICAL + 1,
-            memory_limit="auto" if processes <= cores() else 1 / processes,
-        )

@@ -91,13 +91,15 @@ def filter_dask(
     >>> engine.filter_dask(picture, [[1, 2, 3]], device="cpu")[0].compute()
     array([2., 1., 0., 0.], dtype=float32)
     """
-    if _is_chain(mask):
-        own = {"border": border, "cval": cval, "anchor": anchor, "variant": variant, "block": block}
-        _refuse_own(own | {"flip": flip, "result": result})
-        steps = of_chain(as_chain(mask), device=as_device(device), layout=Layout.named(layout))
-        return _mapped(array, steps)
-    asked = request_of(mask, border, cval, anchor, variant, block, device, flip, layout, result)  # type: ignore[arg-type]
-    return _mapped(array, asked)
+    if not _is_chain(mask):
+        how = border, cval, anchor, variant, block, device, flip, layout, result
+        return _mapped(array, request_of(mask, *how))  # type: ignore[arg-type]
+    own = {"border": border, "cval": cval, "anchor": anchor, "variant": variant, "block": block}
+    for name, value in (own | {"flip": flip, "result": result}).items():
+        if value != (filter_dask.__kwdefaults__ or {})[name]:
+            why = "each step of a chain has its own, and the result is float32"
+            raise BadValue(f"{name}={value!r} with a chain", why, "Write it in the steps, or leave it out.")
+    return _mapped(array, of_chain(as_chain(mask), device=as_device(device), layout=Layout.named(layout)))
 
 
 def _is_chain(mask: MaskLike | ChainLike) -> TypeGuard[ChainLike]:
@@ -108,28 +110,14 @@ def _is_chain(mask: MaskLike | ChainLike) -> TypeGuard[ChainLike]:
     )
 
 
-def _refuse_own(given: Mapping[str, object]) -> None:
-    """Refuse options of a mask that are given with a chain."""
-    usual: Mapping[str, Any] = filter_dask.__kwdefaults__ or {}
-    for name, value in given.items():
-        if value != usual[name]:
-            why = "each step of a chain has its own, and the result is float32"
-            raise BadValue(f"{name}={value!r} with a chain", why, "Write it in the steps, or leave it out.")
-
-
-def _refuse_array(array: object) -> None:
-    """Refuse what is no array of Dask, or one of unknown size."""
+def _mapped(array: Any, asked: PictureRequest) -> Any:
+    """Return the array of what a request makes of each chunk."""
     if not isinstance(array, loaded("dask.array", "An array in chunks").Array):
         remedy = "Pass dask.array.from_array(picture, chunks=2048), or call engine.correlate."
         raise BadValue(f"An array of type {type(array).__name__}", "it is none of Dask", remedy)
     if any(map(math.isnan, array.shape)):
         why = "the halos depend on where each chunk lies"
         raise BadValue("An array with chunks of unknown size", why, "Call array.compute_chunk_sizes() first.")
-
-
-def _mapped(array: Any, asked: PictureRequest) -> Any:
-    """Return the array of what a request makes of each chunk."""
-    _refuse_array(array)
     if asked.device == SIMULATOR:
         why = "it checks kernels on small pictures and is not made for speed"
         remedy = "Call engine.correlate or engine.operate with a small picture."
@@ -137,7 +125,9 @@ def _mapped(array: Any, asked: PictureRequest) -> Any:
     named = asked.named
     dask, arrays = loaded("dask", ""), loaded("dask.array", "")
     # What is known without the workers: variants, blocks and the device are theirs to choose.
-    known = _resolved(_without_choices(asked), array.shape, array.dtype).in_parts()
+    steps = tuple(replace(step, variant=AUTO, block=None) for step in asked.chain.steps)
+    unchosen = replace(asked, chain=replace(asked.chain, steps=steps), device="cpu")
+    known = _resolved(unchosen, array.shape, array.dtype).in_parts()
     if asked.filter and named is not None:
         # Of its own device, which this machine may not have.
         known.choice = known.choice._replace(variant=named)
@@ -171,12 +161,6 @@ def _mapped(array: Any, asked: PictureRequest) -> Any:
         meta=array._meta.astype(dtype),
         choice=dask.delayed(choose, pure=True)(),
     )
-
-
-def _without_choices(asked: PictureRequest) -> PictureRequest:
-    """Return a request for the CPU that names no variants."""
-    steps = tuple(replace(step, variant=AUTO, block=None) for step in asked.chain.steps)
-    return replace(asked, chain=replace(asked.chain, steps=steps), device="cpu")
 
 
 def _resolved(asked: PictureRequest, shape: tuple[int, ...], given: np.dtype) -> Resolved:

@@ -16,15 +16,7 @@ from msgspec import structs
 
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError, VerificationFailed
 from engine.files.atomic_write import check_place, write_error
-from engine.flow.rows import (
-    Part,
-    State,
-    filter_rows,
-    free_disk_words,
-    identity_of,
-    plan_memory,
-    stored_bytes,
-)
+from engine.flow.rows import Part, State, filter_rows, identity_of, plan_memory, stored_bytes
 from engine.geometry.border import RangeMode
 from engine.image.convert import finite_range
 from engine.image.faults import LIBRARY_ERRORS, Refused
@@ -32,6 +24,7 @@ from engine.image.large.opening import is_zarr, kind_of_result, make_result, ope
 from engine.image.large.result import LargeResult, LevelRows, PartDamaged, PartFolder
 from engine.image.large.source import LargePicture, Storage
 from engine.image.save import Conversion, Loss
+from engine.process import bytes_text
 from engine.verify.verification import Verification
 from engine.work.filtering.clipping import Clipped, clipped_in_file
 from engine.work.resolve import Resolved
@@ -111,7 +104,6 @@ def filter_file(
         try:
             run.first_pass()
             run.filter()
-            run.smaller_levels()
             run.finish()
         except (ImageReadError, VerificationFailed):
             # The same would happen again.
@@ -119,23 +111,23 @@ def filter_file(
             run.part.remove()
             raise
         except OSError as error:
-            raise run.write_error(error) from error
+            found = write_error(output, error)
+            kept = f"{run.part.folder.name} has what is done: the same command goes on from there."
+            raise FileWriteError(found.what, found.why, f"{found.remedy} {kept}") from error
         return run.done(time.perf_counter() - begin_s)
 
 
+@dataclass(eq=False)
 class _Run:
-    def __init__(
-        self,
-        work: Work,
-        picture: LargePicture,
-        output: str,
-        memory: int | None,
-        report: Callable[[float, str], None],
-        on_state: Callable[[int, int], None],
-    ) -> None:
-        self.work, self.picture, self.output, self.memory = work, picture, output, memory
-        self.report, self.on_state = report, on_state
-        self.part = PartFolder(output)
+    work: Work
+    picture: LargePicture
+    output: str
+    memory: int | None
+    report: Callable[[float, str], None]
+    on_state: Callable[[int, int], None]
+
+    def __post_init__(self) -> None:
+        self.part = PartFolder(self.output)
         self.notes: list[str] = []
         self.result: LargeResult | None = None
         self.state = State()
@@ -147,19 +139,24 @@ class _Run:
         """Check all that can be checked, and make the file or open what an earlier run has left."""
         work, picture = self.work, self.picture
         kind = kind_of_result(self.output)
+        what, place = f"{self.output} cannot be written", Path(self.output)
         if not kind:
-            raise BadValue(
-                f"{self.output} cannot be written",
-                "a picture that is read in parts is saved in parts, as TIFF, OME-Zarr or .npy",
-                "End the name in .tif, .zarr or .npy.",
-            )
-        _check_place(self.output, kind)
+            why = "a picture that is read in parts is saved in parts, as TIFF, OME-Zarr or .npy"
+            raise BadValue(what, why, "End the name in .tif, .zarr or .npy.")
+        # It would replace what is no picture.
+        if kind == "zarr" and place.is_dir() and not is_zarr(place) and any(place.iterdir()):
+            raise FileWriteError(what, "it is a folder that is no Zarr store", "Choose another name.")
+        if kind == "zarr" and place.exists() and not place.is_dir():
+            raise FileWriteError(what, "it is a file", "Choose another name.")
+        check_place(os.path.join(place.parent, f".{place.name}") if kind == "zarr" else self.output)
         self.dtype = work.saved_type(picture.dtype)
         self.colours = picture.channels - (picture.has_alpha and not work.filters_alpha)
         # The shape alone: it takes no memory.
         shape = min(picture.height, _MOST_ROWS), picture.width, self.colours
         self.resolved = work.resolve(np.broadcast_to(np.zeros((), picture.dtype), shape), self.dtype)
-        self.resolved.refuse_cut("a picture in bands", _NAME_DIRECT, _NEEDS_ALL)
+        direct = 'Name a direct variant, or "auto", or leave --variant out.'
+        whole = "Give more memory (--max-bytes, without --memory), or take a smaller picture."
+        self.resolved.refuse_cut("a picture in bands", direct, whole)
         self.resolved.refuse()
         storage, lost = result_storage(picture, kind, metadata=work.metadata)
         self.part.hold()
@@ -173,9 +170,8 @@ class _Run:
         )
         if self.result is not None:
             self.resumed_row, self._noted_s = self.state.rows, time.monotonic()
-            self.notes.append(
-                f"An earlier run is continued: {self.state.rows:,} of {picture.height:,} rows were done."
-            )
+            rows = f"{self.state.rows:,} of {picture.height:,} rows"
+            self.notes.append(f"An earlier run is continued: {rows} were done.")
         else:
             if self.part.begin():
                 self.notes.append(f"{self.part.folder.name}, of an earlier run {why}, was begun anew.")
@@ -235,13 +231,12 @@ class _Run:
         if storage.smallest is not None:
             needed += needed // 3 + pixels * self.dtype.itemsize // 3
         needed -= needed * self.state.rows // picture.height
-        free = self.part.free_bytes()
+        free, folder = self.part.free_bytes(), self.part.output.parent
         if needed + _SPARE_DISK_BYTES > free:
-            raise FileWriteError(
-                f"{self.output} cannot be written",
-                free_disk_words(needed, free, self.part.output.parent),
-                "Free some space, or choose another disk.",
-            )
+            room = f"the disk of {folder} has {bytes_text(free)} free"
+            why = f"the result takes about {bytes_text(needed)}, {room}"
+            remedy = "Free some space, or choose another disk."
+            raise FileWriteError(f"{self.output} cannot be written", why, remedy)
 
     def first_pass(self) -> None:
         """Find the smallest and the largest value, where the range needs them."""
@@ -286,7 +281,7 @@ class _Run:
             saved, loss = self._finished(part)
             rows, job = len(part.values), self.resolved.at(part.image).job()
             clipped = clipped_in_file(job, part.values, self.dtype, self.work.range)
-            found.append((part.top + rows, (rows, proof, loss, clipped)))
+            found.append((part.band.first + rows, (rows, proof, loss, clipped)))
             level.add(saved, written)
             self._report(part, "filtered", share, 1.0)
 
@@ -295,7 +290,7 @@ class _Run:
 
     def _verified(self, part: Part) -> Verification:
         """Compare some of the results of a band with the oracle."""
-        job = replace(self.resolved.at(part.image).job(), seed=part.top, affordable=BAND_MULTIPLY_ADDS)
+        job = replace(self.resolved.at(part.image).job(), seed=part.band.first, affordable=BAND_MULTIPLY_ADDS)
         found = job.task.verify(part.all_values, job, lambda fraction: None)
         # Those of its halo too, as it is a picture of its own; they belong to other bands.
         rows, own = len(part.values), len(part.values) / len(part.all_values)
@@ -305,7 +300,7 @@ class _Run:
             total_pixels=rows * self.picture.width,
             chosen=f"in each band {found.chosen}" if found.chosen else "",
         )
-        where = f"in the rows from {part.top:,} on"
+        where = f"in the rows from {part.band.first:,} on"
         found.refuse_wrong(f"The result of '{job.variant.key}', {where},")
         return replace(found, reason=f"{found.reason}, {where}") if found.is_unproven else found
 
@@ -315,15 +310,15 @@ class _Run:
         conversion = Conversion(
             picture.dtype, self.dtype, self.work.range, None if ends is None else (ends[0], ends[1])
         )
+        is_filtered = self.colours == picture.channels
         if not picture.has_alpha:
             return conversion.samples(values), conversion.loss
-        is_filtered = self.colours == picture.channels
         saved = conversion.samples(values[..., :-1] if is_filtered else values)
         alpha = values[..., -1] if is_filtered else part.rows[..., -1]
         return np.dstack([saved, conversion.alpha(alpha, is_filtered=is_filtered)]), conversion.loss
 
     def _report(self, part: Part, words: str, begin: float, end: float) -> None:
-        done = (part.top + len(part.values)) / self.picture.height
+        done = (part.band.first + len(part.values)) / self.picture.height
         self.report(begin + (end - begin) * done, words)
 
     def note(self) -> None:
@@ -334,8 +329,8 @@ class _Run:
         self._noted_s = time.monotonic()
         self.on_state(self.state.rows, self.picture.height)
 
-    def smaller_levels(self) -> None:
-        """Write the smaller levels of a pyramid."""
+    def finish(self) -> None:
+        """Write the smaller levels of a pyramid, and give the result its name."""
         assert self.result is not None
         smallest = len(self.result.levels) - 1
         for number in range(max(1, self.state.level), smallest + 1):
@@ -344,10 +339,6 @@ class _Run:
             self.report(1.0, f"writing level {number} of {smallest}")
             assert self._rows is not None
             self._rows = self._rows.next_level()
-
-    def finish(self) -> None:
-        """Give the result its name."""
-        assert self.result is not None
         self.result.finish()
         self.result.close()
         self.part.finish()
@@ -358,12 +349,6 @@ class _Run:
             self.result.close()
         self.result = self._rows = None
         self.part.leave()
-
-    def write_error(self, error: OSError) -> EngineError:
-        """Return an error of the system in words, with what is kept."""
-        found = write_error(self.output, error)
-        kept = f"{self.part.folder.name} has what is done: the same command goes on from there."
-        return FileWriteError(found.what, found.why, f"{found.remedy} {kept}")
 
     def done(self, elapsed_s: float) -> Done:
         """Return what became of the picture."""
@@ -390,21 +375,3 @@ class _Run:
             Clipped(*(rows / picture.height for rows in state.clipped)),
             self.resumed_row,
         )
-
-
-_NAME_DIRECT = 'Name a direct variant, or "auto", or leave --variant out.'
-_NEEDS_ALL = "Give more memory (--max-bytes, without --memory), or take a smaller picture."
-
-
-def _check_place(output: str, kind: str) -> None:
-    """Refuse a path where no result can be written, or where it would replace what is no picture."""
-    place = Path(output)
-    if kind != "zarr":
-        check_place(output)
-        return
-    if place.is_dir() and not is_zarr(place) and any(place.iterdir()):
-        why, remedy = "it is a folder that is no Zarr store", "Choose another name."
-        raise FileWriteError(f"{output} cannot be written", why, remedy)
-    if place.exists() and not place.is_dir():
-        raise FileWriteError(f"{output} cannot be written", "it is a file", "Choose another name.")
-    check_place(os.path.join(place.parent, f".{place.name}"))

@@ -87,15 +87,13 @@ def plan_memory(
     fixed += min(storage.rows_at_once, picture.height) * out_row
     # Of what is decoded and encoded on threads, with the compressed bytes.
     fixed += 3 * cores() * segment + 8 * cores() * out_tile
-    if storage.smallest is not None:  # rows while they are halved
-        fixed += min(storage.rows_at_once, picture.height) * out_row
-    if storage.kind == "zarr":
-        fixed += 2 * min(storage.rows_at_once, picture.height) * out_row
+    # Rows while they are halved, and those of a store.
+    copies = (storage.smallest is not None) + 2 * (storage.kind == "zarr")
+    fixed += copies * min(storage.rows_at_once, picture.height) * out_row
 
     # Those that a halo lies in, and what threads decode besides.
-    cached_rows = (
-        min(-(-halo // rows_of_segment) + 1, -(-picture.height // rows_of_segment)) * rows_of_segment
-    )
+    segments = min(-(-halo // rows_of_segment) + 1, -(-picture.height // rows_of_segment))
+    cached_rows = segments * rows_of_segment
     cache_bytes = cached_rows * width * picture.channels * problem.itemsize + cores() * segment
 
     def plan(band_rows: int, ahead_bytes: int) -> MemoryPlan:
@@ -140,11 +138,6 @@ def _resident_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def free_disk_words(needed: int, free: int, folder: os.PathLike[str]) -> str:
-    """Return how much a disk has and how much is needed."""
-    return f"the result takes about {bytes_text(needed)}, the disk of {folder} has {bytes_text(free)} free"
-
-
 def stored_bytes(path: Path) -> int:
     """Return the bytes of a file, or of a store."""
     if not path.is_dir():
@@ -169,11 +162,6 @@ class Part:
     rows: np.ndarray = field(init=False)
     values: np.ndarray = field(init=False)
     all_values: np.ndarray = field(init=False)  # of all rows of `image`
-
-    @property
-    def top(self) -> int:
-        """The first row."""
-        return self.band.first
 
 
 def filter_rows(
@@ -208,9 +196,11 @@ def filter_rows(
     count = picture.height - first_row
     parts = max(1, min(-(-count // memory.band_rows), count // (2 * plan.reach.height)))
     edges = [first_row + count * number // parts for number in range(parts + 1)]
+    # On the CPU an image is not cut again.
+    chunk_bytes = GPU_CHUNK_BYTES if plan.device.is_usable_gpu else 1 << 62
     flow = Flow[Part](
         ready=partial(_read, picture, plan), take=taken, threads=1, takers=1, most=memory.most_bands,
-        stream=lambda: _stream(plan), name="large",
+        stream=partial(_Bands, chunk_bytes=chunk_bytes, ring=GPU_RING), name="large",
     )  # fmt: skip
     flow.run(map(Part, bands_between(plan.reach, picture.height, edges)))
 
@@ -230,11 +220,6 @@ def _read(picture: LargePicture, plan: Resolved, part: Part) -> Asked:
     part.all_values = reused_result(part.image, part.image.shape, problem.result_dtype)
     part.rows, part.values = samples[band.inside], part.all_values[band.inside]
     return Asked(plan.at(part.image), part.all_values)
-
-
-def _stream(plan: Resolved) -> Stream:
-    # On the CPU an image is not cut again.
-    return _Bands(chunk_bytes=GPU_CHUNK_BYTES if plan.device.is_usable_gpu else 1 << 62, ring=GPU_RING)
 
 
 class _Bands(Stream):
@@ -265,10 +250,8 @@ class State:
 
     def add(self, rows: int, proof: Verification | None, loss: Loss, clipped: Clipped) -> None:
         """Add what was found of a band of so many rows."""
-        self.clipped = [
-            before + rows * share
-            for before, share in zip(self.clipped, (clipped.below, clipped.above), strict=True)
-        ]
+        below, above = self.clipped
+        self.clipped = [below + rows * clipped.below, above + rows * clipped.above]
         if proof is not None:
             self.proof = self.proof.joined(proof)
         self.loss.merge(loss)

@@ -17,6 +17,7 @@ import itertools
 import math
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
@@ -27,7 +28,7 @@ from engine.device.host_memory import reused_result
 from engine.errors import BadValue, ImageReadError
 from engine.files.atomic_write import check_other_file
 from engine.flow.file import Work, filter_file
-from engine.geometry.border import Cut, cut
+from engine.geometry.border import cut
 from engine.host import shared
 from engine.host.protocol import (
     TILE,
@@ -44,7 +45,6 @@ from engine.host.request import Computed, SharedArray
 from engine.host.shared_picture import SharedSegment, keeps_values, screen_arrays, value_range
 from engine.host.tile_jobs import Source, answered, as_values, opened, source_of
 from engine.image.convert import full_scale_of
-from engine.image.large.source import LargePicture
 from engine.image.save import DEPTH_DTYPES
 from engine.results.measurement import StepTime
 from engine.results.problem import Checkpoint, Progress
@@ -82,6 +82,7 @@ class Result:
         found = resolved_for_parts(asked, samples)
         found = found if self._is_in_memory else found.in_parts()
         self.asked, self.job, self.work = asked, cast("PictureJob", found.chosen), found
+        self._channels: int = picture.channels
         reach, is_kept = self.work.reach, self._is_in_memory and keeps_values(picture)
         if reach.whole and not is_kept:
             raise BadValue(
@@ -96,17 +97,13 @@ class Result:
         self._ends: tuple[float, float] | None = None
         # The parts of the result below black and above white, 0 to 1, once its bands were made.
         self.clipped = 0.0, 0.0
-        # Of a variant that computes whole bands only.
-        self._last: tuple[slice, Samples] | None = None
+        # Of a variant that computes whole bands only: the newest one; without it they are computed again.
+        self.last: tuple[slice, Samples] | None = None
 
     @property
     def steps(self) -> tuple[StepTime, ...]:
         """The steps of a chain, with their times."""
         return steps_of(self.work.constant, self._took_ms) if self._took_ms else ()
-
-    def let_go(self) -> None:
-        """Keep no values: they are computed again."""
-        self._last = None
 
     def values(
         self, source: Source, level: int, rows: slice, columns: slice, ends_at: float
@@ -167,11 +164,6 @@ class Result:
                 except ImageReadError:
                     continue
 
-    @property
-    def _channels(self) -> int:
-        channels: int = self.asked.picture.channels
-        return channels
-
     def _edges(self) -> list[int]:
         """Return where the bands of the whole picture begin and end: at even rows, as halved levels need."""
         height = self.asked.picture.height
@@ -186,9 +178,9 @@ class Result:
         for top, bottom in itertools.pairwise(edges):
             first, last = max(rows.start, top), min(rows.stop, bottom)
             if first < last:
-                if self._last is None or self._last[0] != slice(top, bottom):
-                    self._last = slice(top, bottom), self._band(source, slice(top, bottom))
-                found.append(self._last[1][first - top : last - top])
+                if self.last is None or self.last[0] != slice(top, bottom):
+                    self.last = slice(top, bottom), self._band(source, slice(top, bottom))
+                found.append(self.last[1][first - top : last - top])
         return np.concatenate(found)
 
     def _band(self, source: Source, rows: slice) -> Samples:
@@ -198,12 +190,27 @@ class Result:
         self, source: Source, level: int, rows: slice, columns: slice, ends_at: float
     ) -> tuple[Samples, Samples]:
         part = cut(self.work.reach, source.levels[level], rows, columns)
-        samples, channels, region = _joined(source, level, part, ends_at), self._channels, self.asked.region
-        colours = np.ascontiguousarray(samples[..., :channels])
+        read = [
+            [
+                source.rectangle(level, slice(*down), slice(*across), ends_at)
+                for across in part.columns.sources
+            ]
+            for down in part.rows.sources
+        ]
+        samples = read[0][0]
+        if len(read) + len(read[0]) > 2:
+            samples = np.concatenate([np.concatenate(row, axis=1) for row in read])
+        colours, region = np.ascontiguousarray(samples[..., : self._channels]), self.asked.region
         values = self._computed(colours)[part.inside]
         if region is not None:
-            values = _only_in(region.slices, (rows, columns), values, colours[part.inside])
-        return values, samples[..., channels:][part.inside]
+            # Outside of it the result has the picture's own values.
+            kept = colours[part.inside].astype(values.dtype)
+            inside = tuple(
+                slice(max(0, wanted.start - here.start), max(0, wanted.stop - here.start))
+                for wanted, here in zip(region.slices, (rows, columns), strict=True)
+            )
+            kept[inside], values = values[inside], kept
+        return values, samples[..., self._channels :][part.inside]
 
     def _computed(self, samples: Samples) -> Samples:
         """Compute a part as a picture of its own, both (H, W, C)."""
@@ -217,30 +224,6 @@ class Result:
         for step, ms in getattr(prepared, "took_ms", {}).items():
             self._took_ms[step] = self._took_ms.get(step, 0.0) + ms
         return out
-
-
-def _only_in(
-    region: tuple[slice, slice], place: tuple[slice, slice], values: Samples, samples: Samples
-) -> Samples:
-    """Return the picture's own values where a result at a place lies outside the region."""
-    kept = samples.astype(values.dtype)
-    inside = tuple(
-        slice(max(0, wanted.start - here.start), max(0, wanted.stop - here.start))
-        for wanted, here in zip(region, place, strict=True)
-    )
-    kept[inside] = values[inside]
-    return kept
-
-
-def _joined(source: Source, level: int, cut: Cut, ends_at: float) -> Samples:
-    """Return the rectangles of a level that a part is made of, joined to one picture."""
-    parts = [
-        [source.rectangle(level, slice(*rows), slice(*columns), ends_at) for columns in cut.columns.sources]
-        for rows in cut.rows.sources
-    ]
-    if len(parts) == len(parts[0]) == 1:
-        return parts[0][0]
-    return np.concatenate([np.concatenate(row, axis=1) for row in parts])
 
 
 # Neighbours in a row that are filtered together.
@@ -272,7 +255,7 @@ def _used(job: PictureJob) -> int:
 
 def _let_go() -> None:
     for result, _ in _ready:
-        result.let_go()
+        result.last = None
 
 
 shared.keep_until_trimmed(_let_go)
@@ -288,7 +271,12 @@ def preview(job: PictureJob, report: Checkpoint) -> Filtered:
     result, picture, values = Result(job), job.picture, None
     result.work.refuse()
     if isinstance(screen := picture.screen, TiledScreen):
-        screen = replace(screen, note=_note(result))
+        # What its tiles may differ in.
+        rounds = "This kernel rounds parts of a picture in another way than the whole."
+        scaled = "Rescaled to the range of 16 parts of the picture."
+        is_exact, is_scaled = result.work.reach.exact, job.range_mode == "rescale"
+        note = " ".join(filter(None, ("" if is_exact else rounds, scaled if is_scaled else "")))
+        screen = replace(screen, note=note)
     else:
         # What is read of earlier ones is seldom wanted again.
         _ready.clear()
@@ -299,26 +287,11 @@ def preview(job: PictureJob, report: Checkpoint) -> Filtered:
             bands, ends = result.bands(source, report), result.ends(source, report)
             screen = segment.rendered_in_bands(picture, levels, bands, job.range_mode, ends)
         elapsed_ms = (time.perf_counter() - begin) * 1e3
+    choice, device = result.work.choice, result.work.device.key
     return Filtered(
-        values=values,
-        screen=screen,
-        variant=result.work.choice.variant.key,
-        device=result.work.device.key,
-        elapsed_ms=elapsed_ms,
-        chosen_because=result.work.choice.reason,
-        clipped=result.clipped,
-        steps=result.steps,
-    )
-
-
-def _note(result: Result) -> str:
-    """Return what the tiles of a picture in its file may differ in."""
-    notes = []
-    if not result.work.reach.exact:
-        notes.append("This kernel rounds parts of a picture in another way than the whole.")
-    if result.asked.range_mode == "rescale":
-        notes.append("Rescaled to the range of 16 parts of the picture.")
-    return " ".join(notes)
+        values, screen, choice.variant.key, device, elapsed_ms, chosen_because=choice.reason,
+        clipped=result.clipped, steps=result.steps,
+    )  # fmt: skip
 
 
 def run_part(asked: PictureJob, budget_s: float, report: Checkpoint) -> Filtered:
@@ -339,14 +312,14 @@ def wanted_tiles(request: WantedTiles, report: Checkpoint) -> Tiles:
     source, result = source_of(job.picture), _result_of(job)
     ready: dict[Place, np.ndarray | None] = {}
 
-    def filtered(first: Place, last: Place, ends_at: float) -> None:
-        rows, columns = source.extent(level, first)
-        right = source.extent(level, last)[1].stop
+    def filtered(row: int, first: int, last: int, ends_at: float) -> None:
+        rows, columns = source.extent(level, (row, first))
+        right = source.extent(level, (row, last))[1].stop
         values, opacity = result.values(source, level, rows, slice(columns.start, right), ends_at)
         if not request.screen.opaque:
             values = np.dstack([values, opacity.astype(values.dtype)])
-        for number, column in enumerate(range(first[1], last[1] + 1)):
-            ready[first[0], column] = np.ascontiguousarray(values[:, number * TILE : (number + 1) * TILE])
+        for number, column in enumerate(range(first, last + 1)):
+            ready[row, column] = np.ascontiguousarray(values[:, number * TILE : (number + 1) * TILE])
 
     def tile(place: Place, ends_at: float) -> np.ndarray | None:
         if place not in ready:
@@ -358,13 +331,12 @@ def wanted_tiles(request: WantedTiles, report: Checkpoint) -> Tiles:
             while (row, last + 1) in left and last - first + 1 < _MOST_TOGETHER:
                 last += 1
             try:
-                filtered((row, first), (row, last), ends_at)
+                filtered(row, first, last, ends_at)
             except ImageReadError as error:
                 source.fault = error
-                try:
-                    filtered(place, place, ends_at)
-                except ImageReadError:
-                    ready[place] = None
+                ready[place] = None
+                with suppress(ImageReadError):
+                    filtered(row, column, column, ends_at)
         return ready[place]
 
     return answered(
@@ -383,9 +355,8 @@ def wanted_values(request: WantedValues, report: Checkpoint) -> Values:
     """Return the values of a result in a few pixels of full size."""
     report(Progress("filtering what is seen", 0.0, 2.0))
     (top, bottom), (left, right) = request.rows, request.columns
-    return as_values(
-        top, left, part_of_result(cast("PictureJob", request.job), Region(top, bottom, left, right))
-    )
+    region = Region(top, bottom, left, right)
+    return as_values(top, left, part_of_result(cast("PictureJob", request.job), region))
 
 
 def part_of_result(job: PictureJob, region: Region) -> np.ndarray:
@@ -414,14 +385,10 @@ def save_filtered(request: SaveFiltered, report: Checkpoint) -> Saved:
 
     tell(0.0, "filtered")
     work = Work(resolve=resolve, saved_type=saved_type, range=job.range_mode)
-    # No bound: the process may have had more for another picture, and a bound counts that.
-    done = filter_file(work, _source(job), request.path, memory=None, report=tell)
-    return Saved(request.path, done.notes)
-
-
-def _source(job: PictureJob) -> str | LargePicture:
-    """Return what is filtered: a file that is read in parts, or what was decoded of another one."""
-    screen = job.picture.screen
+    screen, path = job.picture.screen, job.picture.path
     assert isinstance(screen, TiledScreen)
-    path = job.picture.path
-    return path if screen.key == path else opened(screen.key).picture
+    # A file that is read in parts, or what was decoded of another one.
+    source = path if screen.key == path else opened(screen.key).picture
+    # No bound: the process may have had more for another picture, and a bound counts that.
+    done = filter_file(work, source, request.path, memory=None, report=tell)
+    return Saved(request.path, done.notes)

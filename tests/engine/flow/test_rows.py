@@ -73,7 +73,7 @@ def late(monkeypatch, ahead):
         def close(self):
             pass
 
-    monkeypatch.setattr(rows, "_stream", lambda plan: Late())
+    monkeypatch.setattr(rows, "_Bands", lambda **how: Late())
 
 
 def pixels():
@@ -84,7 +84,7 @@ def streamed(picture, border=Border.MIRROR, first_row=0, bands=3, take=None, ban
     found = np.zeros((HEIGHT, WIDTH, 1), np.float32)
 
     def keep(part):
-        found[part.top : part.top + len(part.values)] = part.values
+        found[part.band.first : part.band.first + len(part.values)] = part.values
 
     memory = MemoryPlan(band_rows, bands, 0, 0)
     rows.filter_rows(picture, plan_for(border), memory, take or keep, first_row)
@@ -139,7 +139,7 @@ def test_that_bands_read_ahead_are_bounded_where_the_whole_picture_is_one_strip(
 @pytest.mark.parametrize("row", [3, 70, HEIGHT - 1])
 def test_that_an_error_of_reading_or_taking_is_raised_and_leaves_no_thread(row, monkeypatch):
     def take(part):
-        if part.top <= row < part.top + len(part.values):
+        if part.band.first <= row < part.band.first + len(part.values):
             raise OSError("no room")
 
     before = threading.active_count()
