@@ -10,20 +10,19 @@ there are cores. The variants of a problem are measured alternately, `ROUNDS` ti
 times are compared. Results are not verified here: tests do.
 """
 
-import json
 import math
 import os
 import secrets
 import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
-from msgspec import structs
 
 from bench.auto import able, is_too_long
 from bench.options import parser_of
@@ -46,13 +45,14 @@ ROUNDS = 5
 ALLOWED = 1.1
 
 
-@dataclass(frozen=True)
+@dataclass
 class Draw:
-    """A problem, and the mask as what makes it again."""
+    """A problem, the mask as what makes it again, and the times of the variants that were measured, ms."""
 
     problem: Problem
     kind: str
     seed: int
+    times_ms: dict[str, float] = field(default_factory=dict)
 
     @property
     def mask(self) -> Mask:
@@ -75,13 +75,9 @@ class Draw:
         size = f"{problem.width} × {problem.height} × {problem.channels}"
         return f"{size} {types}, {problem.border}, {self.mask.name}"
 
-
-@dataclass(frozen=True)
-class Measured:
-    """A problem with the times of the variants that were measured, ms."""
-
-    draw: Draw
-    times_ms: dict[str, float]
+    def choice(self, machine: Backend) -> str:
+        """Return the variant that `auto` chooses today."""
+        return choose(AUTO, self.problem, self.mask, None, machine.info).variant.key
 
     def ratio(self, key: str) -> float:
         """Return how many times as long as the best a variant takes; infinity if it was not measured."""
@@ -116,7 +112,7 @@ def drawn(seed: int, count: int, most_side: int = SIDES[1]) -> list[Draw]:
 def rivals(draw: Draw, machine: Backend) -> list[str]:
     """Return the variants to measure: none whose estimate is more than `WITHIN` times that of the choice."""
     problem, mask = draw.problem, draw.mask
-    chosen = choose(AUTO, problem, mask, None, machine.info).variant
+    chosen = draw.choice(machine)
     table = cost_table(machine.info.kind)
 
     def estimate(key: str) -> float:
@@ -128,8 +124,8 @@ def rivals(draw: Draw, machine: Backend) -> list[str]:
         for known in able(problem, mask, machine)
         if holds_bound(known, problem, mask) and not is_too_long(known, problem)
     ]
-    most = WITHIN * estimate(chosen.key)
-    return sorted({chosen.key, *(key for key in keys if estimate(key) <= most)})
+    most = WITHIN * estimate(chosen)
+    return sorted({chosen, *(key for key in keys if estimate(key) <= most)})
 
 
 def compile_all(work: list[tuple[Draw, list[str]]], device: str) -> None:
@@ -152,7 +148,7 @@ def _compile(part: tuple[list[tuple[Draw, list[str]]], str]) -> None:
                     known.prepare(draw.problem, draw.mask, known.default_block)
 
 
-def measured(draw: Draw, keys: list[str], machine: Backend, pool: np.ndarray) -> Measured:
+def measure(draw: Draw, keys: list[str], machine: Backend, pool: np.ndarray) -> None:
     """Measure the variants of a problem alternately."""
     problem, mask = draw.problem, draw.mask
     shape = problem.height, problem.width, problem.channels
@@ -177,10 +173,10 @@ def measured(draw: Draw, keys: list[str], machine: Backend, pool: np.ndarray) ->
             # What disturbed a first sample must not leave a variant out.
             if key in times and (number == 0 or times[key] < 1.5 * best):
                 times[key] = min(times[key], clock.sample_ms())
-    return Measured(draw, {key: float(f"{time_ms:.4g}") for key, time_ms in times.items()})
+    draw.times_ms = {key: float(f"{time_ms:.4g}") for key, time_ms in times.items()}
 
 
-def measured_all(seed: int, count: int, machine: Backend, most_s: float) -> list[Measured]:
+def measured_all(seed: int, count: int, machine: Backend, most_s: float) -> list[Draw]:
     """Draw problems, compile, and measure them."""
     draws = drawn(seed, count)
     work = [(draw, rivals(draw, machine)) for draw in draws]
@@ -201,48 +197,31 @@ def measured_all(seed: int, count: int, machine: Backend, most_s: float) -> list
         if time.perf_counter() - begin > most_s:
             print(f"stopped after {len(found)} problems", flush=True)
             break
-        found.append(measured(draw, keys, machine, pools[draw.problem.dtype]))
+        measure(draw, keys, machine, pools[draw.problem.dtype])
+        found.append(draw)
     print(f"measured in {time.perf_counter() - begin:.0f} s", flush=True)
     return found
 
 
-def report(cells: list[Measured], machine: Backend, worst: int = 10) -> None:
+def report(draws: list[Draw], machine: Backend, worst: int = 10) -> None:
     """Print how often the choice of `auto` is within `ALLOWED` times the best, and the worst problems."""
-    judged = []
-    for cell in cells:
-        chosen = choose(AUTO, cell.draw.problem, cell.draw.mask, None, machine.info).variant.key
-        judged.append((cell.ratio(chosen), chosen, cell))
+    judged = [(draw.ratio(key), key, draw) for draw in draws for key in [draw.choice(machine)]]
     judged.sort(key=lambda one: one[0], reverse=True)
-    for ratio, chosen, cell in judged[:worst]:
-        best = min(cell.times_ms, key=cell.times_ms.__getitem__)
-        times = f"{chosen} {1e3 * cell.times_ms.get(chosen, math.inf):.1f} us; {best} "
-        print(f"{ratio:5.2f}  {cell.draw.name}: {times}{1e3 * cell.times_ms[best]:.1f} us")
-    within = sum(ratio <= ALLOWED for ratio, _, _ in judged)
+    for ratio, chosen, draw in judged[:worst]:
+        best = min(draw.times_ms, key=draw.times_ms.__getitem__)
+        times = f"{chosen} {1e3 * draw.times_ms.get(chosen, math.inf):.1f} us; {best} "
+        print(f"{ratio:5.2f}  {draw.name}: {times}{1e3 * draw.times_ms[best]:.1f} us")
     ratios = [ratio for ratio, _, _ in judged]
+    within = sum(ratio <= ALLOWED for ratio in ratios)
     print(
         f"within {ALLOWED} times the best: {within} of {len(judged)} ({within / len(judged):.1%}); "
         f"19 of 20 within {ratios[len(ratios) // 20]:.3f}; worst {ratios[0]:.2f}"
     )
 
 
-def packed(cells: list[Measured]) -> list[dict[str, Any]]:
-    """Return them as JSON takes them."""
-    return [
-        {"problem": structs.asdict(cell.draw.problem), "kind": cell.draw.kind, "seed": cell.draw.seed}
-        | {"times_ms": cell.times_ms}
-        for cell in cells
-    ]
-
-
-def unpacked(content: list[dict[str, Any]]) -> list[Measured]:
-    """Return what `packed` made."""
-    cells = []
-    for one in content:
-        fields = one["problem"]
-        shapes = {name: tuple(fields[name]) for name in ("mask_shape", "anchor")}
-        problem = Problem(**(fields | shapes | {"border": Border.named(fields["border"])}))
-        cells.append(Measured(Draw(problem, one["kind"], one["seed"]), one["times_ms"]))
-    return cells
+def read(path: Path) -> list[Draw]:
+    """Return the problems of a file, with their times."""
+    return msgspec.json.decode(path.read_bytes(), type=list[Draw])
 
 
 def main() -> None:
@@ -257,14 +236,14 @@ def main() -> None:
     options = parser.parse_args()
     machine = backend(device_named(options.device).key)
     if options.read:
-        cells = [cell for path in options.read for cell in unpacked(json.loads(path.read_text("utf-8")))]
+        draws = [draw for path in options.read for draw in read(path)]
     else:
         seed = secrets.randbits(31) if options.seed is None else options.seed
         print(f"seed {seed}", flush=True)
-        cells = measured_all(seed, options.count, machine, options.seconds)
+        draws = measured_all(seed, options.count, machine, options.seconds)
         if options.json:
-            options.json.write_text(json.dumps(packed(cells)), encoding="utf-8")
-    report(cells, machine)
+            options.json.write_bytes(msgspec.json.encode(draws))
+    report(draws, machine)
 
 
 if __name__ == "__main__":
