@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from bench import answers, bounds, executed, figures, ncu, window
+from bench import answers, bounds, figures, ncu, window
 from bench.answers import DocumentFigure
 from bench.calls import tables as calls
 from bench.markers import TABLES, DocumentTable, put_between, wrapped
@@ -41,7 +41,6 @@ def kept_tables() -> list[DocumentTable]:
         "bounds-cpu": (bounds.tables,),
         "bounds-gpu": (bounds.tables,),
         "ncu-h200": (ncu.tables,),
-        "executed-h200": (executed.tables,),
     }
     measured = [table for name, of_file in makers.items() for make in of_file for table in make(kept(name))]
     return [*measured, *of_programs(), *of_commands()]

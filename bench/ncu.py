@@ -3,6 +3,9 @@
     python -m bench.ncu --json bench/results/ncu-DEVICE.json      needs a CUDA device, `ncu`, and its counters
     python -m bench.ncu --json FILE --limiters bench/results/bounds-gpu.json      needs no device
 
+The second counts anew in PTX, and adds what limits each launch and the share of the executed instructions
+that the counted issue slots are.
+
 Every teaching kernel, with three masks and three blocks, is launched once under `ncu`: one process for each
 kernel, 10 to 30 s. The file has the cells of a kernel as soon as they are there; the same command again does
 the kernels that are missing, and `--seconds` ends a run before the next kernel. The clocks are left as they
@@ -17,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,10 +31,13 @@ from bench.markers import DocumentTable
 from bench.options import parser_of
 from bench.representative import filter_job, mask_for
 from engine.device.devices import backend
+from engine.device.launches import Pass
 from engine.device.numba_cuda import driver
 from engine.explain.bounds import bound_launch
+from engine.explain.bounds import executed as executed_weights
 from engine.explain.counting import CountedAccesses, counted_run
 from engine.explain.device_limits import DeviceLimits
+from engine.explain.instructions import issue_slots
 from engine.explain.launches import ABSENT_GPUS, DEFAULT, SCHEDULERS
 from engine.explain.why import LEAST_SHARE
 from engine.geometry.block import Block
@@ -63,49 +69,22 @@ COMPARED = {
 }
 SHARE = ".avg.pct_of_peak_sustained_elapsed"
 # What else is kept: the time, instructions by what executes them, and how much of each limit is used.
+UNITS = (
+    "sm__throughput", "gpu__compute_memory_throughput", "gpu__dram_throughput", "l1tex__throughput",
+    "lts__throughput", "lts__t_sectors", "sm__inst_executed_pipe_alu", "sm__inst_executed_pipe_fma",
+    "sm__inst_executed_pipe_fp64", "sm__inst_executed_pipe_lsu", "l1tex__lsuin_requests",
+    "l1tex__data_pipe_lsu_wavefronts",
+)  # fmt: skip
 ALSO = (
-    "gpu__time_duration.sum",
-    "sm__inst_executed.sum",
-    "smsp__inst_executed.sum",
-    "smsp__inst_executed_op_ldc.sum",
-    "smsp__inst_executed_op_shared_ld.sum",
-    "smsp__inst_executed_op_global_ld.sum",
-    "sm__inst_executed_pipe_alu.sum",
-    "sm__inst_executed_pipe_fma.sum",
-    "sm__inst_executed_pipe_fp64.sum",
-    "sm__inst_executed_pipe_lsu.sum",
-    "sm__inst_executed_pipe_uniform.sum",
-    "sm__inst_executed_pipe_xu.sum",
-    "idc__requests.sum",
-    "lts__t_sectors_op_read.sum",
-    "lts__t_sectors_op_write.sum",
-    "dram__bytes_read.sum",
-    "dram__bytes_write.sum",
-    "sm__warps_active.avg.pct_of_peak_sustained_active",
-    "smsp__issue_active.avg.pct_of_peak_sustained_active",
-    "launch__registers_per_thread",
-    "launch__occupancy_limit_blocks",
-    "launch__occupancy_limit_registers",
-    "launch__occupancy_limit_shared_mem",
-    "launch__occupancy_limit_warps",
-    *(
-        f"{unit}{SHARE}"
-        for unit in (
-            "sm__throughput",
-            "gpu__compute_memory_throughput",
-            "gpu__dram_throughput",
-            "l1tex__throughput",
-            "lts__throughput",
-            "lts__t_sectors",
-            "sm__inst_executed_pipe_alu",
-            "sm__inst_executed_pipe_fma",
-            "sm__inst_executed_pipe_fp64",
-            "sm__inst_executed_pipe_lsu",
-            "l1tex__lsuin_requests",
-            "l1tex__data_pipe_lsu_wavefronts",
-        )
-    ),
-)
+    "gpu__time_duration.sum", "sm__inst_executed.sum", "smsp__inst_executed.sum",
+    *(f"smsp__inst_executed_op_{kind}.sum" for kind in ("ldc", "shared_ld", "global_ld")),
+    *(f"sm__inst_executed_pipe_{pipe}.sum" for pipe in ("alu", "fma", "fp64", "lsu", "uniform", "xu")),
+    "idc__requests.sum", "lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum",
+    "dram__bytes_read.sum", "dram__bytes_write.sum", "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "smsp__issue_active.avg.pct_of_peak_sustained_active", "launch__registers_per_thread",
+    *(f"launch__occupancy_limit_{what}" for what in ("blocks", "registers", "shared_mem", "warps")),
+    *(f"{unit}{SHARE}" for unit in UNITS),
+)  # fmt: skip
 # A difference that is to be explained.
 TOLERANCE = 0.02
 # A limit is near the one that is used most from that part on; one that is used more is used fully, percent.
@@ -210,40 +189,59 @@ def _number(text: str | None) -> float | None:
 
 def counted(one: CountedAccesses) -> dict[str, float]:
     """Return what the program counts of a launch, by the names of `COMPARED`; and what else it does."""
-    return {
-        "load_requests": one.of("global_loads").requests,
-        "load_sectors": one.of("global_loads").sectors,
-        "store_requests": one.of("global_stores").requests,
-        "store_sectors": one.of("global_stores").sectors,
-        "shared_load_wavefronts": one.of("shared_loads").wavefronts,
-        "shared_store_wavefronts": one.of("shared_stores").wavefronts,
-        "shared_load_requests": one.of("shared_loads").requests,
-        "constant_requests": one.of("constant_loads").requests,
-        "launch_sectors": one.launch_sectors,
-        "barriers": one.barriers,
-    }
+    named = (*COMPARED, "shared_load_requests", "constant_requests")
+    found: dict[str, float] = {}
+    for name in named:
+        kind, _, what = name.rpartition("_")
+        memory = {"load": "global_loads", "store": "global_stores", "constant": "constant_loads"}
+        found[name] = getattr(one.of(memory.get(kind, f"{kind}s")), what)
+    return found | {"launch_sectors": one.launch_sectors, "barriers": one.barriers}
+
+
+def launches_of(
+    key: str, side: int, is_chosen: Callable[[int], bool] = lambda number: True
+) -> Iterator[tuple[Cell, Pass, CountedAccesses | None]]:
+    """Yield each launch of each cell of a kernel, with what the program counts of it in the chosen cells."""
+    samples = np.broadcast_to(np.float32(0.0), (side, side, 1))
+    for number, cell in enumerate(cells_of(key)):
+        job = job_of(cell, samples)
+        steps = job.passes
+        found = counted_run(job).passes if is_chosen(number) else [None] * len(steps)
+        yield from ((cell, step, one) for step, one in zip(steps, found, strict=True))
 
 
 def measured(key: str, side: int, metrics: list[str], ncu: str) -> list[dict[str, Any]]:
     """Return the rows of a kernel: one for each launch of each cell."""
-    samples = np.broadcast_to(np.float32(0.0), (side, side, 1))
-    launches = [(cell, one) for cell in cells_of(key) for one in counted_run(job_of(cell, samples)).passes]
-    found = profiled(key, side, metrics, ncu)
+    launches, found = list(launches_of(key, side)), profiled(key, side, metrics, ncu)
     if len(found) != len(launches):
         raise SystemExit(f"{key}: {len(launches)} launches, and ncu has {len(found)}")
     return [
-        {
-            "variant": cell.variant,
-            "mask": cell.mask_side,
-            "block": str(cell.block),
-            "pass": one.name,
-            "counted": counted(one),
-            "is_exact": one.is_exact,
-            "ncu": numbers,
-            "ratios": ratios(counted(one), numbers),
-        }
-        for (cell, one), numbers in zip(launches, found, strict=True)
+        {"variant": cell.variant, "mask": cell.mask_side, "block": str(cell.block), "pass": one.name}
+        | compared(one, numbers)
+        for (cell, _, one), numbers in zip(launches, found, strict=True)
+        if one
     ]
+
+
+def compared(one: CountedAccesses, numbers: dict[str, float]) -> dict[str, Any]:
+    """Return what a row keeps of a launch: what is counted, what `ncu` counts, and their ratios."""
+    own = counted(one)
+    about: dict[str, Any] = {"counted": own, "is_exact": one.is_exact, "ncu": numbers}
+    return about | {"ratios": ratios(own, numbers)}
+
+
+def executed(key: str, is_chosen: Callable[[int], bool]) -> Iterator[float]:
+    """Yield for each launch of a kernel's chosen cells the counted issue slots over what was executed."""
+    kept = json.loads(Path("bench/results/ncu-h200.json").read_text(encoding="utf-8"))
+    rows = (row["ncu"] for row in kept["rows"] if row["variant"] == key)
+    for (_, _, one), numbers in zip(launches_of(key, kept["side"], is_chosen), rows, strict=True):
+        if one:
+            yield executed_share(one, numbers)
+
+
+def executed_share(one: CountedAccesses, numbers: dict[str, float]) -> float:
+    """Return the issue slots that are counted of a launch, as a part of the instructions that it executed."""
+    return executed_weights(one, issue_slots) / numbers["sm__inst_executed.sum"]
 
 
 def ratios(ours: dict[str, float], theirs: dict[str, float]) -> dict[str, float | None]:
@@ -265,46 +263,49 @@ def is_alike(ratio: float | None) -> bool:
 
 def summary(rows: list[dict[str, Any]]) -> list[str]:
     """Return a line for each kernel: the range of each ratio, and how many launches are alike in all."""
-    names = list(COMPARED)
-    short = [
-        name.replace("_requests", " req").replace("_sectors", " sec").replace("_wavefronts", "")
-        for name in names
+    lines = [
+        f"{'ours / ncu':20}" + "".join(f"{name.removesuffix('s'):>24}" for name in COMPARED) + "   alike"
     ]
-    lines = [f"{'ours / ncu':20}" + "".join(f"{name.replace('_', ' '):>18}" for name in short) + "   alike"]
-    for key in dict.fromkeys(row["variant"] for row in rows):
-        own = [row for row in rows if row["variant"] == key]
+    for key, own in by_kernel(rows).items():
         texts = []
-        for name in names:
-            found = [row["ratios"][name] for row in own]
+        for found in ([row["ratios"][name] for row in own] for name in COMPARED):
             numbers = [one for one in found if one is not None]
             missing = "?" * (len(numbers) < len(found))
-            text = f"{min(numbers):.3f}-{max(numbers):.3f}{missing}" if numbers else "?"
-            texts.append(f"{text:>18}")
-        alike = sum(all(map(is_alike, row["ratios"].values())) for row in own)
-        lines.append(f"{key:20}" + "".join(texts) + f"   {alike} of {len(own)}")
-    alike = sum(all(map(is_alike, row["ratios"].values())) for row in rows)
-    return [*lines, f"within {TOLERANCE:.0%} in everything: {alike} of {len(rows)} launches"]
+            texts.append(f"{f'{min(numbers):.3f}-{max(numbers):.3f}' if numbers else ''}{missing}")
+        lines.append(
+            f"{key:20}" + "".join(f"{text:>24}" for text in texts) + f"   {alike(own)} of {len(own)}"
+        )
+    return [*lines, f"within {TOLERANCE:.0%} in everything: {alike(rows)} of {len(rows)} launches"]
+
+
+def alike(rows: list[dict[str, Any]]) -> int:
+    """Return how many launches need no explanation."""
+    return sum(all(map(is_alike, row["ratios"].values())) for row in rows)
+
+
+def by_kernel(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows by the keys of the variants."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["variant"], []).append(row)
+    return found
 
 
 def with_limiters(data: dict[str, Any], limits: DeviceLimits) -> dict[str, Any]:
     """Return the rows counted anew, with what limits each launch: what `ncu` and what its bounds name."""
-    samples, rows = np.broadcast_to(np.float32(0.0), (data["side"], data["side"], 1)), iter(data["rows"])
-    made = []
-    for key in dict.fromkeys(row["variant"] for row in data["rows"]):
-        for cell in cells_of(key):
-            job = job_of(cell, samples)
-            steps = job.passes
-            for step, counted_launch in zip(steps, counted_run(job).passes, strict=True):
-                row = next(rows)
-                bounds = bound_launch(step.launch, counted_launch, ABSENT_GPUS[DEFAULT], limits)
-                tallest, ms = max(bounds, key=lambda one: one.ms), row["ncu"]["gpu__time_duration.sum"] / 1e6
-                ours = {"limiter": tallest.key, "share": round(tallest.ms / ms, 3)}
-                own = counted(counted_launch)
-                made.append(
-                    row
-                    | {"counted": own, "is_exact": counted_launch.is_exact, "ratios": ratios(own, row["ncu"])}
-                    | {"bounds": ours, "shares": shares(row["ncu"])}
-                )
+    rows, made = iter(data["rows"]), []
+    for key in by_kernel(data["rows"]):
+        for _, step, one in launches_of(key, data["side"]):
+            assert one is not None
+            row = next(rows)
+            tallest = max(
+                bound_launch(step.launch, one, ABSENT_GPUS[DEFAULT], limits), key=lambda bound: bound.ms
+            )
+            share = tallest.ms / (row["ncu"]["gpu__time_duration.sum"] / 1e6)
+            ours = {"limiter": tallest.key, "share": round(share, 3)}
+            slots = round(executed_share(one, row["ncu"]), 4)
+            added = {"bounds": ours, "shares": shares(row["ncu"]), "executed": slots}
+            made.append(row | compared(one, row["ncu"]) | added)
     return data | {"rows": made}
 
 
@@ -343,18 +344,28 @@ def tables(data: dict[str, Any]) -> list[DocumentTable]:
         "| Kernel | launches | `ncu` names | the bounds name | of the time | not explained | contradict |",
         "|---|---:|---|---|---:|---:|---:|",
     ]
-    for key in dict.fromkeys(row["variant"] for row in data["rows"]):
-        own = [row for row in data["rows"] if row["variant"] == key]
+    for key, own in by_kernel(data["rows"]).items():
         theirs = Counter(max(row["shares"], key=row["shares"].get) for row in own)
         explained = [row for row in own if row["bounds"]["share"] >= LEAST_SHARE]
         ours = Counter(row["bounds"]["limiter"] for row in explained)
+        counts = (", ".join(f"{one} {count}" for one, count in of.most_common()) for of in (theirs, ours))
         found = sorted(row["bounds"]["share"] for row in own)
         cells = [
-            f"`{key}`", str(len(own)), _counts(theirs), _counts(ours), f"{found[0]:.2f} to {found[-1]:.2f}",
+            f"`{key}`", str(len(own)), *counts, f"{found[0]:.2f} to {found[-1]:.2f}",
             str(len(own) - len(explained)), str(sum(map(contradicts, own))),
         ]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
-    return [DocumentTable(PAGE, "limiters", lines), _ratio_table(data)]
+    return [DocumentTable(PAGE, "limiters", lines), _executed_table(data), _ratio_table(data)]
+
+
+def _executed_table(data: dict[str, Any]) -> DocumentTable:
+    """Return the table of the share of the executed instructions: the least, the median, the highest."""
+    rows = ["| kernel | launches | least | median | most |", "|---|---|---|---|---|"]
+    for key, own in (by_kernel(data["rows"]) | {"": data["rows"]}).items():
+        found = [row["executed"] for row in own]
+        of_all = " | ".join(f"{one:.2f}" for one in (min(found), np.median(found), max(found)))
+        rows.append(f"| {f'`{key}`' if key else 'all'} | {len(found)} | {of_all} |")
+    return DocumentTable(PAGE, "bounds:executed", rows)
 
 
 def _ratio_table(data: dict[str, Any]) -> DocumentTable:
@@ -362,18 +373,11 @@ def _ratio_table(data: dict[str, Any]) -> DocumentTable:
     titles = ("load requests", "load sectors", "store sectors", "shared load wavefronts")
     names = ("load_requests", "load_sectors", "store_sectors", "shared_load_wavefronts")
     lines = [f"| Kernel | launches | {' | '.join(titles)} |", "|---|---:|---|---|---|---|"]
-    for key in dict.fromkeys(row["variant"] for row in data["rows"]):
-        own = [row["ratios"] for row in data["rows"] if row["variant"] == key]
-        texts = (
-            f"{min(found):.3f} to {max(found):.3f}"
-            for found in ([one[name] for one in own] for name in names)
-        )
+    for key, own in by_kernel(data["rows"]).items():
+        columns = ([row["ratios"][name] for row in own] for name in names)
+        texts = (f"{min(found):.3f} to {max(found):.3f}" for found in columns)
         lines.append(f"| `{key}` | {len(own)} | {' | '.join(texts)} |")
     return DocumentTable(Path("docs/counted-accesses.md"), "counts:ncu", lines)
-
-
-def _counts(found: Counter[str]) -> str:
-    return ", ".join(f"{key} {count}" for key, count in found.most_common())
 
 
 def _kept(path: Path, side: int) -> dict[str, Any]:
@@ -405,11 +409,9 @@ def main() -> None:
     parser.add_argument("--limiters", type=Path, help="only count anew, with the limits by these bounds")
     options = parser.parse_args()
     if options.limiters:
-        kept_limits = json.loads(options.limiters.read_text(encoding="utf-8"))["runs"][0]["limits"]
-        _save(
-            options.json,
-            with_limiters(_kept(options.json, options.side), msgspec.convert(kept_limits, DeviceLimits)),
-        )
+        found = json.loads(options.limiters.read_text(encoding="utf-8"))["runs"][0]["limits"]
+        limits = msgspec.convert(found, DeviceLimits)
+        _save(options.json, with_limiters(_kept(options.json, options.side), limits))
         return
     if options.launch:
         launch(options.launch, options.side)

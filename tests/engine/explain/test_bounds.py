@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.executed import executed
-from bench.ncu import TEACHING
+from bench.ncu import TEACHING, executed
 from engine.device import devices as device_list
 from engine.device.device_list import cpu_info
 from engine.errors import Cancelled
@@ -213,7 +212,7 @@ def test_that_kept_bounds_reach_half_of_the_time_in_four_of_five_cells_and_none_
 @needs_ptx
 def test_that_no_kernel_is_counted_with_more_instructions_than_were_executed():
     for number, key in enumerate(TEACHING):
-        # One of nine cells of a mask and a block, another one of each; `python -m bench.executed` has all.
+        # One of nine cells of a mask and a block, another one of each; `bench.ncu --limiters` does all.
         found = [*executed(key, lambda cell, one=number % 9: cell == one)]
         assert found
         assert all(0.65 <= one <= 1.0 for one in found), key
