@@ -23,7 +23,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +33,12 @@ from PySide6.QtCore import QEventLoop
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QApplication
 
+from bench.kills.bench_window import BenchWindow
 from bench.options import parser_of
-from engine.host.client import EngineClient
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.work.chain_files import chain_named
-from gui.engine_link.engine_start import StartedEngine
-from gui.explore.picture.canvas import PictureCanvas
 from gui.explore.picture.layers import ViewMode
-from gui.shell.app import Haloscope
 
 SIZES = "1920x1080,3840x2160,4000x3000,6000x4000,8000x6000,12000x12000"
 EDITS = 8
@@ -96,11 +93,24 @@ def made_large(path: Path) -> None:
         file.write(np.array([*map(len, tiles)], "<u8")[kinds].tobytes())
 
 
-class Canvas:
-    """The canvas of a window, its frames noted."""
+def own_mb(pid: int) -> float:
+    """Return the memory of a process, of shared pages its share, MB."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return int(text.split("Pss:")[1].split()[0]) / 1024
 
-    def __init__(self, canvas: PictureCanvas) -> None:
-        self.canvas, self.frames_s = canvas, list[float]()
+
+class Looking(BenchWindow):
+    """The window, what is done in it, and its frames."""
+
+    def __init__(self, app: QApplication, size: str, seconds: float, folder: Path) -> None:
+        super().__init__(app, preferences=folder / "preferences.json")
+        self.haloscope.window.resize(*map(int, size.split("x")))
+        self.app, self.seconds, self.folder = app, seconds, folder
+        self.page: Any = self.haloscope.window.first_page
+        self.until(lambda: self.haloscope.state.is_ready)
+        self.pids = os.getpid(), self.client.host_pid or 0
+        self.frames_s = list[float]()
+        canvas = self.page.picture_view.canvas
         paint = canvas.paintEvent
 
         def noted(event: QPaintEvent) -> None:
@@ -108,223 +118,202 @@ class Canvas:
             paint(event)
             self.frames_s.append(time.perf_counter() - begin)
 
-        canvas.paintEvent = noted  # type: ignore[method-assign]
+        canvas.paintEvent = noted
 
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Let things happen until a condition holds."""
+        if not self.wait(condition, PATIENCE_S):
+            sys.exit(f"it took too long: {self.describe()}")
 
-def wait(app: QApplication, condition: Callable[[], bool]) -> None:
-    """Let things happen until a condition holds."""
-    end = time.perf_counter() + PATIENCE_S
-    while not condition():
-        app.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 5)
-        if time.perf_counter() > end:
-            sys.exit("it took too long")
+    @property
+    def is_shown(self) -> bool:
+        """Whether the result of the present settings is on the screen."""
+        state = self.haloscope.state
+        return state.last_result is not None and not state.busy and not state.result_is_earlier
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether every pixel that is shown is exact."""
+        return bool(self.page.picture_view.is_settled)
 
-def own_mb(pid: int) -> float:
-    """Return the memory of a process, of shared pages its share, MB."""
-    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return int(text.split("Pss:")[1].split()[0]) / 1024
+    # What is done.
 
+    def open(self, path: Path) -> None:
+        """Open a picture, and wait for its result."""
+        self.page.pictures.open_path(path)
+        workspace = self.page.workspace
+        self.until(lambda: workspace.picture and workspace.picture.title == path.name)
+        self.until(lambda: self.is_shown and self.is_settled)
 
-@contextmanager
-def watched_memory(pids: tuple[int, int]) -> Iterator[list[float]]:
-    """Give a list whose one number is the most memory of both processes in the meantime, MB."""
-    most, is_over = [0.0], threading.Event()
+    def edit(self) -> None:
+        """Edit the mask a few times, and wait for each result."""
+        state = self.haloscope.state
+        for number in range(EDITS):
+            weights, before = np.full((5, 5), 1 / 25), state.last_result
+            weights[0, 0] = number / EDITS
+            self.show_mask(Mask(weights))
+            self.until(lambda before=before: state.last_result is not before and self.is_shown)  # type: ignore[misc]
+            self.until(lambda: self.is_settled)
 
-    def watch() -> None:
-        while not is_over.wait(0.01):
-            most[0] = max(most[0], sum(map(own_mb, pids)))
+    def run(self) -> None:
+        """Measure the kernel that is chosen, as Ctrl+R does."""
+        before = len(self.page.results.results())
+        self.page.run()
+        self.until(lambda: len(self.page.results.results()) > before and self.is_shown)
 
-    watching = threading.Thread(target=watch)
-    watching.start()
-    try:
-        yield most
-    finally:
-        is_over.set()
-        watching.join()
+    def run_8_bit(self) -> None:
+        """Measure the same with results of the picture's type."""
+        self.page.workspace.change(result_type="same")
+        self.until(lambda: self.is_shown)
+        self.run()
+        self.page.workspace.change(result_type="float32")
+        self.until(lambda: self.is_shown)
 
+    def edit_chain(self) -> None:
+        """Begin a chain of three steps, edit the first a few times, and go back to the mask."""
+        page, undo = self.page, self.page.workspace.undo_stack
+        before = undo.index()
+        page.chain.take(chain_named("sobel-magnitude"), "Sobel magnitude")
+        page.workspace.show_whole(True)
+        page.workspace.select_step(0)
+        self.until(lambda: self.is_shown and bool(page.display.step_times))
+        self.edit()
+        undo.setIndex(before)
+        self.until(lambda: self.is_shown)
 
-def rest(app: QApplication) -> None:
-    """Wait until the engine has given back what it kept for the next preview: 2 s after the last one."""
-    rested = time.monotonic() + 3.0
-    wait(app, lambda: time.monotonic() > rested)
+    def save(self) -> None:
+        """Save the result that is shown: as PNG, but as TIFF where it is made in parts."""
+        path = self.folder / ("saved.tif" if self.page.pictures.saves_in_parts else "saved.png")
+        self.page.pictures.save_result(path)
+        self.until(path.exists)
+        path.unlink()
 
+    def compare(self, mode: ViewMode) -> None:
+        """Show the difference or the error, and the result again."""
+        shown = self.page.picture_view
+        shown.set_mode(mode)
+        self.until(lambda: shown.comparison.words.startswith((mode.value, "no difference")))
+        self.until(lambda: self.is_settled)
+        shown.set_mode(ViewMode.SPLIT)
 
-def edit(app: QApplication, page: Any) -> None:
-    """Edit the mask a few times, and wait for each result."""
-    state = page._services.state
-    for number in range(EDITS):
-        weights, before = np.full((5, 5), 1 / 25), state.last_result
-        weights[0, 0] = number / EDITS
-        page.workspace.set_mask(Mask(weights))
-        wait(app, lambda before=before: state.last_result is not before and is_shown(state))
-        wait(app, lambda: page.picture_view.is_settled)
+    # What is measured.
 
+    def memory(self) -> Iterator[str]:
+        """Yield how much both processes take at rest, and at most while something is done."""
+        doing: dict[str, Callable[[], None]] = {"at rest": lambda: None}
+        doing |= {"edited": self.edit, "run": self.run, "saved": self.save}
+        # A picture in parts is not compared, and has no chain.
+        if not self.page.pictures.saves_in_parts:
+            doing |= {"run to 8 bit": self.run_8_bit, "chain edited": self.edit_chain}
+            doing |= {
+                mode.value: partial(self.compare, mode) for mode in (ViewMode.DIFFERENCE, ViewMode.ERROR)
+            }
+        for words, do in doing.items():
+            # The engine gives back what it kept for the next preview 2 s after the last one.
+            rested = time.monotonic() + 3.0
+            self.until(lambda rested=rested: time.monotonic() > rested)  # type: ignore[misc]
+            yield f"{words} {self.most_mb(do):.0f}"
 
-def run(app: QApplication, page: Any) -> None:
-    """Measure the kernel that is chosen, as Ctrl+R does."""
-    before = len(page.results.results())
-    page.run()
-    wait(app, lambda: len(page.results.results()) > before and is_shown(page._services.state))
+    def most_mb(self, do: Callable[[], None]) -> float:
+        """Return the most memory of both processes while something is done, MB."""
+        most, is_over = [0.0], threading.Event()
 
+        def watch() -> None:
+            while True:
+                most[0] = max(most[0], sum(map(own_mb, self.pids)))
+                if is_over.wait(0.01):
+                    return
 
-def run_8_bit(app: QApplication, page: Any) -> None:
-    """Measure the same with results of the picture's type."""
-    page.workspace.change(result_type="same")
-    wait(app, lambda: is_shown(page._services.state))
-    run(app, page)
-    page.workspace.change(result_type="float32")
-    wait(app, lambda: is_shown(page._services.state))
-
-
-def edit_chain(app: QApplication, page: Any) -> None:
-    """Begin a chain of three steps, edit the first a few times, and go back to the mask."""
-    undo, state = page.workspace.undo_stack, page._services.state
-    before = undo.index()
-    page.chain.take(chain_named("sobel-magnitude"), "Sobel magnitude")
-    page.workspace.show_whole(True)
-    page.workspace.select_step(0)
-    wait(app, lambda: is_shown(state) and bool(page.display.step_times))
-    edit(app, page)
-    undo.setIndex(before)
-    wait(app, lambda: is_shown(state))
-
-
-def save(app: QApplication, page: Any, folder: Path) -> None:
-    """Save the result that is shown: as PNG, but as TIFF where it is made in parts."""
-    path = folder / ("saved.tif" if page.pictures.saves_in_parts else "saved.png")
-    page.pictures.save_result(path)
-    wait(app, path.exists)
-    path.unlink()
-
-
-def compare(app: QApplication, page: Any, mode: ViewMode) -> None:
-    """Show the difference or the error, and the result again."""
-    page.picture_view.set_mode(mode)
-    comparison = page.picture_view.comparison
-    wait(app, lambda: comparison.words.startswith((mode.value, "no difference")))
-    wait(app, lambda: page.picture_view.is_settled)
-    page.picture_view.set_mode(ViewMode.SPLIT)
-
-
-def memory(app: QApplication, page: Any, pids: tuple[int, int], folder: Path) -> Iterator[str]:
-    """Return how much both processes take at rest, and at most while something is done."""
-    rest(app)
-    yield f"at rest {sum(map(own_mb, pids)):.0f}"
-    doing: dict[str, Callable[[], None]] = {
-        "edited": lambda: edit(app, page),
-        "run": lambda: run(app, page),
-        "saved": lambda: save(app, page, folder),
-    }
-    # A picture in parts is not compared, and has no chain.
-    if not page.pictures.saves_in_parts:
-        doing["run to 8 bit"] = lambda: run_8_bit(app, page)
-        doing["chain edited"] = lambda: edit_chain(app, page)
-        for mode in (ViewMode.DIFFERENCE, ViewMode.ERROR):
-            doing[mode.value] = lambda mode=mode: compare(app, page, mode)
-    for words, do in doing.items():
-        with watched_memory(pids) as most:
+        watching = threading.Thread(target=watch)
+        watching.start()
+        try:
             do()
-        yield f"{words} {most[0]:.0f}"
-        rest(app)
+        finally:
+            is_over.set()
+            watching.join()
+        return most[0]
 
+    def steps(self, step: Callable[[int], Any]) -> str:
+        """Take a step 60 times a second; return how many were taken, and the longest gap."""
+        begin, taken, longest, most_cpu = time.perf_counter(), 0, 0.0, 0.0
+        self.frames_s.clear()
+        while (now := time.perf_counter()) < begin + self.seconds:
+            cpu = time.thread_time()
+            if (now - begin) * 60 >= taken:
+                step(taken)
+                taken += 1
+            self.app.processEvents(QEventLoop.ProcessEventsFlag.AllEvents)
+            longest = max(longest, time.perf_counter() - now)
+            most_cpu = max(most_cpu, time.thread_time() - cpu)
+            time.sleep(0.0003)
+        painted = np.sort(self.frames_s) * 1e3 if self.frames_s else np.zeros(1)
+        return (
+            f"{len(self.frames_s) / self.seconds:4.0f} frames/s, painted in {np.median(painted):.1f} ms, "
+            f"99 % in {np.percentile(painted, 99):.1f} ms; {taken / self.seconds:4.0f} steps/s, "
+            f"longest gap {1e3 * longest:.0f} ms, {1e3 * most_cpu:.0f} ms of the processor"
+        )
 
-def steps(app: QApplication, step: Callable[[int], Any], seconds: float) -> str:
-    """Take a step 60 times a second; return how many were taken, and the longest gap."""
-    begin, taken, longest, most_cpu = time.perf_counter(), 0, 0.0, 0.0
-    while (now := time.perf_counter()) < begin + seconds:
-        cpu = time.thread_time()
-        if (now - begin) * 60 >= taken:
-            step(taken)
-            taken += 1
-        app.processEvents(QEventLoop.ProcessEventsFlag.AllEvents)
-        longest = max(longest, time.perf_counter() - now)
-        most_cpu = max(most_cpu, time.thread_time() - cpu)
-        time.sleep(0.0003)
-    return (
-        f"{taken / seconds:4.0f} steps/s, longest gap {1e3 * longest:.0f} ms, "
-        f"{1e3 * most_cpu:.0f} ms of the processor"
-    )
+    def look(self) -> Iterator[str]:
+        """Follow a mouse with the lens, under masks of several sizes."""
+        page, looks = self.page, list[int]()
+        page._show_lens()
+        self.until(lambda: page.lens.is_visible)
+        page.lens.changed.connect(lambda: looks.append(1))
+        for name, mask in MASKS.items():
+            self.show_mask(mask)
+            self.until(lambda: self.is_shown and not page.display.is_earlier)
+            page.lens.point((1, 1))
+            self.until(lambda: page.lens.seen is not None)
+            rows, columns, _ = page.picture_view.values.shape
 
+            def hover(number: int, rows: int = rows, columns: int = columns) -> None:
+                page.picture_view.canvas.pixel_hovered.emit((number * 7 % rows, number * 11 % columns))
 
-def frames(watched: Canvas, seconds: float) -> str:
-    """Return the frames a second and the time that one took to paint."""
-    painted = np.sort(watched.frames_s) * 1e3 if watched.frames_s else np.zeros(1)
-    rate = len(watched.frames_s) / seconds
-    watched.frames_s.clear()
-    high = np.percentile(painted, 99)
-    return f"{rate:4.0f} frames/s, painted in {np.median(painted):.1f} ms, 99 % in {high:.1f} ms"
+            looks.clear()
+            begin = time.process_time()
+            taken = self.steps(hover)
+            cpu_ms = 1e3 * (time.process_time() - begin) / max(1, len(looks))
+            exact = "exact" if page.lens.seen.is_equal else "within the bound"
+            rate = f"{len(looks) / self.seconds:4.0f} looks/s of {cpu_ms:.1f} ms of the processor, {exact}"
+            yield f"  lens, {name:12} {rate}; {taken}"
 
+    def move(self) -> Iterator[str]:
+        """Split and slide at several zooms."""
+        canvas = self.page.picture_view.canvas
+        self.page.bring_to_front("mask")
+        turns = itertools.cycle([*range(10, 90, 2), *range(90, 10, -2)])
+        for zoom in (0.0, 0.5, 1.0, 4.0):
+            canvas.view.fit()
+            if zoom:
+                canvas.view.zoom_to(zoom, canvas.width() / 2, canvas.height() / 2)
+            title = f"{100 * zoom:.0f} %" if zoom else "fitted"
+            taken = self.steps(lambda _: canvas.handle.set_fraction(next(turns) / 100))
+            yield f"  splitting, {title:7} {taken}"
+            # Never so far that the view stops at the edge: a step that moves nothing paints nothing.
+            yield f"  sliding,   {title:7} {self.slid(11, 15)}"
 
-def is_shown(state: Any) -> bool:
-    """Return whether the result of the present settings is on the screen."""
-    return state.last_result is not None and not state.busy and not state.result_is_earlier
+    def slid(self, step: int, count: int) -> str:
+        """Slide to and fro."""
+        view = self.page.picture_view.canvas.view
+        way = itertools.cycle([step] * count + [-step] * 2 * count + [step] * count)
+        return self.steps(lambda _: view.pan(by := next(way), by / 2))
 
-
-def look(app: QApplication, page: Any, watched: Canvas, seconds: float) -> Iterator[str]:
-    """Follow a mouse with the lens, under masks of several sizes."""
-    page._show_lens()
-    for name, mask in MASKS.items():
-        page.workspace.set_mask(mask)
-        state = page._services.state
-        wait(app, lambda state=state: is_shown(state) and not page.display.is_earlier)
-        page.lens.point((1, 1))
-        wait(app, lambda: page.lens.seen is not None)
-        looks = list[int]()
-        page.lens.changed.connect(lambda looks=looks: looks.append(1))
-        rows, columns, _ = page.picture_view.values.shape
-
-        def hover(number: int, rows: int = rows, columns: int = columns) -> None:
-            page.picture_view.canvas.pixel_hovered.emit((number * 7 % rows, number * 11 % columns))
-
-        begin = time.process_time()
-        taken = steps(app, hover, seconds)
-        exact = "exact" if page.lens.seen.is_equal else "within the bound"
-        cpu_ms = 1e3 * (time.process_time() - begin) / max(1, len(looks))
-        rate = f"{len(looks) / seconds:4.0f} looks/s of {cpu_ms:.1f} ms of the processor"
-        yield f"  lens, {name:12} {rate}, {taken}, {exact}; {frames(watched, seconds)}"
-
-
-def move(app: QApplication, page: Any, watched: Canvas, seconds: float) -> Iterator[str]:
-    """Split and slide at several zooms."""
-    canvas = page.picture_view.canvas
-    page.bring_to_front("mask")
-    turns = itertools.cycle([*range(10, 90, 2), *range(90, 10, -2)])
-    for zoom in (0.0, 0.5, 1.0, 4.0):
-        canvas.view.fit()
-        if zoom:
-            canvas.view.zoom_to(zoom, canvas.width() / 2, canvas.height() / 2)
-        title = f"{100 * zoom:.0f} %" if zoom else "fitted"
-        watched.frames_s.clear()
-        taken = steps(app, lambda _n: canvas.handle.set_fraction(next(turns) / 100), seconds)
-        yield f"  splitting, {title:7} {frames(watched, seconds)}; {taken}"
-        # Never so far that the view stops at the edge: a step that moves nothing paints nothing.
-        way = itertools.cycle([11] * 15 + [-11] * 30 + [11] * 15)
-        taken = steps(app, lambda _n: canvas.view.pan(step := next(way), step / 2), seconds)  # noqa: B023
-        yield f"  sliding,   {title:7} {frames(watched, seconds)}; {taken}"
-
-
-def look_at_large(
-    app: QApplication, page: Any, watched: Canvas, path: Path, seconds: float, pids: tuple[int, int]
-) -> Iterator[str]:
-    """Open a picture that is larger than memory, and slide at several zooms."""
-    shown, begin, most = page.picture_view, time.perf_counter(), 0.0
-    page.pictures.open_path(path)
-    # The first pixels are painted when the first tiles are there.
-    wait(app, lambda: shown._original is not None and bool(shown._original._kept))
-    shown.canvas.repaint()
-    yield f"first pixels after {time.perf_counter() - begin:.2f} s"
-    view, way = shown.canvas.view, itertools.cycle([-23] * 120 + [23] * 120)
-    for zoom in LARGE_ZOOMS:
-        view.fit()
-        view.zoom_to(zoom, shown.canvas.width() / 2, shown.canvas.height() / 2)
-        watched.frames_s.clear()
-        taken = steps(app, lambda _n: view.pan(step := next(way), step / 2), seconds)
-        window_mb, engine_mb = map(own_mb, pids)
-        most = max(most, window_mb + engine_mb)
-        memory = f"window {window_mb:.0f} MB, engine {engine_mb:.0f} MB"
-        yield f"{100 * zoom:6.1f} %: {frames(watched, seconds)}; {taken}; {memory}"
-    yield f"most memory: {most:.0f} MB"
+    def look_at_large(self, path: Path) -> Iterator[str]:
+        """Open a picture that is larger than memory, and slide at several zooms."""
+        shown, begin, most = self.page.picture_view, time.perf_counter(), 0.0
+        self.page.pictures.open_path(path)
+        # The first pixels are painted when the first tiles are there.
+        self.until(lambda: shown._original is not None and bool(shown._original._kept))
+        shown.canvas.repaint()
+        yield f"first pixels after {time.perf_counter() - begin:.2f} s"
+        for zoom in LARGE_ZOOMS:
+            shown.canvas.view.fit()
+            shown.canvas.view.zoom_to(zoom, shown.canvas.width() / 2, shown.canvas.height() / 2)
+            taken = self.slid(-23, 120)
+            window_mb, engine_mb = map(own_mb, self.pids)
+            most = max(most, window_mb + engine_mb)
+            yield f"{100 * zoom:6.1f} %: {taken}; window {window_mb:.0f} MB, engine {engine_mb:.0f} MB"
+        yield f"most memory: {most:.0f} MB"
 
 
 def main() -> None:
@@ -337,21 +326,12 @@ def main() -> None:
     parser.add_argument("--large", nargs="?", const="", help="a large picture: one made here, or PATH")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        app = QApplication(sys.argv[:1])
-        engine = StartedEngine(EngineClient)
-        haloscope = Haloscope(app, engine, Path(folder) / "preferences.json", "light")
-        haloscope.window.resize(*map(int, asked.window.split("x")))
-        haloscope.window.show()
-        haloscope.finish()
-        wait(app, lambda: haloscope.state.is_ready)
-        page: Any = haloscope.window.page_of("explore")
-        watched = Canvas(page.picture_view.canvas)
-        pids = os.getpid(), engine.client.host_pid or 0
+        window = Looking(QApplication(sys.argv[:1]), asked.window, asked.seconds, Path(folder))
         if asked.large is not None:
             path = Path(asked.large or f"{folder}/large.tif")
             if not asked.large:
                 made_large(path)
-            for line in look_at_large(app, page, watched, path, asked.seconds, pids):
+            for line in window.look_at_large(path):
                 print(line, flush=True)
         for size in () if asked.large is not None else asked.sizes.split(","):
             width, height = map(int, size.split("x"))
@@ -359,23 +339,16 @@ def main() -> None:
             # In a process of its own, whose memory goes with it.
             with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as maker:
                 maker.submit(made_photo, path, width, height).result()
-            page.pictures.open_path(path)
-            wait(app, lambda path=path: page.workspace.picture and page.workspace.picture.title == path.name)
-            wait(app, lambda: is_shown(haloscope.state))
-            wait(app, lambda: page.picture_view.is_settled)
-            picture_mb = width * height * 3 / 2**20
-            print(f"{size} RGB, may take {3 * picture_mb + 300:.0f} MB", end="", flush=True)
-            for words in memory(app, page, pids, Path(folder)):
+            window.open(path)
+            allowed_mb = 3 * width * height * 3 / 2**20 + 300
+            print(f"{size} RGB, may take {allowed_mb:.0f} MB", end="", flush=True)
+            for words in window.memory():
                 print(f"; {words}", end="", flush=True)
             print(flush=True)
-            if not asked.memory_only:
-                for line in (
-                    *look(app, page, watched, asked.seconds),
-                    *move(app, page, watched, asked.seconds),
-                ):
-                    print(line, flush=True)
+            for line in () if asked.memory_only else (*window.look(), *window.move()):
+                print(line, flush=True)
             path.unlink()
-        haloscope.link.shutdown()
+        window.close()
 
 
 if __name__ == "__main__":

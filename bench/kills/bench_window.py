@@ -48,12 +48,14 @@ class CountingClient(EngineClient):
 class BenchWindow:
     """A window to treat badly."""
 
-    def __init__(self, app: QApplication, remote: RemoteHost | None = None) -> None:
+    def __init__(
+        self, app: QApplication, remote: RemoteHost | None = None, *, preferences: Path | None = None
+    ) -> None:
         self._app = app
         self.engine = StartedEngine(partial(CountingClient, remote=remote))
         assert isinstance(self.engine.client, CountingClient)
         self.client = self.engine.client
-        self.haloscope = Haloscope(app, self.engine)
+        self.haloscope = Haloscope(app, self.engine, preferences)
         self.haloscope.window.resize(1280, 800)
         self.haloscope.window.show()
         self.haloscope.finish()
