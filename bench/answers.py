@@ -6,6 +6,7 @@ All are made from the files in bench/results. The full tables of the same files 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,13 @@ EDIT_AIM_MS = 50
 class DocumentFigure:
     """A figure of a document."""
 
-    path: Path
+    name: str
     svg: Callable[[], bytes]  # Draws it; the same results always have the same bytes
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return PICTURES / f"{self.name}.svg"
 
 
 def library_answer(run: dict[str, Any]) -> DocumentTable:
@@ -133,66 +139,48 @@ def _float32_times(data: dict[str, Any], key: str) -> dict[int, float]:
 def library_figure(run: dict[str, Any], name: str = "main") -> DocumentFigure:
     """Return the plot of one table of a run beside other libraries."""
     (table,) = (table for table in run["tables"] if table["name"] == name)
-    path = PICTURES / f"peers-{run['device_kind']}-{name}.svg"
-    return DocumentFigure(path, lambda: svg_of(run, table))
+    return DocumentFigure(f"peers-{run['device_kind']}-{name}", partial(svg_of, run, table))
 
 
-def process_figure(run: dict[str, Any]) -> DocumentFigure:
-    """Return bars of the times from file to file, a group per row."""
-
-    def draw() -> bytes:
-        rows = compared_rows(run)
-        shown = [key for key in TITLES if key != NUMPY and any(median_s(row, key) for row in rows)]
-        title = f"From file to file, {run['machine']['device']}"
-        with drawn(title) as (drawing, axes):
-            height = 0.8 / len(shown)
-            for index, key in enumerate(shown):
-                bars = [(y, t) for y, row in enumerate(rows) if (t := median_s(row, key))]
-                axes.barh(
-                    [y + index * height for y, _ in bars], [t for _, t in bars], height,
-                    color=COLOURS[index], label=TITLES[key],
-                )  # fmt: skip
-            axes.set_yticks([y + 0.4 - height / 2 for y in range(len(rows))], [row["title"] for row in rows])
-            axes.invert_yaxis()
-            axes.set_xlabel("seconds")
-            axes.legend(frameon=False)
-            return as_svg(drawing, title)
-
-    return DocumentFigure(PICTURES / "processes.svg", draw)
+def process_svg(run: dict[str, Any]) -> bytes:
+    """Draw bars of the times from file to file, a group per row."""
+    rows = compared_rows(run)
+    shown = [key for key in TITLES if key != NUMPY and any(median_s(row, key) for row in rows)]
+    title = f"From file to file, {run['machine']['device']}"
+    with drawn(title) as (drawing, axes):
+        height = 0.8 / len(shown)
+        for index, key in enumerate(shown):
+            bars = [(y + index * height, t) for y, row in enumerate(rows) if (t := median_s(row, key))]
+            axes.barh(*zip(*bars, strict=True), height, color=COLOURS[index], label=TITLES[key])
+        axes.set_yticks([y + 0.4 - height / 2 for y in range(len(rows))], [row["title"] for row in rows])
+        axes.invert_yaxis()
+        axes.set_xlabel("seconds")
+        axes.legend(frameon=False)
+        return as_svg(drawing, title)
 
 
-def window_figure(found: dict[str, Any]) -> DocumentFigure:
-    """Return the times of all edits, one after the other."""
-
-    def draw() -> bytes:
-        title = "From an edit of the mask to new pixels"
-        times = found["edit_to_pixels_ms"]["all"]
-        with drawn(title) as (drawing, axes):
-            axes.plot(range(1, len(times) + 1), times, color=COLOURS[0], marker="o", markersize=4)
-            axes.axhline(EDIT_AIM_MS, color="#20252c", linestyle="--", linewidth=1.3, label="the aim")
-            axes.set(xlabel="edit", ylabel="milliseconds", ylim=(0, EDIT_AIM_MS * 1.1))
-            axes.legend(frameon=False, loc="lower right")
-            return as_svg(drawing, title)
-
-    return DocumentFigure(PICTURES / "edits.svg", draw)
+def window_svg(found: dict[str, Any]) -> bytes:
+    """Draw the times of all edits, one after the other."""
+    title = "From an edit of the mask to new pixels"
+    times = found["edit_to_pixels_ms"]["all"]
+    with drawn(title) as (drawing, axes):
+        axes.plot(range(1, len(times) + 1), times, color=COLOURS[0], marker="o", markersize=4)
+        axes.axhline(EDIT_AIM_MS, color="#20252c", linestyle="--", linewidth=1.3, label="the aim")
+        axes.set(xlabel="edit", ylabel="milliseconds", ylim=(0, EDIT_AIM_MS * 1.1))
+        axes.legend(frameon=False, loc="lower right")
+        return as_svg(drawing, title)
 
 
-def variant_figure(data: dict[str, Any]) -> DocumentFigure:
-    """Return the kernel times of the variants in `variant_answer` against the side of the mask."""
-
-    def draw() -> bytes:
-        title = f"CUDA variants, 4096 × 4096 float32, {data['device']}"
-        with drawn(title) as (drawing, axes):
-            for index, key in enumerate(VARIANTS):
-                times = _float32_times(data, key)
-                axes.plot(
-                    list(times), list(times.values()), color=COLOURS[index % len(COLOURS)],
-                    marker=MARKERS[index], markersize=5, label=key,
-                )  # fmt: skip
-            axes.set(xlabel="side of the mask", ylabel="microseconds", yscale="log")
-            axes.set_xticks(list(times))
-            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-            axes.legend(**BESIDE)
-            return as_svg(drawing, title)
-
-    return DocumentFigure(PICTURES / "variants.svg", draw)
+def variant_svg(data: dict[str, Any]) -> bytes:
+    """Draw the kernel times of the variants in `variant_answer` against the side of the mask."""
+    title = f"CUDA variants, 4096 × 4096 float32, {data['device']}"
+    with drawn(title) as (drawing, axes):
+        for index, key in enumerate(VARIANTS):
+            times = _float32_times(data, key)
+            look = {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index], "markersize": 5}
+            axes.plot(list(times), list(times.values()), label=key, **look)
+        axes.set(xlabel="side of the mask", ylabel="microseconds", yscale="log")
+        axes.set_xticks(list(times))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.legend(**BESIDE)
+        return as_svg(drawing, title)

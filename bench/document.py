@@ -10,6 +10,7 @@ import ast
 import json
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,9 @@ def kept_tables() -> list[DocumentTable]:
         "ncu-h200": (ncu.tables,),
     }
     measured = [table for name, of_file in makers.items() for make in of_file for table in make(kept(name))]
-    return [*measured, *of_programs(), *of_commands()]
+    packaged = DocumentTable(Path("docs/architecture.md"), "packages", packages())
+    programmed = DocumentTable(Path("bench/README.md"), "programs", programs())
+    return [*measured, packaged, programmed, *of_commands()]
 
 
 def with_tables(text: str) -> str:
@@ -56,16 +59,17 @@ def with_tables(text: str) -> str:
 
 def kept_figures() -> list[DocumentFigure]:
     """Return every figure of docs/performance.md and its appendix."""
+    drawn = {
+        "processes": (answers.process_svg, "whole-2-cores"),
+        "edits": (answers.window_svg, "window-2-cores"),
+        "variants": (answers.variant_svg, "figures-h200"),
+        "calls-cpu": (calls.svg_of, "calls-cpu"),
+        "calls-arrays": (calls.svg_of, "calls-arrays"),
+    }
+    runs = [(kept(f"peers-{kind}"), name) for kind in ("gpu", "cpu") for name in ("main", "gaussian")]
     return [
-        answers.process_figure(kept("whole-2-cores")),
-        answers.window_figure(kept("window-2-cores")),
-        answers.variant_figure(kept("figures-h200")),
-        answers.library_figure(kept("peers-gpu")),
-        answers.library_figure(kept("peers-gpu"), "gaussian"),
-        answers.library_figure(kept("peers-cpu")),
-        answers.library_figure(kept("peers-cpu"), "gaussian"),
-        calls.figure(kept("calls-cpu")),
-        calls.figure(kept("calls-arrays")),
+        *(DocumentFigure(name, partial(draw, kept(of_file))) for name, (draw, of_file) in drawn.items()),
+        *(answers.library_figure(run, name) for run, name in runs),
     ]
 
 
@@ -122,14 +126,6 @@ def examples(parser: argparse.ArgumentParser) -> list[str]:
 
 
 _ROOT = Path(__file__).parents[1]
-
-
-def of_programs() -> list[DocumentTable]:
-    """Return the table of packages in docs/architecture.md and that of programs in bench/README.md."""
-    return [
-        DocumentTable(Path("docs/architecture.md"), "packages", packages()),
-        DocumentTable(Path("bench/README.md"), "programs", programs()),
-    ]
 
 
 def packages() -> list[str]:

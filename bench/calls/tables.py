@@ -3,8 +3,7 @@
 import math
 from typing import Any
 
-from bench.answers import DocumentFigure
-from bench.markers import PERFORMANCE, PICTURES, TABLES, DocumentTable
+from bench.markers import PERFORMANCE, TABLES, DocumentTable
 from bench.peers.plot import BESIDE, COLOURS, drawn
 from engine.course.files import MARKERS, as_svg
 
@@ -41,35 +40,23 @@ def tables(run: dict[str, Any]) -> list[DocumentTable]:
     return [DocumentTable(document, f"calls:{kind}", lines)]
 
 
-def figure(run: dict[str, Any]) -> DocumentFigure:
-    """Return the times of calls with a 5 × 5 mask on float32 pictures, against the side of the picture."""
-    kind = run["kind"]
+def svg_of(run: dict[str, Any]) -> bytes:
+    """Draw the times of calls with a 5 × 5 mask on float32 pictures, against the side of the picture."""
     cells = [
         cell for cell in run["cells"] if (cell["mask"], cell["dtype"], cell["channels"]) == (5, "float32", 1)
     ]
-
-    def draw() -> bytes:
-        title = f"Calls, float32, 5 × 5, {run['machine']}"
-        with drawn(title) as (drawing, axes):
-            for index, name in enumerate(name for name in TITLES if name in cells[0]["us"]):
-                axes.plot(
-                    [cell["side"] for cell in cells],
-                    [cell["us"][name] for cell in cells],
-                    color=COLOURS[index % len(COLOURS)],
-                    marker=MARKERS[index % len(MARKERS)],
-                    markersize=5,
-                    label=TITLES[name].replace("`", ""),
-                )
-            axes.set(xlabel="side of the picture", ylabel="microseconds", xscale="log", yscale="log")
-            axes.set_xticks(
-                [cell["side"] for cell in cells], [str(cell["side"]) for cell in cells], minor=False
-            )
-            axes.minorticks_off()
-            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-            axes.legend(**BESIDE)
-            return as_svg(drawing, title)
-
-    return DocumentFigure(PICTURES / f"calls-{kind}.svg", draw)
+    title, sides = f"Calls, float32, 5 × 5, {run['machine']}", [cell["side"] for cell in cells]
+    with drawn(title) as (drawing, axes):
+        for index, name in enumerate(name for name in TITLES if name in cells[0]["us"]):
+            look = {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
+            label = TITLES[name].replace("`", "")
+            axes.plot(sides, [cell["us"][name] for cell in cells], markersize=5, label=label, **look)
+        axes.set(xlabel="side of the picture", ylabel="microseconds", xscale="log", yscale="log")
+        axes.set_xticks(sides, list(map(str, sides)), minor=False)
+        axes.minorticks_off()
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.legend(**BESIDE)
+        return as_svg(drawing, title)
 
 
 def title_of(cell: dict[str, Any]) -> str:
