@@ -8,7 +8,6 @@ cache before. Printed are rates, the share of the slower one that `filter` reach
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +18,7 @@ import numpy as np
 
 import engine
 from bench.options import parser_of
+from bench.whole.processes import run_once
 from engine.image.large.opening import open_large
 from engine.image.large.result import PartFolder
 from engine.image.large.source import Storage
@@ -80,15 +80,6 @@ def kernel(size: int) -> None:
         engine.correlate(band, MASK, border=BORDER, device="cpu", result="same", out=out)
 
 
-def peak_of(process: int) -> int:
-    """Return the most memory that a process had so far, bytes; 0 where it has just ended."""
-    try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
-
-
 def seconds(act: Callable[[], object]) -> float:
     """Return how long something takes."""
     begin = time.perf_counter()
@@ -121,18 +112,8 @@ def main() -> None:
         forget(source)
         command = [sys.executable, "main.py", "filter", str(source), str(target), "--mask", MASK]
         command += ["--border", BORDER, "--memory", asked.memory, "--device", "cpu"]
-        peak = 0
-
-        def filtered() -> None:
-            nonlocal peak
-            with subprocess.Popen(command) as process:
-                while process.poll() is None:
-                    peak = max(peak, peak_of(process.pid))
-                    time.sleep(0.05)
-            if process.returncode:
-                sys.exit(process.returncode)
-
-        times["filter"] = seconds(filtered)
+        spent = run_once(command)
+        times["filter"] = spent.elapsed_s
         # Others may use the disk too: once before and once after.
         target.unlink()
         forget(source)
@@ -143,7 +124,8 @@ def main() -> None:
         disk = (times["read and write"] + times["read and write, again"]) / 2
         slower = max(disk, times["kernel"])
         print(f"filter reaches {slower / times['filter']:.0%} of the slower of disk and kernel alone")
-        print(f"its peak of memory: {peak / 2**20:,.0f} MiB of --memory {asked.memory}")
+        peak = f"{spent.peak_bytes / 2**20:,.0f} MiB" if spent.peak_bytes else "less than this process's"
+        print(f"its peak of memory: {peak} of --memory {asked.memory}")
     finally:
         shutil.rmtree(folder)
 

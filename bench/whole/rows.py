@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 OURS, OPENCV, VIPS, MAGICK, NUMPY = "haloscope", "opencv", "vips", "magick", "numpy"
@@ -18,6 +19,14 @@ TITLES = {
 _MAIN = [sys.executable, "main.py"]
 _MASK = ["--mask", "gaussian:9:1.5", "--border", "mirror"]
 _SCRIPTS = Path(__file__).parent
+_FIRST = (
+    "import numpy, engine; "
+    "engine.correlate(numpy.ones((64, 64), numpy.float32), numpy.ones((3, 3)) / 9, device='cpu')"
+)
+_FIRST_OPENCV = (
+    "import numpy, cv2; "
+    "cv2.filter2D(numpy.ones((64, 64), numpy.float32), -1, numpy.ones((3, 3), numpy.float32) / 9)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +77,9 @@ def installed(python: str) -> dict[str, list[str]]:
     return found
 
 
+Commands = dict[str, Callable[[], Sequence[str]]]
+
+
 def rows_of(
     files: Files, peers: dict[str, list[str]], *, cores: int, count: int, many: int, rounds: int, device: str
 ) -> list[Row]:
@@ -76,90 +88,64 @@ def rows_of(
     `peers` is what `installed` returns, `count` and `many` are pictures of the batches; the memory of the
     larger batch stands beside that of one of 10, or of two for each core. Ours are given `device`.
     """
-    on_device = ["--device", device]
-    png, jpeg = ("{} × {}".format(*size) for size in (files.png_size, files.jpeg_size))
-    batches = _batches(files, peers, count, cores, on_device)
-    rows = [
-        Row("filter-png", f"filter a {png} PNG", _filters(files, files.png, peers, on_device), rounds),
-        Row("filter-jpeg", f"filter a {jpeg} JPEG", _filters(files, files.jpeg, peers, on_device), rounds),
-    ]
-    for command in ("devices", "variants", "masks"):
-        both = {OURS: lambda command=command: [*_MAIN, command], NUMPY: lambda: _python("import numpy")}
-        rows.append(Row(command, f"list: {command}", both, rounds))
-    rows.append(Row("first-filter", "first filter of a new Python", _firsts(peers), rounds))
-    rows.append(Row(f"batch-{count}", f"batch of {count} such JPEGs", batches, rounds))
-    for number in (max(10, 2 * cores), many):
-        key, title = f"batch-memory-{number}", f"memory of a batch of {number}"
-        ours = {OURS: lambda number=number: _batch(files, number, on_device)}
-        rows.append(Row(key, title, ours, 1, counts_first=True))
-    return rows
 
+    def row(key: str, title: str, commands: Commands, rounds: int = rounds, **more: bool) -> Row:
+        present = {name: make for name, make in commands.items() if name in peers or name in (OURS, NUMPY)}
+        return Row(key, title, present, rounds, **more)
 
-def _python(code: str, python: Sequence[str] = (sys.executable,)) -> list[str]:
-    return [*python, "-c", code]
+    def filters(source: Path) -> Commands:
+        def to(key: str) -> list[str]:
+            return [str(source), str(files.folder / f"{key}{source.suffix}")]
 
-
-def _filters(
-    files: Files, source: Path, peers: dict[str, list[str]], on_device: list[str]
-) -> dict[str, Callable[[], Sequence[str]]]:
-    def to(key: str) -> list[str]:
-        return [str(source), str(files.folder / f"{key}{source.suffix}")]
-
-    script = str(_SCRIPTS / "opencv_filter.py")
-    return _present(
-        peers,
-        {
-            OURS: lambda: [*_MAIN, "filter", *to(OURS), *_MASK, *on_device],
-            OPENCV: lambda: [*peers[OPENCV], script, *to(OPENCV)],
+        return {
+            OURS: lambda: [*_MAIN, "filter", *to(OURS), *_MASK, "--device", device],
+            OPENCV: lambda: [*peers[OPENCV], str(_SCRIPTS / "opencv_filter.py"), *to(OPENCV)],
             VIPS: lambda: [*peers[VIPS], "gaussblur", *to(VIPS), "1.5"],
             # A radius of 4 is a mask of 9 × 9.
             MAGICK: lambda: [*peers[MAGICK], to(MAGICK)[0], "-gaussian-blur", "4x1.5", to(MAGICK)[1]],
-        },
-    )
+        }
 
+    def batch(number: int) -> list[str]:
+        out = files.empty(f"{OURS}-{number}")
+        source = str(files.folder_of(number))
+        return [*_MAIN, "batch", source, "--out", out, *_MASK, "--device", device]
 
-def _firsts(peers: dict[str, list[str]]) -> dict[str, Callable[[], Sequence[str]]]:
-    ours = (
-        "import numpy, engine; "
-        "engine.correlate(numpy.ones((64, 64), numpy.float32), numpy.ones((3, 3)) / 9, device='cpu')"
-    )
-    opencv = (
-        "import numpy, cv2; "
-        "cv2.filter2D(numpy.ones((64, 64), numpy.float32), -1, numpy.ones((3, 3), numpy.float32) / 9)"
-    )
-    return {OURS: lambda: _python(ours), OPENCV: lambda: _python(opencv, peers[OPENCV])}
-
-
-def _batch(files: Files, count: int, on_device: list[str]) -> list[str]:
-    out = files.empty(f"{OURS}-{count}")
-    return [*_MAIN, "batch", str(files.folder_of(count)), "--out", out, *_MASK, *on_device]
-
-
-def _batches(
-    files: Files, peers: dict[str, list[str]], count: int, cores: int, on_device: list[str]
-) -> dict[str, Callable[[], Sequence[str]]]:
     source = str(files.folder_of(count))
 
-    def to(key: str) -> list[str]:
-        return [source, files.empty(f"{key}-{count}")]
+    def opencv() -> list[str]:
+        to = source, files.empty(f"{OPENCV}-{count}"), str(cores)
+        return [*peers[OPENCV], str(_SCRIPTS / "opencv_batch.py"), *to]
 
     def vips() -> list[str]:
         # One process a picture, as many at a time as there are cores.
-        given, out = to(VIPS)
-        line = f"ls '{given}' | xargs -P {cores} -I% {peers[VIPS][0]} gaussblur '{given}/%' '{out}/%' 1.5"
+        out = files.empty(f"{VIPS}-{count}")
+        line = f"ls '{source}' | xargs -P {cores} -I% {peers[VIPS][0]} gaussblur '{source}/%' '{out}/%' 1.5"
         return ["sh", "-c", line]
 
-    return _present(
-        peers,
-        {
-            OURS: lambda: _batch(files, count, on_device),
-            OPENCV: lambda: [*peers[OPENCV], str(_SCRIPTS / "opencv_batch.py"), *to(OPENCV), str(cores)],
-            VIPS: vips,
-        },
-    )
+    def python(code: str, command: Sequence[str] = (sys.executable,)) -> list[str]:
+        return [*command, "-c", code]
 
+    def numpy() -> list[str]:
+        return python("import numpy")
 
-def _present(
-    peers: dict[str, list[str]], commands: dict[str, Callable[[], Sequence[str]]]
-) -> dict[str, Callable[[], Sequence[str]]]:
-    return {key: make for key, make in commands.items() if key == OURS or key in peers}
+    lists = ("devices", "variants", "masks")
+    png, jpeg = ("{} × {}".format(*size) for size in (files.png_size, files.jpeg_size))
+    firsts: Commands = {OURS: lambda: python(_FIRST), OPENCV: lambda: python(_FIRST_OPENCV, peers[OPENCV])}
+    batches: Commands = {OURS: lambda: batch(count), OPENCV: opencv, VIPS: vips}
+    return [
+        row("filter-png", f"filter a {png} PNG", filters(files.png)),
+        row("filter-jpeg", f"filter a {jpeg} JPEG", filters(files.jpeg)),
+        *(row(one, f"list: {one}", {OURS: partial(list, [*_MAIN, one]), NUMPY: numpy}) for one in lists),
+        row("first-filter", "first filter of a new Python", firsts),
+        row(f"batch-{count}", f"batch of {count} such JPEGs", batches),
+        *(
+            row(
+                f"batch-memory-{number}",
+                f"memory of a batch of {number}",
+                {OURS: partial(batch, number)},
+                1,
+                counts_first=True,
+            )
+            for number in (max(10, 2 * cores), many)
+        ),
+    ]
