@@ -40,8 +40,16 @@ def workers():
 
 
 @pytest.fixture
+def faulty(workers):
+    """Return the cluster and what gives its workers faults, which are undone at the end."""
+    with distributed.Client(workers, set_as_default=False) as client:
+        yield workers, client
+        client.run(worker_faults.heal)
+
+
+@pytest.fixture
 def mortal():
-    """Return a cluster that a test may harm, and a function that has its workers call one."""
+    """Return a cluster whose processes a test may end, and a client of it."""
     with two_workers() as cluster, distributed.Client(cluster, set_as_default=False) as client:
         yield cluster, client
 
@@ -139,8 +147,8 @@ def test_that_a_picture_that_kills_each_worker_is_listed_and_the_others_are_done
     client.wait_for_workers(2, timeout=60)
 
 
-def test_that_a_disk_that_is_full_everywhere_is_the_reason_of_each_file(batch, mortal, tmp_path):
-    cluster, client = mortal
+def test_that_a_disk_that_is_full_everywhere_is_the_reason_of_each_file(batch, faulty, tmp_path):
+    cluster, client = faulty
     client.run(worker_faults.have_no_space)
     answer = batch(cluster=cluster, status=2)
     assert answer.out.count("the disk is full") == PICTURES
@@ -181,8 +189,8 @@ def test_that_the_same_command_does_what_a_lost_scheduler_left(batch, workers, p
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
 
 
-def test_that_ctrl_c_finishes_what_is_in_its_filter_and_leaves_whole_files(batch, mortal, tmp_path, ctrl_c):
-    cluster, client = mortal
+def test_that_ctrl_c_finishes_what_is_in_its_filter_and_leaves_whole_files(batch, faulty, tmp_path, ctrl_c):
+    cluster, client = faulty
     flag = tmp_path / "flag"
     client.run(worker_faults.wait_in_each_file, str(flag))
 
@@ -203,19 +211,20 @@ def test_that_ctrl_c_finishes_what_is_in_its_filter_and_leaves_whole_files(batch
 
 
 def test_that_a_folder_or_a_picture_that_workers_do_not_see_is_refused_in_words(
-    batch, mortal, photos, tmp_path
+    batch, faulty, photos, tmp_path
 ):
-    cluster, client = mortal
+    cluster, client = faulty
     client.run(worker_faults.see_nothing_in, str(photos))
     assert f"{photos / '00.png'} is not seen on" in batch(cluster=cluster, status=2).out
+    client.run(worker_faults.heal)
     client.run(worker_faults.see_nothing_in, str(tmp_path / "out"))
     answer = batch(cluster=cluster, status=2)
     assert f"{tmp_path / 'out'} is not seen on {platform.node()}" in answer.out
     assert "a disk that all machines share" in answer.out
 
 
-def test_that_a_worker_with_too_little_memory_for_a_picture_says_so(batch, mortal):
-    cluster, client = mortal
+def test_that_a_worker_with_too_little_memory_for_a_picture_says_so(batch, faulty):
+    cluster, client = faulty
     client.run(worker_faults.have_memory, 256 << 20)
     answer = batch(cluster=cluster, status=2)
     assert answer.out.count("Give the workers more memory") == PICTURES

@@ -1,4 +1,4 @@
-"""Standard output of each command with `--json`: the document and nothing else, also in a fresh cache."""
+"""Standard output of each command with `--json`: the document and nothing else."""
 
 import subprocess
 import sys
@@ -11,15 +11,14 @@ from engine.image.open import sample_path
 from tests.engine.commands.conftest import strict_json
 from tests.fresh_python import ROOT
 
-# Where libraries have the most to say: those that compile, or load what others do not.
+# Where libraries have the most to say: those that load what others do not. One that compiles what it needs:
+# `test_that_damaged_compiled_code_is_replaced_without_a_word`.
 AS_A_PROGRAM = (
-    "filter in.png out.png --mask gaussian:5",
     "filter in.npy out.zarr --mask box:3 --memory 400M",
     "course report --sizes 16 --device cpu --out tables",
     "code tiled --ptx",
     "judge kernel.cu",
 )
-IN_A_FRESH_CACHE = "filter in.png out.png"
 # What each of the others needs beside `--json`.
 ARGUMENTS = {
     "batch": "in.png --out out --mask box:3",
@@ -45,9 +44,7 @@ def folder(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("line", AS_A_PROGRAM)
 def test_that_standard_output_of_a_program_is_one_document(program, folder, line):
-    fresh = {"XDG_CACHE_HOME": str(folder / "cache"), "NUMBA_CACHE_DIR": str(folder / "numba")}
-    environment = fresh if line.startswith(IN_A_FRESH_CACHE) else {}
-    answer = program(line, "--json", folder=folder, **environment)
+    answer = program(line, "--json", folder=folder)
     assert answer.status == 0, answer.err
     assert strict_json(answer.out)
 

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -403,19 +404,25 @@ def one_chunk(part):
 
 
 DAMAGE = {
-    "cut short": lambda part: halved(part / "result.npy-unfinished"),
-    "a byte": lambda part: flipped(part / "result.npy-unfinished", 1000),
-    "gone": lambda part: (part / "result.npy-unfinished").unlink(),
-    "a link": lambda part: as_link(part / "result.npy-unfinished"),
-    "the journal": lambda part: journal_with(part, '"rows": ', '"rows": 1'),
-    "the journal is cut short": lambda part: halved(part / "journal.json"),
-    "a byte of a tiff": lambda part: flipped(part / "result.tif-unfinished", 1000),
-    "the index of a tiff": lambda part: flipped(part / "result-segments", 8),
-    "the pyramid of a tiff": lambda part: flipped(part / "level-1", 40),
-    "a chunk of a zarr": lambda part: flipped(one_chunk(part), -1),
-    "no chunk of a zarr": lambda part: one_chunk(part).unlink(),
-    "a pipe in a zarr": lambda part: as_pipe(one_chunk(part)),
-    "the metadata of a zarr": lambda part: flipped(next(part.glob("*/0/.zarray")), 20),
+    "npy": (
+        lambda part: halved(part / "result.npy-unfinished"),
+        lambda part: flipped(part / "result.npy-unfinished", 1000),
+        lambda part: (part / "result.npy-unfinished").unlink(),
+        lambda part: as_link(part / "result.npy-unfinished"),
+        lambda part: journal_with(part, '"rows": ', '"rows": 1'),
+        lambda part: halved(part / "journal.json"),
+    ),
+    "tif tile=1": (
+        lambda part: flipped(part / "result.tif-unfinished", 1000),
+        lambda part: flipped(part / "result-segments", 8),
+    ),
+    "tif of a pyramid": (lambda part: flipped(part / "level-1", 40),),
+    "zarr 2": (
+        lambda part: flipped(one_chunk(part), -1),
+        lambda part: one_chunk(part).unlink(),
+        lambda part: as_pipe(one_chunk(part)),
+        lambda part: flipped(next(part.glob("*/0/.zarray")), 20),
+    ),
 }
 
 
@@ -436,29 +443,33 @@ def journal_with(part, old, new):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_that_a_damaged_part_is_begun_anew(damage, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_that_a_damaged_part_is_begun_anew(kind, tmp_path, monkeypatch):
     """A result of 120 M pixels had 58.7 M wrong ones, and was called verified."""
     monkeypatch.setattr(in_file, "JOURNAL_S", 0.0)
-    kind = next((kind for kind in ("tif", "zarr") if kind in damage), "npy")
-    output = tmp_path / f"out.{kind}"
-    source = written({"tif": "tif tile=1", "zarr": "zarr 2"}.get(kind, kind), picture(height=400), tmp_path)
-    if "pyramid" in damage:
-        ome_tiff(tmp_path / "in.ome.tif", picture(height=300), compression="zlib")
+    output = tmp_path / f"out.{kind[:4].strip()}"
+    if "pyramid" in kind:
         source = str(tmp_path / "in.ome.tif")
+        ome_tiff(source, picture(height=300), compression="zlib")
+    else:
+        source = written(kind, picture(height=400), tmp_path)
     with monkeypatch.context() as stopped:
         monkeypatch.setattr("engine.image.large.opening._UNIT_BYTES", 4096)
         killing(stopped, 3)
         with pytest.raises(Killed):
             filtered(source, output, "--mask", "box:3")
-    part = tmp_path / f"out.{kind}.part"
-    DAMAGE[damage](part)
-    done = filtered(source, output, "--mask", "box:3")
-    filtered(source, tmp_path / f"whole.{kind}", "--mask", "box:3")
-    assert done.resumed_row == 0
-    assert any("damaged" in note for note in done.notes)
-    assert np.array_equal(as_read(output), as_read(tmp_path / f"whole.{kind}"))
-    assert not part.exists()
+    part, kept = tmp_path / f"{output.name}.part", tmp_path / "kept"
+    part.rename(kept)
+    filtered(source, output, "--mask", "box:3")
+    whole = as_read(output)
+    for number, damage in enumerate(DAMAGE[kind]):
+        shutil.copytree(kept, part)
+        damage(part)
+        done = filtered(source, output, "--mask", "box:3")
+        assert done.resumed_row == 0, number
+        assert any("damaged" in note for note in done.notes), number
+        assert np.array_equal(as_read(output), whole), number
+        assert not part.exists()
 
 
 @pytest.mark.slow

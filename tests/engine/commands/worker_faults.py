@@ -9,6 +9,23 @@ from pathlib import Path
 from engine.commands import batch_dask, batch_loop
 from engine.errors import FileWriteError
 
+_HEALING = []
+"""What undoes the faults of this worker."""
+
+
+def put(owner, name, value):
+    """Put a value in the place of another until the worker is healed; return the other."""
+    before = getattr(owner, name)
+    _HEALING.append((owner, name, before))
+    setattr(owner, name, value)
+    return before
+
+
+def heal():
+    """Undo every fault."""
+    while _HEALING:
+        setattr(*_HEALING.pop())
+
 
 def have_killed_in_a_file(flag):
     """Kill the worker that opens a picture while there is the flag, which is gone then."""
@@ -47,7 +64,7 @@ def have_no_space():
         error = FileWriteError(f"{file.target} cannot be written", "the disk is full")
         raise error from OSError(errno.ENOSPC, "No space left on device")
 
-    batch_dask.write_result = full
+    put(batch_dask, "write_result", full)
 
 
 def kill_in(name):
@@ -72,15 +89,15 @@ def wait_in_each_file(flag):
             time.sleep(0.01)
         return job_for(*given)
 
-    batch_loop.job_for = waiting
+    put(batch_loop, "job_for", waiting)
 
 
 def see_nothing_in(folder):
     """Let the worker's disks have nothing below a folder."""
     exists = os.path.exists
-    os.path.exists = lambda path: not str(path).startswith(folder) and exists(path)
+    put(os.path, "exists", lambda path: not str(path).startswith(folder) and exists(path))
 
 
 def have_memory(size, dask_worker):
     """Let the worker have so many bytes."""
-    dask_worker.memory_manager.memory_limit = size
+    put(dask_worker.memory_manager, "memory_limit", size)

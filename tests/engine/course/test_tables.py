@@ -145,8 +145,9 @@ def test_that_without_counting_the_cells_of_transactions_say_that_they_are_being
 
 @pytest.mark.slow
 def test_that_transactions_stand_in_every_table_in_which_coalescing_is_the_lesson():
+    tables = {key: counted_tables(key, lambda step: None) for key in dict(c[:2] for c in COALESCING)}
     for key, number, heading in COALESCING:
-        table = counted_tables(key, lambda step: None)[number]
+        table = tables[key][number]
         at = next(at for at, one in enumerate(table.headings) if heading in one)
         assert all(float(row[at].here) >= 1.0 for row in table.rows if row[at].here), table.title
         assert any(row[at].here for row in table.rows), table.title
