@@ -14,7 +14,7 @@ from engine.results.measurement import Environment, Spread, Timing
 from engine.results.problem import Work
 from engine.tasks.messages import RecordedRequest, RecordedRuns
 from engine.tasks.product.problem import MatrixProduct, ProductResult
-from engine.verify.verification import Verification
+from engine.verify.closeness import Verification
 from engine.work.columns import RunResult
 from engine.work.problem import Problem
 

@@ -119,8 +119,15 @@ class Oracle:
             if self._is_exact
             else rounding_bound(magnitudes, self._problem.taps) + added
         )
-        closeness = compare(found.astype(np.float32, copy=False), expected, lambda: (magnitudes, bound))
-        return closeness.max_error, closeness.wrong
+        places: list[tuple[int, ...]] = []
+
+        def place(at: tuple[int, ...]) -> str:
+            places.append(at)
+            return str(at)
+
+        limits = magnitudes, bound
+        judged = compare(found.astype(np.float32, copy=False), expected, lambda: limits, place)
+        return judged.max_error, places[0] if judged.wrong_samples else None
 
     @cached_property
     def _is_exact(self) -> bool:

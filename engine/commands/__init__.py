@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from engine.verify.verification import Verification
+    from engine.verify.closeness import Verification
 
 DONE, UNEXPECTED, BAD_INPUT, NO_DEVICE, NOT_VERIFIED = 0, 1, 2, 3, 4
 

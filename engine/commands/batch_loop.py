@@ -41,7 +41,8 @@ from engine.geometry.border import RangeMode, Span, bands
 from engine.image.format import RAISE_LIMIT, Form
 from engine.image.save import Conversion, Loss, finished_picture
 from engine.process import cores, launches_on, shortage_of
-from engine.verify.verification import CheckedSamples, Verification
+from engine.verify.closeness import Verification
+from engine.verify.verification import CheckedSamples
 from engine.work.filtering.clipping import Clipped
 from engine.work.filtering.oracle import regions_to_check
 from engine.work.resolve import Resolved

@@ -34,7 +34,7 @@ from engine.process import bytes_text
 if TYPE_CHECKING:
     from engine.commands.picture_work import PictureWork, Result
     from engine.results.measurement import AnyResult
-    from engine.verify.verification import Verification
+    from engine.verify.closeness import Verification
     from engine.work.filtering.clipping import Clipped
 
 VERSION = 1

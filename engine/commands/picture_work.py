@@ -27,7 +27,8 @@ from engine.mask.mask import Mask, names_size
 from engine.results.measurement import AnyResult
 from engine.run.sampling import HARDLY_SAMPLED
 from engine.run.task import AnyJob, devices_for
-from engine.verify.verification import CheckedSamples, Verification
+from engine.verify.closeness import Verification
+from engine.verify.verification import CheckedSamples
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.clipping import Clipped, clipped_in_file
 from engine.work.filtering.planner import why_not_gpu

@@ -34,7 +34,7 @@ from engine.work.problem import Problem
 from engine.work.resolve import Resolved
 
 if TYPE_CHECKING:
-    from engine.verify.verification import Verification
+    from engine.verify.closeness import Verification
 
 
 def _work(problem: Problem, block: Block) -> Work:

@@ -25,7 +25,7 @@ from engine.image.large.result import LargeResult, LevelRows, PartDamaged, PartF
 from engine.image.large.source import LargePicture, Storage
 from engine.image.save import Conversion, Loss
 from engine.process import bytes_text
-from engine.verify.verification import Verification
+from engine.verify.closeness import Verification
 from engine.work.filtering.clipping import Clipped, clipped_in_file
 from engine.work.resolve import Resolved
 

@@ -28,7 +28,7 @@ from engine.geometry.border import Span, bands_between
 from engine.image.large.source import LargePicture, Storage
 from engine.image.save import Loss
 from engine.process import bytes_text, cores
-from engine.verify.verification import NOTHING, Verification
+from engine.verify.closeness import NOTHING, Verification
 from engine.work.filtering.clipping import Clipped
 from engine.work.resolve import Resolved
 

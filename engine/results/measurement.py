@@ -15,7 +15,7 @@ from engine.errors import Reason
 from engine.geometry.block import Block
 from engine.results.problem import P_co, TaskProblem, Work
 from engine.results.text_forms import Shown, duration_text, ms_text, scaled_text
-from engine.verify.verification import Verification
+from engine.verify.closeness import Verification
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from engine.results.problem import P, Work
 from engine.run.variant import AnyVariant, V
 
 if TYPE_CHECKING:
-    from engine.verify.verification import Verification
+    from engine.verify.closeness import Verification
 
 
 def device_for(variant: AnyVariant, wanted: str) -> DeviceInfo:

@@ -13,11 +13,14 @@ the oracle's, rounded to the type, is unproven where its bound exceeds
 An element that ends as infinity because sums on the way may is unproven as well.
 """
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from engine.errors import VerificationFailed
 from engine.image.convert import to_depth
 
 UNIT_ROUNDOFF = 2.0**-24
@@ -54,28 +57,91 @@ class Near(NamedTuple):
 ALONE = Near()
 
 
-class Closeness(NamedTuple):
-    """How an array agrees with the oracle's; of 8 and 16 bit, errors and bounds are steps of the type.
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """How a result compares with the float64 oracle."""
 
-    `exact`: every element equals the oracle's, rounded to the type. `bound` is that of the element with the
-    largest finite error; `wrong` is the first element that rounding does not explain, and `unproven` the
-    first one that its bound does not prove, each with how many there are and its bound: infinity where sums
-    on the way may pass the range of float32.
-    """
+    passed: bool  # every checked sample lies within its own rounding bound, and each bound proves something
+    # Largest |result - oracle| among the checked samples, and the rounding bound at that very sample.
+    max_error: float
+    bound: float
+    # The whole picture where that is affordable; else the four edges and a grid of pixels.
+    checked_pixels: int
+    total_pixels: int
+    exact: bool  # whether every checked sample equals the oracle bit for bit, rounded to the result's type
+    reason: str = ""  # why it is not verified, in words; empty if it passed
+    in_steps: bool = False  # whether `max_error` and `bound` are steps of a result of 8 or 16 bit
+    # Samples on both sides of a jump, such as a threshold, where rounding may decide: both values are right.
+    undecided: int = 0
+    chosen: str = ""  # how the checked ones were chosen, in words; empty where all were checked
+    wrong_samples: int = 0  # checked samples that rounding does not explain
+    unproven_samples: int = 0  # checked samples whose rounding bound proves nothing
 
-    exact: bool = True
-    max_error: float = 0.0
-    bound: float = 0.0
-    wrong: tuple[int, ...] | None = None
-    wrong_count: int = 0
-    wrong_bound: float = 0.0
-    unproven: tuple[int, ...] | None = None
-    unproven_count: int = 0
-    unproven_bound: float = 0.0
+    @property
+    def is_unproven(self) -> bool:
+        """Whether nothing is known to be wrong, but the bound proves nothing."""
+        return not self.passed and not self.wrong_samples and self.unproven_samples > 0
+
+    def joined(self, other: "Verification") -> "Verification":
+        """Return what is known of two parts of a result together."""
+        worst = other if other.max_error > self.max_error else self
+        # A wrong sample says more than one that is not proven.
+        telling = other if other.wrong_samples and not self.wrong_samples else self
+        return Verification(
+            passed=self.passed and other.passed,
+            max_error=float(worst.max_error),
+            bound=float(worst.bound),
+            checked_pixels=self.checked_pixels + other.checked_pixels,
+            total_pixels=self.total_pixels + other.total_pixels,
+            exact=bool(self.exact and other.exact),
+            reason=telling.reason or other.reason,
+            in_steps=other.in_steps,
+            undecided=self.undecided + other.undecided,
+            chosen=other.chosen or self.chosen,
+            wrong_samples=self.wrong_samples + other.wrong_samples,
+            unproven_samples=self.unproven_samples + other.unproven_samples,
+        )
+
+    def of_pixels(self, checked: int, total: int, chosen: str = "") -> "Verification":
+        """Return what is known where so many pixels were checked of so many, and how they were chosen."""
+        chosen = chosen if checked < total else ""
+        return replace(self, checked_pixels=checked, total_pixels=total, chosen=chosen)
+
+    def refuse_wrong(self, what: str) -> None:
+        """Raise VerificationFailed where what is named has wrong samples."""
+        if not self.passed and not self.is_unproven:
+            raise VerificationFailed(what, self.reason, "Choose another variant.")
+
+    def sentence(self, unit: str = "pixel") -> str:
+        """Return the verification in words for people, where "pixel" or "element" is what was checked."""
+        is_whole = self.checked_pixels == self.total_pixels
+        by = f" ({self.chosen})" if self.chosen else ""
+        checked = f"{self.checked_pixels:,} of {self.total_pixels:,} {unit}s were checked{by}"
+        if not self.passed:
+            return self.reason if is_whole else f"{self.reason}; {checked}"
+        share = f"every {unit}" if is_whole else f"{checked}, and all"
+        plural = "sample is" if self.undecided == 1 else "samples are"
+        on_jumps = f"; {self.undecided:,} {plural} within rounding of a jump" if self.undecided else ""
+        return f"verified: {share} {self._agreement(is_whole)}{on_jumps}"
+
+    def _agreement(self, is_one: bool) -> str:
+        if self.exact:
+            reference = "rounded float64 reference" if self.in_steps else "float64 reference"
+            return f"{'matches' if is_one else 'match'} the {reference} exactly"
+        if self.in_steps:
+            errors = f"max error {self.max_error:.0f} step{'' if self.max_error == 1.0 else 's'}"
+        else:
+            errors = f"max error {self.max_error:.2g}, rounding bound {self.bound:.2g}"
+        return f"{'' if is_one else 'are '}within rounding, {errors}"
+
+
+NOTHING = Verification(passed=True, max_error=0.0, bound=0.0, checked_pixels=0, total_pixels=0, exact=True)
+"""Of no part of a result, to begin with."""
 
 
 Limits = Callable[[], tuple[np.ndarray, np.ndarray]]
 """The sums of magnitudes and the bounds of |result - oracle| of a float32 sum, float64."""
+Place = Callable[[tuple[int, ...]], str]
 
 
 def relative_bound(roundings: int) -> float:
@@ -86,13 +152,18 @@ def relative_bound(roundings: int) -> float:
     return roundings * UNIT_ROUNDOFF / (1 - roundings * UNIT_ROUNDOFF)
 
 
-def compare(result: np.ndarray, wanted: np.ndarray, limits: Limits, near: Near = ALONE) -> Closeness:
-    """Compare a float32 result with the oracle's; `limits` is called where something differs."""
+def compare(
+    result: np.ndarray, wanted: np.ndarray, limits: Limits, place: Place = str, near: Near = ALONE
+) -> Verification:
+    """Compare a part, float32, with the oracle's; no pixels are counted as yet.
+
+    `limits` is called where something differs; `place` says where an element of the part lies.
+    """
     with np.errstate(over="ignore"):
         rounded = wanted.astype(np.float32)
     same = (result == rounded) | (np.isnan(result) & np.isnan(rounded))
     if same.all():
-        return Closeness()
+        return NOTHING
     largest, bound = limits()
     with np.errstate(invalid="ignore"):
         error = np.abs(result.astype(np.float64) - wanted)
@@ -102,12 +173,12 @@ def compare(result: np.ndarray, wanted: np.ndarray, limits: Limits, near: Near =
         # What may pass the largest float32 on the way may end as infinity or, from two infinities, as NaN.
         lost = ~fine & _may_overflow(wanted, largest, bound) & ~np.isfinite(result)
     unproven = _says_nothing(wanted, largest, bound, fine, same, near)
-    return _closeness(error, bound, fine, unproven, lost)
+    return _verdict(result, wanted, place, error, bound, fine, unproven, lost)
 
 
 def compare_quantised(
-    result: np.ndarray, wanted: np.ndarray, limits: Limits, near: Near = ALONE
-) -> Closeness:
+    result: np.ndarray, wanted: np.ndarray, limits: Limits, place: Place = str, near: Near = ALONE
+) -> Verification:
     """Compare a result of 8 or 16 bit with the oracle's in float64, neither saturated nor rounded.
 
     With r the oracle's result and b the bound of a float32 sum, the sum lies within r - b and r + b.
@@ -117,7 +188,7 @@ def compare_quantised(
     nearest = to_depth(wanted, result.dtype)
     same = result == nearest
     if same.all():
-        return Closeness()
+        return replace(NOTHING, in_steps=True)
     largest, bound = limits()
     low, high = to_depth(wanted - bound, result.dtype), to_depth(wanted + bound, result.dtype)
     # What may pass the largest float32 on the way may end at either end of the range.
@@ -130,7 +201,8 @@ def compare_quantised(
     tenth = np.full(result.shape, white / 10)
     nearest_values = nearest.astype(np.float64)
     unproven = _says_nothing(nearest_values, tenth, allowed, fine, same | (allowed <= 1), near)
-    return _closeness(steps, allowed, fine, unproven, lost)
+    found = _verdict(result, wanted, place, steps, allowed, fine, unproven, lost, " steps")
+    return replace(found, in_steps=True)
 
 
 def _may_overflow(wanted: np.ndarray, largest: np.ndarray, bound: np.ndarray) -> np.ndarray:
@@ -219,32 +291,49 @@ def _tiles(array: np.ndarray, sides: tuple[int, ...]) -> np.ndarray:
     return array.reshape(down // sides[0], sides[0], across // sides[1], sides[1], channels)
 
 
-def _closeness(
+def _verdict(
+    result: np.ndarray,
+    wanted: np.ndarray,
+    place: Place,
     error: np.ndarray,
     bound: np.ndarray,
     fine: np.ndarray,
     unproven: np.ndarray | None,
     lost: np.ndarray | None,
-) -> Closeness:
-    at = np.unravel_index(int(np.argmax(error)), error.shape)
-    if not np.isfinite(error[at]):
+    unit: str = "",
+) -> Verification:
+    """Return what is known of a part: `fine` lies within its bound, `lost` may have passed the range."""
+    worst = np.unravel_index(int(np.argmax(error)), error.shape)
+    if not np.isfinite(error[worst]):
         error = np.where(np.isfinite(error), error, 0.0)
-        at = np.unravel_index(int(np.argmax(error)), error.shape)
+        worst = np.unravel_index(int(np.argmax(error)), error.shape)
     if lost is not None:
         fine, unproven = fine | lost, lost if unproven is None else unproven | lost
         bound = np.where(lost, np.inf, bound)
 
-    def first(chosen: np.ndarray) -> tuple[tuple[int, ...] | None, int, float]:
-        if not chosen.any():
-            return None, 0, 0.0
-        place = tuple(np.argwhere(chosen)[0].tolist())
-        return place, int(np.count_nonzero(chosen)), float(bound[place])
+    def first(chosen: np.ndarray) -> tuple[str, float]:
+        at = tuple(np.argwhere(chosen)[0].tolist())
+        return f"{place(at)} is {result[at]!s}, the float64 reference is {wanted[at]:.9g}", float(bound[at])
 
-    none = None, 0, 0.0
-    return Closeness(
-        False,
-        float(error[at]),
-        float(bound[at]),
-        *(none if fine.all() else first(~fine)),
-        *(none if unproven is None else first(unproven)),
+    wrong_samples = int(np.count_nonzero(~fine))
+    unproven_samples = 0 if unproven is None else int(np.count_nonzero(unproven))
+    reason = ""
+    if wrong_samples:
+        compared, most = first(~fine)
+        reason = f"not verified: {compared} (rounding explains at most {most:.2g}{unit})"
+    elif unproven is not None and unproven_samples:
+        compared, most = first(unproven)
+        why = f"rounding explains {most:.2g}{unit}, more than the values near it vary"
+        if math.isinf(most):
+            why = "sums on the way may pass the range of float32"
+        reason = f"not verified: nothing is proven where {compared}, and {why}"
+    return replace(
+        NOTHING,
+        passed=not reason,
+        max_error=float(error[worst]),
+        bound=float(bound[worst]),
+        exact=False,
+        reason=reason,
+        wrong_samples=wrong_samples,
+        unproven_samples=unproven_samples,
     )

@@ -5,15 +5,22 @@ Where the oracle cannot afford all, these are its edges and a grid of pixels.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from random import Random
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from engine.errors import VerificationFailed
-from engine.verify.closeness import ALONE, UNIT_ROUNDOFF, Closeness, Near, compare, compare_quantised
+from engine.verify.closeness import (
+    ALONE,
+    NOTHING,
+    UNIT_ROUNDOFF,
+    Near,
+    Verification,
+    compare,
+    compare_quantised,
+)
 
 
 class Region(NamedTuple):
@@ -217,122 +224,6 @@ class Inputs:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """How a result compares with the float64 oracle."""
-
-    passed: bool  # every checked sample lies within its own rounding bound, and each bound proves something
-    # Largest |result - oracle| among the checked samples, and the rounding bound at that very sample.
-    max_error: float
-    bound: float
-    # The whole picture where that is affordable; else the four edges and a grid of pixels.
-    checked_pixels: int
-    total_pixels: int
-    exact: bool  # whether every checked sample equals the oracle bit for bit, rounded to the result's type
-    reason: str = ""  # why it is not verified, in words; empty if it passed
-    in_steps: bool = False  # whether `max_error` and `bound` are steps of a result of 8 or 16 bit
-    # Samples on both sides of a jump, such as a threshold, where rounding may decide: both values are right.
-    undecided: int = 0
-    chosen: str = ""  # how the checked ones were chosen, in words; empty where all were checked
-    wrong_samples: int = 0  # checked samples that rounding does not explain
-    unproven_samples: int = 0  # checked samples whose rounding bound proves nothing
-
-    @property
-    def is_unproven(self) -> bool:
-        """Whether nothing is known to be wrong, but the bound proves nothing."""
-        return not self.passed and not self.wrong_samples and self.unproven_samples > 0
-
-    def joined(self, other: "Verification") -> "Verification":
-        """Return what is known of two parts of a result together."""
-        worst = other if other.max_error > self.max_error else self
-        # A wrong sample says more than one that is not proven.
-        telling = other if other.wrong_samples and not self.wrong_samples else self
-        return Verification(
-            passed=self.passed and other.passed,
-            max_error=float(worst.max_error),
-            bound=float(worst.bound),
-            checked_pixels=self.checked_pixels + other.checked_pixels,
-            total_pixels=self.total_pixels + other.total_pixels,
-            exact=bool(self.exact and other.exact),
-            reason=telling.reason or other.reason,
-            in_steps=other.in_steps,
-            undecided=self.undecided + other.undecided,
-            chosen=other.chosen or self.chosen,
-            wrong_samples=self.wrong_samples + other.wrong_samples,
-            unproven_samples=self.unproven_samples + other.unproven_samples,
-        )
-
-    def of_pixels(self, checked: int, total: int, chosen: str = "") -> "Verification":
-        """Return what is known where so many pixels were checked of so many, and how they were chosen."""
-        chosen = chosen if checked < total else ""
-        return replace(self, checked_pixels=checked, total_pixels=total, chosen=chosen)
-
-    def refuse_wrong(self, what: str) -> None:
-        """Raise VerificationFailed where what is named has wrong samples."""
-        if not self.passed and not self.is_unproven:
-            raise VerificationFailed(what, self.reason, "Choose another variant.")
-
-    def sentence(self, unit: str = "pixel") -> str:
-        """Return the verification in words for people, where "pixel" or "element" is what was checked."""
-        is_whole = self.checked_pixels == self.total_pixels
-        by = f" ({self.chosen})" if self.chosen else ""
-        checked = f"{self.checked_pixels:,} of {self.total_pixels:,} {unit}s were checked{by}"
-        if not self.passed:
-            return self.reason if is_whole else f"{self.reason}; {checked}"
-        share = f"every {unit}" if is_whole else f"{checked}, and all"
-        plural = "sample is" if self.undecided == 1 else "samples are"
-        on_jumps = f"; {self.undecided:,} {plural} within rounding of a jump" if self.undecided else ""
-        return f"verified: {share} {self._agreement(is_whole)}{on_jumps}"
-
-    def _agreement(self, is_one: bool) -> str:
-        if self.exact:
-            reference = "rounded float64 reference" if self.in_steps else "float64 reference"
-            return f"{'matches' if is_one else 'match'} the {reference} exactly"
-        if self.in_steps:
-            errors = f"max error {self.max_error:.0f} step{'' if self.max_error == 1.0 else 's'}"
-        else:
-            errors = f"max error {self.max_error:.2g}, rounding bound {self.bound:.2g}"
-        return f"{'' if is_one else 'are '}within rounding, {errors}"
-
-
-NOTHING = Verification(passed=True, max_error=0.0, bound=0.0, checked_pixels=0, total_pixels=0, exact=True)
-"""Of no part of a result, to begin with."""
-
-
-def part_of(
-    found: Closeness,
-    result: np.ndarray,
-    oracle: np.ndarray,
-    place: Callable[[tuple[int, ...]], str],
-    *,
-    in_steps: bool = False,
-) -> Verification:
-    """Return the verification of a part, of no pixels as yet; `place` says where an element of it lies."""
-    reason, unit = "", " steps" if in_steps else ""
-    if found.wrong is not None:
-        reason = (
-            f"not verified: {_compared(place, found.wrong, result, oracle)} "
-            f"(rounding explains at most {found.wrong_bound:.2g}{unit})"
-        )
-    elif found.unproven is not None:
-        why = f"rounding explains {found.unproven_bound:.2g}{unit}, more than the values near it vary"
-        if math.isinf(found.unproven_bound):
-            why = "sums on the way may pass the range of float32"
-        compared = _compared(place, found.unproven, result, oracle)
-        reason = f"not verified: nothing is proven where {compared}, and {why}"
-    return replace(
-        NOTHING,
-        passed=not reason,
-        max_error=found.max_error,
-        bound=found.bound,
-        exact=found.exact,
-        reason=reason,
-        in_steps=in_steps,
-        wrong_samples=found.wrong_count,
-        unproven_samples=found.unproven_count,
-    )
-
-
 def kept(found: Callable[[Region], T]) -> Callable[[Region], T]:
     """Return a function of regions that has its last result at hand, and drops it before the next one."""
     last: dict[Region, T] = {}
@@ -379,19 +270,12 @@ def verify_regions(
         part, oracle = result[band.slices], wanted(band)
         near = ALONE if inputs is None else inputs.near(band)
         comparison = compare_quantised if in_steps else compare
-        closeness = comparison(part, oracle, partial(limits, band), near)
-        found = found.joined(part_of(closeness, part, oracle, partial(_place, band), in_steps=in_steps))
+        found = found.joined(comparison(part, oracle, partial(limits, band), partial(_place, band), near))
         checked += band.pixels
     height, width = result.shape[:2]
     step = max((region.step for region in regions), default=1)
     chosen = f"the edges, and of the rest every {step}th row and column" if step > 1 else "the edges"
     return found.of_pixels(checked, height * width, chosen)
-
-
-def _compared(
-    place: Callable[[tuple[int, ...]], str], at: tuple[int, ...], result: np.ndarray, oracle: np.ndarray
-) -> str:
-    return f"{place(at)} is {result[at]!s}, the float64 reference is {oracle[at]:.9g}"
 
 
 def _place(band: Region, at: tuple[int, ...]) -> str:

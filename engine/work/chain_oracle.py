@@ -27,16 +27,8 @@ from numpy.typing import NDArray
 
 from engine.mask.factors import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
-from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
-from engine.verify.verification import (
-    LEAST_STEP,
-    Inputs,
-    Region,
-    Verification,
-    affordable_regions,
-    kept,
-    verify_regions,
-)
+from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, Verification
+from engine.verify.verification import LEAST_STEP, Inputs, Region, affordable_regions, kept, verify_regions
 from engine.work.filtering.oracle import border_sources, correlate_at, grain_of_sums, rounding_bound
 from engine.work.filtering.variants import Variant
 from engine.work.operations.contract import Floats, Range, Sources, inside_of, sources_of, windows_at

@@ -31,7 +31,7 @@ from engine.work.problem import ChainProblem, OperationProblem, Settings
 from engine.work.steps import Chain, CombineStep, MaskStep, Node, OperationStep, digest_of
 
 if TYPE_CHECKING:
-    from engine.verify.verification import Verification
+    from engine.verify.closeness import Verification
 
 
 OperatedJob = Job[OperationProblem, OperationVariant]

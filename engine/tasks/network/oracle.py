@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import CLASSES, LAYERS, POOL_SIDE, ForwardPass
-from engine.verify.closeness import SMALLEST_SUBNORMAL, Near, compare, relative_bound
-from engine.verify.verification import NOTHING, Verification, part_of
+from engine.verify.closeness import NOTHING, SMALLEST_SUBNORMAL, Near, Verification, compare, relative_bound
 
 Float64Array = NDArray[np.float64]
 Sum = Callable[[Float64Array, Float64Array], Float64Array]
@@ -219,10 +218,10 @@ def verify(
         wanted = forward_with_bounds(drawings[numbers], weights, roundings)[layer]
         values = wanted.values.reshape(len(numbers), -1)
         part = scores[numbers].reshape(values.shape)
-        # The values near one are those of its drawing.
-        closeness = compare(part, values, partial(_limits, wanted), Near((1, values.shape[1])))
         place = partial(_place, layer, numbers, wanted.values.shape[1:])
-        found = found.joined(part_of(closeness, part, values, place))
+        # The values near one are those of its drawing.
+        near = Near((1, values.shape[1]))
+        found = found.joined(compare(part, values, partial(_limits, wanted), place, near))
     each = scores[0].size
     how = f"the first {EDGES} and the last {EDGES} drawings, and random ones"
     return found.of_pixels(len(chosen) * each, problem.batch * each, how)

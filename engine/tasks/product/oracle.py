@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.tasks.product.problem import LARGEST_TILE, MatrixProduct
-from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
-from engine.verify.verification import Region, Verification, affordable_regions, verify_regions
+from engine.verify.closeness import SMALLEST_SUBNORMAL, Verification, relative_bound
+from engine.verify.verification import Region, affordable_regions, verify_regions
 
 Float64Array = NDArray[np.float64]
 EXACT_INTEGERS = 2.0**24

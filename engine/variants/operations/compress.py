@@ -40,8 +40,15 @@ from engine.image.metadata import brightness_steps
 from engine.results.problem import Work
 from engine.run.task import AnyJob
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
-from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, compare, relative_bound
-from engine.verify.verification import LEAST_STEP, NOTHING, Verification, part_of
+from engine.verify.closeness import (
+    NOTHING,
+    SMALLEST_SUBNORMAL,
+    UNIT_ROUNDOFF,
+    Verification,
+    compare,
+    relative_bound,
+)
+from engine.verify.verification import LEAST_STEP
 from engine.work.operations.contract import (
     AFFORDABLE,
     Answer,
@@ -161,14 +168,14 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
         below = slice(half + rows.start, half + rows.stop)
         blocks = _source_blocks(job.operands, at)
         levels = _blocks(values[rows].astype(np.float64))
-        for part, results, (wanted, *limits) in (
+        for part, results, exact in (
             ("coefficient", values[rows], _coefficients(blocks, levels, problem)),
             ("sample", values[below], _samples(levels, problem)),
         ):
-            oracle, largest, bound = (_rows(one) for one in (wanted, *limits))
-            closeness = compare(results, oracle, lambda: (largest, bound))  # noqa: B023 - called at once
+            wanted, largest, bound = map(_rows, exact)
             place = partial(_place, part, rows.start)
-            found = found.joined(part_of(closeness, results, oracle, place))
+            verdict = compare(results, wanted, lambda: (largest, bound), place)  # noqa: B023 - called at once
+            found = found.joined(verdict)
     checked = sum(min(SIDE, problem.height - at * SIDE) for at in rows_of_blocks) * problem.width
     chosen = "the first and the last row of blocks, and some between"
     return found.of_pixels(checked, problem.pixels, chosen)

@@ -30,8 +30,8 @@ from engine.variants.operations.counts import (
     scale_of,
 )
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
-from engine.verify.closeness import UNIT_ROUNDOFF
-from engine.verify.verification import Inputs, Region, Verification, affordable_regions, kept, verify_regions
+from engine.verify.closeness import UNIT_ROUNDOFF, Verification
+from engine.verify.verification import Inputs, Region, affordable_regions, kept, verify_regions
 from engine.work.operations.contract import (
     AFFORDABLE,
     Checkpoint,

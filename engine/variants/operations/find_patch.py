@@ -31,8 +31,8 @@ from engine.geometry.block import FLOAT_BYTES, Block
 from engine.results.problem import Work
 from engine.run.task import AnyJob
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
-from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, relative_bound
-from engine.verify.verification import Region, Verification, affordable_regions, kept, verify_regions
+from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, Verification, relative_bound
+from engine.verify.verification import Region, affordable_regions, kept, verify_regions
 from engine.work.operations.contract import (
     AFFORDABLE,
     Answer,

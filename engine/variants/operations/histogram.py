@@ -20,7 +20,7 @@ from engine.variants.operations.counts import (
     refuse,
 )
 from engine.variants.operations.kernels import Step, cuda_variant
-from engine.verify.verification import Verification
+from engine.verify.closeness import Verification
 from engine.work.operations.contract import (
     Answer,
     Checkpoint,

@@ -54,15 +54,8 @@ from engine.compiled.machine_code import MachineFunction
 from engine.geometry.border import Border
 from engine.mask.factors import EXACT_STEPS, factor, low_rank, step_of
 from engine.mask.mask import Mask
-from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
-from engine.verify.verification import (
-    CheckedSamples,
-    Inputs,
-    Region,
-    Verification,
-    affordable_regions,
-    verify_regions,
-)
+from engine.verify.closeness import SMALLEST_SUBNORMAL, Verification, relative_bound
+from engine.verify.verification import CheckedSamples, Inputs, Region, affordable_regions, verify_regions
 from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported where code is compiled

@@ -25,8 +25,7 @@ from engine.results.problem import Mark as Mark
 from engine.results.problem import Quantity as Quantity
 from engine.results.problem import Work
 from engine.run.variant import VariantOf
-from engine.verify.closeness import UNIT_ROUNDOFF
-from engine.verify.verification import Verification
+from engine.verify.closeness import UNIT_ROUNDOFF, Verification
 from engine.work.operations.patch import Patch
 from engine.work.problem import OperationProblem, Settings, Shape, Value
 

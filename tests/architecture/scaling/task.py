@@ -19,7 +19,7 @@ from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import Job, Task, device_for
 from engine.run.variant import VariantOf
-from engine.verify.verification import Verification
+from engine.verify.closeness import Verification
 from tests.architecture.scaling.problem import Scaling
 
 KEYS = ("in-one-go", "wrong", "on-the-gpu", "for-few")

@@ -23,7 +23,7 @@ from engine.mask.generators import box
 from engine.mask.mask import Mask
 from engine.results.measurement import Spread, Timing
 from engine.run.sampling import NO_SAMPLES
-from engine.verify.verification import Verification
+from engine.verify.closeness import Verification
 from engine.work.filtering.variants import variant
 from tests.engine.commands.conftest import OnePixelOff
 

@@ -145,10 +145,10 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("read", PLACES.values(), ids=PLACES)
-def test_that_a_spelling_is_read_wherever_a_mask_is_typed(read):
-    assert read("gaussian:9:1.5") == generate("gaussian:9:1.5")
-    assert read(" Gaussian : 9x5 : 1,5 ") == generate("gaussian:9x5:1.5")
+def test_that_a_spelling_is_read_wherever_a_mask_is_typed():
+    for read in PLACES.values():
+        assert read("gaussian:9:1.5") == generate("gaussian:9:1.5")
+        assert read(" Gaussian : 9x5 : 1,5 ") == generate("gaussian:9x5:1.5")
 
 
 REFUSED = (

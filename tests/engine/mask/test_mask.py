@@ -18,9 +18,9 @@ from hypothesis.extra import numpy as hnp
 import engine
 from engine.errors import BadValue, MaskError, UnknownName
 from engine.mask.analysis import analyse, describe
-from engine.mask.generators import box, disk, gaussian, generate, misspelt_generator, motion
+from engine.mask.generators import box, disk, gaussian, generate, motion
 from engine.mask.generators import laplacian_of_gaussian as log
-from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask, names_size
+from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 from engine.mask.presets import PRESETS_FILE, preset, preset_names, preset_texts, presets
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -33,12 +33,6 @@ def masks(draw, max_side=8):
     weights = draw(hnp.arrays(np.float64, (rows, columns), elements=elements))
     anchor = draw(st.tuples(st.integers(0, rows - 1), st.integers(0, columns - 1)) | st.none())
     return Mask(weights, anchor, draw(st.floats(-1e6, 1e6)))
-
-
-def test_that_the_anchor_lies_in_the_middle():
-    assert Mask([[1, 2, 3]]).anchor == (0, 1)
-    assert Mask([[1, 2], [3, 4]]).anchor == (1, 1)
-    assert Mask(np.ones((5, 4)), (4, 0)).anchor == (4, 0)
 
 
 def test_that_weights_are_copied_read_only():
@@ -132,14 +126,10 @@ def test_that_the_longest_lines_can_be_turned():
 
 
 def test_that_a_mask_that_is_too_large_is_refused_with_the_nearest_size():
-    for shape, nearest in [
-        ((1, 128), (1, 127)),
-        ((500, 1), (127, 1)),
-        ((2, 64), (2, 63)),
-        ((64, 3), (63, 3)),
-        ((127, 2), (63, 2)),
-        ((127, 127), (63, 63)),
-    ]:
+    for shape, nearest in {
+        (1, 128): (1, 127), (500, 1): (127, 1), (2, 64): (2, 63), (64, 3): (63, 3), (127, 2): (63, 2),
+        (127, 127): (63, 63),
+    }.items():  # fmt: skip
         why = "a side may have 1 to 63 cells, or 1 to 127 in a mask of one row or one column"
         with pytest.raises(MaskError, match=why) as refusal:
             Mask(np.ones(shape))
@@ -148,6 +138,7 @@ def test_that_a_mask_that_is_too_large_is_refused_with_the_nearest_size():
 
 
 def test_that_a_changed_mask_keeps_its_other_parts():
+    assert (Mask([[1, 2, 3]]).anchor, Mask([[1, 2], [3, 4]]).anchor) == ((0, 1), (1, 1))
     mask = Mask([[1, 2, 3], [4, 5, 6]], (0, 0), 2.0, "n")
     flipped = mask.flipped()
     assert flipped.weights.tolist() == [[6, 5, 4], [3, 2, 1]]
@@ -185,7 +176,6 @@ def test_that_normalising_divides_by_the_sum_however_small():
 
 SMOOTHING = "box:7x3 box:4 gaussian:5 gaussian:9x5:1.5 gaussian:4:0.1 motion:9:30 motion:8 disk:7"
 MOST = {"box:64": 63, "disk:64": 63, "box:1x128": 127, "gaussian:999x1": 127}
-MISSPELT = {"gauss:9": "gaussian:9", "gaussian": "gaussian:9:1.5", "1 0 -1": None, "x" * 30 + ":3": None}
 
 
 def test_that_smoothing_masks_are_symmetric_shares_of_1():
@@ -201,6 +191,8 @@ def test_that_weights_are_what_the_formulas_of_gaussians_motions_laplacians_and_
         fall = math.exp(-(distance**2) / (2 * 1.5**2))
         assert weights[3, 3 + distance] / weights[3, 3] == pytest.approx(fall, rel=1e-14)
     assert analyse(gaussian(31, sigma=5.0)).separable
+    for angle, shape in ((0, (1, 9)), (90, (9, 1)), (180, (1, 9))):
+        np.testing.assert_allclose(motion(9, angle).weights, np.full(shape, 1 / 9), rtol=1e-14)
     weights = motion(9, 45).weights
     assert weights[0, -1] > weights[0, 0] == 0.0
     np.testing.assert_allclose(motion(9, 135).weights, weights[:, ::-1], atol=1e-15)
@@ -209,11 +201,6 @@ def test_that_weights_are_what_the_formulas_of_gaussians_motions_laplacians_and_
     assert mask.weights[4, 4] == mask.weights.min() < 0.0
     rows = ("01110", "11111", "11111", "11111", "01110")
     assert (disk(5).weights > 0).tolist() == [[cell == "1" for cell in row] for row in rows]
-
-
-@pytest.mark.parametrize(("angle", "shape"), [(0, (1, 9)), (90, (9, 1)), (180, (1, 9))])
-def test_that_motion_along_an_axis_is_one_line(angle, shape):
-    np.testing.assert_allclose(motion(9, angle).weights, np.full(shape, 1 / 9), rtol=1e-14)
 
 
 SPELLINGS = {
@@ -245,11 +232,6 @@ def test_that_too_many_cells_are_answered_with_the_most_there_can_be():
         with pytest.raises(BadValue) as refusal:
             generate(spelling)
         assert refusal.value.remedy == f"Take a whole number from 1 to {most}."
-
-
-def test_that_a_misspelt_generator_is_recognised():
-    for text, meant in MISSPELT.items():
-        assert misspelt_generator(text) == meant
 
 
 RING = [(0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0)]
@@ -314,15 +296,12 @@ def test_that_known_masks_have_their_textbook_weights():
         assert preset(key).weights.tolist() == weights
 
 
-@pytest.mark.parametrize("family", ["kirsch", "robinson"])
-def test_that_each_compass_mask_is_the_one_before_turned_by_45_degrees(family):
-    turned = [preset(f"{family}-{direction}").weights for direction in DIRECTIONS]
-    for before, after in zip(turned, turned[1:] + turned[:1], strict=True):
-        assert [after[cell] for cell in RING] == [before[cell] for cell in RING[-1:] + RING[:-1]]
-    assert preset(f"{family}-n").rotated(-1) == preset(f"{family}-e")
-
-
-def test_that_y_is_x_transposed():
+def test_that_each_compass_mask_is_the_one_before_turned_by_45_degrees_and_y_is_x_transposed():
+    for family in ("kirsch", "robinson"):
+        turned = [preset(f"{family}-{direction}").weights for direction in DIRECTIONS]
+        for before, after in zip(turned, turned[1:] + turned[:1], strict=True):
+            assert [after[cell] for cell in RING] == [before[cell] for cell in RING[-1:] + RING[:-1]]
+        assert preset(f"{family}-n").rotated(-1) == preset(f"{family}-e")
     for family in ["sobel", "prewitt", "scharr", "gradient"]:
         assert preset(f"{family}-y") == preset(f"{family}-x").transposed()
 
@@ -341,18 +320,11 @@ def test_that_an_unknown_preset_is_answered_with_the_closest():
         preset(3)
 
 
-@pytest.mark.parametrize("name", ["Box 3 × 3", "Box 3 x 3"])
-def test_that_a_size_in_a_name_is_found_in_the_older_writing_too(name):
-    assert names_size(name, 3, 3)
-
-
 def test_that_numpy_and_scipy_take_a_mask_for_its_weights():
     mask = preset("sobel-x")
     assert np.array_equal(np.asarray(mask), mask.weights)
-    assert (np.asarray(mask, np.float32).dtype, np.multiply(mask, 2).tolist()) == (
-        np.float32,
-        (2 * mask.weights).tolist(),
-    )
+    assert np.asarray(mask, np.float32).dtype == np.float32
+    assert np.array_equal(np.multiply(mask, 2), 2 * mask.weights)
     array = np.array(mask)
     array[...] = 7
     assert mask == preset("sobel-x")

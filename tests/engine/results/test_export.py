@@ -22,7 +22,7 @@ from engine.results.problem import Work
 from engine.results.text_forms import harmless, json_text
 from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
 from engine.tasks.read_results import result_from_json, results_from_document
-from engine.verify.verification import Verification
+from engine.verify.closeness import Verification
 from engine.work.columns import RunResult
 from engine.work.problem import Problem
 from tests.gui.made_results import CPU_DEVICE

@@ -42,28 +42,13 @@ def prepared(*resources):
 def test_that_a_run_says_what_its_loaded_kernels_take():
     (facts,) = launched(job_for("tiled", Block(16, 16)), prepared(KernelResources(60, 1600, 8)), GPU)
     assert facts == LaunchFacts(
-        grid=(13, 9, 1),
-        block=(16, 16, 1),
-        registers=60,
-        shared_bytes=1600,
-        local_bytes=8,
-        resident_blocks=4,
-        occupancy=0.5,
-        limited_by="registers",
-        waves=117 / 528,
-        last_wave=117 / 528,
-        halo_redundancy=400 / 256,
-        idle_threads=1 - 130 * 200 / (117 * 256),
-    )
-
-
-def test_that_a_simulated_run_says_what_needs_no_compiler():
+        (13, 9, 1), (16, 16, 1), 60, 1600, 8, 4, 0.5, "registers", 117 / 528, 117 / 528, 400 / 256,
+        1 - 130 * 200 / (117 * 256),
+    )  # fmt: skip
+    # Nobody knows what a simulated kernel takes.
     (facts,) = launched(job_for("tiled"), prepared(), simulator_info())
     assert (facts.registers, facts.occupancy, facts.waves) == (None, None, None)
     assert facts.halo_redundancy > 1
-
-
-def test_that_each_of_two_launches_is_there():
     taken = KernelResources(32, 1152, 0), KernelResources(40, 1536, 0)
     facts = launched(job_for("separable-l1"), prepared(*taken), GPU)
     assert [one.registers for one in facts] == [32, 40]
@@ -80,33 +65,24 @@ FACTS = LaunchFacts((2, 3, 1), (32, 8, 1), 40, 1728, 0, 6, 0.75, "registers", 0.
 LATER = replace(FACTS, registers=32, occupancy=1.0, waves=2.5, idle_threads=0.3)
 
 
-def test_that_a_result_with_launches_is_read_back_from_its_file():
+def test_that_a_result_is_read_back_from_its_file_with_its_launches_or_of_before_there_were_any():
     result = make_result("tiled", 2.0, launches=(FACTS, LATER))
-    assert result_from_json(json.loads(json_text(result.as_json()))) == result
-
-
-def test_that_a_result_of_before_there_were_launches_is_read():
-    data = json.loads(json_text(make_result("tiled", 2.0).as_json()))
+    data = json.loads(json_text(result.as_json()))
+    assert result_from_json(data) == result
     del data["launches"]
     assert result_from_json(data).launches is None
 
 
 def test_that_of_several_launches_a_number_is_that_of_the_worst():
-    for key, wanted in [
-        ("registers_per_thread", "40"),
-        ("shared_bytes_per_block", "1,728 bytes"),
-        ("local_bytes_per_thread", "0 bytes"),
-        ("occupancy", "75.0 %"),
-        ("waves", "2.5"),
-        ("halo_redundancy", "1.7"),
-        ("idle_threads", "20.0 %"),
-    ]:
-        run = Compared(make_result("tiled", 2.0, launches=(FACTS, LATER)))
-        for problem in (Problem, MatrixProduct):
-            assert metric(key, problem).words(run) == wanted
-
-
-def test_that_idle_threads_are_not_known_where_one_launch_does_not_know_them():
+    run = Compared(make_result("tiled", 2.0, launches=(FACTS, LATER)))
+    wanted = {
+        "registers_per_thread": "40", "shared_bytes_per_block": "1,728 bytes",
+        "local_bytes_per_thread": "0 bytes", "occupancy": "75.0 %", "waves": "2.5", "halo_redundancy": "1.7",
+        "idle_threads": "20.0 %",
+    }  # fmt: skip
+    for problem in (Problem, MatrixProduct):
+        assert {key: metric(key, problem).words(run) for key in wanted} == wanted
+    # Not known where one launch does not know them.
     unknown = replace(LATER, idle_threads=None)
     assert number_of(make_result("tiled", 2.0, launches=(FACTS, unknown)), "idle_threads") is None
 
@@ -127,23 +103,16 @@ def halos_of(key, problem):
 
 
 def test_that_the_halo_is_the_input_tile_over_the_output_tile():
-    for key, wanted in [
-        ("naive", 20 * 36 / 512),
-        ("tiled", 20 * 36 / 512),
-        ("cached", 20 * 36 / 512),
-        # The block is the input tile.
-        ("tiled-input", 512 / (12 * 28)),
-    ]:
-        problem = Problem(999, 999, 1, "float32", (5, 5), (2, 2))
-        assert halos_of(key, problem) == (wanted,)
-
-
-def test_that_two_passes_have_each_the_halo_of_its_own_direction():
     problem = Problem(999, 999, 1, "float32", (5, 5), (2, 2))
-    assert halos_of("separable-l1", problem) == (36 / 32, 20 / 16)
-
-
-def test_that_a_block_which_moves_down_has_less_halo():
+    for key, wanted in [
+        *((key, (20 * 36 / 512,)) for key in ("naive", "tiled", "cached")),
+        # The block is the input tile.
+        ("tiled-input", (512 / (12 * 28),)),
+        # Of two passes each has the halo of its own direction.
+        ("separable-l1", (36 / 32, 20 / 16)),
+    ]:
+        assert halos_of(key, problem) == wanted
+    # A block which moves down has less.
     tall = Problem(2000, 512, 1, "float32", (5, 5), (2, 2))
     short = Problem(96, 512, 1, "float32", (5, 5), (2, 2))
     (of_tall,), (of_short,) = (halos_of("box", one) for one in (tall, short))

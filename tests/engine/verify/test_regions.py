@@ -1,5 +1,7 @@
 """Which parts are checked where the oracle cannot afford everything, and which bounds prove something."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -12,17 +14,16 @@ from engine.tasks.product import oracle as product
 from engine.tasks.product.problem import MatrixProduct
 from engine.verify.verification import Region, affordable_regions, verify_regions
 from engine.work.filter_task import describe_problem
-from engine.work.filtering import oracle
 from engine.work.filtering import oracle as filtering
 from engine.work.problem import Problem
 
 
-@pytest.mark.parametrize("region", [Region(2, 5, 3, 7), Region(0, 9, 0, 8), Region(4, 4, 1, 1)])
-def test_that_a_region_and_what_lies_around_it_are_the_whole(region):
-    times = np.zeros((9, 8), int)
-    for part in (region.slices, *region.around):
-        times[part] += 1
-    assert (times == 1).all()
+def test_that_a_region_and_what_lies_around_it_are_the_whole():
+    for region in (Region(2, 5, 3, 7), Region(0, 9, 0, 8), Region(4, 4, 1, 1)):
+        times = np.zeros((9, 8), int)
+        for part in (region.slices, *region.around):
+            times[part] += 1
+        assert (times == 1).all()
 
 
 def test_that_all_four_edges_are_checked_once():
@@ -45,19 +46,15 @@ def test_that_all_four_edges_are_checked_once():
         assert inner.size == 0 or inner.any()
 
 
-@pytest.mark.parametrize(
-    "regions_of",
-    [
-        lambda seed, affordable: filtering.regions_to_check(Problem(1000, 900), seed, affordable),
-        lambda seed, affordable: product.regions_to_check(MatrixProduct(1000, 9, 900), seed, affordable),
-    ],
-    ids=["filter", "product"],
-)
-def test_that_the_seed_chooses_what_is_checked(regions_of):
-    part = regions_of(3, 9 * 200_000)
-    assert part == regions_of(3, 9 * 200_000) != regions_of(4, 9 * 200_000)
-    assert 20_000 < sum(region.pixels for region in part) < 260_000
-    assert regions_of(3, None) == (Region(0, 1000, 0, 900),)
+def test_that_the_seed_chooses_what_is_checked():
+    for regions_of in (
+        partial(filtering.regions_to_check, Problem(1000, 900)),
+        partial(product.regions_to_check, MatrixProduct(1000, 9, 900)),
+    ):
+        part = regions_of(3, 9 * 200_000)
+        assert part == regions_of(3, 9 * 200_000) != regions_of(4, 9 * 200_000)
+        assert 20_000 < sum(region.pixels for region in part) < 260_000
+        assert regions_of(3, None) == (Region(0, 1000, 0, 900),)
 
 
 def compared(result, wanted, checkpoint):
@@ -168,7 +165,7 @@ def test_that_a_chain_is_judged_by_its_result(chain):
 
 def judged(result, image, mask, added=0.0):
     problem = describe_problem(image, mask, Border.MIRROR, 0.0, result.dtype.name)
-    return oracle.verify(result, image, mask, problem, added=added)
+    return filtering.verify(result, image, mask, problem, added=added)
 
 
 @pytest.mark.parametrize("texture", [0.0, 10.0])
@@ -210,7 +207,7 @@ def test_that_a_product_whose_terms_cancel_out_is_not_verified():
 def test_that_what_was_checked_is_counted_and_said():
     image, mask = RANDOM.random((300, 400, 1)).astype(np.float32), Mask([[1.0]])
     problem = describe_problem(image, mask, Border.ZERO, 0.0)
-    found = oracle.verify(image, image, mask, problem, affordable=9)
+    found = filtering.verify(image, image, mask, problem, affordable=9)
     step = int(found.chosen.split("every ")[1].split("th")[0])
     assert 0 < found.checked_pixels < found.total_pixels == 120_000
     assert step >= 7
@@ -218,5 +215,5 @@ def test_that_what_was_checked_is_counted_and_said():
         assert number in found.sentence()
     result = image.copy()
     result[0, :3] += 1
-    wrong = oracle.verify(result, image, mask, problem, affordable=9)
+    wrong = filtering.verify(result, image, mask, problem, affordable=9)
     assert (wrong.wrong_samples, wrong.is_unproven) == (3, False)

@@ -96,10 +96,6 @@ def test_that_a_run_has_the_times_of_its_layers():
 
 def test_that_the_timing_of_layers_is_expected_to_take_as_long_as_passes_do(monkeypatch):
     """network-serial takes 40 s for 10,000 drawings: what is silent for too long is ended."""
-    from types import SimpleNamespace
-
-    from engine.tasks.network import stages as network
-
     outcome = SimpleNamespace(values=np.zeros(1), result=SimpleNamespace(kernel_ms=40_000.0), error=None)
     monkeypatch.setattr(network, "measure", lambda *given, **more: outcome)
     monkeypatch.setattr(network, "layer_times", lambda job, machine: ((), ()))
@@ -111,8 +107,6 @@ def test_that_the_timing_of_layers_is_expected_to_take_as_long_as_passes_do(monk
 
 @pytest.mark.parametrize("kind", [DeviceFault, OutOfDeviceMemory])
 def test_that_a_device_that_is_lost_while_layers_are_timed_is_no_mere_note(monkeypatch, kind):
-    from engine.tasks.network import stages as network
-
     def fail(job, machine):
         raise kind("The GPU failed", "it is gone", "Run again.")
 

@@ -155,14 +155,14 @@ def test_that_both_ends_of_a_large_batch_are_checked():
 def test_that_the_held_out_digits_are_classified_as_the_documents_say():
     digits = held_out()
     assert digits.pixels.shape == (360, 28, 28)
-    scores = oracle.forward(as_drawings(digits.pixels), trained_weights())["output"]
-    predicted = scores.argmax(axis=1)
-    assert int((predicted == digits.labels).sum()) == 355
+    drawings = as_drawings(digits.pixels)
+    scores = plain_forward_float32(drawings, trained_weights())
+    assert int((scores.argmax(axis=1) == digits.labels).sum()) == 355
     document = (WEIGHTS_FILE.parents[2] / "docs" / "network.md").read_text(encoding="utf-8")
     assert re.search(r"\*\*355 are\s+classified correctly \(98\.6 %\)\*\*", document)
-    # Two scores of a digit lie far enough apart that rounding cannot change which one is predicted.
+    # Two scores of a digit lie so far apart that rounding, of 0.02 at most, cannot change what is predicted.
     top = np.sort(scores, axis=1)
-    assert (top[:, -1] - top[:, -2]).min() > 1e-3
+    assert (top[:, -1] - top[:, -2]).min() > 0.1
 
 
 def saved(folder, change):

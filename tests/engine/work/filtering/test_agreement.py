@@ -46,7 +46,6 @@ def test_that_an_impossible_problem_is_refused_in_words():
 RANDOM = np.random.default_rng(11)
 # Small integers: every product and sum is exact in float64, so that equality is what must hold.
 PICTURE = RANDOM.integers(-9, 10, (7, 6)).astype(np.float32)
-every_border = pytest.mark.parametrize("border", list(Border))
 
 
 def whole_mask(rows, columns, anchor=None, offset=0.0):
@@ -64,14 +63,11 @@ def naive(image, mask, border, cval):
     return result + mask.offset
 
 
-@every_border
-@pytest.mark.parametrize(
-    ("shape", "anchor"),
-    [((3, 3), None), ((2, 5), (0, 4)), ((4, 1), (3, 0)), ((15, 13), None), ((9, 20), (8, 0))],
-)
-def test_that_it_is_the_quadruple_loop(shape, anchor, border):
-    mask = whole_mask(*shape, anchor, offset=-2.0)
-    assert np.array_equal(correlate(PICTURE, mask, border, 3.0), naive(PICTURE, mask, border, 3.0))
+def test_that_it_is_the_quadruple_loop():
+    shapes = ((3, 3), None), ((2, 5), (0, 4)), ((4, 1), (3, 0)), ((15, 13), None), ((9, 20), (8, 0))
+    for (shape, anchor), border in itertools.product(shapes, Border):
+        mask = whole_mask(*shape, anchor, offset=-2.0)
+        assert np.array_equal(correlate(PICTURE, mask, border, 3.0), naive(PICTURE, mask, border, 3.0))
 
 
 def test_that_channels_are_filtered_apart():
@@ -83,11 +79,9 @@ def test_that_channels_are_filtered_apart():
             assert np.array_equal(whole[:, :, channel], correlate(image[:, :, channel], mask, Border.MIRROR))
 
 
-@every_border
-@pytest.mark.parametrize("region", [Region(0, 1, 0, 6), Region(2, 5, 1, 3), Region(6, 7, 5, 6)], ids=str)
-def test_that_a_region_is_the_crop_of_the_whole(region, border):
-    mask = whole_mask(5, 9)
-    for absolute in (False, True):
+def test_that_a_region_is_the_crop_of_the_whole():
+    mask, regions = whole_mask(5, 9), (Region(0, 1, 0, 6), Region(2, 5, 1, 3), Region(6, 7, 5, 6))
+    for region, border, absolute in itertools.product(regions, Border, (False, True)):
         crop = correlate(PICTURE, mask, border, 2.0, absolute=absolute)[region.slices]
         found = correlate(PICTURE, mask, border, 2.0, region, absolute=absolute)
         assert np.array_equal(found, crop)
@@ -266,62 +260,52 @@ def test_that_no_order_of_summation_leaves_the_bound(columns, kind):
 # --- what is not a number
 
 
-@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
-def test_that_anything_but_a_number_is_refused_where_a_number_is_due(strange):
+def test_that_anything_but_a_number_is_refused_where_a_number_is_due():
     mask = Mask(RANDOM.standard_normal((3, 3)))
-    result = rounded(REALS, mask)
-    result[0, 6, 0] = strange
-    refused = judged(result, REALS, mask)
-    assert not refused.passed
-    assert f"row 0, column 6, channel 0 is {np.float32(strange)}" in refused.reason
-    # An output nobody wrote.
-    for image, weights in ((BYTES, [[1]]), (REALS, [[0.3]])):
-        assert not judged(np.full(image.shape, strange, np.float32), image, Mask(weights)).passed
+    for strange in (np.nan, np.inf, -np.inf):
+        result = rounded(REALS, mask)
+        result[0, 6, 0] = strange
+        refused = judged(result, REALS, mask)
+        assert not refused.passed
+        assert f"row 0, column 6, channel 0 is {np.float32(strange)}" in refused.reason
+        # An output nobody wrote.
+        for image, weights in ((BYTES, [[1]]), (REALS, [[0.3]])):
+            assert not judged(np.full(image.shape, strange, np.float32), image, Mask(weights)).passed
 
 
-@pytest.mark.parametrize(
-    ("cells", "weights", "due", "others"),
-    [
+def test_that_anything_else_is_refused_where_nan_or_infinity_is_due():
+    for cells, weights, due, others in [
         ([0.0, np.nan], [[0.0]], np.nan, [0.0, 1e30, np.inf, -np.inf]),
         ([0.0, np.inf], [[0.5, 2.0]], np.inf, [0.0, LARGEST, -np.inf, np.nan]),
         ([np.inf, -np.inf], [[1.0, 1.0]], np.nan, [np.inf]),
-    ],
-    ids=["NaN", "infinity", "infinity less infinity"],
-)
-def test_that_anything_else_is_refused_where_nan_or_infinity_is_due(cells, weights, due, others):
-    image, mask = REALS.copy(), Mask(weights)
-    image[4, 2:4, 0] = cells
-    result = rounded(image, mask)
-    assert np.array_equal(result[4, 3, 0], due, equal_nan=True)
-    assert judged(result, image, mask).passed
-    for given in others:
-        result[4, 3, 0] = given
-        assert not judged(result, image, mask).passed
+    ]:
+        image, mask = REALS.copy(), Mask(weights)
+        image[4, 2:4, 0] = cells
+        result = rounded(image, mask)
+        assert np.array_equal(result[4, 3, 0], due, equal_nan=True)
+        assert judged(result, image, mask).passed
+        for given in others:
+            result[4, 3, 0] = given
+            assert not judged(result, image, mask).passed
 
 
 # --- overflow
 
 
-@pytest.mark.parametrize(
-    ("value", "weights", "border", "accepted", "refused"),
-    [
-        (3e38, [[1.0, 1.0, -1.0]], Border.ZERO, [np.inf, np.nan], [1e38]),
-        (1e38, [[1.0, 1.0, -1.0]], Border.ZERO, [], [np.inf]),
-        (3e38, [[1.0, 1.0, 1.0]], Border.WRAP, [np.inf], [LARGEST]),
-    ],
-    ids=["on its way", "in no order", "past the largest"],
-)
-def test_that_infinity_is_explained_where_a_sum_may_pass_the_largest_number_and_proven_where_it_does(
-    value, weights, border, accepted, refused
-):
-    image, mask = np.full((1, 3, 1), value, np.float32), Mask(weights)
-    result = rounded(image, mask, border)
-    assert judged(result, image, mask, border).passed
-    right = result[0, 1, 0]
-    for given, is_explained in (*((one, True) for one in accepted), *((one, False) for one in refused)):
-        result[0, 1, 0] = given
-        found = judged(result, image, mask, border)
-        assert (found.passed, found.wrong_samples == 0) == (given == right, is_explained)
+def test_that_infinity_is_explained_where_a_sum_may_pass_the_largest_number_and_proven_where_it_does():
+    for value, weights, border, accepted, refused in [
+        (3e38, [[1.0, 1.0, -1.0]], Border.ZERO, [np.inf, np.nan], 1e38),
+        (1e38, [[1.0, 1.0, -1.0]], Border.ZERO, [], np.inf),
+        (3e38, [[1.0, 1.0, 1.0]], Border.WRAP, [np.inf], LARGEST),
+    ]:
+        image, mask = np.full((1, 3, 1), value, np.float32), Mask(weights)
+        result = rounded(image, mask, border)
+        assert judged(result, image, mask, border).passed
+        right = result[0, 1, 0]
+        for given in (*accepted, refused):
+            result[0, 1, 0] = given
+            found = judged(result, image, mask, border)
+            assert (found.passed, found.wrong_samples == 0) == (given == right, given is not refused)
 
 
 # --- results of 8 and 16 bit
@@ -336,21 +320,18 @@ def whole(image, mask):
     return np.rint(np.clip(sums, 0, np.iinfo(image.dtype).max)).astype(image.dtype)
 
 
-@pytest.mark.parametrize("image", [BYTES, BYTES.astype(np.uint16) * 257], ids=["8 bit", "16 bit"])
-def test_that_the_rounded_oracle_is_accepted_as_equal(image):
-    found = judged_whole(whole(image, HALVES), image, HALVES)
-    assert (found.passed, found.exact, found.in_steps, found.max_error) == (True, True, True, 0.0)
-    assert found.sentence() == "verified: every pixel matches the rounded float64 reference exactly"
-
-
-@pytest.mark.parametrize("wrong", [0, 255])
-def test_that_a_wrapped_instead_of_saturated_sample_is_refused(wrong):
-    image, mask = np.full((3, 3, 1), 100, np.uint8), Mask([[3.0]] if wrong == 0 else [[-3.0]])
-    result = np.full(image.shape, 255 - wrong, np.uint8)
-    assert judged_whole(result, image, mask).exact
-    result[1, 1, 0] = wrong
-    found = judged_whole(result, image, mask)
-    assert (found.passed, found.max_error, found.bound) == (False, 255.0, 0.0)
+def test_that_the_rounded_oracle_is_accepted_as_equal_and_a_wrapped_sample_is_not():
+    for image in (BYTES, BYTES.astype(np.uint16) * 257):
+        found = judged_whole(whole(image, HALVES), image, HALVES)
+        assert (found.passed, found.exact, found.in_steps, found.max_error) == (True, True, True, 0.0)
+        assert found.sentence() == "verified: every pixel matches the rounded float64 reference exactly"
+    for wrong, weight in ((0, 3.0), (255, -3.0)):
+        image, mask = np.full((3, 3, 1), 100, np.uint8), Mask([[weight]])
+        result = np.full(image.shape, 255 - wrong, np.uint8)
+        assert judged_whole(result, image, mask).exact
+        result[1, 1, 0] = wrong
+        found = judged_whole(result, image, mask)
+        assert (found.passed, found.max_error, found.bound) == (False, 255.0, 0.0)
 
 
 def test_that_just_both_neighbours_of_a_sum_beside_a_tie_are_accepted():
@@ -370,9 +351,9 @@ def test_that_just_both_neighbours_of_a_sum_beside_a_tie_are_accepted():
     assert inexact.sentence() == "verified: every pixel within rounding, max error 1 step"
 
 
-@pytest.mark.parametrize("value", [0, 255])
-def test_that_a_sum_that_overflows_on_the_way_may_end_at_either_end(value):
+def test_that_a_sum_that_overflows_on_the_way_may_end_at_either_end():
     # inf - inf is NaN, which becomes 0; in another order the sum is finite or infinite.
     image, mask = np.full((2, 3, 1), 255, np.uint8), Mask([[3e38, -3e38, 3e38]])
-    found = judged_whole(np.full(image.shape, value, np.uint8), image, mask)
-    assert (found.passed, found.is_unproven) == (value == 255, value == 0)
+    for value in (0, 255):
+        found = judged_whole(np.full(image.shape, value, np.uint8), image, mask)
+        assert (found.passed, found.is_unproven) == (value == 255, value == 0)

@@ -37,33 +37,23 @@ def picture(ask):
     return ask(OpenPicture(sample="astronaut"))
 
 
-def test_that_equal_pixels_are_middle_grey_in_the_difference(ask, picture):
-    job = mask_job(picture=picture, mask=preset("identity"), device="cpu")
-    result = ask(Preview(job))
-    compared = ask(ComparePictures(picture, result.values, None, result.variant, WHOLE))
-    assert (shared.attach(compared.screen.levels[0])[..., :3] == 128).all()
-    assert compared.words == "no difference"
+def test_that_equal_pixels_are_middle_grey_and_the_largest_difference_is_white(ask, picture):
+    for offset, grey, words in (
+        (0.0, 128, "no difference"), (12.0, 255, "difference: white is +12, black −12"),
+    ):  # fmt: skip
+        job = mask_job(picture=picture, mask=preset("identity").with_offset(offset), device="cpu")
+        result = ask(Preview(job))
+        compared = ask(ComparePictures(picture, result.values, None, result.variant, WHOLE))
+        assert (shared.attach(compared.screen.levels[0])[..., :3] == grey).all()
+        assert compared.words == words
 
 
-def test_that_the_largest_difference_is_white(ask, picture):
-    job = mask_job(picture=picture, mask=preset("identity").with_offset(12.0), device="cpu")
-    result = ask(Preview(job))
-    compared = ask(ComparePictures(picture, result.values, None, result.variant, WHOLE))
-    assert (shared.attach(compared.screen.levels[0])[..., :3] == 255).all()
-    assert compared.words == "difference: white is +12, black −12"
-
-
-def test_that_an_error_within_the_bound_is_less_than_one(ask, picture):
+def test_that_an_error_within_the_bound_is_less_than_one_and_a_wrong_pixel_is_the_brightest(ask, picture):
     job = mask_job(picture=picture, mask=preset("gaussian-5").divided_by(3.0), device="cpu")
     result = ask(Preview(job))
     compared = ask(ComparePictures(picture, result.values, job, result.variant, WHOLE))
     assert 0.0 < float(compared.words.split()[3]) < 1.0
     assert compared.is_whole
-
-
-def test_that_a_wrong_pixel_is_the_brightest_of_the_error(ask, picture):
-    job = mask_job(picture=picture, mask=preset("gaussian-5").divided_by(3.0), device="cpu")
-    result = ask(Preview(job))
     shared.attach(result.values)[100, 200, 1] += 5.0
     compared = ask(ComparePictures(picture, result.values, job, result.variant, WHOLE))
     pixels = shared.attach(compared.screen.levels[0])
@@ -121,16 +111,15 @@ def opened():
     shared.unlink(*(array.name for array in made))
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
-def test_that_the_middle_of_a_picture_of_any_depth_is_shrunk_by_means(opened, dtype):
-    white = {"uint8": 255, "uint16": 65535, "float32": 1}[dtype]
-    picture = np.zeros((4 * SIDE, 8 * SIDE, 1), dtype)
-    # Pixels of 2 x 2 in the middle square of 80 x 80: one column of means is half of white.
-    picture[:, 4 * SIDE, 0] = white
-    small = small_picture(opened(picture), SIDE)
-    assert small.shape == (SIDE, SIDE, 1)
-    np.testing.assert_allclose(small[:, SIDE // 2], 127.5, rtol=1e-3)
-    assert small.sum() == pytest.approx(SIDE * 127.5, rel=1e-3)
+def test_that_the_middle_of_a_picture_of_any_depth_is_shrunk_by_means(opened):
+    for dtype, white in (("uint8", 255), ("uint16", 65535), ("float32", 1)):
+        picture = np.zeros((4 * SIDE, 8 * SIDE, 1), dtype)
+        # Pixels of 2 x 2 in the middle square of 80 x 80: one column of means is half of white.
+        picture[:, 4 * SIDE, 0] = white
+        small = small_picture(opened(picture), SIDE)
+        assert small.shape == (SIDE, SIDE, 1)
+        np.testing.assert_allclose(small[:, SIDE // 2], 127.5, rtol=1e-3)
+        assert small.sum() == pytest.approx(SIDE * 127.5, rel=1e-3)
 
 
 def test_that_a_picture_smaller_than_the_square_is_drawn_out_and_none_is_a_sample(opened):
@@ -141,14 +130,10 @@ def test_that_a_picture_smaller_than_the_square_is_drawn_out_and_none_is_a_sampl
     np.testing.assert_array_equal(without, small_picture(opened(pixels), SIDE))
 
 
-def test_that_a_mask_of_one_cell_shows_the_picture_and_a_flat_picture_has_no_edges():
+def test_that_one_cell_shows_the_picture_edges_are_bright_however_weak_and_a_flat_picture_has_none():
     small = small_picture(None, SIDE)
     np.testing.assert_allclose(effect(small, SAME), small, atol=0.5)
     assert not effect(np.full((SIDE, SIDE, 1), 90.0, np.float32), SOBEL).any()
-
-
-def test_that_weak_and_strong_edges_are_as_bright_as_each_other():
-    small = small_picture(None, SIDE)
     weak, strong = (effect(small, Mask(SOBEL.weights * factor)) for factor in (0.01, 100.0))
     np.testing.assert_array_equal(weak, strong)
     assert 10 < weak.mean() < 128
