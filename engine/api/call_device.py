@@ -7,13 +7,12 @@ import json
 import time
 from bisect import bisect_right
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.compiled.code_store import code_store
-from engine.device.backend import Backend
 from engine.device.device_list import cpu_info, has_driver, listed_devices
 from engine.device.devices import backend, device_named
 from engine.device_info import AUTO, DeviceInfo
@@ -23,9 +22,10 @@ from engine.mask.mask import Mask
 from engine.process import OncePerProcess
 from engine.work.filtering.planner import (
     CPU_CALL_US,
+    LAUNCH_US,
     LEAST_GPU_CALL_US,
     cpu_call_us,
-    gpu_call_us,
+    kernel_us,
     why_faster,
 )
 from engine.work.resolve import Resolved
@@ -53,7 +53,7 @@ def faster_device(resolved: Resolved) -> tuple[DeviceInfo, Reason | None]:
         return cpu, None
     cpu_us = cpu_call_us(problem, mask, cpu, rates.cpu_slowness)
     copies_us = rates.copies_us(problem.copied_bytes)
-    gpu_us = gpu_call_us(problem, mask, gpu, copies_us)
+    gpu_us = copies_us + LAUNCH_US + kernel_us(problem, mask, gpu)
     reason = why_faster(cpu_us, gpu_us, copies_us)
     if gpu_us >= cpu_us:
         return cpu, reason
@@ -101,20 +101,17 @@ def _rates(key: str) -> CallRates | None:
         return CallRates(tuple(sizes), tuple(times), slowness)
     try:
         machine = backend(key)
-        times = [_call_us(machine, side) for side in SIDES]
+        times = []
+        for side in SIDES:
+            picture, out = (np.ones((side, side, 1), np.float32) for _ in range(2))
+            call = machine.caller(_Nothing(), picture, np.float32, Layout.PITCHED)
+            times.append(median_us(partial(call, picture, out)))
         rates = CallRates(tuple(8.0 * side * side for side in SIDES), tuple(times), _cpu_slowness())
     except EngineError:
         # It cannot be started, or has no memory left.
         return None
     code_store().save(_KIND, name, json.dumps(rates, allow_nan=False).encode())
     return rates
-
-
-def _call_us(machine: Backend, side: int) -> float:
-    picture = np.ones((side, side, 1), np.float32)
-    out = np.empty_like(picture)
-    call = machine.caller(_Nothing(), picture, np.float32, Layout.PITCHED)
-    return median_us(lambda: call(picture, out))
 
 
 def median_us(call: Callable[[], object]) -> float:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from engine.geometry.border import Border
 from engine.mask.factors import SMALLEST_NORMAL, UNIT_ROUNDOFF, factor, split
-from engine.mask.mask import MAX_LINE, Mask, Weights
+from engine.mask.mask import MAX_LINE, Mask
 from engine.mask.typed import count
 
 
@@ -36,16 +36,15 @@ def analyse(mask: Mask) -> Analysis:
     """Return the facts about a mask, from the float32 weights that kernels get."""
     weights = mask.weights32
     separable = factor(mask).separable
-    rank, error = (int(weights.any()), 0.0) if separable else _rank_and_error(mask.weights)
+    rank, error = int(weights.any()), 0.0
+    if not separable:
+        # Singular values of extreme weights would overflow or underflow when squared.
+        scaled = mask.weights / float(np.abs(mask.weights).max())
+        singular = np.linalg.svd(scaled, compute_uv=False)
+        norm = math.hypot(*singular)
+        rank, error = int(np.count_nonzero(singular > UNIT_ROUNDOFF * norm)), math.hypot(*singular[1:]) / norm
     turned = weights[::-1, ::-1]
     return Analysis(separable, rank, error, np.array_equal(weights, turned), np.array_equal(weights, -turned))
-
-
-def _rank_and_error(weights: Weights) -> tuple[int, float]:
-    # Singular values of extreme weights would overflow or underflow when squared.
-    singular = np.linalg.svd(weights / float(np.abs(weights).max()), compute_uv=False)
-    norm = math.hypot(*singular)
-    return int(np.count_nonzero(singular > UNIT_ROUNDOFF * norm)), math.hypot(*singular[1:]) / norm
 
 
 class Fact(NamedTuple):

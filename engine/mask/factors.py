@@ -164,18 +164,13 @@ def _pivot(weights: Weights) -> tuple[int, int]:
 def _scaled(column: Weights, row: Weights) -> tuple[Weights, Weights]:
     """Move a power of two from the row to the column, or back."""
     magnitudes = np.abs(row)
+    mantissa, exponent = math.frexp(math.fsum(magnitudes))
     shift = max(
-        -_exponent(math.fsum(magnitudes)),  # the row's weights add up to at most 1,
+        (mantissa == 0.5) - exponent,  # the row's weights add up to at most 1,
         min(0, -125 - math.frexp(magnitudes[magnitudes > 0.0].min())[1]),  # but none becomes subnormal,
         math.frexp(np.abs(column).max())[1] - 127,  # and the column does not overflow.
     )
     return np.ldexp(column, -shift), np.ldexp(row, shift)
-
-
-def _exponent(number: float) -> int:
-    """Return the least e with number <= 2^e."""
-    mantissa, exponent = math.frexp(number)
-    return exponent - 1 if mantissa == 0.5 else exponent
 
 
 def _measured(weights: Weights, column: Weights, row: Weights) -> Factors:

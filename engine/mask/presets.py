@@ -133,7 +133,9 @@ def resolve_mask(spec: str) -> "Mask":
     try:
         return parse_mask(spec)
     except MaskError as error:
-        if _begins_like_weights(spec):
+        first_word = spec.split(maxsplit=1)[0].lower() if spec.strip() else ""
+        if first_word.startswith(tuple("0123456789+-.[{(")) or first_word in ("nan", "inf", "infinity"):
+            # It begins as weights do, and not as a preset or a file.
             raise
         what = f"Unknown mask {quoted(spec)}"
         if meant := did_you_mean(spec):
@@ -153,9 +155,3 @@ def did_you_mean(spec: str) -> str:
 
     meant = misspelt_generator(spec) or closest_preset(spec)
     return f"Did you mean {meant}? " if meant else ""
-
-
-def _begins_like_weights(spec: str) -> bool:
-    """Return whether a text begins as weights do, and not as a preset or a file."""
-    first_word = spec.split(maxsplit=1)[0].lower() if spec.strip() else ""
-    return first_word.startswith(tuple("0123456789+-.[{(")) or first_word in ("nan", "inf", "infinity")

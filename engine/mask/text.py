@@ -330,12 +330,11 @@ def _over(mask: Mask, sign: str) -> str:
 
 
 def _numpy(mask: Mask) -> str:
-    rows = (f"[{', '.join(map(_python_number, row))}]" for row in mask.typed.cells)
+    rows = (
+        f"[{', '.join(cell if '/' in cell else repr(float(cell)) for cell in row)}]"
+        for row in mask.typed.cells
+    )
     return f"np.array([{(',' + chr(10) + ' ' * 10).join(rows)}], dtype=np.float64){_over(mask, ' / ')}"
-
-
-def _python_number(cell: str) -> str:
-    return cell if "/" in cell else repr(float(cell))
 
 
 def _c(mask: Mask) -> str:

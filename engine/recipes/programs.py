@@ -129,10 +129,6 @@ def _added(mask: Mask) -> str:
     return f" + {number_text(mask.offset)}" if mask.offset else ""
 
 
-def _imagej(mask: Mask, channels: int) -> str:
-    return f'run("Convolve...", "text1=[{_rows(mask, " ", chr(92) + "n")}{chr(92)}n] normalize");'
-
-
 def _gimp(mask: Mask, channels: int) -> str:
     """Return GEGL's command; its letter is the column and its digit the row, c3 being the middle."""
     top, left = 2 - mask.anchor[0], 2 - mask.anchor[1]
@@ -144,11 +140,6 @@ def _gimp(mask: Mask, channels: int) -> str:
     }
     properties = " ".join(f"{name}={number_text(value)}" for name, value in sorted(cells.items()))
     return f"gegl in.png -o out.png -- gegl:convolution-matrix {properties}"
-
-
-def _opencv(mask: Mask, channels: int) -> str:
-    delta = f", delta={number_text(mask.offset)}" if mask.offset else ""
-    return f"result = cv2.filter2D(picture, -1, {_numpy(mask)}{delta})"
 
 
 def _ndimage(function: str) -> Callable[[Mask, int], str]:
@@ -167,15 +158,6 @@ def _signal(mask: Mask, channels: int) -> str:
     return f"result = np.dstack([{each} for channel in range({channels})]){_added(mask)}"
 
 
-def _imagemagick(mask: Mask, channels: int) -> str:
-    kernel = f"{mask.columns}x{mask.rows}: {_rows(mask, ',', ' ')}"
-    return f"magick in.png -morphology Convolve '{kernel}' out.tif"
-
-
-def _imfilter(mask: Mask, channels: int) -> str:
-    return f"result = imfilter(picture, [{_rows(mask, ' ', '; ')}]);"
-
-
 def _conv2(mask: Mask, channels: int) -> str:
     one = f"conv2(double({{}}), [{_rows(mask, ' ', '; ')}], 'same')"
     if channels == 1:
@@ -189,7 +171,9 @@ PROGRAMS = (
         "imagej",
         "ImageJ, Convolve",
         Border.REPLICATE,
-        _imagej,
+        lambda mask, channels: (
+            f'run("Convolve...", "text1=[{_rows(mask, " ", chr(92) + "n")}{chr(92)}n] normalize");'
+        ),
         rounds=True,
         divides=True,
         is_centred=True,
@@ -217,7 +201,10 @@ PROGRAMS = (
         "opencv",
         "OpenCV, filter2D",
         Border.MIRROR,
-        _opencv,
+        lambda mask, channels: (
+            f"result = cv2.filter2D(picture, -1, {_numpy(mask)}"
+            f"{f', delta={number_text(mask.offset)}' if mask.offset else ''})"
+        ),
         rounds=True,
         takes_offset=True,
         differs="filter2D correlates, and mirrors the picture at its edge without repeating the last "
@@ -263,7 +250,10 @@ PROGRAMS = (
         "imagemagick",
         "ImageMagick, -morphology Convolve",
         Border.REPLICATE,
-        _imagemagick,
+        lambda mask, channels: (
+            f"magick in.png -morphology Convolve "
+            f"'{mask.columns}x{mask.rows}: {_rows(mask, ',', ' ')}' out.tif"
+        ),
         flip=True,
         anchor_before=True,
         rounds=True,
@@ -276,7 +266,7 @@ PROGRAMS = (
         "matlab-imfilter",
         "MATLAB, imfilter",
         Border.ZERO,
-        _imfilter,
+        lambda mask, channels: f"result = imfilter(picture, [{_rows(mask, ' ', '; ')}]);",
         anchor_before=True,
         rounds=True,
         differs="imfilter correlates and counts cells outside as 0, so that edges darken. It rounds halves "

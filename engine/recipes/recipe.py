@@ -240,17 +240,13 @@ def _filtered(recipe: Recipe) -> list[str]:
         options.append(f"result={recipe.asked.result_type!r}")
     call = "engine.convolve" if recipe.filter.flip else "engine.correlate"
     given = ", ".join(["picture", "mask", *options, *_where(recipe)])
+    mask = f"engine.preset({recipe.preset!r})" if recipe.preset else _weights(recipe.filter.mask)
     return [
-        f"mask = {_mask_code(recipe)}",
+        f"mask = {mask}{'.normalised()' * recipe.filter.normalise}",
         f"values = {call}({given})",
         f"result = engine.finished_picture(picture, values, picture.dtype, {recipe.range_mode!r})",
         f"engine.save_image(result, {recipe.output!r})",
     ]
-
-
-def _mask_code(recipe: Recipe) -> str:
-    text = f"engine.preset({recipe.preset!r})" if recipe.preset else _weights(recipe.filter.mask)
-    return f"{text}.normalised()" if recipe.filter.normalise else text
 
 
 def _weights(mask: Mask) -> str:

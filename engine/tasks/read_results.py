@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -120,16 +120,12 @@ _NON_FINITE = ("NaN", "Infinity", "-Infinity")
 _MAY_BE_INFINITE = ("max_error", "bound")
 
 
+_LIMITS = Limits(compute_capability=(9, 0))
 Shape = tuple[int, int]
 
 
-class Picture(NamedTuple):
-    """What a picture is to a kernel."""
-
-    height: int
-    width: int
-    channels: int
-    dtype: str
+Picture = tuple[int, int, int, str]
+"""What a picture is to a kernel: height, width, channels and type of samples."""
 
 
 def describe(request: RecordedRequest, report: Checkpoint) -> RecordedRuns:
@@ -160,7 +156,10 @@ def recorded_runs(problem: Problem, mask: Mask) -> RecordedRuns:
 
     chosen: dict[str, RunResult] = {}
     for run in sorted(pictures[nearest], key=differs):
-        if run.variant not in chosen and _computes(run, problem, mask):
+        known = variant(run.variant)
+        # What a GPU of that kind can do is not in question: it did it.
+        refusal = known.why_not(problem, mask, run.block or known.default_block, _LIMITS)
+        if run.variant not in chosen and refusal is None:
             chosen[run.variant] = run
     runs = tuple(chosen[known.key] for known in VARIANTS if known.key in chosen)
     return RecordedRuns(runs, _note(runs, problem, mask))
@@ -179,23 +178,14 @@ def _recorded() -> dict[Shape, dict[Picture, list[RunResult]]]:
     return found
 
 
-def _computes(run: RunResult, problem: Problem, mask: Mask) -> bool:
-    """Whether the variant of a run takes that mask and these types too."""
-    known = variant(run.variant)
-    block = run.block or known.default_block
-    # What a GPU of that kind can do is not in question: it did it.
-    return known.why_not(problem, mask, block, Limits(compute_capability=(9, 0))) is None
-
-
 def _picture(problem: Problem) -> Picture:
-    return Picture(problem.height, problem.width, problem.channels, problem.dtype)
+    return problem.height, problem.width, problem.channels, problem.dtype
 
 
 def _distance(one: Picture, other: Picture) -> tuple[float, ...]:
     """Return how far two pictures are from each other: first in type, then in size, then in shape."""
-    types = (one.dtype != other.dtype) + (one.channels != other.channels)
-    samples = [picture.height * picture.width * picture.channels for picture in (one, other)]
-    return types, abs(math.log(samples[0] / samples[1])), abs(math.log(one.width / other.width))
+    types = (one[3] != other[3]) + (one[2] != other[2])
+    return types, abs(math.log(math.prod(one[:3]) / math.prod(other[:3]))), abs(math.log(one[1] / other[1]))
 
 
 def _note(runs: Iterable[RunResult], problem: Problem, mask: Mask) -> str:

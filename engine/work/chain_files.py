@@ -211,14 +211,11 @@ def _as(entry: dict[str, object], name: str, known: dict[str, _Key], where: str)
     try:
         return msgspec.convert(entry[name], wanted)
     except msgspec.ValidationError as error:
-        why = f"it is {_kind(entry[name])}, and should be {_WORDS[wanted]}"
+        given: Any = type(entry[name])
+        why = f"it is {_WORDS.get(given, 'a number')}, and should be {_WORDS[wanted]}"
         shown = json.dumps({name: example}, allow_nan=False)[1:-1]
         remedy = f"Write {shown}, for example; docs/chains.md lists the keys."
         raise BadValue(where, why, remedy) from error
-
-
-def _kind(value: Any) -> str:
-    return _WORDS.get(type(value), "a number")
 
 
 def _entry(step: AnyStep) -> dict[str, object]:

@@ -54,19 +54,14 @@ def with_steps(
     if result.failure or result.task != ChainProblem.task:
         return result
     times = _NONE
-    # The whole is proven and timed, whatever memory is left.
-    with suppress(OutOfDeviceMemory):
-        times = step_times(job, result.device, checkpoint) if result.timing is not None else _NONE
+    if result.timing is not None:
+        machine = backend(result.device)
+        launches_s = 2.0 * job.task.expected_launch_s(job, machine.info)
+        checkpoint(Progress("timing each step", 0.97, LONGEST_PARTS_S + launches_s))
+        # The whole is proven and timed, whatever memory is left.
+        with suppress(OutOfDeviceMemory), machine.selected():
+            times = sampled_parts(machine, job.prepare(), job.filled(machine))
     return with_fields(result, steps=steps_of(job.constant, times))
-
-
-def step_times(job: AnyJob, device: str, checkpoint: Checkpoint = lambda step: None) -> dict[str, float]:
-    """Return what each step takes on a device of this process, ms by its id."""
-    machine = backend(device)
-    launches_s = 2.0 * job.task.expected_launch_s(job, machine.info)
-    checkpoint(Progress("timing each step", 0.97, LONGEST_PARTS_S + launches_s))
-    with machine.selected():
-        return sampled_parts(machine, job.prepare(), job.filled(machine))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

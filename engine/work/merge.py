@@ -93,10 +93,15 @@ def mergers(chain: Chain, shape: tuple[int, int, int], dtype: str, device: Devic
     readers = [sum(at in node.inputs for node in nodes) for at in range(len(nodes))]
     found = []
     for at, form in enumerate(forms):
-        if form is None or len(form.nodes) < 2 or not _is_alone(form, at, nodes, readers):
+        if form is None or len(form.nodes) < 2:
+            continue
+        inner = [one for one in form.nodes if one != at]
+        # Somebody else reads what would vanish.
+        if any(readers[one] > sum(one in nodes[other].inputs for other in form.nodes) for one in inner):
             continue
         try:
-            mask = Mask(form.weights, form.anchor, form.offset, name=" + ".join(_names(form, nodes)))
+            names = [nodes[one].step.title for one in form.nodes if isinstance(nodes[one].step, MaskStep)]
+            mask = Mask(form.weights, form.anchor, form.offset, name=" + ".join(names))
         except MaskError:
             # Too many cells for a mask.
             continue
@@ -189,16 +194,6 @@ def _convolved(one: Weights, other: Weights) -> Weights:
         for column, weight in enumerate(weights):
             found[row : row + one.shape[0], column : column + one.shape[1]] += weight * one
     return found
-
-
-def _is_alone(form: _Linear, at: int, nodes: tuple[Node, ...], readers: list[int]) -> bool:
-    """Return whether nobody else reads what would vanish."""
-    inner = [one for one in form.nodes if one != at]
-    return all(readers[one] == sum(one in nodes[other].inputs for other in form.nodes) for one in inner)
-
-
-def _names(form: _Linear, nodes: tuple[Node, ...]) -> list[str]:
-    return [nodes[at].step.title for at in form.nodes if isinstance(nodes[at].step, MaskStep)]
 
 
 def _merged(chain: Chain, nodes: tuple[Node, ...], at: int, form: _Linear, mask: Mask) -> Chain:

@@ -304,7 +304,9 @@ class Chain(Message, frozen=True):
         last = shown or self.steps[-1].id
         if last not in found:
             raise UnknownName(f"step {last!r}", "the chain has none", f"Choose one of {', '.join(found)}.")
-        return _needed(nodes, found[last])
+        wanted = sorted(needed_places([node.inputs for node in nodes], found[last]))
+        number = {at: place for place, at in enumerate(wanted)} | {-1: -1}
+        return tuple(Node(nodes[at].step, tuple(number[one] for one in nodes[at].inputs)) for at in wanted)
 
     def needed(self, shown: str = "") -> "Chain":
         """Return the chain of the steps that the result of one needs, each with the names of what it reads.
@@ -350,13 +352,6 @@ def needed_places(inputs: Sequence[tuple[int, ...]], last: int, known: Container
             needed.add(at)
             ahead += () if at in known else inputs[at]
     return needed
-
-
-def _needed(nodes: list[Node], last: int) -> tuple[Node, ...]:
-    """Return the nodes that one needs, renumbered; it is the last of them."""
-    wanted = sorted(needed_places([node.inputs for node in nodes], last))
-    number = {at: place for place, at in enumerate(wanted)} | {-1: -1}
-    return tuple(Node(nodes[at].step, tuple(number[one] for one in nodes[at].inputs)) for at in wanted)
 
 
 class PictureRequest(Message, frozen=True, kw_only=True, dict=True):

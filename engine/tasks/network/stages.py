@@ -33,6 +33,7 @@ from engine.tasks.network.operands import (
 from engine.tasks.network.problem import (
     CLASSES,
     LAYERS,
+    SIDE,
     ChunkSpan,
     Confusion,
     DigitsRequest,
@@ -141,9 +142,6 @@ def confusion(scores: NDArray[np.float32]) -> Confusion:
     counts = np.zeros((scores.shape[1],) * 2, np.int64)
     np.add.at(counts, (labels, predicted), 1)
     return Confusion(tuple(map(tuple, counts.tolist())), tuple(np.flatnonzero(predicted != labels).tolist()))
-
-
-SIDE = 28
 
 
 def describe(request: NetworkRequest, report: Checkpoint) -> NetworkFacts:

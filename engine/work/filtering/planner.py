@@ -371,11 +371,6 @@ LAUNCH_US = 10.0
 LEAST_GPU_CALL_US = 40.0
 
 
-def gpu_call_us(problem: Problem, mask: Mask, gpu: DeviceInfo, copies_us: float) -> float:
-    """Return about how long a call takes on a GPU where all but the kernel takes `copies_us`, us."""
-    return copies_us + LAUNCH_US + kernel_us(problem, mask, gpu)
-
-
 def why_faster(cpu_us: float, gpu_us: float, copies_us: float) -> Reason:
     """Return why a device was chosen for its whole call; copies are a part of the GPU's."""
     cpu, gpu, copies = map(milliseconds, (cpu_us, gpu_us, copies_us))

@@ -232,7 +232,8 @@ class Parameter:
             shown = f"'{given}'" if isinstance(given, str) else repr(given)
             if len(shown) > 40:
                 shown = f"{shown[:39]}…"
-            raise BadValue(f"{self.name} {shown}", f"it is not {self.range_text}", f"Give {self._example}.")
+            remedy = f"Give {self.name}={self.default}."
+            raise BadValue(f"{self.name} {shown}", f"it is not {self.range_text}", remedy)
         return value
 
     def _value(self, given: object) -> Value | None:
@@ -248,10 +249,6 @@ class Parameter:
         if not self.least <= number <= self.most or (self.is_whole and number != int(number)):
             return None
         return int(number) if self.is_whole else number
-
-    @property
-    def _example(self) -> str:
-        return f"{self.name}={self.default}"
 
 
 DEFAULT_BLOCK = Block(32, 8)

@@ -89,24 +89,18 @@ def test_that_runs_of_the_very_mask_and_of_the_nearest_picture_come_before_other
 
 
 @pytest.mark.usefixtures("recording")
-def test_that_a_note_says_what_is_not_as_in_the_problem():
+def test_that_a_note_says_what_is_not_as_in_the_problem_or_why_there_is_no_run():
     other = structs.replace(GREY, height=700, width=700, border=Border.MIRROR)
     note = recorded_runs(other, Mask(np.ones((3, 3)))).note
     assert note == "Recorded of another problem: 512 × 512 grey float32, mask box 3 × 3, border zero"
-
-
-@pytest.mark.usefixtures("recording")
-def test_that_a_mask_of_another_size_has_no_runs_and_a_reason():
     found = recorded_runs(structs.replace(GREY, mask_shape=(7, 5)), Mask(np.ones((7, 5))))
     assert (found.runs, "7 × 5; recorded are 3 × 3" in found.note) == ((), True)
 
 
 @pytest.mark.usefixtures("folder")
-def test_that_a_program_without_recorded_runs_says_so():
+def test_that_a_recording_that_is_missing_or_damaged_is_told():
     assert recorded_runs(GREY, BOX).note == "This version came without recorded runs."
-
-
-def test_that_a_damaged_recording_is_an_error_that_says_what_to_do(folder):
+    forget()
     recorded_path(RUNS).write_bytes(b"no gzip")
     with pytest.raises(EngineError, match="Install the program again"):
         recorded_runs(GREY, BOX)
@@ -119,12 +113,9 @@ def test_that_a_recorded_run_has_a_speed_up_against_recorded_ones_only():
     numbers = {run.result.variant: run.speed_up for run in compared([here, *of_h200], "cpu-serial")[1:]}
     assert numbers == {"cpu-serial": 1.0, "tiled": 16.0, "box": 32.0}
 
-
-@pytest.mark.usefixtures("recording")
-def test_that_a_recorded_baseline_is_none_for_runs_of_this_machine():
+    # And is no baseline for runs of this machine.
     here = make_result("tiled", 0.1, problem=GREY, weights_digest=BOX.weights_digest)
-    runs = compared([here, *recorded_runs(GREY, BOX).runs], "cpu-serial")
-    assert runs[0].speed_up is None
+    assert compared([here, *of_h200], "cpu-serial")[0].speed_up is None
 
 
 @pytest.mark.usefixtures("recording")
