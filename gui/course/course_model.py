@@ -34,52 +34,61 @@ from gui.typed_json import Reading, Table, in_short
 _PART = {"paper": str, "measured": dict[str, dict[str, Any]]}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PaperTables:
-    """A paper's tables and code so far."""
+    """What is known of a paper so far."""
 
-    tables: tuple[CourseTable, ...] = ()  # empty until they have been counted
-    is_measured: bool = False  # whether this machine's measured figures are in them
-    problem: str = ""  # why there are none, in words
+    counted: tuple[CourseTable, ...] = ()
+    measured: MeasuredPaper | None = None  # by this machine, now or in a session
+    problem: str = ""  # why there are no tables, in words
     code: tuple[tuple[Excerpt, ...], ...] = ()  # of each kernel; empty until it was looked up
     code_problem: str = ""  # why there is none, in words
+
+    @property
+    def tables(self) -> tuple[CourseTable, ...]:
+        """Its tables, empty until they have been counted: measured ones hold more but for the code."""
+        by_title = {table.title: table for table in self.measured.tables} if self.measured else {}
+        return tuple(replace(by_title.get(one.title, one), excerpts=one.excerpts) for one in self.counted)
 
 
 class CourseModel(QObject):
     """The state of the page Course, by default for all papers."""
 
     paper_changed = Signal()  # another paper is shown
-    tables_changed = Signal(str)  # the tables of the paper of this key changed
+    tables_changed = Signal(str)  # what is known of the paper of this key
     measured_changed = Signal()  # there are measured tables that were not there before
-    code_changed = Signal(str)  # the code of its kernels is there, or why there is none
 
     def __init__(self, papers: tuple[Paper, ...] = PAPERS) -> None:
         super().__init__()
         self.papers = papers
         """Every paper, in the course's order."""
-        self._paper: Paper | None = None
+        self.paper: Paper | None = None
+        """The paper that is shown; None until one was chosen."""
         self._known: dict[str, PaperTables] = {}
-        self.measured: dict[str, MeasuredPaper] = {}
-        """What this machine measured, now or in a session, by paper."""
         self._gpu: Gpu = ""
         # By paper; None where nothing was recorded. None of them is shown while recorded figures are hidden.
         self.recorded: dict[str, RecordedPaper | None] = {}
         self._shows_recorded = False
 
     @property
-    def paper(self) -> Paper | None:
-        """The paper that is shown; None until one was chosen."""
-        return self._paper
+    def key(self) -> str:
+        """The key of the paper that is shown; empty for none."""
+        return self.paper.key if self.paper else ""
+
+    @property
+    def measured(self) -> dict[str, MeasuredPaper]:
+        """What this machine measured, by paper."""
+        return {key: one.measured for key, one in self._known.items() if one.measured}
 
     def choose(self, key: str) -> None:
         """Show the paper of a key, if there is one."""
-        chosen = next((paper for paper in self.papers if paper.key == key), self._paper)
-        if chosen != self._paper:
-            self._paper = chosen
+        chosen = next((paper for paper in self.papers if paper.key == key), self.paper)
+        if chosen != self.paper:
+            self.paper = chosen
             self.paper_changed.emit()
 
     def known(self, key: str) -> PaperTables:
-        """Return a paper's tables so far."""
+        """Return what is known of a paper so far."""
         return self._known.get(key, PaperTables())
 
     def tables(self, key: str) -> tuple[CourseTable, ...]:
@@ -98,53 +107,26 @@ class CourseModel(QObject):
         """Note what is known of the GPU here, or why there is none."""
         if gpu != self._gpu:
             self._gpu = gpu
-            if self._paper is not None:
-                self.tables_changed.emit(self._paper.key)
+            self.tables_changed.emit(self.key)
 
     def show_recorded(self, shows: bool) -> None:
         """Show recorded figures, as far as they are there, or hide them."""
         self._shows_recorded = shows
-        if self._paper is not None:
-            self.tables_changed.emit(self._paper.key)
+        self.tables_changed.emit(self.key)
 
     def set_recorded(self, key: str, recorded: RecordedPaper | None) -> None:
         """Store the recorded figures of a paper."""
         self.recorded[key] = recorded
         self.tables_changed.emit(key)
 
-    def set_counted(self, key: str, tables: tuple[CourseTable, ...]) -> None:
-        """Store counted tables; measured ones hold more and stay."""
-        measured = self.measured.get(key)
-        by_title = {table.title: table for table in measured.tables} if measured else {}
-        # The code beside a table is not measured.
-        shown = tuple(replace(by_title.get(one.title, one), excerpts=one.excerpts) for one in tables)
-        self._know(key, tables=shown, is_measured=measured is not None, problem="")
-
-    def set_measured(self, key: str, measured: MeasuredPaper) -> None:
-        """Store measured tables with their results."""
-        self.keep_measured(key, measured)
-        if not self.known(key).tables:
-            self.set_counted(key, measured.tables)
-
-    def keep_measured(self, key: str, measured: MeasuredPaper) -> None:
-        """Store those of a session, which are shown once the paper's tables are counted."""
-        self.measured[key] = measured
-        if counted := self.known(key).tables:
-            self.set_counted(key, counted)
-        self.measured_changed.emit()
-
-    def set_code(self, key: str, code: tuple[tuple[Excerpt, ...], ...], problem: str = "") -> None:
-        """Store the code of a paper's kernels, or why there is none."""
-        self._known[key] = replace(self.known(key), code=code, code_problem=problem)
-        self.code_changed.emit(key)
-
-    def set_problem(self, key: str, problem: str) -> None:
-        """Store why a paper's tables could not be counted; existing tables stay."""
-        self._know(key, problem=problem)
-
-    def _know(self, key: str, **fields: Any) -> None:
-        self._known[key] = replace(self.known(key), **fields)
+    def know(self, key: str, **more: Any) -> None:
+        """Store more of what is known of a paper: fields of `PaperTables`."""
+        known = self._known.setdefault(key, PaperTables())
+        for name, value in more.items():
+            setattr(known, name, value)
         self.tables_changed.emit(key)
+        if "measured" in more:
+            self.measured_changed.emit()
 
 
 def part_of(course: CourseModel) -> dict[str, Any]:
@@ -157,7 +139,7 @@ def part_of(course: CourseModel) -> dict[str, Any]:
         }
         for key, paper in course.measured.items()
     }
-    return {"paper": course.paper.key if course.paper else "", "measured": measured} if measured else {}
+    return {"paper": course.key, "measured": measured} if measured else {}
 
 
 def show_part(course: CourseModel, kept: Table) -> None:
@@ -169,7 +151,7 @@ def show_part(course: CourseModel, kept: Table) -> None:
         try:
             if key not in papers:
                 raise ValueError("there is no such paper")
-            course.keep_measured(key, _measured_in(table))
+            course.know(key, measured=_measured_in(table))
         except (EngineError, ValueError, LookupError, TypeError) as error:
             reading.leave_out(f"paper {key[:40]}", error)
     if chosen := found.get("paper"):
@@ -239,57 +221,56 @@ class CourseController(QObject):
     def count(self) -> None:
         """Have the tables of the paper that is shown counted, unless they are there."""
         self._find_recorded()
-        if (shown := self._course.paper) is None:
-            return
-        paper = shown.key
-        if self._course.known(paper).tables:
-            self._count_transactions(paper)
+        if not (paper := self._course.key):
             return
 
         def take(tables: tuple[CourseTable, ...]) -> None:
-            self._course.set_counted(paper, tables)
+            self._course.know(paper, counted=tables)
             self._count_transactions(paper)
 
-        self._ask_tables(CourseRequest(paper), take)
+        if self._course.known(paper).tables:
+            self._count_transactions(paper)
+        else:
+            self._ask_tables(CourseRequest(paper), take)
 
     def _count_transactions(self, paper: str) -> None:
         """Have the cells filled that take longer; those of a paper that is left are given up."""
         for request, ask in list(self._asked.items()):
             if isinstance(request, CountCourse) and request.paper != paper:
                 self._link.cancel(ask)
-        if paper in self._counted or self._course.known(paper).is_measured:
+        if paper in self._counted or self._course.known(paper).measured:
             return
 
         def take(tables: tuple[CourseTable, ...]) -> None:
             self._counted.add(paper)
-            self._course.set_counted(paper, tables)
+            self._course.know(paper, counted=tables)
 
         self._ask_tables(CountCourse(paper), take)
 
     def _ask_tables(
         self, request: CourseRequest | CountCourse, take: Callable[[tuple[CourseTable, ...]], None]
     ) -> None:
-        self._ask_once(request, take, lambda error: self._course.set_problem(request.paper, str(error)))
+        self._ask_once(request, take, lambda error: self._course.know(request.paper, problem=str(error)))
 
     def look_up_code(self) -> None:
         """Have the code of the kernels of the paper that is shown looked up, unless it is there."""
-        shown = self._course.paper
-        if shown is not None and not self._course.known(shown.key).code:
-            paper = shown.key
+        course, paper = self._course, self._course.key
+        if paper and not course.known(paper).code:
             self._ask_once(
                 CourseCode(paper),
-                lambda code: self._course.set_code(paper, code),
-                lambda error: self._course.set_code(paper, (), str(error)),
+                lambda code: course.know(paper, code=code),
+                lambda error: course.know(paper, code_problem=str(error)),
             )
 
     def measure(self, paper: str) -> None:
         """Measure the tables of a paper on this machine; runs and previews wait meanwhile."""
-        job = Job(
-            f"Tables of {paper}",
-            MeasureCourse(paper, self._device()),
-            lambda measured: self._course.set_measured(paper, measured),
-        )
-        self._jobs.begin(SOURCE, [job], self._messages)
+
+        def replied(measured: MeasuredPaper) -> None:
+            counted = self._course.known(paper).counted or measured.tables
+            self._course.know(paper, measured=measured, counted=counted)
+
+        request = MeasureCourse(paper, self._device())
+        self._jobs.begin(SOURCE, [Job(f"Tables of {paper}", request, replied)], self._messages)
 
     def save(self, paper: str, around: Path) -> None:
         """Write the tables of a paper, as they are now, into a folder of their own in the folder `around`."""
@@ -314,15 +295,13 @@ class CourseController(QObject):
 
     def _find_recorded(self) -> None:
         """Have the recorded figures of the paper that is shown read, where they are shown."""
-        shown = self._course.paper
-        if shown is None or not self._state.shows_recorded or shown.key in self._course.recorded:
-            return
-        paper = shown.key
-        self._ask_once(
-            RecordedCourse(paper),
-            lambda recorded: self._course.set_recorded(paper, recorded),
-            lambda error: self._messages.show_error(SOURCE, error),
-        )
+        paper = self._course.key
+        if paper and self._state.shows_recorded and paper not in self._course.recorded:
+            self._ask_once(
+                RecordedCourse(paper),
+                lambda recorded: self._course.set_recorded(paper, recorded),
+                lambda error: self._messages.show_error(SOURCE, error),
+            )
 
     def _find_gpu(self) -> None:
         """Have the worked examples computed for the GPU that would be measured, or say why there is none."""
@@ -330,9 +309,8 @@ class CourseController(QObject):
             return
         device = self._state.used_device(self._device())
         gpu = device.attributes if device is not None and device.is_usable_gpu else None
-        devices = self._state.devices
-        missing = next((str(one.reason) for one in devices if one.kind == "cuda" and one.reason), "")
-        self._course.set_gpu(gpu or f"There is no GPU here. {missing}".rstrip())
+        why_not = (device and device.reason) or self._state.no_gpu or ""
+        self._course.set_gpu(gpu or f"There is no GPU here. {why_not}".rstrip())
 
     def _device(self) -> str:
         """Return the device to measure: never the simulator, which has no times."""

@@ -41,12 +41,17 @@ _LONGEST_FIGURE = 24
 _BIG = re.compile(r"\d{4,}")
 _COUNTS = re.compile(r"\d+( of \d+)?")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
+# Of a heading: a line may end after a hyphen.
+_BREAKABLE = re.compile(r"[^\s-]+-?|-")
 _UNITS = ("s", "ms", "µs", "ns")
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 # A text in a cell may be a sentence; where there is no room for it in a line, it is wrapped.
 _WIDEST = 40 * GRID
 _NARROWEST_SENTENCE = 30 * GRID
+# Beside a heading: as far from the edge as the figures, and less on the other side.
+_NEAR = 2
+_HEAD_MARGINS = GRID + 2 * _NEAR
 # Of a column, and how many lines its heading may take: the first with which all columns are in sight.
 _FITS = ((8 * GRID, HALF_GRID, 2), (5 * GRID, 0, 3), (5 * GRID, 0, 4))
 _TALLEST = 10_000
@@ -111,7 +116,8 @@ class CourseTableModel(QStandardItemModel):
 
     def is_words(self, column: int) -> bool:
         """Return whether a column holds names or sentences, and not figures."""
-        return bool(self.horizontalHeaderItem(column).textAlignment() & Qt.AlignmentFlag.AlignLeft)
+        head = self.horizontalHeaderItem(column)
+        return head is not None and bool(head.textAlignment() & Qt.AlignmentFlag.AlignLeft)
 
     def _row_name(self, row: int) -> str:
         cells = self._table.rows[row] if self._table else ()
@@ -150,6 +156,7 @@ def _item(cell: Cell, column: Column, row_name: str, has_commas: bool) -> QStand
     item.setData(column.part is Part.RECORDED, IS_RECORDED_ROLE)
     if column.part is Part.NAME:
         item.setAccessibleText(text)
+        item.setToolTip(text)
         return item
     where = ", ".join(filter(None, (column.heading, row_name)))
     if column.part is Part.PAPER:
@@ -194,14 +201,17 @@ class PairedHeader(QHeaderView):
         """Return the width that a column needs for its headings in so many lines, no word cut, pixels."""
         heading = self._table.columns[column].heading
         metrics = self.fontMetrics()
-        # A line may end after a hyphen.
-        words = heading.replace("-", "- ").split()
-        longest = max(map(metrics.horizontalAdvance, words), default=0)
+        longest = max(map(metrics.horizontalAdvance, _BREAKABLE.findall(heading)), default=0)
         # In lines of one length; words do not break evenly, so that it may take one line more.
         even = metrics.horizontalAdvance(heading) // lines
         share = len(self._pair(column))
-        below = metrics.horizontalAdvance(self._table.columns[column].part)
-        return max(-(-(max(longest, even) + 2 * GRID) // share), below + 2 * GRID)
+        return max(-(-(max(longest, even) + _HEAD_MARGINS) // share), self.least_width(column))
+
+    def least_width(self, column: int) -> int:
+        """Return the width of a column whose heading is cut, pixels; of a name's, which is not."""
+        one = self._table.columns[column]
+        words = [one.part] if one.part else _BREAKABLE.findall(one.heading)
+        return max(map(self.fontMetrics().horizontalAdvance, words), default=0) + _HEAD_MARGINS
 
     def paintSection(self, painter: QPainter, rect: QRect, logical: int) -> None:
         theme = current_theme()
@@ -215,17 +225,18 @@ class PairedHeader(QHeaderView):
         has_lower = column.part is not Part.NAME
         painter.setPen(QColor(theme.text))
         painter.setClipRect(rect)
-        area = self._span(columns, rect, logical).adjusted(GRID, HALF_GRID, -GRID, -HALF_GRID)
-        if has_lower:
-            area.setBottom(area.bottom() - self.fontMetrics().height())
         is_words = self._table.is_words(logical)
         align = Qt.AlignmentFlag.AlignLeft if is_words else Qt.AlignmentFlag.AlignRight
+        sides = (GRID, -_NEAR) if is_words else (_NEAR, -GRID)
+        area = self._span(columns, rect, logical).adjusted(sides[0], HALF_GRID, sides[1], -HALF_GRID)
+        if has_lower:
+            area.setBottom(area.bottom() - self.fontMetrics().height())
         if len(columns) > 1:
             align = Qt.AlignmentFlag.AlignHCenter
-        painter.drawText(area, _WRAPPED | int(align), _with_whole_units(column.heading))
+        painter.drawText(area, _WRAPPED | int(align), self._shown(column.heading, area.width()))
         if has_lower:
             painter.setPen(QColor(theme.muted if column.part is Part.PAPER else theme.text))
-            lower = rect.adjusted(GRID, 0, -GRID, -HALF_GRID)
+            lower = rect.adjusted(sides[0], 0, sides[1], -HALF_GRID)
             below = Qt.AlignmentFlag.AlignLeft if is_words else Qt.AlignmentFlag.AlignRight
             painter.drawText(lower, int(below) | int(Qt.AlignmentFlag.AlignBottom), column.part)
 
@@ -239,16 +250,15 @@ class PairedHeader(QHeaderView):
         return QRect(left, rect.top(), sum(map(self.sectionSize, columns)), rect.height())
 
     def _upper_height(self, column: int) -> int:
-        width = sum(map(self.sectionSize, self._pair(column))) - 2 * GRID
-        area = QRect(0, 0, max(width, 1), _TALLEST)
-        heading = _with_whole_units(self._table.columns[column].heading)
-        return self.fontMetrics().boundingRect(area, _WRAPPED, heading).height()
+        width = max(1, sum(map(self.sectionSize, self._pair(column))) - GRID - _NEAR)
+        heading = self._shown(self._table.columns[column].heading, width)
+        return self.fontMetrics().boundingRect(QRect(0, 0, width, _TALLEST), _WRAPPED, heading).height()
 
-
-def _with_whole_units(heading: str) -> str:
-    """Return a heading in which no line ends within a unit such as GB/s."""
-    word_joiner = "\u2060"
-    return re.sub(r"(?<=\S)/(?=\S)", f"{word_joiner}/{word_joiner}", heading)
+    def _shown(self, heading: str, width: int) -> str:
+        """Return a heading whose words fit a width; no line ends within a unit such as GB/s."""
+        cut, mode = self.fontMetrics().elidedText, Qt.TextElideMode.ElideRight
+        words = _BREAKABLE.sub(lambda word: cut(word[0], mode, width), heading)
+        return re.sub(r"(?<=\S)/(?=\S)", "\u2060/\u2060", words)
 
 
 class _Cells(QStyledItemDelegate):
@@ -320,21 +330,29 @@ class CourseTableView(QTableView):
 
     def _share_width(self) -> None:
         """Give each column the width it needs; sentences share the rest, and are wrapped."""
-        cells = [self._width_of_cells(column) for column in range(self.cells.columnCount())]
+        columns, room = range(self.cells.columnCount()), self.viewport().width()
+        cells = [self._width_of_cells(column) for column in columns]
         for narrowest, spare, lines in _FITS:
-            widths = [
-                max(width + spare, self.header.minimum_width(column, lines), narrowest)
-                for column, width in enumerate(cells)
-            ]
-            sentences = [column for column, needed in enumerate(widths) if needed > _WIDEST]
-            room = self.viewport().width() - sum(widths)
-            if sentences or room >= 0:
+            wanted = [self.header.minimum_width(column, lines) for column in columns]
+            widths = [max(cell + spare, head, narrowest) for cell, head in zip(cells, wanted, strict=True)]
+            sentences = [column for column in columns if widths[column] > _WIDEST]
+            if sentences or sum(widths) <= room:
                 break
-        for column, needed in enumerate(widths):
+        if sum(widths) > room and not sentences:
+            # Words of headings are cut then, as little as can be, and whole in the tooltips; the longest
+            # name is wrapped.
+            least = [max(cells[column], self.header.least_width(column)) for column in columns]
+            kept = max(0.0, (room - sum(least)) / max(1, sum(widths) - sum(least)))
+            widths = [int(low + (high - low) * kept) for low, high in zip(least, widths, strict=True)]
+            sentences = sorted(filter(self.cells.is_words, columns), key=widths.__getitem__)[-1:]
+        missing, whole = max(0, sum(widths) - room), sum(widths[column] for column in sentences)
+        for column in sentences:
+            needed = widths[column]
+            narrowest = min(_NARROWEST_SENTENCE, needed // 2)
             # What is missing is taken from each in the share of what it needs.
-            missing = min(0, room) * needed // max(1, sum(widths[at] for at in sentences))
-            shared = max(_NARROWEST_SENTENCE, needed + missing)
-            self.setColumnWidth(column, shared if column in sentences else needed)
+            widths[column] = max(narrowest, needed - -(-missing * needed // whole))
+        for column in columns:
+            self.setColumnWidth(column, widths[column])
         self.header.updateGeometry()
         self.updateGeometries()
         if sentences:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QListWidget, QListWidgetItem, QSizePolicy,
 from engine.course.files import tabs_of
 from engine.course.paper import CourseTable, Excerpt
 from engine.course.runs import NOT_YET
-from gui.course.course_model import CourseController, CourseModel, PaperTables, part_of, show_part
+from gui.course.course_model import CourseController, CourseModel, part_of, show_part
 from gui.course.course_table import CourseTableView, reasons_of
 from gui.course.kernels_table import SECOND_ROLE, KernelsTable, TwoLines, plain
 from gui.engine_link.device_box import OFFER
@@ -75,8 +75,8 @@ class TablesPanel(QWidget):
     @property
     def shown(self) -> CourseTable | None:
         """The table that is shown."""
-        at = self.choice.currentIndex()
-        return self._tables()[at] if 0 <= at < len(self._tables()) else None
+        tables, at = self._course.tables(self._course.key), self.choice.currentIndex()
+        return tables[at] if 0 <= at < len(tables) else None
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -90,37 +90,32 @@ class TablesPanel(QWidget):
             QGuiApplication.clipboard().setText(tabs_of(self.shown))
             self.copied.emit(len(self.shown.rows))
 
-    def _tables(self) -> tuple[CourseTable, ...]:
-        paper = self._course.paper
-        return self._course.tables(paper.key) if paper else ()
-
     def _follow(self, key: str) -> None:
-        if self._course.paper and self._course.paper.key == key:
-            self._show_paper(keep=True)
+        if self._course.key == key:
+            self._show_paper(max(self.choice.currentIndex(), 0))
 
-    def _show_paper(self, *, keep: bool = False) -> None:
-        tables = self._tables()
-        at = self.choice.currentIndex() if keep else 0
+    def _show_paper(self, at: int = 0) -> None:
+        tables = self._course.tables(self._course.key)
         titles = dict(enumerate(table.title for table in tables))
-        fill_box(self.choice, titles, min(max(at, 0), len(tables) - 1))
+        fill_box(self.choice, titles, min(at, len(tables) - 1))
         self.choice.setEnabled(bool(tables))
         self._show_table()
 
     def _show_table(self) -> None:
-        table, paper = self.shown, self._course.paper
-        known = self._course.known(paper.key) if paper else PaperTables()
-        why_none = known.problem or _COUNTING if paper else _NO_PAPER
-        self.stack.say("" if table else why_none)
+        table, key = self.shown, self._course.key
+        known = self._course.known(key)
+        self.stack.say("" if table else known.problem or _COUNTING if key else _NO_PAPER)
         self.table.show_table(table)
-        notes: tuple[str, ...] = ()
+        notes: list[str] = []
         if table is not None:
-            reasons = reasons_of(table)
             is_offered = self._state.lacks_gpu and not self._state.shows_recorded
-            lacks = any(cell.reason for row in table.rows for cell in row)
-            offers = (OFFER,) if is_offered and lacks else ()
+            if is_offered and any(cell.reason for row in table.rows for cell in row):
+                notes.append(OFFER)
+            notes += reasons_of(table)
             # The other cells already have the reason why nothing can fill them.
-            remedies = (_RUN_FIRST,) if not known.is_measured and can_be_filled(table) else ()
-            notes = (*offers, *reasons, *remedies, *map(plain, table.notes))
+            if not known.measured and can_be_filled(table):
+                notes.append(_RUN_FIRST)
+            notes += map(plain, table.notes)
         self.notes.say("\n".join(notes))
         self.notes.setVisible(bool(notes))
         self._show_figure(table)
@@ -183,24 +178,19 @@ class CodePanel(QWidget):
         self.setLayout(column(bar, self.where, self.names, (self.stack, 1), spacing=HALF_GRID))
         self.choice.currentIndexChanged.connect(self._show)
         course.paper_changed.connect(self._take_paper)
-        course.code_changed.connect(self._take)
         course.tables_changed.connect(self._take)
         self._take_paper()
 
     @property
     def shown(self) -> Excerpt | None:
         """The function that is shown."""
-        at = self.choice.currentIndex()
-        return self._excerpts()[at] if 0 <= at < len(self._excerpts()) else None
+        excerpts, at = self._course.excerpts(self._course.key), self.choice.currentIndex()
+        return excerpts[at] if 0 <= at < len(excerpts) else None
 
     def show_code_of(self, about: str) -> None:
         """Show the code of a kernel of the paper, or of a step, as soon as it is there."""
         self._wanted = about
         self._take()
-
-    def _excerpts(self) -> tuple[Excerpt, ...]:
-        paper = self._course.paper
-        return self._course.excerpts(paper.key) if paper else ()
 
     def _take_paper(self) -> None:
         self._wanted = ""
@@ -209,7 +199,7 @@ class CodePanel(QWidget):
 
     def _take(self) -> None:
         """Offer what is known; what is shown stays, unless something else is wanted and there."""
-        excerpts, shown = self._excerpts(), self.choice.currentText()
+        excerpts, shown = self._course.excerpts(self._course.key), self.choice.currentText()
         labels = [f"{one.about}: {one.code}" for one in excerpts]
         at = labels.index(shown) if shown in labels else 0
         wanted = next((at for at, one in enumerate(excerpts) if one.about == self._wanted), None)
@@ -221,19 +211,18 @@ class CodePanel(QWidget):
 
     def _show(self) -> None:
         one, paper = self.shown, self._course.paper
-        problem = self._course.known(paper.key).code_problem if paper else ""
+        problem = self._course.known(self._course.key).code_problem
         self.stack.say("" if one else problem or (_LOOKING if paper else _NO_CODE))
-        for label in (self.where, self.names):
-            label.setVisible(one is not None)
+        names = {kernel.name: kernel.names for kernel in paper.kernels} if paper else {}
+        pairs = ", ".join(
+            f"{theirs} is {ours}" for ours, theirs in names.get(one.about if one else "", {}).items()
+        )
+        self.names.setText(f"In the paper: {pairs}.")
+        self.names.setVisible(bool(pairs))
+        self.where.setVisible(one is not None)
         if one is None:
             return
         self.where.setText(f"{one.code}: {one.where}")
-        names = (
-            next((kernel.names for kernel in paper.kernels if kernel.name == one.about), {}) if paper else {}
-        )
-        self.names.setVisible(bool(names))
-        pairs = ", ".join(f"{theirs} is {ours}" for ours, theirs in names.items())
-        self.names.setText(f"In the paper: {pairs}.")
         self.views.show_code(function_rows(one.function))
         self.views.left.mark(one.lit)
 
@@ -364,7 +353,7 @@ class CoursePage(Page):
     @property
     def status(self) -> PageStatus:
         paper, machine = self.course.paper, self._services.state.machine
-        has_tables = paper is not None and bool(self.course.tables(paper.key))
+        has_tables = bool(self.course.known(self.course.key).tables)
         return PageStatus(
             sentence=f"{_LOAD}; {self._what_run_does}.",
             run_does=_RUN_DOES.format(machine.title if machine else "this machine"),
@@ -377,12 +366,15 @@ class CoursePage(Page):
     @property
     def _what_run_does(self) -> str:
         """Say which tables a run fills: some papers' are counted, but for one."""
-        known = self.course.known(self.course.paper.key if self.course.paper else "")
-        if known.is_measured:
-            return _MEASURED
-        all_tables, filled = len(known.tables), sum(map(can_be_filled, known.tables))
-        is_some = filled < all_tables
-        return _FILLS.format(f"{filled} of the {all_tables} tables" if is_some else "the tables")
+        known = self.course.known(self.course.key)
+        filled, count = sum(map(can_be_filled, known.tables)), len(known.tables)
+        which = f"{filled} of the {count} tables" if filled < count else "the tables"
+        return _MEASURED if known.measured else _FILLS.format(which)
+
+    @property
+    def is_settled(self) -> bool:
+        known = self.course.known(self.course.key)
+        return bool(known.tables or known.problem)
 
     @property
     def work_results(self) -> tuple[Any, ...]:
@@ -397,18 +389,16 @@ class CoursePage(Page):
         show_part(self.course, part)
 
     def run(self) -> None:
-        if self.course.paper:
-            self.courses.measure(self.course.paper.key)
+        self.courses.measure(self.course.key)
 
     def copy_results(self) -> None:
         self.tables.copy()
 
     def save_results(self) -> None:
-        if self.course.paper:
-            key = self.course.paper.key
-            self._services.files.ask_for_folder(
-                "Folder for the paper's tables", lambda folder: self.courses.save(key, folder)
-            )
+        key = self.course.key
+        self._services.files.ask_for_folder(
+            "Folder for the paper's tables", lambda folder: self.courses.save(key, folder)
+        )
 
     def _show_code(self, about: str) -> None:
         self.code.show_code_of(about)

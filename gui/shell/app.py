@@ -9,14 +9,14 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QIcon
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication
 
 from engine import interrupts
 from engine.errors import EngineError
@@ -100,7 +100,7 @@ class Haloscope:
 
     def _connect(self) -> None:
         window = self.window
-        of_page = {name: partial(self._ask_page, name) for name in _OF_PAGE}
+        of_page = {name: lambda name=name: getattr(window.page, name)() for name in _OF_PAGE}
         of_dialogs = {name: lambda name=name: self.dialogs.show(name) for name in _DIALOGS}
         self.actions.connect_to(
             cancel=window.cancel,
@@ -124,9 +124,6 @@ class Haloscope:
         # Not before: it would share the processor with the first result.
         self.window.first_page.settled.connect(lambda _error: import_announced())
 
-    def _ask_page(self, name: str) -> None:
-        getattr(self.window.page, name)()
-
     @cached_property
     def dialogs(self) -> "Dialogs":
         """What opens beside the window; made when the first one is asked for."""
@@ -135,18 +132,11 @@ class Haloscope:
         return Dialogs(self.window, self.actions, self.preferences)
 
     def _keep_preferences(self) -> None:
-        kept = self.window.give_layout(self.preferences.preferences)
-        recorded = self.state.shows_recorded
+        folder, recent, recorded = self.files.folder, self.recent.all(), self.state.shows_recorded
         servers = tuple((server.destination, server.python) for server in self.state.servers)
-        self.preferences.keep(
-            replace(
-                kept,
-                last_folder=self.files.folder,
-                recorded=recorded,
-                recent=self.recent.all(),
-                servers=servers,
-            )
-        )
+        kept = self.window.give_layout(self.preferences.preferences)
+        kept = replace(kept, last_folder=folder, recent=recent, recorded=recorded, servers=servers)
+        self.preferences.keep(kept)
 
 
 class UnexpectedErrors(QObject):
@@ -230,27 +220,8 @@ def run_window(
 LONGEST_WAIT_MS = 60_000
 FAILED = 4
 
-Age = Callable[[], tuple[float, str]]
 
-
-class _PaintWatch(QObject):
-    """Calls back once, after the next paint of a widget is on the screen."""
-
-    def __init__(self, widget: QWidget, then: Callable[[], None]) -> None:
-        super().__init__(widget)
-        self._widget = widget
-        self._then = then
-        widget.installEventFilter(self)
-        widget.update()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Paint:
-            self._widget.removeEventFilter(self)
-            QTimer.singleShot(0, self._then)
-        return False
-
-
-def measure_startup(app: QApplication, window: MainWindow, age: Age) -> int:
+def measure_startup(app: QApplication, window: MainWindow, age: Callable[[], tuple[float, str]]) -> int:
     """Show the window, write one line of JSON on stdout, close, and return the exit status.
 
     Raises EngineError where there is no result, such as of a picture that cannot be opened.
@@ -268,18 +239,15 @@ def measure_startup(app: QApplication, window: MainWindow, age: Age) -> int:
 
     errors: list[EngineError] = []
 
-    def first_result() -> None:
-        note("first_result_ms")
-        app.quit()
-
     def settled(error: EngineError | None) -> None:
         if error is None and page.status.why_no_run:
             error = EngineError("There is no first result", page.status.why_no_run, "Add a picture.")
         if error is None:
-            _PaintWatch(page.surface, first_result)
+            page.surface.repaint()
+            note("first_result_ms")
         else:
             errors.append(error)
-            app.quit()
+        app.quit()
 
     window.painted.connect(lambda: QTimer.singleShot(0, lambda: note("first_paint_ms")))
     page = window.first_page

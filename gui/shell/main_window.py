@@ -26,7 +26,17 @@ from PySide6.QtWidgets import (
 )
 
 from engine.errors import EngineError, UnknownName
-from gui.page.contract import Intent, OpenFiles, Page, PageLayout, Services, TakeContent, Unsaved, numbers_of
+from gui.page.contract import (
+    Intent,
+    OpenFiles,
+    Page,
+    PageEntry,
+    PageLayout,
+    Services,
+    TakeContent,
+    Unsaved,
+    numbers_of,
+)
 from gui.page.panels import focus_next, shown_words
 from gui.page.slot import Slot
 from gui.shell.bars import MessageBar, StatusLine, TopBar
@@ -105,13 +115,13 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(middle)
         self.message_bar = MessageBar(services.messages, self.pages)
         self._highlight = _drop_highlight(self.pages)
-        for number, entry in enumerate(PAGES):
-            slot = Slot(partial(self._made, number), entry.module)
-            slot.filled.connect(partial(self._present, number))
+        self._slots: dict[str, Slot] = {}
+        for entry in PAGES:
+            slot = self._slots[entry.key] = Slot(partial(self._made, entry), entry.module)
+            slot.filled.connect(partial(self._present, entry.key))
             self.pages.addWidget(slot)
         self._panels_menu = QMenu("&Panels", self, toolTipsVisible=True)
-        self._page(0)
-        self._show(0)
+        self.show_page(self.first_page.objectName())
         self.recent = RecentMenu(
             services.recent,
             services.messages,
@@ -132,7 +142,7 @@ class MainWindow(QMainWindow):
     @property
     def page(self) -> Page:
         """The page that is shown."""
-        return self._page(self.pages.currentIndex())
+        return self.page_of(self._front)
 
     @property
     def is_settled(self) -> bool:
@@ -142,21 +152,28 @@ class MainWindow(QMainWindow):
     @property
     def first_page(self) -> Page:
         """The page that the window opens with."""
-        return self._page(0)
+        return self.page_of(PAGES[0].key)
 
     def page_of(self, key: str) -> Page:
-        """Return a page, built if needed; raise UnknownName for an unknown key."""
-        return self._page(_number(key))
+        """Return a page, built when it is first needed; raise UnknownName for an unknown key."""
+        self._slot(key).fill()
+        return self._entered[key]
 
-    def show_page(self, key: str) -> None:
-        """Switch to a page; raise UnknownName for an unknown key."""
-        self._show(_number(key))
+    def _slot(self, key: str) -> Slot:
+        if key not in self._slots:
+            remedy = f"Choose one of {', '.join(self._slots)}."
+            raise UnknownName(f"page '{key}'", "no page is called that", remedy)
+        return self._slots[key]
+
+    @property
+    def _front(self) -> str:
+        return PAGES[self.pages.currentIndex()].key
 
     def offer(self, intent: Intent) -> bool:
         """Give an intent to the first page that takes it, and show that page; False where none does."""
-        for number in range(len(PAGES)):
-            if self._page(number).take(intent):
-                self._show(number)
+        for key in self._slots:
+            if self.page_of(key).take(intent):
+                self.show_page(key)
                 return True
         return False
 
@@ -252,11 +269,12 @@ class MainWindow(QMainWindow):
         if geometry.top() < room.top():
             self.move(geometry.left(), room.top())
 
-    def _show(self, number: int) -> None:
-        # A page that is not there is made soon; then it is shown in bar, line and menus too.
-        self.pages.setCurrentIndex(number)
-        self._shows.actions()[number].setChecked(True)
-        if (page := self._entered.get(PAGES[number].key)) is None:
+    def show_page(self, key: str) -> None:
+        """Switch to a page; raise UnknownName for an unknown key."""
+        # One that is not there is made soon; then it is shown in bar, line and menus too.
+        self.pages.setCurrentWidget(self._slot(key))
+        self._services.actions[f"page:{key}"].setChecked(True)
+        if (page := self._entered.get(key)) is None:
             return
         self._services.messages.show_page(page)
         self.message_bar.show_over(page.message_area)
@@ -270,7 +288,7 @@ class MainWindow(QMainWindow):
         self._panels_menu.setEnabled(bool(page.panels))
 
     def _show_status(self, page: Page) -> None:
-        if page is not self._entered.get(PAGES[self.pages.currentIndex()].key):
+        if page is not self._entered.get(self._front):
             return
         status = page.status
         self.status_line.show_page(status)
@@ -279,15 +297,7 @@ class MainWindow(QMainWindow):
         self.top_bar.caption.setToolTip(status.caption_tip or status.caption)
         self.setWindowTitle(f"{status.document} — Haloscope" if status.document else "Haloscope")
 
-    def _page(self, number: int) -> Page:
-        """Return a page, built when it is first needed: the first paint waits for one page only."""
-        slot = self.pages.widget(number)
-        assert isinstance(slot, Slot)
-        slot.fill()
-        return self._entered[PAGES[number].key]
-
-    def _made(self, number: int) -> Page:
-        entry = PAGES[number]
+    def _made(self, entry: PageEntry) -> Page:
         page = self._entered[entry.key] = entry.build(self._services)
         page.setObjectName(entry.key)
         page.status_changed.connect(lambda: self._show_status(page))
@@ -298,10 +308,10 @@ class MainWindow(QMainWindow):
             page.finish()
         return page
 
-    def _present(self, number: int) -> None:
+    def _present(self, key: str) -> None:
         """Show a page that has just been made, if it is still the one in front."""
-        if number == self.pages.currentIndex():
-            self._show(number)
+        if key == self._front:
+            self.show_page(key)
 
     def _arrange(self, page: Page) -> None:
         if (kept := self._kept_layouts.get(page.objectName())) is not None:
@@ -377,13 +387,6 @@ def _drop_highlight(parent: QWidget) -> QLabel:
     label.setFont(scaled_font(1.5))
     label.hide()
     return label
-
-
-def _number(key: str) -> int:
-    keys = [entry.key for entry in PAGES]
-    if key not in keys:
-        raise UnknownName(f"page '{key}'", "no page is called that", f"Choose one of {', '.join(keys)}.")
-    return keys.index(key)
 
 
 def _local_files(event: QDropEvent) -> list[str]:

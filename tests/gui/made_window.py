@@ -116,7 +116,6 @@ class OpenedWindow(Haloscope):
             page.bring_to_front(name)
         page.undo_stack.clear()
         if "course" in self.window._entered:
-            self.course.measured.clear()
             self.course._known.clear()
         for key in {"matrices", "network"}.intersection(self.window._entered):
             self._reset_runs(key, bot)

@@ -48,7 +48,7 @@ def test_that_a_paper_is_counted_once_when_it_is_chosen(course):
     course.controller.count()
     assert len(course.fake.waiting(CourseRequest)) == 1
     course.answer(CourseRequest)
-    assert (course.tables, course.model.known(PAPER.key).is_measured) == (COUNTED, False)
+    assert (course.tables, PAPER.key in course.model.measured) == (COUNTED, False)
     course.controller.count()
     course.model.choose("a paper that there is not")
     assert course.fake.waiting(CourseRequest) == []
@@ -87,7 +87,7 @@ def test_that_measuring_ends_with_tables(course):
     course.answer(MeasureCourse)
     # The count, which was slower, does not take their place.
     course.answer(CourseRequest)
-    assert (course.tables, course.model.known(PAPER.key).is_measured) == (MEASURED, True)
+    assert (course.tables, PAPER.key in course.model.measured) == (MEASURED, True)
     assert not course.state.running
 
 
@@ -166,7 +166,7 @@ def measured(haloscope, qtbot):
     page = shown_page(haloscope.window, "course", qtbot)
     page.course.choose(FIRST)
     page.run()
-    qtbot.waitUntil(lambda: page.course.known(FIRST).is_measured and not haloscope.state.running)
+    qtbot.waitUntil(lambda: FIRST in page.course.measured and not haloscope.state.running)
     return haloscope, page
 
 
@@ -197,7 +197,7 @@ def test_that_measured_tables_come_back_with_a_session(measured, qtbot, tmp_path
         qtbot.waitUntil(lambda: brought.paper is not None and brought.paper.key == ALL[1].key)
         assert not other.window.unsaved
         brought.choose(FIRST)
-        qtbot.waitUntil(lambda: brought.known(FIRST).is_measured)
+        qtbot.waitUntil(lambda: bool(brought.tables(FIRST)))
         assert brought.tables(FIRST) == made_tables(measured=True)
 
     # In a window that has shown the page, and in one that has not.
@@ -210,18 +210,18 @@ def test_that_every_table_of_a_paper_is_the_same_after_a_session():
         counted = counted_tables(paper)
         figures = [replace(table, notes=(*table.notes, "Measured.")) for table in counted]
         course, other = CourseModel(), CourseModel()
-        course.set_measured(paper, MeasuredPaper(tuple(figures), (make_result("naive"),)))
+        course.know(paper, measured=MeasuredPaper(tuple(figures), (make_result("naive"),)), counted=counted)
         part = json.loads(json.dumps(part_of(course), allow_nan=False))
         show_part(other, part)
         assert not other.known(paper).tables, "they are shown once they are counted"
-        other.set_counted(paper, counted)
-        assert other.known(paper) == course.known(paper)
+        other.know(paper, counted=counted)
+        assert other.known(paper).tables == course.known(paper).tables
 
 
 def test_that_nothing_is_kept_of_a_page_where_nothing_was_measured():
     course = CourseModel()
     course.choose(FIRST)
-    course.set_counted(FIRST, made_tables(measured=False))
+    course.know(FIRST, counted=made_tables(measured=False))
     assert part_of(course) == {}
 
 
@@ -235,7 +235,9 @@ def test_that_of_damaged_tables_the_others_are_shown_and_the_damage_is_said():
     ]:
         course, other = CourseModel(), CourseModel()
         for paper in ALL[:2]:
-            course.set_measured(paper.key, MeasuredPaper(made_tables(measured=True), (make_result("naive"),)))
+            course.know(
+                paper.key, measured=MeasuredPaper(made_tables(measured=True), (make_result("naive"),))
+            )
         part = json.loads(json.dumps(part_of(course)))
         damage(part["measured"][FIRST])
         part["measured"]["thesis"] = part["measured"][ALL[1].key]

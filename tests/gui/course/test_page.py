@@ -44,7 +44,7 @@ def test_that_measuring_fills_the_table_that_is_shown_and_the_page_says_what_it_
     haloscope, page = opened
     assert not haloscope.actions["run_all"].isEnabled()
     haloscope.actions["run"].trigger()
-    qtbot.waitUntil(lambda: page.course.known(PAPERS[0].key).is_measured)
+    qtbot.waitUntil(lambda: PAPERS[0].key in page.course.measured)
     assert page.isVisible()
     assert page.tables.table.cells.index(0, 3).data() == "12.1"
     assert haloscope.results.rowCount() == 0
@@ -54,9 +54,9 @@ def test_that_measuring_fills_the_table_that_is_shown_and_the_page_says_what_it_
     haloscope.actions["cancel"].trigger()
     qtbot.waitUntil(lambda: not haloscope.state.running)
     page.course.choose("convolution")
-    page.course.set_counted("convolution", counted_tables("convolution"))
+    page.course.know("convolution", counted=counted_tables("convolution"))
     assert "fills 1 of the 7 tables" in page.status.sentence
-    page.course.set_measured("convolution", MeasuredPaper(counted_tables("convolution")))
+    page.course.know("convolution", measured=MeasuredPaper(counted_tables("convolution")))
     assert "empty cells say why" in page.status.sentence
 
 

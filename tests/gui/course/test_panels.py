@@ -190,28 +190,28 @@ def test_that_a_panel_without_a_table_says_how_to_fill_it(panel, course, state, 
     qtbot.addWidget(empty)
     assert "Choose a paper" in empty.stack.text
     assert "counted" in panel.stack.text
-    course.set_problem(PAPER.key, "The engine cannot count.")
+    course.know(PAPER.key, problem="The engine cannot count.")
     assert panel.stack.text == "The engine cannot count."
 
 
 def test_that_a_table_is_filled_by_a_measurement(panel, course):
-    course.set_measured(OTHER_PAPER.key, MeasuredPaper(MEASURED))
+    course.know(OTHER_PAPER.key, measured=MeasuredPaper(MEASURED), counted=MEASURED)
     assert panel.shown is None
-    course.set_counted(PAPER.key, COUNTED)
+    course.know(PAPER.key, counted=COUNTED)
     assert panel.stack.text == ""
     assert [panel.choice.itemText(at) for at in range(panel.choice.count())] == list(PAPER.tables)
     assert f"– (6 cells): {NOT_MEASURED}" in panel.notes.text
     assert "Recorded" not in panel.notes.text, "there is a GPU"
     assert "Times are medians." in panel.notes.text
     panel.choice.setCurrentIndex(1)
-    course.set_measured(PAPER.key, MeasuredPaper(MEASURED))
+    course.know(PAPER.key, measured=MeasuredPaper(MEASURED))
     assert panel.shown.title == "Loads"
     panel.choice.setCurrentIndex(0)
     assert panel.table.cells.index(0, 3).data() == "12.1"
     assert NO_GPU in panel.notes.text
     course.choose(OTHER_PAPER.key)
     assert panel.shown == MEASURED[0]
-    course.set_problem(PAPER.key, "The disk is full")
+    course.know(PAPER.key, problem="The disk is full")
     assert course.known(PAPER.key).tables == MEASURED
     course.choose(PAPER.key)
     panel.choice.setCurrentIndex(0)
@@ -233,7 +233,7 @@ GUIDELINES = CourseTable("Guidelines", ("Guideline", "Where `naive` shows it her
 
 
 def test_that_measuring_is_offered_for_what_it_can_fill(panel, course, qtbot):
-    course.set_counted(PAPER.key, (GUIDELINES, *COUNTED))
+    course.know(PAPER.key, counted=(GUIDELINES, *COUNTED))
     table = panel.table
     assert table.header.length() <= table.viewport().width()
     assert table.rowHeight(0) > table.rowHeight(1)
@@ -253,12 +253,12 @@ def test_that_measuring_is_offered_for_what_it_can_fill(panel, course, qtbot):
 def test_that_a_table_without_a_gpu_offers_the_recorded_one(qtbot, course):
     panel = TablesPanel(course, make_engine_state(cuda=False))
     qtbot.addWidget(panel)
-    course.set_counted(PAPER.key, COUNTED)
+    course.know(PAPER.key, counted=COUNTED)
     assert panel.notes.text.startswith("There is no GPU here: ")
 
 
 def test_that_recorded_figures_are_in_a_column_of_their_own(panel, course):
-    course.set_counted(PAPER.key, COUNTED)
+    course.know(PAPER.key, counted=COUNTED)
     course.set_recorded(PAPER.key, made_recorded_paper())
     course.show_recorded(True)
     column = [one.part for one in panel.table.cells.columns].index(Part.RECORDED)
@@ -267,7 +267,7 @@ def test_that_recorded_figures_are_in_a_column_of_their_own(panel, course):
 
 def test_that_a_column_of_names_is_read_from_the_left(panel, course):
     rows = (Cell("R/Only"), Cell("", "constant")), (Cell("R/W"), Cell("", "tiled"))
-    course.set_counted(PAPER.key, (CourseTable("Memories", ("Access", "Kernel"), rows), *COUNTED))
+    course.know(PAPER.key, counted=(CourseTable("Memories", ("Access", "Kernel"), rows), *COUNTED))
     assert panel.table.cells.is_words(1)
 
 
@@ -294,7 +294,7 @@ def code_panel(qtbot, course):
 def test_that_a_kernel_is_shown_under_the_papers_names(code_panel, course):
     assert "looked up" in code_panel.stack.text
     code_panel.show_code_of("ConvolutionKernel")
-    course.set_code(PAPER.key, made_excerpts())
+    course.know(PAPER.key, code=made_excerpts())
     assert code_panel.choice.currentText() == "ConvolutionKernel: naive"
     assert code_panel.views.left.toPlainText() == "row, column = cuda.grid(2)\nout[row, column] = 1"
     assert "engine/variants/ladder/made.py, lines 40 to 41" in code_panel.where.text()
@@ -302,22 +302,22 @@ def test_that_a_kernel_is_shown_under_the_papers_names(code_panel, course):
 
 
 def test_that_a_kernel_that_the_paper_does_not_print_is_shown_alone(code_panel, course):
-    course.set_code(PAPER.key, made_excerpts())
+    course.know(PAPER.key, code=made_excerpts())
     assert code_panel.shown.about == "the serial reference"
     assert not code_panel.views.right.isVisible()
     assert not code_panel.names.isVisible()
 
 
 def test_that_what_is_shown_stays_when_more_is_known(code_panel, course):
-    course.set_counted(PAPER.key, (STEPS,))
+    course.know(PAPER.key, counted=(STEPS,))
     code_panel.show_code_of("kernel call")
-    course.set_code(PAPER.key, made_excerpts())
+    course.know(PAPER.key, code=made_excerpts())
     assert code_panel.shown == STEP
     assert code_panel.choice.count() == 1 + len(PAPER.kernels)
 
 
 def test_that_another_paper_begins_with_its_own_code(code_panel, course):
-    course.set_counted(PAPER.key, (STEPS,))
+    course.know(PAPER.key, counted=(STEPS,))
     code_panel.show_code_of("kernel call")
     course.choose(OTHER_PAPER.key)
     assert code_panel.shown is None
@@ -325,13 +325,13 @@ def test_that_another_paper_begins_with_its_own_code(code_panel, course):
 
 
 def test_that_a_reason_stands_where_no_code_is(code_panel, course):
-    course.set_code(PAPER.key, (), "There is no variant lost.")
+    course.know(PAPER.key, code_problem="There is no variant lost.")
     assert code_panel.stack.text == "There is no variant lost."
 
 
 def test_that_the_lines_of_a_step_are_in_sight_and_lit(code_panel, course):
-    course.set_counted(PAPER.key, (STEPS,))
-    course.set_code(PAPER.key, made_excerpts())
+    course.know(PAPER.key, counted=(STEPS,))
+    course.know(PAPER.key, code=made_excerpts())
     code_panel.show_code_of("kernel call")
     view = code_panel.views.left
     assert list(view.marked) == [150]
