@@ -44,20 +44,18 @@ def course(slow_bench):
     return Course(slow_bench)
 
 
-def test_that_a_paper_is_counted_once_when_it_is_chosen(course):
+def test_that_a_paper_is_counted_once_when_it_is_chosen_its_transactions_later_until_another_is_chosen(
+    course,
+):
     course.controller.count()
     assert len(course.fake.waiting(CourseRequest)) == 1
+    assert course.fake.waiting(CountCourse) == []
     course.answer(CourseRequest)
     assert (course.tables, PAPER.key in course.model.measured) == (COUNTED, False)
     course.controller.count()
     course.model.choose("a paper that there is not")
     assert course.fake.waiting(CourseRequest) == []
     assert course.model.paper == PAPER
-
-
-def test_that_transactions_are_counted_after_the_tables_and_given_up_for_another_paper(course):
-    assert course.fake.waiting(CountCourse) == []
-    course.answer(CourseRequest)
     assert [one.request.paper for one in course.fake.waiting(CountCourse)] == [PAPER.key]
     course.model.choose(OTHER_PAPER.key)
     course.answer(CourseRequest)
@@ -132,29 +130,17 @@ def test_that_tables_are_saved_in_a_folder_of_their_own_or_the_reason_is_given(c
     assert not course.state.busy
 
 
-def test_that_recorded_figures_are_asked_for_once_and_only_where_they_are_shown(course):
+def test_that_recorded_figures_are_asked_for_once_and_stand_beside_others_while_they_are_shown(course):
     assert course.fake.waiting(RecordedCourse) == []
-    course.state.show_recorded(True)
-    course.answer(RecordedCourse)
-    course.state.show_recorded(False)
-    course.state.show_recorded(True)
-    assert course.fake.waiting(RecordedCourse) == []
-
-
-def test_that_recorded_figures_stand_beside_counted_and_measured_ones(course):
     course.state.show_recorded(True)
     for kind in (RecordedCourse, CourseRequest):
         course.answer(kind)
     recorded = [row[-1].recorded for row in course.model.tables(PAPER.key)[0].rows]
     assert recorded == ["0.00002"] * 3
-
-
-def test_that_hidden_recorded_figures_are_not_saved(course):
-    course.state.show_recorded(True)
-    for kind in (RecordedCourse, CourseRequest):
-        course.answer(kind)
     course.state.show_recorded(False)
-    assert course.model.tables(PAPER.key) == COUNTED
+    assert course.model.tables(PAPER.key) == COUNTED, "so are those that are saved"
+    course.state.show_recorded(True)
+    assert course.fake.waiting(RecordedCourse) == []
 
 
 FIRST = ALL[0].key
@@ -176,16 +162,14 @@ def saved(haloscope, path, qtbot):
     return path
 
 
-def test_that_closing_asks_about_measured_tables_until_they_are_in_a_session(measured, qtbot, tmp_path):
+def test_that_closing_asks_about_measured_tables_until_a_session_has_them_which_brings_them_back(
+    measured, qtbot, tmp_path, open_window
+):
     haloscope, page = measured
     assert haloscope.window.unsaved == "1 result"
-    saved(haloscope, tmp_path / "work.haloscope", qtbot)
+    saved(haloscope, tmp_path / "before.haloscope", qtbot)
     page.run()
     qtbot.waitUntil(lambda: haloscope.window.unsaved == "1 result")
-
-
-def test_that_measured_tables_come_back_with_a_session(measured, qtbot, tmp_path, open_window):
-    haloscope, page = measured
     page.course.choose(ALL[1].key)
     path = saved(haloscope, tmp_path / "work.haloscope", qtbot)
     haloscope.reset(qtbot)

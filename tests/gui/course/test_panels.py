@@ -40,23 +40,11 @@ def course(qtbot):
     return course
 
 
-def test_that_a_configuration_is_described_in_a_line():
+def test_that_a_kernel_is_described_in_a_line_and_a_row_says_what_is_which(table, course):
     here = CourseKernel("a kernel", "", "naive", "box-3", Block(32, 8), "replicate", "packed")
     assert configuration_text(here) == "box-3, 32 × 8, border replicate, rows packed"
     assert configuration_text(CourseKernel("a kernel", "", "cpu-serial", "box-3")) == "box-3, border zero"
     assert configuration_text(PRODUCT) == "tile 16 × 16"
-
-
-@pytest.fixture
-def table(qtbot, course):
-    table = KernelsTable(course)
-    qtbot.addWidget(table)
-    table.resize(900, 300)
-    table.show()
-    return table
-
-
-def test_that_a_row_says_what_is_which(table, course):
     assert table.rowCount() == len(PAPER.kernels)
     paper, here, difference = (table.item(1, column) for column in range(3))
     assert (paper.text(), paper.data(SECOND_ROLE)) == ("ConvolutionKernel", "2.) Device Function")
@@ -67,6 +55,15 @@ def test_that_a_row_says_what_is_which(table, course):
     assert table.item(0, 2).text() == "Nothing."
     course.choose("lab")
     assert [table.kernel(row).name for row in range(table.rowCount())] == ["MatrixMul"]
+
+
+@pytest.fixture
+def table(qtbot, course):
+    table = KernelsTable(course)
+    qtbot.addWidget(table)
+    table.resize(900, 300)
+    table.show()
+    return table
 
 
 def test_that_a_kernel_is_loaded_by_mouse_or_keys(table, qtbot):
@@ -146,14 +143,10 @@ def test_that_a_misprint_has_the_mark_of_its_note_which_a_file_for_spreadsheets_
     assert "| --- | ---: | ---: |" in text
 
 
-def test_that_the_counts_of_a_column_are_all_written_alike(model):
-    """1024 stood beside 1,024 where the paper printed one of them without a comma."""
+def test_that_counts_are_written_alike_in_a_column_and_as_the_paper_does(model):
     rows = ((Cell("32 × 32"), Cell("1024", "1024")), (Cell("here"), Cell("", "1024")))
     model.show(CourseTable("t", ("Block", "threads per block"), rows))
     assert [model.index(row, 2).data() for row in range(2)] == ["1024", "1024"]
-
-
-def test_that_big_counts_are_written_as_the_paper_does(model):
     for cell, shown in (
         (Cell(here="26214400"), "26,214,400"),
         (Cell(here="1048576 of 2097152"), "1,048,576 of 2,097,152"),
@@ -257,18 +250,15 @@ def test_that_a_table_without_a_gpu_offers_the_recorded_one(qtbot, course):
     assert panel.notes.text.startswith("There is no GPU here: ")
 
 
-def test_that_recorded_figures_are_in_a_column_of_their_own(panel, course):
+def test_that_names_are_read_from_the_left_and_recorded_figures_are_in_a_column_of_their_own(panel, course):
+    rows = (Cell("R/Only"), Cell("", "constant")), (Cell("R/W"), Cell("", "tiled"))
+    course.know(PAPER.key, counted=(CourseTable("Memories", ("Access", "Kernel"), rows), *COUNTED))
+    assert panel.table.cells.is_words(1)
     course.know(PAPER.key, counted=COUNTED)
     course.set_recorded(PAPER.key, made_recorded_paper())
     course.show_recorded(True)
     column = [one.part for one in panel.table.cells.columns].index(Part.RECORDED)
     assert panel.table.cells.index(0, column).data() == "20"
-
-
-def test_that_a_column_of_names_is_read_from_the_left(panel, course):
-    rows = (Cell("R/Only"), Cell("", "constant")), (Cell("R/W"), Cell("", "tiled"))
-    course.know(PAPER.key, counted=(CourseTable("Memories", ("Access", "Kernel"), rows), *COUNTED))
-    assert panel.table.cells.is_words(1)
 
 
 LINES = tuple(f"line {number}" for number in range(200))
@@ -291,51 +281,36 @@ def code_panel(qtbot, course):
     return panel
 
 
-def test_that_a_kernel_is_shown_under_the_papers_names(code_panel, course):
+def test_that_a_kernel_is_shown_alone_or_with_the_papers_names_or_the_reason_why_not(code_panel, course):
     assert "looked up" in code_panel.stack.text
+    course.know(PAPER.key, code_problem="There is no variant lost.")
+    assert code_panel.stack.text == "There is no variant lost."
     code_panel.show_code_of("ConvolutionKernel")
     course.know(PAPER.key, code=made_excerpts())
     assert code_panel.choice.currentText() == "ConvolutionKernel: naive"
     assert code_panel.views.left.toPlainText() == "row, column = cuda.grid(2)\nout[row, column] = 1"
     assert "engine/variants/ladder/made.py, lines 40 to 41" in code_panel.where.text()
     assert "i is row, j is column" in code_panel.names.text()
-
-
-def test_that_a_kernel_that_the_paper_does_not_print_is_shown_alone(code_panel, course):
-    course.know(PAPER.key, code=made_excerpts())
+    code_panel.show_code_of("the serial reference")
     assert code_panel.shown.about == "the serial reference"
     assert not code_panel.views.right.isVisible()
     assert not code_panel.names.isVisible()
 
 
-def test_that_what_is_shown_stays_when_more_is_known(code_panel, course):
+def test_that_the_lit_lines_of_a_step_stay_when_more_is_known_until_another_paper_is_chosen(
+    code_panel, course
+):
     course.know(PAPER.key, counted=(STEPS,))
     code_panel.show_code_of("kernel call")
     course.know(PAPER.key, code=made_excerpts())
     assert code_panel.shown == STEP
     assert code_panel.choice.count() == 1 + len(PAPER.kernels)
-
-
-def test_that_another_paper_begins_with_its_own_code(code_panel, course):
-    course.know(PAPER.key, counted=(STEPS,))
-    code_panel.show_code_of("kernel call")
-    course.choose(OTHER_PAPER.key)
-    assert code_panel.shown is None
-    assert "looked up" in code_panel.stack.text
-
-
-def test_that_a_reason_stands_where_no_code_is(code_panel, course):
-    course.know(PAPER.key, code_problem="There is no variant lost.")
-    assert code_panel.stack.text == "There is no variant lost."
-
-
-def test_that_the_lines_of_a_step_are_in_sight_and_lit(code_panel, course):
-    course.know(PAPER.key, counted=(STEPS,))
-    course.know(PAPER.key, code=made_excerpts())
-    code_panel.show_code_of("kernel call")
     view = code_panel.views.left
     assert list(view.marked) == [150]
     assert 150 in [row for row, _, _ in view.rows_in_sight()]
+    course.choose(OTHER_PAPER.key)
+    assert code_panel.shown is None
+    assert "looked up" in code_panel.stack.text
 
 
 @pytest.fixture
@@ -362,28 +337,17 @@ def test_that_a_click_or_enter_on_a_step_asks_for_its_code(steps_table, qtbot):
     assert asked == [STEP, STEP]
 
 
-@pytest.fixture
-def controlled(slow_bench, course):
-    """A course controller on a bench whose engine answers on request."""
+def test_that_code_is_asked_for_once_or_why_there_is_none_is_said(slow_bench, course):
     bench = slow_bench
-    bench.course = course
-    parts = bench.state, bench.link, bench.jobs, bench.messages
-    bench.controller = CourseController(course, *parts)
-    return bench
-
-
-def test_that_code_is_asked_for_once(controlled):
+    controller = CourseController(course, bench.state, bench.link, bench.jobs, bench.messages)
+    controller.look_up_code()
+    bench.fake.fail(EngineError("variant 'lost'", "no variant is called that"), CourseCode)
+    bench.settle()
+    assert "no variant is called that" in course.known(PAPER.key).code_problem
     for _ in range(2):
-        controlled.controller.look_up_code()
-    assert len(controlled.fake.waiting(CourseCode)) == 1
-    controlled.answer_all(CourseCode)
-    assert controlled.course.known(PAPER.key).code == made_excerpts()
-    controlled.controller.look_up_code()
-    assert controlled.fake.waiting(CourseCode) == []
-
-
-def test_that_code_that_cannot_be_found_says_why(controlled):
-    controlled.controller.look_up_code()
-    controlled.fake.fail(EngineError("variant 'lost'", "no variant is called that"), CourseCode)
-    QApplication.processEvents()
-    assert "no variant is called that" in controlled.course.known(PAPER.key).code_problem
+        controller.look_up_code()
+    assert len(bench.fake.waiting(CourseCode)) == 1
+    bench.answer_all(CourseCode)
+    assert course.known(PAPER.key).code == made_excerpts()
+    controller.look_up_code()
+    assert bench.fake.waiting(CourseCode) == []

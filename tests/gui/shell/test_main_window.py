@@ -94,33 +94,27 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
         assert len(set(letters)) == len(letters), letters
 
 
-@pytest.mark.parametrize("key", [entry.key for entry in PAGES])
-def test_that_the_one_button_run_runs_every_page(haloscope, qtbot, key):
-    window, run = haloscope.window, haloscope.actions["run"]
-    page = shown_page(window, key, qtbot)
-    qtbot.waitUntil(run.isEnabled)
-    own = [button for button in shown(page, QtWidgets.QAbstractButton) if button.text() == "Run"]
-    assert own == [], "a page has none of its own"
-    haloscope.link._client.automatic = False
-    (button,) = (one for one in shown(window.top_bar, QtWidgets.QToolButton) if one.defaultAction() is run)
-    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    assert haloscope.state.running
-    haloscope.actions["cancel"].trigger()
-    qtbot.waitUntil(lambda: not haloscope.state.running)
-
-
-def test_that_either_run_or_cancel_can_be_chosen(haloscope, qtbot):
-    run, cancel = haloscope.actions["run"], haloscope.actions["cancel"]
-    haloscope.link._client.automatic = False
-    assert not cancel.isEnabled()
-    run.trigger()
-    assert (run.isEnabled(), cancel.isEnabled()) == (False, True)
-    assert "Esc" in run.toolTip()
-    cancel.trigger()
-    qtbot.waitUntil(lambda: not haloscope.state.running)
-    assert (run.isEnabled(), cancel.isEnabled()) == (True, False)
-    assert "reference" in run.toolTip()
-    assert "Esc" not in run.toolTip()
+def test_that_the_one_button_run_runs_every_page_until_cancel(haloscope, qtbot):
+    window, run, cancel = haloscope.window, haloscope.actions["run"], haloscope.actions["cancel"]
+    for entry in PAGES:
+        haloscope.link._client.automatic = True
+        page = shown_page(window, entry.key, qtbot)
+        qtbot.waitUntil(run.isEnabled)
+        own = [button for button in shown(page, QtWidgets.QAbstractButton) if button.text() == "Run"]
+        assert own == [], "a page has none of its own"
+        qtbot.waitUntil(lambda: not cancel.isEnabled())
+        assert "Esc" not in run.toolTip()
+        haloscope.link._client.automatic = False
+        (button,) = (
+            one for one in shown(window.top_bar, QtWidgets.QToolButton) if one.defaultAction() is run
+        )
+        qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+        assert haloscope.state.running
+        assert (run.isEnabled(), cancel.isEnabled()) == (False, True)
+        assert "Esc" in run.toolTip()
+        cancel.trigger()
+        qtbot.waitUntil(lambda: not haloscope.state.running)
+        assert (run.isEnabled(), cancel.isEnabled()) == (True, False)
 
 
 def dropped(window, path):
@@ -130,7 +124,7 @@ def dropped(window, path):
     window.dropEvent(QDropEvent(QPointF(10, 10), Qt.DropAction.CopyAction, data, left, nothing))
 
 
-def test_that_whatever_is_dragged_from_elsewhere_can_be_dropped(haloscope):
+def test_that_whatever_is_dragged_from_elsewhere_can_be_dropped_and_is_taken_up(haloscope, qtbot, tmp_path):
     window, nothing = haloscope.window, (Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
     for urls, is_taken in (([], False), (["https://example.org/a.png"], True), (["file:///a.png"], True)):
         data = QMimeData()
@@ -141,9 +135,6 @@ def test_that_whatever_is_dragged_from_elsewhere_can_be_dropped(haloscope):
         assert (enter.isAccepted(), window._highlight.isVisible()) == (is_taken, is_taken)
     window.dragLeaveEvent(QDragLeaveEvent())
     assert not window._highlight.isVisible()
-
-
-def test_that_a_dropped_picture_session_or_mask_is_taken_up(haloscope, qtbot, tmp_path):
     dropped(haloscope.window, tmp_path / "photo.png")
     qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "photo.png")
     assert "photo.png" in haloscope.window.windowTitle()

@@ -25,25 +25,34 @@ from gui.style.theme import (
     series_for,
     theme_notifier,
 )
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+from gui.style.theme import contrast as contrast_of
 
 
 def contrast(one: str, other: str) -> float:
-    darker, lighter = sorted((luminance(one), luminance(other)))
-    return (lighter + 0.05) / (darker + 0.05)
+    return contrast_of(QColor(one), QColor(other))
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
-def test_that_words_and_outlines_can_be_seen_on_every_surface(theme):
+def test_that_contrast_is_that_of_wcag_2():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21.0)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.478, abs=1e-3)
+
+
+both = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+
+
+@both
+def test_that_words_and_outlines_can_be_seen_on_every_surface_and_in_each_role_of_the_palette(theme):
     words = ("text", "muted", "good", "warning", "error", "accent")
     pairs = [(role, surface, 4.5) for role in words for surface in ("window", "base", "raised")]
     pairs += [("accent_text", "accent", 4.5), ("outline", "window", 3.0), ("outline", "base", 3.0)]
     assert [pair for pair in pairs if contrast(*(getattr(theme, name) for name in pair[:2])) < pair[2]] == []
+    palette, groups, roles = palette_of(theme), QPalette.ColorGroup, QPalette.ColorRole
+    measured = {
+        (group.name, *pair): contrast(*(palette.color(group, roles[role]).name() for role in pair))
+        for group in (groups.Active, groups.Inactive, groups.Disabled)
+        for pair in ROLES
+    }
+    assert {pair: ratio for pair, ratio in measured.items() if ratio < 4.5} == {}
 
 
 ROLES = (
@@ -58,18 +67,7 @@ ROLES = (
 )
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
-def test_that_words_of_each_role_of_the_palette_can_be_read_on_their_ground(theme):
-    palette, groups, roles = palette_of(theme), QPalette.ColorGroup, QPalette.ColorRole
-    measured = {
-        (group.name, *pair): contrast(*(palette.color(group, roles[role]).name() for role in pair))
-        for group in (groups.Active, groups.Inactive, groups.Disabled)
-        for pair in ROLES
-    }
-    assert {pair: ratio for pair, ratio in measured.items() if ratio < 4.5} == {}
-
-
-@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+@both
 def test_that_marks_and_numbers_of_plots_can_be_seen_and_read_wherever_they_are_drawn(theme):
     grounds = {name: getattr(theme, name) for name in ("base", "window", "raised")}
     hues = {series_at(position, theme).colour for position in range(10)}
@@ -86,7 +84,7 @@ def test_that_marks_and_numbers_of_plots_can_be_seen_and_read_wherever_they_are_
 
 def test_that_the_numbers_of_a_heat_map_can_be_read():
     colours = [heat(share / 50) for share in range(51)]
-    brightness = [luminance(colour.name()) for colour in colours]
+    brightness = [contrast(colour.name(), "#000000") for colour in colours]
     assert brightness == sorted(brightness)
     assert (colours[0].name(), colours[-1].name()) == (HEAT[0], HEAT[-1])
     assert heat(-1.0) == heat(0.0)
@@ -165,16 +163,12 @@ LADDER = (
 )
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
-def test_that_curves_stand_out_from_the_ground_and_from_one_another(theme):
+@both
+def test_that_curves_and_kernels_of_an_operation_stand_out_from_the_ground_and_from_one_another(theme):
     assert [key for key in LADDER if contrast(series_for(key, theme).colour, theme.base) < 3.0] == []
     first = [series_for(key, theme) for key in FIRST_FIVE]
     assert len({one.colour for one in first}) == len({one.symbol for one in first}) == len(FIRST_FIVE)
     assert len({series_for(key, theme) for key in LADDER}) == len(LADDER)
-
-
-@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
-def test_that_kernels_of_an_operation_have_one_shape_in_different_colours(theme):
     looks = {one.key: series_for(one.key, theme) for one in OPERATION_VARIANTS}
     assert [key for key, look in looks.items() if contrast(look.colour, theme.base) < 3.0] == []
     for operation in {one.operation for one in OPERATION_VARIANTS}:

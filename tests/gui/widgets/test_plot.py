@@ -27,31 +27,23 @@ def test_that_a_plot_has_no_controls_that_nobody_sees(qtbot, qapp):
     assert made <= {Plot, QWidget, QScrollBar}
 
 
-def test_that_what_is_drawn_can_be_cleared_and_drawn_anew(plot):
+def test_that_a_plot_has_what_is_drawn_in_the_range_and_colours_that_it_is_given_and_takes_no_drops(plot):
     for _ in range(2):
         plot.draw(pg.PlotCurveItem([0, 1], [2, 3]))
         assert [type(item) for item in plot.box.addedItems] == [pg.PlotCurveItem]
         plot.clear()
         assert plot.box.addedItems == plot.drawn == []
-
-
-def test_that_a_plot_shows_the_range_that_it_is_given_whatever_is_drawn(plot):
     plot.show_range((1.0, 2.0), (3.0, 5.0))
     plot.draw(pg.PlotCurveItem([0, 100], [0, 100]))
     assert plot.box.viewRange() == [[1.0, 2.0], [3.0, 5.0]]
-
-
-def test_that_a_plot_takes_the_colours_of_a_theme(plot):
     plot.colour(DARK)
     assert plot.backgroundBrush().color().name() == DARK.base
     assert {axis.textPen().color().name() for axis in plot.axes} == {DARK.muted}
-
-
-def test_that_no_factor_stands_beside_an_axis_however_short_it_is(plot):
     plot.show_range((-1e-9, 1e-9), (0.0, 1e-9))
     for axis in plot.axes:
         axis.setLabel("blocks")
         assert "1e-" not in axis.labelString()
+    assert not any(widget.acceptDrops() for widget in (plot, plot.viewport()))
 
 
 SIZES = (256.0, 512.0, 1024.0, 2048.0, 3072.0, 4096.0, 5120.0, 10240.0)
@@ -135,7 +127,3 @@ def test_that_colours_follow_the_theme(figure, qapp):
         assert figure.plot.backgroundBrush().color().name() == DARK.base
     finally:
         apply_theme(qapp, "light")
-
-
-def test_that_what_is_dropped_on_a_plot_goes_to_the_window(figure):
-    assert not any(widget.acceptDrops() for widget in (figure.plot, figure.plot.viewport()))
