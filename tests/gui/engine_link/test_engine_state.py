@@ -8,7 +8,9 @@ from tests.gui.made_results import NO_CUDA, make_engine_state, make_workspace
 from tests.made_runs import made_reason
 
 
-def test_that_variants_and_devices_are_known_once_the_host_is_up(qtbot):
+def test_that_variants_and_devices_are_known_once_the_host_is_up_and_the_newest_task_is_shown_first(
+    qtbot, qapp
+):
     state = EngineState()
     with qtbot.waitSignal(state.ready_changed):
         state.set_ready(READY)
@@ -23,12 +25,7 @@ def test_that_variants_and_devices_are_known_once_the_host_is_up(qtbot):
     with qtbot.assertNotEmitted(state.progress_changed):
         state.set_task("run", "sampling", 0.5)
     with qtbot.waitSignal(state.progress_changed):
-        state.set_task("run", "sampling", 0.6)
-
-
-def test_that_the_newest_task_is_shown_first(qapp):
-    state = EngineState()
-    state.set_task("run", "verifying", 0.2)
+        state.set_task("run", "verifying", 0.2)
     state.set_task("open", "opening photo.png")
     assert state.stage == "opening photo.png"
     state.end_task("open")

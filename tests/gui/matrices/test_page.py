@@ -14,11 +14,8 @@ from engine.results.text_forms import json_text
 from engine.tasks.product.problem import MatrixProduct, tile_of
 from engine.tasks.read_results import results_from_document
 from gui.page.contract import LoadKernel
-from gui.shell.pages import PAGES
 from tests.gui.made_window import made, shown_page
 from tests.made_runs import made_product, made_rows
-
-POSITION = next(number for number, entry in enumerate(PAGES) if entry.key == "matrices")
 
 
 @pytest.fixture
@@ -161,16 +158,16 @@ def test_that_settings_wait_for_a_run(opened, qtbot):
     assert "No NVIDIA driver" in status(haloscope)
 
 
-@pytest.mark.parametrize("variant", ["matmul-naive", "matmul-tiled"])
-def test_that_a_papers_product_is_loaded_with_its_tile_alone(haloscope, qtbot, variant):
-    known = (kernel for paper in PAPERS for kernel in paper.kernels if kernel.variant == variant)
-    kernel = next(kernel for kernel in known if kernel.block)
-    haloscope.actions["page:course"].trigger()
-    haloscope.matmul.change(tiles=(2, 3))
-    haloscope.window.offer(LoadKernel(kernel))
-    assert haloscope.window.pages.currentIndex() == POSITION
-    assert haloscope.matmul.settings.tiles == (kernel.block.x,)
-    qtbot.waitUntil(lambda: len(haloscope.matmul.results()) == 3)
-    panel = haloscope.window.page_of("matrices").results_panel
-    marked = [index.row() for index in panel.table.selectionModel().selectedRows()]
-    assert [haloscope.matmul.results()[at].variant for at in marked] == [variant]
+def test_that_a_papers_product_is_loaded_with_its_tile_alone(haloscope, qtbot):
+    page = haloscope.window.page_of("matrices")
+    for variant in ("matmul-naive", "matmul-tiled"):
+        known = (kernel for paper in PAPERS for kernel in paper.kernels if kernel.variant == variant)
+        kernel = next(kernel for kernel in known if kernel.block)
+        haloscope.window.show_page("course")
+        haloscope.matmul.change(tiles=(2, 3))
+        haloscope.window.offer(LoadKernel(kernel))
+        assert haloscope.window.page is page
+        assert haloscope.matmul.settings.tiles == (kernel.block.x,)
+        qtbot.waitUntil(lambda: len(haloscope.matmul.results()) == 3)
+        marked = [index.row() for index in page.results_panel.table.selectionModel().selectedRows()]
+        assert [haloscope.matmul.results()[at].variant for at in marked] == [variant]

@@ -57,16 +57,13 @@ def shown(qtbot, widget, width=400, height=240):
     return widget
 
 
-def test_that_a_timeline_tells_how_much_of_the_copies_is_hidden_behind_kernels():
+def test_that_the_timeline_of_the_newest_run_is_drawn_span_by_span_and_said_in_words(network, qtbot):
     # Copies take 0-2, 3-3.5 and 5-5.5; kernels 1-5: of 3.0 ms 1.5 are at the same time.
     assert timeline_words(SPANS) == (
         "2 chunks on 2 streams in 5.50 ms: copies take 3.00 ms, 50.0 % of that while kernels run."
     )
     alone = timeline_words(SPANS[1:2])
     assert alone.startswith("1 chunk in 3.00 ms: with no other one there is nothing to copy while")
-
-
-def test_that_the_timeline_of_the_newest_run_is_drawn_span_by_span(network, qtbot):
     panel = shown(qtbot, TimelinePanel(network))
     assert panel.stack.text
     network.add(made_run("network-serial"))
@@ -228,18 +225,15 @@ def test_that_all_is_asked_when_the_page_is_first_shown(slow):
     assert len(asked(slow, NetworkRequest)) == 1
 
 
-def test_that_the_memory_of_what_the_engine_sent_is_given_back(bench):
+def test_that_a_page_begins_with_a_digit_and_gives_back_the_memory_of_what_the_engine_sent(bench):
+    assert bench.network.drawing.digit == FIRST_DIGIT
+    assert bench.network.answer is not None
+    assert bench.network.drawing.undo_stack.count() == 0
     draw(bench)
     ink = bench.network.drawing.seen.tobytes()
     for found, expected in zip(bench.network.answer.values, made_values(ink), strict=True):
         assert np.array_equal(found, expected)
     assert bench.fake.leaked == set()
-
-
-def test_that_a_page_without_a_drawing_begins_with_a_digit(bench):
-    assert bench.network.drawing.digit == FIRST_DIGIT
-    assert bench.network.answer is not None
-    assert bench.network.drawing.undo_stack.count() == 0
 
 
 def test_that_only_the_newest_drawing_follows_the_one_on_its_way(slow):
@@ -289,17 +283,6 @@ def test_that_a_refused_drawing_is_told_where_the_maps_would_be(slow):
     assert slow.messages.count == 0
 
 
-def test_that_weights_that_cannot_be_read_are_asked_for_again(slow):
-    slow.network.shown.emit()
-    error = EngineError("The weights 'weights.npz' cannot be used", "it is damaged", "Take another one.")
-    slow.fail(error, slow.fake.waiting(NetworkRequest)[0])
-    assert slow.network.why_no_facts == str(error)
-    assert slow.messages.newest.why == "it is damaged"
-    slow.network.shown.emit()
-    slow.answer(NetworkRequest)
-    assert (slow.network.why_no_facts, slow.network.facts is None) == ("", False)
-
-
 def test_that_a_lost_engine_is_asked_again_by_itself(slow):
     slow.network.shown.emit()
     draw(slow)
@@ -328,6 +311,13 @@ def test_that_run_takes_the_chosen_stage_or_every_one_that_can(bench, qtbot):
     assert bench.network.runs == {}
     bench.network.change(batch=10)
     assert bench.network.runs == runs, "of a batch that is chosen again they are still known"
+    bench.network.change(device="simulator")
+    bench.settle()
+    with qtbot.waitSignal(bench.jobs.finished):
+        bench.stages.run_all()
+    requests = [(one.stage, one.device) for one in asked(bench, (Run, StageRequest))[3:]]
+    stages = ("network-serial", "auto"), ("network-cpu", "auto"), ("network-fused", "simulator")
+    assert requests == [*stages], "each on a device of its kind"
 
 
 def test_that_a_stage_of_a_paper_is_chosen_unless_a_run_goes_on(bench):
@@ -337,17 +327,6 @@ def test_that_a_stage_of_a_paper_is_chosen_unless_a_run_goes_on(bench):
     bench.stages.load(CourseKernel("a kernel", "", "network-fused", task="network"))
     assert bench.network.settings.stage == "network-cpu"
     assert "network-fused was not loaded" in bench.messages.newest.what
-
-
-def test_that_each_stage_runs_on_a_device_of_its_kind(bench, qtbot):
-    bench.network.change(device="simulator")
-    bench.settle()
-    with qtbot.waitSignal(bench.jobs.finished):
-        bench.stages.run_all()
-    requests = [(one.stage, one.device) for one in asked(bench, (Run, StageRequest))]
-    assert requests == [
-        ("network-serial", "auto"), ("network-cpu", "auto"), ("network-fused", "simulator"),
-    ]  # fmt: skip
 
 
 def test_that_the_next_stage_runs_after_one_that_fails(slow):

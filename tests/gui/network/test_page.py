@@ -55,17 +55,6 @@ def test_that_a_page_says_what_to_do_until_there_is_a_digit(opened, qtbot):
     qtbot.waitUntil(lambda: page.maps_panel.empty_text.isVisible())
 
 
-def test_that_a_page_whose_network_cannot_be_read_says_why(drawn, qtbot):
-    haloscope, page = drawn
-    qtbot.waitUntil(lambda: page.is_settled)
-    facts, haloscope.network.facts = haloscope.network.facts, None
-    assert not page.is_settled
-    haloscope.network.refuse_facts("The weights are damaged.")
-    assert page.is_settled
-    assert page.status.why_no_run == "The weights are damaged."
-    haloscope.network.set_facts(facts)
-
-
 def test_that_a_small_drawing_is_enlarged_for_the_network_and_that_is_said(drawn, qtbot):
     haloscope, page = drawn
     network, panel = haloscope.network, page.drawing_panel
@@ -76,7 +65,7 @@ def test_that_a_small_drawing_is_enlarged_for_the_network_and_that_is_said(drawn
     assert sent.job.ink != network.drawing.ink.tobytes()
 
 
-def test_that_pointing_at_a_cell_shows_where_its_value_is_from(drawn, qtbot):
+def test_that_pointing_at_a_cell_shows_where_its_value_is_from_and_a_click_keeps_it(drawn, qtbot):
     haloscope, page = drawn
     network, views = haloscope.network, page.maps_panel.views
     view = views[2]
@@ -98,6 +87,14 @@ def test_that_pointing_at_a_cell_shows_where_its_value_is_from(drawn, qtbot):
     told = page.cell_panel.filter_table.accessibleDescription()
     assert told.count(";") == 4
     assert "Convolution 2, map 9, row 3, column 4:" in view.accessibleDescription()
+    # A click keeps the cell until another one.
+    point = view.grid.cell_rect(Cell(2, 3, 5, 6)).center().toPoint()
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
+    assert (network.cell, network.is_kept) == (Cell(2, 3, 5, 6), True)
+    qtbot.mouseMove(view, QPoint(2, 2))
+    assert network.cell == Cell(2, 3, 5, 6)
+    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
+    assert not network.is_kept
 
 
 def test_that_arrow_keys_walk_over_the_maps(drawn, qtbot):
@@ -124,18 +121,6 @@ def test_that_arrow_keys_walk_over_the_maps(drawn, qtbot):
     strip = page.maps_panel.views[4]
     qtbot.keyClick(strip, Qt.Key.Key_End)
     assert network.cell == Cell(4, column=127)
-
-
-def test_that_a_click_keeps_a_cell_until_another_one(drawn, qtbot):
-    haloscope, page = drawn
-    view, network = page.maps_panel.views[2], haloscope.network
-    point = view.grid.cell_rect(Cell(2, 3, 5, 6)).center().toPoint()
-    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
-    assert (network.cell, network.is_kept) == (Cell(2, 3, 5, 6), True)
-    qtbot.mouseMove(view, QPoint(2, 2))
-    assert network.cell == Cell(2, 3, 5, 6)
-    qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
-    assert not network.is_kept
 
 
 def test_that_a_filter_becomes_the_mask_of_explore_as_one_step(drawn):
@@ -229,7 +214,9 @@ def test_that_nothing_runs_with_a_batch_that_is_no_number(opened, qtbot):
     assert batch.value() == 100
 
 
-def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words(open_window, qtbot):
+def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words_and_asked_for_again(
+    open_window, qtbot
+):
     haloscope = open_window()
     assert haloscope.window.findChild(QWidget, "network") is None, "built before it is shown"
     haloscope.link._client.automatic = False
@@ -243,6 +230,11 @@ def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words(open_win
     qtbot.waitUntil(lambda: page.maps_panel.empty_text.text() == str(error))
     assert "hidden[3, 4] is nan, not a finite number" in haloscope.window.message_bar.text
     assert not haloscope.actions["run"].isEnabled()
+    assert page.status.why_no_run == str(error)
+    haloscope.window.show_page("explore")
+    haloscope.window.show_page("network")
+    haloscope.link._client.answer_all(NetworkRequest)
+    qtbot.waitUntil(lambda: not page.status.why_no_run)
 
 
 def test_that_stages_are_saved_as_files(opened, qtbot, tmp_path):
@@ -259,8 +251,7 @@ def test_that_stages_are_saved_as_files(opened, qtbot, tmp_path):
     )
 
 
-def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(open_window, qtbot):
-    haloscope = open_window()
+def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(haloscope, qtbot):
     haloscope.window.show_page("course")
     course = haloscope.window.page
     course.course.choose("cnn")

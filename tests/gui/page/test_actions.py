@@ -28,7 +28,7 @@ def explore(workspace, bench):
     return ExploreActions(actions, workspace, EngineState())
 
 
-def test_that_every_action_teaches_its_key(explore):
+def test_that_every_action_teaches_its_key_also_undo_where_it_names_the_step(explore, workspace, qapp):
     actions = explore._actions
     shortcuts = Counter(keys.toString() for action in actions.all() for keys in action.shortcuts())
     assert [text for text, count in shortcuts.items() if count > 1] == []
@@ -43,10 +43,6 @@ def test_that_every_action_teaches_its_key(explore):
     known = {"open": "Ctrl+O", "run": "Ctrl+R", "cancel": "Esc", "quit": "Ctrl+Q", "undo": "Ctrl+Z"}
     assert {name: actions[name].shortcut().toString() for name in known} == known
     assert [action.data() for action in explore.samples] == [sample.key for sample in SAMPLES]
-
-
-def test_that_undo_still_teaches_where_it_names_the_step(explore, workspace, qapp):
-    actions = explore._actions
     workspace.set_mask(preset("box-3"), "Choose Box")
     qapp.processEvents()
     assert actions["undo"].text() == "&Undo Choose Box"

@@ -64,9 +64,7 @@ def test_that_a_panel_is_a_window_and_back_in_its_place_when_it_is_closed(made):
     assert not panel.isWindow()
     assert seen(made) == "acd"
     assert [panel.tabs.bar.tabText(at) for at in range(panel.tabs.bar.count())] == ["A", "B"]
-
-
-def test_that_a_place_whose_panels_are_windows_leaves_its_room_to_others(made):
+    # A place whose panels are all windows leaves its room to others.
     before = widths(made)
     made.panel("c").open_as_window()
     settle()
@@ -77,15 +75,13 @@ def test_that_a_place_whose_panels_are_windows_leaves_its_room_to_others(made):
     assert widths(made) == before
 
 
-def test_that_areas_keep_their_shares_and_what_they_need_at_first(made):
+def test_that_areas_keep_their_shares_and_what_they_need_at_first_more_with_larger_letters(made, qapp, qtbot):
     assert widths(made) == pytest.approx([200, 600, 200], abs=3)
     made.resize(2000, 400)
     assert widths(made) == pytest.approx([400, 1200, 400], abs=3)
     made.resize(800, 400)
     assert widths(made) == pytest.approx([200, 440, 160], abs=3)
-
-
-def test_that_letters_widen_what_an_area_needs(made, qapp, qtbot):
+    made.resize(1000, 400)
     try:
         set_letter_size(qapp, 150)
         qtbot.waitUntil(lambda: widths(made)[0] == pytest.approx(300, abs=3))
@@ -93,7 +89,11 @@ def test_that_letters_widen_what_an_area_needs(made, qapp, qtbot):
         set_letter_size(qapp, 100)
 
 
-def test_that_an_area_keeps_the_share_that_a_person_gave_it(made):
+def test_that_an_area_keeps_the_share_that_a_person_gave_it_and_leaves_out_what_it_has_not(made):
+    before = widths(made)
+    made.take_layout(PageLayout({"page": (0.5, 0.5), "gone": (1.0,)}, ("gone",), {"gone": (0, 0, 9, 9)}))
+    assert widths(made) == before
+    assert seen(made) == "acd"
     shares = made.findChild(Shares)
     shares.moveSplitter(300, 1)
     made.resize(2000, 400)
@@ -103,13 +103,6 @@ def test_that_an_area_keeps_the_share_that_a_person_gave_it(made):
     assert widths(made)[0] == pytest.approx(400, abs=3)
     made.take_layout(kept)
     assert widths(made)[0] == pytest.approx(600, abs=5)
-
-
-def test_that_a_layout_of_other_panels_leaves_those_that_there_are(made):
-    before = widths(made)
-    made.take_layout(PageLayout({"page": (0.5, 0.5), "gone": (1.0,)}, ("gone",), {"gone": (0, 0, 9, 9)}))
-    assert widths(made) == before
-    assert seen(made) == "acd"
 
 
 def test_that_the_windows_of_a_page_come_and_go_with_it(made):

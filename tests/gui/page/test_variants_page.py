@@ -72,11 +72,7 @@ def test_that_clear_is_undone_by_the_menu(ran):
     assert (runs_of(state), state.results()) == before
     haloscope.actions["redo"].trigger()
     assert not state.kept
-
-
-def test_that_a_run_after_clear_is_not_replaced_by_the_one_that_comes_back(ran):
-    haloscope, state = ran
-    haloscope.window.page.clear_results()
+    # A run after Clear is not replaced by the one that comes back.
     PAGES[haloscope.window.page.objectName()][1](haloscope)
     again = [id(run) for run in state.kept]
     haloscope.actions["undo"].trigger()
@@ -149,7 +145,9 @@ def test_that_a_run_that_ends_while_the_session_is_written_is_not_saved(ran, qtb
     assert state.undo_stack.isClean()
 
 
-def test_that_of_a_session_whose_runs_are_damaged_the_others_open(ran, qtbot, tmp_path, key):
+def test_that_of_a_session_whose_runs_are_damaged_the_others_open_and_one_without_runs_has_none(
+    ran, qtbot, tmp_path, key
+):
     haloscope, state = ran
     path = tmp_path / "work.haloscope"
     save(haloscope, path, qtbot)
@@ -167,6 +165,17 @@ def test_that_of_a_session_whose_runs_are_damaged_the_others_open(ran, qtbot, tm
     assert all(f"result {number} was left out" in said for number in (2, 3, 4))
     assert '"brightness" is not known to this version' in said
     assert runs_of(state) == before
+    # Of a session without runs nothing is missing.
+    for name in ("runs", "brightness"):
+        del part[name]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert load_session(path).left_out == ()
+    haloscope.messages.clear(haloscope.messages.newest.source)
+    haloscope.window.first_page.files.open_session(path)
+    qtbot.waitUntil(lambda: not state.kept)
+    assert haloscope.window.message_bar.text == ""
+    haloscope.actions["undo"].trigger()
+    assert len(state.kept) == 2
 
 
 def test_that_each_run_that_replaces_another_is_the_one_that_is_saved(haloscope, show):
@@ -177,23 +186,6 @@ def test_that_each_run_that_replaces_another_is_the_one_that_is_saved(haloscope,
         matmul.add(made_product(row, float(number)))
         (table,) = haloscope.window.page.session_part["runs"]
         assert table["result"]["timing"]["kernel"]["median_ms"] == number
-
-
-def test_that_a_session_without_runs_opens_as_before(ran, qtbot, tmp_path, key):
-    haloscope, state = ran
-    path = tmp_path / "work.haloscope"
-    save(haloscope, path, qtbot)
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    for line in lines:
-        if line.get("key") == key:
-            del line["part"]["runs"]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert load_session(path).left_out == ()
-    haloscope.window.first_page.files.open_session(path)
-    qtbot.waitUntil(lambda: not state.kept)
-    assert haloscope.window.message_bar.text == ""
-    haloscope.actions["undo"].trigger()
-    assert len(state.kept) == 2
 
 
 def test_that_runs_are_kept_against_a_crash_and_come_back(restart, show, qtbot, tmp_path, key):

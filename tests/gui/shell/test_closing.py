@@ -214,6 +214,14 @@ def test_that_closing_asks_and_cancel_keeps_the_window(restart):
     haloscope.window.close()
     press(haloscope.closing.question, "Discard")
     assert not haloscope.window.isVisible()
+    # So it does of a run that is under way.
+    haloscope = restart()
+    haloscope.link._client.automatic = False
+    haloscope.actions["run"].trigger()
+    haloscope.window.close()
+    assert haloscope.window.isVisible()
+    press(haloscope.closing.question, "Discard")
+    assert not haloscope.window.isVisible()
 
 
 def test_that_a_weight_that_is_being_typed_is_asked_about_and_saved_at_the_question(restart, tmp_path, qtbot):
@@ -234,16 +242,6 @@ def test_that_a_weight_that_is_being_typed_is_asked_about_and_saved_at_the_quest
     assert kept(tmp_path) == []
 
 
-def test_that_a_run_that_is_under_way_is_asked_about(restart, qtbot):
-    haloscope = restart()
-    haloscope.link._client.automatic = False
-    haloscope.actions["run"].trigger()
-    haloscope.window.close()
-    assert haloscope.window.isVisible()
-    press(haloscope.closing.question, "Discard")
-    assert not haloscope.window.isVisible()
-
-
 def test_that_an_answer_about_a_file_is_none_about_edits(restart, tmp_path, qtbot):
     haloscope = restart()
     asked = haloscope.closing
@@ -256,23 +254,18 @@ def test_that_an_answer_about_a_file_is_none_about_edits(restart, tmp_path, qtbo
         assert haloscope.window.isVisible()
         press(asked.question, "Cancel")
         qtbot.waitUntil(lambda: len(kept(tmp_path)) == 1)
+    # Nor is it asked less after the file was waited for.
+    haloscope.window.close()
+    press(asked.question, "Wait")
+    haloscope.link.end_writing("/somewhere/out", is_done=True)
+    assert haloscope.window.isVisible()
+    press(asked.question, "Cancel")
+    haloscope.link.begin_writing("/somewhere/out")
     haloscope.window.close()
     press(asked.question, "Discard")
     press(asked.question, "Discard")
     assert not haloscope.window.isVisible()
     assert kept(tmp_path) == []
-
-
-def test_that_edits_are_asked_about_after_a_file_that_was_waited_for(restart, qtbot):
-    haloscope = restart()
-    haloscope.workspace.change(flip=True)
-    haloscope.link.begin_writing("/somewhere/out")
-    haloscope.window.close()
-    press(haloscope.closing.question, "Wait")
-    haloscope.link.end_writing("/somewhere/out", is_done=True)
-    assert haloscope.window.isVisible()
-    press(haloscope.closing.question, "Discard")
-    assert not haloscope.window.isVisible()
 
 
 def test_that_edits_made_while_a_session_was_saved_are_asked_about(restart, tmp_path, qtbot):
@@ -290,27 +283,22 @@ def test_that_edits_made_while_a_session_was_saved_are_asked_about(restart, tmp_
     assert not haloscope.window.isVisible()
 
 
-@pytest.mark.parametrize("is_saving", [False, True])
-def test_that_whatever_ends_the_window_leaves_edits(restart, tmp_path, qtbot, is_saving):
+@pytest.mark.parametrize("end", ["ctrl-c", "ctrl-c while a file is saved", "session"])
+def test_that_whatever_ends_the_window_leaves_edits(restart, tmp_path, qtbot, end):
     haloscope = restart()
     haloscope.recovery._timer.setInterval(1 << 30)
-    if is_saving:
-        haloscope.link.begin_writing("/somewhere/out")
     haloscope.workspace.change(flip=True)
-    haloscope.closing.interrupted.emit()
-    haloscope.closing.interrupted.emit()
+    if end == "session":
+        # Stands in for QSessionManager, which only the platform can make.
+        haloscope.closing.end_session(MagicMock())
+        assert len(kept(tmp_path)) == 1, "before the screen goes"
+        haloscope.window.close()
+    else:
+        if "file" in end:
+            haloscope.link.begin_writing("/somewhere/out")
+        haloscope.closing.interrupted.emit()
+        haloscope.closing.interrupted.emit()
     qtbot.waitUntil(lambda: not haloscope.window.isVisible())
-    assert len(kept(tmp_path)) == 1
-
-
-def test_that_the_end_of_the_session_keeps_edits_before_the_screen_goes(restart, tmp_path):
-    haloscope = restart()
-    haloscope.recovery._timer.setInterval(1 << 30)
-    haloscope.workspace.change(flip=True)
-    # Stands in for QSessionManager, which only the platform can make.
-    haloscope.closing.end_session(MagicMock())
-    assert len(kept(tmp_path)) == 1
-    haloscope.window.close()
     assert len(kept(tmp_path)) == 1
 
 

@@ -5,7 +5,7 @@ import posixpath
 import re
 
 import pytest
-from PySide6.QtCore import QModelIndex, Qt, QUrl
+from PySide6.QtCore import QEvent, QModelIndex, Qt, QUrl
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QDialogButtonBox, QPushButton
@@ -43,6 +43,7 @@ def test_that_every_control_of_what_opens_beside_the_window_is_explained_and_a_r
                 if button.text() == "&Copy":
                     button.click()
             window.close()
+        qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     copied = qapp.clipboard().text()
     assert copied.startswith("Haloscope ")
     assert "crash.log" in copied

@@ -117,20 +117,14 @@ def test_that_a_result_that_the_server_has_let_go_of_is_computed_again(there, qt
     assert there.messages.of("picture file") is None
 
 
-def test_that_a_newer_edit_leaves_the_older_preview_out(there, qtbot):
+def test_that_a_newer_edit_leaves_the_older_preview_out_or_what_it_has_not_brought_yet(there, qtbot):
     there.fake.automatic = False
     for number in (2.0, 3.0, 4.0):
         there.workspace.set_mask(Mask([[number]]))
         qtbot.waitUntil(lambda: len(there.fake.waiting(Preview)) == 1)
     qtbot.waitUntil(lambda: bool(there.fake.superseded))
     assert there.fake.superseded[0].job.mask == Mask([[2.0]])
-
-
-def test_that_a_preview_that_comes_late_is_seen_and_no_more_of_it_is_asked_for(there, qtbot):
-    there.fake.automatic = False
-    for number in (2.0, 3.0):
-        there.workspace.set_mask(Mask([[number]]))
-        qtbot.waitUntil(lambda: len(there.fake.waiting(Preview)) == 1)
+    # One that comes late is seen, and no more of it is asked for.
     before = there.state.last_result
     there.fake.answer(there.fake.waiting(Preview)[0])
     qtbot.waitUntil(lambda: there.state.last_result is not before)

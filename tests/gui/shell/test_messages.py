@@ -22,7 +22,9 @@ def bar(messages, qtbot):
     return bar
 
 
-def test_that_dismissing_a_message_shows_the_one_before(bar, messages, qtbot):
+def test_that_a_newer_message_takes_the_place_of_an_older_one_and_dismissing_it_shows_the_one_before(
+    bar, messages, qtbot
+):
     assert bar.isHidden()
     error = ImageReadError("photo.png cannot be opened", "the file is empty", "choose another")
     messages.show_error("open", error)
@@ -36,9 +38,6 @@ def test_that_dismissing_a_message_shows_the_one_before(bar, messages, qtbot):
     for _ in range(2):
         qtbot.mouseClick(bar.findChild(QToolButton), Qt.MouseButton.LeftButton)
     assert bar.isHidden()
-
-
-def test_that_a_newer_message_takes_the_place_of_an_older_one(bar, messages, qtbot):
     for text in ("Old", "<b>x</b>.png cannot be opened"):
         messages.show(Message("a", Severity.INFO, text))
     assert messages.count == 1
@@ -48,9 +47,6 @@ def test_that_a_newer_message_takes_the_place_of_an_older_one(bar, messages, qtb
     qtbot.mouseClick(bar.findChild(QPushButton), Qt.MouseButton.LeftButton)
     assert done == ["again"]
     assert bar.isHidden()
-
-
-def test_that_what_failed_before_is_forgotten_once_something_else_was_done(messages):
     messages.show(Message("mask", Severity.ERROR, "no mask"))
     messages.show(Message("open", Severity.INFO, "photo.png"))
     messages.forget_errors()
@@ -126,7 +122,7 @@ def parts(qtbot):
     return line, state
 
 
-def test_that_it_says_what_the_engine_is(parts):
+def test_that_the_status_line_says_what_the_engine_is_and_shows_progress_of_slow_work_only(parts, qtbot):
     line, state = parts
     assert line._engine.text() == "Engine: starting"
     state.set_ready(READY)
@@ -139,10 +135,6 @@ def test_that_it_says_what_the_engine_is(parts):
     line.show_page(PageStatus("It failed. " * 40))
     assert line.last.toolTip() == line.last.text()
     assert line.width() == 500
-
-
-def test_that_progress_is_shown_only_for_slow_work(parts, qtbot):
-    line, state = parts
     assert state._slow_timer.interval() == 500
     state._slow_timer.setInterval(1)
     state.set_task("run", "verifying", 0.25)

@@ -166,15 +166,12 @@ def test_that_other_things_that_cannot_be_pasted_or_dropped_are_said(worked, qtb
         assert f"{url} is not a file of this computer" in said
 
 
-def test_that_dropped_numbers_go_into_the_mask(worked):
+def test_that_dropped_numbers_go_into_the_mask_and_of_several_files_one_is_opened(worked, qtbot, tmp_path):
     QGuiApplication.clipboard().setText("something else")
     drop(worked, text="1 2 1\n2 4 2\n1 2 1")
     assert worked.workspace.mask.weights.tolist() == [[1, 2, 1], [2, 4, 2], [1, 2, 1]]
     worked.actions["undo"].trigger()
     assert worked.workspace.settings.border is Border.WRAP
-
-
-def test_that_of_several_dropped_files_one_is_opened_and_that_is_said(worked, qtbot, tmp_path):
     drop(worked, tmp_path / "one.png", tmp_path / "two.png")
     qtbot.waitUntil(lambda: worked.workspace.picture.title == "one.png")
     said = worked.window.message_bar.text
@@ -193,13 +190,13 @@ def test_that_a_dropped_folder_without_pictures_is_said_by_the_batch(worked, qtb
     dialog.close()
 
 
-@pytest.mark.parametrize("kind", ["picture", "session", "mask"])
-def test_that_a_recent_file_that_is_gone_is_said_and_leaves_the_list(worked, qtbot, tmp_path, kind):
+def test_that_a_recent_file_that_is_gone_is_said_and_leaves_the_list(worked, qtbot, tmp_path):
     recent, path = worked.window.recent, str(tmp_path / "gone.png")
-    recent._recent._files.insert(0, Recent(kind, path))
-    said = assert_said(worked, qtbot, recent.open_last)
-    assert said.startswith("gone.png is gone.")
-    assert path not in [one.path for one in recent._recent.all()]
+    for kind in ("picture", "session", "mask"):
+        recent._recent._files.insert(0, Recent(kind, path))
+        said = assert_said(worked, qtbot, recent.open_last)
+        assert said.startswith("gone.png is gone.")
+        assert path not in [one.path for one in recent._recent.all()]
 
 
 def test_that_any_note_is_kept_as_a_line_of_text(worked):
