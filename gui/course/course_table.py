@@ -30,7 +30,7 @@ from engine.course.paper import MISPRINT, Cell, CourseTable
 from gui.course.kernels_table import plain
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme
-from gui.widgets.panel_parts import dress_table
+from gui.widgets.number_table import dress_table
 
 IS_QUIET_ROLE, IS_RECORDED_ROLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 EXCERPT_ROLE = Qt.ItemDataRole.UserRole + 2

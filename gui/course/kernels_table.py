@@ -18,7 +18,8 @@ from engine.geometry.block import Layout
 from gui.course.course_model import CourseModel
 from gui.style.metrics import GRID, HALF_GRID, follow_letters, number_font, small_font
 from gui.style.theme import current_theme, series_for
-from gui.widgets.panel_parts import dress_table, text_button
+from gui.widgets.number_table import dress_table
+from gui.widgets.panel_parts import text_button
 
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 # Of each column its heading, its tooltip, and its share of the width.

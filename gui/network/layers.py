@@ -193,11 +193,6 @@ def cell_name(layers: Sequence[Layer], cell: Cell) -> str:
     return f"{layer.title}, map {cell.map}, row {cell.row}, column {cell.column}"
 
 
-def window_text(rows: range, columns: range) -> str:
-    """Return which window it is: rows 3 to 7, columns 5 to 9."""
-    return f"rows {rows[0]} to {rows[-1]}, columns {columns[0]} to {columns[-1]}"
-
-
 def window_title(rows: range, columns: range) -> str:
     """Return which window it is where there is little room: rows 3–7, columns 5–9."""
     return f"rows {rows[0]}–{rows[-1]}, columns {columns[0]}–{columns[-1]}"
@@ -206,7 +201,8 @@ def window_title(rows: range, columns: range) -> str:
 def where_from(facts: Facts, cell: Cell, value: float, found: Sequence[Origin]) -> str:
     """Return in a sentence or three where a value comes from, with the values that make it."""
     layer, first = facts.layers[cell.layer], found[0]
-    before, place = name_of(facts.layers, first.before), window_text(first.rows, first.columns)
+    before, rows, columns = name_of(facts.layers, first.before), first.rows, first.columns
+    place = f"rows {rows[0]} to {rows[-1]}, columns {columns[0]} to {columns[-1]}"
     window = f"{place} of {before if first.before == DRAWING else f'map {first.map} of {before}'}"
     if is_pool(layer):
         numbers = ", ".join(number(float(one)) for one in first.values.ravel())

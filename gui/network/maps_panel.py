@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -132,23 +132,19 @@ def grid_of(layer: Layer, side: int, width: int) -> MapGrid:
 
 
 class LayerView(QWidget):
-    """The maps of a layer side by side, or a vector as a strip.
+    """The maps of a layer side by side, or a vector as a strip: mouse and keys choose the cell of the state.
 
     All maps of a layer share one scale, from 0 to the layer's largest value.
     """
 
-    pointed = Signal(object)  # the Cell under the mouse
-    chosen = Signal(object)  # the Cell that was clicked, or reached with the keys
-    release_cell = Signal()
-
-    def __init__(self, layer: Layer, position: int) -> None:
+    def __init__(self, network: NetworkState, layer: Layer, position: int) -> None:
         super().__init__()
+        self._network = network
         self.layer, self.position = layer, position
         self.grid = grid_of(layer, 1, 1)
         self._values: Floats | None = None
         self._images: list[QImage] = []
         self._cell: Cell | None = None
-        self._is_kept = False
         self._window: Window | None = None
         self._shown: int | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -164,15 +160,14 @@ class LayerView(QWidget):
         self._values = values
         self._paint_images()
 
-    def mark(self, cell: Cell | None, is_kept: bool, window: Window | None, shown: int | None) -> None:
+    def mark(self, cell: Cell | None, window: Window | None, shown: int | None) -> None:
         """Mark the chosen cell if it is of this layer, and the window that the chosen value comes from.
 
         `shown` is the map whose window is shown in figures.
         """
         own = cell if cell is not None and cell.layer == self.position else None
-        marks = own, is_kept, window, shown
-        if marks != (self._cell, self._is_kept, self._window, self._shown):
-            self._cell, self._is_kept, self._window, self._shown = marks
+        if (own, window, shown) != (self._cell, self._window, self._shown):
+            self._cell, self._window, self._shown = own, window, shown
             self.update()
 
     def describe(self, words: str) -> None:
@@ -214,23 +209,23 @@ class LayerView(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         cell = self.grid.cell_at(event.position(), self.position)
         if cell is not None:
-            self.pointed.emit(cell)
+            self._network.point(cell)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         cell = self.grid.cell_at(event.position(), self.position)
         if event.button() != Qt.MouseButton.LeftButton or cell is None:
             return
-        if self._is_kept and cell == self._cell:
-            self.release_cell.emit()
+        if self._network.is_kept and cell == self._cell:
+            self._network.release_cell()
         else:
-            self.chosen.emit(cell)
+            self._network.point(cell, keep=True)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, keys = Qt.Key(event.key()), Qt.Key
-        if key == keys.Key_Escape and self._is_kept:
-            self.release_cell.emit()
+        if key == keys.Key_Escape and self._network.is_kept:
+            self._network.release_cell()
         elif key in _STEPS:
-            self.chosen.emit(self._stepped(key))
+            self._network.point(self._stepped(key), keep=True)
         else:
             super().keyPressEvent(event)
 
@@ -290,15 +285,11 @@ class MapsPanel(QWidget):
         super().__init__()
         self._network = network
         # Now, not with the engine's facts: widgets made later come last for Tab.
-        self.views = [LayerView(layer, at) for at, layer in enumerate(LAYERS)]
+        self.views = [LayerView(network, layer, at) for at, layer in enumerate(LAYERS)]
         self._titles = [_Title(one.layer.title, _how(LAYERS, one.position), one) for one in self.views]
         content, margins = QWidget(), (GRID, HALF_GRID, GRID, HALF_GRID)
         parts = chain.from_iterable(zip(self._titles, self.views, strict=True))
         content.setLayout(column(*parts, 1, spacing=HALF_GRID, margins=margins))
-        for view in self.views:
-            view.pointed.connect(network.point)
-            view.chosen.connect(lambda cell: network.point(cell, keep=True))
-            view.release_cell.connect(network.release_cell)
         self._area = scrolled(content)
         self.stack = Placeholder(self._area)
         self.empty_text = self.stack.label
@@ -340,7 +331,7 @@ class MapsPanel(QWidget):
                 between = facts.layers[view.position + 1 : marked.layer + 1]
                 window = (marked.map if all(map(is_pool, between)) else None, rows, columns)
             is_before = origin is not None and origin.before == view.position
-            view.mark(marked, network.is_kept, window, origin.map if origin and is_before else None)
+            view.mark(marked, window, origin.map if origin and is_before else None)
             if marked is None or marked.layer != view.position:
                 view.describe("")
             else:

@@ -62,7 +62,17 @@ class RunsPanel(QWidget):
         """Write the menu: what the bars show, which columns there are, then pictures and the actions."""
         menu = self.menu
         menu.clear()
-        self._fill_axis(menu.addMenu("Bars"))
+        # The numbers of runs, of which one is drawn.
+        model, group = self.model, QActionGroup(menu)
+        drawn, numbers = model.bars.metric.key, (one for one in model.columns if isinstance(one, Metric))
+
+        def draw(number: Column, is_on: bool) -> None:
+            if is_on:
+                model.draw(number.key)
+
+        bars = menu.addMenu("Bars")
+        for action in fill_metric_menu(bars, numbers, COMMON_NUMBERS, lambda one: one.key == drawn, draw):
+            group.addAction(action)
         self.table.fill_column_menu(menu.addMenu("Columns"))
         menu.addSeparator()
         has_bars = bool(self.model.bars.values)
@@ -74,21 +84,6 @@ class RunsPanel(QWidget):
             action.setEnabled(has_bars)
             action.triggered.connect(lambda _checked=False, act=act: act())
         menu.addActions(self._actions)
-
-    def _fill_axis(self, menu: QMenu) -> None:
-        """Write the numbers of runs into a menu, one of which is drawn."""
-        menu.setToolTipsVisible(True)
-        group, shown = QActionGroup(menu), self.model.bars.metric.key
-
-        def dress(action: QAction, entry: Column) -> None:
-            group.addAction(action)
-            action.setToolTip(entry.explanation)
-            action.setCheckable(True)
-            action.setChecked(entry.key == shown)
-            action.triggered.connect(lambda: self.model.draw(entry.key))
-
-        numbers = (column for column in self.model.columns if isinstance(column, Metric))
-        fill_metric_menu(menu, numbers, COMMON_NUMBERS, dress)
 
     def copy_picture(self) -> None:
         """Put the bars on the clipboard, with all their rows."""

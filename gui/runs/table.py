@@ -17,7 +17,7 @@ from engine.results.text_forms import MISSING
 from gui.runs.cells import BarHeader, RunCells
 from gui.runs.model import RECORDED_MARK, RUN_ROLE, RunsModel
 from gui.style.metrics import GRID, follow_letters
-from gui.widgets.panel_parts import dress_table
+from gui.widgets.number_table import dress_table
 
 _GROUPS = (
     ("Durations", ("kernel_", "end_to_end_", "compile_", "allocate_", "host_to_device_", "device_to_host_")),
@@ -64,24 +64,39 @@ _LEAST_BARS, _BARS_SHARE = 12 * GRID, 0.18
 
 
 def fill_metric_menu(
-    menu: QMenu, entries: Iterable[Column], common: Iterable[str], dress: Callable[[QAction, Column], None]
-) -> None:
-    """Write entries into a menu, each as `dress` makes its action; the common ones stand first."""
-    by_key = {entry.key: entry for entry in entries}
+    menu: QMenu,
+    entries: Iterable[Column],
+    common: Iterable[str],
+    is_on: Callable[[Column], bool],
+    act: Callable[[Column, bool], object],
+) -> list[QAction]:
+    """Write entries into a menu, the common ones first; `act` is called where one is switched on or off."""
+    by_key, made = {entry.key: entry for entry in entries}, []
+
+    def add(to: QMenu, entry: Column) -> None:
+        to.setToolTipsVisible(True)
+        action = to.addAction(entry.header)
+        action.setToolTip(entry.explanation)
+        action.setCheckable(True)
+        action.setChecked(is_on(entry))
+        action.toggled.connect(lambda on: act(entry, on))
+        made.append(action)
+
     for key in common:
         if key in by_key:
-            dress(menu.addAction(by_key[key].header), by_key.pop(key))
+            add(menu, by_key.pop(key))
     menu.addSeparator()
-    groups: dict[str, list[Column]] = {title: [] for title in (*(title for title, _ in _GROUPS), _OTHERS)}
-    for entry in by_key.values():
-        found = (title for title, beginnings in _GROUPS if entry.key.startswith(beginnings))
-        groups[next(found, _OTHERS)].append(entry)
-    for title, group in groups.items():
-        if group:
+    titles = {
+        entry.key: next((title for title, begin in _GROUPS if entry.key.startswith(begin)), _OTHERS)
+        for entry in by_key.values()
+    }
+    for title in (*(title for title, _ in _GROUPS), _OTHERS):
+        if title in titles.values():
             submenu = menu.addMenu(title)
-            submenu.setToolTipsVisible(True)
-            for entry in group:
-                dress(submenu.addAction(entry.header), entry)
+            for entry in by_key.values():
+                if titles[entry.key] == title:
+                    add(submenu, entry)
+    return made
 
 
 class RunsTable(QTableView):
@@ -162,7 +177,8 @@ class RunsTable(QTableView):
         self._copy(self.runs())
 
     def _copy(self, runs: Sequence[Compared]) -> None:
-        QGuiApplication.clipboard().setText(table_text(self._columns_shown(), runs, self._runs.baseline))
+        columns = [column for at, column in enumerate(self._runs.columns) if not self.isColumnHidden(at)]
+        QGuiApplication.clipboard().setText(table_text(columns, runs, self._runs.baseline))
         self.copied.emit(len(runs))
 
     @property
@@ -182,27 +198,25 @@ class RunsTable(QTableView):
 
     def fill_column_menu(self, menu: QMenu) -> None:
         """Write the columns into a menu; that of the variant names the rows, and stays."""
-        menu.setToolTipsVisible(True)
+        columns, runs = (column for column in self._runs.columns if column.key != _NAME), self._runs
 
-        def dress(action: QAction, column: Column) -> None:
-            action.setToolTip(column.explanation)
-            action.setCheckable(True)
-            action.setChecked(not self.isColumnHidden(self._runs.position(column.key)))
-            action.toggled.connect(lambda shown: self.show_column(column.key, shown))
+        def is_shown(column: Column) -> bool:
+            return not self.isColumnHidden(runs.position(column.key))
 
-        columns = (column for column in self._runs.columns if column.key != _NAME)
-        fill_metric_menu(menu, columns, COMMON_COLUMNS, dress)
+        fill_metric_menu(
+            menu, columns, COMMON_COLUMNS, is_shown, lambda column, on: self.show_column(column.key, on)
+        )
         menu.addSeparator()
-        menu.addAction("Reset columns").triggered.connect(self._show_first_columns)
+        menu.addAction("Reset columns").triggered.connect(lambda: self.choose_columns({}))
 
     def run_menu(self, row: int) -> QMenu:
-        menu = QMenu(self)
+        menu, model = QMenu(self), self._runs
         (run,) = self.runs([row])
         use = menu.addAction("Use as baseline")
-        use.setEnabled(run.result.kernel_ms is not None and self._runs.chosen is not run.result)
+        use.setEnabled(run.result.kernel_ms is not None and model.chosen is not run.result)
         use.triggered.connect(lambda: self.baseline_asked.emit(run.result))
-        if self._runs.chosen is not None:
-            fastest = menu.addAction(f"Use the fastest run of {self._runs.baseline} as baseline")
+        if model.chosen is not None:
+            fastest = menu.addAction(f"Use the fastest run of {model.baseline} as baseline")
             fastest.triggered.connect(lambda: self.baseline_asked.emit(None))
         menu.addSeparator()
         menu.addAction("Copy").triggered.connect(self.copy)
@@ -252,10 +266,6 @@ class RunsTable(QTableView):
         if index.isValid():
             self.run_menu(index.row()).popup(self.viewport().mapToGlobal(position))
 
-    def _columns_shown(self) -> list[Column]:
-        columns = enumerate(self._runs.columns)
-        return [column for position, column in columns if not self.isColumnHidden(position)]
-
     def _follow_bars(self) -> None:
         """Have the column with bars beside the name, and the rows in its order if they were in that."""
         key, before = self._runs.bars.metric.key, self._drawn
@@ -302,7 +312,7 @@ class RunsTable(QTableView):
 
     def _fit_recorded(self) -> None:
         """Make room for names and devices of runs of other machines, once there are some."""
-        device = next(column for column in self._runs.columns if column.key == "device")
+        device = self._runs.columns[self._runs.position("device")]
         for run in self._runs.rows():
             if run.result.device == RECORDED:
                 self._widen("variant", f"●  {run.result.variant}{RECORDED_MARK}")
@@ -313,10 +323,6 @@ class RunsTable(QTableView):
         at = self._runs.position(key)
         needed = self.fontMetrics().horizontalAdvance(text) + 3 * GRID
         self.setColumnWidth(at, max(self.columnWidth(at), needed))
-
-    def _show_first_columns(self) -> None:
-        self._wanted.clear()
-        self._show_columns()
 
     def _show_columns(self) -> None:
         runs = self._runs.rows()
@@ -332,10 +338,7 @@ class RunsTable(QTableView):
             is_shown = column.key in (_NAME, self._drawn) or self._wanted.get(column.key, at_first)
             self.setColumnHidden(position, not is_shown)
         self._fit_bars()
-        self._say_caption(repeated_facts)
-
-    def _say_caption(self, facts: Mapping[str, str]) -> None:
-        texts: Iterable[str] = (text for key, text in facts.items() if not self._wanted.get(key, False))
+        texts = (text for key, text in repeated_facts.items() if not self._wanted.get(key, False))
         caption = " · ".join(filter(None, texts))
         if caption != self.caption:
             self.caption = caption

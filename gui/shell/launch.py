@@ -41,7 +41,9 @@ def main(argv: list[str]) -> int:
         return _complain(EngineError(f"The window needs {missing[0]}", "pip install 'haloscope[gui]'"))
     try:
         _check_files(options)
-        make_client = _client_for(options)
+        make_client: Callable[..., EngineClient] = EngineClient
+        if isinstance(options, WindowOptions) and options.host:
+            make_client = partial(EngineClient, remote=RemoteServer(options.host, options.host_python))
     except EngineError as error:
         return _complain(error)
     too_low = too_low_limit(_NOT_OPENED, NEEDED_FILES, NEEDED_BYTES)
@@ -73,13 +75,6 @@ def main(argv: list[str]) -> int:
         return UNEXPECTED
     finally:
         engine.client.shutdown()
-
-
-def _client_for(options: WindowOptions | ScreenshotOptions) -> Callable[..., EngineClient]:
-    """Return what makes the engine's client: of this machine, or of the server that was asked for."""
-    if isinstance(options, ScreenshotOptions) or not options.host:
-        return EngineClient
-    return partial(EngineClient, remote=RemoteServer(options.host, options.host_python))
 
 
 def _check_files(options: WindowOptions | ScreenshotOptions) -> None:

@@ -41,7 +41,8 @@ from gui.style.metrics import GRID, set_letter_size
 from gui.style.theme import ThemeName, apply_theme
 from gui.typed_json import Reading, in_short
 from gui.widgets.fields import NumberBox
-from gui.widgets.panel_parts import close_box, column, dress_table, form, label_for, quiet_label, row
+from gui.widgets.number_table import dress_table
+from gui.widgets.panel_parts import close_box, column, form, label_for, quiet_label, row
 
 SOURCE = "preferences"
 VERSION = 1

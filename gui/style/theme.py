@@ -172,7 +172,6 @@ _HAS_FONT = Qt.WidgetAttribute.WA_SetFont
 
 _current = LIGHT
 _choice: ThemeName = "light"
-_follows_system = False
 
 
 def current_theme() -> Theme:
@@ -253,17 +252,16 @@ def _show(app: QApplication, theme: Theme) -> None:
     theme_notifier().changed.emit(theme)
 
 
+@cache
 def _follow_system(app: QApplication) -> None:
-    global _follows_system
+    """Connect to the desktop, once."""
 
     def show(scheme: Qt.ColorScheme) -> None:
         if _choice == "system":
             with no_collection():
                 _show(app, _of_scheme(scheme))
 
-    if not _follows_system:
-        _follows_system = True
-        app.styleHints().colorSchemeChanged.connect(show)
+    app.styleHints().colorSchemeChanged.connect(show)
 
 
 def _of_scheme(scheme: Qt.ColorScheme) -> Theme:

@@ -118,7 +118,7 @@ class CodeView(QPlainTextEdit):
         self.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
         self._highlighter = Highlighter(self.document())
         self._numbers = _Numbers(self)
-        self.updateRequest.connect(self._follow_scrolling)
+        self.updateRequest.connect(lambda _rect, _dy: self._numbers.update())
         self.verticalScrollBar().valueChanged.connect(self._colour)
         self.cursorPositionChanged.connect(self._follow_cursor)
         theme_notifier().changed.connect(self._repaint)
@@ -237,9 +237,6 @@ class CodeView(QPlainTextEdit):
             self._repaint()
             self.chosen.emit(row)
 
-    def _follow_scrolling(self, _rect: QRect, _dy: int) -> None:
-        self._numbers.update()
-
     def _colour(self) -> None:
         self._highlighter.colour([number for number, _, _ in self.rows_in_sight()])
 
@@ -346,10 +343,8 @@ class Highlighter(QSyntaxHighlighter):
         self.rehighlight()
 
     def _take_theme(self, theme: Theme) -> None:
-        for name in ("muted", "good", "accent", "warning"):
+        names = {name: name for name in ("muted", "good", "accent", "warning")}
+        for name, colour in (names | {Look.HEADING: "text", Look.GAP: "muted"}).items():
             self._formats[name] = made = QTextCharFormat()
-            made.setForeground(QColor(getattr(theme, name)))
-        for look, colour in ((Look.HEADING, theme.text), (Look.GAP, theme.muted)):
-            self._formats[look] = made = QTextCharFormat()
-            made.setForeground(QColor(colour))
+            made.setForeground(QColor(getattr(theme, colour)))
         self._formats[Look.HEADING].setFontWeight(QFont.Weight.Bold)

@@ -1,4 +1,4 @@
-"""What panels are made of: rows and columns, labels, small buttons, scroll areas, tables."""
+"""What panels are made of: rows and columns, labels, small buttons, scroll areas."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 from PySide6.QtCore import QEvent, QObject, QRect, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QColor, QPainter, QPalette, QResizeEvent, QShowEvent, QStandardItemModel
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QBoxLayout,
     QComboBox,
     QDialog,
@@ -14,7 +13,6 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QFrame,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QLayout,
     QMenu,
@@ -23,14 +21,13 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyleOptionComboBox,
     QStyleOptionViewItem,
-    QTableView,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from gui.style.icons import icon
-from gui.style.metrics import GRID, HALF_GRID, at_usual_letters, follow_letters, number_font, small_font
+from gui.style.metrics import GRID, HALF_GRID, at_usual_letters, follow_letters, small_font
 
 # A widget or a layout, with a stretch factor or without; a number alone is empty space that stretches.
 Part = QWidget | QLayout | tuple[QWidget | QLayout, int] | int
@@ -342,32 +339,6 @@ def scrolled(content: QWidget) -> ScrollArea:
     return area
 
 
-def dress_table(table: QTableView, name: str) -> None:
-    """Give a table its look: rows are selected whole, columns can be dragged. `name` is for screen readers.
-
-    With a model of many columns each change of the look lays the header out again: before it, 7 ms less.
-    """
-    table.setFont(number_font())
-    table.setProperty("dressed", True)
-    table.setAccessibleName(name)
-    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-    table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-    table.setTextElideMode(Qt.TextElideMode.ElideRight)
-    table.setWordWrap(False)
-    table.setShowGrid(False)
-    table.setAlternatingRowColors(True)
-    table.setTabKeyNavigation(False)
-    table.verticalHeader().hide()
-    rows = table.verticalHeader()
-    follow_letters(
-        table, lambda: rows.setDefaultSectionSize(max(3 * GRID, table.fontMetrics().height() + GRID))
-    )
-    header = table.horizontalHeader()
-    header.setHighlightSections(False)
-    header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-
-
 class Placeholder(QStackedWidget):
     """A widget, or a quiet text in its place while there is one to say, with the action that helps."""
 
@@ -452,17 +423,16 @@ class Verdict(QLabel):
         self.setText(sentence)
 
 
-class Refusal(QLabel):
+class Refusal(Verdict):
     """Says in the colour of errors why a text is refused; hidden while there is no reason."""
 
     def __init__(self) -> None:
-        super().__init__(wordWrap=True)
-        self.setForegroundRole(QPalette.ColorRole.BrightText)
+        super().__init__()
         self.say("")
 
-    def say(self, sentence: str) -> None:
+    def say(self, sentence: str, *, is_bad: bool = True) -> None:
         """Show a sentence, with a capital first; none hides the label."""
-        self.setText(sentence[:1].upper() + sentence[1:])
+        super().say(sentence[:1].upper() + sentence[1:], is_bad=is_bad)
         self.setVisible(bool(sentence))
 
 

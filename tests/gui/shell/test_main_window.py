@@ -174,7 +174,7 @@ def test_that_the_columns_of_each_table_are_kept_also_of_a_page_that_was_not_sho
     assert not is_shown("explore", "block")
     assert is_shown("explore", "proof")
     assert is_shown("matrices", "speed_up")
-    table_of("explore")._show_first_columns()
+    table_of("explore").choose_columns({})
     haloscope.window.close()
     haloscope = open_window(theme="", preferences_path=path)
     assert is_shown("explore", "block")
