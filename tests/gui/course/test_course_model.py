@@ -12,7 +12,6 @@ from engine.course.tables import counted_tables
 from engine.errors import BadValue, EngineError
 from gui.course.course_model import SAVE_SOURCE, SOURCE, CourseController, CourseModel, part_of, show_part
 from tests.gui.made_results import OTHER_PAPER, PAPER, PAPERS, made_tables
-from tests.gui.made_window import shown_page
 from tests.made_runs import make_result
 
 COUNTED, MEASURED = made_tables(measured=False), made_tables(measured=True)
@@ -144,49 +143,6 @@ def test_that_recorded_figures_are_asked_for_once_and_stand_beside_others_while_
 
 
 FIRST = ALL[0].key
-
-
-@pytest.fixture
-def measured(haloscope, qtbot):
-    """The window with the page Course and a measured paper."""
-    page = shown_page(haloscope.window, "course", qtbot)
-    page.course.choose(FIRST)
-    page.run()
-    qtbot.waitUntil(lambda: FIRST in page.course.measured and not haloscope.state.running)
-    return haloscope, page
-
-
-def saved(haloscope, path, qtbot):
-    haloscope.window.first_page.files.save_session(path)
-    qtbot.waitUntil(lambda: path.exists() and not haloscope.window.unsaved)
-    return path
-
-
-def test_that_closing_asks_about_measured_tables_until_a_session_has_them_which_brings_them_back(
-    measured, qtbot, tmp_path, open_window
-):
-    haloscope, page = measured
-    assert haloscope.window.unsaved == "1 result"
-    saved(haloscope, tmp_path / "before.haloscope", qtbot)
-    page.run()
-    qtbot.waitUntil(lambda: haloscope.window.unsaved == "1 result")
-    page.course.choose(ALL[1].key)
-    path = saved(haloscope, tmp_path / "work.haloscope", qtbot)
-    haloscope.reset(qtbot)
-
-    def bring(other):
-        other.window.first_page.files.open_session(path)
-        qtbot.waitUntil(lambda: "course" in other.window.session_parts())
-        brought = shown_page(other.window, "course", qtbot).course
-        qtbot.waitUntil(lambda: brought.paper is not None and brought.paper.key == ALL[1].key)
-        assert not other.window.unsaved
-        brought.choose(FIRST)
-        qtbot.waitUntil(lambda: bool(brought.tables(FIRST)))
-        assert brought.tables(FIRST) == made_tables(measured=True)
-
-    # In a window that has shown the page, and in one that has not.
-    bring(haloscope)
-    bring(open_window())
 
 
 def test_that_every_table_of_a_paper_is_the_same_after_a_session():

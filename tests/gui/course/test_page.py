@@ -8,14 +8,17 @@ from engine.course.papers import PAPERS
 from engine.course.tables import counted_tables
 from engine.geometry.border import Border
 from engine.mask.presets import resolve_mask
+from tests.gui.made_results import made_tables
 from tests.gui.made_window import shown_page
+
+FIRST = PAPERS[0].key
 
 
 @pytest.fixture
 def opened(haloscope, qtbot):
     """The window with the page Course in front, and the page; nothing is measured yet."""
     page = shown_page(haloscope.window, "course", qtbot)
-    page.course.choose(PAPERS[0].key)
+    page.course.choose(FIRST)
     page.courses.count()
     qtbot.waitUntil(lambda: page.tables.shown is not None)
     return haloscope, page
@@ -44,7 +47,7 @@ def test_that_measuring_fills_the_table_that_is_shown_and_the_page_says_what_it_
     haloscope, page = opened
     assert not haloscope.actions["run_all"].isEnabled()
     haloscope.actions["run"].trigger()
-    qtbot.waitUntil(lambda: PAPERS[0].key in page.course.measured)
+    qtbot.waitUntil(lambda: FIRST in page.course.measured)
     assert page.isVisible()
     assert page.tables.table.cells.index(0, 3).data() == "12.1"
     assert haloscope.results.rowCount() == 0
@@ -68,7 +71,7 @@ def test_that_the_page_answers_each_click_of_its_panels(opened, qtbot, monkeypat
     haloscope.actions["copy_results"].trigger()
     assert haloscope.window.message_bar.text == f"{len(page.tables.shown.rows)} rows copied."
     haloscope.actions["save_results"].trigger()
-    assert saved == [(PAPERS[0].key, tmp_path)]
+    assert saved == [(FIRST, tmp_path)]
     page.kernels.selectRow(1)
     page.kernels.code_button.click()
     qtbot.waitUntil(lambda: page.code.shown is not None)
@@ -83,3 +86,38 @@ def test_that_the_page_answers_each_click_of_its_panels(opened, qtbot, monkeypat
     assert haloscope.workspace.mask == resolve_mask(here.mask)
     assert haloscope.window.first_page.isVisible()
     assert not page.isVisible()
+
+
+def saved(haloscope, path, qtbot):
+    haloscope.window.first_page.files.save_session(path)
+    qtbot.waitUntil(lambda: path.exists() and not haloscope.window.unsaved)
+    return path
+
+
+def test_that_closing_asks_about_measured_tables_until_a_session_has_them_which_brings_them_back(
+    opened, qtbot, tmp_path, open_window
+):
+    haloscope, page = opened
+    page.run()
+    qtbot.waitUntil(lambda: FIRST in page.course.measured and not haloscope.state.running)
+    assert haloscope.window.unsaved == "1 result"
+    saved(haloscope, tmp_path / "before.haloscope", qtbot)
+    page.run()
+    qtbot.waitUntil(lambda: haloscope.window.unsaved == "1 result")
+    page.course.choose(PAPERS[1].key)
+    path = saved(haloscope, tmp_path / "work.haloscope", qtbot)
+    haloscope.reset(qtbot)
+
+    def bring(other):
+        other.window.first_page.files.open_session(path)
+        qtbot.waitUntil(lambda: "course" in other.window.session_parts())
+        brought = shown_page(other.window, "course", qtbot).course
+        qtbot.waitUntil(lambda: brought.paper is not None and brought.paper.key == PAPERS[1].key)
+        assert not other.window.unsaved
+        brought.choose(FIRST)
+        qtbot.waitUntil(lambda: bool(brought.tables(FIRST)))
+        assert brought.tables(FIRST) == made_tables(measured=True)
+
+    # In a window that has shown the page, and in one that has not.
+    bring(haloscope)
+    bring(open_window())

@@ -1,7 +1,6 @@
 """State of the page Network and what runs it, around a fake engine; bars, timeline and legend of stages."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from PySide6.QtGui import QColor
 from engine.course.paper import CourseKernel
 from engine.errors import BadValue, EngineError
 from engine.host.request import Check, Preview, Run
-from engine.results.text_forms import strict
 from engine.tasks.network.problem import ChunkSpan, DrawingRequest, LayerTime, NetworkRequest, StageRequest
 from gui.network.layers import Cell, Facts
 from gui.network.network_state import NetworkState
@@ -156,26 +154,6 @@ def test_that_a_wrong_value_is_left_out_and_said_and_the_rest_is_shown(kept_netw
     assert {key: getattr(network.settings, key) for key in expected} == expected
     assert network.settings.device == "auto"
     assert network.drawing.is_empty == (name != "ink")
-
-
-def test_that_runs_of_every_batch_come_back_through_json(haloscope, qtbot):
-    haloscope.window.show_page("network")
-    qtbot.waitUntil(lambda: haloscope.network.facts is not None and bool(haloscope.network.results()))
-    page, network = haloscope.window.page, haloscope.network
-    network.add(made_run("network-serial"))
-    network.change(batch=7, device="simulator")
-    network.add(made_run("network-fused", 7))
-    kept = [(run.problem, run.whole) for run in network.task_runs]
-    part = json.loads(json.dumps(strict(page.session_part), allow_nan=False))
-    network.change(batch=8)
-    network.add(made_run("network-cpu", 8))
-    page.take_session_part(part)
-    assert [(run.problem, run.whole) for run in network.task_runs] == kept
-    assert network.settings == replace(network.settings, batch=7, device="simulator")
-    page.undo_stack.undo()
-    assert [run.result.variant for run in network.kept] == [
-        "network-serial", "network-fused", "network-cpu",
-    ]  # fmt: skip
 
 
 DOT = (10.5, 10.5)

@@ -1,6 +1,7 @@
 """The page Network in the whole window, around a fake engine."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
@@ -8,12 +9,13 @@ from PySide6.QtWidgets import QWidget
 
 from engine.errors import EngineError
 from engine.host.request import Preview, Run
+from engine.results.text_forms import strict
 from engine.tasks.network.problem import DrawingRequest, NetworkRequest, StageRequest
 from gui.course.kernels_table import SECOND_ROLE
 from gui.network.layers import Cell, origins, strongest_of
 from gui.network.page import NO_INK
 from tests.gui.fake_engine import is_kind
-from tests.gui.made_network import DIGITS, made_weights
+from tests.gui.made_network import DIGITS, made_run, made_weights
 from tests.gui.made_window import made, shown_page
 
 
@@ -285,3 +287,21 @@ def test_that_chunks_come_to_the_front_only_when_their_stage_ran_by_itself(opene
     page.run()
     qtbot.waitUntil(lambda: made(page, "timeline").chart.isVisible())
     assert not cell.isVisible()
+
+
+def test_that_runs_of_every_batch_come_back_through_json(opened):
+    page, network = opened[1], opened[0].network
+    network.add(made_run("network-serial"))
+    network.change(batch=7, device="simulator")
+    network.add(made_run("network-fused", 7))
+    kept = [(run.problem, run.whole) for run in network.task_runs]
+    part = json.loads(json.dumps(strict(page.session_part), allow_nan=False))
+    network.change(batch=8)
+    network.add(made_run("network-cpu", 8))
+    page.take_session_part(part)
+    assert [(run.problem, run.whole) for run in network.task_runs] == kept
+    assert network.settings == replace(network.settings, batch=7, device="simulator")
+    page.undo_stack.undo()
+    assert [run.result.variant for run in network.kept] == [
+        "network-serial", "network-fused", "network-cpu",
+    ]  # fmt: skip

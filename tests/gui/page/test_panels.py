@@ -2,14 +2,12 @@
 
 import pytest
 from PySide6.QtCore import QRect, Qt
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from gui.page.contract import Page, PageLayout
 from gui.page.panels import Panel, PanelTabs, Share, Shares, focus_next
 from gui.page.slot import Slot
 from gui.style.metrics import set_letter_size
-from gui.style.theme import current_theme
 from gui.widgets.panel_parts import column
 
 HORIZONTAL = Qt.Orientation.Horizontal
@@ -131,40 +129,6 @@ def test_that_tab_comes_to_what_is_made_later_where_it_stands(qtbot):
         assert window.focusWidget() is expected
     focus_next(window, is_forward=False)
     assert window.focusWidget() is last
-
-
-def test_that_layout_windows_and_place_are_kept_until_the_next_start(open_window, monkeypatch, tmp_path):
-    path = tmp_path / "preferences.json"
-    screen = QGuiApplication.primaryScreen()
-    monkeypatch.setattr(type(screen), "availableGeometry", lambda _: QRect(0, 0, 1280, 800))
-    monkeypatch.setattr(QGuiApplication, "screenAt", lambda _: screen)
-    # As under a window manager with a title bar of 20 pixels.
-    geometry, place = QRect(10, 20, 1278, 775), QRect(300, 200, 300, 500)
-    haloscope = open_window(preferences_path=path)
-    haloscope.preferences.choose_theme("dark")
-    window = haloscope.window
-    window.setGeometry(geometry)
-    window.page.panel("kernel").open_as_window(place)
-    window.page.bring_to_front("roofline")
-    settle()
-    window.show_page("course")
-    window.close()
-    haloscope = open_window(geometry.size().toTuple(), theme="", preferences_path=path)
-    window = haloscope.window
-    settle()
-    assert current_theme().name == "dark"
-    assert window.geometry() == geometry
-    assert window.page.panel("roofline").isVisible()
-    assert window.page.panel("kernel").isVisible()
-    assert window.page.panel("kernel").geometry() == place
-    haloscope.actions["page:explore"].trigger()
-    haloscope.actions["reset_layout"].trigger()
-    assert not window.page.panel("kernel").is_own_window
-    window.setWindowState(Qt.WindowState.WindowMaximized)
-    settle()
-    window.close()
-    window = open_window(geometry.size().toTuple(), theme="", preferences_path=path).window
-    assert window.isMaximized()
 
 
 def test_that_an_area_without_a_share_has_the_room_where_it_is_alone(qtbot):

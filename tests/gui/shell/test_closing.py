@@ -302,28 +302,6 @@ def test_that_whatever_ends_the_window_leaves_edits(restart, tmp_path, qtbot, en
     assert len(kept(tmp_path)) == 1
 
 
-def test_that_files_that_were_opened_are_listed_and_one_that_is_gone_is_said(open_window, tmp_path, qtbot):
-    path = tmp_path / "preferences.json"
-    haloscope = open_window(preferences_path=path)
-    mask = tmp_path / "mine.csv"
-    mask.write_text("1,2\n3,4\n")
-    haloscope.window.first_page.files.load_mask(mask)
-    haloscope.window.first_page.files.save_session(tmp_path / "a&b.haloscope")
-    qtbot.waitUntil(lambda: haloscope.recent.of("session") != ())
-    haloscope.window.close()
-    second = open_window(theme="", preferences_path=path)
-    menu = second.window.recent.menu
-    menu.aboutToShow.emit()
-    names = [action.text().split("  ")[0] for action in menu.actions() if action.toolTip().startswith("/")]
-    assert names == ["a&&b.haloscope", "mine.csv"]
-    second.actions["reopen_last"].trigger()
-    qtbot.waitUntil(lambda: second.workspace.mask.shape == (2, 2))
-    mask.unlink()
-    second.window.recent.open(str(mask))
-    assert second.messages.newest.what == "mine.csv is gone"
-    assert second.recent.of("mask") == ()
-
-
 def test_that_the_oldest_file_of_a_kind_leaves_the_list():
     recent = RecentFiles()
     recent.note("mask", "/m")

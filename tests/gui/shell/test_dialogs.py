@@ -28,6 +28,24 @@ def haloscope(window_of_file):
     return window_of_file
 
 
+@pytest.fixture
+def dialog(haloscope):
+    """The preferences, opened from the window."""
+    dialog = haloscope.dialogs.show("preferences")
+    yield dialog
+    dialog.close()
+    haloscope.preferences.choose_keys({})
+    haloscope.preferences.choose_letters(100)
+
+
+# Before the other pages are there, whose widgets would follow.
+def test_that_a_theme_is_shown_and_kept(haloscope, dialog):
+    for name in ("dark", "light"):
+        dialog.theme.setCurrentIndex(dialog.theme.findData(name))
+        dialog.theme.activated.emit(dialog.theme.currentIndex())
+        assert (haloscope.preferences.preferences.theme, current_theme().name) == (name, name)
+
+
 def test_that_every_control_of_what_opens_beside_the_window_is_explained_and_a_report_is_copied(
     haloscope, qapp
 ):
@@ -189,16 +207,6 @@ def test_that_what_cannot_be_chosen_says_why_and_return_then_does_nothing(palett
 
 
 @pytest.fixture
-def dialog(haloscope):
-    """The preferences, opened from the window."""
-    dialog = haloscope.dialogs.show("preferences")
-    yield dialog
-    dialog.close()
-    haloscope.preferences.choose_keys({})
-    haloscope.preferences.choose_letters(100)
-
-
-@pytest.fixture
 def keys(dialog):
     return dialog.keys
 
@@ -238,13 +246,6 @@ def test_that_of_two_commands_with_one_key_in_a_file_the_first_has_it(haloscope)
     haloscope.preferences.choose_keys({"run": "Ctrl+J", "open": "Ctrl+J"})
     assert (keys_of(haloscope, "run"), keys_of(haloscope, "open")) == (["Ctrl+J"], [])
     haloscope.preferences.choose_keys({})
-
-
-def test_that_a_theme_is_shown_and_kept(haloscope, dialog):
-    for name in ("dark", "light"):
-        dialog.theme.setCurrentIndex(dialog.theme.findData(name))
-        dialog.theme.activated.emit(dialog.theme.currentIndex())
-        assert (haloscope.preferences.preferences.theme, current_theme().name) == (name, name)
 
 
 def test_that_letters_of_no_size_are_refused_in_words(dialog, qtbot):

@@ -61,22 +61,6 @@ def leaves(menu):
             yield action
 
 
-@pytest.mark.parametrize("key", KEYS)
-def test_that_every_entry_of_the_menus_has_a_key_or_is_in_the_palette(haloscope, show, key):
-    page, window = show(key), haloscope.window
-    offered = {command.title.removesuffix(" (on)") for command in commands_of(haloscope.actions, page)}
-    without = []
-    for top in window.menuBar().actions():
-        top.menu().aboutToShow.emit()
-        for action in leaves(top.menu()):
-            title = action.text().replace("&", "").rstrip("…")
-            # The list of recent files is reached by the letters of its menu.
-            is_recent = action.parent() is window.recent.menu or action in window.recent.menu.actions()
-            if not (action.shortcuts() or title in offered or is_recent):
-                without.append(title)
-    assert without == []
-
-
 def stops(root):
     """Return the widgets that Tab has to come to; of buttons that exclude one another one is enough."""
     window, found, groups = root.window(), [], set()
@@ -125,10 +109,21 @@ def has(visited, widget):
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_that_tab_comes_to_each_control_of_a_page_and_its_panels_once_and_names_it(
+def test_that_each_entry_of_the_menus_has_a_key_and_tab_comes_to_each_control_once_and_names_it(
     haloscope, show, qtbot, key
 ):
     page, window = show(key), haloscope.window
+    offered = {command.title.removesuffix(" (on)") for command in commands_of(haloscope.actions, page)}
+    without = []
+    for top in window.menuBar().actions():
+        top.menu().aboutToShow.emit()
+        for action in leaves(top.menu()):
+            title = action.text().replace("&", "").rstrip("…")
+            # The list of recent files is reached by the letters of its menu.
+            is_recent = action.parent() is window.recent.menu or action in window.recent.menu.actions()
+            if not (action.shortcuts() or title in offered or is_recent):
+                without.append(title)
+    assert without == []
     for panel in (None, *page.panels):
         if panel is not None:
             page.bring_to_front(panel.objectName())

@@ -5,7 +5,14 @@ from itertools import count
 import pytest
 from PySide6 import QtGui, QtWidgets
 from PySide6.QtCore import QEventLoop, QMimeData, QPoint, QPointF, QRect, QSize, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QKeySequence, QScreen
+from PySide6.QtGui import (
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QGuiApplication,
+    QKeySequence,
+    QScreen,
+)
 
 from engine.errors import UnknownName
 from engine.geometry.block import Block
@@ -15,6 +22,7 @@ from gui.engine_link.engine_start import StartedEngine
 from gui.shell.app import measure_startup
 from gui.shell.main_window import MainWindow
 from gui.shell.pages import PAGES
+from gui.style.theme import current_theme
 from gui.widgets.labels import ElidedLabel
 from tests.gui.fake_engine import FakeEngineClient
 from tests.gui.made_window import OpenedWindow, panel_of, shown_page
@@ -76,7 +84,6 @@ def test_that_every_control_of_every_page_is_explained(haloscope, qtbot):
         assert_every_control_is_explained(haloscope.window)
 
 
-@pytest.mark.fresh_window
 def test_that_a_window_has_all_of_its_panels_once(haloscope):
     # What comes after the first paint must come once.
     haloscope.finish()
@@ -153,31 +160,75 @@ def test_that_whatever_is_dragged_from_elsewhere_can_be_dropped_and_is_taken_up(
         assert workspace.mask.shape == shape
 
 
-def test_that_the_columns_of_each_table_are_kept_also_of_a_page_that_was_not_shown(open_window, tmp_path):
+def test_that_layout_place_theme_columns_and_files_are_kept_until_the_next_start(
+    open_window, monkeypatch, tmp_path, qtbot
+):
+    path, screen = tmp_path / "preferences.json", QGuiApplication.primaryScreen()
+    monkeypatch.setattr(type(screen), "availableGeometry", lambda _: QRect(0, 0, 1280, 800))
+    monkeypatch.setattr(QGuiApplication, "screenAt", lambda _: screen)
+    # As under a window manager with a title bar of 20 pixels.
+    geometry, place = QRect(10, 20, 1278, 775), QRect(300, 200, 300, 500)
+
+    def start(**options):
+        options = {"theme": "", "preferences_path": path, **options}
+        haloscope = open_window(geometry.size().toTuple(), **options)
+        QtWidgets.QApplication.processEvents()
+        return haloscope, haloscope.window, haloscope.window.first_page
+
     def table_of(key):
-        return haloscope.window.page_of(key).results_panel.table
+        return window.page_of(key).results_panel.table
 
     def is_shown(key, column):
         return not table_of(key).isColumnHidden(table_of(key).model().sourceModel().position(column))
 
-    path = tmp_path / "preferences.json"
-    haloscope = open_window(preferences_path=path)
+    haloscope, window, page = start(theme="light")
+    haloscope.preferences.choose_theme("dark")
+    window.setGeometry(geometry)
+    page.panel("kernel").open_as_window(place)
+    page.bring_to_front("roofline")
     table_of("explore").show_column("block", shown=False)
     table_of("matrices").show_column("speed_up", shown=True)
-    haloscope.window.close()
-    open_window(theme="", preferences_path=path).window.close()
+    mask = tmp_path / "mine.csv"
+    mask.write_text("1,2\n3,4\n")
+    page.files.load_mask(mask)
+    page.files.save_session(tmp_path / "a&b.haloscope")
+    qtbot.waitUntil(lambda: haloscope.recent.of("session") != ())
+    window.show_page("course")
+    window.close()
     # A column of a later version of the program.
     preferences = json.loads(path.read_text())
     preferences["columns"]["explore"]["gone"] = True
     path.write_text(json.dumps(preferences))
-    haloscope = open_window(theme="", preferences_path=path)
-    assert not is_shown("explore", "block")
-    assert is_shown("explore", "proof")
-    assert is_shown("matrices", "speed_up")
+
+    haloscope, window, page = start()
+    assert current_theme().name == "dark"
+    assert window.geometry() == geometry
+    assert page.panel("roofline").isVisible()
+    assert page.panel("kernel").isVisible()
+    assert page.panel("kernel").geometry() == place
+    haloscope.actions["reset_layout"].trigger()
+    assert not page.panel("kernel").is_own_window
+    assert [is_shown("explore", column) for column in ("block", "proof")] == [False, True]
     table_of("explore").choose_columns({})
-    haloscope.window.close()
-    haloscope = open_window(theme="", preferences_path=path)
+    window.recent.menu.aboutToShow.emit()
+    listed = window.recent.menu.actions()
+    names = [action.text().split("  ")[0] for action in listed if action.toolTip().startswith("/")]
+    assert names == ["a&&b.haloscope", "mine.csv"]
+    haloscope.actions["reopen_last"].trigger()
+    qtbot.waitUntil(lambda: haloscope.workspace.mask.shape == (2, 2))
+    mask.unlink()
+    window.recent.open(str(mask))
+    assert haloscope.messages.newest.what == "mine.csv is gone"
+    assert haloscope.recent.of("mask") == ()
+    window.setWindowState(Qt.WindowState.WindowMaximized)
+    QtWidgets.QApplication.processEvents()
+    window.close()
+
+    # The columns also of a page that was not shown meanwhile.
+    haloscope, window, page = start()
+    assert window.isMaximized()
     assert is_shown("explore", "block")
+    assert is_shown("matrices", "speed_up")
     assert list(json.loads(path.read_text())["columns"]) == ["matrices"]
 
 
@@ -199,8 +250,8 @@ def test_that_file_dialogs_do_not_stop_the_window(haloscope, qtbot):
     assert "earlier result" in haloscope.window.message_bar.text
 
 
-def test_that_blocks_that_are_being_typed_belong_to_the_run_unless_they_are_refused(open_window, qtbot):
-    haloscope = open_window(unavailable={})
+def test_that_blocks_that_are_being_typed_belong_to_the_run_unless_they_are_refused(haloscope, qtbot):
+    haloscope.link._client.unavailable = {}
     page = haloscope.window.first_page
     haloscope.workspace.change(variant="naive")
     field = panel_of(page, "blocks", qtbot).field.field
@@ -223,7 +274,6 @@ def test_that_blocks_that_are_being_typed_belong_to_the_run_unless_they_are_refu
     assert "with block 8 × 8 against" in haloscope.actions["run"].toolTip()
 
 
-@pytest.mark.fresh_window
 def test_that_ctrl_z_in_a_number_field_undoes_the_last_edit(haloscope, qtbot):
     haloscope.workspace.change(border=Border.CONSTANT, variant="naive", device="simulator")
     page = haloscope.window.first_page
