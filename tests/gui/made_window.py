@@ -142,10 +142,16 @@ class OpenedWindow(Haloscope):
 
     def _reset_runs(self, key, bot):
         """Leave a page that was looked at with its first settings and drawing, and without runs."""
-        page, state = self.window.page_of(key), getattr(self, {"matrices": "matmul"}.get(key, key))
+        page, names = (
+            self.window.page_of(key),
+            {"matrices": ("matmul", "products"), "network": ("network", "stages")},
+        )
+        state, controller = (getattr(self, name) for name in names[key])
         state.take_out(state.kept)
         first = type(state.settings)()
         state.change(**{field.name: getattr(first, field.name) for field in fields(first)})
+        if not controller._was_shown:
+            return
         if key == "network":
             state.release_cell()
             state.drawing.clear()

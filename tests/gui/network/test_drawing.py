@@ -65,6 +65,7 @@ def test_that_drawing_on_a_held_out_digit_makes_it_a_drawing_whose_place_no_firs
     drawing.undo_stack.undo()
     drawing.undo_stack.undo()
     assert (drawing.digit, drawing.is_empty) == (None, True)
+    drawing = Drawing()
     drawing.start_with(8, pixels)
     assert (drawing.digit, drawing.undo_stack.count()) == (8, 0)
     drawing.dot((3.5, 3.5))
