@@ -32,11 +32,6 @@ _TYPICAL = {"variant": "■  numpy (BLAS)", "proof": "verified, simulated"}
 _LEAST_LEFT, _LEAST_RIGHT, _MOST_RIGHT = 36 * GRID, 39 * GRID, 45 * GRID
 
 
-def _lecture_need() -> int:
-    """Return what the lecture needs, pixels: with large letters its words wrap, and the plot has the room."""
-    return min(at_present_letters(_LEAST_RIGHT), _MOST_RIGHT)
-
-
 class MatmulResultsPanel(RunsPanel):
     """Every variant with every tile."""
 
@@ -59,13 +54,11 @@ class MatmulResultsPanel(RunsPanel):
         self._refresh()
 
     def _refresh(self) -> None:
-        rows = self._matmul.results()
         reasons = self._matmul.refusals
         self.reasons.setText(reasons)
         self.reasons.setVisible(bool(reasons))
-        failures = [result.failure for result in rows if tile_of(result) is not None]
-        none_runs = bool(failures) and all(failures)
-        self.try_small.setVisible(none_runs and not self._matmul.running)
+        failures = [row.failure for row in self._matmul.results() if tile_of(row) is not None]
+        self.try_small.setVisible(bool(failures) and all(failures) and not self._matmul.running)
 
 
 class MatricesPage(VariantsPage):
@@ -90,7 +83,8 @@ class MatricesPage(VariantsPage):
             Qt.Orientation.Horizontal,
             Share(product, 0.22, _LEAST_LEFT),
             Share(plot, 0.54),
-            Share(lecture, 0.24, _lecture_need),
+            # With large letters its words wrap, and the plot has the room.
+            Share(lecture, 0.24, lambda: min(at_present_letters(_LEAST_RIGHT), _MOST_RIGHT)),
         )
         whole = Shares("page", Qt.Orientation.Vertical, Share(upper, 0.54), Share(results, 0.46))
         self.fill(whole, plot, product, lecture, results)
@@ -99,7 +93,8 @@ class MatricesPage(VariantsPage):
     def results_panel(self) -> MatmulResultsPanel:
         """The table of products; made when it is first looked at, as the other panels are."""
         made = MatmulResultsPanel(self.matmul)
-        made.try_small.clicked.connect(self._try_small)
+        made.try_small.clicked.connect(self.matmul.try_small)
+        made.try_small.clicked.connect(self.products.run_all)
         self.take_panel(made)
         return made
 
@@ -134,10 +129,6 @@ class MatricesPage(VariantsPage):
         from gui.matrices.tile_plot import TilePlot
 
         return TilePlot(self.matmul)
-
-    def _try_small(self) -> None:
-        self.matmul.try_small()
-        self.products.run_all()
 
 
 build = MatricesPage

@@ -120,7 +120,6 @@ class MatmulState(RunsState[MatmulSettings]):
         if "tiles" in fields:
             fields["tiles"] = tuple(sorted(set(fields["tiles"])))
         self.change(**fields)
-        return
 
     def _load(self, loaded: Cell | None) -> None:
         if loaded != self.loaded:
@@ -212,10 +211,8 @@ class ProductPanel(QWidget):
         self.square.setToolTip("The lecture's matrices are square: inner size and columns follow the rows.")
         self.facts.setFont(number_font())
         fields = form(GRID)
-        fields.addRow("Rows", self.rows)
-        fields.addRow("Inner", self.inner)
-        fields.addRow("Columns", self.columns)
-        fields.addRow("", self.square)
+        for title, box in zip(("Rows", "Inner", "Columns", ""), (*self._sides, self.square), strict=True):
+            fields.addRow(title, box)
         fields.addRow(self.refusal)
         fields.addRow(self.facts)
         fields.addRow("Tiles", self.tiles)
@@ -248,16 +245,14 @@ class ProductPanel(QWidget):
 
     def _show(self) -> None:
         settings, is_idle = self._matmul.settings, not self._matmul.running
-        product = settings.product
-        sides = product.rows, product.inner, product.columns
-        for box, side in zip(self._sides, sides, strict=True):
-            box.show_value(side)
+        for box, side in zip(self._sides, _SIDES, strict=True):
+            box.show_value(getattr(settings.product, side))
             box.setEnabled(is_idle and (box is self.rows or not settings.square))
         with QSignalBlocker(self.square):
             self.square.setChecked(settings.square)
         for control in (self.square, self.tiles, self.device):
             control.setEnabled(is_idle)
-        self.facts.setText(_facts(product))
+        self.facts.setText(_facts(settings.product))
         self.device_note.setText(self.device.note)
         self.device_note.setVisible(bool(self.device.note))
 

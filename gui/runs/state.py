@@ -5,7 +5,7 @@ No widgets in here.
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
@@ -19,17 +19,8 @@ from gui.typed_json import Reading, Table
 _FEW = 2
 
 
-class RunSettings(Protocol):
-    """What a page computes and where: a frozen dataclass."""
-
-    @property
-    def problem(self) -> TaskProblem: ...
-
-    @property
-    def device(self) -> str: ...
-
-
-S = TypeVar("S", bound=RunSettings)
+# A frozen dataclass: the `problem` that a page computes, the `device` where, and what these follow from.
+S = TypeVar("S", bound=Any)
 
 
 class Shared(NamedTuple):
@@ -125,7 +116,7 @@ class RunsState(RunsModel, Generic[S]):
 
     def change(self, **fields: object) -> None:
         """Change fields of the settings: `state.change(batch=1)`."""
-        before, settings = self.settings, self.legal(replace(self.settings, **fields))  # type: ignore[type-var]
+        before, settings = self.settings, self.legal(replace(self.settings, **fields))
         if settings == before:
             return
         self.settings = settings

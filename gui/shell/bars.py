@@ -45,15 +45,14 @@ class TopBar(QFrame):
         self._row = row((self.caption, 1), spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, HALF_GRID))
         self.setLayout(self._row)
         # On every page, so that they do not move.
-        run, self._run_all, cancel = (_button(Tool(actions[name])) for name in ("run", "run_all", "cancel"))
-        for button, look in ((run, "primary"), (self._run_all, "primaryPart")):
+        self._run, self._run_all = (_button(Tool(actions[name])) for name in ("run", "run_all"))
+        for button, look in ((self._run, "primary"), (self._run_all, "primaryPart")):
             button.setObjectName(look)
             # On the accent colour, an icon in the colour of text would hardly be seen.
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        self._run = run
         # One button in two parts.
-        self._row.addLayout(row(run, self._run_all, spacing=0))
-        self._row.addWidget(cancel)
+        self._row.addLayout(row(self._run, self._run_all, spacing=0))
+        self._row.addWidget(_button(Tool(actions["cancel"])))
 
     def show_page(self, page: Page) -> None:
         """Show the tools of a page."""
@@ -110,9 +109,8 @@ class StatusLine(QFrame):
             long.setAccessibleName(name)
             long.setForegroundRole(QPalette.ColorRole.WindowText)
             long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        parts = self._engine, self._bar, (self._stage, 1), (self.last, 1)
-        margins = (2 * GRID, HALF_GRID, 2 * GRID, HALF_GRID)
-        self.setLayout(row(*parts, spacing=2 * GRID, margins=margins))
+        parts, margins = ((self._stage, 1), (self.last, 1)), (2 * GRID, HALF_GRID, 2 * GRID, HALF_GRID)
+        self.setLayout(row(self._engine, self._bar, *parts, spacing=2 * GRID, margins=margins))
         state.ready_changed.connect(self._show_engine)
         state.progress_changed.connect(self._show_progress)
         self._show_engine()
@@ -169,16 +167,16 @@ class MessageBar(QFrame):
         )
         self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._more = QLabel()
-        self._action, self._other = self._buttons = QPushButton(), QPushButton()
+        self._buttons = QPushButton(), QPushButton()
         for at, button in enumerate(self._buttons):
             button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-            button.clicked.connect(partial(self._act, at))
+            button.clicked.connect(partial(self._dismiss, at))
         self._close = QToolButton(autoRaise=True)
         self._close.setIcon(icon("close"))
         self._close.setIconSize(QSize(16, 16))
         self._close.setToolTip("Dismiss this message.")
         self._close.setAccessibleName("Dismiss message")
-        self._close.clicked.connect(self._dismiss)
+        self._close.clicked.connect(lambda: self._dismiss())
         # The buttons have a line of their own: beside them, over a narrow middle, the text would have no
         # room.
         grid = QGridLayout(self)
@@ -188,7 +186,7 @@ class MessageBar(QFrame):
         grid.setColumnStretch(1, 1)
         for column, widget in enumerate((self._icon, self._text, self._more, self._close)):
             grid.addWidget(widget, 0, column)
-        grid.addLayout(row(1, self._action, self._other, spacing=GRID), 1, 1, 1, 3)
+        grid.addLayout(row(1, *self._buttons, spacing=GRID), 1, 1, 1, 3)
         self._middle: QWidget | None = None
         if parent is not None:
             parent.installEventFilter(self)
@@ -260,14 +258,13 @@ class MessageBar(QFrame):
             self._expiry.start()
         self._place()
 
-    def _dismiss(self) -> None:
-        if self._messages.newest is not None:
-            self._messages.clear(self._messages.newest.source)
-
-    def _act(self, at: int) -> None:
+    def _dismiss(self, at: int = -1) -> None:
+        """Dismiss the message, and do what the button at this place is for."""
         message = self._messages.newest
-        self._dismiss()
-        if message is not None and (act := (message.act, message.other_act)[at]) is not None:
+        if message is None:
+            return
+        self._messages.clear(message.source)
+        if at >= 0 and (act := (message.act, message.other_act)[at]) is not None:
             act()
 
 

@@ -231,11 +231,8 @@ class Closing(QObject):
         recovery: Recovery | None = None,
     ) -> None:
         super().__init__(window)
-        self._window = window
-        self._link = link
-        self._state = state
-        self._messages = messages
-        self._recovery = recovery
+        self._window, self._link, self._state = window, link, state
+        self._messages, self._recovery = messages, recovery
         self.question: QMessageBox | None = None
         """What is asked just now; Esc and Cancel keep the window open, and Enter never discards."""
         # It closes when they are written: while that is asked, and where a person has said so.

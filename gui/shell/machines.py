@@ -1,6 +1,7 @@
 """Which machine computes, this computer or a server; what is said when its engine ends or is not reached."""
 
 from dataclasses import replace
+from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QWidget
@@ -59,11 +60,6 @@ class Machines(QObject):
         self._messages.clear(SOURCE)
         self._link.connect_to(machine)
 
-    def reconnect(self) -> None:
-        """Connect once more to the machine that was lost."""
-        self._messages.clear(SOURCE)
-        self._link.connect_to(self._state.machine)
-
     def ask(self) -> None:
         """Ask for a machine that is not in the list; what was typed before is still there."""
         if self.dialog is None:
@@ -89,12 +85,14 @@ class Machines(QObject):
         remedy = error.remedy.replace("with --host-python", "in “Python there”")
         if not self._is_trying:
             error = LineLost(error.what, error.why, f"{remedy} {_OR_HERE}".strip())
-            self._messages.everywhere.show(error_message(SOURCE, error, RECONNECT, self.reconnect))
+            again = partial(self.choose, self._state.machine)
+            self._messages.everywhere.show(error_message(SOURCE, error, RECONNECT, again))
             return
         tried, self._is_trying = self._tried, False
         self._link.connect_to(self._before)
         error = LineLost(error.what, error.why, remedy)
-        self._messages.everywhere.show(error_message(SOURCE, error, TRY_AGAIN, lambda: self.choose(tried)))
+        again = partial(self.choose, tried)
+        self._messages.everywhere.show(error_message(SOURCE, error, TRY_AGAIN, again))
 
 
 def _with(servers: tuple[RemoteServer, ...], machine: RemoteServer | None) -> tuple[RemoteServer, ...]:
@@ -152,8 +150,7 @@ class EngineMessages(QObject):
 
     def __init__(self, link: EngineLink, messages: Messages) -> None:
         super().__init__()
-        self._link = link
-        self._messages = messages
+        self._link, self._messages = link, messages
         self._reported: set[str] = set()
         link.noticed.connect(self._noticed)
         link.lost.connect(self._lost)
@@ -185,7 +182,6 @@ class EngineMessages(QObject):
             return
         remedy = "A new one is running; your work is kept. Run again."
         if not self._link.uses_cuda:
-            remedy = (
-                "A new one is running on the CPU alone, after three faults in ten minutes; your work is kept."
-            )
+            where = "on the CPU alone, after three faults in ten minutes"
+            remedy = f"A new one is running {where}; your work is kept."
         self._messages.everywhere.show(replace(message, severity=Severity.WARNING, remedy=remedy))

@@ -6,9 +6,10 @@ program. What is changed in the dialog shows at once and is kept.
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args, get_type_hints
 
@@ -138,9 +139,7 @@ class PreferencesController(QObject):
         self, app: QApplication, actions: Actions, messages: Messages, path: Path | None, theme: str = ""
     ) -> None:
         super().__init__(actions)
-        self._app = app
-        self._path = path
-        self._actions = actions
+        self._app, self._actions, self._path = app, actions, path
         self.preferences, notice = load_preferences(path) if path else (Preferences(), "")
         if notice:
             messages.everywhere.show(
@@ -165,20 +164,16 @@ class PreferencesController(QObject):
             # The window is closing: a message would not be seen.
             note_error(error)
 
-    def choose_theme(self, name: ThemeName) -> None:
-        """Show a theme, from now on."""
-        self.preferences = replace(self.preferences, theme=name)
-        self.show_theme(name)
-
-    def choose_letters(self, percent: int) -> None:
-        """Show all letters at so many per cent, from now on."""
-        self.preferences = replace(self.preferences, letters=percent)
-        set_letter_size(self._app, percent)
-
-    def choose_keys(self, shortcuts: Mapping[str, str]) -> None:
-        """Take these shortcuts in place of the actions' own, from now on."""
-        self.preferences = replace(self.preferences, shortcuts=dict(shortcuts))
-        self._actions.use_keys(shortcuts)
+    def choose(self, **fields: Any) -> None:
+        """Show and keep another theme, other letters or shortcuts: these fields of the preferences."""
+        self.preferences = replace(self.preferences, **fields)
+        show: dict[str, Callable[[Any], None]] = {
+            "theme": self.show_theme,
+            "letters": partial(set_letter_size, self._app),
+            "shortcuts": self._actions.use_keys,
+        }
+        for name, value in fields.items():
+            show[name](value)
 
 
 _MARGINS = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
@@ -204,14 +199,14 @@ class PreferencesDialog(QDialog):
         for name in get_args(ThemeName):
             self.theme.addItem(name.capitalize(), name)
         self.theme.setCurrentIndex(self.theme.findData(controller.preferences.theme))
-        self.theme.activated.connect(lambda: controller.choose_theme(self.theme.currentData()))
+        self.theme.activated.connect(lambda: controller.choose(theme=self.theme.currentData()))
         self.letters = NumberBox("Letter size", *LETTERS, f"a whole number from {LETTERS[0]} to {LETTERS[1]}")
         self.letters.setSuffix(" %")
         self.letters.setSingleStep(10)
         self.letters.setToolTip(f"Size of all letters, {LETTERS[0]} to {LETTERS[1]} % of the desktop's.")
         self.letters.setValue(controller.preferences.letters)
         self._letters_timer = QTimer(self, singleShot=True, interval=_LETTERS_AFTER_MS)
-        self._letters_timer.timeout.connect(lambda: controller.choose_letters(self.letters.value()))
+        self._letters_timer.timeout.connect(lambda: controller.choose(letters=self.letters.value()))
         self.letters.valueChanged.connect(self._letters_timer.start)
         self.refusal = quiet_label(wraps=True)
         self.letters.refused.connect(self.refusal.setText)
@@ -221,7 +216,7 @@ class PreferencesDialog(QDialog):
         fields.addRow("&Letter size", self.letters)
         look.setLayout(column(fields, self.refusal, 1, margins=_MARGINS))
         self.keys = KeysTable(actions)
-        self.keys.changed.connect(controller.choose_keys)
+        self.keys.changed.connect(lambda shortcuts: controller.choose(shortcuts=shortcuts))
         self.tabs = QTabWidget()
         self.tabs.addTab(look, "&Appearance")
         self.tabs.addTab(self.keys, "&Keys")

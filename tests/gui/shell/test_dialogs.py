@@ -34,8 +34,8 @@ def dialog(haloscope):
     dialog = haloscope.dialogs.show("preferences")
     yield dialog
     dialog.close()
-    haloscope.preferences.choose_keys({})
-    haloscope.preferences.choose_letters(100)
+    haloscope.preferences.choose(shortcuts={})
+    haloscope.preferences.choose(letters=100)
 
 
 # Before the other pages are there, whose widgets would follow.
@@ -243,9 +243,9 @@ def test_that_a_new_key_is_the_command_s_at_once_also_taken_from_another_one_or_
 
 
 def test_that_of_two_commands_with_one_key_in_a_file_the_first_has_it(haloscope):
-    haloscope.preferences.choose_keys({"run": "Ctrl+J", "open": "Ctrl+J"})
+    haloscope.preferences.choose(shortcuts={"run": "Ctrl+J", "open": "Ctrl+J"})
     assert (keys_of(haloscope, "run"), keys_of(haloscope, "open")) == (["Ctrl+J"], [])
-    haloscope.preferences.choose_keys({})
+    haloscope.preferences.choose(shortcuts={})
 
 
 def test_that_letters_of_no_size_are_refused_in_words(dialog, qtbot):
@@ -264,7 +264,7 @@ def test_that_pages_keep_their_window_and_letters_their_ratio_at_every_size(open
     size, small = QApplication.font().pointSizeF(), page.kernel_panel.device_note.font().pointSizeF()
     try:
         for percent in (80, 150, 200):
-            haloscope.preferences.choose_letters(percent)
+            haloscope.preferences.choose(letters=percent)
             qtbot.waitUntil(haloscope.window.updatesEnabled)
             assert QApplication.font().pointSizeF() == pytest.approx(size * percent / 100)
             assert page.mask_panel.presets.font().pointSizeF() == pytest.approx(size * percent / 100)
@@ -273,7 +273,7 @@ def test_that_pages_keep_their_window_and_letters_their_ratio_at_every_size(open
             assert (haloscope.window.width(), haloscope.window.height()) == (1024, 700)
             assert page.minimumSizeHint().width() <= page.width()
     finally:
-        haloscope.preferences.choose_letters(100)
+        haloscope.preferences.choose(letters=100)
         qtbot.waitUntil(haloscope.window.updatesEnabled)
 
 

@@ -182,7 +182,7 @@ def test_that_layout_place_theme_columns_and_files_are_kept_until_the_next_start
         return not table_of(key).isColumnHidden(table_of(key).model().sourceModel().position(column))
 
     haloscope, window, page = start(theme="light")
-    haloscope.preferences.choose_theme("dark")
+    haloscope.preferences.choose(theme="dark")
     window.setGeometry(geometry)
     page.panel("kernel").open_as_window(place)
     page.bring_to_front("roofline")
