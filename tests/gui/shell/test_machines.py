@@ -21,11 +21,13 @@ OTHER = RemoteServer("me@other", "python3.12")
 
 
 @pytest.fixture
-def window(haloscope, qtbot):
+def window(request, haloscope, qtbot):
     """The window, and its fake engine as `fake`; this computer computes again at the end."""
     haloscope.fake = haloscope.link._client
     haloscope.view = haloscope.window.first_page.picture_view
     yield haloscope
+    if request.node.get_closest_marker("fresh_window"):
+        return
     haloscope.fake.automatic = True
     haloscope.machines.choose(None)
     haloscope.fake.become_ready()
@@ -103,6 +105,7 @@ def test_that_what_a_server_computes_is_named_with_it_shown_saved_and_explained(
     assert there.fake.remote is None
 
 
+@pytest.mark.fresh_window
 def test_that_a_result_that_the_server_has_let_go_of_is_computed_again(there, qtbot):
     there.fake.automatic = False
     there.view.canvas.scene.result._kept.clear()

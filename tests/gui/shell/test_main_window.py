@@ -250,8 +250,8 @@ def test_that_file_dialogs_do_not_stop_the_window(haloscope, qtbot):
     assert "earlier result" in haloscope.window.message_bar.text
 
 
-def test_that_blocks_that_are_being_typed_belong_to_the_run_unless_they_are_refused(haloscope, qtbot):
-    haloscope.link._client.unavailable = {}
+def test_that_blocks_that_are_being_typed_belong_to_the_run_unless_they_are_refused(open_window, qtbot):
+    haloscope = open_window(unavailable={})
     page = haloscope.window.first_page
     haloscope.workspace.change(variant="naive")
     field = panel_of(page, "blocks", qtbot).field.field
@@ -274,6 +274,7 @@ def test_that_blocks_that_are_being_typed_belong_to_the_run_unless_they_are_refu
     assert "with block 8 × 8 against" in haloscope.actions["run"].toolTip()
 
 
+@pytest.mark.fresh_window
 def test_that_ctrl_z_in_a_number_field_undoes_the_last_edit(haloscope, qtbot):
     haloscope.workspace.change(border=Border.CONSTANT, variant="naive", device="simulator")
     page = haloscope.window.first_page
