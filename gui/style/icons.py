@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QIcon, QIconEngine, QPainter, QPixmap
 
 from gui.style.theme import current_theme
@@ -82,16 +82,8 @@ class _ThemedEngine(QIconEngine):
         painter.drawPixmap(rect, _pixmap(self._glyph, _colour(mode), rect.width(), rect.height(), ratio))
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
-        return self.scaledPixmap(size, mode, state, 1.0)
-
-    def scaledPixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State, scale: float) -> QPixmap:
-        pixmap = QPixmap(size)
-        pixmap.fill(Qt.GlobalColor.transparent)
-        pixmap.setDevicePixelRatio(scale)
-        painter = QPainter(pixmap)
-        self.paint(painter, QRect(QPoint(0, 0), pixmap.deviceIndependentSize().toSize()), mode, state)
-        painter.end()
-        return pixmap
+        # Of a screen with more pixels Qt asks for so many more.
+        return _pixmap(self._glyph, _colour(mode), size.width(), size.height(), 1.0)
 
     def clone(self) -> QIconEngine:
         return _ThemedEngine(self._glyph)

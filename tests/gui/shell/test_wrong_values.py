@@ -68,18 +68,20 @@ def explore_fields(haloscope, qtbot):
         return workspace.mask, workspace.settings, workspace.undo_stack.index()
 
     size, scale, refusal = panel.size_controls, panel.apply_controls, words_of(block.refusal)
+    # Fields of one kind share what is tried.
     sides = (*NO_WHOLE_NUMBERS, "-3", "0", "64", "1000", "12000")
     numbers = (*NO_NUMBERS, "1e39")
+    blocks_sides = (*NO_WHOLE_NUMBERS, "123456", "-123456")
     return {
-        "rows": Field(size.rows_box, state, facts, sides, "5"),
-        "columns": Field(size.columns_box, state, facts, sides, "7"),
-        "brush": Field(panel.brush.field, lambda: panel.brush.cell, facts, numbers, "2"),
-        "border value": Field(scale.value_field, state, facts, numbers, "2"),
+        "rows": Field(size.rows_box, state, facts, sides[::2], "5"),
+        "columns": Field(size.columns_box, state, facts, sides[1::2], "7"),
+        "brush": Field(panel.brush.field, lambda: panel.brush.cell, facts, numbers[::3], "2"),
+        "border value": Field(scale.value_field, state, facts, numbers[1::3], "2"),
         # Nothing typed is no wish to divide.
-        "divide": Field(scale.divide_field, state, facts, (*numbers[2:], "0", "1e-300"), "2"),
-        "offset": Field(scale.offset_field, state, facts, numbers, "2"),
-        "block width": Field(block.width_box, state, refusal, (*NO_WHOLE_NUMBERS, "123456"), "16"),
-        "block height": Field(block.height_box, state, refusal, (*NO_WHOLE_NUMBERS, "-123456"), "16"),
+        "divide": Field(scale.divide_field, state, facts, (*numbers[2::2], "0", "1e-300"), "2"),
+        "offset": Field(scale.offset_field, state, facts, numbers[2::3], "2"),
+        "block width": Field(block.width_box, state, refusal, blocks_sides[::2], "16"),
+        "block height": Field(block.height_box, state, refusal, blocks_sides[1::2], "16"),
         "blocks": Field(blocks.field, state, words_of(blocks.refusal), no_blocks, "8x8, 16x16", True),
     }
 
@@ -121,7 +123,10 @@ def tile_fields(haloscope, qtbot):
         return [box.value() for box in boxes.values()]
 
     wrong = (*NO_WHOLE_NUMBERS, "-1", "99")
-    return {name: Field(box, state, words_of(panel.refusal), wrong, "1") for name, box in boxes.items()}
+    return {
+        name: Field(box, state, words_of(panel.refusal), wrong[at::2], "1")
+        for at, (name, box) in enumerate(boxes.items())
+    }
 
 
 def letters_field(haloscope, qtbot):
@@ -153,12 +158,12 @@ def matrices_fields(haloscope, qtbot):
     def state():
         return haloscope.matmul.settings
 
-    sides = state, words_of(panel.refusal), (*NO_WHOLE_NUMBERS, "-3", "0", "8193", "12000"), "300"
+    sides, said = (*NO_WHOLE_NUMBERS, "-3", "0", "8193", "12000"), words_of(panel.refusal)
     tiles = (*NO_WHOLE_NUMBERS, "4, 40", "0", "4,,x", HUGE + "," + HUGE)
     return {
-        "matrix rows": Field(panel.rows, *sides),
-        "inner size": Field(panel.inner, *sides),
-        "matrix columns": Field(panel.columns, *sides),
+        "matrix rows": Field(panel.rows, state, said, sides[::3], "300"),
+        "inner size": Field(panel.inner, state, said, sides[1::3], "300"),
+        "matrix columns": Field(panel.columns, state, said, sides[2::3], "300"),
         "tiles": Field(
             panel.tiles.field, state, words_of(panel.tiles.refusal), tiles, "4, 8", keeps_text=True
         ),
