@@ -19,6 +19,7 @@ from gui.explore.picture.picture_view import PictureView
 from gui.explore.preview_controller import choose_simulator
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions, Entry
+from gui.style.metrics import follow
 
 _FILE, _EDIT, _VIEW, _MASK = "&File", "&Edit", "&View", "&Mask"
 ENTRIES: tuple[Entry, ...] = (
@@ -98,9 +99,7 @@ class ExploreActions(QObject):
         actions.add((*_picture_entries(), *ENTRIES))
         self.samples: list[QAction] = actions.add(_SAMPLES)
         of_workspace = workspace.picture_changed, workspace.settings_changed
-        for signal in (*of_workspace, state.filtered):
-            signal.connect(self._refresh)
-        self._refresh()
+        follow(self._refresh, *of_workspace, state.filtered)
 
     def _refresh(self) -> None:
         has_result, has_picture = self._state.last_result is not None, self._workspace.picture is not None
@@ -163,7 +162,7 @@ class RegionActions(QObject):
         actions["region_filter"].triggered.connect(workspace.filter_only_region)
         actions.connect_to(
             region_measure=measure,
-            region_crop=self.crop,
+            region_crop=lambda: pictures.crop(workspace.region) if workspace.region is not None else None,
             region_whole=pictures.open_whole,
             region_simulate=self.simulate,
             region_patch=self.find_patch,
@@ -172,14 +171,7 @@ class RegionActions(QObject):
         view.canvas.region_drawn.connect(self._drawn)
         workspace.region_wanted.connect(lambda: actions["region_select"].setChecked(True))
         changed = workspace.region_changed, workspace.picture_changed, workspace.operation_changed
-        for signal in (*changed, workspace.steps_changed):
-            signal.connect(self._refresh)
-        self._refresh()
-
-    def crop(self) -> None:
-        """Make the region the picture."""
-        if self._workspace.region is not None:
-            self._pictures.crop(self._workspace.region)
+        follow(self._refresh, *changed, workspace.steps_changed)
 
     def simulate(self) -> None:
         """Make a part of the picture that is done within seconds the picture, and choose the simulator."""
@@ -196,12 +188,12 @@ class RegionActions(QObject):
         middle = self._workspace.looked_at or (picture.height // 2, picture.width // 2)
         if region is not None:
             middle = (region.top + region.bottom) // 2, (region.left + region.right) // 2
-        sides = [min(SIMULATOR_SIDE, length) for length in (picture.height, picture.width)]
-        top, left = (
-            min(max(0, at - side // 2), length - side)
-            for at, side, length in zip(middle, sides, (picture.height, picture.width), strict=True)
-        )
-        return Region(top, top + sides[0], left, left + sides[1])
+        ends: list[int] = []
+        for at, length in zip(middle, (picture.height, picture.width), strict=True):
+            side = min(SIMULATOR_SIDE, length)
+            first = min(max(0, at - side // 2), length - side)
+            ends += first, first + side
+        return Region(*ends)
 
     def find_patch(self) -> None:
         """Search the picture for what is in the region, of which at most 64 x 64 are taken."""
@@ -221,28 +213,25 @@ class RegionActions(QObject):
 
     def _refresh(self) -> None:
         workspace, actions = self._workspace, self._actions
-        picture, has_region = workspace.picture, workspace.region is not None
-        is_in_parts = picture is not None and isinstance(picture.screen, TiledScreen)
-        why_not_filter = "" if workspace.is_filtering else "Only a convolution can be limited to a region."
-        if is_in_parts:
-            why_not_filter = _IN_PARTS
+        picture = workspace.picture
+        no_picture = "" if picture is not None else "Open a picture first."
+        no_region = "" if workspace.region is not None else _NO_REGION
+        in_parts = _IN_PARTS if picture is not None and isinstance(picture.screen, TiledScreen) else ""
+        no_filter = "" if workspace.is_filtering else "Only a convolution can be limited to a region."
         if workspace.is_chain:
-            why_not_filter = "A chain takes the whole picture: crop to the region instead."
-        for name, is_possible, why in (
-            ("region_select", picture is not None, "Open a picture first."),
-            (
-                "region_filter",
-                has_region and not why_not_filter,
-                why_not_filter if has_region else _NO_REGION,
-            ),
-            ("region_measure", picture is not None and not is_in_parts, _IN_PARTS if is_in_parts else ""),
-            ("region_crop", has_region, _NO_REGION),
-            ("region_whole", picture is not None and picture.crop is not None, "The picture is not cropped."),
-            ("region_simulate", picture is not None, "Open a picture first."),
-            ("region_patch", has_region and not is_in_parts, _IN_PARTS if is_in_parts else _NO_REGION),
-            ("region_clear", has_region, _NO_REGION),
+            no_filter = "A chain takes the whole picture: crop to the region instead."
+        is_crop = picture is not None and picture.crop is not None
+        for name, why_not in (
+            ("region_select", no_picture),
+            ("region_filter", no_region or (no_filter if workspace.is_chain else in_parts or no_filter)),
+            ("region_measure", in_parts),
+            ("region_crop", no_region),
+            ("region_whole", "" if is_crop else "The picture is not cropped."),
+            ("region_simulate", no_picture),
+            ("region_patch", in_parts or no_region),
+            ("region_clear", no_region),
         ):
-            actions.allow(name, "" if is_possible else why)
+            actions.allow(name, why_not)
         actions["region_filter"].setChecked(workspace.filters_region)
 
 

@@ -1,7 +1,7 @@
 """The panel Ablation: a waterfall of what each cost of the kernel takes, run on a click and never before."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import structs
 from PySide6.QtCore import Qt
@@ -177,10 +177,12 @@ def waterfall_rows(*ablations: Ablation) -> list[Row]:
 def waterfall_ticks(*ablations: Ablation) -> list[tuple[float, str]]:
     """Return round values below the bars, as shares of their width, with their words."""
     low, high = _extent(ablations)
-    is_timed = ablations[0].is_timed
+    raw, is_timed = (high - low) / _MOST_TICKS, ablations[0].is_timed
+    magnitude = 10.0 ** math.floor(math.log10(raw))
+    pace = next(factor * magnitude for factor in (1.0, 2.0, 5.0, 10.0) if factor * magnitude >= raw)
     return [
         ((value - low) / (high - low), tick_text(value) if value and is_timed else rate_text(value))
-        for value in _round_values(high - low, high)
+        for value in (number * pace for number in range(math.floor(high / pace) + 1))
     ]
 
 
@@ -208,14 +210,6 @@ def _place(step: Step) -> int:
 def _extent(ablations: Sequence[Ablation]) -> tuple[float, float]:
     ends = [end for one in ablations for step in one.steps() for end in (step.begin, step.end)]
     return min(0.0, *ends), max(ends)
-
-
-def _round_values(extent: float, high: float) -> Iterator[float]:
-    raw = extent / _MOST_TICKS
-    magnitude = 10.0 ** math.floor(math.log10(raw))
-    pace = next(factor * magnitude for factor in (1.0, 2.0, 5.0, 10.0) if factor * magnitude >= raw)
-    for number in range(math.floor(high / pace) + 1):
-        yield number * pace
 
 
 def _colour(ablation: Ablation, step: Step) -> str:
@@ -294,20 +288,15 @@ class AblationPanel(QWidget):
         # A number stays with its unit.
         text = " ".join(filter(None, said)).replace(" ms", "\u00a0ms").replace(" %", "\u00a0%")
         self.sentence.setText(text)
-        self.note.setText(_note(found))
+        # What has to be known of a chart.
+        overlapping = OVERLAPPING if [*found.steps()][-1].amount < 0 else ""
+        absent = (one.why_not for one in found.siblings)
+        self.note.setText(" ".join(filter(None, (found.reason, ON_PURPOSE, overlapping, *absent))))
         what = f"{found.title}, block {found.block}, {found.machine}"
-        self.note.setToolTip("\n\n".join(filter(None, (what, _note(found)))))
+        self.note.setToolTip(f"{what}\n\n{self.note.text()}")
         self.chart.show_rows(waterfall_rows(*drawn), ticks=waterfall_ticks(*drawn))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         # Above the chart the words take the lines that they need.
         self._body.setStretch(0, _SAID_SHARE if self._body.is_beside else 0)
-
-
-def _note(found: Ablation) -> str:
-    """Return what has to be known of a chart."""
-    steps = list(found.steps())
-    overlapping = OVERLAPPING if steps[-1].amount < 0 else ""
-    absent = (one.why_not for one in found.siblings)
-    return " ".join(filter(None, (found.reason, ON_PURPOSE, overlapping, *absent)))

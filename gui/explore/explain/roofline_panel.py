@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QPushButton, QWidget
@@ -85,17 +86,16 @@ class RooflinePlot(Plot):
 
     def _show_range(self) -> tuple[float, float]:
         """Show all runs and the corners of all roofs; return both ends of the axis below."""
-        xs = [point.intensity for point in self._points]
-        ys = [point.gflops for point in self._points]
+        xs, ys = zip(*((point.intensity, point.gflops) for point in self._points), strict=True)
         flat = [roof.measured for roof in self._roofs if roof.is_flat]
         slopes = [roof.measured for roof in self._roofs if not roof.is_flat]
-        corners = [height / slope for height in flat for slope in slopes]
-        low, high = min(xs + corners) / _ROOM_X, max(xs + corners) * _ROOM_X
-        bottom, top = min(ys) / _ROOM_BELOW, max(ys + flat) * _ROOM_ABOVE
-        bottom = min([bottom, *(slope * low for slope in slopes)])
-        below, above = _decades(bottom, top)
+        xs = *xs, *(height / slope for height in flat for slope in slopes)
+        low, high = min(xs) / _ROOM_X, max(xs) * _ROOM_X
+        tallest = max([*ys, *flat])
+        bottom = min([min(ys) / _ROOM_BELOW, *(slope * low for slope in slopes)])
+        below, above = _decades(bottom, tallest * _ROOM_ABOVE)
         # In a low plot too the name above the highest roof is whole.
-        letters, highest = QFontMetrics(small_font()).height(), math.log10(max(ys + flat))
+        letters, highest = QFontMetrics(small_font()).height(), math.log10(tallest)
         if (rest := self.box.height() - letters) > letters:
             above = max(above, highest + (highest - below) * letters / rest)
         self.show_range(_decades(low, high), (below, above))
@@ -112,10 +112,9 @@ class RooflinePlot(Plot):
             if value is None:
                 continue
             is_stated = style is Qt.PenStyle.DashLine
-            line = self._line(roof, value, ends, is_stated=is_stated)
+            xs, ys = np.log10(self._line(roof, value, ends, is_stated=is_stated)).T.tolist()
             pen = pg.mkPen(colour, width=1 if is_stated else 2, style=style)
-            xs, ys = zip(*((math.log10(x), math.log10(y)) for x, y in line), strict=True)
-            self.draw(pg.PlotCurveItem(list(xs), list(ys), pen=pen, antialias=True))
+            self.draw(pg.PlotCurveItem(xs, ys, pen=pen, antialias=True))
             if not is_stated:
                 # Theoretical roofs lie above; the name of the highest slope too, so that names never meet.
                 highest = max(one.measured for one in self._roofs if not one.is_flat)

@@ -13,7 +13,6 @@ from engine.device_info import RECORDED
 from engine.explain.device_limits import (
     DeviceLimits,
     KeptLimits,
-    Limit,
     MeasureLimits,
     Reached,
     left_out_words,
@@ -75,20 +74,16 @@ class Point(NamedTuple):
 
 def roofs_of(limits: DeviceLimits) -> tuple[Roof, ...]:
     """Return the slopes, the lowest first, then the flat roof."""
-    caches = "caches" if limits.cores else "L2"
-    found = (
-        _roof("copies", limits.copy_bytes_per_s),
-        _roof(caches, limits.l2_bytes_per_s),
-        _roof("multiply-adds", limits.multiply_adds_per_s, _FLOPS, is_flat=True),
-    )
-    return tuple(roof for roof in found if roof is not None)
-
-
-def _roof(name: str, limit: Limit | None, each: int = 1, *, is_flat: bool = False) -> Roof | None:
-    if limit is None:
-        return None
-    stated = None if limit.theoretical is None else limit.theoretical * each / _GIGA
-    return Roof(name, limit.measured * each / _GIGA, stated, is_flat)
+    found = []
+    for name, limit, each in (
+        ("copies", limits.copy_bytes_per_s, 1),
+        ("caches" if limits.cores else "L2", limits.l2_bytes_per_s, 1),
+        ("multiply-adds", limits.multiply_adds_per_s, _FLOPS),
+    ):
+        if limit is not None:
+            stated = limit.theoretical and limit.theoretical * each / _GIGA
+            found.append(Roof(name, limit.measured * each / _GIGA, stated, is_flat=each == _FLOPS))
+    return tuple(found)
 
 
 def limits_over(runs: Iterable[Compared], device: str, limits: DeviceLimits) -> DeviceLimits:
@@ -108,18 +103,14 @@ def points_of(runs: Iterable[Compared], device: str, limits: DeviceLimits | None
         work, kernel_ms = run.result.work, run.result.kernel_ms
         if run.result.device == device and work is not None and work.flops and kernel_ms:
             gflops, intensity = work.flops / kernel_ms / 1e6, work.flops / work.minimum_bytes
-            found.append(Point(run, intensity, gflops, *_roof_over(intensity, work.minimum_bytes, limits)))
+            # The lower roof: what a cache holds is copied faster.
+            roofs: list[tuple[float, str]] = []
+            if limits is not None and (copies := limits.copy_rate(work.minimum_bytes)):
+                roofs.append((copies * intensity / _GIGA, _COPIES))
+            if limits is not None and limits.multiply_adds_per_s:
+                roofs.append((limits.multiply_adds_per_s.measured * _FLOPS / _GIGA, _MULTIPLY_ADDS))
+            found.append(Point(run, intensity, gflops, *min(roofs, default=(None, ""))))
     return tuple(found)
-
-
-def _roof_over(intensity: float, moved_bytes: int, limits: DeviceLimits | None) -> tuple[float | None, str]:
-    """Return the lower roof over a run that moves so many bytes: what a cache holds is copied faster."""
-    roofs: list[tuple[float, str]] = []
-    if limits is not None and (copies := limits.copy_rate(moved_bytes)):
-        roofs.append((copies * intensity / _GIGA, _COPIES))
-    if limits is not None and limits.multiply_adds_per_s:
-        roofs.append((limits.multiply_adds_per_s.measured * _FLOPS / _GIGA, _MULTIPLY_ADDS))
-    return min(roofs, default=(None, ""))
 
 
 def compared_words(one: Point, other: Point) -> str:

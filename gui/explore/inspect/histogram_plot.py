@@ -69,9 +69,10 @@ class HistogramPlot(Plot):
         self._window = window
         if not self._handles:
             self._handles = tuple(self._handle() for _ in window)
+        low, high = self._ends or (0.0, 1.0)
         for handle, value in zip(self._handles, window, strict=True):
             with QSignalBlocker(handle):
-                handle.setPos(min(max(self._place(value), 0.0), self._bins))
+                handle.setPos(min(max((value - low) / (high - low), 0.0), 1.0) * self._bins)
 
     def _handle(self) -> pg.InfiniteLine:
         handle = pg.InfiniteLine(0, 90, pg.mkPen(current_theme().accent, width=2), True)
@@ -84,22 +85,14 @@ class HistogramPlot(Plot):
     def _move(self, handle: pg.InfiniteLine, place: float) -> None:
         """Take the place of a handle as its value; the other one keeps its own."""
         if self._window is not None:
-            ends = list(self._window)
-            ends[self._handles.index(handle)] = self._value(place)
+            ends, (low, high) = list(self._window), self._ends or (0.0, 1.0)
+            ends[self._handles.index(handle)] = low + place / self._bins * (high - low)
             if ends[0] < ends[1]:
                 self.window_moved.emit(tuple(ends))
 
     @property
     def _bins(self) -> int:
         return len(self._counts[0]) if self._counts else 1
-
-    def _place(self, value: float) -> float:
-        low, high = self._ends or (0.0, 1.0)
-        return (value - low) / (high - low) * self._bins
-
-    def _value(self, place: float) -> float:
-        low, high = self._ends or (0.0, 1.0)
-        return low + place / self._bins * (high - low)
 
     def _describe(self) -> None:
         counts = self._counts
@@ -117,7 +110,7 @@ class HistogramPlot(Plot):
             f"HistogramPlot:focus {{ border: 2px solid {theme.accent}; }}"
         )
         for number, counts in enumerate(self._counts):
-            colour = self._colour(number)
+            colour = channel_colour(number, len(self._counts))
             fill = QColor(colour)
             fill.setAlpha(_FILL_ALPHA)
             look = {"pen": pg.mkPen(colour, width=1.25), "brush": fill, "fillLevel": 0, "antialias": True}
@@ -185,9 +178,6 @@ class HistogramPlot(Plot):
             count = self._counts[0][at]
             lines = [f"{count:,} sample{'s' if count != 1 else ''}"]
         return "\n".join([f"Bin {at} of {len(self._counts[0])}", *lines])
-
-    def _colour(self, channel: int) -> str:
-        return channel_colour(channel, len(self._counts))
 
 
 def channel_colour(channel: int, channels: int) -> str:

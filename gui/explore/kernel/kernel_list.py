@@ -20,7 +20,7 @@ from gui.explore.explain.selection import Selection
 from gui.explore.kernel.variants_model import ROW_ROLE, GroupRow, VariantRow, VariantsModel
 from gui.style.metrics import GRID, HALF_GRID, follow_letters, number_font, scaled_font, small_font
 from gui.style.theme import Series, current_theme, series_for
-from gui.widgets.panel_parts import paint_text, row
+from gui.widgets.panel_parts import boxed, paint_text, row
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -89,19 +89,16 @@ class KernelList(QListView):
         self.scrollTo(self._selected())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        current = self.currentIndex()
-        item = current.data(ROW_ROLE) if current.isValid() else None
-        if isinstance(item, GroupRow) and self._act_on(item, Qt.Key(event.key())):
-            return
-        super().keyPressEvent(event)
+        item = self.currentIndex().data(ROW_ROLE)
+        if not isinstance(item, GroupRow) or not self._act_on(item, Qt.Key(event.key())):
+            super().keyPressEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        index = self.indexAt(event.position().toPoint())
-        item = index.data(ROW_ROLE) if index.isValid() else None
+        item = self.indexAt(event.position().toPoint()).data(ROW_ROLE)
         if isinstance(item, GroupRow) and event.button() == Qt.MouseButton.LeftButton:
             self._variants.open_group(item.title, not item.is_open)
-            return
-        super().mousePressEvent(event)
+        else:
+            super().mousePressEvent(event)
 
     def _place_cures(self) -> None:
         """Put the buttons of what helps into the heads of groups that cannot run."""
@@ -110,12 +107,12 @@ class KernelList(QListView):
                 self.setIndexWidget(self._variants.index(at), self._cure(item.cure))
 
     def _cure(self, words: str) -> QWidget:
-        button, place = QToolButton(), QWidget()
+        button = QToolButton()
         button.setText(words)
         button.setFont(small_font())
         button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         button.clicked.connect(self.cure_wanted)
-        place.setLayout(row(1, button, margins=(0, 0, HALF_GRID, 0)))
+        place = boxed(row(1, button, margins=(0, 0, HALF_GRID, 0)))
         button.setVisible(bool(words))
         return place
 
@@ -136,7 +133,7 @@ class KernelList(QListView):
         return True
 
     def _choose(self, current: Index, _previous: Index) -> None:
-        item = current.data(ROW_ROLE) if current.isValid() else None
+        item = current.data(ROW_ROLE)
         if isinstance(item, VariantRow):
             if item.can_run:
                 self._selection.workspace.change(variant=item.key)
@@ -154,7 +151,7 @@ class KernelList(QListView):
         index = self._selected()
         # A head that has the focus keeps it.
         current = self.currentIndex()
-        is_on_head = current.isValid() and isinstance(current.data(ROW_ROLE), GroupRow) and self.hasFocus()
+        is_on_head = isinstance(current.data(ROW_ROLE), GroupRow) and self.hasFocus()
         if index != current and not is_on_head:
             # The state leads here; the person's own choice comes through `_choose`.
             with QSignalBlocker(self.selectionModel()):

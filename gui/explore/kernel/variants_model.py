@@ -53,6 +53,21 @@ class VariantRow:
     # Under the title of a greyed row: the reason, unless the row above has said it.
     under: str = ""
 
+    @property
+    def words(self) -> str:
+        return self.title
+
+    @property
+    def tip(self) -> str:
+        """Why it cannot do this now, or what it does."""
+        why = f"{self.title} cannot do this now. {self.reason}" if self.reason else self.idea
+        return "\n\n".join(filter(None, (why, self.remark)))
+
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """What screen readers say."""
+        return self.title, self.key, self.time, str(self.reason or "")
+
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
@@ -75,6 +90,18 @@ class GroupRow:
         # An abbreviation keeps its capitals.
         inside = short if short[:2].isupper() else short[:1].lower() + short[1:]
         return f"{self.title}: {kernels}, {inside}"
+
+    @property
+    def tip(self) -> str:
+        """Why none of them can run, and how it opens."""
+        why = str(self.reason or f"{self.count} kernels.")
+        return f"{why}\n\nClick, or the left and right arrow keys, to close and open the group."
+
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """What screen readers say."""
+        cure = f"Return: {self.cure}" if self.cure else ""
+        return self.words, "open" if self.is_open else "closed", cure
 
 
 class VariantsModel(QAbstractListModel):
@@ -136,10 +163,15 @@ class VariantsModel(QAbstractListModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
             return None
-        item = self._items[index.row()]
-        if role == ROW_ROLE:
-            return item
-        return _group_data(item, role) if isinstance(item, GroupRow) else _variant_data(item, role)
+        item, roles = self._items[index.row()], Qt.ItemDataRole
+        match role:
+            case roles.DisplayRole:
+                return item.words
+            case roles.ToolTipRole:
+                return item.tip
+            case roles.AccessibleTextRole:
+                return ", ".join(filter(None, item.heard))
+        return item if role == ROW_ROLE else None
 
     def _grouped(self, rows: Sequence[VariantRow]) -> list[VariantRow | GroupRow]:
         """Return auto, then each group: its head, and its kernels where it is open."""
@@ -244,32 +276,6 @@ def _shared_reason(rows: Sequence[VariantRow]) -> Reason | None:
     """Return the one reason for which none of some kernels can be chosen; None where there is no such one."""
     reasons = [None if row.can_run else row.reason for row in rows]
     return reasons[-1] if len({reason and reason.short for reason in reasons}) == 1 else None
-
-
-def _variant_data(row: VariantRow, role: int) -> Any:
-    match role:
-        case Qt.ItemDataRole.DisplayRole:
-            return row.title
-        case Qt.ItemDataRole.ToolTipRole:
-            why = f"{row.title} cannot do this now. {row.reason}" if row.reason else row.idea
-            return "\n\n".join(filter(None, (why, row.remark)))
-        case Qt.ItemDataRole.AccessibleTextRole:
-            return ", ".join(filter(None, (row.title, row.key, row.time, str(row.reason or ""))))
-    return None
-
-
-def _group_data(group: GroupRow, role: int) -> Any:
-    state = "open" if group.is_open else "closed"
-    match role:
-        case Qt.ItemDataRole.DisplayRole:
-            return group.words
-        case Qt.ItemDataRole.ToolTipRole:
-            why = str(group.reason or f"{group.count} kernels.")
-            return f"{why}\n\nClick, or the left and right arrow keys, to close and open the group."
-        case Qt.ItemDataRole.AccessibleTextRole:
-            cure = f"Return: {group.cure}" if group.cure else ""
-            return ", ".join(filter(None, (group.words, state, cure)))
-    return None
 
 
 def reasons_in_list(reasons: Sequence[Reason | None]) -> list[str]:
