@@ -128,9 +128,8 @@ class MaskGrid(QTableView):
 
     def selected_cells(self) -> list[tuple[int, int]]:
         """Return the selected cells, the current one first; without a selection the current one."""
-        current = self.currentIndex()
         cells = {(index.row(), index.column()) for index in self.selectedIndexes()}
-        first = [(current.row(), current.column())] if current.isValid() else []
+        first = [self._cell_now] if self.currentIndex().isValid() else []
         return first + sorted(cells.difference(first))
 
     def copy(self) -> None:
@@ -200,10 +199,9 @@ class MaskGrid(QTableView):
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         # Tab goes from cell to cell, and out of the table at its ends.
-        current = self.currentIndex()
         last = (self._model.rowCount() - 1, self._model.columnCount() - 1)
-        is_end = (current.row(), current.column()) == (last if forward else (0, 0))
-        self.setTabKeyNavigation(current.isValid() and not is_end)
+        is_end = self._cell_now == (last if forward else (0, 0))
+        self.setTabKeyNavigation(self.currentIndex().isValid() and not is_end)
         moved = super().focusNextPrevChild(forward)
         self.setTabKeyNavigation(True)
         return moved
@@ -298,25 +296,28 @@ class MaskGrid(QTableView):
         self._painted = None
         self.viewport().setCursor(Qt.CursorShape.CrossCursor if is_on else Qt.CursorShape.ArrowCursor)
 
+    @property
+    def _cell_now(self) -> Cell:
+        return self.currentIndex().row(), self.currentIndex().column()
+
     def _move_by(self, down: int, right: int) -> None:
-        self._put_current(self.currentIndex().row() + down, self.currentIndex().column() + right)
+        row, column = self._cell_now
+        self._put_current(row + down, column + right)
         self.setFocus()
 
     def _remember_current(self) -> None:
-        current = self.currentIndex().row(), self.currentIndex().column()
         # What is on the anchor follows it.
-        self._current = None if current == self._model.mask.anchor else current
+        self._current = None if self._cell_now == self._model.mask.anchor else self._cell_now
 
     def _return_to_current(self) -> None:
         self.updateGeometry()
         self._fit_cells()
-        row, column = self._current or self._model.mask.anchor
-        self._put_current(row, column)
+        self._put_current(*(self._current or self._model.mask.anchor))
         self.scrollTo(self.currentIndex(), QAbstractItemView.ScrollHint.PositionAtCenter)
 
     def _put_current(self, row: int, column: int) -> None:
-        last_row, last_column = self._model.rowCount() - 1, self._model.columnCount() - 1
-        self.setCurrentIndex(self._model.index(min(max(row, 0), last_row), min(max(column, 0), last_column)))
+        row = min(max(row, 0), self._model.rowCount() - 1)
+        self.setCurrentIndex(self._model.index(row, min(max(column, 0), self._model.columnCount() - 1)))
 
 
 Index = QModelIndex | QPersistentModelIndex
@@ -377,7 +378,9 @@ class CellDelegate(QStyledItemDelegate):
         # Measuring texts takes most of the time of painting.
         key = index.data(MaskRole.SHORT_TEXTS), rect.width()
         if key not in self._fitting:
-            self._fitting[key] = fitting_text(key[0], self._font, rect.width() - _PADDING)
+            wide, room = QFontMetrics(self._font).horizontalAdvance, rect.width() - _PADDING
+            # The most exact text that fits; none where even the shortest is too wide (the colour remains).
+            self._fitting[key] = next((text for text in key[0] if wide(text) <= room), "")
         return self._fitting[key]
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
@@ -408,12 +411,6 @@ class CellDelegate(QStyledItemDelegate):
                 self.left_by_arrow.emit(*way)
                 return True
         return super().eventFilter(editor, event)
-
-
-def fitting_text(texts: tuple[str, ...], font: QFont, width: int) -> str:
-    """Return the most exact text that fits; none where even the shortest is too wide (the colour remains)."""
-    metrics = QFontMetrics(font)
-    return next((text for text in texts if metrics.horizontalAdvance(text) <= width), "")
 
 
 def fitting_font(cells: Iterable[tuple[str, ...]], cell: QSize) -> QFont:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt
 from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
 
 from engine.errors import EngineError
 from engine.mask.generator_table import GENERATORS, Generator
-from engine.mask.mask import Mask
 from gui.explore.mask.generator_sliders import GeneratorSliders
 from gui.explore.mask.library_rows import (
     ENTRY,
@@ -34,7 +33,7 @@ from gui.explore.mask.library_rows import (
 )
 from gui.explore.state import preset_of, shown_title
 from gui.explore.workspace import Workspace
-from gui.style.metrics import GRID
+from gui.style.metrics import GRID, follow
 from gui.widgets.panel_parts import Verdict, boxed, column, row, text_button
 
 _WIDTH, _HEIGHT = 52 * GRID, 68 * GRID
@@ -79,12 +78,9 @@ class MaskLibrary(QFrame):
         """Show the list under a widget, with the search ready to type."""
         self._deleted = None
         self.search.clear()
-        self.name_field.setText(self._workspace.mask.name)
         self._say("")
-        self._read()
-        self._pages.setCurrentIndex(0)
         self._place(widget)
-        self.search.setFocus()
+        self._show_list()
 
     def entries(self) -> list[LibraryEntry]:
         """Return everything that can be chosen: own masks, generators, presets."""
@@ -202,11 +198,6 @@ class MaskLibrary(QFrame):
             menu.addAction("Delete\tDel").triggered.connect(lambda: self.delete(entry))
             menu.popup(self.list.viewport().mapToGlobal(position))
 
-    def _clicked(self, index: QModelIndex) -> None:
-        entry: LibraryEntry | None = index.data(ENTRY)
-        if entry is not None:
-            self.choose(entry)
-
     def _place(self, widget: QWidget) -> None:
         corner = widget.mapToGlobal(QPoint(0, widget.height()))
         room = widget.screen().availableGeometry()
@@ -247,7 +238,8 @@ class MaskLibrary(QFrame):
             self._effects.changed.connect(self.list.viewport().update)
         for watched in (self.search, self.list):
             watched.installEventFilter(self)
-        self.list.clicked.connect(self._clicked)
+        # Heads have no entry.
+        self.list.clicked.connect(lambda at: self.choose(at.data(ENTRY)) if at.data(ENTRY) else None)
         self.list.customContextMenuRequested.connect(self._show_menu)
         self.generate_button.clicked.connect(lambda: self.show_generator(GENERATORS["gaussian"]))
         self.back_button.clicked.connect(self._show_list)
@@ -287,8 +279,7 @@ class PresetButton(QPushButton):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Preset")
         self.clicked.connect(lambda: self.library.open_below(self))
-        workspace.mask_changed.connect(self._show_mask)
-        self._show_mask(workspace.mask)
+        follow(self._show_mask, workspace.mask_changed)
 
     @property
     def library(self) -> MaskLibrary:
@@ -300,14 +291,12 @@ class PresetButton(QPushButton):
     @property
     def choices(self) -> list[QAction]:
         """An action for each mask and generator of the library; its data is the title of its group."""
-        return [self._action(entry) for entry in self.library.entries()]
-
-    def _action(self, entry: LibraryEntry) -> QAction:
-        action = QAction(entry.title, self)
-        action.setToolTip(entry.about)
-        action.setData(entry.group)
-        action.triggered.connect(lambda: self._choose(entry))
-        return action
+        actions = []
+        for entry in self.library.entries():
+            actions.append(QAction(entry.title, self, toolTip=entry.about))
+            actions[-1].setData(entry.group)
+            actions[-1].triggered.connect(lambda _on=False, entry=entry: self._choose(entry))
+        return actions
 
     def _choose(self, entry: LibraryEntry) -> None:
         if entry.generator is not None:
@@ -319,7 +308,8 @@ class PresetButton(QPushButton):
         """Open the sliders of the generators."""
         self.library.open_generator(self, GENERATORS["gaussian"])
 
-    def _show_mask(self, mask: Mask) -> None:
+    def _show_mask(self) -> None:
+        mask = self._workspace.mask
         preset, title = preset_of(mask), shown_title(mask, self._workspace.mask_title)
         # A name is no text with mnemonics.
         self.setText(title.replace("&", "&&"))

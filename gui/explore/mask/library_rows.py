@@ -228,7 +228,9 @@ class LibraryRow(QStyledItemDelegate):
             painter.restore()
             return
         strong, quiet = paint_ground(painter, option)
-        picture = self._picture(entry.mask, current_theme())
+        key = entry.mask.weights_digest, current_theme().name
+        if (picture := self._pictures.get(key)) is None:
+            picture = self._pictures[key] = picture_of(entry.mask, current_theme(), _PICTURE)
         frame = QRect(rect.left() + GRID, rect.top() + HALF_GRID, _PICTURE, _PICTURE)
         place = QRect(0, 0, picture.width(), picture.height())
         place.moveCenter(frame.center())
@@ -240,20 +242,13 @@ class LibraryRow(QStyledItemDelegate):
             # Its place is free until it comes: no word moves then.
             place = frame.translated(_PICTURE + HALF_GRID, 0)
             left = place.right() + GRID
-            effect = self._effects.of(entry.mask)
-            if effect is not None:
+            if (effect := self._effects.of(entry.mask)) is not None:
                 painter.drawImage(place, effect)
         text = rect.adjusted(left - rect.left() + GRID, HALF_GRID + 2, -GRID, -HALF_GRID - 2)
         paint_text(painter, text, entry.title, strong, Qt.AlignmentFlag.AlignTop)
         painter.setFont(small_font())
         paint_text(painter, text, entry.about, quiet, Qt.AlignmentFlag.AlignBottom)
         painter.restore()
-
-    def _picture(self, mask: Mask, theme: Theme) -> QImage:
-        key = mask.weights_digest, theme.name
-        if key not in self._pictures:
-            self._pictures[key] = picture_of(mask, theme, _PICTURE)
-        return self._pictures[key]
 
 
 def picture_of(mask: Mask, theme: Theme, side: int) -> QImage:

@@ -174,9 +174,8 @@ class MaskModel(QAbstractTableModel):
 
     def put_anchor(self, row: int, column: int) -> None:
         """Let this cell lie on the pixel."""
-        self._workspace.set_mask(
-            self._mask.with_anchor((row, column)), f"Anchor on row {row + 1}, column {column + 1}"
-        )
+        mask = self._mask.with_anchor((row, column))
+        self._workspace.set_mask(mask, f"Anchor on row {row + 1}, column {column + 1}")
 
     def rowCount(self, parent: Index = _NOWHERE) -> int:
         return 0 if parent.isValid() else self._mask.rows
@@ -186,9 +185,8 @@ class MaskModel(QAbstractTableModel):
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         # An index that is not valid has no flags.
-        return super().flags(index) | (
-            Qt.ItemFlag.ItemIsEditable if index.isValid() else Qt.ItemFlag.NoItemFlags
-        )
+        flags = Qt.ItemFlag
+        return super().flags(index) | (flags.ItemIsEditable if index.isValid() else flags.NoItemFlags)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
@@ -203,14 +201,12 @@ class MaskModel(QAbstractTableModel):
                 return typed
             case Qt.ItemDataRole.TextAlignmentRole:
                 return Qt.AlignmentFlag.AlignCenter
-            case Qt.ItemDataRole.BackgroundRole:
-                return self._colours_of(weight)[0]
-            case Qt.ItemDataRole.ForegroundRole:
-                return self._colours_of(weight)[1]
+            case Qt.ItemDataRole.BackgroundRole | Qt.ItemDataRole.ForegroundRole:
+                return self._colours_of(weight)[role == Qt.ItemDataRole.ForegroundRole]
             case Qt.ItemDataRole.ToolTipRole:
                 return self._tooltip(row, column)
             case Qt.ItemDataRole.AccessibleTextRole:
-                return f"Row {row + 1}, column {column + 1}: {self._value_text(row, column)}"
+                return self._words(row, column)
             case MaskRole.SHORT_TEXTS:
                 return texts_of(typed)
             case MaskRole.IS_ANCHOR:
@@ -232,28 +228,30 @@ class MaskModel(QAbstractTableModel):
 
     def _colours_of(self, weight: float) -> tuple[QColor, QColor]:
         """Return the colours of background and text of cells with a weight; painting needs them often."""
-        colours = self._colours.get(weight)
-        if colours is None:
+        if weight not in self._colours:
             theme = current_theme()
             background = cell_background(weight, float(np.abs(self._mask.weights).max()), theme)
-            colours = self._colours[weight] = background, readable_text(background, theme)
-        return colours
+            self._colours[weight] = background, readable_text(background, theme)
+        return self._colours[weight]
 
     def _tooltip(self, row: int, column: int) -> str:
         down, right = row - self._mask.anchor[0], column - self._mask.anchor[1]
         if self._workspace.settings.flip:
             down, right = -down, -right
-        where = _direction(down, right)
+        vertical = f"{abs(down)} {'below' if down > 0 else 'above'}" if down else ""
+        horizontal = f"{abs(right)} to the {'right' if right > 0 else 'left'}" if right else ""
+        where = " and ".join(filter(None, (vertical, horizontal)))
         pixel = f"the pixel {where}" if where else "the pixel itself (the anchor)"
-        return f"Row {row + 1}, column {column + 1}: {self._value_text(row, column)}\nMultiplies {pixel}."
+        return f"{self._words(row, column)}\nMultiplies {pixel}."
 
-    def _value_text(self, row: int, column: int) -> str:
+    def _words(self, row: int, column: int) -> str:
         """Return a weight as typed, and what it is where that is a quotient."""
         weight = number_text(float(self._mask.weights[row, column]))
         more = self._mask.more_than_weights
         text = self._mask.cell_text(row, column)
         text = f"{text} / {more.divisor}" if more is not None and more.divisor else text
-        return weight if text == weight else f"{text} = {weight}"
+        said = weight if text == weight else f"{text} = {weight}"
+        return f"Row {row + 1}, column {column + 1}: {said}"
 
     def _show_mask(self, mask: Mask) -> None:
         self._colours.clear()
@@ -269,9 +267,3 @@ class MaskModel(QAbstractTableModel):
         self._colours.clear()
         last = self.index(self._mask.rows - 1, self._mask.columns - 1)
         self.dataChanged.emit(self.index(0, 0), last)
-
-
-def _direction(down: int, right: int) -> str:
-    vertical = f"{abs(down)} {'below' if down > 0 else 'above'}" if down else ""
-    horizontal = f"{abs(right)} to the {'right' if right > 0 else 'left'}" if right else ""
-    return " and ".join(filter(None, (vertical, horizontal)))
