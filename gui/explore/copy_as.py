@@ -29,7 +29,7 @@ from gui.explore.state import shown_title
 from gui.explore.workspace import Workspace
 from gui.page.actions import Entry
 from gui.page.contract import Services
-from gui.style.metrics import GRID, code_font
+from gui.style.metrics import GRID, code_font, scaled_font
 from gui.widgets.panel_parts import column, quiet_label
 
 SOURCE = "copy as"
@@ -145,16 +145,14 @@ def job_sentence(workspace: Workspace) -> str:
     if not workspace.is_filtering:
         return operation_words(workspace)
     mask = workspace.mask
-    parts = [
-        shown_title(mask, workspace.mask_title),
-        f"{mask.rows} × {mask.columns}",
-        border_words(workspace),
-    ]
+    size = f"{mask.rows} × {mask.columns}"
+    parts = [shown_title(mask, workspace.mask_title), size, border_words(workspace)]
     parts += ["convolution"] * settings.flip + ["divided by its sum"] * settings.normalise
     parts += [f"range {workspace.range_mode}"] * (workspace.range_mode != "clip")
     return ", ".join(parts)
 
 
+_DONE = "Flip, border, anchor and output type here are now as there. Undo takes it back."
 _MARGIN = 2 * GRID
 _SIZE = QSize(70 * GRID, 30 * GRID)
 
@@ -165,19 +163,12 @@ class ProgramDialog(QDialog):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle("As another program would")
-        self.title, self.differs = QLabel(), QLabel()
-        font = self.title.font()
-        font.setBold(True)
-        self.title.setFont(font)
-        self.differs.setWordWrap(True)
+        self.title, self.differs = QLabel(), QLabel(wordWrap=True)
+        self.title.setFont(scaled_font(1.0, bold=True))
         self.code = QPlainTextEdit(readOnly=True, tabChangesFocus=True)
         self.code.setFont(code_font())
         self.code.setAccessibleName("Line of code")
-        done = quiet_label(
-            "Flip, border, anchor and output type here are now as there. Undo takes it back.",
-            small=True,
-            wraps=True,
-        )
+        done = quiet_label(_DONE, small=True, wraps=True)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         self.copy_button = buttons.addButton("Copy", QDialogButtonBox.ButtonRole.ActionRole)
         self.copy_button.setToolTip("Copy the line of code.")

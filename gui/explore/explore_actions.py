@@ -16,6 +16,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.layers import Drawing
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
+from gui.explore.picture.toolbar import give_menu
 from gui.explore.preview_controller import choose_simulator
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions, Entry
@@ -156,7 +157,7 @@ class RegionActions(QObject):
             actions[name].setCheckable(True)
         menu = QMenu()
         menu.addActions(made)
-        view.toolbar.show_region_menu(menu)
+        give_menu(view.toolbar.region, menu)
         ways = Drawing.PAN, Drawing.REGION
         actions["region_select"].toggled.connect(lambda on: setattr(view.canvas, "drawing", ways[on]))
         actions["region_filter"].triggered.connect(workspace.filter_only_region)

@@ -38,21 +38,14 @@ from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.runs_page import RunsPage
 from gui.page.slot import Slot
 from gui.style.metrics import GRID, Turns, follow_letters
-from gui.widgets.panel_parts import choices_of, column
+from gui.widgets.panel_parts import boxed, choices_of, column
 
 _TOOLS = ("save", "undo", "redo")
 # Panels that are made when they are first looked at: of the place with the runs, of Inspect, of Explain.
 _OF_MASK = {"doctor": "Analysis"}
 _OF_RUNS = {"blocks": "Block sizes"}
 _INSPECT = {"lens": "Lens", "look": "Histogram", "history": "History"}
-_EXPLAIN = {
-    "why": "Why",
-    "launch": "Launch",
-    "tile": "Tile",
-    "code": "Code",
-    "ablation": "Ablation",
-    "roofline": "Roofline",
-}
+_EXPLAIN = {name: name.capitalize() for name in ("why", "launch", "tile", "code", "ablation", "roofline")}
 # Shares of the page, and the least that each has at first with letters of the usual size: the mask's fields;
 # the longest title of a kernel, its time and a scroll bar; five rows of runs under the answer.
 _LEFT_SHARE, _LEAST_LEFT = 0.2, 35 * GRID
@@ -125,21 +118,20 @@ class ExplorePage(ExploreParts):
         if picture is not None and isinstance(picture.screen, TiledScreen):
             height, width, _ = measured_shape(picture)
             of_part = f" Of this picture it measures {width:,} × {height:,} pixels in the middle of the view."
-        is_ready = self._services.state.is_ready
+        one, to_compare = (
+            f"{known.title if known else 'Automatic'}{own_block}",
+            f"{each_block}, to compare them.",
+        )
+        run_does = f"Verifies {one} against the float64 reference, then measures its time.{of_part}"
+        all_does = f"Verifies and times every variant that can run these settings{to_compare}{of_part}"
+        no_run = no_run_sentence(self._services.state.is_ready, picture is not None)
         return replace(
             super().status,
             # What has run stands in the line over the panels.
-            sentence=why_not
-            or ("" if self.results.current else no_run_sentence(is_ready, picture is not None)),
+            sentence=why_not or ("" if self.results.current else no_run),
             device=settings.device,
-            run_does=_RUN_CHAIN
-            if self.workspace.is_chain
-            else f"Verifies {known.title if known else 'Automatic'}{own_block} against the float64 "
-            f"reference, then measures its time.{of_part}",
-            run_all_does=_RUN_CHAIN
-            if self.workspace.is_chain
-            else f"Verifies and times every variant that can run these settings{each_block}, "
-            f"to compare them.{of_part}",
+            run_does=_RUN_CHAIN if self.workspace.is_chain else run_does,
+            run_all_does=_RUN_CHAIN if self.workspace.is_chain else all_does,
             why_no_run="" if picture else "Open a picture first (Ctrl+O).",
             why_not_one=why_not,
             document=picture.title if picture else "",
@@ -261,19 +253,12 @@ class ExplorePage(ExploreParts):
         segments = PanelTabs(*self._later("explain", _EXPLAIN), are_parts=True)
         self.explain_head = ExplainHead(self.selection, segments)
         explain = PanelTabs(Panel("explain", "Explain", segments, self.explain_head))
-        upper = Shares(
-            "upper",
-            sides.Horizontal,
-            Share(left, _LEFT_SHARE, _LEAST_LEFT),
-            Share(self.picture_view, 1.0 - _LEFT_SHARE - _RIGHT_SHARE),
-            Share(right, _RIGHT_SHARE, _LEAST_RIGHT),
-        )
-        lower = QWidget()
+        middle = Share(self.picture_view, 1.0 - _LEFT_SHARE - _RIGHT_SHARE)
+        outer = Share(left, _LEFT_SHARE, _LEAST_LEFT), middle, Share(right, _RIGHT_SHARE, _LEAST_RIGHT)
+        upper = Share(Shares("upper", sides.Horizontal, *outer), 1.0 - _LOWER_SHARE)
         below = Shares("lower", sides.Horizontal, Share(runs, _RUNS_SHARE), Share(explain, 1.0 - _RUNS_SHARE))
-        lower.setLayout(column(answer, (below, 1), spacing=0))
-        whole = Shares(
-            "page", sides.Vertical, Share(upper, 1.0 - _LOWER_SHARE), Share(lower, _LOWER_SHARE, _LEAST_LOWER)
-        )
+        lower = Share(boxed(column(answer, (below, 1), spacing=0)), _LOWER_SHARE, _LEAST_LOWER)
+        whole = Shares("page", sides.Vertical, upper, lower)
         self.fill(whole, self.picture_view, left, right, runs, explain)
         self.explain_head.room.toggled.connect(partial(self.show_only, explain))
 

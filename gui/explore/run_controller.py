@@ -1,7 +1,6 @@
 """Runs of one variant, or of every variant that can do the job; each becomes a row of the results."""
 
 from collections.abc import Callable
-from operator import itemgetter
 from typing import Any
 
 from msgspec.structs import replace
@@ -104,23 +103,23 @@ class RunController(QObject):
     def _select_best(self, device: str) -> None:
         """Select the best run for the problem, of those on the device that was asked for if there are any."""
         shown = self._results.bars.metric
-        values = [
-            (value, run)
-            for run in self._results.present_runs(device)
+        values = {
+            value: run
+            for run in reversed(self._results.present_runs(device))
             if (value := shown.value(run)) is not None
-        ]
+        }
         if values:
-            _, best = (max if shown.more_is_better else min)(values, key=itemgetter(0))
-            self._results.describe(best.result)
+            self._results.describe(values[(max if shown.more_is_better else min)(values)].result)
 
     def _run_of(self, job: PictureJob, budget_s: float | None = None) -> Job:
         # Of a picture in its file the part is measured that is looked at.
         is_in_file = isinstance(job.picture.screen, TiledScreen)
         asked = replace(job, centre=self._workspace.looked_at) if is_in_file else job
-        variant = None if is_chain(job) else self._services.state.variant(job.variant)
-        title = variant.title if variant else "Automatic" if job.variant == AUTO else job.variant
         if is_chain(job):
-            title = job.chain.title or f"Chain of {len(job.chain.steps)} steps"
+            variant, title = None, job.chain.title or f"Chain of {len(job.chain.steps)} steps"
+        else:
+            variant = self._services.state.variant(job.variant)
+            title = variant.title if variant else "Automatic" if job.variant == AUTO else job.variant
         how = {} if budget_s is None else {"budget_s": budget_s}
         return Job(
             f"{title}, block {job.block}" if job.block and variant and variant.uses_block else title,

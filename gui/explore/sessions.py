@@ -86,20 +86,17 @@ class SessionView(QObject):
 
     def read(self) -> View:
         """Return the view."""
-        canvas = self._picture_view.canvas
-        described, runs = self._results.described, self._results.rows()
-        row, column = canvas.view.middle
+        canvas, described = self._picture_view.canvas, self._results.described
         original, result = self._picture_view.windows
-        zoom = None if canvas.view.is_fitted else canvas.view.transform.zoom
+        row, column = canvas.view.middle
+        place: dict[str, Any] = {"zoom": canvas.view.transform.zoom, "row": row, "column": column}
         return View(
             mode=canvas.scene.mode.value,
             panels=tuple(panel.objectName() for panel in self._panels if panel.isVisible()),
-            run=next((at for at, run in enumerate(runs) if run is described), None),
-            zoom=zoom,
-            row=row if zoom else 0.0,
-            column=column if zoom else 0.0,
+            run=next((at for at, run in enumerate(self._results.rows()) if run is described), None),
             original_window=original.ends,
             result_window=result.ends,
+            **({} if canvas.view.is_fitted else place),
         )
 
     def give(self, kept: View) -> None:
@@ -155,8 +152,8 @@ class Sessions(QObject):
         # Of the file of the shown picture when that was opened, by its source.
         self._digests: dict[PictureSource | None, str] = {}
         self._expected: tuple[PictureSource, str] | None = None
-        for follow in (self._read_digest, self._bring_jobs):
-            workspace.picture_changed.connect(follow)
+        for follows in (self._read_digest, self._bring_jobs):
+            workspace.picture_changed.connect(follows)
         of_results = results.rowsInserted, results.modelReset, results.said_changed
         for changed in (workspace.state_changed, *of_results):
             changed.connect(self.edited)

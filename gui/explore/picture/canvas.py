@@ -159,19 +159,19 @@ class PictureCanvas(QWidget):
         if turned and self.scene.original is not None:
             at = self._in_pane(event.position())
             self.view.zoom_by(turned / _NOTCH, at.x(), at.y())
-            self._report_hovered(event.position())
+            self.pixel_hovered.emit(self._pixel(event.position()))
         event.accept()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        buttons = (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton)
         self._pressed_at = event.position()
-        is_left = event.button() == Qt.MouseButton.LeftButton
-        drawing = self.drawing
-        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            drawing = Drawing.REGION
-        if is_left and drawing is not Drawing.PAN and self.scene.original is not None:
+        button, buttons = event.button(), Qt.MouseButton
+        is_shifted = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+        drawing = Drawing.REGION if is_shifted else self.drawing
+        if self.scene.original is None:
+            return
+        if button == buttons.LeftButton and drawing is not Drawing.PAN:
             self._drawn_from = drawing, self._nearest(event.position())
-        elif event.button() in buttons and self.scene.original is not None:
+        elif button in (buttons.LeftButton, buttons.MiddleButton):
             self._dragged_from = event.position()
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
 
@@ -184,7 +184,7 @@ class PictureCanvas(QWidget):
             drawing, first = self._drawn_from
             # A region and a line are fields of the scene by these names.
             self.show_scene(**{drawing: drawing.shape(first, self._nearest(event.position()))})
-        self._report_hovered(event.position())
+        self.pixel_hovered.emit(self._pixel(event.position()))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         drawn, self._drawn_from, self._dragged_from = self._drawn_from, None, None
@@ -215,7 +215,7 @@ class PictureCanvas(QWidget):
         self.pixel_hovered.emit(None)
 
     def enterEvent(self, event: QEnterEvent) -> None:
-        self._report_hovered(event.position())
+        self.pixel_hovered.emit(self._pixel(event.position()))
 
     def event(self, event: QEvent) -> bool:
         # Esc lets the pixel go, and is not the window's while there is one.
@@ -262,14 +262,13 @@ class PictureCanvas(QWidget):
     def _in_pane(self, position: QPointF) -> QPointF:
         """Return a place of the widget in device pixels of the pane that it lies in."""
         x, y = position.x() * self.devicePixelRatioF(), position.y() * self.devicePixelRatioF()
-        width, _ = self._device_size()
-        right = width - pane_width(self.scene.mode, width)
-        if self.scene.mode == ViewMode.SIDE_BY_SIDE and x >= right:
-            x -= right
-        return QPointF(x, y)
+        right = self._second_pane()
+        return QPointF(x - right if right and x >= right else x, y)
 
-    def _report_hovered(self, position: QPointF) -> None:
-        self.pixel_hovered.emit(self._pixel(position))
+    def _second_pane(self) -> int:
+        """Return where the second of two panes side by side begins, device pixels; 0 for one pane."""
+        width, _ = self._device_size()
+        return width - pane_width(self.scene.mode, width)
 
     def _pixel(self, position: QPointF) -> Pixel | None:
         at = self._in_pane(position)
@@ -285,9 +284,7 @@ class PictureCanvas(QWidget):
         right, bottom = at.to_pane(mark.column + mark.width, mark.row + mark.height)
         corner, size = QPointF(left, top) / ratio, QSizeF(right - left, bottom - top) / ratio
         around = QRectF(corner, size).adjusted(-margin, -margin, margin, margin).toAlignedRect()
-        width, _ = self._device_size()
-        across = round((width - pane_width(self.scene.mode, width)) / ratio)
-        for shift in {0, across}:
+        for shift in {0, round(self._second_pane() / ratio)}:
             self.update(around.translated(shift, 0))
 
     def _nearest(self, position: QPointF) -> Pixel:

@@ -55,24 +55,21 @@ class SplitHandle(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         middle = WIDTH // 2 + 0.5
         # A dark line with a light core can be seen on any picture.
-        painter.setPen(QPen(QColor(0, 0, 0, 160), 3))
-        painter.drawLine(QPointF(middle, 0), QPointF(middle, self.height()))
-        painter.setPen(QPen(QColor("#ffffff"), 1))
-        painter.drawLine(QPointF(middle, 0), QPointF(middle, self.height()))
+        for pen in (QPen(QColor(0, 0, 0, 160), 3), QPen(QColor("#ffffff"), 1)):
+            painter.setPen(pen)
+            painter.drawLine(QPointF(middle, 0), QPointF(middle, self.height()))
         centre = self.height() * _GRIP_PLACE
         grip = QRectF(0.5, centre - _GRIP_HEIGHT / 2.0, WIDTH - 1, _GRIP_HEIGHT)
-        painter.setPen(
-            QPen(QColor(theme.accent if self.hasFocus() else theme.line), 2 if self.hasFocus() else 1)
-        )
+        colour, width = (theme.accent, 2) if self.hasFocus() else (theme.line, 1)
+        painter.setPen(QPen(QColor(colour), width))
         painter.setBrush(QColor(theme.raised))
         painter.drawRoundedRect(grip.adjusted(1, 1, -1, -1), 5, 5)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(theme.text))
         for side in (-1.0, 1.0):
             tip, back = middle + side * 5.5, middle + side * 1.8
-            painter.drawPolygon(
-                QPolygonF([QPointF(tip, centre), QPointF(back, centre - 4), QPointF(back, centre + 4)])
-            )
+            corners = (tip, centre), (back, centre - 4), (back, centre + 4)
+            painter.drawPolygon(QPolygonF([QPointF(*corner) for corner in corners]))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() != Qt.MouseButton.LeftButton:
@@ -91,18 +88,12 @@ class SplitHandle(QWidget):
         self._grabbed_at = None
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = _LARGE_STEP if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else _STEP
-        fractions = {
-            Qt.Key.Key_Left: self.fraction - step,
-            Qt.Key.Key_Right: self.fraction + step,
-            Qt.Key.Key_Home: 0.0,
-            Qt.Key.Key_End: 1.0,
-        }
-        fraction = fractions.get(Qt.Key(event.key()))
-        if fraction is None:
+        step, keys = _LARGE_STEP if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else _STEP, Qt.Key
+        steps = {keys.Key_Left: -step, keys.Key_Right: step, keys.Key_Home: -1.0, keys.Key_End: 1.0}
+        if (by := steps.get(Qt.Key(event.key()))) is None:
             super().keyPressEvent(event)
         else:
-            self.set_fraction(fraction)
+            self.set_fraction(self.fraction + by)
 
     def _describe(self) -> None:
         self.setAccessibleName("Split handle")

@@ -182,9 +182,13 @@ class PictureLevels(QObject):
             self._before = None
         for place in self._seen:
             if self._best_for(self._level, place) is None:
-                self._paint_stand_in(
-                    painter, transform, self._area_of(transform, target, self._level, place)[1]
-                )
+                _, at = self._area_of(transform, target, self._level, place)
+                if self._wholes:
+                    self._paint_whole(painter, transform, at, self._first)
+                else:
+                    # Between the colour of the pane and that of the labels on it.
+                    theme = current_theme()
+                    painter.fillRect(at, mixed(QColor(theme.base), QColor(theme.raised), 0.5))
         for levels in filter(None, (self._before, self)):
             levels._paint_tiles(painter, transform, target, self._level, self._seen)
 
@@ -300,15 +304,6 @@ class PictureLevels(QObject):
             is_sharp = transform.zoom >= 1.0 and steps == 1 and kept.is_final
             self._draw(painter, at, image, source, is_sharp=is_sharp)
 
-    def _paint_stand_in(self, painter: QPainter, transform: ViewTransform, at: QRectF) -> None:
-        """Paint what is seen of a tile that is not there, nor a coarser one."""
-        if self._wholes:
-            self._paint_whole(painter, transform, at, self._first)
-        else:
-            # Between the colour of the pane and that of the labels on it.
-            theme = current_theme()
-            painter.fillRect(at, mixed(QColor(theme.base), QColor(theme.raised), 0.5))
-
     def _paint_whole(self, painter: QPainter, transform: ViewTransform, target: QRectF, level: int) -> None:
         whole = self._wholes[level - self._first]
         source, at = _whole_pixels(whole, transform, target)
@@ -353,11 +348,11 @@ def _whole_pixels(level: _Whole, transform: ViewTransform, seen: QRectF) -> tupl
 def checkerboard() -> QBrush:
     """Return what lies under a transparent picture."""
     theme = current_theme()
-    tile = QPixmap(2 * _CHECKER_SIDE, 2 * _CHECKER_SIDE)
+    side, tile = _CHECKER_SIDE, QPixmap(2 * _CHECKER_SIDE, 2 * _CHECKER_SIDE)
     tile.fill(QColor(theme.checker_light))
     painter = QPainter(tile)
-    painter.fillRect(0, 0, _CHECKER_SIDE, _CHECKER_SIDE, QColor(theme.checker_dark))
-    painter.fillRect(_CHECKER_SIDE, _CHECKER_SIDE, _CHECKER_SIDE, _CHECKER_SIDE, QColor(theme.checker_dark))
+    for corner in (0, side):
+        painter.fillRect(corner, corner, side, side, QColor(theme.checker_dark))
     painter.end()
     return QBrush(tile)
 

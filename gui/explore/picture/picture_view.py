@@ -104,8 +104,7 @@ class PictureView(QWidget):
         self.toolbar = PictureToolbar(workspace, actions)
         self.drag_handle = DragHandle()
         # In the corner of the result.
-        corner = row(1, self.drag_handle, margins=(0, 0, GRID, GRID))
-        self.canvas.setLayout(column(1, corner))
+        self.canvas.setLayout(column(1, row(1, self.drag_handle, margins=(0, 0, GRID, GRID))))
         self.readout = Readout()
         self.empty_state = EmptyState()
         self._pages = QStackedWidget()
@@ -206,15 +205,13 @@ class PictureView(QWidget):
         screen, shown = filtered.screen, self.values
         if shown is None:
             return
+        values = filtered.values
         if isinstance(screen, TiledScreen):
             self._show_tiled(shown, screen, filtered)
-        elif (
-            shown.are_here
-            and isinstance(filtered.values, SharedArray)
-            and screen is not None
-            and filtered.values.shape[:2] == shown.shape[:2]
-        ):
-            shown.result = attach(filtered.values)
+        elif screen is None or not shown.are_here or not isinstance(values, SharedArray):
+            pass
+        elif values.shape[:2] == shown.shape[:2]:
+            shown.result = attach(values)
             self._show_levels(self._in_memory(screen))
 
     def _show_tiled(self, shown: Numbers, screen: TiledScreen, filtered: Filtered) -> None:
@@ -325,10 +322,10 @@ class PictureView(QWidget):
             self.empty_state.show_stage(self._state.stage)
 
     def _name_result(self) -> None:
-        self.drag_handle.setVisible(self._state.last_result is not None)
         state = self._state
+        self.drag_handle.setVisible(state.last_result is not None)
         name = "earlier result" if state.result_is_earlier else "result"
-        self.readout.name_result(name)
+        self.readout.result_name = name
         number = self._workspace.shown_step
         if name == "result" and number:
             name = f"result of step {number}"
@@ -354,9 +351,8 @@ class PictureView(QWidget):
         self.toolbar.show_zoom(zoom if self._picture is not None else None)
         title = self._picture.description if self._picture is not None else "No picture yet"
         scene = self.canvas.scene
-        self.canvas.setAccessibleDescription(
-            f"{title}, {scene.mode.value}, {scene.result_name}, zoom {100 * zoom:.0f} %"
-        )
+        words = f"{title}, {scene.mode.value}, {scene.result_name}, zoom {100 * zoom:.0f} %"
+        self.canvas.setAccessibleDescription(words)
 
 
 def _window_words(window: Window) -> str:

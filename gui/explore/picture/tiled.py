@@ -16,7 +16,6 @@ from engine.host.protocol import (
     WHOLE,
     PictureHandle,
     Place,
-    Tile,
     TiledScreen,
     Tiles,
     Values,
@@ -140,12 +139,9 @@ class TiledLevels(PictureLevels):
         return level, tuple(sorted(wanted)), least + 1
 
     def _has_stand_in(self) -> bool:
-        if self._wholes:
-            return True
-        numbers = range(len(self._screen.levels))
-        if not self.is_elsewhere:
-            numbers = numbers[-1:]
-        return any((n, (0, 0)) in self._kept and self._screen.places(n) == (1, 1) for n in numbers)
+        levels = range(len(self._screen.levels))[0 if self.is_elsewhere else -1 :]
+        is_kept = ((n, (0, 0)) in self._kept and self._screen.places(n) == (1, 1) for n in levels)
+        return bool(self._wholes) or any(is_kept)
 
     def _ask_next(self) -> None:
         wanted = self._wanted() if self._ask is None and not self._is_stopped and self._seen else None
@@ -177,13 +173,9 @@ class TiledLevels(PictureLevels):
 
     def _keep_all(self, sent: Tiles) -> None:
         for tile in sent.tiles:
-            self._keep((sent.level, tile.place), _image_of(tile, opaque=self._screen.opaque))
-
-
-def _image_of(tile: Tile, *, opaque: bool) -> Kept:
-    if tile.pixels is None:
-        return Kept(None, tile.detail)
-    return Kept(image_of(attach(tile.pixels), opaque=opaque).copy(), tile.detail)
+            pixels = None if tile.pixels is None else attach(tile.pixels)
+            image = None if pixels is None else image_of(pixels, opaque=self._screen.opaque).copy()
+            self._keep((sent.level, tile.place), Kept(image, tile.detail))
 
 
 class NotYet(Exception):

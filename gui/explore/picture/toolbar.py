@@ -62,7 +62,7 @@ class PictureToolbar(QWidget):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.more = menu_icon_button("dots-horizontal", "More ways to look", _MORE_TIP)
         self.region = menu_icon_button("selection", "Region", _REGION_TIP)
-        _give_menu(self.more, self._more_menu())
+        give_menu(self.more, self._more_menu())
         self._view_buttons = (*self.mode_buttons.buttons(), self.more, self.region)
         self.range_box = QComboBox()
         self._range_label = label_for(_RANGE, self.range_box)
@@ -103,10 +103,6 @@ class PictureToolbar(QWidget):
         for action in self._modes.actions():
             action.setChecked(action.data() == mode.name)
         self._show_more()
-
-    def show_region_menu(self, menu: QMenu) -> None:
-        """Open this menu with the button for regions."""
-        _give_menu(self.region, menu)
 
     def show_zoom(self, zoom: float | None) -> None:
         """Show the zoom in per cent; None while there is no picture, and then there is nothing to switch."""
@@ -169,19 +165,14 @@ class PictureToolbar(QWidget):
                 ViewMode[action.data()] if action.isChecked() else ViewMode.SPLIT
             )
         )
-        self._channels.triggered.connect(self._choose_channel)
+        self._channels.triggered.connect(lambda action: self.channel_chosen.emit(action.data()))
+        self._channels.triggered.connect(self._show_more)
         return menu
 
     def _add_choice(self, menu: QMenu, group: QActionGroup, text: str, tip: str, data: object) -> None:
-        action = menu.addAction(text)
-        action.setToolTip(tip)
-        action.setCheckable(True)
+        action = QAction(text, menu, toolTip=tip, checkable=True)
         action.setData(data)
-        group.addAction(action)
-
-    def _choose_channel(self, action: QAction) -> None:
-        self.channel_chosen.emit(action.data())
-        self._show_more()
+        menu.addAction(group.addAction(action))
 
     def _show_more(self) -> None:
         """Name what is chosen of the menu, so that it is seen where nothing else tells it."""
@@ -193,12 +184,11 @@ class PictureToolbar(QWidget):
 
     def _set_up_range(self) -> None:
         self.range_box.setAccessibleName("Display range")
-        for key, sentence in RANGE_MODES.items():
-            self.range_box.addItem(key.capitalize(), key)
-            self.range_box.setItemData(self.range_box.count() - 1, sentence, Qt.ItemDataRole.ToolTipRole)
-        self.range_box.activated.connect(
-            lambda number: self._workspace.change(range_mode=self.range_box.itemData(number))
-        )
+        box, change = self.range_box, self._workspace.change
+        for at, (key, sentence) in enumerate(RANGE_MODES.items()):
+            box.addItem(key.capitalize(), key)
+            box.setItemData(at, sentence, Qt.ItemDataRole.ToolTipRole)
+        box.activated.connect(lambda at: change(range_mode=box.itemData(at)))
 
     def _show_settings(self) -> None:
         self.range_box.setCurrentIndex(self.range_box.findData(self._workspace.range_mode))
@@ -223,7 +213,8 @@ def _show_texts(buttons: Iterable[QAbstractButton], shown: bool) -> None:
             button.setToolButtonStyle(styles.ToolButtonTextBesideIcon if text else styles.ToolButtonIconOnly)
 
 
-def _give_menu(button: QToolButton, menu: QMenu) -> None:
+def give_menu(button: QToolButton, menu: QMenu) -> None:
+    """Open a menu with a button."""
     menu.setParent(button, menu.windowFlags())
     menu.setToolTipsVisible(True)
     button.setMenu(menu)
@@ -249,7 +240,8 @@ class Readout(ElidedLabel):
     def __init__(self) -> None:
         super().__init__()
         self._values: Numbers | None = None
-        self._result_name = "result"
+        self.result_name = "result"
+        """What the result is called from the next pixel on."""
         self._hint = _POINT_HINT
         # What is shown ("row", "original", ...): how many numbers, and figures of each.
         self._places: dict[str, tuple[int, int]] = {}
@@ -277,10 +269,6 @@ class Readout(ElidedLabel):
         """Say something else from now on while the cursor is elsewhere; empty for the usual hint."""
         self._hint = hint or _POINT_HINT
 
-    def name_result(self, name: str) -> None:
-        """Call the result something else from the next pixel on."""
-        self._result_name = name
-
     def show_pixel(self, pixel: tuple[int, int] | None) -> None:
         """Show the numbers of a pixel (row, column), or the hint while the cursor is elsewhere."""
         if pixel is None or self._values is None:
@@ -302,7 +290,7 @@ class Readout(ElidedLabel):
         count, figures = self._places[key]
         if key in _PLACE:
             return [key, str(pixel[_PLACE.index(key)]).ljust(figures, _BLANK)]
-        name = self._result_name if key == "result" else key
+        name = self.result_name if key == "result" else key
         numbers = self._values.texts(key, *pixel) or ("–",) * count
         return [name, *(one.rjust(figures, _BLANK) for one in numbers)]
 
