@@ -68,18 +68,12 @@ class ExploreFiles(QObject):
 
     def ask_to_save_session(self, then: Callable[[], None] = lambda: None) -> None:
         """Ask where, and save the session; `then` is called when it is saved."""
-        name = f"{self.stem()}.haloscope"
-        self._dialogs.ask_to_save(
-            "Save the session", SESSIONS_AS, name, lambda path, _filter: self.save_session(path, then)
-        )
+        name, save = f"{self.stem()}.haloscope", lambda path, _filter: self.save_session(path, then)
+        self._dialogs.ask_to_save("Save the session", SESSIONS_AS, name, save)
 
     def _ask_to_save_mask(self) -> None:
-        self._dialogs.ask_to_save(
-            "Save the mask",
-            list(MASKS_AS),
-            f"{self._mask_word()}.json",
-            lambda path, form: self.save_mask(path, MASKS_AS[form]),
-        )
+        name, save = f"{self._mask_word()}.json", lambda path, form: self.save_mask(path, MASKS_AS[form])
+        self._dialogs.ask_to_save("Save the mask", list(MASKS_AS), name, save)
 
     def open_dropped(self, paths: Sequence[str]) -> None:
         """Open what was dropped: a session or a mask (by its text), else a picture. Of several, the first.

@@ -92,7 +92,8 @@ class ExploreParts(RunsPage):
     def _make_controllers(self, services: Services) -> None:
         state, link, actions, answers = services.state, services.link, services.actions, services.messages
         self.workspace = workspace = Workspace(preset(FIRST_MASK))
-        self.results = results = ResultsModel(self._teaching_order)
+        listed = state.variants_of
+        self.results = results = ResultsModel(lambda: [one.key for one in listed(workspace.operation)])
         self.selection = Selection(workspace, state, results)
         workspace.job_changed.connect(self._follow_problem)
         self.recorded = RecordedRows(workspace, state, link, results)
@@ -119,9 +120,6 @@ class ExploreParts(RunsPage):
         for explaining in (self.why, self.roofline):
             explaining.chosen.connect(self.results.describe)
         self.history = self.workspace.undo_stack
-
-    def _teaching_order(self) -> list[str]:
-        return [one.key for one in self._services.state.variants_of(self.workspace.operation)]
 
     def _seen(self) -> Seen | None:
         """Return what is seen of a result, where another machine is to send only that."""
@@ -232,8 +230,7 @@ class ExploreParts(RunsPage):
 
 def _history(stack: QUndoStack) -> QUndoView:
     """Return the edits as a list, where a click goes back, or forward, to the state after one."""
-    edits = QUndoView(stack)
-    edits.setEmptyLabel("At the start")
+    edits = QUndoView(stack, emptyLabel="At the start")
     edits.setSpacing(2)
     edits.setAccessibleName("History of edits")
     edits.setToolTip("Click a line for the state after that edit. Later lines stay until you edit.")

@@ -146,13 +146,11 @@ class PictureExchange(QObject):
             error = BadValue("Nothing was copied", why, "Use Save result (Ctrl+S).")
             self._messages.show_error(SOURCE, error)
             return
-        path = self._place(original, picture)
-        depth = "16" if picture.dtype == "float32" else "keep"
         screen, values = (result.screen, result.values) if result is not None else (None, None)
         elsewhere = screen if isinstance(screen, TiledScreen) and values is None else None
-        how = str(path), self._workspace.range_mode, depth
+        depth = "16" if picture.dtype == "float32" else "keep"
+        how = str(self._place(original, picture)), self._workspace.range_mode, depth
         request = SaveResult(picture, values, *how, elsewhere)
-
         self._state.set_task(SOURCE, "copying the picture")
         self._link.ask(Ask(request, partial(self._go_on, then), self._failed))
 

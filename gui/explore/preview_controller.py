@@ -279,11 +279,9 @@ class PreviewController(QObject):
         self._is_stopped = False
         self._patience_timer.start(self._patience_ms)
         show_stage("computing")
+        answers = partial(self._replied, job), partial(self._failed, job)
         self._previews.ask(
-            Preview(job, self._seen()),
-            partial(self._replied, job),
-            partial(self._failed, job),
-            lambda step: show_stage(step.stage, step.fraction),
+            Preview(job, self._seen()), *answers, lambda step: show_stage(step.stage, step.fraction)
         )
 
     def _leave_stale(self) -> None:
@@ -335,8 +333,8 @@ class PreviewController(QObject):
         present = self._workspace.job()
         if present is None or not self._link.is_remote or is_chain(job) != is_chain(present):
             return False
-        names = [one.operation.operation if one.operation else "" for one in (job, present)]
-        return job.picture == present.picture and names[0] == names[1]
+        one, other = (each.operation.operation if each.operation else "" for each in (job, present))
+        return job.picture == present.picture and one == other
 
     def _failed(self, job: PictureJob, error: EngineError) -> None:
         self._state.end_task(SOURCE)

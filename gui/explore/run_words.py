@@ -130,11 +130,11 @@ def _name_among(run: Compared, runs: Sequence[Compared]) -> str:
 def _most_per_load(runs: Sequence[Compared]) -> str:
     """Return what of simulated runs says most of a speed: how much is done with what is loaded."""
     count = metric(CGMA)
-    values = [(value, run) for run in runs if (value := count.value(run)) is not None]
-    if not values:
+    counted = [run for run in runs if count.value(run) is not None]
+    if not counted:
         return ""
-    _, best = max(values, key=lambda one: one[0])
-    most = ", the most" if len(values) > 1 else ""
+    best = max(counted, key=lambda run: count.value(run) or 0.0)
+    most = ", the most" if len(counted) > 1 else ""
     return f"{_name_among(best, runs)}: {count.text(best)} operations per global load{most}"
 
 
@@ -163,12 +163,8 @@ def costs_words(run: Compared) -> str:
     # What is below a thousandth of the other part is nothing that a person waits for.
     least = max(ms for ms, _ in once) / 1000
     first = ", ".join(f"+{duration_text(ms)} {name}" for ms, name in once if ms > least)
-    spreads = (
-        ("copy in", timing.host_to_device),
-        ("kernel", timing.kernel),
-        ("copy out", timing.device_to_host),
-    )
-    parts = [(name, spread.median_ms) for name, spread in spreads if spread is not None]
+    spreads = {"copy in": timing.host_to_device, "kernel": timing.kernel, "copy out": timing.device_to_host}
+    parts = [(name, spread.median_ms) for name, spread in spreads.items() if spread is not None]
     total = duration_text(sum(ms for _, ms in parts))
     each = f" ({', '.join(f'{name} {duration_text(ms)}' for name, ms in parts)})" if len(parts) > 1 else ""
     return " · ".join(filter(None, (f"First run {first}" if first else "", f"each run {total}{each}")))

@@ -247,8 +247,8 @@ class Workspace(QObject):
         """
         state = self._state
         step = replace(self.step, id=FIRST_ID, input="", second=PICTURE, on=True)
-        only = State((step.with_mask(mask, is_new=True).with_settings(**fields),), 0, source or state.source)
-        self.edit(only, text)
+        step = step.with_mask(mask, is_new=True).with_settings(**fields)
+        self.edit(State((step,), 0, source or state.source), text)
         return len(state.steps) if state.is_chain else 0
 
     def set_parameter(self, name: str, value: Any) -> None:
@@ -294,10 +294,9 @@ class Workspace(QObject):
         """
         if self.is_chain:
             return self._chain_job(whole=self.shows_whole)
-        self.refusal = None
-        job = self.step_job()
+        self.refusal, job = None, self.step_job()
         if self.filters_region and job is not None and job.filter is not None:
-            job = structs.replace(job, region=self.region)
+            return structs.replace(job, region=self.region)
         return job
 
     def run_job(self) -> PictureJob | None:
@@ -348,9 +347,9 @@ class Workspace(QObject):
         return PictureSource.of(self._picture) if self._picture else None
 
     def _want_picture(self) -> None:
-        source = self._state.source
-        is_shown = source is None or source == self._shown or source.request is None
-        wanted = None if is_shown else source
+        wanted = self._state.source
+        if wanted is not None and (wanted == self._shown or wanted.request is None):
+            wanted = None
         if wanted != self._wanted:
             self._wanted = wanted
             self.picture_wanted.emit(wanted)

@@ -119,12 +119,11 @@ class BatchRun(QObject):
     def stop(self) -> None:
         """End it: files that are written stay, and no file is left half written."""
         process = self._process
-        if process is None or self.is_stopping:
-            return
-        self.is_stopping = True
-        process.terminate()
-        for wait_ms, end in ((_PATIENCE_MS, process.terminate), (_KILL_MS, process.kill)):
-            QTimer.singleShot(wait_ms, process, end)
+        if process is not None and not self.is_stopping:
+            self.is_stopping = True
+            process.terminate()
+            for wait_ms, end in ((_PATIENCE_MS, process.terminate), (_KILL_MS, process.kill)):
+                QTimer.singleShot(wait_ms, process, end)
 
     def end_now(self) -> None:
         """End it before the window is gone."""

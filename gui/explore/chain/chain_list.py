@@ -129,7 +129,10 @@ class StepList(QListView):
             return
         bar, below = self.verticalScrollBar(), at.y() - self.viewport().height()
         bar.setValue(bar.value() + max(0, below) + min(0, at.y()))
-        workspace, by = self._chain.workspace, self._places_to(at.y())
+        # Places further down than the selected row.
+        top, workspace = self.visualRect(self.rows.index(0, 0)).top(), self._chain.workspace
+        under = min(max((at.y() - top) // row_height(), 0), self.rows.rowCount() - 1)
+        by = int(under) - workspace.state.selected
         why = why_not_moved(workspace.state, by) if by else ""
         workspace.edit(moved(workspace.state, by), "Move step", merge_key=("drag", self._undo_to))
         QToolTip.showText(event.globalPosition().toPoint(), why, self)
@@ -137,12 +140,6 @@ class StepList(QListView):
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
         self._taken = None
-
-    def _places_to(self, y: int) -> int:
-        """Return how many places further down the selected row is at a height over the list."""
-        top = self.visualRect(self.rows.index(0, 0)).top()
-        row = min(max((y - top) // row_height(), 0), self.rows.rowCount() - 1)
-        return int(row) - self._chain.workspace.state.selected
 
     def _fit_letters(self) -> None:
         # All rows are taken to be as high as the first one was.

@@ -69,7 +69,7 @@ class LaunchState(PassesQuestion[LaunchAdvice]):
         return LaunchRequest(job, self.selection.gpu)
 
     def _compiled_of(self, answer: LaunchAdvice | None, job: PictureJob | None) -> LaunchRequest | None:
-        is_missing = answer is not None and job is not None and not answer.is_complete
+        is_missing = job is not None and answer is not None and not answer.is_complete
         return CompiledLaunchRequest(job, self.selection.gpu) if is_missing and job else None
 
     def _missing(self) -> Iterable[LaunchRequest]:
@@ -205,19 +205,14 @@ def _ticks(step: int, last: int) -> list[tuple[int, str]]:
     return [(at, f"{at:,}") for at in range(0, last + 1, step)]
 
 
-def _kib_text(at: int) -> str:
-    return f"{at / _KIB:.3g} KiB"
-
-
+_LAST_REGISTERS = MOST_REGISTERS, str(MOST_REGISTERS)
 AXES = {
     "threads": Along("Threads", "threads per block", "{:,}".format, _ticks(256, 1024)),
-    "registers": Along(
-        "Registers", "registers per thread", str, [*_ticks(64, 192), (MOST_REGISTERS, str(MOST_REGISTERS))]
-    ),
+    "registers": Along("Registers", "registers per thread", str, [*_ticks(64, 192), _LAST_REGISTERS]),
     "shared_bytes": Along(
         "Shared memory",
         "shared memory per block",
-        _kib_text,
+        lambda at: f"{at / _KIB:.3g} KiB",
         [(at, f"{at // _KIB} KiB" if at else "0") for at in range(0, STATIC_BYTES + 1, 16 * _KIB)],
     ),
 }

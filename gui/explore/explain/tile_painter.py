@@ -147,9 +147,9 @@ class ColourBy(StrEnum):
     THREAD = "thread"
 
 
-def tint(colour: str, theme: Theme, share: float = _TINT) -> QColor:
+def tint(colour: str, theme: Theme) -> QColor:
     """Return a colour mixed with the ground."""
-    return mixed(QColor(theme.base), QColor(colour), share)
+    return mixed(QColor(theme.base), QColor(colour), _TINT)
 
 
 def _at(position: int, theme: Theme) -> QColor:
@@ -192,24 +192,14 @@ def colours_of(plan: TilePlan, by: ColourBy, theme: Theme) -> Colours:
         table = _table([_at(position, theme) for position in range(_MOST_IN_LEGEND)])
         colours = table[(plan.steps - 1) % _MOST_IN_LEGEND]
     else:
-        first, last = _table(_ends(theme)).astype(float)
+        first, last = _table([_at(0, theme), _at(1, theme)]).astype(float)
         share = np.clip(plan.loaders, 0, None)[..., None] / max(1, plan.block.threads - 1)
         colours = np.rint(first + (last - first) * share).astype(np.uint8)
     return np.where(kept[..., None], colours, _table([QColor(theme.base)])[0])
 
 
-def _ends(theme: Theme) -> tuple[QColor, QColor]:
-    return _at(0, theme), _at(1, theme)
-
-
 def _table(colours: "tuple[QColor, ...] | list[QColor]") -> Colours:
     return np.array([[one.red(), one.green(), one.blue()] for one in colours], np.uint8)
-
-
-def patterns_of(plan: TilePlan) -> list[tuple[NDArray[np.bool_], Qt.BrushStyle]]:
-    """Return which cells have which pattern, whatever their colours show."""
-    masks = zip(role_masks(plan).values(), _PATTERNS, strict=True)
-    return [(mask, pattern) for mask, pattern in masks if pattern != Pattern.NoBrush and mask.any()]
 
 
 def legend_of(plan: TilePlan, by: ColourBy, theme: Theme) -> list[LegendEntry]:
@@ -223,12 +213,10 @@ def legend_of(plan: TilePlan, by: ColourBy, theme: Theme) -> list[LegendEntry]:
         return others
     if by is ColourBy.THREAD:
         names = "thread 0", f"thread {plan.block.threads - 1}"
-        return [_entry(*end, theme) for end in zip(names, _ends(theme), strict=True)] + others
+        return [_entry(name, _at(at, theme), theme) for at, name in enumerate(names)] + others
     steps = int(plan.steps.max())
-    shown = [
-        _entry(f"step {number + 1}", _at(number, theme), theme)
-        for number in range(min(steps, _MOST_IN_LEGEND))
-    ]
+    numbers = range(min(steps, _MOST_IN_LEGEND))
+    shown = [_entry(f"step {number + 1}", _at(number, theme), theme) for number in numbers]
     if steps > _MOST_IN_LEGEND:
         shown[-1] = replace(shown[-1], text=f"step {_MOST_IN_LEGEND}, and so on to {steps}")
     return shown + others
@@ -267,7 +255,7 @@ class TileFrame:
 
 @dataclass(frozen=True, slots=True)
 class TileLook:
-    """The colours of a tile, a pixel per cell, and its patterns."""
+    """The colours of a tile, a pixel per cell, and its patterns, whatever the colours show."""
 
     by: ColourBy
     image: QImage
@@ -281,8 +269,10 @@ def look_of(plan: TilePlan | None, by: ColourBy, theme: Theme) -> TileLook:
     colours = np.ascontiguousarray(colours_of(plan, by, theme))
     height, width = plan.shape
     image = QImage(colours.data, width, height, 3 * width, QImage.Format.Format_RGB888)
+    masks = zip(role_masks(plan).values(), _PATTERNS, strict=True)
+    patterns = [one for one in masks if one[1] != Pattern.NoBrush and one[0].any()]
     # The array's memory is not kept.
-    return TileLook(by, image.copy(), patterns_of(plan))
+    return TileLook(by, image.copy(), patterns)
 
 
 def has_results_row(plan: TilePlan) -> bool:
@@ -385,12 +375,13 @@ def _paint_current(
         for row, column in np.argwhere(view == loader).tolist():
             rect = frame.rect(rows.start + row, columns.start + column)
             painter.drawRect(rect.adjusted(2, 2, -3, -3))
-    result = plan.result_at(*current)
-    if result is not None:
+    if (result := plan.result_at(*current)) is not None:
         painter.setPen(QPen(QColor(theme.accent), 2))
         down, across = plan.window(*result)
-        last = min(down.stop, plan.shape[0]) - 1
-        for first, end in _runs(across):
+        last, columns = min(down.stop, plan.shape[0]) - 1, range(across.start, across.stop, across.step or 1)
+        # Neighbouring columns at once; where they lie apart, each by itself.
+        runs = [(columns[0], columns[-1])] if columns.step == 1 else [(at, at) for at in columns]
+        for first, end in runs:
             rect = frame.rect(down.start, first).united(frame.rect(last, end))
             painter.drawRect(rect.adjusted(1, 1, -1, -1))
         if has_results_row(plan):
@@ -400,11 +391,3 @@ def _paint_current(
         pen.setStyle(Qt.PenStyle.DotLine)
     painter.setPen(pen)
     painter.drawRect(frame.rect(*current).adjusted(1, 1, -1, -1))
-
-
-def _runs(columns: slice) -> list[tuple[int, int]]:
-    """Return first and last of neighbouring columns: one run, or each by itself where they lie apart."""
-    numbers = range(columns.start, columns.stop, columns.step or 1)
-    if numbers.step == 1:
-        return [(numbers[0], numbers[-1])]
-    return [(number, number) for number in numbers]

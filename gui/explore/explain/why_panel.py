@@ -27,13 +27,12 @@ _MUCH = 0.5
 
 def rows_of(explained: ExplainedTime, theme: Theme) -> tuple[Row, ...]:
     """Return a bar for each bound, the tallest first and in the accent, on the scale of `longest_ms`."""
-    longest = longest_ms(explained)
-    colours = theme.accent, *[theme.muted] * len(explained.bounds)
-    bars = (
-        (bound, Bar(0.0, bound.ms / longest, colour, words=f"{bound.title}: {bound.words}"))
-        for bound, colour in zip(explained.bounds, colours, strict=False)
-    )
-    return tuple(Row(bound.title, (bar,), duration_text(bound.ms)) for bound, bar in bars)
+    longest, rows = longest_ms(explained), []
+    for at, bound in enumerate(explained.bounds):
+        colour, words = theme.muted if at else theme.accent, f"{bound.title}: {bound.words}"
+        bar = Bar(0.0, bound.ms / longest, colour, words=words)
+        rows.append(Row(bound.title, (bar,), duration_text(bound.ms)))
+    return tuple(rows)
 
 
 def longest_ms(explained: ExplainedTime) -> float:
@@ -114,10 +113,8 @@ def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> t
 
 
 def _occupancy(launch: LaunchFacts) -> str:
-    if launch.occupancy is None:
-        return MISSING
     limited = f", limited by {launch.limited_by}" if launch.limited_by else ""
-    return f"{percent_text(launch.occupancy)}{limited}"
+    return MISSING if launch.occupancy is None else f"{percent_text(launch.occupancy)}{limited}"
 
 
 _ROW_HEIGHT, _BAR_HEIGHT = 2 * GRID + 2, GRID + 2
@@ -169,7 +166,7 @@ class WhyPanel(QWidget):
         explained = why.explained if why.explained is not None and why.explained.bounds else None
         launches = (run.result.launches or ()) if run is not None else ()
         self.stack.say("" if launches or explained is not None else why.words)
-        self.button.setText(why.step_words)
+        self.button.setText(f"{Step.SET} {why.recorded_problem.title}" if why.step is Step.SET else why.step)
         self.button.setVisible(why.step is not Step.NOTHING)
         self.button.setToolTip(MEASURE_TIP if why.step is Step.MEASURE else why.words)
         self._allow()

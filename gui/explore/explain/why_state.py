@@ -158,12 +158,6 @@ class WhyState(Question):
         is_there = not self.state.shows_recorded or self._recorded_run(self._kernel) is not None
         return Step.SHOW if is_there else Step.SET
 
-    @property
-    def step_words(self) -> str:
-        """The words of a button for it."""
-        is_set = self.step is Step.SET
-        return f"{Step.SET} {self._recorded_problem.title}" if is_set else self.step
-
     def take_step(self) -> None:
         """Do it."""
         step = self.step
@@ -172,7 +166,7 @@ class WhyState(Question):
         elif step in (Step.SHOW, Step.SET):
             self._wanted = self._kernel
             if step is Step.SET:
-                self._recorded_problem.set_in(self.workspace)
+                self.recorded_problem.set_in(self.workspace)
             self.state.show_recorded(True)
             self._choose_wanted()
 
@@ -231,11 +225,8 @@ class WhyState(Question):
         self.refresh()
 
     def _failed(self, error: EngineError) -> None:
-        if self.explained is not None:
-            # Of the run that it is compared with.
-            pass
-        elif not needs_no_message(error):
-            # A lost host's successor is asked again once it is ready.
+        # Not that of the run that it is compared with; a lost host's successor is asked once it is ready.
+        if self.explained is None and not needs_no_message(error):
             self._why_not = str(error)
         self.refresh()
 
@@ -284,7 +275,8 @@ class WhyState(Question):
         return next((result for result in recorded if result.variant == key), None)
 
     @property
-    def _recorded_problem(self) -> RecordedProblem:
+    def recorded_problem(self) -> RecordedProblem:
+        """What `Step.SET` sets."""
         return recorded_problem(self.workspace, self.run.result if self.run else None)
 
     def _is_recorded_for_another(self, result: Measurement[Any]) -> bool:

@@ -120,12 +120,10 @@ class LookState(Question):
     def region_text(self) -> str:
         """What is counted, in words."""
         picture, region = self._workspace.picture, self._workspace.region
-        if picture is None:
-            return ""
-        if region is None:
-            return f"Whole picture, {picture.width:,} × {picture.height:,}"
-        rows, columns = map(len, region.ranges)
-        return f"Region {columns:,} × {rows:,} from row {region.top}, column {region.left}"
+        if region is not None:
+            rows, columns = map(len, region.ranges)
+            return f"Region {columns:,} × {rows:,} from row {region.top}, column {region.left}"
+        return f"Whole picture, {picture.width:,} × {picture.height:,}" if picture is not None else ""
 
     @property
     def area(self) -> int:
@@ -208,8 +206,8 @@ def _profile(values: Numbers, line: Line) -> Profile:
         count = _POINTS
     rows = np.rint(np.linspace(row, last_row, count)).astype(np.int64)
     columns = np.rint(np.linspace(column, last_column, count)).astype(np.int64)
-    original, result = values.original[rows, columns], values.result
-    return Profile(original, None if result is None else result[rows, columns])
+    result = values.result
+    return Profile(values.original[rows, columns], None if result is None else result[rows, columns])
 
 
 class ProfilePlot(Plot):

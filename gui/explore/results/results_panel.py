@@ -9,6 +9,7 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QFrame, QInputDialog, QLabel, QMenu, QSizePolicy
 
 from engine.device_info import RECORDED
+from engine.host.protocol import PictureHandle
 from engine.results.columns import device_text
 from engine.results.measurement import Measurement
 from engine.results.metrics import Compared
@@ -144,12 +145,12 @@ class ResultsPanel(RunsPanel):
         if job is None:
             return
         then = partial(restore, self._workspace, job, f"Settings of run {run.number}")
-        if same_picture(self._workspace, job):
+        ran, here = job.picture, self._workspace.picture
+        # Opened anew it lies elsewhere in memory.
+        if here is not None and (here == ran or _names_of(here) == _names_of(ran)):
             then()
         else:
-            self.opening_wanted.emit(
-                PictureSource.of(job.picture), lambda is_open: then() if is_open else None
-            )
+            self.opening_wanted.emit(PictureSource.of(ran), lambda is_open: then() if is_open else None)
 
     def delete(self, runs: Sequence[Compared]) -> None:
         """Forget runs, as a step that can be undone."""
@@ -216,13 +217,8 @@ def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
     workspace.edit_step(workspace.step.with_operation(operation.operation).with_settings(**how), text)
 
 
-def same_picture(workspace: Workspace, job: PictureJob) -> bool:
-    """Whether the job's picture is the one that is open; opened anew it lies elsewhere in memory."""
-    open_now = workspace.picture
-    if open_now is None:
-        return False
-    where = (open_now.path, open_now.sample, open_now.title)
-    return open_now == job.picture or where == (job.picture.path, job.picture.sample, job.picture.title)
+def _names_of(picture: PictureHandle) -> tuple[str, ...]:
+    return picture.path, picture.sample, picture.title
 
 
 _PROBLEM_SCALE, _ANSWER_SCALE = 1.1, 1.3
