@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 def added(state: State, step: Step) -> State:
     """Return the state with a step after the selected one, whose result it reads; it is selected."""
-    shared = values_of(SHARED, state.step.settings)
-    step = replace(step.with_settings(**shared), id=_free_id(state))
+    shared, taken = values_of(SHARED, state.step.settings), {one.id for one in state.steps}
+    free = next(name for at in range(1, len(taken) + 2) if (name := f"s{at}") not in taken)
+    step = replace(step.with_settings(**shared), id=free)
     if step.operation == COMBINE:
         step = replace(step, input="", second=PICTURE)
     at = state.selected + 1
@@ -160,11 +161,6 @@ def new_step(step: Step, operation: str) -> Step:
     )
 
 
-def _free_id(state: State) -> str:
-    taken = {step.id for step in state.steps}
-    return next(name for at in range(1, len(taken) + 2) if (name := f"s{at}") not in taken)
-
-
 # Mergers are asked for when edits have paused: previews come first.
 _PAUSE_MS = 300
 
@@ -228,9 +224,8 @@ class ChainState(QObject):
             self._pause.start()
 
     def _ask(self) -> None:
-        steps = self.workspace.state.steps
-        linear = sum(not step.operation or step.operation == COMBINE for step in steps)
-        job = self.workspace.run_job() if self.workspace.is_chain and linear > 1 else None
+        linear = [step for step in self.workspace.state.steps if step.operation in ("", COMBINE)]
+        job = self.workspace.run_job() if self.workspace.is_chain and len(linear) > 1 else None
         if job is not None:
             # Why a chain cannot be computed, its preview says.
             self._offers.ask(MergeRequest(job), self._show_offers, lambda error: None)
@@ -295,12 +290,8 @@ class ChainActions(QObject):
         self._chain, self._stem, self._background = chain, stem, background
         self._workspace = chain.workspace
         self._ready: list[QAction] = []
-        actions.add(ENTRIES)
-        self._adding = [
-            actions["add_step:mask"],
-            actions["add_step:combine"],
-            *actions.add(_operation_entries()),
-        ]
+        mask, combine, *_others = actions.add(ENTRIES)
+        self._adding = [mask, combine, *actions.add(_operation_entries())]
         for action in self._adding:
             operation = action.data() or ""
             action.triggered.connect(lambda _on, operation=operation: self.add(operation))

@@ -240,8 +240,6 @@ class CodePanel(QWidget):
         self._kernels: Sequence[ListedKernel] = ()
         # What the rows of the listings are of.
         self._places: tuple[Place, ...] = ()
-        # The rows of the lines of the source that are shown.
-        self._rows_of: dict[SourceLine, int] = {}
         self._said = ""
         self.form = NarrowBox("What is shown of the kernel", _FORM_TIP, 6)
         self.heading = ElidedLabel(most=2, is_plain=True, name="What the code is of")
@@ -280,7 +278,7 @@ class CodePanel(QWidget):
         if diff is None:
             self._show_code(source)
         else:
-            self._kernels, self._places, self._rows_of, self._said = (), (), {}, ""
+            self._kernels, self._places, self._said = (), (), ""
             self.views.show_diff(diff, is_python=code.form is None)
         # Lines do not break within 32 × 8.
         self.heading.setText(
@@ -294,7 +292,6 @@ class CodePanel(QWidget):
     def _show_code(self, source: ShownCode) -> None:
         """Show the source, and a listing beside it if one is wanted."""
         rows = source_rows(source.source)
-        self._rows_of = {row.source: at for at, row in enumerate(rows) if row.source is not None}
         listed = self.code.listed
         self._kernels = listed.kernels if listed is not None else ()
         listing, self._places = listing_rows(self._kernels)
@@ -319,24 +316,22 @@ class CodePanel(QWidget):
 
     def _choose_source(self, at: int) -> None:
         """Light what a line of the source has become."""
-        source = self._source_at(self.left, at)
-        self.left.mark(frozenset())
-        if source is None or not self._kernels:
-            self._said = ""
-            self.right.mark(frozenset())
-        else:
-            self._said = source_sentence(source, self._kernels)
-            self.right.mark(frozenset(at for at, row in enumerate(self.right.rows) if row.source == source))
+        source = self._light(self.left, at, self.right)
+        self._said = source_sentence(source, self._kernels) if source is not None else ""
         self._show_line()
 
     def _choose_instruction(self, at: int) -> None:
         """Light the line of the source that an instruction comes from, and all that comes from it."""
-        source = self._source_at(self.right, at)
-        self.right.mark(frozenset())
-        self.left.mark(frozenset(at for line, at in self._rows_of.items() if line == source))
+        self._light(self.right, at, self.left)
         line = self._places[at][1] if at < len(self._places) else None
         self._said = instruction_sentence(line) if line is not None else ""
         self._show_line()
 
-    def _source_at(self, view: CodeView, at: int) -> SourceLine | None:
-        return view.rows[at].source if at < len(view.rows) else None
+    def _light(self, chosen: CodeView, at: int, other: CodeView) -> SourceLine | None:
+        """Light what belongs to a row on the other side; return its line of the source, of code alone."""
+        is_of_code = self._kernels and at < len(chosen.rows)
+        source = chosen.rows[at].source if is_of_code else None
+        chosen.mark(frozenset())
+        same = (at for at, row in enumerate(other.rows) if source is not None and row.source == source)
+        other.mark(frozenset(same))
+        return source

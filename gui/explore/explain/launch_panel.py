@@ -128,7 +128,7 @@ class OccupancyPlot(Plot):
         self.setAccessibleDescription(self._words() or empty)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(20 * GRID, 11 * GRID)
+        return QSize(18 * GRID, 11 * GRID)
 
     def _words(self) -> str:
         if not self._curve or self._now is None:
@@ -231,9 +231,10 @@ class LaunchPanel(QWidget):
         self.axis = NarrowBox("What the occupancy is drawn over", _AXIS_TIP, 11, axes)
         self.sentence = ElidedLabel(most=3, is_plain=True, name="What limits the occupancy")
         self.note = ElidedLabel(most=2, small=True)
-        self.numbers = Findings("Numbers of the launch", most=2)
+        self.numbers = Findings("Numbers of the launch")
         self.plot = OccupancyPlot()
-        body = folding_row((self.numbers, 4), (self.plot, 3), spacing=2 * GRID, beside_from=_BESIDE_FROM)
+        # No number is cut where the plot has what it needs.
+        body = folding_row(self.numbers, (self.plot, 1), beside_from=_BESIDE_FROM)
         said = row(self.passes, (self.sentence, 1), self.axis)
         for box in (self.passes, self.axis):
             said.setAlignment(box, Qt.AlignmentFlag.AlignTop)

@@ -122,13 +122,14 @@ class KernelQuestion(Question, Generic[Answer]):
     def _take(self, found: Answer) -> None:
         self._show(found, "")
         self._compile_timer.start()
-        if (other := self._other_job) is not None:
-            self._answers.ask(self._request_about(other), self._take_other, lambda error: None)
 
-    def _take_other(self, other: Answer) -> None:
-        self.other = other
-        self.changed.emit()
-        self._compile_timer.start()
+        def take_other(other: Answer) -> None:
+            self.other = other
+            self.changed.emit()
+            self._compile_timer.start()
+
+        if (job := self._other_job) is not None:
+            self._answers.ask(self._request_about(job), take_other, lambda error: None)
 
     def _failed(self, error: EngineError) -> None:
         # A lost host's successor is asked again once it is ready.

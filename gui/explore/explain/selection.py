@@ -197,11 +197,9 @@ class Selection(QObject):
     def _follow_settings(self) -> None:
         settings = self.workspace.settings.variant, self.workspace.settings.block
         before, self._settings = self._settings, settings
-        if settings[0] != before[0]:
-            self._select("", None)
-        elif settings[1] != before[1]:
+        if settings != before:
             # The block field is that of the selected kernel.
-            self._select(self._kernel, None)
+            self._select(self._kernel if settings[0] == before[0] else "", None)
 
     def _follow_run(self) -> None:
         if self.state.running:

@@ -86,6 +86,8 @@ class ResponsePlot(Plot):
             pg.ColorMap(np.linspace(0, 1, len(HEAT)), list(HEAT)).getLookupTable(nPts=256)
         )
         self.draw(self.image)
+        # The word of the highest tick is whole.
+        self.set_margins(GRID, GRID, GRID, HALF_GRID)
         self.box.setAspectLocked(True)
         self.box.invertY(True)
         self.box.setRange(QRectF(-0.5, -0.5, 1, 1), padding=0)
