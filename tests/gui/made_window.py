@@ -218,10 +218,8 @@ class Bench:
         self.files = ExploreFiles(services, self.workspace, self.pictures, self.sessions)
 
     def settle(self):
-        """Deliver every queued signal and every timer of 0 ms, without waiting for time to pass."""
-        for _ in range(20):
-            QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall)
-            QCoreApplication.processEvents()
+        """Let all that follows happen."""
+        settle()
 
     def change(self, **fields):
         """Change settings of the workspace."""
@@ -241,6 +239,13 @@ class Bench:
         self.fake.automatic = automatic
         assert self.workspace.picture is not None
         assert not self.fake.waiting(OpenPicture) + self.fake.waiting(Preview)
+
+
+def settle():
+    """Deliver every queued signal and every timer of 0 ms, without waiting for time to pass."""
+    for _ in range(20):
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall)
+        QCoreApplication.processEvents()
 
 
 def wait(qtbot, condition):

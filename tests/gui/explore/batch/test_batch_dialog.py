@@ -144,14 +144,10 @@ def test_that_the_job_is_that_of_the_page(tmp_path):
     workspace.undo_stack.undo()
 
 
-def test_that_the_simulator_is_left_out_of_the_job(tmp_path):
+def test_that_the_job_leaves_the_simulator_out_and_may_be_another_operation(tmp_path):
     workspace = Workspace(preset("sobel-x"))
     workspace.change(variant="naive", device="simulator")
     assert job_words(workspace, tmp_path)[2:] == ["--border", "zero"]
-
-
-def test_that_the_job_may_be_another_operation(tmp_path):
-    workspace = Workspace(preset("sobel-x"))
     workspace.choose("median")
     workspace.set_parameter("size", 5)
     assert job_words(workspace, tmp_path) == ["--operation", "median", "--set", "size=5"]

@@ -18,6 +18,7 @@ from engine.work.steps import Chain
 from gui.explore.chain.chain_list import NOTE_ROLE
 from gui.explore.state import COMBINE
 from gui.page.contract import LoadKernel, LoadMask
+from tests.gui.made_window import settle
 
 
 @pytest.fixture
@@ -39,13 +40,6 @@ def act(haloscope, qtbot):
             qtbot.waitUntil(lambda: haloscope.window.is_settled)
 
     return trigger
-
-
-def settle():
-    """Deliver every queued signal, without waiting for time to pass."""
-    for _ in range(20):
-        QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall)
-        QCoreApplication.processEvents()
 
 
 def ids_of(page):

@@ -13,6 +13,7 @@ from engine.mask.presets import preset
 from engine.results.metrics import number_of
 from engine.tasks.messages import RecordedRuns
 from engine.work.steps import MaskStep
+from gui.explore.chain.chain_actions import added, new_step
 from gui.explore.explain.why_panel import WhyPanel, numbers_of, sentence_html
 from gui.explore.jobs import comparable_of
 from gui.style.theme import LIGHT
@@ -196,12 +197,24 @@ def test_that_words_stand_where_a_result_cannot_be_explained(bench, panel, resul
     assert not asked(bench)
 
 
-def test_that_runs_of_other_operations_are_said_to_have_no_explanation(bench, panel):
+def test_that_runs_of_other_operations_and_of_chains_are_said_to_have_no_explanation(bench, panel):
     bench.workspace.choose("median")
     bench.settle()
     bench.runs.run()
     bench.settle()
     assert panel.stack.text.startswith("Times are explained of convolutions only")
+    bench.workspace.choose("")
+    state = bench.workspace.state
+    bench.workspace.edit(added(state, new_step(state.step, "")), "Add step")
+    bench.settle()
+    # Automatic is selected: what ran is what the panel speaks of, not the kernel that was chosen for a step.
+    bench.runs.run()
+    bench.settle()
+    assert panel.stack.text.startswith("Run 2: ")
+    assert "not of a chain" in panel.stack.text
+    panel.state.selection.select("naive")
+    bench.settle()
+    assert "was not run yet" in panel.stack.text
 
 
 def test_that_a_recorded_run_of_the_present_problem_is_explained_where_no_gpu_is(bench, make_panel):
@@ -297,12 +310,9 @@ def test_that_the_remedy_is_a_link():
         assert sentence_html(sentence, remedy, title, LIGHT) == html
 
 
-def test_that_numbers_that_are_not_known_are_left_out():
+def test_that_several_launches_have_their_numbers_side_by_side_but_for_those_that_are_not_known():
     launch = LaunchFacts((2, 8, 1), (32, 8, 1))
     assert [number.name for number in numbers_of([launch], None)] == ["Launch"]
-
-
-def test_that_several_launches_have_their_numbers_side_by_side():
     launches = [replace(LAUNCH, registers=registers) for registers in (40, 32)]
     shown = {number.name: number.text for number in numbers_of(launches, None)}
     assert (shown["Registers"], shown["Waves"]) == ("40 per thread · 32 per thread", "20.7")

@@ -45,7 +45,7 @@ def test_that_the_doctor_follows_the_mask_as_it_is_applied(qtbot, panel, state, 
     assert not state.is_earlier
 
 
-def test_that_a_split_is_two_steps_the_column_and_the_row(panel, workspace):
+def test_that_a_split_is_two_steps_the_column_and_the_row_or_says_why_not(qtbot, panel, workspace):
     before = workspace.mask
     panel.split_button.click()
     column, row = (step.mask for step in workspace.state.steps)
@@ -53,9 +53,6 @@ def test_that_a_split_is_two_steps_the_column_and_the_row(panel, workspace):
     workspace.undo_stack.undo()
     assert workspace.mask == before
     assert len(workspace.state.steps) == 1
-
-
-def test_that_what_cannot_be_split_says_why(qtbot, panel, workspace):
     workspace.set_mask(preset("outline"))
     qtbot.waitUntil(lambda: panel.findings.shown["Rank"] == "2, not separable")
     assert not panel.split_button.isEnabled()

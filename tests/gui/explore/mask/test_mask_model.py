@@ -120,9 +120,7 @@ def test_that_a_cell_starts_exact_and_ends_short():
     for weight, ends in short.items():
         texts = short_texts(weight)
         assert (texts[0].replace("−", "-"), texts[-1].replace("−", "-")) == ends
-
-
-def test_that_a_fraction_is_shown_as_a_fraction_while_it_fits():
+    # A fraction is shown as a fraction while it fits.
     assert texts_of("-1/9") == ("−1/9", *short_texts(-1 / 9))
 
 
@@ -145,11 +143,8 @@ def test_that_pasted_rows_go_in_where_they_fit():
 LITERALS = [format_mask(Mask([[0.25, 0.5, 0.25]]), style) for style in ("numpy", "c", "matlab", "json")]
 
 
-def test_that_a_generator_is_a_whole_mask_however_small():
+def test_that_a_generator_a_literal_and_rows_with_a_factor_are_a_whole_mask_however_small():
     assert pasted(FIVE, "box:3", [(0, 0)])[0].shape == (3, 3)
-
-
-def test_that_a_literal_and_rows_with_a_factor_are_a_whole_mask_however_small():
     for text in [*LITERALS, "1 2 1 /4", "1/4 * 1 2 1", "1 2 1\n/ 4"]:
         mask, *_ = pasted(FIVE, text, [(0, 0)])
         assert mask.weights.tolist() == [[0.25, 0.5, 0.25]]

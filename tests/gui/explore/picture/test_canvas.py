@@ -222,9 +222,7 @@ def test_that_the_numbers_are_those_of_the_pixel_at_every_corner(share):
     for cell in ((0, 0), (4, 6), (0, 6), (4, 0)):
         assert values.texts("original", *cell) == tuple(str(value) for value in pixels[cell])
         assert [float(text) for text in values.texts("result", *cell)] == list(pixels[cell] + 0.5)
-
-
-def test_that_alpha_and_result_are_read_where_there_are_any(share):
+    # Alpha and a result are read where there are any.
     pixels = np.zeros((2, 3, 1), np.uint16)
     alpha = np.array([[0, 1, 2], [3, 4, 65535]], np.uint16)
     assert numbers_of(handle_of(pixels, share, alpha)).texts("alpha", 1, 2) == ("65535",)

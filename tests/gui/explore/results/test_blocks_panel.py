@@ -4,7 +4,6 @@ import pytest
 from msgspec import structs
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
 
 from engine.geometry.block import Block, Limits, every_block
 from engine.host.protocol import Availability
@@ -14,6 +13,7 @@ from gui.explore.explain.selection import Selection
 from gui.explore.results.block_map import BlockCells, Kind, map_of
 from gui.explore.results.blocks_panel import BlocksPanel
 from gui.style.theme import HEAT, current_theme, palette_of
+from tests.gui.made_window import settle
 from tests.made_runs import (
     PROBLEM,
     WORK,
@@ -43,9 +43,7 @@ class Shown:
             self.panel.show()
         self.settle()
 
-    def settle(self):
-        for _ in range(5):
-            QApplication.processEvents()
+    settle = staticmethod(settle)
 
     def add(self, *times, variant="tiled", **fields):
         for block, kernel_ms in times:

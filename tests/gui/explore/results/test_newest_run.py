@@ -2,17 +2,12 @@
 
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
 
 from engine.geometry.block import Block
 from engine.mask.presets import preset
 from gui.explore.kernel.kernel_panel import PRESETS
 from gui.page.messages import Message, Severity
-
-
-def settle():
-    for _ in range(10):
-        QApplication.processEvents()
+from tests.gui.made_window import settle
 
 
 def run(haloscope, qtbot, action="run_all"):

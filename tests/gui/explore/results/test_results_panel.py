@@ -7,7 +7,7 @@ from msgspec import structs
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QMenu
 
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -18,7 +18,7 @@ from engine.results.text_forms import MISSING
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_words import best_words
 from gui.runs.bars import tick_words
-from tests.gui.made_window import all_actions
+from tests.gui.made_window import all_actions, settle
 from tests.made_runs import WORK, make_failure, make_result, make_simulated, make_unverified
 
 
@@ -34,11 +34,6 @@ def choose(panel, text):
     """Choose an entry of the panel's menu."""
     panel.fill_menu()
     next(action for action in all_actions(panel.menu) if action.text() == text).trigger()
-
-
-def settle():
-    for _ in range(5):
-        QApplication.processEvents()
 
 
 def copied():
