@@ -72,11 +72,10 @@ class Altered:
     # times are measured.
     instructions: float | None = None
 
-    def amount(self, *, is_time: bool) -> float | None:
-        """Return its time in ms, or its instructions for a tap."""
-        if is_time:
-            return None if self.kernel is None else self.kernel.median_ms
-        return self.instructions
+    @property
+    def amount(self) -> float | None:
+        """Its time in ms, or its instructions for a tap; None where there is no such sibling."""
+        return self.instructions if self.kernel is None else self.kernel.median_ms
 
 
 class Step(NamedTuple):
@@ -90,6 +89,11 @@ class Step(NamedTuple):
     def amount(self) -> float:
         """What it takes; below 0 where the kernel is slower without it."""
         return self.begin - self.end
+
+    @property
+    def cost(self) -> Cost | None:
+        """The cost; None for the whole kernel and the rest."""
+        return self.altered.cost if self.altered else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +116,12 @@ class Ablation:
 
     def steps(self) -> Iterator[Step]:
         """Yield the steps from the whole kernel to what is left, in ms or in instructions for a tap."""
-        top = self.whole.amount(is_time=self.is_timed)
-        if top is None:
+        if (top := self.whole.amount) is None:
             return
         yield Step(self.whole, top, 0.0)
         level = top
         for sibling in self.siblings:
-            without = sibling.amount(is_time=self.is_timed)
-            if without is not None:
+            if (without := sibling.amount) is not None:
                 yield Step(sibling, level, level - (top - without))
                 level -= top - without
         yield Step(None, level, 0.0)
@@ -139,11 +141,7 @@ def ablation_document(ablation: Ablation) -> dict[str, object]:
             | _altered_document(one)
             for one in ablation.siblings
         ],
-        "saves": {
-            str(step.altered.cost): step.amount
-            for step in ablation.steps()
-            if step.altered and step.altered.cost
-        },
+        "saves": {str(step.cost): step.amount for step in ablation.steps() if step.cost},
         "unit": "ms" if ablation.is_timed else PER_TAP,
     }
 
@@ -155,9 +153,7 @@ def _altered_document(one: Altered) -> dict[str, object]:
 
 def step_name(step: Step) -> str:
     """Return what a step is called."""
-    if step.altered is None:
-        return "the rest"
-    return "whole kernel" if step.altered.cost is None else step.altered.cost.words
+    return step.cost.words if step.cost else "whole kernel" if step.altered else "the rest"
 
 
 def amount_text(ablation: Ablation, amount: float) -> str:
@@ -179,18 +175,15 @@ def amount_and_share(ablation: Ablation, step: Step) -> str:
 def ablation_rows(ablation: Ablation) -> list[tuple[str, str]]:
     """Return a row for the whole kernel, for each cost with what it takes, and for the rest."""
     rows = [(step_name(step), amount_and_share(ablation, step)) for step in ablation.steps()]
-    if not rows:
-        return [(one.cost.words, one.why_not) for one in ablation.siblings if one.cost]
-    return rows + [
-        (one.cost.words, f"{MISSING} {one.why_not}") for one in ablation.siblings if one.cost and one.why_not
-    ]
+    mark = f"{MISSING} " if rows else ""
+    absent = [one for one in ablation.siblings if one.why_not or not rows]
+    return rows + [(one.cost.words, f"{mark}{one.why_not}") for one in absent if one.cost]
 
 
 def most_sentence(ablation: Ablation) -> str:
     """Say which cost takes most; empty where nothing is known."""
     steps = list(ablation.steps())
-    costs = [step for step in steps[1:] if step.altered is not None]
-    if not costs:
+    if not (costs := [step for step in steps if step.cost]):
         return ""
     whole, most = steps[0], max(costs, key=lambda step: step.amount)
     if most.amount <= 0:
@@ -204,9 +197,6 @@ def most_sentence(ablation: Ablation) -> str:
 def ablation_sentences(ablation: Ablation) -> Sequence[str]:
     """Return what has to be said of an ablation, below its rows."""
     steps = list(ablation.steps())
-    said = [sentence for sentence in (most_sentence(ablation), ablation.reason) if sentence]
-    if steps and steps[-1].amount < 0:
-        said.append(OVERLAPPING)
-    if ablation.siblings:
-        said.append(ON_PURPOSE)
-    return said
+    overlapping = OVERLAPPING if steps and steps[-1].amount < 0 else ""
+    said = most_sentence(ablation), ablation.reason, overlapping, ON_PURPOSE if ablation.siblings else ""
+    return [sentence for sentence in said if sentence]

@@ -61,11 +61,10 @@ class _Without(ast.NodeTransformer):
     """
 
     def __init__(self, definition: ast.FunctionDef, cost: Cost, roles: _Roles, rules: set[str]) -> None:
-        def of(wanted: str) -> list[str]:
-            return [name for name, role in roles if role == wanted]
-
         self._cost, self._rules, self.changes = cost, rules, 0
-        self._pictures, self._weights, self._scalars = of("picture"), of("weights"), of("scalar")
+        self._pictures, self._weights, self._scalars = (
+            [name for name, role in roles if role == wanted] for wanted in ("picture", "weights", "scalar")
+        )
         # What a rule found, which is compared with the sides of the picture.
         self._tested = {
             target.id
@@ -160,19 +159,20 @@ class Sibling:
 
 def without(passes: tuple[Pass, ...], cost: Cost) -> tuple[Pass, ...] | None:
     """Return the passes without a cost; None where none of them has it."""
-    changed = [_without(step, cost) for step in passes]
-    if not any(changed):
+    kernels = [_sibling(step.kernel, cost, _roles(step)) for step in passes]
+    if not any(kernels):
         return None
-    return tuple(one or step for one, step in zip(changed, passes, strict=True))
-
-
-def _without(step: Pass, cost: Cost) -> Pass | None:
-    kernel = _sibling(step.kernel, cost, _roles(step))
-    if kernel is None:
-        return None
-    # What is not read need not be written before the launch.
-    constant = None if cost is Cost.WEIGHT_LOADS else step.constant
-    return step._replace(name=kernel.py_func.__name__, kernel=kernel, constant=constant)
+    return tuple(
+        step
+        if kernel is None
+        else step._replace(
+            name=kernel.py_func.__name__,
+            kernel=kernel,
+            # What is not read need not be written before the launch.
+            constant=None if cost is Cost.WEIGHT_LOADS else step.constant,
+        )
+        for step, kernel in zip(passes, kernels, strict=True)
+    )
 
 
 def _roles(step: Pass) -> _Roles:
@@ -194,34 +194,26 @@ def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
     """Return a kernel without a cost; None where its source has none of it."""
     function = kernel.py_func
     definition, constants = definition_of(function)
-    rules = {name for name, value in constants.items() if _rule_of(value) in _RULES}
-    if not _Without(definition, cost, roles, rules).changes:
+    # Of a device function the plain one.
+    plain = {name: getattr(one, "py_func", getattr(one, "fn", None)) for name, one in constants.items()}
+    if not _Without(definition, cost, roles, {name for name, one in plain.items() if one in _RULES}).changes:
         return None
-    sibling = Sibling(_made(definition, function, constants), kernel.targetoptions)
-    note_origin(sibling, kernel, cost, roles)
-    return sibling
-
-
-def _rule_of(value: object) -> object:
-    """Return the plain function of a device function."""
-    return getattr(value, "py_func", getattr(value, "fn", None))
-
-
-def _made(
-    definition: ast.FunctionDef, function: Callable[..., None], constants: dict[str, object]
-) -> Callable[..., None]:
-    """Return the function of a changed definition, and write its source down, where Python finds it."""
+    # Its source is written down where Python finds it, by a name that no file has.
     text = ast.unparse(ast.fix_missing_locations(definition)) + "\n"
-    # No file has such a name.
     path = f"<{definition.name} of {Path(function.__code__.co_filename).name}>"
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     (written,) = ast.parse(text).body
     assert isinstance(written, ast.FunctionDef)
     stand_ins = {name: getattr(stand_in_code, name) for name in STAND_INS}
-    return function_of(written, constants | stand_ins, function.__globals__, path)
+    made = function_of(written, constants | stand_ins, function.__globals__, path)
+    sibling = Sibling(made, kernel.targetoptions)
+    note_origin(sibling, kernel, cost, roles)
+    return sibling
 
 
 BUDGET_S = 0.3
+# Runs the passes without a cost, None for the whole kernel; called with the part that is done.
+_RunAltered = Callable[[tuple[Pass, ...], Cost | None, float], Altered]
 
 
 def ablated(
@@ -236,24 +228,39 @@ def ablated(
     info = machine.info
     if not info.times_mean_speed:
         return counted_ablation(job, checkpoint)
-    found = _begun(job, info.key, info.title)
-    if found.reason:
-        return found
+    found = Ablation(job.variant.key, job.variant.title, job.block, info.key, info.title)
+    if reason := _why_no_siblings(job):
+        return replace(found, reason=reason)
     verified = measure(job, machine, replace(NO_SAMPLES, is_recorded=False), checkpoint=checkpoint)
     if verified.error is not None:
         raise verified.error
     if not verified.result.is_proven:
         return replace(found, reason=f"The kernel gave no time: {verified.result.status}.")
+    rows = rows_around(job.problem, job.block)
+    plan, expected_s = SamplingPlan(budget_s=budget_s), job.task.expected_launch_s(job, info)
     with machine.selected():
-        runs = _Runs(job, machine, SamplingPlan(budget_s=budget_s), checkpoint)
-        return _each(found, job, runs.timed)
+        # A part of an array does not hold its memory.
+        _around, buffers = _allocated(job, machine, rows)
+
+        def run_altered(passes: tuple[Pass, ...], cost: Cost | None, fraction: float) -> Altered:
+            def step(progress: Progress) -> None:
+                stage = f"{_which(cost)}: {progress.stage}"
+                checkpoint(progress._replace(stage=stage, fraction=fraction))
+
+            step(Progress("compiling", fraction, 2.0 + expected_s))
+            prepared = _PassesWithin(passes, rows)
+            _, launch_ms = timed(lambda: machine.run(prepared, buffers))
+            kernel, _ = sampled_kernel(machine, prepared, buffers, plan, step, launch_ms / 1e3)
+            return Altered(cost, kernel=kernel)
+
+        return _each(found, job, run_altered)
 
 
 def counted_ablation(job: MaskJob, checkpoint: Checkpoint = go_on) -> Ablation:
     """Count the instructions that a variant's kernels and their siblings execute, without a GPU."""
-    found = _begun(job, "", "PTX of sm_90, interpreted", str(why_not_compiled() or ""))
-    if found.reason:
-        return found
+    found = Ablation(job.variant.key, job.variant.title, job.block, "", "PTX of sm_90, interpreted")
+    if reason := str(why_not_compiled() or "") or _why_no_siblings(job):
+        return replace(found, reason=reason)
 
     def per_tap(changed: tuple[Pass, ...], cost: Cost | None, fraction: float) -> Altered:
         checkpoint(Progress(f"counting {_which(cost)}", fraction, 2.0))
@@ -265,33 +272,25 @@ def counted_ablation(job: MaskJob, checkpoint: Checkpoint = go_on) -> Ablation:
     return replace(_each(found, job, per_tap), reason=NO_GPU)
 
 
-def _begun(job: MaskJob, device: str, machine: str, reason: str = "") -> Ablation:
-    """Return an ablation in which nothing was run yet, with the reason where there are no siblings."""
-    variant, passes = job.variant, job.passes
-    found = Ablation(variant.key, variant.title, job.block, device, machine, reason=reason)
-    if reason:
-        return found
-    if not variant.has_kernels:
-        why = f"{variant.title} has no CUDA kernels of ours, so nothing can be taken out of them."
-        return replace(found, reason=why)
+def _why_no_siblings(job: MaskJob) -> str:
+    """Return why a kernel has no siblings; empty where it has."""
+    title, passes = job.variant.title, job.passes
+    if not job.variant.has_kernels:
+        return f"{title} has no CUDA kernels of ours, so nothing can be taken out of them."
     if without(passes, Cost.PICTURE_LOADS) is None or without(passes, Cost.STORES) is None:
-        why = (
-            f"The loads and stores of {variant.title} are emitted instruction by instruction, and do not "
+        return (
+            f"The loads and stores of {title} are emitted instruction by instruction, and do not "
             "stand in its source: nothing can be taken out of it. Select a teaching kernel."
         )
-        return replace(found, reason=why)
-    return found
+    return ""
 
 
-def _each(
-    found: Ablation, job: MaskJob, altered: Callable[[tuple[Pass, ...], Cost | None, float], Altered]
-) -> Ablation:
-    """Return an ablation with the whole kernel and every sibling, each as `altered` runs it."""
-    whole, siblings = altered(job.passes, None, 0.0), []
+def _each(found: Ablation, job: MaskJob, run_altered: _RunAltered) -> Ablation:
+    """Return an ablation with the whole kernel and every sibling."""
+    whole, siblings = run_altered(job.passes, None, 0.0), []
     for number, cost in enumerate(Cost, start=1):
-        changed = without(job.passes, cost)
-        fraction = number / (1 + len(Cost))
-        siblings.append(altered(changed, cost, fraction) if changed else Altered(cost, cost.absent))
+        changed, fraction = without(job.passes, cost), number / (1 + len(Cost))
+        siblings.append(run_altered(changed, cost, fraction) if changed else Altered(cost, cost.absent))
     return replace(found, whole=whole, siblings=tuple(siblings))
 
 
@@ -299,43 +298,16 @@ def _which(cost: Cost | None) -> str:
     return f"without {cost.words}" if cost else "the whole kernel"
 
 
-class _Runs:
-    """The kernel and its siblings on the same memory."""
-
-    def __init__(self, job: MaskJob, machine: Backend, plan: SamplingPlan, checkpoint: Checkpoint) -> None:
-        self._job, self._machine, self._plan, self._checkpoint = job, machine, plan, checkpoint
-        self._rows = rows_around(job.problem, job.block)
-        self._buffers = self._allocated()
-        self._expected_s = job.task.expected_launch_s(job, machine.info)
-
-    def timed(self, passes: tuple[Pass, ...], cost: Cost | None, fraction: float) -> Altered:
-        """Return the times of the kernel without a cost."""
-        machine = self._machine
-
-        def step(progress: Progress) -> None:
-            stage = f"{_which(cost)}: {progress.stage}"
-            self._checkpoint(progress._replace(stage=stage, fraction=fraction))
-
-        step(Progress("compiling", fraction, 2.0 + self._expected_s))
-        prepared = _PassesWithin(passes, self._rows)
-        _, launch_ms = timed(lambda: machine.run(prepared, self._buffers))
-        kernel, _ = sampled_kernel(machine, prepared, self._buffers, self._plan, step, launch_ms / 1e3)
-        return Altered(cost, kernel=kernel)
-
-    def _allocated(self) -> Buffers:
-        """Return the picture and a result with rows of the program's own above and below each."""
-        job, rows = self._job, self._rows
-        samples = job.operands
-        height, *rest = samples.shape
-        like = np.broadcast_to(np.zeros((), samples.dtype), (height + 2 * rows, *rest))
-        no_result = np.empty(0, job.problem.result_dtype)
-        made = self._machine.allocate(like, None, job.layout, job.problem.result_dtype)
-        inner = slice(rows, rows + height)
-        # A part of an array does not hold its memory.
-        self._around = made
-        buffers = Buffers(made.image[inner], made.out[inner], no_result)
-        self._machine.upload(samples, buffers)
-        return buffers
+def _allocated(job: MaskJob, machine: Backend, rows: int) -> tuple[Buffers, Buffers]:
+    """Return memory, and the picture and a result in it: rows of the program's own lie around each."""
+    samples, result_dtype = job.operands, job.problem.result_dtype
+    height, *rest = samples.shape
+    like = np.broadcast_to(np.zeros((), samples.dtype), (height + 2 * rows, *rest))
+    around = machine.allocate(like, None, job.layout, result_dtype)
+    inner = slice(rows, rows + height)
+    buffers = Buffers(around.image[inner], around.out[inner], np.empty(0, result_dtype))
+    machine.upload(samples, buffers)
+    return around, buffers
 
 
 class _PassesWithin(PreparedPasses):

@@ -76,7 +76,17 @@ def advice(request: LaunchRequest, report: Checkpoint) -> LaunchAdvice:
         job, gpu = kernel_job(request.job, request.architecture)
     except UnsupportedVariant as error:
         return LaunchAdvice(request.job.variant, reason=str(error.refusal))
-    return launch_advice(job, gpu, lambda: _resources(job, gpu, request, report))
+    key = job.variant.key, job.problem, job.constant.weights_digest, job.block, gpu.limits.compute_capability
+
+    def resources() -> Resources:
+        if key not in _known and isinstance(request, CompiledLaunchRequest):
+            # One that is not wanted any more ends between two kernels.
+            _known[key] = kernel_resources(job, gpu, lambda: report(_COMPILING))
+            if len(_known) > _MOST_KNOWN:
+                _known.popitem(last=False)
+        return _known.get(key, ())
+
+    return launch_advice(job, gpu, resources)
 
 
 def launch_advice(job: AnyJob, gpu: DeviceInfo, resources: Callable[[], Resources]) -> LaunchAdvice:
@@ -90,17 +100,6 @@ def launch_advice(job: AnyJob, gpu: DeviceInfo, resources: Callable[[], Resource
         for launch, facts, one in zip(launches, facts_of(job, launches, known, gpu), known, strict=True)
     )
     return LaunchAdvice(job.variant.key, gpu_text(gpu), explained, str(not_compiled or ""))
-
-
-def _resources(job: AnyJob, gpu: DeviceInfo, asked: LaunchRequest, report: Checkpoint) -> Resources:
-    """Return what the kernels take; empty where this process has not compiled them and need not."""
-    key = job.variant.key, job.problem, job.constant.weights_digest, job.block, gpu.limits.compute_capability
-    if key not in _known and isinstance(asked, CompiledLaunchRequest):
-        # One that is not wanted any more ends between two kernels.
-        _known[key] = kernel_resources(job, gpu, lambda: report(_COMPILING))
-        if len(_known) > _MOST_KNOWN:
-            _known.popitem(last=False)
-    return _known.get(key, ())
 
 
 def kernel_resources(job: AnyJob, gpu: DeviceInfo, between: Callable[[], object] = lambda: None) -> Resources:
@@ -124,31 +123,27 @@ _EXPECTED_S = 2.0
 def shown_code(request: CodeRequest, report: Checkpoint) -> ShownCode:
     """Return the code of a job's kernel, or its diff to another one."""
     report(Progress("reading the code", 0.0, _EXPECTED_S))
-    keys = [_key(request.job), *([request.other] if request.other else [])]
-    found = [_example(request.job, key, request.architecture) for key in keys]
-    example, kernels = found[0][0], []
-    if request.form is not None:
-        for one, _ in found:
-            report(Progress(f"compiling {one.variant.key}", 0.5, _EXPECTED_S))
-            kernels.append(listed_kernels(one, request.form, request.architecture))
+    job, form, architecture = request.job, request.form, request.architecture
+    key = job.variant
+    if job.operation is not None and key == AUTO:
+        # The one that would run.
+        key = resolved_job(job).choice.variant.key
+    example, note = _example(job, key, architecture)
+    other, other_note = _example(job, request.other, architecture) if request.other else (None, "")
+    kernels = []
+    for one in filter(None, (example, other) if form is not None else ()):
+        report(Progress(f"compiling {one.variant.key}", 0.5, _EXPECTED_S))
+        kernels.append(listed_kernels(one, form, architecture))
     return ShownCode(
-        keys[0],
+        key,
         example.block if example.variant.uses_block else None,
         example.compiled_for,
-        found[0][1],
-        found[-1][1] if request.other else "",
+        note,
+        other_note,
         source_of(example),
         kernels[0] if kernels else (),
-        kernel_diff(example, found[1][0], request.form, request.architecture) if request.other else None,
+        kernel_diff(example, other, form, architecture) if other is not None else None,
     )
-
-
-def _key(job: PictureJob) -> str:
-    """Return the key of a job's variant; of an operation "auto" is the one that would run."""
-    if job.operation is not None and job.variant == AUTO:
-        key: str = resolved_job(job).choice.variant.key
-        return key
-    return job.variant
 
 
 def _example(job: PictureJob, key: str, architecture: Architecture) -> tuple[Example, str]:

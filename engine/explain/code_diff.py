@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
+from itertools import groupby, zip_longest
 from typing import NamedTuple
 
 from engine.device_info import RECORDED
@@ -59,29 +60,23 @@ def measured_difference(results: Sequence[AnyResult], before: str, after: str) -
     Of several blocks the fastest counts, and recorded runs only where there are no others.
     """
     runs = [
-        (one.baseline.kernel_ms, one.result.kernel_ms, one)
+        (one.baseline.kernel_ms, one.result.kernel_ms, one.result)
         for one in compared(results, before)
         if one.result.variant == after and one.baseline is not None and one.result.kernel_ms
         if one.baseline.kernel_ms and one.baseline.device == one.result.device
     ]
-    runs = [run for run in runs if run[2].result.device != RECORDED] or runs
+    runs = [run for run in runs if run[2].device != RECORDED] or runs
     if not runs:
         return None
-    longest = max(before_ms for before_ms, _, _ in runs)
-    before_ms, after_ms, best = min((run for run in runs if run[0] == longest), key=lambda run: run[1])
-    device = machine_text(best.result)
-    return MeasuredDifference(before, after, before_ms, after_ms, _problem_text(best.result), device)
+    before_ms, after_ms, best = min(runs, key=lambda run: (-run[0], run[1]))
+    problem = best.problem.size_text + (f", {best.mask_name}" if best.mask_name else "")
+    return MeasuredDifference(before, after, before_ms, after_ms, problem, machine_text(best))
 
 
 def machine_text(result: AnyResult) -> str:
     """Return what a result was measured on, and whether that is another machine's, which was recorded."""
     device = result.environment.device
     return f"{RECORDED}, {device}" if result.device == RECORDED else device
-
-
-def _problem_text(result: AnyResult) -> str:
-    mask = f", {result.mask_name}" if result.mask_name else ""
-    return f"{result.problem.size_text}{mask}"
 
 
 class Change(StrEnum):
@@ -99,9 +94,9 @@ _MARKS = {Change.SAME: " ", Change.REMOVED: "-", Change.ADDED: "+"}
 class ShownLine(NamedTuple):
     """A line of one side: the number in its file or listing, from 1, its text, and what is compared."""
 
-    number: int
-    text: str
-    compared: str
+    number: int | None = None  # None: the side has no such line
+    text: str = ""
+    compared: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +108,9 @@ class DiffRow:
     left: str = ""
     right_number: int | None = None
     right: str = ""
+
+
+_GAP = DiffRow(Change.SAME)
 
 
 class UnifiedLine(NamedTuple):
@@ -161,19 +159,19 @@ class Diff:
         line without numbers.
         """
         lines: list[UnifiedLine] = []
-        late: list[UnifiedLine] = []
-        for row in _near_changes(self.rows, around):
-            if row is None or row.change is Change.SAME:
-                lines += late
-                late = []
-                numbers = (None, None) if row is None else (row.left_number, row.right_number)
-                lines.append(UnifiedLine(Change.SAME, *numbers, "" if row is None else row.right))
-                continue
-            if row.left_number is not None:
-                lines.append(UnifiedLine(Change.REMOVED, row.left_number, None, row.left))
-            if row.right_number is not None:
-                late.append(UnifiedLine(Change.ADDED, None, row.right_number, row.right))
-        return (*lines, *late)
+        rows = _near_changes(self.rows, around)
+        for is_same, group in groupby(rows, lambda row: row.change is Change.SAME):
+            for one in (alike := list(group)):
+                if is_same:
+                    lines.append(UnifiedLine(Change.SAME, one.left_number, one.right_number, one.right))
+                elif one.left_number is not None:
+                    lines.append(UnifiedLine(Change.REMOVED, one.left_number, None, one.left))
+            lines += [
+                UnifiedLine(Change.ADDED, None, one.right_number, one.right)
+                for one in alike
+                if not is_same and one.right_number is not None
+            ]
+        return tuple(lines)
 
 
 def source_diff(
@@ -183,17 +181,15 @@ def source_diff(
     measured: MeasuredDifference | None = None,
 ) -> Diff:
     """Return the diff of the functions of two kernels; functions that both call are left out."""
-    both = {(one.path, one.first_line) for one in left} & {(one.path, one.first_line) for one in right}
-    kernels = {(one.path, one.first_line) for one in (*left, *right) if one.is_kernel}
-    sides = [
+    sides = (
         [
             line
             for one in side
-            if (one.path, one.first_line) not in both - kernels
+            if one.is_kernel or one not in left or one not in right
             for line in _source_lines(one)
         ]
         for side in (left, right)
-    ]
+    )
     return Diff(*names, tuple(_rows(*sides)), measured)
 
 
@@ -204,56 +200,42 @@ def listing_diff(
     measured: MeasuredDifference | None = None,
 ) -> Diff:
     """Return the diff of the listings of two variants, of the same form."""
-    sides = [[line for listing in side for line in _listing_lines(listing)] for side in (left, right)]
+    sides = ([line for listing in side for line in _listing_lines(listing)] for side in (left, right))
     return Diff(*names, tuple(_rows(*sides)), measured)
 
 
 def _rows(left: list[ShownLine], right: list[ShownLine]) -> Iterator[DiffRow]:
-    keys = [line.compared for line in left], [line.compared for line in right]
-    for name, a, b, c, d in SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_opcodes():
-        both = min(b - a, d - c)
-        change = Change.SAME if name == "equal" else Change.CHANGED
-        for one, other in zip(left[a : a + both], right[c : c + both], strict=True):
-            yield DiffRow(change, one.number, one.text, other.number, other.text)
-        for one in left[a + both : b]:
-            yield DiffRow(Change.REMOVED, one.number, one.text)
-        for other in right[c + both : d]:
-            yield DiffRow(Change.ADDED, right_number=other.number, right=other.text)
+    a_keys, b_keys = ([line.compared for line in side] for side in (left, right))
+    for name, a, b, c, d in SequenceMatcher(None, a_keys, b_keys, autojunk=False).get_opcodes():
+        for one, other in zip_longest(left[a:b], right[c:d], fillvalue=ShownLine()):
+            change = Change.SAME if name == "equal" else Change.CHANGED
+            if one.number is None or other.number is None:
+                change = Change.ADDED if one.number is None else Change.REMOVED
+            yield DiffRow(change, *one[:2], *other[:2])
 
 
-def _near_changes(rows: Sequence[DiffRow], around: int | None) -> Iterator[DiffRow | None]:
-    """Yield the rows near a change; None where some are left out."""
+def _near_changes(rows: Sequence[DiffRow], around: int | None) -> Iterator[DiffRow]:
+    """Yield the rows near a change, and a gap where some are left out between."""
     if around is None:
         yield from rows
         return
     changed = [at for at, row in enumerate(rows) if row.change is not Change.SAME]
     kept = {at for one in changed for at in range(one - around, one + around + 1) if 0 <= at < len(rows)}
-    before = -1
     for at in sorted(kept):
-        if at > before + 1 and before >= 0:
-            yield None
+        if at - 1 not in kept and at > min(kept):
+            yield _GAP
         yield rows[at]
-        before = at
 
 
 def _source_lines(function: SourceFunction) -> Iterator[ShownLine]:
-    """Yield the lines of a function without docstrings and decorators' noise of names."""
-    left_out = _docstring_lines(function)
+    """Yield the lines of a function without docstrings; of a kernel without its name."""
+    nodes = (node for node in ast.walk(function.tree) if isinstance(node, ast.FunctionDef))
+    docstrings = [node.body[0] for node in nodes if ast.get_docstring(node) is not None]
     own = re.compile(rf"\b{re.escape(function.name)}\b")
-    for at, text in enumerate(function.lines):
-        if at not in left_out:
+    for at, text in enumerate(function.lines, start=1):
+        if not any(one.lineno <= at <= (one.end_lineno or at) for one in docstrings):
             compared = own.sub("kernel", text.rstrip()) if function.is_kernel else text.rstrip()
-            yield ShownLine(function.first_line + at, text, compared)
-
-
-def _docstring_lines(function: SourceFunction) -> set[int]:
-    """Return the lines, from 0, of the docstrings in a function."""
-    found: set[int] = set()
-    for node in ast.walk(function.tree):
-        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
-            text = node.body[0]
-            found |= set(range(text.lineno - 1, text.end_lineno or text.lineno))
-    return found
+            yield ShownLine(function.first_line + at - 1, text, compared)
 
 
 _SHORTENED: dict[Form, Callable[[str], str]] = {

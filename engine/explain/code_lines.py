@@ -15,7 +15,6 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
-from operator import itemgetter
 from textwrap import dedent
 from typing import NamedTuple
 
@@ -30,8 +29,8 @@ class Form(StrEnum):
     SASS = "sass"
 
 
-# The folder of the engine: `engine`, or what it is called where it is installed.
-_FOLDER = __name__.rpartition(".explain.")[0].rpartition(".")[2]
+# `engine`, or what it is called where it is installed.
+_ENGINE = __name__.rpartition(".explain.")[0]
 
 
 class SourceLine(NamedTuple):
@@ -47,7 +46,7 @@ def short_path(path: str) -> str:
     The kept code of another copy of the same sources names files elsewhere.
     """
     path = path.replace("\\", "/")
-    at = path.rfind(f"/{_FOLDER}/")
+    at = path.rfind(f"/{_ENGINE.rpartition('.')[2]}/")
     return path[at + 1 :] if at >= 0 else path
 
 
@@ -134,8 +133,7 @@ class InstructionCounts:
 
 def counted(listing: Listing) -> InstructionCounts:
     """Return the counts of a listing."""
-    by_class, wide = _by_class(listing.lines)
-    return InstructionCounts(by_class, wide, _taps(listing))
+    return InstructionCounts(*_by_class(listing.lines), _taps(listing))
 
 
 def loops(listing: Listing) -> dict[int, int]:
@@ -146,33 +144,33 @@ def loops(listing: Listing) -> dict[int, int]:
 
 
 def _taps(listing: Listing) -> TapCounts | None:
-    if any(line.kind is InstructionClass.TENSOR for line in listing.lines):
+    lines, ends = listing.lines, loops(listing)
+    if any(line.kind is InstructionClass.TENSOR for line in lines):
         # A product of matrices has many taps in an instruction.
         return None
-    ends = loops(listing)
-    inner = [
-        (_multiply_adds(listing.lines[first : last + 1]), first, last)
-        for first, last in ends.items()
-        if not any(first < other and end <= last for other, end in ends.items())
-    ]
-    whole = _multiply_adds(listing.lines), 0, len(listing.lines) - 1
-    most = max(inner, key=itemgetter(0), default=whole)
-    taps, first, last = most if most[0] else whole
-    counts = _by_class(listing.lines[first : last + 1])
-    return TapCounts(first, last, taps, bool(inner and most[0]), *counts) if taps else None
 
+    def multiply_adds(first: int, last: int) -> int:
+        """Return those of float32; where there are none, the products, which are summed otherwise."""
+        kinds = Counter(line.kind for line in lines[first : last + 1])
+        return kinds[InstructionClass.FLOAT_FMA] or kinds[InstructionClass.FLOAT_MULTIPLY]
 
-def _multiply_adds(lines: tuple[CodeLine, ...]) -> int:
-    """Return the float32 multiply-adds; where there are none, the products, which are summed otherwise."""
-    kinds = Counter(line.kind for line in lines)
-    return kinds[InstructionClass.FLOAT_FMA] or kinds[InstructionClass.FLOAT_MULTIPLY]
+    inner = (
+        loop
+        for loop in ends.items()
+        if not any(loop[0] < other and end <= loop[1] for other, end in ends.items())
+    )
+    place = max(inner, key=lambda loop: multiply_adds(*loop), default=(0, 0))
+    is_loop = multiply_adds(*place) > 0 and place[1] > 0
+    if not is_loop:
+        place = 0, len(lines) - 1
+    taps = multiply_adds(*place)
+    counts = _by_class(lines[place[0] : place[1] + 1])
+    return TapCounts(*place, taps, is_loop, *counts) if taps else None
 
 
 def _by_class(lines: tuple[CodeLine, ...]) -> tuple[dict[InstructionClass, int], int]:
-    kinds = Counter(line.kind for line in lines)
-    return {kind: kinds[kind] for kind in InstructionClass if kinds[kind]}, sum(
-        line.is_64_bit for line in lines
-    )
+    kinds, wide = Counter(line.kind for line in lines), sum(line.is_64_bit for line in lines)
+    return {kind: kinds[kind] for kind in InstructionClass if kinds[kind]}, wide
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +186,6 @@ class ListedKernel:
         """What stands above its listing: kernel, form, architecture, and passes that have other names."""
         passes = "" if self.passes == (self.listing.kernel,) else f" ({', '.join(self.passes)})"
         return f"{self.listing.kernel}: {self.listing.form.upper()} for {self.listing.architecture}{passes}"
-
-
-_ENGINE = __name__.rpartition("explain.")[0]
 
 
 class Role(StrEnum):
@@ -259,20 +254,18 @@ class Story:
         return next((section.text for section in self.sections if section.heading == heading), "")
 
 
-def module_of(variant: AnyVariant) -> str:
-    """Return the name of the module that declares a variant."""
-    # Not by `getattr`, which has modules look for names that they make when asked: 14 ms a variant.
-    modules = list(sys.modules.items())
-    names = [name for name, each in modules if getattr(each, "__dict__", {}).get("VARIANT") is variant]
-    # Another module may have imported it.
-    ours = (name for name in names if name.startswith(_ENGINE))
-    return next(ours, names[0] if names else variant.passes.__module__)
-
-
 def story_of(variant: AnyVariant) -> Story:
-    """Return the story of a variant, or of its module."""
-    told = variant.story or sys.modules[module_of(variant)].__doc__ or variant.idea
-    return story_in(inspect.cleandoc(told))
+    """Return the story of a variant, or of the module that declares it."""
+    if variant.story:
+        return story_in(inspect.cleandoc(variant.story))
+    # Not by `getattr`, which has modules look for names that they make when asked: 14 ms a variant.
+    modules = [
+        each for each in list(sys.modules.values()) if getattr(each, "__dict__", {}).get("VARIANT") is variant
+    ]
+    # Another module may have imported it.
+    ours = [each for each in modules if each.__name__.startswith(f"{_ENGINE}.")]
+    module = next(iter((*ours, *modules)), None) or sys.modules[variant.passes.__module__]
+    return story_in(inspect.cleandoc(module.__doc__ or variant.idea))
 
 
 # A heading is a line of its own above lines that are indented.

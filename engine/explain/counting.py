@@ -21,8 +21,9 @@ Called on: the main thread of the engine's process, or of a script.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -141,47 +142,32 @@ def accesses_document(run: CountedRun) -> dict[str, object]:
                 "counted_blocks": one.counted_blocks,
                 "exact": one.is_exact,
                 "barriers": one.barriers,
-                "arrays": [_array_document(array) for array in one.arrays],
+                "arrays": [
+                    {"memory": array.memory, "kind": array.kind, "array": array.array}
+                    | asdict(array.requests)
+                    | {"block_sectors": array.block_sectors, "launch_sectors": array.launch_sectors}
+                    for array in one.arrays
+                ],
             }
             for one in run.passes
         ],
     }
 
 
-def _array_document(one: ArrayAccesses) -> dict[str, object]:
-    return {
-        "memory": one.memory,
-        "kind": one.kind,
-        "array": one.array,
-        **asdict(one.requests),
-        "block_sectors": one.block_sectors,
-        "launch_sectors": one.launch_sectors,
-    }
-
-
 def accesses_rows(launches: Sequence[CountedAccesses]) -> list[Row]:
     """Return a name and a text for each launch; without what no launch has."""
-    rows = [(name, *map(text, launches)) for name, text in _ROWS]
-    return [row for row in rows if any(text != MISSING for text in row[1:])]
-
-
-Text = Callable[[CountedAccesses], str]
-
-
-def _text(of: str, number: str) -> Text:
-    """Return what writes a number of some requests of a launch, by the names of both."""
-
-    def text(launch: CountedAccesses) -> str:
-        requests = launch.of(of)
-        value = getattr(requests, number)
-        return rate_text(value) if value and requests.requests else MISSING
-
-    return text
-
-
-def _rows_of(of: str, words: str, *numbers: tuple[str, str]) -> list[tuple[str, Text]]:
-    rows = [(f"{words}: requests", _text(of, "requests"))]
-    return rows + [(f"{words}: {name}", _text(of, number)) for name, number in numbers]
+    rows = []
+    for of, numbers in _ROWS.items():
+        found = [launch.of(of) for launch in launches]
+        for words, number in (("requests", "requests"), *numbers):
+            values = [getattr(one, number) if one.requests else 0 for one in found]
+            rows.append((f"{of.replace('_', ' ')}: {words}", values))
+    rows.append(("warps at barriers", [launch.barriers for launch in launches]))
+    return [
+        (name, *(rate_text(value) if value else MISSING for value in values))
+        for name, values in rows
+        if any(values)
+    ]
 
 
 _GLOBAL = (
@@ -189,15 +175,14 @@ _GLOBAL = (
     ("transactions of 128 bytes per request", "transactions_per_request"),
     ("bytes asked for per byte of sectors", "efficiency"),
 )
-_SHARED = ("wavefronts per request", "wavefronts_per_request")
-_ROWS: list[tuple[str, Text]] = [
-    *_rows_of("global_loads", "global loads", *_GLOBAL),
-    *_rows_of("global_stores", "global stores", *_GLOBAL),
-    *_rows_of("shared_loads", "shared loads", _SHARED),
-    *_rows_of("shared_stores", "shared stores", _SHARED),
-    *_rows_of("constant_loads", "constant loads", ("different words per request", "wavefronts_per_request")),
-    ("warps at barriers", lambda launch: rate_text(launch.barriers) if launch.barriers else MISSING),
-]
+_SHARED = (("wavefronts per request", "wavefronts_per_request"),)
+_ROWS = {
+    "global_loads": _GLOBAL,
+    "global_stores": _GLOBAL,
+    "shared_loads": _SHARED,
+    "shared_stores": _SHARED,
+    "constant_loads": (("different words per request", "wavefronts_per_request"),),
+}
 
 
 class Axis(NamedTuple):
@@ -229,31 +214,21 @@ def places(count: int, axis: Axis) -> list[tuple[int, float]]:
     if end - first <= middle:
         return [(place, 1.0) for place in range(count)]
     begin = first + (end - first - middle) // 2
-    alike = [
-        len(range(first + (place - first) % middle, end, middle)) for place in range(begin, begin + middle)
-    ]
-    ends = (*range(first), *range(end, count))
-    return sorted(
-        [
-            *((place, 1.0) for place in ends),
-            *zip(range(begin, begin + middle), map(float, alike), strict=True),
-        ]
+    alike = (
+        (place, float(len(range(first + (place - first) % middle, end, middle))))
+        for place in range(begin, begin + middle)
     )
+    return [*((place, 1.0) for place in range(first)), *alike, *((place, 1.0) for place in range(end, count))]
 
 
 def sampled(grid: Index3, axes: tuple[Axis, ...]) -> list[Sample]:
     """Return the blocks of a grid that are counted."""
-    along = [places(count, axis) for count, axis in zip(grid, axes, strict=True)]
-    return [
-        Sample(
-            (x, y, z),
-            of_x * of_y * of_z,
-            tuple(
-                place if of_place == 1.0 else None for place, of_place in ((x, of_x), (y, of_y), (z, of_z))
-            ),
-        )
-        for (z, of_z), (y, of_y), (x, of_x) in product(*reversed(along))
-    ]
+    found = []
+    for along in product(*(places(count, axis) for count, axis in zip(grid[::-1], axes[::-1], strict=True))):
+        block, weights = zip(*along[::-1], strict=True)
+        own = tuple(place if weight == 1.0 else None for place, weight in zip(block, weights, strict=True))
+        found.append(Sample(block, math.prod(weights), own))
+    return found
 
 
 MOST_KEPT = 64
@@ -336,23 +311,18 @@ def _counted(step: Pass, problem: Any, buffers: Buffers, checkpoint: Checkpoint)
     if key in _kept:
         return _kept[key]
 
-    def run(blocks: list[Index3], weights: list[float] | None = None) -> Run:
-        """Run some blocks, each of which stands for so many."""
+    def between(done: float = 0.0) -> None:
+        checkpoint(Progress("counting memory accesses", 0.5, 3.0))
 
-        def between(done: float) -> None:
-            checkpoint(Progress("counting memory accesses", 0.5, 3.0))
-
-        between(0.0)
-        return interpreter.run_pass(
-            step, arrays, between, checks=False, chosen_blocks=blocks, weights=weights
-        )
-
+    run = partial(interpreter.run_pass, step, arrays, between, checks=False)
+    between()
     # One block tells how many instructions a thread executes.
     across, down, deep = step.launch.grid
-    one_block = run([(across // 2, down // 2, deep // 2)])
+    one_block = run(chosen_blocks=[(across // 2, down // 2, deep // 2)])
     instructions = sum(warps for _, warps, _ in one_block.executed) / -(-math.prod(step.launch.block) // 32)
     samples = sampled(step.launch.grid, _axes(step.launch, picture, radius, instructions))
-    found = run([one.block for one in samples], [one.weight for one in samples])
+    between()
+    found = run(chosen_blocks=[one.block for one in samples], weights=[one.weight for one in samples])
     executed: dict[str, int] = {}
     for one, warps, _ in found.executed:
         executed[one.spelling] = executed.get(one.spelling, 0) + warps

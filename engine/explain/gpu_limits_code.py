@@ -6,7 +6,7 @@ stored, so that nothing is combined or left out.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -167,16 +167,11 @@ def _emit_tensor(code: "CudaCode", x: "Value", y: "Value", n: "Value", rounds: "
     return code.float32(in_pairs([one for sums in chains for one in sums], lambda a, b: a + b))
 
 
-def _emitters() -> "Iterator[tuple[Work, Callable[..., Value]]]":
-    yield MULTIPLY_ADDS, _emit_multiply_adds
-    yield MIXED, _emit_mixed
-    yield INT8_TENSOR, _emit_tensor
-
-
 @kernel_factory
 def arithmetic_kernel(name: str):
     """Return the kernel of arithmetic in registers of that name; each thread stores one number."""
-    (emit,) = (emit for work, emit in _emitters() if work.name == name)
+    emitters = {MULTIPLY_ADDS: _emit_multiply_adds, MIXED: _emit_mixed, INT8_TENSOR: _emit_tensor}
+    (emit,) = (emit for work, emit in emitters.items() if work.name == name)
     work = device_function(types.float32, emit)
 
     @cuda.jit
@@ -277,7 +272,8 @@ def _measured(machine: Backend, report: Checkpoint) -> DeviceLimits:
         for number, size in enumerate((*SIZES, COPIED_BYTES), len(steps)):
             report(Progress(f"measuring copies of {size >> 20} MiB", number / count, 1.0))
             copies[2 * size] = _copy_rate(machine, size) if size in SIZES else copy_bytes_per_s(machine)
-    found["copy_bytes_per_s"] = past_l2(copies, attributes.l2_bytes)
+    # Of copies of more than four times what L2 holds.
+    found["copy_bytes_per_s"] = max(rate for size, rate in copies.items() if size > 4 * attributes.l2_bytes)
     # A kernel may do with the largest what it does with smaller ones.
     copies[2 * COPIED_BYTES] = found["copy_bytes_per_s"]
     # Where multiply-adds have lanes enough they are issued as fast as anything.
@@ -286,11 +282,6 @@ def _measured(machine: Backend, report: Checkpoint) -> DeviceLimits:
     stated = theoretical_limits(machine.info)
     rates: dict[str, Any] = {name: Limit(value, stated.get(name)) for name, value in found.items()}
     return DeviceLimits(machine.info.title, **rates).with_copies(copies)
-
-
-def past_l2(copies: Mapping[int, float], l2_bytes: int) -> float:
-    """Return the highest rate of copies of more than four times what L2 holds, by the bytes of both sides."""
-    return max(rate for size, rate in copies.items() if size > 4 * l2_bytes)
 
 
 def copy_bytes_per_s(machine: Backend) -> float:
@@ -314,7 +305,9 @@ def _copy_rate(machine: Backend, size: int) -> float:
     with cuda_errors_in_words(f"allocating {2 * size / 1e6:,.0f} MB"):
         source, target = (device_array((size,), np.uint8) for _ in range(2))
     fill_bytes(source, 0)
-    return 2 * size / _least_s(machine, _DriverCopy(size), source, target)
+    ends = address_of(target), address_of(source)
+    copy = _Enqueued(lambda stream: check(driver.cuMemcpyDtoDAsync(*ends, size, stream)))
+    return 2 * size / _least_s(machine, copy, source, target)
 
 
 def _steps(machine: Backend, attributes: GpuAttributes) -> list[Step]:
@@ -322,32 +315,33 @@ def _steps(machine: Backend, attributes: GpuAttributes) -> list[Step]:
     blocks = attributes.multiprocessors * _BLOCKS
     out = device_array((blocks * THREADS,), np.float32)
 
-    def rate(kernel: Callable[[], Kernel], signature: Signature, work: Work, *first: object) -> float:
-        launch = _Launch(kernel(), signature, blocks, (*first, work.rounds, out))
-        return blocks * THREADS * work.rounds * work.units / _least_s(machine, launch, out, out)
+    def launch_s(kernel: Kernel, signature: Signature, arguments: tuple[object, ...], *sides: int) -> float:
+        """Return the time of a launch of so many blocks of so many threads."""
+        over, threads = sides
+        bound = loaded_kernel(kernel, signature).bound((over, 1, 1), (threads, 1, 1), (*arguments, out))
+        return _least_s(machine, _Enqueued(lambda stream: bound.enqueue(stream, ())), out, out)
+
+    def rate(kernel: Kernel, signature: Signature, work: Work, *first: object) -> float:
+        least_s = launch_s(kernel, signature, (*first, work.rounds), blocks, THREADS)
+        return blocks * THREADS * work.rounds * work.units / least_s
 
     def arithmetic(work: Work) -> float:
-        return rate(lambda: arithmetic_kernel(work.name), _VALUES, work, 0.5, 0.5, 3)
-
-    def shared() -> float:
-        return rate(shared_kernel, (int32, float32[::1]), SHARED_LOADS)
+        return rate(arithmetic_kernel(work.name), _VALUES, work, 0.5, 0.5, 3)
 
     def l2() -> float:
         # Half of it: the other half is left for what else is there.
         size = max(1, attributes.l2_bytes // 2 // VECTOR_BYTES) * VECTOR_BYTES
         buffer = device_array((size // 4,), np.float32)
         fill_bytes(buffer, 0)
-        return rate(l2_kernel, (float32[::1], int32, float32[::1]), L2_LOADS, buffer)
+        return rate(l2_kernel(), (float32[::1], int32, float32[::1]), L2_LOADS, buffer)
 
     def started(count: int) -> float:
-        kernel: Callable[[], Kernel] = idle_kernel
-        launch = _Launch(kernel(), (int32, float32[::1]), count, (count, out), WARP)
-        return count / _least_s(machine, launch, out, out)
+        return count / launch_s(idle_kernel(), (int32, float32[::1]), (count,), count, WARP)
 
     steps: list[Step] = [
         ("multiply_adds_per_s", lambda: arithmetic(MULTIPLY_ADDS)),
         ("l2_bytes_per_s", l2),
-        ("shared_bytes_per_s", shared),
+        ("shared_bytes_per_s", lambda: rate(shared_kernel(), (int32, float32[::1]), SHARED_LOADS)),
         ("instructions_per_s", lambda: arithmetic(MIXED) / WARP),
         ("blocks_per_s", lambda: started(_STARTED)),
         ("launches_per_s", lambda: started(1)),
@@ -357,33 +351,14 @@ def _steps(machine: Backend, attributes: GpuAttributes) -> list[Step]:
     return steps
 
 
-class _Launch:
-    """A launch of one kernel with its arguments."""
+class _Enqueued(NamedTuple):
+    """What is enqueued on a stream."""
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        signature: Signature,
-        blocks: int,
-        arguments: tuple[object, ...],
-        threads: int = THREADS,
-    ) -> None:
-        self._bound = loaded_kernel(kernel, signature).bound((blocks, 1, 1), (threads, 1, 1), arguments)
+    enqueue: Callable[[int], object]
 
     def launch(self, image: DeviceArray, out: DeviceArray, stream: Stream = None) -> None:
         """Enqueue it."""
-        self._bound.enqueue(int(stream.handle), ())
-
-
-class _DriverCopy:
-    """A copy of so many bytes from the picture to the result."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-
-    def launch(self, image: DeviceArray, out: DeviceArray, stream: Stream = None) -> None:
-        """Enqueue it."""
-        check(driver.cuMemcpyDtoDAsync(address_of(out), address_of(image), self._size, int(stream.handle)))
+        self.enqueue(int(stream.handle))
 
 
 def _least_s(machine: Backend, prepared: Prepared, image: DeviceArray, out: DeviceArray) -> float:

@@ -40,37 +40,30 @@ class InstructionClass(StrEnum):
     OTHER = "other"
 
 
+_Class = InstructionClass
 _LOADS = {
-    "global": InstructionClass.LOAD_GLOBAL,
-    "shared": InstructionClass.LOAD_SHARED,
-    "const": InstructionClass.LOAD_CONSTANT,
-    "local": InstructionClass.LOAD_LOCAL,
-    "param": InstructionClass.LOAD_PARAMETER,
-}
-_STORES = {
-    "global": InstructionClass.STORE_GLOBAL,
-    "shared": InstructionClass.STORE_SHARED,
-    "local": InstructionClass.STORE_LOCAL,
-}
+    "global": _Class.LOAD_GLOBAL, "shared": _Class.LOAD_SHARED, "const": _Class.LOAD_CONSTANT,
+    "local": _Class.LOAD_LOCAL, "param": _Class.LOAD_PARAMETER,
+}  # fmt: skip
+_STORES = {"global": _Class.STORE_GLOBAL, "shared": _Class.STORE_SHARED, "local": _Class.STORE_LOCAL}
+_SPACES = {**dict.fromkeys(("ld", "ldu", "ldmatrix"), _LOADS), "st": _STORES}
 
-_PTX = {
-    **dict.fromkeys(("setp", "bra", "brx", "ret", "exit", "call", "trap"), InstructionClass.CONTROL),
-    **dict.fromkeys(
-        ("bar", "barrier", "membar", "fence", "mbarrier", "griddepcontrol"), InstructionClass.BARRIER
-    ),
-    **dict.fromkeys(
-        ("mov", "selp", "prmt", "shfl", "movmatrix", "activemask", "vote"), InstructionClass.MOVE
-    ),
-    **dict.fromkeys(("cvt", "cvta"), InstructionClass.CONVERSION),
-    **dict.fromkeys(("mma", "wmma", "wgmma", "tcgen05"), InstructionClass.TENSOR),
-    **dict.fromkeys(("atom", "red"), InstructionClass.ATOMIC),
-}
-_PTX_FLOAT = {
-    "add": InstructionClass.FLOAT_ADD,
-    "sub": InstructionClass.FLOAT_ADD,
-    "mul": InstructionClass.FLOAT_MULTIPLY,
-    "fma": InstructionClass.FLOAT_FMA,
-}
+
+def _by_name(names: dict[InstructionClass, str]) -> dict[str, InstructionClass]:
+    return {name: kind for kind, listed in names.items() for name in listed.split()}
+
+
+_PTX = _by_name({
+    _Class.CONTROL: "setp bra brx ret exit call trap",
+    _Class.BARRIER: "bar barrier membar fence mbarrier griddepcontrol",
+    _Class.MOVE: "mov selp prmt shfl movmatrix activemask vote",
+    _Class.CONVERSION: "cvt cvta",
+    _Class.TENSOR: "mma wmma wgmma tcgen05",
+    _Class.ATOMIC: "atom red",
+})  # fmt: skip
+_PTX_FLOAT = _by_name({
+    _Class.FLOAT_ADD: "add sub", _Class.FLOAT_MULTIPLY: "mul", _Class.FLOAT_FMA: "fma",
+})  # fmt: skip
 
 
 def ptx_class(opcode: str) -> InstructionClass:
@@ -78,31 +71,28 @@ def ptx_class(opcode: str) -> InstructionClass:
     name, *suffixes = opcode.split(".")
     if name == "cp":
         is_copy = any(one in ("global", "bulk") for one in suffixes)
-        return InstructionClass.COPY if is_copy else InstructionClass.BARRIER
-    if name in ("ld", "ldu", "ldmatrix"):
-        space = next((one.split("::")[0] for one in suffixes if one.split("::")[0] in _LOADS), "global")
-        return _LOADS[space]
-    if name == "st":
-        space = next((one.split("::")[0] for one in suffixes if one.split("::")[0] in _STORES), "global")
-        return _STORES[space]
+        return _Class.COPY if is_copy else _Class.BARRIER
+    if name in _SPACES:
+        spaces = (one.partition("::")[0] for one in suffixes)
+        return _SPACES[name][next((one for one in spaces if one in _SPACES[name]), "global")]
     if name in _PTX:
         return _PTX[name]
     types = [one for one in suffixes if re.fullmatch(r"pred|b?f\d+(x2)?|[subf]\d+", one)]
     kind = types[0] if types else ""
     if kind == "pred":
-        return InstructionClass.CONTROL
+        return _Class.CONTROL
     if name == "mul" and "wide" in suffixes and kind.endswith("32"):
         # Its result has 64 bits.
-        return InstructionClass.INTEGER_64
+        return _Class.INTEGER_64
     if kind == "f64":
-        return InstructionClass.FLOAT_64
+        return _Class.FLOAT_64
     if kind == "f32":
-        return _PTX_FLOAT.get(name, InstructionClass.FLOAT_OTHER)
+        return _PTX_FLOAT.get(name, _Class.FLOAT_OTHER)
     if kind.lstrip("b").startswith("f"):
-        return InstructionClass.FLOAT_OTHER
+        return _Class.FLOAT_OTHER
     if kind[1:] == "64":
-        return InstructionClass.INTEGER_64
-    return InstructionClass.INTEGER_32 if kind else InstructionClass.OTHER
+        return _Class.INTEGER_64
+    return _Class.INTEGER_32 if kind else _Class.OTHER
 
 
 def is_ptx_64_bit(opcode: str) -> bool:
@@ -111,39 +101,38 @@ def is_ptx_64_bit(opcode: str) -> bool:
     return last in ("s64", "u64", "b64") or ".wide." in opcode
 
 
-_SASS = {
-    InstructionClass.TENSOR: "HMMA IMMA BMMA DMMA QMMA HGMMA IGMMA QGMMA OMMA UTCHMMA UTCIMMA UTCQMMA",
-    InstructionClass.LOAD_GLOBAL: "LDG LD",
-    InstructionClass.STORE_GLOBAL: "STG ST",
-    InstructionClass.LOAD_SHARED: "LDS LDSM LDS_LDU",
-    InstructionClass.STORE_SHARED: "STS STSM",
-    InstructionClass.LOAD_LOCAL: "LDL",
-    InstructionClass.STORE_LOCAL: "STL",
-    InstructionClass.COPY: "LDGSTS UBLKCP UTMALDG",
-    InstructionClass.ATOMIC: "ATOM ATOMG ATOMS RED REDG",
-    InstructionClass.CONVERSION: "I2F I2FP F2I F2IP F2F F2FP I2I I2IP FRND UF2F UI2F UF2I",
-    InstructionClass.CONTROL: (
+_SASS = _by_name({
+    _Class.TENSOR: "HMMA IMMA BMMA DMMA QMMA HGMMA IGMMA QGMMA OMMA UTCHMMA UTCIMMA UTCQMMA",
+    _Class.LOAD_GLOBAL: "LDG LD",
+    _Class.STORE_GLOBAL: "STG ST",
+    _Class.LOAD_SHARED: "LDS LDSM LDS_LDU",
+    _Class.STORE_SHARED: "STS STSM",
+    _Class.LOAD_LOCAL: "LDL",
+    _Class.STORE_LOCAL: "STL",
+    _Class.COPY: "LDGSTS UBLKCP UTMALDG",
+    _Class.ATOMIC: "ATOM ATOMG ATOMS RED REDG",
+    _Class.CONVERSION: "I2F I2FP F2I F2IP F2F F2FP I2I I2IP FRND UF2F UI2F UF2I",
+    _Class.CONTROL: (
         "BRA BRX JMP JMX EXIT ENDCOLLECTIVE RET CALL BSSY BSYNC BREAK BMOV WARPSYNC KILL YIELD NANOSLEEP "
         "RPCMOV ISETP FSETP PSETP PLOP3 CSETP HSETP2 UISETP UPLOP3 UPSETP UFSETP P2R R2P UP2UR VOTE VOTEU R2B"
     ),
-    InstructionClass.BARRIER: "BAR DEPBAR MEMBAR LDGDEPBAR ERRBAR SYNCS ARRIVES CCTL FENCE ACQBULK",
-    InstructionClass.MOVE: (
+    _Class.BARRIER: "BAR DEPBAR MEMBAR LDGDEPBAR ERRBAR SYNCS ARRIVES CCTL FENCE ACQBULK",
+    _Class.MOVE: (
         "MOV MOV32I UMOV SEL FSEL USEL S2R S2UR CS2R CS2UR PRMT UPRMT SHFL R2UR MOVM LEPC MATCH UFSEL"
     ),
-    InstructionClass.FLOAT_ADD: "FADD FADD2 UFADD FADD32I",
-    InstructionClass.FLOAT_MULTIPLY: "FMUL FMUL2 UFMUL FMUL32I",
-    InstructionClass.FLOAT_FMA: "FFMA FFMA2 UFFMA FFMA32I",
-    InstructionClass.FLOAT_OTHER: (
+    _Class.FLOAT_ADD: "FADD FADD2 UFADD FADD32I",
+    _Class.FLOAT_MULTIPLY: "FMUL FMUL2 UFMUL FMUL32I",
+    _Class.FLOAT_FMA: "FFMA FFMA2 UFFMA FFMA32I",
+    _Class.FLOAT_OTHER: (
         "MUFU FMNMX FMNMX3 FCHK FSWZADD UFMNMX HADD2 HADD2_32I HMUL2 HFMA2 HMNMX2 HFMA2_MMA FSET FCMP RRO IPA"
     ),
-    InstructionClass.FLOAT_64: "DADD DMUL DFMA DSETP DMNMX DSET",
-    InstructionClass.INTEGER_32: (
+    _Class.FLOAT_64: "DADD DMUL DFMA DSETP DMNMX DSET",
+    _Class.INTEGER_32: (
         "IADD3 IADD IADD2 IADD32I VIADD UIADD3 IMAD UIMAD LEA ULEA SHF USHF SHL SHR LOP3 ULOP3 LOP LOP32I "
         "IABS UIABS IMNMX VIMNMX VIMNMX3 UVIMNMX UVIADD IDP IDP4A ISCADD POPC UPOPC FLO UFLO BREV UBREV BMSK "
         "UBMSK REDUX CREDUX SGXT USGXT VABSDIFF VABSDIFF4 VIADDMNMX XMAD IMUL IMUL32I UIMNMX IDE"
     ),
-}
-_SASS_CLASSES = {name: kind for kind, names in _SASS.items() for name in names.split()}
+})  # fmt: skip
 
 
 def sass_class(opcode: str, operands: str = "") -> InstructionClass:
@@ -155,12 +144,12 @@ def sass_class(opcode: str, operands: str = "") -> InstructionClass:
     name, *suffixes = opcode.split(".")
     if name in ("LDC", "ULDC", "LDCU"):
         # The parameters of a kernel lie in constant bank 0.
-        return InstructionClass.LOAD_PARAMETER if "c[0x0]" in operands else InstructionClass.LOAD_CONSTANT
+        return _Class.LOAD_PARAMETER if "c[0x0]" in operands else _Class.LOAD_CONSTANT
     if name == "IMAD" and "MOV" in suffixes:
-        return InstructionClass.MOVE
-    kind = _SASS_CLASSES.get(name, InstructionClass.OTHER)
-    if kind is InstructionClass.INTEGER_32 and is_sass_64_bit(opcode, operands):
-        return InstructionClass.INTEGER_64
+        return _Class.MOVE
+    kind = _SASS.get(name, _Class.OTHER)
+    if kind is _Class.INTEGER_32 and is_sass_64_bit(opcode, operands):
+        return _Class.INTEGER_64
     return kind
 
 
@@ -186,7 +175,7 @@ _OF_64_BIT = {
 _OF_NAME = {"bra": 3.0, "bra.uni": 0.0, "cvta": 0.0, "cvt": 0.5}
 # Half of the combinations of predicates are part of a comparison.
 _OF_PREDICATES = 0.5
-_MULTIPLY_ADD = {InstructionClass.FLOAT_FMA, InstructionClass.FLOAT_ADD, InstructionClass.FLOAT_MULTIPLY}
+_MULTIPLY_ADD = {_Class.FLOAT_FMA, _Class.FLOAT_ADD, _Class.FLOAT_MULTIPLY}
 # The sides of the three matrices: mma.sync.aligned.m16n8k16.
 _SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)\b")
 
@@ -217,7 +206,7 @@ def tensor_multiply_adds(spelling: str) -> float:
 
 def is_tensor(spelling: str) -> bool:
     """Return whether an instruction is for tensor cores."""
-    return ptx_class(spelling) is InstructionClass.TENSOR
+    return ptx_class(spelling) is _Class.TENSOR
 
 
 def on_64_bit(spelling: str) -> float:

@@ -55,72 +55,56 @@ _LEFT_OUT = tuple(f"{_ENGINE}.{begin}" for begin in ("variants.emit.", "device.t
 
 def source_of(example: Example) -> KernelSource:
     """Return the source of a variant, compiled for an example; nothing is compiled."""
-    variant = example.variant
+    variant, remark = example.variant, ""
     if variant.has_kernels and missing:
         # Kernels with memory of their own cannot be made, so what they call is not known.
+        found = _factories(variant)
         remark = f"The functions that the kernel calls are not shown: {missing}."
-        return KernelSource(story_of(variant), _functions(_factories(variant)), remark)
-    if variant.has_kernels:
-        kernels = [step.kernel.py_func for step in example.passes()]
-        functions = _functions(_reached([(Role.KERNEL, one) for one in kernels]))
-        return KernelSource(story_of(variant), functions, "")
-    host = list(_reached([(Role.HOST, variant.prepare)]))
-    compiled = [(role, one) for role, one in host if role is not Role.HOST]
-    remark = ""
-    if not compiled:
-        remark = (
-            f"No kernel of ours: the package {variant.library} computes, and its source is not here. The "
-            "code below calls it."
-        )
-    elif variant.device is DeviceKind.CPU:
-        remark = "Compiled for the CPU by Numba: it has machine code of this processor and no PTX."
-    return KernelSource(story_of(variant), _functions(compiled or host), remark)
+    elif variant.has_kernels:
+        found = _reached(*((Role.KERNEL, step.kernel.py_func) for step in example.passes()))
+    else:
+        host = list(_reached((Role.HOST, variant.prepare)))
+        compiled = [one for one in host if one[0] is not Role.HOST]
+        found = iter(compiled or host)
+        if not compiled:
+            remark = (
+                f"No kernel of ours: the package {variant.library} computes, and its source is not here. "
+                "The code below calls it."
+            )
+        elif variant.device is DeviceKind.CPU:
+            remark = "Compiled for the CPU by Numba: it has machine code of this processor and no PTX."
+    # Each place once.
+    by_place: dict[tuple[str, int], SourceFunction] = {}
+    for role, function in found:
+        path = function.__code__.co_filename
+        if (node := _around(_file(path)[1], function.__code__.co_firstlineno)) is not None:
+            shown = _shown(role, function.__name__ if role is Role.KERNEL else node.name, node, path)
+            by_place.setdefault((shown.path, shown.first_line), shown)
+    order = list(Role)
+    functions = sorted(by_place.values(), key=lambda one: order.index(one.role))
+    return KernelSource(story_of(variant), tuple(functions), remark)
 
 
 def function_source(module: str, name: str) -> SourceFunction:
     """Return a function of a module that is no kernel, or a method ("Class.name"); neither is imported."""
     spec = find_spec(f"{_ENGINE}.{module}")
     path = str(spec and spec.origin)
-    lines, tree = _file(path)
-    node: Any = tree
+    node: Any = _file(path)[1]
     for part in name.split("."):
         node = next(one for one in node.body if getattr(one, "name", "") == part)
-    return _of_node(Role.HOST, node.name, node, path, lines)
+    return _shown(Role.HOST, node.name, node, path)
 
 
 def _factories(variant: AnyVariant) -> Iterator[tuple[Role, FunctionType]]:
     """Yield the factories of kernels that a variant's passes call, which are not made."""
-    for _, function in _reached([(Role.HOST, variant.passes)]):
-        _, tree = _file(function.__code__.co_filename)
-        node = _around(tree, function.__code__.co_firstlineno)
+    for _, function in _reached((Role.HOST, variant.passes)):
+        node = _around(_file(function.__code__.co_filename)[1], function.__code__.co_firstlineno)
         if node is not None and any(ast.unparse(one) == "kernel_factory" for one in node.decorator_list):
             yield Role.KERNEL, function
 
 
-def _functions(found: Any) -> tuple[SourceFunction, ...]:
-    """Return the functions of objects, each place once, by their roles."""
-    by_place: dict[tuple[str, int], SourceFunction] = {}
-    for role, function in found:
-        shown = _shown(role, function)
-        if shown is not None:
-            by_place.setdefault((shown.path, shown.first_line), shown)
-    order = list(Role)
-    return tuple(sorted(by_place.values(), key=lambda one: order.index(one.role)))
-
-
-def _shown(role: Role, function: FunctionType) -> SourceFunction | None:
-    """Return the outermost function, or the method, around a function."""
-    code = function.__code__
-    lines, tree = _file(code.co_filename)
-    node = _around(tree, code.co_firstlineno)
-    if node is None:
-        return None
-    name = function.__name__ if role is Role.KERNEL else node.name
-    return _of_node(role, name, node, code.co_filename, lines)
-
-
-def _of_node(role: Role, name: str, node: Any, path: str, lines: list[str]) -> SourceFunction:
-    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+def _shown(role: Role, name: str, node: Any, path: str) -> SourceFunction:
+    lines, first = _file(path)[0], _first_line(node)
     return SourceFunction(role, name, short_path(path), first, tuple(lines[first - 1 : node.end_lineno]))
 
 
@@ -130,26 +114,24 @@ def _file(path: str) -> tuple[list[str], ast.Module]:
     return text.split("\n"), ast.parse(text)
 
 
-def _around(tree: ast.Module, line: int) -> Any:
-    """Return the outermost function around a line; of a class its method."""
+def _first_line(node: ast.FunctionDef | ast.ClassDef) -> int:
+    return min([node.lineno, *(one.lineno for one in node.decorator_list)])
 
-    def holding(body: list[ast.stmt]) -> object:
-        for node in body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-                if first <= line <= (node.end_lineno or first):
-                    return node
-        return None
 
-    node = holding(tree.body)
-    return holding(node.body) or node if isinstance(node, ast.ClassDef) else node
+def _around(node: Any, line: int) -> Any:
+    """Return the outermost function of a module around a line; of a class its method."""
+    for one in node.body:
+        is_one = isinstance(one, ast.FunctionDef | ast.ClassDef)
+        if is_one and _first_line(one) <= line <= one.end_lineno:
+            return _around(one, line) or one if isinstance(one, ast.ClassDef) else one
+    return None
 
 
 # The role of what a function of a role names; of others that of a device function.
 _CALLED = {Role.HOST: Role.HOST, Role.EMITTER: Role.HELPER, Role.HELPER: Role.HELPER}
 
 
-def _reached(begin: list[tuple[Role, object]]) -> Iterator[tuple[Role, FunctionType]]:
+def _reached(*begin: tuple[Role, object]) -> Iterator[tuple[Role, FunctionType]]:
     """Yield every function of ours that these reach, with its role, the nearest first."""
     waiting, seen = list(begin), set()
     while waiting:
@@ -184,17 +166,14 @@ def _within(role: Role, value: object) -> Iterator[tuple[Role, object]]:
         yield from ((role, one) for one in (value.values() if isinstance(value, dict) else value))
     elif isinstance(value, type):
         if role is Role.HOST and _is_ours(value.__module__):
-            for one in value.__mro__:
-                yield from ((role, member) for member in vars(one).values() if _is_code(member))
+            members = (member for one in value.__mro__ for member in vars(one).values())
+            codes = FunctionType, MachineFunction, staticmethod
+            yield from ((role, one) for one in members if isinstance(one, codes))
     else:
         for name, own in _MADE_OF.items():
             if isinstance(function := getattr(value, name, None), FunctionType):
                 yield own or role, function
                 return
-
-
-def _is_code(member: object) -> bool:
-    return isinstance(member, FunctionType | MachineFunction | staticmethod)
 
 
 def _is_ours(module: str | None) -> bool:
@@ -215,11 +194,7 @@ def _named_in(function: FunctionType) -> list[object]:
     found = [*around.values(), *(module[name] for name in dict.fromkeys(names) if name in module)]
     for one in [one for one in found if isinstance(one, ModuleType) and _is_ours(one.__name__)]:
         found += [vars(one)[name] for name in names if name in vars(one)]
-    return [one for one in found if _may_be_code(one)]
-
-
-def _may_be_code(value: object) -> bool:
-    return callable(value) or isinstance(value, MachineFunction | dict | tuple | list)
+    return [one for one in found if callable(one) or isinstance(one, MachineFunction | dict | tuple | list)]
 
 
 # A place that the compiler could not attribute has line 0.
@@ -240,7 +215,9 @@ def ptx_listing(ptx: str, kernel: str, architecture: str) -> Listing:
     files = {int(number): short_path(path) for number, path in _FILE.findall(ptx)}
     lines: list[CodeLine] = []
     source: SourceLine | None = None
-    for text in _with_short_names(_code(ptx), kernel).split("\n"):
+    # The names of functions that were inlined stand behind the code for a debugger.
+    code = re.split(r"(?m)^\$L__func_end\d+:|^\s*\.section\b", ptx)[0]
+    for text in _with_short_names(code, kernel).split("\n"):
         if location := _LOCATION.match(text):
             line = int(location[2])
             source = SourceLine(files[int(location[1])], line) if line else None
@@ -258,11 +235,6 @@ def ptx_listing(ptx: str, kernel: str, architecture: str) -> Listing:
     if lines and not lines[-1].text.strip():
         lines.pop()
     return Listing(Form.PTX, kernel, architecture, tuple(lines))
-
-
-def _code(ptx: str) -> str:
-    """Leave out the names of functions that were inlined, which stand behind the code for a debugger."""
-    return re.split(r"(?m)^\$L__func_end\d+:|^\s*\.section\b", ptx)[0]
 
 
 def _with_short_names(ptx: str, kernel: str) -> str:
@@ -314,17 +286,12 @@ def sass_listing(written: str, kernel: str, architecture: str) -> Listing:
             kind = InstructionClass.OTHER if whole.startswith(_NEVER) else sass_class(opcode, operands)
             goal, is_wide = target[1] if target else "", is_sass_64_bit(opcode, operands)
             lines.append(CodeLine(text, kind, opcode, "", goal, source, is_wide))
-    return Listing(Form.SASS, kernel, architecture, tuple(_without_padding(lines)))
-
-
-def _without_padding(lines: list[CodeLine]) -> list[CodeLine]:
-    """Leave out what follows the last instruction: no operations, and a branch to itself."""
-    end = len(lines)
-    while end and (not lines[end - 1].kind or lines[end - 1].opcode == "NOP"):
-        end -= 1
-    if end > 1 and lines[end - 1].target and lines[end - 1].target == lines[end - 2].label:
-        end -= 2
-    return lines[:end]
+    # What follows the last instruction: no operations, and a branch to itself.
+    while lines and (not lines[-1].kind or lines[-1].opcode == "NOP"):
+        lines.pop()
+    if len(lines) > 1 and lines[-1].target and lines[-1].target == lines[-2].label:
+        del lines[-2:]
+    return Listing(Form.SASS, kernel, architecture, tuple(lines))
 
 
 def listed_kernels(example: Example, form: Form, architecture: Architecture) -> tuple[ListedKernel, ...]:

@@ -8,7 +8,7 @@ there are is a fact of a product, so each architecture names one.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -205,32 +205,24 @@ def explained_launch(
     facts: LaunchFacts, taken: KernelResources, gpu: GpuAttributes, constant_bytes: int = 0
 ) -> ExplainedLaunch:
     """Return a launch whose kernel takes these resources."""
-    threads = facts.threads
-    held, drawn = occupancy_of(threads, taken, gpu), curves(threads, taken, gpu)
-    return ExplainedLaunch(facts, held, drawn, constant_bytes)
 
-
-def curves(threads: int, resources: KernelResources, gpu: GpuAttributes) -> Curves:
-    """Return the curves through the launch of a block of so many threads."""
-
-    def curve(
-        places: Iterable[int], at: Callable[[int], tuple[int, KernelResources]]
-    ) -> tuple[CurvePoint, ...]:
-        points = ((place, occupancy_of(*at(place), gpu)) for place in places)
-        return tuple(CurvePoint(place, found.blocks, found.share) for place, found in points)
+    def curve(places: Iterable[int], name: str) -> tuple[CurvePoint, ...]:
+        """Return the curve along which one thing differs, threads of a block or a resource."""
+        points = []
+        for at in places:
+            of_threads = name == "threads"
+            own = taken if of_threads else taken._replace(**{name: at})
+            found = occupancy_of(at if of_threads else facts.threads, own, gpu)
+            points.append(CurvePoint(at, found.blocks, found.share))
+        return tuple(points)
 
     registers = (*range(_REGISTER_STEP, MOST_REGISTERS, _REGISTER_STEP), MOST_REGISTERS)
-    return Curves(
-        curve(range(WARP, gpu.most_block_threads + 1, WARP), lambda many: (many, resources)),
-        curve(
-            registers if resources.registers else (),
-            lambda many: (threads, resources._replace(registers=many)),
-        ),
-        curve(
-            range(0, STATIC_BYTES + 1, _BYTE_STEP),
-            lambda many: (threads, resources._replace(shared_bytes=many)),
-        ),
+    curves = Curves(
+        curve(range(WARP, gpu.most_block_threads + 1, WARP), "threads"),
+        curve(registers if taken.registers else (), "registers"),
+        curve(range(0, STATIC_BYTES + 1, _BYTE_STEP), "shared_bytes"),
     )
+    return ExplainedLaunch(facts, occupancy_of(facts.threads, taken, gpu), curves, constant_bytes)
 
 
 _KIB = 1024
@@ -257,57 +249,55 @@ def numbers_of(launch: ExplainedLaunch, unknown: str = "not known") -> tuple[Lau
     facts, found = launch.facts, launch.occupancy
     block = " × ".join(str(side) for side in facts.block if side > 1) or "1"
     room = ", ".join(f"{limit.what} {limit.blocks}" for limit in found.limits)
-    constant = f", {_bytes(launch.constant_bytes)} of constant memory" if launch.constant_bytes else ""
-    return (
-        LaunchNumber("Grid", f"{sides_text(facts.grid)}, {_several(facts.blocks, 'block')}", "All blocks."),
-        LaunchNumber(
-            "Threads per block",
+    constant = f", {_several(launch.constant_bytes, 'byte')} of constant memory"
+    local = f", {_several(facts.local_bytes or 0, 'byte')} of local memory"
+    shared = MISSING if facts.shared_bytes is None else _several(facts.shared_bytes, "byte")
+    waves = halo = idle = MISSING
+    if facts.waves is not None and facts.last_wave is not None:
+        waves = f"{digits_text(facts.waves, 3)}, the last {percent_text(facts.last_wave)} full"
+    if facts.halo_redundancy is not None:
+        halo = f"{digits_text(facts.halo_redundancy, 3)} cells per result"
+    if facts.idle_threads is not None:
+        idle = percent_text(facts.idle_threads)
+    numbers = {
+        "Grid": (f"{sides_text(facts.grid)}, {_several(facts.blocks, 'block')}", "All blocks."),
+        "Threads per block": (
             f"{facts.threads:,}, {_several(found.block_warps, 'warp')}",
             f"{block} threads. A warp has 32, and a block takes whole warps.",
         ),
-        LaunchNumber(
-            "Registers per thread",
-            _registers(launch, unknown),
+        "Registers per thread": (
+            f"{facts.registers}{local if facts.local_bytes else ''}" if launch.is_compiled else unknown,
             "That the kernel takes, compiled for this architecture. What had no room in registers, and a "
             "thread's own arrays, lie in its local memory, which is global memory.",
         ),
-        LaunchNumber(
-            "Shared memory",
-            MISSING if facts.shared_bytes is None else f"{_bytes(facts.shared_bytes)}{constant}",
+        "Shared memory": (
+            f"{shared}{constant if launch.constant_bytes and shared != MISSING else ''}",
             "Of each block; constant memory is what the kernel declares.",
         ),
-        LaunchNumber(
-            "Resident blocks",
+        "Resident blocks": (
             f"{found.blocks}, limited by {found.limited_by}",
             f"Blocks that a multiprocessor holds at once. It has room for, by resource: {room}.",
         ),
-        LaunchNumber(
-            "Occupancy",
-            f"{_at_most(launch)}{percent_text(found.share)}, {found.warps} of {found.most_warps} warps",
+        "Occupancy": (
+            f"{_occupancy(launch)}, {found.warps} of {found.most_warps} warps",
             "Resident warps over those that a multiprocessor has room for. More of them hide more latency, "
             "but a kernel with more need not be faster.",
         ),
-        LaunchNumber(
-            "Waves",
-            MISSING
-            if facts.waves is None or facts.last_wave is None
-            else f"{digits_text(facts.waves, 3)}, the last {percent_text(facts.last_wave)} full",
+        "Waves": (
+            waves,
             "How often the GPU is filled until all blocks of the grid have run. While a last wave runs that "
             "is not full, multiprocessors stand idle.",
         ),
-        LaunchNumber(
-            "Halo redundancy",
-            MISSING
-            if facts.halo_redundancy is None
-            else f"{digits_text(facts.halo_redundancy, 3)} cells per result",
+        "Halo redundancy": (
+            halo,
             "Cells of the input tile per result of its block: 1 would be without a halo.",
         ),
-        LaunchNumber(
-            "Idle threads",
-            MISSING if facts.idle_threads is None else percent_text(facts.idle_threads),
+        "Idle threads": (
+            idle,
             "Threads of the grid that compute no result, such as those beyond the picture's edge.",
         ),
-    )
+    }
+    return tuple(LaunchNumber(name, *texts) for name, texts in numbers.items())
 
 
 def sides_text(sides: tuple[int, int, int]) -> str:
@@ -318,13 +308,14 @@ def sides_text(sides: tuple[int, int, int]) -> str:
 
 def limit_sentence(launch: ExplainedLaunch) -> str:
     """Return what limits the occupancy of a launch, and what would change it."""
-    found = launch.occupancy
+    found, share = launch.occupancy, _occupancy(launch)
     if found.refusal:
         return f"No block can be launched: {found.refusal}."
-    share = f"{_at_most(launch)}{percent_text(found.share)}"
     if found.share >= 1:
         return f"The occupancy is {share}: no further warp has room."
-    limit = _limit(found.limited_by)
+    # Registers limit, Registers and blocks limit.
+    first, *others = found.limited_by.split(", ")
+    limit = " and ".join((first.capitalize(), *others)) + " limit" if others else _LIMITS[first]
     said = f"{limit} the occupancy to {share}" if found.blocks else f"{limit} it: not one block fits"
     ways = list(_ways(launch))
     if not ways:
@@ -338,41 +329,21 @@ def _ways(launch: ExplainedLaunch) -> Iterator[str]:
     Of registers and shared memory that is the least change, of threads the nearest block that is best.
     """
     facts, share, drawn = launch.facts, launch.occupancy.share, launch.curves
-    fewer = _highest_below(drawn.registers, facts.registers or 0, share)
-    if fewer is not None:
+
+    def highest_below(curve: tuple[CurvePoint, ...], now: int) -> CurvePoint | None:
+        return next((point for point in reversed(curve) if point.at < now and point.share > share), None)
+
+    if fewer := highest_below(drawn.registers, facts.registers or 0):
         yield f"{percent_text(fewer.share)} with {fewer.at} registers per thread"
-    less = _highest_below(drawn.shared_bytes, facts.shared_bytes or 0, share)
-    if less is not None:
+    if less := highest_below(drawn.shared_bytes, facts.shared_bytes or 0):
         yield f"{percent_text(less.share)} with {less.at // _KIB} KiB of shared memory"
     best = max(drawn.threads, key=lambda point: (point.share, -abs(point.at - facts.threads)))
     if best.share > share:
         yield f"{percent_text(best.share)} with {best.at:,} threads per block"
 
 
-def _highest_below(curve: tuple[CurvePoint, ...], now: int, share: float) -> CurvePoint | None:
-    """Return the last point before `now` with a higher occupancy."""
-    return next((point for point in reversed(curve) if point.at < now and point.share > share), None)
-
-
-def _limit(limited_by: str) -> str:
-    """Return the beginning of a sentence: Registers limit, Registers and blocks limit."""
-    first, *others = limited_by.split(", ")
-    return " and ".join((first.capitalize(), *others)) + " limit" if others else _LIMITS[first]
-
-
-def _at_most(launch: ExplainedLaunch) -> str:
-    return "" if launch.is_compiled else "at most "
-
-
-def _registers(launch: ExplainedLaunch, unknown: str) -> str:
-    if launch.facts.registers is None:
-        return unknown
-    local = launch.facts.local_bytes
-    return f"{launch.facts.registers}" + (f", {_bytes(local)} of local memory" if local else "")
-
-
-def _bytes(count: int) -> str:
-    return f"{count:,} byte{'' if count == 1 else 's'}"
+def _occupancy(launch: ExplainedLaunch) -> str:
+    return f"{'' if launch.is_compiled else 'at most '}{percent_text(launch.occupancy.share)}"
 
 
 def _several(count: int, what: str) -> str:

@@ -5,7 +5,7 @@ It is shown as slides: one HTML file, without anything from elsewhere, to show o
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 
 from engine.explain.code_diff import (
@@ -90,23 +90,17 @@ def _steps(known: dict[str, AnyVariant], results: Sequence[AnyResult]) -> Iterat
     sources = {key: source_of(example_of(variant)) for key, variant in known.items()}
     for key, variant in known.items():
         source = sources[key]
-        before = compared_with(variant, tuple(known.values())) or _of_same_kernels(variant, known, sources)
-        step = Step(key, variant.title, source)
-        if before is not None:
-            measured = measured_difference(results, before.key, key)
-            kernels = sources[before.key].kernels, source.kernels
-            diff = source_diff(*kernels, (before.key, key), measured)
-            step = replace(step, before=before.key, diff=diff, measured=measured)
-        yield step
-
-
-def _of_same_kernels(
-    variant: AnyVariant, known: dict[str, AnyVariant], sources: dict[str, KernelSource]
-) -> AnyVariant | None:
-    """Return the first kernel of the story with the same source, where it comes before a variant."""
-    own = sources[variant.key].kernels
-    first = next(key for key, source in sources.items() if source.kernels == own)
-    return None if first == variant.key else known[first]
+        if named := compared_with(variant, tuple(known.values())):
+            before = named.key
+        else:
+            # The first kernel of the story with the same source, where it comes before.
+            before = next(other for other, one in sources.items() if one.kernels == source.kernels)
+        if before == key:
+            yield Step(key, variant.title, source)
+            continue
+        measured = measured_difference(results, before, key)
+        diff = source_diff(sources[before].kernels, source.kernels, (before, key), measured)
+        yield Step(key, variant.title, source, before, diff, measured)
 
 
 TITLE = "One kernel after another"
@@ -210,10 +204,10 @@ def _code(step: Step) -> str:
 
 
 def _diff_line(line: UnifiedLine) -> str:
-    if line.change is Change.SAME and line.left_number is None:
-        return '<span class="gap"></span>'
-    kind = "" if line.change is Change.SAME else f' class="{line.change}"'
-    return f"<span{kind}>{escape(line.marked)}</span>"
+    if line.change is not Change.SAME:
+        return f'<span class="{line.change}">{escape(line.marked)}</span>'
+    is_gap = line.left_number is None
+    return '<span class="gap"></span>' if is_gap else f"<span>{escape(line.marked)}</span>"
 
 
 def _lines(step: Step) -> str:

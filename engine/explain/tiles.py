@@ -61,11 +61,6 @@ class Accesses(NamedTuple):
     times: Numbers  # which of the block's accesses it was
     addresses: Numbers  # of values that are put into shared memory: where
 
-    def of(self, threads: range) -> "Accesses":
-        """Return those of some threads."""
-        is_own = (self.threads >= threads.start) & (self.threads < threads.stop)
-        return Accesses(*(one[is_own] for one in self))
-
 
 @lru_cache(maxsize=64)
 def _origins(kernel: Kernel) -> dict[int, list[list[Origin]]]:
@@ -116,31 +111,28 @@ class BlockLoads:
 
     def note(self, access: Access) -> None:
         """Note an access of some threads."""
-        segment, number, size = access.segment, access.instruction.number, access.size
-        threads = access.active.slots
+        segment, number, threads = access.segment, access.instruction.number, access.active.slots
         offsets = np.broadcast_to(access.offsets.view(np.int64), threads.shape)
         self._now += 1
         if segment.array is self._source.values:
-            self._load(number, threads, offsets // self._source.values.itemsize, size)
+            itemsize = self._source.values.itemsize
+            first, count = offsets // itemsize, access.size // itemsize
+            self.at_once = max(self.at_once, count)
+            never = np.full(self._threads, -1), np.zeros(self._threads, np.int64), count
+            times, firsts, _ = self._last.setdefault(number, never)
+            times[threads], firsts[threads] = self._now, first
+            self._loads.append((number, self._samples(threads, first, count)))
         elif access.effect == "read":
             self._others.add(number)
         elif segment.array is self._result.values:
             itemsize = self._result.values.itemsize
-            self._results.append(self._samples(threads, offsets // itemsize, size // itemsize))
+            self._results.append(self._samples(threads, offsets // itemsize, access.size // itemsize))
         elif segment.space == "shared":
             self._keep(access, threads, offsets)
 
     def _samples(self, threads: Numbers, first: Numbers, count: int) -> Accesses:
         samples = (first[:, None] + np.arange(count)).reshape(-1)
         return Accesses(np.repeat(threads, count), samples, np.full(len(samples), self._now), samples)
-
-    def _load(self, number: int, threads: Numbers, first: Numbers, size: int) -> None:
-        count = size // self._source.values.itemsize
-        self.at_once = max(self.at_once, count)
-        never = np.full(self._threads, -1), np.zeros(self._threads, np.int64), count
-        times, firsts, _ = self._last.setdefault(number, never)
-        times[threads], firsts[threads] = self._now, first
-        self._loads.append((number, self._samples(threads, first, count)))
 
     def _keep(self, access: Access, threads: Numbers, offsets: Numbers) -> None:
         number = access.instruction.number
@@ -169,25 +161,17 @@ class BlockLoads:
             self._kept.append(Accesses(threads, samples, times, offsets + at * self.unit))
         stored[threads] = self._now
 
-    @property
-    def kept(self) -> Accesses:
-        """What is kept, in the order of the stores."""
-        return _joined(self._kept)
-
-    @property
-    def direct(self) -> Accesses:
-        """The loads of what is not kept."""
-        return _joined([one for number, one in self._loads if number not in self.keeping])
-
-    @property
-    def results(self) -> Accesses:
-        """The stores of results."""
-        return _joined(self._results)
+    def of(self, threads: range) -> tuple[Accesses, Accesses, Accesses]:
+        """Return some threads' stores of results, what they keep in the order of the stores, other loads."""
+        direct = [one for number, one in self._loads if number not in self.keeping]
+        return _joined(self._results, threads), _joined(self._kept, threads), _joined(direct, threads)
 
 
-def _joined(parts: list[Accesses]) -> Accesses:
+def _joined(parts: list[Accesses], threads: range) -> Accesses:
     none = Accesses(*(np.zeros(0, np.int64),) * 4)
-    return Accesses(*map(np.concatenate, zip(none, *parts, strict=True)))
+    every = Accesses(*map(np.concatenate, zip(none, *parts, strict=True)))
+    is_own = (every.threads >= threads.start) & (every.threads < threads.stop)
+    return Accesses(*(one[is_own] for one in every))
 
 
 NOWHERE = np.iinfo(np.int32).min
@@ -202,20 +186,11 @@ def places(
     size: tuple[int, int],
     is_near: NDArray[np.bool_],
 ) -> tuple[Numbers, Numbers]:
-    """Return row and column of each value, before the border's rule.
+    """Return row and column of each value of `unit` bytes, before the border's rule.
 
-    Parameters
-    ----------
-    kept : Accesses
-    rows, columns : ndarray of int
-        Where in the picture each was loaded from; those of values that were not loaded have no meaning.
-    unit : int
-        Bytes of a value.
-    size : (int, int)
-        Rows and columns of the picture.
-    is_near : ndarray of bool
-        Which were loaded from a place that is under the mask of a result: others may be in place of a ghost
-        cell.
+    `rows` and `columns` are where in the picture, of a `size`, each was loaded from; those of values that
+    were not loaded have no meaning. `is_near` says which were loaded from under the mask of a result: others
+    may be in place of a ghost cell.
     """
     is_loaded = kept.samples != NOT_OF_PICTURE
     own = np.where(is_loaded, rows, NOWHERE), columns
@@ -352,21 +327,34 @@ class _Pass:
 
     def _tile(self, threads: range, title: str) -> TilePlan | None:
         """Return the tile of some threads; None of those that have no result in the picture."""
-        results = self._loads.results.of(threads)
+        loads, size = self._loads, (self._problem.height, self._width)
+        results, kept, direct = loads.of(threads)
         rows, columns = self._at(results.samples, self._result)
         is_one = columns < self._width
         if not is_one.any():
             return None
-        rows, columns = rows[is_one], columns[is_one]
-        own = _Box.of(rows, columns)
+        own = _Box.of(rows[is_one], columns[is_one])
         writers = np.full((own.rows, own.columns), NOBODY, np.int32)
-        writers[rows - own.top, columns - own.left] = results.threads[is_one]
+        writers[rows[is_one] - own.top, columns[is_one] - own.left] = results.threads[is_one]
+        # The cells under the mask, and those around them that the block loads.
+        down, across = self._window
         top, left = own.top - self._anchor[0], own.left - self._anchor[1]
-        needed = _Box(
-            top, left, own.rows + self._window[0] - 1, own.columns + (self._window[1] - 1) * self._apart
-        )
-        kept, direct = self._loads.kept.of(threads), self._loads.direct.of(threads)
-        box, loaders, steps = self._loaders(needed, kept, direct)
+        needed = _Box(top, left, own.rows + down - 1, own.columns + (across - 1) * self._apart)
+        rows, columns = self._at(kept.samples, self._source)
+        is_loaded = kept.samples != NOT_OF_PICTURE
+        rows, columns = places(kept, rows, columns, loads.unit, size, is_loaded & needed.has(rows, columns))
+        drawn = is_loaded & needed.has(rows, columns, _AROUND)
+        box = needed.with_cells(rows[drawn], columns[drawn])
+        loaders = np.full((box.rows, box.columns), NOBODY, np.int32)
+        steps = np.zeros_like(loaders)
+        direct_rows, direct_columns = self._at(direct.samples, self._source)
+        is_here = box.has(direct_rows, direct_columns)
+        loaders[direct_rows[is_here] - box.top, direct_columns[is_here] - box.left] = DIRECT
+        numbers = np.unique(kept.times, return_inverse=True)[1]
+        # Of a cell that is kept more than once the first time counts.
+        here = np.flatnonzero(box.has(rows, columns))[::-1]
+        there = rows[here] - box.top, columns[here] - box.left
+        loaders[there], steps[there] = kept.threads[here], numbers[here] + 1
         return TilePlan(
             height=self._problem.height,
             width=self._width,
@@ -380,35 +368,13 @@ class _Pass:
             window_shape=self._window,
             window_at=(top - box.top, left - box.left),
             apart=self._apart,
-            loads=int((kept.samples != NOT_OF_PICTURE).sum()),
+            loads=int(is_loaded.sum()),
             direct_reads=len(direct.samples),
-            at_once=self._loads.at_once,
+            at_once=loads.at_once,
             reads="N" if self._is_first else "S",
             writes="P" if self._is_last else "S",
             title=title,
         )
-
-    def _loaders(
-        self, needed: _Box, kept: Accesses, direct: Accesses
-    ) -> tuple[_Box, NDArray[np.int32], NDArray[np.int32]]:
-        """Return the tile's cells, who loads each, and in which step; `needed` are those under the mask."""
-        rows, columns = self._at(kept.samples, self._source)
-        is_loaded, size = kept.samples != NOT_OF_PICTURE, (self._problem.height, self._width)
-        is_near = is_loaded & needed.has(rows, columns)
-        rows, columns = places(kept, rows, columns, self._loads.unit, size, is_near)
-        drawn = is_loaded & needed.has(rows, columns, _AROUND)
-        box = needed.with_cells(rows[drawn], columns[drawn])
-        loaders = np.full((box.rows, box.columns), NOBODY, np.int32)
-        steps = np.zeros_like(loaders)
-        direct_rows, direct_columns = self._at(direct.samples, self._source)
-        is_here = box.has(direct_rows, direct_columns)
-        loaders[direct_rows[is_here] - box.top, direct_columns[is_here] - box.left] = DIRECT
-        numbers = np.unique(kept.times, return_inverse=True)[1]
-        # Of a cell that is kept more than once the first time counts.
-        here = np.flatnonzero(box.has(rows, columns))[::-1]
-        there = rows[here] - box.top, columns[here] - box.left
-        loaders[there], steps[there] = kept.threads[here], numbers[here] + 1
-        return box, loaders, steps
 
 
 def block_tiles(request: TileRequest, report: Checkpoint) -> BlockTiles:

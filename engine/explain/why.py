@@ -24,13 +24,12 @@ from engine.explain.kept_limits import keep, kept_limits, recorded_limits
 from engine.explain.launches import ABSENT_GPUS, DEFAULT, gpu_text, why_not_compiled
 from engine.explain.messages import TimeRequest
 from engine.host.request import answer
-from engine.results.measurement import Bound, ExplainedTime
+from engine.results.measurement import ExplainedTime
 from engine.results.problem import Checkpoint, Work, go_on
 from engine.results.text_forms import count_text, digits_text, duration_text, percent_text, rate_text
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
 from engine.tasks.registry import TASKS
-from engine.work.filter_task import MaskJob
 from engine.work.filtering.planner import choose
 from engine.work.filtering.variants import Variant
 
@@ -116,11 +115,16 @@ def _explained(found: CpuTime | GpuTime, measured_ms: float | None) -> Explained
         sentence = f"{known} {found.not_counted or ''}".rstrip()
     if left_out := left_out_words(found.limits):
         sentence = f"{sentence.rstrip('.')}. {left_out}"
-    each = found.counted.transactions_per_request if isinstance(found, GpuTime) else None
-    device, bounds, least_ms = found.limits.device, found.bounds, found.least_ms
-    saves = paragraphs_of(story_of(found.job.variant).part(SAVES))[:1]
     return ExplainedTime(
-        device, bounds, least_ms, measured_ms, sentence, remedy, each, "".join(saves), reason
+        found.limits.device,
+        found.bounds,
+        found.least_ms,
+        measured_ms,
+        sentence,
+        remedy,
+        found.counted.transactions_per_request if isinstance(found, GpuTime) else None,
+        "".join(paragraphs_of(story_of(found.job.variant).part(SAVES))[:1]),
+        reason,
     )
 
 
@@ -158,80 +162,44 @@ _CONFLICTS = 1.2
 
 def gpu_cause(time: GpuTime) -> Cause:
     """Return what the bounds give as the cause of the time, and the variant that removes it."""
-    tallest = time.bounds[0]
-    return _CAUSES[tallest.key](time, tallest)
-
-
-def _instructions(time: GpuTime, bound: Bound) -> Cause:
-    of_what, count = "multiply-add", work_multiply_adds(time.job)
-    if not count:
-        of_what, count = "result", float(time.job.problem.values)
-    issued, wide = time.executed(issue_slots), time.executed(on_64_bit)
-    of_them = f", {_short(wide / count)} of them on 64-bit integers" if wide > issued / 10 else ""
-    what = f"Issue-bound: {_short(issued / count)} instructions per {of_what}{of_them}"
-    return Cause(what, *_fewer(time, _PICTURE, _LOADS, _GLOBAL, _FLOPS))
-
-
-def _multiply_adds(time: GpuTime, bound: Bound) -> Cause:
-    adds = work_multiply_adds(time.job) / time.job.problem.values
-    what = f"Compute-bound: {_short(adds)} multiply-adds per result"
-    return Cause(what, *_fewer(time, _FLOPS, _PICTURE, _LOADS))
-
-
-def _tensor(time: GpuTime, bound: Bound) -> Cause:
-    return Cause(
-        f"Bound by tensor cores: {_short(bound.amount / 1e9)} · 10⁹ multiply-adds", *_fewer(time, _FLOPS)
-    )
-
-
-def _copy(time: GpuTime, bound: Bound) -> Cause:
-    what = f"Memory-bound: {_short(bound.amount / 1e6)} MB at {_short(bound.per_s / 1e9)} GB/s"
-    if len(time.in_turn) > 1:
-        return Cause(what, *_fewer(time, _BYTES))
-    return Cause(what, "Every sample moves once: only smaller types of samples would take less")
-
-
-def _l1(time: GpuTime, bound: Bound) -> Cause:
+    bound, results, adds = time.bounds[0], time.job.problem.values, work_multiply_adds(time.job)
+    match bound.key:
+        case "copy":
+            what = f"Memory-bound: {_short(bound.amount / 1e6)} MB at {_short(bound.per_s / 1e9)} GB/s"
+            if len(time.in_turn) > 1:
+                return Cause(what, *_fewer(time, _BYTES))
+            return Cause(what, "Every sample moves once: only smaller types of samples would take less")
+        case "instructions":
+            of_what, count = ("multiply-add", adds) if adds else ("result", float(results))
+            issued, wide = time.executed(issue_slots), time.executed(on_64_bit)
+            of_them = f", {_short(wide / count)} of them on 64-bit integers" if wide > issued / 10 else ""
+            what = f"Issue-bound: {_short(issued / count)} instructions per {of_what}{of_them}"
+            return Cause(what, *_fewer(time, _PICTURE, _LOADS, _GLOBAL, _FLOPS))
+        case "multiply-adds":
+            what = f"Compute-bound: {_short(adds / results)} multiply-adds per result"
+            return Cause(what, *_fewer(time, _FLOPS, _PICTURE, _LOADS))
+        case "int8-tensor":
+            what = f"Bound by tensor cores: {_short(bound.amount / 1e9)} · 10⁹ multiply-adds"
+            return Cause(what, *_fewer(time, _FLOPS))
+        case "blocks":
+            what = f"Bound by starting {count_text(bound.amount)} blocks, {_short(bound.per_s / 1e6)} per µs"
+            return Cause(f"{what} at most", "A larger block starts fewer")
+        case "launch":
+            times = "a launch" if bound.amount == 1 else f"{_short(bound.amount)} launches, each"
+            what = f"Bound by {times} of {_short(1e6 / bound.per_s)} µs: the picture is small"
+            return Cause(what, "A larger picture, or several at once, uses the GPU")
     requests, shared = time.counted.total("global_accesses"), time.counted.total("shared_accesses")
     of_request = requests.transactions_per_request or 0.0
-    better = _coalesced(time, of_request)
-    if better is not None:
+    if (better := _coalesced(time, of_request)) is not None:
         what = f"Bound by L1: a request takes {_short(of_request)} transactions"
         return Cause(f"{what}, because neighbouring threads read lines far apart", *better)
     conflicts = shared.wavefronts_per_request or 0.0
     if shared.wavefronts > requests.transactions and conflicts > _CONFLICTS:
         what = f"Bound by shared memory: {_short(conflicts)} wavefronts per request, of bank conflicts"
         return Cause(what, "A block of whole warps side by side (32 × …) has fewer")
-    accesses = (requests.requests + shared.requests) * WARP / time.job.problem.values
+    accesses = (requests.requests + shared.requests) * WARP / results
     what = f"Bound by L1 and shared memory: {_short(accesses)} accesses per result"
     return Cause(what, *_fewer(time, _PICTURE, _LOADS, _GLOBAL, _FLOPS))
-
-
-def _blocks(time: GpuTime, bound: Bound) -> Cause:
-    rate = f"{_short(bound.per_s / 1e6)} per µs at most"
-    return Cause(
-        f"Bound by starting {count_text(bound.amount)} blocks, {rate}", "A larger block starts fewer"
-    )
-
-
-def _launch(time: GpuTime, bound: Bound) -> Cause:
-    each = f"{_short(1e6 / bound.per_s)} µs"
-    times = "a launch" if bound.amount == 1 else f"{_short(bound.amount)} launches, each"
-    return Cause(
-        f"Bound by {times} of {each}: the picture is small",
-        "A larger picture, or several at once, uses the GPU",
-    )
-
-
-_CAUSES: dict[str, Callable[[GpuTime, Bound], Cause]] = {
-    "copy": _copy,
-    "l1": _l1,
-    "instructions": _instructions,
-    "multiply-adds": _multiply_adds,
-    "int8-tensor": _tensor,
-    "blocks": _blocks,
-    "launch": _launch,
-}
 
 
 class _Cost(NamedTuple):
@@ -271,7 +239,7 @@ def _others(time: GpuTime) -> Iterator[AnyJob]:
     job, every = time.job, list[AnyVariant](TASKS[time.job.variant.task].variants)
     at = every.index(job.variant) if job.variant in every else -1
     # Those after it come before those as far from it before it.
-    for variant in sorted(every, key=lambda other: abs(every.index(other) - at - 0.25)):
+    for _, variant in sorted(enumerate(every), key=lambda pair: abs(pair[0] - at - 0.25)):
         block = variant.default_block
         is_other = variant.has_kernels and variant is not job.variant
         if is_other and variant.why_not(job.problem, job.constant, block, time.gpu.limits) is None:
@@ -302,48 +270,36 @@ def _short(value: float) -> str:
 
 def cpu_cause(found: CpuTime) -> Cause:
     """Return what the bounds give as the cause of the time, and the variant that removes it."""
-    job, tallest = found.job, found.bounds[0]
-    what = f"Bound by {_words(tallest, job.problem.samples, found.limits.vector_bits // 32)}"
+    job, bound, vector = found.job, found.bounds[0], found.limits.vector_bits // 32
+    each = bound.amount / job.problem.samples
+    words = _WORDS[bound.key].format(
+        megabytes=_count(bound.amount / 1e6),
+        rate=_count(bound.per_s / 1e9),
+        each=_count(each),
+        us=_count(1e3 * bound.ms),
+        of_vector=f"{_count(each * vector)} for {vector} results",
+    )
     best = choose(AUTO, job.problem, job.constant, None, cpu_info()).variant
     if best is job.variant:
-        return Cause(what, "No variant on the CPU is expected to take less")
-    return Cause(what, _removes(best, found), best.key)
+        return Cause(f"Bound by {words}", "No variant on the CPU is expected to take less")
+    return Cause(f"Bound by {words}", f"`{best.key}` {_removes(best, found)}", best.key)
 
 
 def _removes(best: Variant, found: CpuTime) -> str:
     """Return what the best variant does less of."""
     job, limits = found.job, found.limits
-    samples = job.problem.samples
-    uses_vectors = any(one.multiply_adds or one.operations for one in found.loops)
-    if found.loops and not uses_vectors:
-        at_once = limits.vector_bits // 32
+    if found.loops and not any(one.multiply_adds or one.operations for one in found.loops):
         cores = f", on {limits.cores} cores" if limits.cores > 1 else ""
-        return f"`{best.key}` computes {at_once} results with an instruction{cores}"
-    ours, its = _made(job.variant, job) / samples, _made(best, job) / samples
+        return f"computes {limits.vector_bits // 32} results with an instruction{cores}"
+    works = [one.work(job.problem, one.block_for(None)) for one in (job.variant, best)]
+    ours, its = (work.flops / 2 / job.problem.samples if work else 0.0 for work in works)
     if its < ours:
-        return f"`{best.key}` makes {_count(its)} instead of {_count(ours)} multiply-adds for each result"
-    return f"`{best.key}` is expected to take less"
-
-
-def _made(one: Variant, job: MaskJob) -> float:
-    """Return the multiply-adds of a variant, by its model of work."""
-    work = one.work(job.problem, one.block_for(None))
-    return work.flops / 2 if work else 0.0
+        return f"makes {_count(its)} instead of {_count(ours)} multiply-adds for each result"
+    return "is expected to take less"
 
 
 def _count(value: float) -> str:
     return digits_text(value, 3).removesuffix(".0") if value < 100 else digits_text(value, 3)
-
-
-def _words(bound: Bound, samples: float, vector: int) -> str:
-    """Return what bounds a run, whose vectors have so many elements."""
-    return _WORDS[bound.key].format(
-        megabytes=_count(bound.amount / 1e6),
-        rate=_count(bound.per_s / 1e9),
-        each=_count(bound.amount / samples),
-        us=_count(1e3 * bound.ms),
-        of_vector=f"{_count(bound.amount / samples * vector)} for {vector} results",
-    )
 
 
 _ONE = "multiply-adds one at a time, {each} for each result"

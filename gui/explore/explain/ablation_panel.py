@@ -228,7 +228,7 @@ def _words(ablation: Ablation, step: Step) -> str:
         return (
             "What is left when each saving is taken off: the arithmetic, and what costs hide of one another."
         )
-    amount = altered.amount(is_time=ablation.is_timed)
+    amount = altered.amount
     text = amount_text(ablation, amount or 0.0)
     samples = f", the median of {len(altered.kernel.samples_ms)} samples" if altered.kernel else ""
     unit = "" if ablation.is_timed else " instructions for a tap"

@@ -10,7 +10,6 @@ from engine.explain.launches import (
     ARCHITECTURES,
     STATIC_BYTES,
     Architecture,
-    curves,
     explained_launch,
     gpu_for,
     gpu_text,
@@ -71,8 +70,13 @@ def test_that_a_product_and_an_operation_have_idle_threads_at_their_edges():
 TAKEN = KernelResources(40, 1728, 0, barriers=1)
 
 
+def drawn_of(taken):
+    facts = launch_facts((1000, 1, 1), (256, 1, 1), taken, GA102.attributes)
+    return explained_launch(facts, taken, GA102.attributes).curves
+
+
 def test_that_the_curves_go_through_the_launch_itself():
-    drawn = curves(256, TAKEN, GA102.attributes)
+    drawn = drawn_of(TAKEN)
     here = occupancy_of(256, TAKEN, GA102.attributes)
     by_threads = {point.at: point for point in drawn.threads}
     by_registers = {point.at: point for point in drawn.registers}
@@ -84,14 +88,14 @@ def test_that_the_curves_go_through_the_launch_itself():
 
 
 def test_that_more_registers_or_shared_memory_never_raise_the_occupancy():
-    drawn = curves(256, TAKEN, GA102.attributes)
+    drawn = drawn_of(TAKEN)
     for curve in (drawn.registers, drawn.shared_bytes):
         shares = [point.share for point in curve]
         assert shares == sorted(shares, reverse=True)
 
 
 def test_that_unknown_registers_have_no_curve():
-    drawn = curves(256, KernelResources(0, 1728, 0), GA102.attributes)
+    drawn = drawn_of(KernelResources(0, 1728, 0))
     assert drawn.registers == ()
     assert drawn.threads
 
