@@ -11,7 +11,7 @@ one instruction of the threads of the block that are together. Without one nothi
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
 from typing import Any
@@ -99,48 +99,41 @@ class Tracer:
         ]
 
     def _run(self, instruction: Instruction, step: Step | None, group: Group) -> None:
-        machine, values, active = group.machine, group.values, group.active
-        kernel = machine.kernel
-        chosen = (machine.blocks == self._block).all(1)[active.blocks]
+        active, kernel, is_store = group.active, group.machine.kernel, instruction.name in _STORES
 
         def held(operand: int) -> np.ndarray | None:
             """Return what the registers of an operand hold for each thread; None for a number."""
             texts = instruction.operands[operand : operand + 1]
             registers = [one for text in texts for one in kernel.registers_in(text)]
-            parts = [np.broadcast_to(values[one], (active.count,)) for one in registers]
+            parts = [np.broadcast_to(group.values[one], (active.count,)) for one in registers]
             return None if not parts else parts[0] if len(parts) == 1 else np.stack(parts)
 
-        is_store = instruction.name in _STORES
         found = held(1) if is_store else None
         self._accesses.clear()
         if step is not None:
             step(group)
-        if not self.is_whole or not chosen.any():
+        own = active.slots[(group.machine.blocks == self._block).all(1)[active.blocks]]
+        if not self.is_whole or not len(own):
             return
         if step is not None and kernel.written_by(instruction):
             found = held(0)
-        own = active.slots[chosen]
         parts, accesses = [], [one for one in self._accesses if np.isin(one.active.slots, own).any()]
         for access in accesses or (None,):
-            slots = own if access is None else np.intersect1d(own, access.active.slots)
-            part = TraceStep(
-                instruction.number,
-                instruction.text,
-                instruction.line,
-                (slots % active.row).astype(np.uint16),
-                values=None if found is None else found[..., np.searchsorted(active.slots, slots)],
-            )
+            slots, array, space, addresses = own, "", "", None
             if access is not None:
+                slots = np.intersect1d(own, access.active.slots)
                 offsets = np.broadcast_to(access.offsets, (access.active.count,)).astype(np.int64)
                 addresses = offsets[np.searchsorted(access.active.slots, slots)]
-                name, space = access.segment.name, access.segment.space
-                part = replace(part, array=name, space=space, addresses=addresses)
-            parts.append(part)
-        arrays = [one for part in parts for one in (part.threads, part.addresses, part.values)]
-        self._bytes += _STEP_BYTES * len(parts) + sum(one.nbytes for one in arrays if one is not None)
-        if self._bytes > MOST_BYTES:
-            self.is_whole = False
-        else:
+                array, space = access.segment.name, access.segment.space
+            values = None if found is None else found[..., np.searchsorted(active.slots, slots)]
+            threads = (slots % active.row).astype(np.uint16)
+            what = instruction.number, instruction.text, instruction.line
+            parts.append(TraceStep(*what, threads, array, space, addresses, values))
+            self._bytes += _STEP_BYTES + sum(
+                one.nbytes for one in (threads, addresses, values) if one is not None
+            )
+        self.is_whole = self._bytes <= MOST_BYTES
+        if self.is_whole:
             self.steps += parts
 
 
@@ -231,7 +224,7 @@ def run(
     machine.observers += [*([counts.access] if counted else ()), *([on_access] if on_access else ())]
     tracer = Tracer(machine, None if trace is None else _three(trace))
     with np.errstate(all="ignore"):
-        _Launch(tracer.traced(program), machine, checkpoint).run(blocks)
+        _run_chunks(tracer.traced(program), machine, blocks, checkpoint)
     return Run(tuple(machine.findings.values()), counts, machine, tuple(tracer.steps), tracer.is_whole)
 
 
@@ -240,67 +233,64 @@ def _three(sides: Sequence[int]) -> Index3:
     return x, y, z
 
 
-class _Launch:
-    def __init__(self, program: Program, machine: Machine, checkpoint: Checkpoint) -> None:
-        self._program, self._machine, self._kernel = program, machine, machine.kernel
-        self._checkpoint, self._checked, self._done = checkpoint, time.perf_counter(), 0.0
+def _run_chunks(program: Program, machine: Machine, blocks: Sequence[Index3], checkpoint: Checkpoint) -> None:
+    checked, done = time.perf_counter(), 0.0
 
-    def run(self, blocks: Sequence[Index3]) -> None:
-        machine = self._machine
-        each = machine.shared_bytes + machine.row * self._kernel.local_bytes
-        most = max(1, min(CHUNK_THREADS // machine.row, CHUNK_BYTES // max(1, each)))
-        for first in range(0, len(blocks), most):
-            part = blocks[first : first + most]
-            self._done = first / len(blocks)
-            machine.begin_chunk(part)
-            slots = (np.arange(len(part))[:, None] * machine.row + np.arange(machine.threads)).reshape(-1)
-            self._chunk(Active(slots, machine.row))
-            machine.counts.end_chunk()
+    def check() -> None:
+        nonlocal checked
+        if (now := time.perf_counter()) - checked > CHECK_S:
+            checked = now
+            checkpoint(done)
 
-    def _chunk(self, everyone: Active) -> None:
-        machine, blocks = self._machine, self._kernel.blocks
-        end, known = len(blocks), {everyone.count: everyone}
-        live = [*(one.live_in for one in blocks), ()]
-        waits = [*(one.waits for one in blocks), False]
-        ready: dict[int, list[Group]] = {}
-        waiting: dict[int, list[Group]] = {}
+    each = machine.shared_bytes + machine.row * machine.kernel.local_bytes
+    most = max(1, min(CHUNK_THREADS // machine.row, CHUNK_BYTES // max(1, each)))
+    for first in range(0, len(blocks), most):
+        part, done = blocks[first : first + most], first / len(blocks)
+        machine.begin_chunk(part)
+        slots = (np.arange(len(part))[:, None] * machine.row + np.arange(machine.threads)).reshape(-1)
+        _run_chunk(program, machine, Active(slots, machine.row), check)
+        machine.counts.end_chunk()
 
-        def come(number: int, group: Group) -> None:
-            if number != end:
-                (waiting if waits[number] else ready).setdefault(number, []).append(group)
 
-        come(0, Group(machine, everyone, list(machine.registers)))
-        steps_left = MOST_STEPS
-        while ready or waiting:
-            if not ready:
-                _release(machine, waiting)
-                ready, waiting = waiting, {}
-                continue
-            number = min(ready)
-            group = joined(ready.pop(number), live[number], known)
-            if waits[number]:
-                machine.counts.waited(group.active)
-            next_other, is_together = min(ready, default=end), True
-            while is_together:
-                steps_left -= 1
-                if steps_left < 0:
-                    raise PtxError("the run", f"it takes more than {MOST_STEPS} steps: does a loop end?")
-                machine.counts.ran(number, group.active)
-                steps, leave = self._program[number]
-                for step in steps:
-                    step(group)
-                    self._check()
-                ways = leave(group)
-                self._check()
-                number = ways[0][0]
-                is_together = ways[0][1] is None and number < next_other and not waits[number]
-            for goal, places in ways:
-                come(goal, group if places is None else group.some(places, live[goal]))
+def _run_chunk(program: Program, machine: Machine, everyone: Active, check: Callable[[], object]) -> None:
+    blocks = machine.kernel.blocks
+    end, known = len(blocks), {everyone.count: everyone}
+    live = [*(one.live_in for one in blocks), ()]
+    waits = [*(one.waits for one in blocks), False]
+    ready: dict[int, list[Group]] = {}
+    waiting: dict[int, list[Group]] = {}
 
-    def _check(self) -> None:
-        if (now := time.perf_counter()) - self._checked > CHECK_S:
-            self._checked = now
-            self._checkpoint(self._done)
+    def come(number: int, group: Group) -> None:
+        if number != end:
+            (waiting if waits[number] else ready).setdefault(number, []).append(group)
+
+    come(0, Group(machine, everyone, list(machine.registers)))
+    steps_left = MOST_STEPS
+    while ready or waiting:
+        if not ready:
+            _release(machine, waiting)
+            ready, waiting = waiting, {}
+            continue
+        number = min(ready)
+        group = joined(ready.pop(number), live[number], known)
+        if waits[number]:
+            machine.counts.waited(group.active)
+        next_other, is_together = min(ready, default=end), True
+        while is_together:
+            steps_left -= 1
+            if steps_left < 0:
+                raise PtxError("the run", f"it takes more than {MOST_STEPS} steps: does a loop end?")
+            machine.counts.ran(number, group.active)
+            steps, leave = program[number]
+            for step in steps:
+                step(group)
+                check()
+            ways = leave(group)
+            check()
+            number = ways[0][0]
+            is_together = ways[0][1] is None and number < next_other and not waits[number]
+        for goal, places in ways:
+            come(goal, group if places is None else group.some(places, live[goal]))
 
 
 def _release(machine: Machine, waiting: Mapping[int, list[Group]]) -> None:

@@ -22,7 +22,6 @@ from engine.ptx.memory import (
     Access,
     Active,
     Array,
-    Flags,
     Marks,
     Numbers,
     Segment,
@@ -255,22 +254,20 @@ class Machine:
         warps = self.warp_moments[slots >> 5] if knows_warps else None
         marks = Marks(instruction.number, places, self._stamps[slots], self.moment, warps)
 
-        def report(kind: str, bad: Flags, number: int, thread: int, block: int) -> None:
-            before = self.kernel.instructions[number] if number >= 0 else None
-            lines = (*((before.line,) if before is not None else ()), instruction.line)
-            if before is None:
-                message = f"a thread reads {segment.name} where nobody has written"
-            elif kind == "async":
-                message = f"a thread reads {segment.name} before the copy into it was waited for"
-            else:
+        for kind, bad, number, thread, block in segment.hazards.note(access.effect, marks):
+            lines: tuple[SourceLine, ...] = (instruction.line,)
+            message = f"a thread reads {segment.name} where nobody has written"
+            if number >= 0:
+                before = self.kernel.instructions[number]
+                lines = before.line, instruction.line
                 verb = "reads" if access.effect == "read" else "writes"
                 whose = f"thread {place_in(self.block, thread)}"
                 whose += f" of block {place_in(self.grid, block)}" if block >= 0 else ""
                 whose += f" {'read' if before.name == 'ld' else 'wrote'}, with no barrier between"
                 message = f"a thread {verb} the place in {segment.name} that {whose}"
+                if kind == "async":
+                    message = f"a thread reads {segment.name} before the copy into it was waited for"
             self.report(kind, lines, access.active.slots[bad.argmax() // each], message, segment.name)
-
-        segment.hazards.note(access.effect, marks, report)
         if access.effect == "copy":
             segment.hazards.begin_copies(places, self._closed[slots], slots)
 

@@ -11,7 +11,6 @@ interpreter happens to run them does not matter. Atomic accesses do not race wit
 long as the shortest access that the kernel makes.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -105,9 +104,14 @@ def stamps_of(moment: int, blocks: Numbers, threads: Numbers) -> Numbers:
     return (blocks & _MOST_BLOCKS) * ONE_BLOCK + moment * ONE_MOMENT + threads + 1
 
 
-Report = Callable[[str, Flags, int, int, int], None]
-"""Called with the kind of a fault, which accesses are at fault, and the instruction, the thread and the block
-that came before: -1 where there was none, or blocks do not share the memory."""
+class Fault(NamedTuple):
+    """What is wrong with an access, and who came before: -1 where nobody did, or blocks share no memory."""
+
+    kind: str
+    bad: Flags  # which accesses are at fault
+    number: int = -1  # of the instruction that came before
+    thread: int = -1
+    block: int = -1
 
 
 class Hazards:
@@ -140,38 +144,34 @@ class Hazards:
         if not self._all_written:
             self._all_written = bool(self._writer.was_accessed(slice(self._places)).all())
 
-    def note(self, effect: str, marks: Marks, report: Report) -> None:
-        """Note what an access does, and report what is wrong with it."""
+    def note(self, effect: str, marks: Marks) -> list[Fault]:
+        """Note what an access does, and return what is wrong with it."""
+        writer, reader, found = self._writer, self._reader, list[Fault]()
         if effect in ("read", "update") and not self._all_written:
-            missing = ~self._writer.was_accessed(marks.places)
+            missing = ~writer.was_accessed(marks.places)
             if missing.any():
-                report("unwritten", missing, -1, -1, -1)
+                found.append(Fault("unwritten", missing))
         if effect == "read":
-            self._read(marks, report)
-        else:
-            self._write(marks, report, atomic=effect in ("update", "swap"))
-
-    def _read(self, marks: Marks, report: Report) -> None:
-        if self._pending is not None:
-            self._writer.faults("async", self._pending[marks.places] > 0, marks, report)
-        self._writer.races(marks, report)
-        if self._tracks_reads:
-            others = self._reader.others(marks)
-            self._reader.put(marks if others is None else marks.some(~others))
-            if (lost := self._reader.lost(marks)).any():
-                self._other_reader.put(marks.some(lost))
-
-    def _write(self, marks: Marks, report: Report, *, atomic: bool) -> None:
-        self._writer.races(marks, report, self._was_atomic if atomic else None)
-        self._reader.races(marks, report)
-        self._other_reader.races(marks, report)
-        self._writer.put(marks)
-        if not atomic:
-            self._writer.faults("race", self._writer.lost(marks), marks, report)
+            if self._pending is not None:
+                found += writer.faults("async", self._pending[marks.places] > 0, marks)
+            found += writer.races(marks)
+            if self._tracks_reads:
+                others = reader.others(marks)
+                reader.put(marks if others is None else marks.some(~others))
+                if (lost := reader.lost(marks)).any():
+                    self._other_reader.put(marks.some(lost))
+            return found
+        is_atomic = effect in ("update", "swap")
+        found += writer.races(marks, self._was_atomic if is_atomic else None)
+        found += [*reader.races(marks), *self._other_reader.races(marks)]
+        writer.put(marks)
+        if not is_atomic:
+            found += writer.faults("race", writer.lost(marks), marks)
         elif self._was_atomic is None:
             self._was_atomic = np.zeros(self._places, bool)
         if self._was_atomic is not None:
-            self._was_atomic[marks.places] = atomic
+            self._was_atomic[marks.places] = is_atomic
+        return found
 
     def begin_copies(self, places: Numbers, groups: Numbers, slots: Numbers) -> None:
         """Note that copies of threads in some slots are under way."""
@@ -242,26 +242,27 @@ class _History:
         found: Flags = (unlike != 0) & (unlike < ONE_MOMENT) | (unlike >= ONE_BLOCK)
         return found & (stamps > 0)
 
-    def races(self, marks: Marks, report: Report, except_atomic: Flags | None = None) -> None:
-        """Report places that another thread accessed with no barrier between."""
+    def races(self, marks: Marks, except_atomic: Flags | None = None) -> list[Fault]:
+        """Return the places that another thread accessed with no barrier between."""
         bad = self.others(marks)
         if bad is None or not bad.any():
-            return
-        places = marks.places
+            return []
         if marks.warps is not None:
-            same_warp = (self.stamp[places] - 1) ^ (marks.stamps - 1) < WARP
-            bad &= ~(same_warp & (self._warps[places] < marks.warps))
+            same_warp = (self.stamp[marks.places] - 1) ^ (marks.stamps - 1) < WARP
+            bad &= ~(same_warp & (self._warps[marks.places] < marks.warps))
         if except_atomic is not None:
-            bad &= ~except_atomic[places]
-        self.faults("race", bad, marks, report)
+            bad &= ~except_atomic[marks.places]
+        return self.faults("race", bad, marks)
 
-    def faults(self, kind: str, bad: Flags, marks: Marks, report: Report) -> None:
-        """Report accesses at fault: once for each instruction that the others came from."""
-        if bad.any():
-            numbers = self.number[marks.places]
-            for number in np.unique(numbers[bad]):
-                chosen = bad & (numbers == number)
-                report(kind, chosen, int(number), *self.who(marks.places[chosen.argmax()]))
+    def faults(self, kind: str, bad: Flags, marks: Marks) -> list[Fault]:
+        """Return accesses at fault: once for each instruction that the others came from."""
+        if not bad.any():
+            return []
+        numbers, found = self.number[marks.places], []
+        for number in np.unique(numbers[bad]):
+            chosen = bad & (numbers == number)
+            found.append(Fault(kind, chosen, int(number), *self.who(marks.places[chosen.argmax()])))
+        return found
 
     def who(self, place: int) -> tuple[int, int]:
         """Return the thread of the last access, and its block: -1 where blocks do not share the memory."""
