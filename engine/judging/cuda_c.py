@@ -43,23 +43,12 @@ _KERNEL = re.compile(
 )
 _ERROR = re.compile(r"judged\.cu\((\d+)\): (?:catastrophic )?error(?:[^:]*): (.*)")
 _QUALIFIERS = re.compile(r"\b(const|volatile|restrict|__restrict__|__restrict|__grid_constant__)\b")
-_ARRAY_TYPES = {
-    "float": "float32",
-    "unsigned char": "uint8",
-    "uint8_t": "uint8",
-    "std::uint8_t": "uint8",
-    "unsigned char int": "uint8",
-}
+_ARRAY_TYPES = {"float": "float32"} | dict.fromkeys(
+    ("unsigned char", "uint8_t", "std::uint8_t", "unsigned char int"), "uint8"
+)
 _NUMBER_TYPES = {
-    "int",
-    "unsigned",
-    "unsigned int",
-    "long",
-    "long long",
-    "size_t",
-    "unsigned long long",
-    "short",
-}
+    "int", "unsigned", "unsigned int", "long", "long long", "size_t", "unsigned long long", "short",
+}  # fmt: skip
 _INCLUDES = "*/include", "*/include/cccl", "*/cccl/include"
 # What compilers print of a whole file is too much for a person.
 MOST_ERRORS = 3
@@ -117,27 +106,23 @@ def _without_comments(text: str) -> str:
 def _parameters(name: str, declared: str) -> tuple[tuple[str, ...], dict[str, str]]:
     names, dtypes = [], {}
     for text in filter(None, (one.strip() for one in declared.split(","))):
-        found = re.fullmatch(
-            r"(.*?)(\w+)\s*(\[[^\]]*\])?", " ".join(_QUALIFIERS.sub(" ", text).split()), re.DOTALL
-        )
+        bare = " ".join(_QUALIFIERS.sub(" ", text).split())
+        found = re.fullmatch(r"(.*?)(\w+)\s*(\[[^\]]*\])?", bare, re.DOTALL)
         if found is None:
             raise NotJudged(f"the kernel {name}", f"the parameter '{text}' is not understood", EXPECTED)
         # An array as a parameter is a pointer.
-        declared_type = found[1] + "*" * bool(found[3])
-        kind, parameter = " ".join(declared_type.replace("*", " * ").split()), found[2]
-        names.append(parameter)
+        kind = " ".join((found[1] + "*" * bool(found[3])).replace("*", " * ").split())
         dtype = _ARRAY_TYPES.get(kind.removesuffix(" *"), "") if kind.endswith(" *") else ""
-        if parameter in ("image", "out"):
-            wanted, fits = "a pointer to float or unsigned char", dtype != ""
-        elif parameter == "mask":
-            wanted, fits = "a pointer to float", dtype == "float32"
-        elif parameter == "border_value":
-            wanted, fits = "float", kind == "float"
-        else:
-            wanted, fits = "int", kind in _NUMBER_TYPES or parameter not in NUMBERS
+        wanted, fits = {
+            "image": ("a pointer to float or unsigned char", dtype != ""),
+            "out": ("a pointer to float or unsigned char", dtype != ""),
+            "mask": ("a pointer to float", dtype == "float32"),
+            "border_value": ("float", kind == "float"),
+        }.get(found[2], ("int", kind in _NUMBER_TYPES or found[2] not in NUMBERS))
         if not fits:
-            raise NotJudged(f"the kernel {name}", f"its parameter {parameter} must be {wanted}", EXPECTED)
-        dtypes[parameter] = dtype
+            raise NotJudged(f"the kernel {name}", f"its parameter {found[2]} must be {wanted}", EXPECTED)
+        names.append(found[2])
+        dtypes[found[2]] = dtype
     return tuple(names), dtypes
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -99,17 +100,14 @@ def outcome_of(kernel: JudgedKernel, trial: Trial, checkpoint: Callable[[float],
     if kernel.header.dtype == "float32":
         image = (random.random(shape) * 255).astype(np.float32)
     mask = _mask(trial, random, positive=kernel.header.result_dtype == "uint8")
-    border_value = (
-        float(np.float32(random.uniform(1, 99))) if kernel.header.border is Border.CONSTANT else 0.0
-    )
+    is_constant = kernel.header.border is Border.CONSTANT
+    border_value = float(np.float32(random.uniform(1, 99))) if is_constant else 0.0
     # NaN, and of bytes any: unlike what is right, so that nothing unwritten seems right.
     unwritten = np.nan if kernel.header.result_dtype == "float32" else 0xA5
     out = Array("out", np.full(shape, unwritten, kernel.header.result_dtype), True)
     # Copies: a kernel may write to them, and what is right stays that of the picture and mask given.
-    arrays = {
-        name: Array(name, values.copy()) for name, values in (("image", image), ("mask", mask.weights32))
-    }
-    given = vars(trial) | arrays | {"out": out, "border_value": border_value}
+    given = vars(trial) | {"out": out, "border_value": border_value}
+    given |= {"image": Array("image", image.copy()), "mask": Array("mask", mask.weights32.copy())}
     arguments = [value for name in kernel.parameters for value in _passed(kernel, given[name])]
     across, down = kernel.header.block_results
     result = run(
@@ -169,14 +167,10 @@ def pattern_of(wrong: Flags, found: np.ndarray, wanted: np.ndarray, block_result
         for words, place in _places(height, width, *block_results)
     ]
     total = int(np.count_nonzero(wrong))
-    for words, place in places:
-        inside = int(np.count_nonzero(wrong & place))
-        if inside == total and inside >= MOST * max(1, int(np.count_nonzero(place))):
-            return words
-    for words, place in places:
-        if np.count_nonzero(wrong & place) == total:
-            return f"some pixels of {words}"
-    return f"{total:,} of {wrong.size:,} pixels"
+    around = [(words, np.count_nonzero(place)) for words, place in places if not (wrong & ~place).any()]
+    if filled := [words for words, size in around if total >= MOST * max(1, size)]:
+        return filled[0]
+    return f"some pixels of {around[0][0]}" if around else f"{total:,} of {wrong.size:,} pixels"
 
 
 def _places(height: int, width: int, across: int, down: int) -> Iterator[tuple[str, Flags]]:
@@ -207,24 +201,24 @@ def _moved(found: np.ndarray, wanted: np.ndarray) -> str | None:
     height, width = wanted.shape
     if min(height, width) < 8:
         return None
-    for down in range(-3, 4):
-        for right in range(-3, 4):
-            if not (down or right):
-                continue
-            inner = wanted[3 - down : height - 3 - down, 3 - right : width - 3 - right]
-            own = found[3 : height - 3, 3 : width - 3]
-            if np.allclose(own, inner, rtol=1e-4, atol=1e-2, equal_nan=False):
-                ways = _by(right, "column", "right", "left"), _by(down, "row", "down", "up")
-                return f"the whole result lies {' and '.join(filter(None, ways))}"
-    if height == width and np.allclose(found.T[3:-3, 3:-3], wanted[3:-3, 3:-3], rtol=1e-4, atol=1e-2):
+    own = found[3:-3, 3:-3]
+
+    def is_like(other: np.ndarray) -> bool:
+        return np.allclose(own, other, rtol=1e-4, atol=1e-2, equal_nan=False)
+
+    for down, right in product(range(-3, 4), repeat=2):
+        inner = wanted[3 - down : height - 3 - down, 3 - right : width - 3 - right]
+        if (down or right) and is_like(inner):
+            ways = _by(right, "column", "right", "left"), _by(down, "row", "down", "up")
+            return f"the whole result lies {' and '.join(filter(None, ways))}"
+    if height == width and is_like(wanted.T[3:-3, 3:-3]):
         return "rows and columns of the result are swapped"
     return None
 
 
 def _by(steps: int, unit: str, ahead: str, back: str) -> str:
-    if not steps:
-        return ""
-    return f"{abs(steps)} {unit}{'s' * (abs(steps) > 1)} too far {ahead if steps > 0 else back}"
+    way = f"{abs(steps)} {unit}{'s' * (abs(steps) > 1)} too far {ahead if steps > 0 else back}"
+    return way if steps else ""
 
 
 Checkpoint = Callable[[float], None]
@@ -369,8 +363,7 @@ def _naive_metrics(kernel: JudgedKernel, trial: Trial) -> dict[str, float]:
     across, down, deep = kernel.header.block
     header = Header(block=(across, down * deep, 1), border=kernel.header.border)
     naive = cuda_c.judged_cuda_c(_NAIVE, header)
-    grey = Trial(trial.width, trial.height, trial.mask_width, trial.mask_height, 1, trial.seed)
-    outcome = outcome_of(naive, grey, lambda done: None)
+    outcome = outcome_of(naive, replace(trial, channels=1), lambda done: None)
     return metrics_of(naive, outcome.run, outcome.wrong.size)
 
 

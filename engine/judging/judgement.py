@@ -92,27 +92,23 @@ def _with(header: Header, name: str, value: str) -> Header:
     numbers = [int(one) for one in re.findall(r"\d+", value)]
     if len(numbers) > (most := {"block": 3, "shared": 1}.get(name, 2)):
         raise BadValue(what, f"of its {len(numbers)} numbers {most} would be used")
-    if name == "shared":
-        if numbers[0] > MOST_SHARED:
-            raise BadValue(what, f"a block has at most {MOST_SHARED:,} bytes of shared memory")
-        return replace(header, shared=numbers[0])
-    if min(numbers) < 1:
-        raise BadValue(what, "a side is at least 1")
     x, y, z = (*numbers, 1, 1)[:3]
-    if name == "block":
-        if x * y * z > MOST_THREADS_PER_BLOCK:
-            raise BadValue(what, f"a block has at most {MOST_THREADS_PER_BLOCK:,} threads")
-        return replace(header, block=(x, y, z))
-    if name == "results":
-        return replace(header, results=(x, y))
-    if len(numbers) < 2:
+    if name == "mask" and len(numbers) < 2:
         y = x
-    if not (x % 2 and y % 2) or max(x, y) > MOST_MASK_SIDE:
-        why = (
-            f"both sides of a mask are odd here, so that one cell lies in its middle, up to {MOST_MASK_SIDE}"
-        )
+    why = ""
+    if name == "shared":
+        if x > MOST_SHARED:
+            why = f"a block has at most {MOST_SHARED:,} bytes of shared memory"
+    elif min(numbers) < 1:
+        why = "a side is at least 1"
+    elif name == "block" and x * y * z > MOST_THREADS_PER_BLOCK:
+        why = f"a block has at most {MOST_THREADS_PER_BLOCK:,} threads"
+    elif name == "mask" and (not (x % 2 and y % 2) or max(x, y) > MOST_MASK_SIDE):
+        middle = "so that one cell lies in its middle"
+        why = f"both sides of a mask are odd here, {middle}, up to {MOST_MASK_SIDE}"
+    if why:
         raise BadValue(what, why)
-    return replace(header, mask=(x, y))
+    return replace(header, **{name: {"shared": x, "block": (x, y, z)}.get(name, (x, y))})  # type: ignore[arg-type]
 
 
 ARRAYS = ("image", "mask", "out")
@@ -149,14 +145,12 @@ class JudgedKernel:
 
 def checked_parameters(name: str, parameters: tuple[str, ...]) -> None:
     """Refuse a kernel with parameters that are not known, or without a picture or a result."""
-    for one in parameters:
-        if one not in NAMES:
-            raise NotJudged(f"the kernel {name}", f"its parameter {one} is not known", EXPECTED)
-    for one in ("image", "out"):
-        if one not in parameters:
-            raise NotJudged(f"the kernel {name}", f"it has no parameter {one}", EXPECTED)
+    faults = [f"its parameter {one} is not known" for one in parameters if one not in NAMES]
+    faults += [f"it has no parameter {one}" for one in ("image", "out") if one not in parameters]
     if len({*parameters}) != len(parameters):
-        raise NotJudged(f"the kernel {name}", "two of its parameters have one name", EXPECTED)
+        faults.append("two of its parameters have one name")
+    if faults:
+        raise NotJudged(f"the kernel {name}", faults[0], EXPECTED)
 
 
 def only_one(found: list[str], wanted: str | None) -> str:
@@ -263,12 +257,8 @@ class Judgement:
 
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
-    "<=": operator.le,
-    ">=": operator.ge,
-    "<": operator.lt,
-    ">": operator.gt,
-    "==": operator.eq,
-}
+    "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "==": operator.eq,
+}  # fmt: skip
 _GATE = re.compile(r"\s*([a-z ]+?)\s*(<=|>=|==|<|>)\s*(\d+(?:\.\d+)?(?:e-?\d+)?)\s*")
 METRICS = {
     "sectors per request": "sectors of 32 bytes that a warp's load from the picture takes",

@@ -41,10 +41,17 @@ class JudgedCell:
     def _repr_html_(self) -> str:
         judged = self.judgement
         findings = [(one.kind, str(one)) for one in judged.findings]
-        head = html_table([("Verdict", str(judged.verdict)), *findings, *_gates(judged)])
-        picture = "" if judged.wrong is None else _picture(judged.wrong)
+        states = {True: "holds", False: "does not hold"}
+        gates = [(one.text, f"{states[one.holds]}: {rate_text(one.value)}") for one in judged.gates]
+        lines = []
+        for number, line in enumerate(self.text.splitlines(), start=1):
+            code = line.lstrip(" ")
+            indented = "\u00a0" * (len(line) - len(code)) + code
+            lines.append((str(number), indented, "; ".join(_requests(judged.lines.get(number, {})))))
         counts = [(name, rate_text(value)) for name, value in judged.metrics.items()]
-        return head + picture + html_table(_lines(self.text, judged)) + html_table(counts)
+        head = html_table([("Verdict", str(judged.verdict)), *findings, *gates])
+        picture = "" if judged.wrong is None else _picture(judged.wrong)
+        return head + picture + html_table(lines) + html_table(counts)
 
 
 def judged_cell(line: str, cell: str) -> JudgedCell:
@@ -64,24 +71,6 @@ def judged_cell(line: str, cell: str) -> JudgedCell:
         path = Path(folder, "cell.cu" if "__global__" in cell else "cell.py")
         path.write_text(cell, encoding="utf-8")
         return JudgedCell(cell, judge(path, full=full, require=require))
-
-
-def _gates(judged: Judgement) -> list[tuple[str, str]]:
-    states = {True: "holds", False: "does not hold"}
-    return [(one.text, f"{states[one.holds]}: {rate_text(one.value)}") for one in judged.gates]
-
-
-def _lines(text: str, judged: Judgement) -> list[tuple[str, str, str]]:
-    """Return number, source and requests of each line."""
-    return [
-        (str(number), _indented(line), "; ".join(_requests(judged.lines.get(number, {}))))
-        for number, line in enumerate(text.splitlines(), start=1)
-    ]
-
-
-def _indented(line: str) -> str:
-    code = line.lstrip(" ")
-    return "\u00a0" * (len(line) - len(code)) + code
 
 
 def _requests(kinds: dict[str, dict[str, int]]) -> Iterator[str]:

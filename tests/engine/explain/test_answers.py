@@ -15,7 +15,7 @@ from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.work.filtering.variants import VARIANTS, MaskClass
-from tests.engine.variants.emitted import NEEDS_NVVM, needs_nvvm
+from tests.engine.variants.emitted import needs_nvvm
 from tests.picture_jobs import mask_job, operation_job
 
 
@@ -41,26 +41,21 @@ def test_that_a_launch_is_described_at_once_without_its_registers(picture):
 
 
 @pytest.mark.slow
-@NEEDS_NVVM[0]
-@NEEDS_NVVM[1]
-def test_that_registers_that_were_found_are_in_every_later_answer(picture):
+@needs_nvvm
+def test_that_registers_that_were_found_are_in_every_later_answer_unless_it_is_stopped(picture):
+    def stop(step):
+        raise Cancelled("The request", "it was stopped")
+
     job = launch_job(picture, "tiled")
+    with pytest.raises(Cancelled):
+        launch_advice(job, CompiledLaunchRequest, stop)
+    assert not launch_advice(job).is_complete
     compiled = launch_advice(job, CompiledLaunchRequest)
     assert compiled.is_complete
     assert compiled.launches[0].facts.registers > 16
     assert launch_advice(job) == compiled
     # Another block is another kernel.
     assert not launch_advice(launch_job(picture, "tiled", block=Block(8, 8))).is_complete
-
-
-@NEEDS_NVVM[0]
-@NEEDS_NVVM[1]
-def test_that_a_question_that_is_not_wanted_any_more_compiles_nothing(picture):
-    def stop(step):
-        raise Cancelled("The request", "it was stopped")
-
-    with pytest.raises(Cancelled):
-        launch_advice(launch_job(picture, "tiled"), CompiledLaunchRequest, stop)
 
 
 def test_that_where_there_is_no_launch_the_reason_is_said(picture):
@@ -99,39 +94,29 @@ def shown(job, **fields):
     return answers.shown_code(CodeRequest(job, architecture=AMPERE, **fields), lambda step: None)
 
 
-def test_that_the_source_is_that_of_the_job(colours):
+def test_that_the_source_is_that_of_the_job_or_of_what_the_kernel_takes_instead(colours):
     code = shown(launch_job(colours, "tiled", block=Block(16, 8), border=Border.MIRROR))
     assert code.source.kernels[0].name == "correlate_tiled"
     assert {one.name for one in code.source.functions[1:]} == {"mirror"}
     assert "border mirror, picture uint8, 3 channels" in code.compiled_for
     assert (code.block, code.note) == (Block(16, 8), "")
-
-
-def test_that_a_kernel_that_cannot_do_the_job_is_shown_for_what_it_takes(colours):
     code = shown(launch_job(colours, "row-tiled"))
     assert code.source.kernels[0].name == "correlate_row_tiled"
     assert code.note.startswith("row-tiled: ")
     assert "So it is shown for mask gaussian 1 × 5" in code.note
+    # Of an operation automatic is what would run.
+    assert shown(operation_job(operation="median", picture=colours, device="cpu")).variant == "cpu-median"
 
 
-def test_that_the_kernels_of_other_operations_have_source(colours):
+@needs_nvvm
+def test_that_two_kernels_are_compared_in_their_sources_or_listings(colours):
+    diff = shown(launch_job(colours, "naive"), other="tiled").diff
+    assert (diff.left, diff.right) == ("naive", "tiled")
+    assert any("cuda.shared.array" in row.right for row in diff.rows if not row.left)
     job = operation_job(operation="median", settings={"size": 5}, variant="median-tiled", picture=colours)
     code = shown(job, other="median-naive")
     assert code.compiled_for.startswith("operation median (size=5)")
     assert (code.diff.left, code.diff.right) == ("median-tiled", "median-naive")
-    # Automatic is what would run.
-    assert shown(operation_job(operation="median", picture=colours, device="cpu")).variant == "cpu-median"
-
-
-def test_that_two_sources_are_compared(colours):
-    diff = shown(launch_job(colours, "naive"), other="tiled").diff
-    assert (diff.left, diff.right) == ("naive", "tiled")
-    assert any("cuda.shared.array" in row.right for row in diff.rows if not row.left)
-
-
-@pytest.mark.slow
-@needs_nvvm
-def test_that_two_listings_are_compared(colours):
     code = shown(launch_job(colours, "naive"), form=Form.PTX, other="constant")
     assert any("ld.const" in row.right for row in code.diff.rows)
 

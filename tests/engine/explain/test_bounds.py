@@ -78,11 +78,7 @@ def test_that_loops_make_the_multiply_adds_of_the_model_of_work():
             added_first = side // 2 if key == "cpu-separable" and dtype != "float32" else 0
             # Rows that two bands share are taken twice.
             assert modelled - added_first <= made <= 1.5 * modelled, (key, side, dtype)
-
-
-@pytest.mark.slow
-def test_that_sums_of_a_box_grow_with_the_digits_of_its_width_alone():
-    # A weight and two additions for each sample, three for each digit to the base 4 and for its next sums.
+    # Of a box a weight and two additions for each sample, three for each digit of its width to the base 4.
     for side, digits in {3: 1, 15: 2, 63: 3}.items():
         whole = sum(one.operations for one in cpu_time(cpu_job("cpu-box", side), CPU_LIMITS).loops)
         assert 3 + 3 * digits - 1 <= whole <= 1.6 * (4 + 6 * digits)
@@ -117,23 +113,14 @@ def test_that_each_rate_bounds_its_own_work():
         assert {one.key for one in found.bounds} == {"copy"}
 
 
-def test_that_cpu_bounds_that_reach_less_than_half_explain_nothing():
-    explained, _ = explained_by(cpu_job("cpu-fft", 17), cpu_info(), CPU_LIMITS, 100.0)
-    assert "at least 0.0" in explained.sentence
-    assert explained.not_explained.code == "bounds-too-low"
-
-
 @pytest.mark.slow
-def test_that_textbook_loops_multiply_one_at_a_time_and_another_variant_removes_it():
+def test_that_the_reason_on_a_cpu_names_the_tallest_bound_and_a_variant_that_does_less():
     job = cpu_job("cpu-serial")
     explained, _ = explained_by(job, cpu_info(), CPU_LIMITS, cpu_time(job, CPU_LIMITS).least_ms / 0.6)
     assert explained.sentence.startswith("Bound by multiply-adds one at a time, 25 for each result. ")
     assert "60.0 % of the time" in explained.sentence
     assert explained.remedy == "cpu-parallel"
-
-
-@pytest.mark.slow
-def test_that_a_product_taken_as_any_mask_is_told_of_the_variant_with_fewer_multiply_adds():
+    # A product that is taken as any mask.
     product = cpu_job("cpu-separable", 15, shape=(512, 512, 1))
     job = replace(product, variant=variant("cpu-parallel", takes_auto=False))
     explained, _ = explained_by(job, cpu_info(), CPU_LIMITS, None)
@@ -254,6 +241,9 @@ def test_that_bounds_that_reach_less_than_half_explain_nothing():
     assert found.tallest.title in found.sentence
     assert "40.0 % of the time" in found.sentence
     assert (found.not_explained.code, found.remedy) == ("bounds-too-low", "")
+    found, _ = explained_by(cpu_job("cpu-fft", 17), cpu_info(), CPU_LIMITS, 100.0)
+    assert "at least 0.0" in found.sentence
+    assert found.not_explained.code == "bounds-too-low"
 
 
 @needs_ptx
@@ -318,21 +308,17 @@ def test_that_a_device_without_limits_gives_no_bounds_but_says_what_measures_the
 
 
 @pytest.mark.slow
-def test_that_a_cpu_variant_has_the_bounds_of_this_processor(picture, monkeypatch):
-    monkeypatch.setattr(why, "kept_limits", lambda device: CPU_LIMITS)
-    found = asked(picture, "cpu-serial")
-    assert (found.device, found.share) == ("CPU", None)
-    assert found.tallest.ms == found.bounds[0].ms > 0
-
-
-@pytest.mark.slow
 @needs_nvvm
-def test_that_a_gpu_variant_has_the_bounds_of_the_recorded_gpu_where_none_is_here(picture, monkeypatch):
+def test_that_bounds_are_those_of_this_processor_or_the_recorded_gpu_where_none_is_here(picture, monkeypatch):
     monkeypatch.setattr(device_list.DeviceInfo, "is_usable_gpu", property(lambda device: False))
     found = asked(picture, "naive", ms=1.0)
     assert found.device == recorded_limits().device
     assert found.transactions_per_request >= 1
     assert found.share == found.least_ms / 1.0
+    monkeypatch.setattr(why, "kept_limits", lambda device: CPU_LIMITS)
+    found = asked(picture, "cpu-serial")
+    assert (found.device, found.share) == ("CPU", None)
+    assert found.tallest.ms == found.bounds[0].ms > 0
 
 
 @pytest.mark.slow

@@ -87,38 +87,27 @@ def test_that_requests_take_a_wavefront_for_each_word_of_a_bank():
         assert found.wavefronts_per_request == each
 
 
-def test_that_weights_in_constant_memory_are_asked_for_in_no_other():
+def test_that_examples_by_hand_are_counted():
+    # Weights in constant memory are asked for in no other.
     found = counted(filtering("constant", (32, 8)))
     assert {one.array for one in found.arrays if one.memory == "global"} == {"image", "out"}
-
-
-def test_that_a_shifted_row_takes_a_fifth_sector():
     # Of five taps in a row one begins on a line, and four reach into the next sector; at both sides of the
     # picture, 32 blocks of 8 rows... two taps of one warp in 16 have ghost cells instead, and four sectors.
     found = of(counted(filtering("naive", (32, 8), (1, 5))), "image")
     assert (found.sectors, found.requests) == (512 * (16 * (4 + 4 * 5) - 4), 512 * 16 * 5)
-
-
-def test_that_each_warp_comes_to_each_barrier_and_a_halo_makes_blocks_ask_for_more_than_the_picture():
+    # Each warp comes to each barrier, and a halo makes blocks ask for more than the picture.
     found = counted(filtering("tiled", (32, 8)))
     assert found.barriers == WARPS
     picture = next(one for one in found.arrays if one.array == "image")
     assert picture.block_sectors > picture.launch_sectors == 512 * 512 * 4 // 32
-
-
-def test_that_packed_rows_that_begin_anywhere_take_more_sectors():
+    # Packed rows that begin anywhere take more sectors.
     how = {"block": (32, 8), "mask_shape": (1, 1), "width": 509}
     pitched, packed = (counted(filtering("naive", **how, layout=one)) for one in Layout)
     assert of(pitched, "image").sectors_per_request < of(packed, "image").sectors_per_request
-
-
-def test_that_tiles_of_a_product_need_a_request_for_each_tile():
+    # Tiles of a product need a request for each tile, and four results a thread are stored at once.
     found = counted(product("matmul-tiled", 32))
     assert found.of("global_loads").requests == 2 * 2 * 64 * 64 // 32
     assert found.of("shared_loads").wavefronts_per_request == 1
-
-
-def test_that_four_results_a_thread_are_stored_at_once():
     assert counted(filtering("register-blocked")).of("global_stores").sectors_per_request == 16
 
 

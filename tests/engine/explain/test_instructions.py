@@ -1,7 +1,5 @@
 """Instructions as they are written: classes, loops, what a tap costs; and what nvdisasm writes."""
 
-import pytest
-
 from engine.explain.code_lines import SourceLine, counted, loops
 from engine.explain.instructions import InstructionClass as Class
 from engine.explain.instructions import is_ptx_64_bit, is_sass_64_bit, ptx_class, sass_class
@@ -85,28 +83,20 @@ def test_that_what_works_on_64_bit_integers_is_known_whatever_its_class():
     assert is_sass_64_bit("ISETP.GE.AND.EX", "P0, PT, R3, UR7, PT, P0")
 
 
-@pytest.fixture(scope="module")
-def listing():
-    return ptx_listing(LOOP.replace("\\\\", "/"), "kernel", "sm_90")
-
-
-def test_that_the_inner_loop_says_what_a_tap_costs(listing):
+def test_that_the_inner_loop_says_what_a_tap_costs():
+    listing = ptx_listing(LOOP.replace("\\\\", "/"), "kernel", "sm_90")
+    # The entry has the name of the kernel, and places those of files from the root on.
+    assert ".visible .entry kernel(" in listing.text
+    assert "[kernel_param_0]" in listing.text
+    assert {line.source for line in listing.lines} == {None, ("engine/variants/x.py", 7)}
+    # A branch back is a loop, and one ahead is none.
+    assert [listing.lines[last].text.split()[0] for last in loops(listing).values()] == ["@%p1", "@%p2"]
     counts = counted(listing)
     assert counts.total == 10
     taps = counts.taps
     assert [listing.lines[at].text.split()[0] for at in (taps.first, taps.last)] == ["$L__BB0_2:", "@%p1"]
     assert (taps.taps, taps.instructions, taps.integer_64) == (2, 2.5, 1.0)
     assert taps.per_tap == {Class.INTEGER_64: 0.5, Class.FLOAT_FMA: 1.0, Class.CONTROL: 1.0}
-
-
-def test_that_a_branch_back_is_a_loop_and_one_ahead_is_none(listing):
-    assert [listing.lines[last].text.split()[0] for last in loops(listing).values()] == ["@%p1", "@%p2"]
-
-
-def test_that_the_entry_has_the_name_of_the_kernel_and_places_those_of_files_from_the_root_on(listing):
-    assert ".visible .entry kernel(" in listing.text
-    assert "[kernel_param_0]" in listing.text
-    assert {line.source for line in listing.lines} == {None, ("engine/variants/x.py", 7)}
 
 
 WRITTEN = """
@@ -136,19 +126,15 @@ def test_that_sass_is_read_with_its_lines_and_without_what_pads_it():
     assert [line.source for line in listing.lines if line.kind] == [first] * 3 + [second] * 3
 
 
-def test_that_an_instruction_that_never_acts_is_no_load():
-    (listed,) = sass_listing("        /*0000*/    @!PT LDS RZ, [RZ] ;", "kernel", "sm_90").lines
-    assert listed.kind is Class.OTHER
-
-
 SUBROUTINE = """
         /*0000*/                   CALL.REL.NOINC `($__internal_0_$__cuda_sm20_div_s64) ;
-        /*0010*/                   EXIT ;
+        /*0010*/             @!PT LDS RZ, [RZ] ;
 $__internal_0_$__cuda_sm20_div_s64:
         /*0020*/                   MOV R0, R1 ;
 """
 
 
-def test_that_a_subroutine_has_a_label_that_calls_name():
+def test_that_a_subroutine_has_a_label_that_calls_name_and_what_never_acts_is_no_load():
     lines = sass_listing(SUBROUTINE, "kernel", "sm_90").lines
     assert lines[0].target == lines[2].label == "$__internal_0_$__cuda_sm20_div_s64"
+    assert lines[1].kind is Class.OTHER

@@ -75,9 +75,8 @@ def drawn_of(taken):
     return explained_launch(facts, taken, GA102.attributes).curves
 
 
-def test_that_the_curves_go_through_the_launch_itself():
-    drawn = drawn_of(TAKEN)
-    here = occupancy_of(256, TAKEN, GA102.attributes)
+def test_that_curves_go_through_the_launch_itself_and_fall_with_registers_and_shared_memory():
+    drawn, here = drawn_of(TAKEN), occupancy_of(256, TAKEN, GA102.attributes)
     by_threads = {point.at: point for point in drawn.threads}
     by_registers = {point.at: point for point in drawn.registers}
     assert by_threads[256].blocks == by_registers[40].blocks == here.blocks
@@ -85,16 +84,10 @@ def test_that_the_curves_go_through_the_launch_itself():
     assert list(by_threads) == list(range(32, 1025, 32))
     assert drawn.registers[-1].at == 255
     assert drawn.shared_bytes[-1].at == STATIC_BYTES
-
-
-def test_that_more_registers_or_shared_memory_never_raise_the_occupancy():
-    drawn = drawn_of(TAKEN)
     for curve in (drawn.registers, drawn.shared_bytes):
         shares = [point.share for point in curve]
         assert shares == sorted(shares, reverse=True)
-
-
-def test_that_unknown_registers_have_no_curve():
+    # Unknown registers have no curve.
     drawn = drawn_of(KernelResources(0, 1728, 0))
     assert drawn.registers == ()
     assert drawn.threads

@@ -147,7 +147,7 @@ def results_of(work, operands, rounds):
 
 
 @pytest.mark.slow
-def test_that_every_vector_of_the_loads_is_loaded():
+def test_that_every_vector_is_loaded_and_stored():
     length, lanes = measured_cpu.CACHED_FLOATS, cpu_target().vector_floats
     operands = np.random.default_rng(2).random(length + 64, np.float32)
     # In the first round and the ones after it; before them the first eight are loaded once more.
@@ -157,17 +157,13 @@ def test_that_every_vector_of_the_loads_is_loaded():
     expected = np.bitwise_xor.reduce(np.vstack([first, once]))
     found = results_of(measured_cpu.LOADS, operands, 1).view(np.uint32)
     np.testing.assert_array_equal(found[:, :lanes], np.broadcast_to(expected, (3, lanes)))
-
-
-@pytest.mark.slow
-def test_that_every_vector_is_stored():
-    operands = np.arange(1, measured_cpu.CACHED_FLOATS + 65, dtype=np.float32)
+    operands = np.arange(1, length + 65, dtype=np.float32)
     results_of(measured_cpu.STORES, operands, 1)
-    np.testing.assert_array_equal(operands[: measured_cpu.CACHED_FLOATS], 1)
+    np.testing.assert_array_equal(operands[:length], 1)
 
 
 @pytest.mark.slow
-def test_that_every_chain_does_all_its_multiply_adds():
+def test_that_every_chain_does_all_its_multiply_adds_and_textbook_sums_have_all_their_taps():
     operands = np.linspace(0.1, 0.9, BUSY_SUMS, dtype=np.float32)
     rounds = 20
     sums = results_of(measured_cpu.MULTIPLY_ADDS, operands, rounds)
@@ -177,19 +173,15 @@ def test_that_every_chain_does_all_its_multiply_adds():
     # Each multiply-add and each addition rounds once; all values are below 1, and their sum below BUSY_SUMS.
     bound = (rounds + BUSY_SUMS) * BUSY_SUMS * np.finfo(np.float32).eps
     assert np.abs(sums[:, : cpu_target().vector_floats] - exact.sum()).max() <= bound
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("work", [measured_cpu.OF_FLOATS, measured_cpu.OF_INTEGERS], ids=["float", "integer"])
-def test_that_textbook_sums_have_all_their_taps(work):
     count, taps = measured_cpu.CACHED_FLOATS, measured_cpu.TAPS
-    operands = (np.arange(count + 64) % 5 + 1).astype(np.float32)
-    samples = operands.copy() if work is measured_cpu.OF_FLOATS else np.arange(count) % 256
-    results_of(work, operands, 1)
-    last = count // 2 - taps - 1
-    # The last sum stays. Where its weights begin, samples end.
-    weights = (np.arange(count // 2, count // 2 + taps) % 5 + 1).astype(np.float32)
-    assert operands[count + 32] == (samples[last : last + taps] * weights).sum()
+    for work in (measured_cpu.OF_FLOATS, measured_cpu.OF_INTEGERS):
+        operands = (np.arange(count + 64) % 5 + 1).astype(np.float32)
+        samples = operands.copy() if work is measured_cpu.OF_FLOATS else np.arange(count) % 256
+        results_of(work, operands, 1)
+        last = count // 2 - taps - 1
+        # The last sum stays. Where its weights begin, samples end.
+        weights = (np.arange(count // 2, count // 2 + taps) % 5 + 1).astype(np.float32)
+        assert operands[count + 32] == (samples[last : last + taps] * weights).sum()
 
 
 def test_that_the_theoretical_limits_are_those_of_the_makers_tables():
@@ -245,25 +237,19 @@ def well_measured(*limits):
     return found
 
 
-def test_that_a_limit_below_what_another_kernel_did_is_measured_again():
+def test_that_a_limit_below_what_another_kernel_did_is_measured_again_and_then_left_out_with_the_reason():
     for name in ["scalar_multiply_adds_per_s", "vector_operations_per_s"]:
         assert well_measured(replace(CPU, **{name: LOW}), CPU) == CPU
     assert well_measured(CPU) is CPU
-
-
-def test_that_caches_copy_no_less_than_memory_on_a_gpu_too():
-    slow = replace(GPU, l2_bytes_per_s=Limit(GPU.copy_bytes_per_s.measured / 2))
-    found = well_measured(slow, slow)
-    assert found.l2_bytes_per_s is None
-    assert found.copy_bytes_per_s == GPU.copy_bytes_per_s
-
-
-def test_that_a_limit_that_is_too_low_twice_is_left_out_with_the_reason():
     low = replace(CPU, vector_operations_per_s=LOW)
     found = well_measured(low, low)
     assert [name for name, why in found.left_out if why] == ["vector_operations_per_s"]
     assert replace(found, left_out=()) == replace(CPU, vector_operations_per_s=None)
     assert msgspec.json.decode(msgspec.json.encode(found), type=DeviceLimits) == found
+    # Caches copy no less than memory, on a GPU too.
+    slow = replace(GPU, l2_bytes_per_s=Limit(GPU.copy_bytes_per_s.measured / 2))
+    found = well_measured(slow, slow)
+    assert (found.l2_bytes_per_s, found.copy_bytes_per_s) == (None, GPU.copy_bytes_per_s)
 
 
 def bound(key, ms):

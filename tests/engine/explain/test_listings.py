@@ -71,29 +71,21 @@ def sections_of_code(content):
     return [content[at : at + length] for _, _, flags, _, at, length in sections if flags & 4]
 
 
-def test_that_ptx_with_lines_is_that_without():
+def test_that_code_with_lines_is_that_without_and_comes_from_lines_of_the_source():
     for key in FAMILIES:
-        for step in example_of(variant_named(key)).passes():
+        example = example_of(variant_named(key))
+        for step in example.passes():
             explained = kernel_code.explained_ptx(step.kernel, step.signature, (9, 0))
             assert ".loc" in explained
             assert instructions(explained) == instructions(plain_ptx(step))
-
-
-def test_that_machine_code_with_lines_is_that_which_is_launched():
-    for key in LINKED:
-        for step in example_of(variant_named(key)).passes():
-            explained = kernel_code.explained_machine_code(step.kernel, step.signature, (9, 0))
-            launched = with_code(step.kernel, step.signature, (9, 0), bytes)
-            assert len(explained) > len(launched)
-            assert sections_of_code(explained) == sections_of_code(launched)
-
-
-def test_that_every_instruction_has_a_class_and_comes_from_lines_of_the_source():
-    for key in FAMILIES:
-        functions = source_of(example_of(variant_named(key))).functions
+            if key in LINKED:
+                explained = kernel_code.explained_machine_code(step.kernel, step.signature, (9, 0))
+                launched = with_code(step.kernel, step.signature, (9, 0), bytes)
+                assert len(explained) > len(launched)
+                assert sections_of_code(explained) == sections_of_code(launched)
         lines = {
             SourceLine(one.path, number)
-            for one in functions
+            for one in source_of(example).functions
             for number in range(one.first_line, one.first_line + len(one.lines))
         }
         for one in listed(key):
@@ -114,15 +106,12 @@ def test_that_lines_of_source_and_of_ptx_mark_each_other():
     assert [line for line in one.listing.lines if line.opcode == "fma.rn.f32" and line not in marked] == []
 
 
-def test_that_kernels_for_tensor_cores_have_no_cost_of_a_tap():
+def test_that_kernels_of_tensor_cores_have_no_cost_of_a_tap_and_one_of_two_passes_is_listed_once():
     (one,) = listed("digit-sums")
     assert one.counts.by_class[Class.TENSOR]
     assert one.counts.taps is None
     with pytest.raises(UnsupportedVariant, match="compute capability"):
         listed("digit-sums", architecture=Architecture(7, 5))
-
-
-def test_that_a_kernel_is_listed_once_with_all_its_passes():
     names = [one.passes for one in listed("network-pool")]
     assert names == [("convolution-1", "convolution-2"), ("pool-1", "pool-2")]
 
@@ -137,10 +126,9 @@ def test_that_the_second_time_nothing_is_compiled(monkeypatch, tmp_path):
 
 
 def test_that_a_block_that_is_too_small_by_default_gives_way_and_one_that_was_chosen_is_refused():
-    mask = Mask([[1.0] * 33] * 33)
     assert listed("tiled-input", mask=Mask([[1.0] * 9] * 9))
     with pytest.raises(UnsupportedVariant):
-        listed("tiled-input", mask=mask, block=Block(8, 8))
+        listed("tiled-input", mask=Mask([[1.0] * 33] * 33), block=Block(8, 8))
 
 
 @pytest.mark.skipif(not NVDISASM, reason="nvdisasm is not installed")

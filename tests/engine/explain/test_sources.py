@@ -28,59 +28,34 @@ def named(key, role):
     return [one.name for one in source(key).functions if one.role is role]
 
 
-def test_that_every_variant_has_source_that_stands_in_its_files():
+@pytest.mark.slow
+def test_that_every_variant_has_source_that_stands_in_its_files_and_a_story():
     for key in EVERY:
-        found = source(key)
-        assert found.functions
+        variant, found = variant_named(key), source(key)
         for one in found.functions:
             lines = (ROOT / one.path).read_text(encoding="utf-8").split("\n")
             first = one.first_line - 1
             assert tuple(lines[first : first + len(one.lines)]) == one.lines
             assert "def " in one.text
-
-
-@pytest.mark.slow
-def test_that_a_source_begins_with_a_kernel_unless_a_library_computes():
-    for key in EVERY:
-        found, library = source(key), variant_named(key).library
-        first = found.functions[0]
+            # The words of the emission layer are left out.
+            assert not one.path.startswith(("engine/variants/emit/", "engine/device/thread_"))
+        first, library = found.functions[0], variant.library
         assert first.role is (Role.HOST if library else Role.KERNEL)
         assert first.path.startswith("engine/variants/")
         assert (library in found.remark) if library else found.kernels
-
-
-@pytest.mark.slow
-def test_that_every_variant_tells_its_story():
-    for key in EVERY:
-        variant = variant_named(key)
         story = story_of(variant)
         assert key in story.title
         assert all(section.text for section in story.sections)
 
 
-def test_that_a_kernel_is_shown_with_the_factory_around_it():
+def test_that_kernels_stand_with_their_factory_emitters_with_what_calls_them():
     (kernel,) = source("naive").kernels
     assert (kernel.name, kernel.path) == ("correlate_naive", "engine/variants/ladder/naive.py")
-    assert kernel.lines[0] == "@kernel_factory"
-    assert kernel.lines[-1] == "    return correlate_naive"
-
-
-def test_that_two_passes_have_two_kernels():
+    assert (kernel.lines[0], kernel.lines[-1]) == ("@kernel_factory", "    return correlate_naive")
     assert named("separable-l1", Role.KERNEL) == ["separable_l1_horizontal", "separable_l1_vertical"]
-
-
-def test_that_emitters_belong_to_what_calls_them():
     assert named("register-blocked", Role.EMITTER) == ["accumulator", "tile_loader", "result_storer"]
     assert "row_sums" in named("register-blocked", Role.HELPER)
-
-
-@pytest.mark.slow
-def test_that_the_words_of_the_emission_layer_are_left_out():
-    paths = {one.path for key in EVERY for one in source(key).functions}
-    assert not [path for path in paths if path.startswith(("engine/variants/emit/", "engine/device/thread_"))]
-
-
-def test_that_compiled_functions_of_the_cpu_are_kernels():
+    # Compiled functions of the CPU are kernels.
     assert named("cpu-separable-serial", Role.KERNEL) == ["along_rows_serial", "down_columns_serial"]
     assert "no PTX" in source("cpu-serial").remark
 
@@ -128,17 +103,13 @@ def test_that_names_of_kernels_and_docstrings_are_no_difference():
         diff("return x", "return x", ("correlate_a", "correlate_b")),
         diff('"""One.;; Two.;"""; return 1', '"""Three."""; return 1'),
     ):
-        assert (found.removed, found.added) == (0, 0)
         assert {row.change for row in found.rows} == {Change.SAME}
 
 
-def test_that_lines_keep_their_numbers_in_their_files():
+def test_that_lines_keep_their_numbers_and_changed_ones_stand_side_by_side_or_removed_ones_first():
     found = diff("a = 1; return a", "return a")
     rows = [(row.change, row.left_number, row.right_number) for row in found.rows]
     assert rows == [(Change.SAME, 10, 10), (Change.REMOVED, 11, None), (Change.SAME, 12, 11)]
-
-
-def test_that_changed_lines_stand_side_by_side_and_in_one_column_removed_ones_first():
     found = diff("a = 1; c = 1; return a", "a = 2; b = 3; d = 4; return a")
     changes = [Change.SAME, Change.CHANGED, Change.CHANGED, Change.ADDED, Change.SAME]
     assert [row.change for row in found.rows] == changes
@@ -157,22 +128,14 @@ def test_that_equal_lines_far_from_a_difference_are_left_out_for_a_gap():
     assert (len(shown), len(gaps)) == (9, 1)
 
 
-def test_that_functions_that_both_kernels_call_are_left_out():
-    rule = function(
-        "def mirror():\n    return 1", "mirror", "engine/geometry/border.py", 60, Role.DEVICE_FUNCTION
-    )
-    left = [function("def f():\n    return 1", "correlate_a"), rule]
-    right = [function("def f():\n    return 2", "correlate_b", "engine/variants/b.py"), rule]
+def test_that_functions_that_both_kernels_call_are_left_out_and_all_of_a_kernel_is_there():
+    left, right = source("naive").functions, source("tiled").functions
+    assert "ghost" in {one.name for one in left} & {one.name for one in right}
     found = source_diff(left, right, NAMES)
-    assert not [row for row in found.rows if "mirror" in row.left + row.right]
-
-
-def test_that_each_side_of_a_diff_is_the_whole_kernel():
-    found = source_diff(source("naive").functions, source("tiled").functions, NAMES)
+    assert not [row for row in found.rows if "def ghost" in row.left + row.right]
     right = [row.right for row in found.rows if row.right_number is not None]
     (kernel,) = [one for one in source("tiled").functions if one.is_kernel]
-    without_docstring = [line for line in kernel.lines if '"""' not in line]
-    assert right == without_docstring
+    assert right == [line for line in kernel.lines if '"""' not in line]
 
 
 def test_that_registers_labels_addresses_and_names_are_no_difference():
@@ -191,25 +154,17 @@ def test_that_registers_labels_addresses_and_names_are_no_difference():
     assert listing_diff([left], [right], NAMES).removed == 0
 
 
-def test_that_of_measured_blocks_the_fastest_counts():
+def test_that_of_measured_blocks_the_fastest_counts_and_recorded_times_give_way_to_measured_ones():
     runs = [make_result(*one) for one in (("naive", 3.0), ("naive", 2.0), ("tiled", 1.0), ("tiled", 4.0))]
-    found = measured_difference(runs, "naive", "tiled")
+    recorded = [make_result(key, ms, device=RECORDED) for key, ms in (("naive", 9.0), ("tiled", 3.0))]
+    found = measured_difference([*recorded, *runs], "naive", "tiled")
     assert (found.before_ms, found.after_ms, found.saved) == (2.0, 1.0, 0.5)
     assert "Gaussian" in found.problem
-
-
-def test_that_without_both_times_on_one_device_nothing_was_saved():
+    assert "recorded" not in found.sentence
+    assert "recorded, " in measured_difference(recorded, "naive", "tiled").sentence
+    # Without both times on one device nothing was saved.
     for others in ([], [make_failure("tiled")], [make_result("tiled", 1.0, device="cuda:1")]):
         assert measured_difference([make_result("naive", 1.0), *others], "naive", "tiled") is None
-
-
-def test_that_recorded_times_are_marked_and_give_way_to_measured_ones():
-    recorded = [make_result(key, ms, device=RECORDED) for key, ms in (("naive", 9.0), ("tiled", 3.0))]
-    assert "recorded, " in measured_difference(recorded, "naive", "tiled").sentence
-    here = [make_result("naive", 2.0), make_result("tiled", 0.5)]
-    found = measured_difference([*recorded, *here], "naive", "tiled")
-    assert (found.before_ms, found.after_ms) == (2.0, 0.5)
-    assert "recorded" not in found.sentence
 
 
 RUNS = [make_result("naive", 2.0), make_result("tiled", 0.5)]
@@ -218,11 +173,6 @@ RUNS = [make_result("naive", 2.0), make_result("tiled", 0.5)]
 @pytest.fixture(scope="module")
 def chapters():
     return teaching_story(RUNS)
-
-
-@pytest.fixture(scope="module")
-def steps(chapters):
-    return {step.key: step for chapter in chapters for step in chapter.steps}
 
 
 class Outline(HTMLParser):
@@ -255,36 +205,25 @@ def test_that_a_kernel_is_compared_with_the_one_that_its_module_names():
     assert {key: one and one.key for key, one in found.items()} == BEFORE
 
 
-@pytest.mark.slow
-def test_that_the_steps_are_in_teaching_order(chapters):
+def test_that_steps_are_in_teaching_order_each_with_its_idea_its_lines_and_what_it_saved(chapters):
     assert [step.key for step in chapters[0].steps] == [one.key for one in VARIANTS if one.has_kernels]
-
-
-def test_that_a_step_has_its_idea_its_lines_and_what_it_saved(steps):
+    steps = {step.key: step for step in chapters[0].steps}
     tiled = steps["tiled"]
     assert "shared memory" in tiled.idea
     assert tiled.saves.startswith("Against `naive`")
-    assert (tiled.diff.left, tiled.diff.right) == ("naive", "tiled")
-    assert tiled.measured.saved == 0.75
+    assert (tiled.diff.left, tiled.diff.right, tiled.measured.saved) == ("naive", "tiled", 0.75)
+    # Variants of one kernel are compared with the first.
+    assert (steps["low-rank-3"].before, steps["low-rank-3"].diff.removed) == ("separable-fused", 0)
 
 
-def test_that_variants_of_one_kernel_are_compared_with_the_first(steps):
-    assert steps["low-rank-3"].before == "separable-fused"
-    assert steps["low-rank-3"].diff.removed == 0
-
-
-def test_that_slides_need_nothing_from_elsewhere(chapters):
-    page = slides(chapters)
+def test_that_slides_need_nothing_from_elsewhere_and_show_what_was_saved(chapters):
+    page = slides(chapters, "Measured here & now.")
     outline = Outline()
     outline.feed(page)
     assert outline.open == []
     assert all(link.startswith("#") for link in outline.links)
     assert {link[1:] for link in outline.links} <= outline.anchors
     assert not re.search(r"<script|<link|@import|url\(", page)
-
-
-def test_that_a_slide_shows_what_was_saved(chapters):
-    page = slides(chapters, "Measured here & now.")
     slide = page.partition('<section id="tiled">')[2].partition("</section>")[0]
     assert "0.500 ms instead of 2.00 ms, 75 % less than naive" in slide
     assert '<span class="added">+' in slide

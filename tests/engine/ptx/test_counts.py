@@ -32,13 +32,8 @@ def test_that_a_request_takes_each_sector_and_line_once():
         (LANE, 8, (8, 2)),
     ]:
         assert touched(elements, size) == wanted
-
-
-def test_that_threads_which_take_no_part_touch_nothing():
+    # Threads which take no part touch nothing, and each warp has its own sectors.
     assert touched(LANE * 8, lanes=np.array([3, 4, 20])) == (3, 3)
-
-
-def test_that_each_warp_has_its_own_sectors():
     both = Active(np.concatenate((LANE, LANE + 32)), 64)
     own, lines, numbers = sectors(both, np.concatenate((LANE * 4, LANE * 0 + 640)))
     assert (own.tolist(), lines.tolist(), numbers.tolist()) == ([4, 1], [1, 1], [0, 1, 2, 3, 20])
@@ -68,13 +63,8 @@ def test_that_a_wavefront_takes_one_word_of_each_bank():
         (0, 16, 4),
     ]:
         assert fronts(elements, size) == wanted
-
-
-def test_that_threads_without_part_cause_no_bank_conflict():
+    # Threads without part cause no bank conflict, and vectors of two warps are counted for each.
     half = LANE[:16]
     assert (fronts(LANE, 8, half), fronts(LANE, 16, half), fronts(LANE * 32, lanes=LANE[:3])) == (1, 2, 3)
-
-
-def test_that_vectors_of_two_warps_are_counted_for_each():
     both = Active(np.concatenate((LANE, LANE[:8] + 32)), 64)
     assert wavefronts(both, np.concatenate((LANE, LANE[:8])) * 16, 16).tolist() == [4, 1]

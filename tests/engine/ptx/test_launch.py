@@ -56,45 +56,48 @@ def test_that_requests_are_counted_as_the_hardware_serves_them():
         assert (total.requests, getattr(total, name)) == (3, 3 * each)
 
 
-def test_that_a_reduction_at_a_barrier_is_of_the_whole_block():
-    run, out = launched(
-        "setp.lt.u32 %p1, %t, 40;",
-        "setp.eq.u32 %p3, %b, 0; @%p3 bra ON;",
-        "setp.lt.u32 %p1, %t, 64;",
-        "ON: bar.red.popc.u32 %r2, 0, %p1;",
-        "bar.red.and.pred %p4, 0, %p1; bar.red.or.pred %p5, 0, !%p1;",
-        "selp.u32 %r3, 1000, 0, %p4; selp.u32 %r4, 10000, 0, %p5;",
-        "add.u32 %r2, %r2, %r3; add.u32 %r2, %r2, %r4;",
-        WRITE,
-    )
-    assert run.findings == ()
-    assert out.tolist() == [10040] * 64 + [1064] * 64
+CALLED = """.func (.param .b32 result) twice(.param .b32 given)
+{ .reg .b32 %x<3>; ld.param.u32 %x0, [given]; BODY st.param.b32 [result], %x0; ret; }"""
+PASS = "{ .param .b32 g; st.param.b32 [g], %t; .param .b32 r; "
+CALL = f"{PASS} call.uni (r), twice, (g); ld.param.b32 %r2, [r]; }}"
+CALLED_AGAIN = CALL.replace("%t", "%x0").replace("%r2", "%x1")
+REDUCED = (
+    "setp.lt.u32 %p1, %t, 40;",
+    "setp.eq.u32 %p3, %b, 0; @%p3 bra ON;",
+    "setp.lt.u32 %p1, %t, 64;",
+    "ON: bar.red.popc.u32 %r2, 0, %p1;",
+    "bar.red.and.pred %p4, 0, %p1; bar.red.or.pred %p5, 0, !%p1;",
+    "selp.u32 %r3, 1000, 0, %p4; selp.u32 %r4, 10000, 0, %p5;",
+    "add.u32 %r2, %r2, %r3; add.u32 %r2, %r2, %r4;",
+)
+# t - 2 is -1 for t = 1, and only that has a carry when 1 is added; t - 1 borrows for t = 0.
+CARRIES = (
+    "sub.u32 %r1, %t, 2;",
+    "add.cc.u32 %r2, %r1, 1; addc.u32 %r2, %t, 0;",
+    "sub.cc.u32 %r3, %t, 1; subc.u32 %r3, 100, 0;",
+    "mad.lo.u32 %r2, %r2, 1000, %r3;",
+)
+EXCHANGED = (
+    "setp.lt.u32 %p1, %t, 16; mov.u32 %r2, 700;", "@%p1 shfl.sync.bfly.b32 %r2, %t, 1, 31, 0xffff;",
+)  # fmt: skip
+# 1 above 2, and 2 above 1, as float16.
+HALVES = "mov.u32 %r1, 0x3c004000;", "min.f16x2 %r2, %r1, 0x40003c00;"
+COMPUTED = {
+    "a reduction at a barrier is of the whole block": (REDUCED, 2, 64, [10040] * 64 + [1064] * 64),
+    "carries go from one instruction to the next": (CARRIES, 1, 4, [99, 2100, 2100, 3100]),
+    "lanes whose guard holds exchange values": (
+        EXCHANGED, 1, 32, [t ^ 1 for t in range(16)] + [700] * 16,
+    ),
+    "both halves of a register are compared": (HALVES, 1, 64, [0x3C003C00] * 64),
+    "a call runs": ((CALL,), 1, 64, [2 * t for t in range(64)]),
+}  # fmt: skip
 
 
-def test_that_carries_go_from_one_instruction_to_the_next():
-    lines = (
-        "sub.u32 %r1, %t, 2;",
-        "add.cc.u32 %r2, %r1, 1; addc.u32 %r2, %t, 0;",
-        "sub.cc.u32 %r3, %t, 1; subc.u32 %r3, 100, 0;",
-        "mad.lo.u32 %r2, %r2, 1000, %r3;",
-        WRITE,
-    )
-    _, out = launched(*lines, blocks=1, threads=4)
-    # t - 2 is -1 for t = 1, and only that has a carry when 1 is added; t - 1 borrows for t = 0.
-    assert out.tolist() == [99, 2100, 2100, 3100]
-
-
-def test_that_lanes_whose_guard_holds_exchange_values():
-    lines = "setp.lt.u32 %p1, %t, 16; mov.u32 %r2, 700;", "@%p1 shfl.sync.bfly.b32 %r2, %t, 1, 31, 0xffff;"
-    run, out = launched(*lines, WRITE, blocks=1, threads=32)
-    assert faults(run) == []
-    assert out.tolist() == [t ^ 1 for t in range(16)] + [700] * 16
-
-
-def test_that_both_halves_of_a_register_are_compared():
-    # 1 above 2, and 2 above 1, as float16.
-    _, out = launched("mov.u32 %r1, 0x3c004000;", "min.f16x2 %r2, %r1, 0x40003c00;", WRITE, blocks=1)
-    assert {*out.tolist()} == {0x3C003C00}
+def test_that_threads_compute_what_their_instructions_say():
+    called = CALLED.replace("BODY", "add.u32 %x0, %x0, %x0;")
+    for name, (lines, blocks, threads, wanted) in COMPUTED.items():
+        run, out = launched(*lines, WRITE, blocks=blocks, threads=threads, before=called)
+        assert (faults(run), out.tolist()) == ([], wanted), name
 
 
 class Stopped(Exception):
@@ -116,18 +119,6 @@ def test_that_ptx_from_6_to_9_is_read():
             text = module("st.global.u32 [%d3], %t;", version=version, target=target)
             ptx.run(text, "k", (1,), (32,), arrays)
             assert arrays[1].values.tolist() == list(range(32))
-
-
-CALLED = """.func (.param .b32 result) twice(.param .b32 given)
-{ .reg .b32 %x<3>; ld.param.u32 %x0, [given]; BODY st.param.b32 [result], %x0; ret; }"""
-PASS = "{ .param .b32 g; st.param.b32 [g], %t; .param .b32 r; "
-CALL = f"{PASS} call.uni (r), twice, (g); ld.param.b32 %r2, [r]; }}"
-CALLED_AGAIN = CALL.replace("%t", "%x0").replace("%r2", "%x1")
-
-
-def test_that_a_call_runs():
-    _, out = launched(CALL, WRITE, before=CALLED.replace("BODY", "add.u32 %x0, %x0, %x0;"), blocks=1)
-    assert out.tolist() == [2 * t for t in range(64)]
 
 
 REFUSED = [
