@@ -131,9 +131,10 @@ def shown_code(request: CodeRequest, report: Checkpoint) -> ShownCode:
     example, note = _example(job, key, architecture)
     other, other_note = _example(job, request.other, architecture) if request.other else (None, "")
     kernels = []
-    for one in filter(None, (example, other) if form is not None else ()):
-        report(Progress(f"compiling {one.variant.key}", 0.5, _EXPECTED_S))
-        kernels.append(listed_kernels(one, form, architecture))
+    for one in (example, other):
+        if form is not None and one is not None:
+            report(Progress(f"compiling {one.variant.key}", 0.5, _EXPECTED_S))
+            kernels.append(listed_kernels(one, form, architecture))
     return ShownCode(
         key,
         example.block if example.variant.uses_block else None,

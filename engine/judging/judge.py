@@ -167,8 +167,8 @@ def pattern_of(wrong: Flags, found: np.ndarray, wanted: np.ndarray, block_result
         for words, place in _places(height, width, *block_results)
     ]
     total = int(np.count_nonzero(wrong))
-    around = [(words, np.count_nonzero(place)) for words, place in places if not (wrong & ~place).any()]
-    if filled := [words for words, size in around if total >= MOST * max(1, size)]:
+    around = [(words, int(np.count_nonzero(place))) for words, place in places if not (wrong & ~place).any()]
+    if filled := [words for words, size in around if total >= MOST * max(size, 1)]:
         return filled[0]
     return f"some pixels of {around[0][0]}" if around else f"{total:,} of {wrong.size:,} pixels"
 

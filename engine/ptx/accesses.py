@@ -39,6 +39,7 @@ _SPELLED = re.compile(
     rf"(?:(?:{_WITHOUT_EFFECT}|(?P<space>{'|'.join(SPACES)})(?:::\w+)?|v(?P<count>[24])"
     rf"|(?P<update>{'|'.join(_UPDATES)}))\.)*"
 )
+_HALF = 1 << ARRAY_SHIFT - 1
 Chosen = NDArray[np.intp] | None
 
 
@@ -112,15 +113,15 @@ def _copies(instruction: Instruction, kernel: Kernel) -> Step:
     words = instruction.modifiers
     if words[:1] != ("async",) or "bulk" in words or "mbarrier" in words:
         raise instruction.unknown()
+    if instruction.first_of("wait_group", "wait_all"):
+        left = int(instruction.operands[0], 0) if "wait_group" in words else -1
+        return lambda group: group.machine.wait_for_copies(group.active, left)
     if "commit_group" in words:
-        return lambda group: group.machine.close_copies(group.active)
-    if not instruction.first_of("wait_group", "wait_all"):
-        return _copy(instruction, kernel)
-    left = int(instruction.operands[0], 0) if "wait_group" in words else -1
-    return lambda group: group.machine.wait_for_copies(group.active, left)
 
+        def close(group: Group) -> None:
+            group.machine.closed[group.active.slots] += 1
 
-def _copy(instruction: Instruction, kernel: Kernel) -> Step:
+        return close
     target_text, source_text, size_text, *rest = instruction.operands
     if rest and (rest[0].startswith("!") or len(rest) > 1):
         raise instruction.unknown()
@@ -182,7 +183,7 @@ def accessed(
     # Addresses of several arrays, or of none.
     places = np.arange(group.active.count) if among is None else among
     addresses = np.broadcast_to(addresses, places.shape)
-    numbers = (addresses + np.uint64(1 << ARRAY_SHIFT - 1)) >> np.uint64(ARRAY_SHIFT)
+    numbers = (addresses + np.uint64(_HALF)) >> np.uint64(ARRAY_SHIFT)
     for number in np.unique(numbers):
         at = np.flatnonzero(numbers == number)
         segment, offsets = _segment_at(machine, space, addresses[at])
@@ -197,14 +198,18 @@ def accessed(
 
 
 def _segment_at(machine: Machine, space: str, addresses: Values) -> tuple[Segment | None, Values]:
-    """Return the memory that the first of some addresses lies in, and how far in it they lie."""
+    """Return the memory that the first of some addresses lies in, and how far in it they lie.
+
+    That is an array as far as it lies within 2^39 of its beginning.
+    """
     if space in _OWN_SPACES:
         return (machine.shared if space == "shared" else machine.local), addresses
     first = int(addresses if addresses.ndim == 0 else addresses[0])
-    if first < SHARED_WINDOW:
-        segment = machine.segment_at(first)
-    else:
+    if first >= SHARED_WINDOW:
         segment = machine.shared if first < LOCAL_WINDOW else machine.local
+    else:
+        number = (first + _HALF) >> ARRAY_SHIFT
+        segment = machine.segments[number - 1] if 1 <= number <= len(machine.segments) else None
     return segment, addresses - np.uint64(0 if segment is None else segment.base)
 
 

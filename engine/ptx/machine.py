@@ -161,11 +161,6 @@ class Machine:
         self.segments.append(segment)
         return segment
 
-    def segment_at(self, address: int) -> Segment | None:
-        """Return the array that an address belongs to, as far as it lies within 2^39 of its beginning."""
-        number = (address + (1 << (ARRAY_SHIFT - 1))) >> ARRAY_SHIFT
-        return self.segments[number - 1] if 1 <= number <= len(self.segments) else None
-
     def writer_of(self, array: Array, index: int) -> tuple[Index3, Index3, Instruction] | None:
         """Return the thread, block and instruction that last wrote a value; None where nobody did."""
         segment = next(one for one in self.segments if one.array is array.values)
@@ -193,7 +188,7 @@ class Machine:
         self.local = self._segment("local", self.kernel.local_bytes, slots, LOCAL_WINDOW)
         self.warp_moments = np.zeros(slots // WARP, np.int64)
         # How many groups of copies each thread has closed.
-        self._closed = np.zeros(slots, np.int64)
+        self.closed = np.zeros(slots, np.int64)
 
     def pass_barrier(self) -> None:
         """Note that what comes now lies behind a barrier of all that was before."""
@@ -269,17 +264,13 @@ class Machine:
                     message = f"a thread reads {segment.name} before the copy into it was waited for"
             self.report(kind, lines, access.active.slots[bad.argmax() // each], message, segment.name)
         if access.effect == "copy":
-            segment.hazards.begin_copies(places, self._closed[slots], slots)
-
-    def close_copies(self, active: Active) -> None:
-        """Close the groups of the copies that threads have begun."""
-        self._closed[active.slots] += 1
+            segment.hazards.begin_copies(places, self.closed[slots], slots)
 
     def wait_for_copies(self, active: Active, left: int) -> None:
         """Let threads wait until at most `left` of the groups that each has closed are left; below 0: all."""
         if self.shared is not None and self.shared.hazards is not None:
-            come = np.full(len(self._closed), -1, np.int64)
-            come[active.slots] = self._closed[active.slots] - left
+            come = np.full(len(self.closed), -1, np.int64)
+            come[active.slots] = self.closed[active.slots] - left
             every = np.arange(len(come))
             warps = self.warp_moments[every >> 5] if self.kernel.knows_warps else None
             marks = Marks(-1, every, self._stamps, self.moment, warps)

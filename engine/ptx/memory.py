@@ -87,13 +87,13 @@ _MOST_BLOCKS = (1 << 26) - 1
 class Marks(NamedTuple):
     """What threads leave at places: who they are and which barriers lie behind them (`stamps`, `warps`)."""
 
-    number: int  # of the instruction
+    number: int | np.ndarray  # of the instruction
     places: Numbers
     stamps: Numbers
     moment: int
     warps: Numbers | None  # how many barriers of its warp each thread has passed, where there are any
 
-    def some(self, chosen: Flags) -> "Marks":
+    def some(self, chosen: Flags | Numbers) -> "Marks":
         """Return some of them."""
         warps = None if self.warps is None else self.warps[chosen]
         return self._replace(places=self.places[chosen], stamps=self.stamps[chosen], warps=warps)
@@ -186,12 +186,13 @@ class Hazards:
             at = at[self._pending[at] <= closed[self._copiers[at]]]
             self._pending[at] = 0
             # The values came at the latest now.
-            self._writer.renew(at, marks, self._copiers[at])
+            own = marks.some(self._copiers[at])
+            self._writer.put(own._replace(number=self._writer.number[at], places=at))
 
     def writer_at(self, place: int) -> tuple[int, int, int] | None:
         """Return the thread, the block and the instruction that last wrote a place."""
         writer = self._writer
-        is_known = writer.was_accessed(np.array([place]))[0]
+        is_known = writer.was_accessed(slice(place, place + 1))[0]
         return (*writer.who(place), int(writer.number[place])) if is_known else None
 
 
@@ -213,13 +214,6 @@ class _History:
         self.number[marks.places] = marks.number
         if marks.warps is not None:
             self._warps[marks.places] = marks.warps
-
-    def renew(self, places: Numbers, marks: Marks, slots: Numbers) -> None:
-        """Note that the last accesses of places came at the latest now; `marks` has those of all slots."""
-        self._newest = max(self._newest, marks.moment)
-        self.stamp[places] = marks.stamps[slots]
-        if marks.warps is not None:
-            self._warps[places] = marks.warps[slots]
 
     def was_accessed(self, places: Numbers | slice) -> Flags:
         """Return which places were accessed."""

@@ -73,7 +73,7 @@ def _rule_of(instruction: Instruction) -> Rule | None:
     if rule is None:
         raise instruction.unknown()
     if "|" in operands[0] and rule.result == BOOL:
-        return rule._replace(compute=partial(_with_opposite, rule.compute))
+        return rule._replace(compute=partial(_then, lambda found: (found, ~found), rule.compute))
     return rule
 
 
@@ -90,7 +90,7 @@ def _flagged(name: str, modifiers: tuple[str, ...]) -> Rule | None:
         if "ftz" in flags:
             compute = partial(_flushing, compute)
         if "sat" in flags and rule.result.kind == "f":
-            compute = partial(_saturating, compute)
+            compute = partial(_then, arithmetic.saturated, compute)
         return rule._replace(compute=compute)
     return None
 
@@ -124,17 +124,12 @@ def _matched(row: Row, modifiers: list[str]) -> Rule | None:
     return Rule(result, tuple(sources), compute, row.lanes)
 
 
-def _with_opposite(compare: Compute, *operands: Values) -> tuple[Values, Values]:
-    found = compare(*operands)
-    return found, ~found
+def _then(after: Compute, compute: Compute, *operands: Values) -> Values:
+    return after(compute(*operands))
 
 
 def _flushing(compute: Compute, *operands: Values) -> Values:
     return arithmetic.flushed(compute(*map(arithmetic.flushed, operands)))
-
-
-def _saturating(compute: Compute, *operands: Values) -> Values:
-    return arithmetic.saturated(compute(*operands))
 
 
 def _by_halves(compute: Compute, *operands: Values) -> Values:
@@ -297,27 +292,27 @@ def _nothing(instruction: Instruction, kernel: Kernel) -> Step:
 
 def _barrier(instruction: Instruction, kernel: Kernel) -> Step:
     """Make what threads do once they have waited at a barrier; those of a warp do not wait for each other."""
-    if "warp" in instruction.modifiers:
-        return _pass_warp_barrier
-    if instruction.first_of("sync", "arrive"):
-        return _nothing(instruction, kernel)
     joint = instruction.first_of("popc", "and", "or")
-    if "red" not in instruction.modifiers or not joint:
+    if "warp" in instruction.modifiers:
+
+        def step(group: Group) -> None:
+            group.machine.warp_moments[group.active.warp_numbers] += 1
+
+    elif instruction.first_of("sync", "arrive"):
+        return _nothing(instruction, kernel)
+    elif "red" in instruction.modifiers and joint:
+        target = registers_of(kernel, [instruction.operands[0]])
+        own = source_of(kernel, instruction.operands[-1], BOOL)
+
+        def step(group: Group) -> None:
+            blocks = group.active.blocks
+            there, yes = np.bincount(blocks), np.bincount(blocks, np.broadcast_to(own(group), blocks.shape))
+            found = {"popc": yes.astype(np.uint32), "and": yes == there, "or": yes > 0}[joint]
+            group.put(target, [found[blocks]])
+
+    else:
         raise instruction.unknown()
-    target = registers_of(kernel, [instruction.operands[0]])
-    own = source_of(kernel, instruction.operands[-1], BOOL)
-
-    def step(group: Group) -> None:
-        blocks = group.active.blocks
-        there, yes = np.bincount(blocks), np.bincount(blocks, np.broadcast_to(own(group), blocks.shape))
-        found = {"popc": yes.astype(np.uint32), "and": yes == there, "or": yes > 0}[joint]
-        group.put(target, [found[blocks]])
-
     return step
-
-
-def _pass_warp_barrier(group: Group) -> None:
-    group.machine.warp_moments[group.active.warp_numbers] += 1
 
 
 _OF_MORE_THAN_VALUES: dict[str, Callable[[Instruction, Kernel], Step]] = {
