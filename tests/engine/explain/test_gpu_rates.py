@@ -42,7 +42,7 @@ def named(value):
 
 @pytest.mark.parametrize(
     ("work", "capability"),
-    zip(ARITHMETIC, CAPABILITIES, strict=True),
+    [*zip(ARITHMETIC, CAPABILITIES, strict=True)],
     ids=named,
 )
 def test_that_a_round_of_arithmetic_has_as_many_instructions_as_are_counted(work, capability):
