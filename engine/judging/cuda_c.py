@@ -138,7 +138,17 @@ def _headers() -> list[str]:
 def compiled(text: str, checkpoint: Callable[[float], None] = lambda done: None) -> str:
     """Return the PTX of a CUDA C source with the lines of it; raises NotJudged with NVRTC's own words."""
     options = [f"--gpu-architecture={CAPABILITY}", "-lineinfo", "--std=c++17", *_headers()]
-    given: bytes | None = text.encode()
+    is_right, said = _in_own_process(text.encode(), options, checkpoint)
+    if not is_right:
+        raise _refusal(said.decode(errors="replace"))
+    return said.decode()
+
+
+def _in_own_process(
+    source: bytes, options: list[str], checkpoint: Callable[[float], None]
+) -> tuple[bool, bytes]:
+    """Return whether a source compiles, and its PTX or NVRTC's words."""
+    given: bytes | None = source
     command = [sys.executable, "-P", str(_COMPILER), *options]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
@@ -147,7 +157,7 @@ def compiled(text: str, checkpoint: Callable[[float], None] = lambda done: None)
             while True:
                 try:
                     ptx, log = process.communicate(given, timeout=WAIT_S)
-                    break
+                    return not process.returncode, log if process.returncode else ptx
                 except subprocess.TimeoutExpired:
                     given = None
                     checkpoint(0.0)
@@ -157,9 +167,6 @@ def compiled(text: str, checkpoint: Callable[[float], None] = lambda done: None)
         except BaseException:
             process.kill()
             raise
-    if process.returncode:
-        raise _refusal(log.decode(errors="replace"))
-    return ptx.decode()
 
 
 def _refusal(log: str) -> NotJudged:

@@ -20,26 +20,28 @@ NAME = "judged.cu"
 MOST_MEMORY = 4 << 30
 
 
+def compiled(source: bytes, options: list[str]) -> tuple[bool, bytes]:
+    """Return whether a source compiles, and its PTX or the compiler's words."""
+    status, program = nvrtc.nvrtcCreateProgram(source, NAME.encode(), 0, [], [])
+    if int(status):
+        return False, b""
+    (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [one.encode() for one in options])
+    size_of, get = nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX
+    if int(status):
+        size_of, get = nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog
+    said = b" " * size_of(program)[1]
+    get(program, said)
+    return not int(status), said.rstrip(b"\0")
+
+
 def main() -> int:
     """Compile standard input; return the exit status."""
     if resource is not None:
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    source, options = sys.stdin.buffer.read(), [one.encode() for one in sys.argv[1:]]
-    status, program = nvrtc.nvrtcCreateProgram(source, NAME.encode(), 0, [], [])
-    if not int(status):
-        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-        _, size = nvrtc.nvrtcGetProgramLogSize(program)
-        log = b" " * size
-        nvrtc.nvrtcGetProgramLog(program, log)
-        sys.stderr.buffer.write(log.rstrip(b"\0"))
-    if int(status):
-        return 1
-    _, size = nvrtc.nvrtcGetPTXSize(program)
-    ptx = b" " * size
-    nvrtc.nvrtcGetPTX(program, ptx)
-    sys.stdout.buffer.write(ptx.rstrip(b"\0"))
-    return 0
+    is_right, said = compiled(sys.stdin.buffer.read(), sys.argv[1:])
+    (sys.stdout if is_right else sys.stderr).buffer.write(said)
+    return int(not is_right)
 
 
 if __name__ == "__main__":

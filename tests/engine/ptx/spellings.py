@@ -134,49 +134,39 @@ _REGISTER = {1: "b16", 2: "b16", 4: "b32", 8: "b64"}
 
 def kernel_of(name: str, opcode: str, result: str, operands: tuple[str, ...]) -> str:
     """Return a kernel that applies an instruction to a value of each array and stores the result."""
-    sizes = [4 if kind == "pred" else DTYPES[kind].itemsize for kind in operands]
+
+    def size_of(kind: str) -> int:
+        return 4 if kind == "pred" else DTYPES[kind].itemsize
+
+    def place(of: object, size: int) -> str:
+        """Compute the address of a thread's value of an array."""
+        return f"ld.param.u64 %address, [{name}_{of}]; mad.wide.u32 %address, %index, {size}, %address;"
+
     lines, given = [], []
-    for number, (kind, size) in enumerate(zip(operands, sizes, strict=True)):
-        register = f"%v{number}"
-        loaded = "b32" if kind == "pred" else f"{'s' if kind == 's8' else 'b' if size > 1 else 'u'}{8 * size}"
-        lines += [
-            f".reg .{'b32' if kind == 'pred' else _REGISTER[size]} {register};",
-            f"ld.param.u64 %address, [{name}_{number}];",
-            f"mad.wide.u32 %address, %index, {size}, %address;",
-            f"ld.global.{loaded} {register}, [%address];",
-        ]
+    for number, kind in enumerate(operands):
+        size, register = size_of(kind), f"%v{number}"
+        loaded = f"{'s' if kind == 's8' else 'b' if size > 1 else 'u'}{8 * size}"
+        lines.append(f".reg .{_REGISTER[size]} {register}; {place(number, size)}")
+        lines.append(f"ld.global.{loaded} {register}, [%address];")
         if kind == "pred":
-            lines += [f".reg .pred %p{number};", f"setp.ne.u32 %p{number}, {register}, 0;"]
+            lines.append(f".reg .pred %p{number}; setp.ne.u32 %p{number}, {register}, 0;")
             register = f"%p{number}"
         given.append(register)
     if opcode.startswith("lop3"):
         given.append("0xCA")
-    size = 4 if result == "pred" else DTYPES[result].itemsize
+    size, computed = size_of(result), "%q" if result == "pred" else "%r"
+    lines.append(f".reg .pred %q; .reg .{_REGISTER[size]} %r; {opcode} {computed}, {', '.join(given)};")
     if result == "pred":
-        lines += [
-            ".reg .pred %q;",
-            ".reg .b32 %r;",
-            f"{opcode} %q, {', '.join(given)};",
-            "selp.u32 %r, 1, 0, %q;",
-        ]
-    else:
-        lines += [f".reg .{_REGISTER[size]} %r;", f"{opcode} %r, {', '.join(given)};"]
-    lines += [
-        f"ld.param.u64 %address, [{name}_out];",
-        f"mad.wide.u32 %address, %index, {size}, %address;",
-        f"st.global.{'b' if size > 1 else 'u'}{8 * size} [%address], %r;",
-        "ret;",
-    ]
+        lines.append("selp.u32 %r, 1, 0, %q;")
+    lines.append(place("out", size))
+    lines.append(f"st.global.{'b' if size > 1 else 'u'}{8 * size} [%address], %r; ret;")
     parameters = ",\n".join(f".param .u64 {name}_{one}" for one in (*range(len(operands)), "out"))
-    head = [
-        ".reg .b32 %index;",
-        ".reg .b32 %block;",
-        ".reg .b64 %address;",
-        "mov.u32 %index, %tid.x;",
-        "mov.u32 %block, %ctaid.x;",
-        "mad.lo.s32 %index, %block, 128, %index;",
-    ]
-    return f".visible .entry {name}(\n{parameters}\n)\n{{\n" + "\n".join(head + lines) + "\n}\n"
+    head = (
+        ".reg .b32 %index, %block; .reg .b64 %address;\n"
+        "mov.u32 %index, %tid.x; mov.u32 %block, %ctaid.x; mad.lo.s32 %index, %block, 128, %index;\n"
+    )
+    body = head + "\n".join(lines)
+    return f".visible .entry {name}(\n{parameters}\n)\n{{\n{body}\n}}\n"
 
 
 def module_of(kernels: list[str], target: str = "sm_80") -> str:
