@@ -53,43 +53,39 @@ DEFAULT = Architecture(9, 0)
 """That of the GPU whose figures the documents show."""
 
 
-def _of(
-    major: int, minor: int, threads: int, blocks: int, shared_kib: int, product: str, multiprocessors: int
-) -> DeviceInfo:
-    architecture = Architecture(major, minor)
+# Threads, blocks and KiB of shared memory of a multiprocessor; a product, and its multiprocessors: none where
+# they are not known, and then there are no waves.
+_PRODUCTS = {
+    (7, 5): (1024, 16, 64, "Tesla T4", 40),
+    (8, 0): (2048, 32, 164, "A100", 108),
+    (8, 6): (1536, 16, 100, "GeForce RTX 3090", 82),
+    (8, 7): (1536, 16, 164, "Jetson AGX Orin", 16),
+    (8, 9): (1536, 24, 100, "GeForce RTX 4090", 128),
+    (9, 0): (2048, 32, 228, "H100 and H200 SXM", 132),
+    (10, 0): (2048, 32, 228, "B200", 148),
+    (10, 3): (2048, 32, 228, "", 0),
+    (12, 0): (1536, 24, 100, "GeForce RTX 5090", 170),
+    (12, 1): (1536, 24, 100, "DGX Spark", 48),
+}
+
+
+def _absent(architecture: Architecture) -> DeviceInfo:
+    threads, blocks, shared_kib, product, multiprocessors = _PRODUCTS[architecture]
     attributes = GpuAttributes(
         multiprocessors=multiprocessors,
         threads=threads,
         blocks=blocks,
         registers=65_536,
         shared_bytes=shared_kib * 1024,
-        reserved_shared_bytes=1024 if major >= 8 else 0,
+        reserved_shared_bytes=1024 if architecture.major >= 8 else 0,
         most_block_threads=1024,
         clock_mhz=0.0,
         bandwidth_gb_s=0.0,
-        **allocation_units((major, minor), blocks),
+        **allocation_units(architecture, blocks),
     )
     title = f"{architecture} ({product})" if product else str(architecture)
     limits = Limits(attributes.most_block_threads, compute_capability=architecture)
     return DeviceInfo("", "cuda", title, available=False, limits=limits, attributes=attributes)
-
-
-# Threads, blocks and KiB of shared memory of a multiprocessor; a product, and its multiprocessors: none where
-# they are not known, and then there are no waves.
-# fmt: off
-_GPUS = (
-    _of(7, 5, 1024, 16, 64, "Tesla T4", 40),
-    _of(8, 0, 2048, 32, 164, "A100", 108),
-    _of(8, 6, 1536, 16, 100, "GeForce RTX 3090", 82),
-    _of(8, 7, 1536, 16, 164, "Jetson AGX Orin", 16),
-    _of(8, 9, 1536, 24, 100, "GeForce RTX 4090", 128),
-    _of(9, 0, 2048, 32, 228, "H100 and H200 SXM", 132),
-    _of(10, 0, 2048, 32, 228, "B200", 148),
-    _of(10, 3, 2048, 32, 228, "", 0),
-    _of(12, 0, 1536, 24, 100, "GeForce RTX 5090", 170),
-    _of(12, 1, 1536, 24, 100, "DGX Spark", 48),
-)
-# fmt: on
 
 
 def architecture_of(gpu: DeviceInfo) -> Architecture:
@@ -98,7 +94,7 @@ def architecture_of(gpu: DeviceInfo) -> Architecture:
     return Architecture(*gpu.limits.compute_capability)
 
 
-ABSENT_GPUS = {architecture_of(gpu): gpu for gpu in _GPUS}
+ABSENT_GPUS = {one: _absent(one) for one in map(Architecture._make, _PRODUCTS)}
 """A GPU of every architecture that need not be here, oldest first: without a key, clocks and memory."""
 ARCHITECTURES = tuple(ABSENT_GPUS)
 """From the oldest one that the compiler knows to the newest."""

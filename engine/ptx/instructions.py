@@ -42,13 +42,11 @@ class Row(NamedTuple):
 def _quotient(a: Values, b: Values) -> Values:
     """Return a quotient of integers rounded towards zero; -1, all bits set, for a division by zero."""
     found = (a - np.fmod(a, b)) // b if a.dtype.kind == "i" else a // b
-    chosen: Values = np.where(b == 0, ~a.dtype.type(0), found)
-    return chosen[()]
+    return np.where(b == 0, ~a.dtype.type(0), found)[()]
 
 
 def _remainder(a: Values, b: Values) -> Values:
-    chosen: Values = np.where(b == 0, a, np.fmod(a, b))
-    return chosen[()]
+    return np.where(b == 0, a, np.fmod(a, b))[()]
 
 
 def _clipped(dtype: np.dtype, values: Values) -> Values:
@@ -93,10 +91,6 @@ def _population(a: Values) -> Values:
     return np.bitwise_count(a).astype(U32)
 
 
-def _leading_zeros(a: Values) -> Values:
-    return np.uint32(8 * a.dtype.itemsize) - _population(_smeared(a))
-
-
 def _find_leading(a: Values) -> Values:
     """Return the place of the highest bit unlike the sign, -1 where there is none."""
     own = np.where(a < 0, ~a, a)[()].view(unsigned(a.dtype)) if a.dtype.kind == "i" else a
@@ -120,12 +114,6 @@ def _reverse(a: Values) -> Values:
     return np.packbits(bits[:, ::-1], axis=1).view(a.dtype).reshape(a.shape)[()]
 
 
-def _ones(count: Values, dtype: np.dtype) -> Values:
-    """Return numbers whose lowest bits, so many, are set."""
-    one, kept = dtype.type(1), count.astype(dtype)
-    return np.where(count >= 8 * dtype.itemsize, ~dtype.type(0), (one << kept) - one)[()]
-
-
 def _place(values: Values, bits: int) -> Values:
     """Return where a field begins, or how long it is: of 32 bit the low byte says it (seen on an H100)."""
     return values & np.uint32(255) if bits == 32 else values
@@ -133,21 +121,16 @@ def _place(values: Values, bits: int) -> Values:
 
 def _extract_field(a: Values, start: Values, length: Values) -> Values:
     """Return a field of bits, of signed numbers with the sign that it ends in."""
-    dtype, bits = a.dtype, 8 * a.dtype.itemsize
-    own, at, count = unsigned(dtype), _place(start, bits), _place(length, bits)
-    mask = _ones(count, own)
-    found = (a >> at.astype(dtype)).view(own) & mask
-    if dtype.kind == "i":
-        top = np.minimum(at.astype(np.int64) + count, bits) - 1
-        sign = (a >> np.maximum(top, 0).astype(dtype)) & dtype.type(1)
-        found = np.where((sign != 0) & (count != 0), found | ~mask, found)[()]
-    return found.view(dtype)
+    bits, wide = 8 * a.dtype.itemsize, np.dtype(f"{a.dtype.kind}8")
+    beyond = (np.uint32(64) - np.minimum(_place(length, bits), np.uint32(64))).astype(wide)
+    found = a.astype(wide) >> _place(start, bits).astype(wide)
+    return ((found << beyond) >> beyond).astype(a.dtype)
 
 
 def _insert_field(a: Values, b: Values, start: Values, length: Values) -> Values:
-    bits = 8 * a.dtype.itemsize
-    at = _place(start, bits).astype(a.dtype)
-    mask = _ones(_place(length, bits), a.dtype) << at
+    bits, every = 8 * a.dtype.itemsize, ~a.dtype.type(0)
+    at, count = (_place(one, bits).astype(a.dtype) for one in (start, length))
+    mask = ~(every << count) << at
     return (b & ~mask) | ((a << at) & mask)
 
 
@@ -375,7 +358,7 @@ ROWS = (
     Row("shr", "", "I:IU", lambda a, b: np.right_shift(a, b.astype(a.dtype))),
     Row("shf", r"(l|r)\.?(wrap|clamp|)", "I:IIU", _funnel_shift),
     Row("popc", "", "U:I", _population),
-    Row("clz", "", "U:I", _leading_zeros),
+    Row("clz", "", "U:I", lambda a: np.uint32(8 * a.dtype.itemsize) - _population(_smeared(a))),
     Row("bfind", "", "U:I", _find_leading),
     Row("bfind", "shiftamt", "U:I", _shift_to_leading),
     Row("brev", "", "I:I", _reverse),
