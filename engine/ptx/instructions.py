@@ -42,11 +42,13 @@ class Row(NamedTuple):
 def _quotient(a: Values, b: Values) -> Values:
     """Return a quotient of integers rounded towards zero; -1, all bits set, for a division by zero."""
     found = (a - np.fmod(a, b)) // b if a.dtype.kind == "i" else a // b
-    return np.where(b == 0, ~a.dtype.type(0), found)[()]
+    chosen: Values = np.where(b == 0, ~a.dtype.type(0), found)
+    return chosen[()]
 
 
 def _remainder(a: Values, b: Values) -> Values:
-    return np.where(b == 0, a, np.fmod(a, b))[()]
+    chosen: Values = np.where(b == 0, a, np.fmod(a, b))
+    return chosen[()]
 
 
 def _clipped(dtype: np.dtype, values: Values) -> Values:
