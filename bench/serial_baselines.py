@@ -30,7 +30,7 @@ from engine.variants.mask_classes import required_factors
 from engine.variants.matmul import NumpyProduct
 from engine.variants.network.report import serial_connected, serial_convolution, serial_pool
 from engine.variants.network.steps import TILE
-from engine.variants.operations.compress import basis, steps_of
+from engine.variants.operations.jpeg import basis, steps_of
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
 from engine.work.operations.table import operation_variant

@@ -46,21 +46,10 @@ _STEEPEST = math.exp(-0.5)
 # Past it 2 to the power of -t is that of -30, which is less than the polynomial is off.
 MOST = np.float32(30.0)
 # Chebyshev interpolation of 2^-f on 0 to 1, degree 6.
-COEFFICIENTS = tuple(
-    map(
-        np.float32,
-        (
-            1.0,
-            -0.6931470632553101,
-            0.24022433161735535,
-            -0.05549093335866928,
-            0.009579859673976898,
-            -0.0012755400966852903,
-            0.00010932892473647371,
-        ),
-    )
-)
-_P0, _P1, _P2, _P3, _P4, _P5, _P6 = COEFFICIENTS
+_P0, _P1, _P2, _P3, _P4, _P5, _P6 = map(np.float32, (
+    1.0, -0.6931470632553101, 0.24022433161735535, -0.05549093335866928,
+    0.009579859673976898, -0.0012755400966852903, 0.00010932892473647371,
+))  # fmt: skip
 # The exponent of 1.0 as a float32 has it, and where the bits of an exponent begin.
 _BIAS, _MANTISSA = np.float32(127.0), np.float32(2.0**23)
 
@@ -86,7 +75,7 @@ def operations_of(problem: OperationProblem) -> int:
     return cells * (19 + 6 * problem.channels) + 2 * problem.channels
 
 
-def refuse_not_finite(samples: np.ndarray, parameters: dict[str, Value]) -> None:
+def refuse(samples: np.ndarray, parameters: dict[str, Value]) -> None:
     """Refuse NaN and infinity, whose distance from a colour is no number."""
     if samples.dtype.kind == "f" and not np.isfinite(samples).all():
         why = "the distance of its colours is not a number"
@@ -130,15 +119,6 @@ def half_by_bits(whole: Any) -> Any:
     CUDA's compiler knows no view of a number's bits.
     """
     return np.int32((_BIAS - whole) * _MANTISSA).view(np.float32)
-
-
-def cpu_work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: each sample is loaded once for each row of the window, the rest is in a cache."""
-    return operation_work(
-        problem,
-        picture_loads=problem.whole("size") * problem.samples,
-        flops=operations_of(problem) * problem.pixels,
-    )
 
 
 @CpuCode
@@ -239,7 +219,12 @@ CPU = cpu_code.variant(
     _prepare,
     key="cpu-bilateral",
     idea="Distances, exponentials, sums of whole rows, cell by cell of the disc, in vectors, on all cores.",
-    work=cpu_work,
+    # Each sample is loaded once for each row of the window, the rest is in a cache.
+    work=lambda problem, block: operation_work(
+        problem,
+        picture_loads=problem.whole("size") * problem.samples,
+        flops=operations_of(problem) * problem.pixels,
+    ),
 )
 
 
@@ -247,12 +232,11 @@ def cuda_work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: the disc in all channels, once more the middle, and a place for each cell."""
     cells = int(np.count_nonzero(disc_of(problem.parameters)))
     # Every thread sums the channels one after another, and forms the weights anew for each.
-    loads = problem.channels * (cells * (2 * problem.channels + 1) + 1)
     return operation_work(
         problem,
-        picture_loads=loads * problem.pixels,
-        other_loads=problem.channels * cells * problem.pixels,
-        flops=operations_of(problem) * problem.channels * problem.pixels,
+        picture_loads=problem.samples * (cells * (2 * problem.channels + 1) + 1),
+        other_loads=problem.samples * cells,
+        flops=problem.samples * operations_of(problem),
     )
 
 
@@ -353,7 +337,7 @@ BILATERAL = Operation(
             most=10.0,
         ),
     ),
-    refuse=refuse_not_finite,
+    refuse=refuse,
     of_cells=OfCells(ranges),
     cost=200,
     proof="A bound from the error of each weight, of both sums and of their quotient.",

@@ -78,12 +78,11 @@ def exact_levels(counts: np.ndarray, problem: OperationProblem) -> np.ndarray:
     return levels
 
 
-def mapped(samples: np.ndarray, levels: np.ndarray, problem: OperationProblem) -> np.ndarray:
+def looked_up(levels: Floats, bins: NDArray[np.int64], samples: np.ndarray) -> Floats:
     """Return the level of each sample's bin, float64; what has none stays: NaN, and samples of one bin."""
-    bins = bins_of(samples, problem.whole("bins"))
-    found = np.stack([levels[channel, bins[..., channel]] for channel in range(problem.channels)], axis=-1)
-    kept: np.ndarray = np.where((bins < 0) | np.isnan(found), samples.astype(np.float64), found)
-    return kept
+    found = np.stack([own[bins[..., channel]] for channel, own in enumerate(levels)], axis=-1)
+    level: Floats = np.where((bins < 0) | np.isnan(found), samples.astype(np.float64), found)
+    return level
 
 
 def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verification:
@@ -93,7 +92,8 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
 
     @kept
     def found(band: Region) -> Range:
-        value = mapped(samples[band.slices], levels, problem)
+        own = samples[band.slices]
+        value = looked_up(levels, bins_of(own, problem.whole("bins")), own)
         return rounded(value, value, value, (1 + ROUNDINGS) * problem.is_float)
 
     affordable = job.affordable or AFFORDABLE
@@ -159,14 +159,7 @@ def _of_channel(value: Counts, fewest: Counts, most: Counts) -> tuple[Floats, Fl
 def levelled(samples: Range, levels: Levels, problem: OperationProblem) -> tuple[Range, int]:
     """Return the new levels of samples, and how many may lie in two bins."""
     places = [bins_of(part, problem.whole("bins")) for part in samples.parts]
-
-    def looked_up(table: Floats, at: NDArray[np.int64], samples: Floats) -> Floats:
-        found = np.stack([table[c, at[..., c]] for c in range(problem.channels)], axis=-1)
-        kept: Floats = np.where((at < 0) | np.isnan(found), samples, found)
-        return kept
-
-    parts = [looked_up(*each) for each in zip(levels, places, samples.parts, strict=True)]
-    value, low, high = parts[0], *parts[1:]
+    value, low, high = map(looked_up, levels, places, samples.parts)
     undecided = int(np.count_nonzero(places[1] != places[2]))
     return Range(value, np.minimum(low, value), np.maximum(high, value)), undecided
 
@@ -243,16 +236,14 @@ class Equalisation:
         self._bands.launch(image, out, arguments=(levels, scale_of(self._problem)))
 
 
-def cpu_work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: each sample is read twice, counted, and written once."""
-    return operation_work(problem, picture_loads=2 * problem.samples, flops=problem.samples)
-
-
 CPU = look_up_code.variant(
     lambda problem, patch: Equalisation(problem),
     key="cpu-equalise",
     idea="Each core counts its rows, the counts give the levels, and each core looks its rows up.",
-    work=cpu_work,
+    # Each sample is read twice, counted, and written once.
+    work=lambda problem, block: operation_work(
+        problem, picture_loads=2 * problem.samples, flops=problem.samples
+    ),
 )
 
 
@@ -265,11 +256,6 @@ def _counts(problem: OperationProblem) -> Between:
 
 def _levels(problem: OperationProblem) -> Between:
     return Between("levels", (problem.channels, problem.whole("bins"), 1), levels_dtype(problem))
-
-
-def _scan_launch(problem: OperationProblem) -> Launch:
-    bins = problem.whole("bins")
-    return Launch((problem.channels, 1, 1), (bins, 1, 1), (bins + 1) * _SUM_BYTES)
 
 
 COUNTING = counting(_counts)
@@ -393,7 +379,11 @@ CUDA = cuda_variant(
         ),
         arguments=lambda problem, patch: (_counts(problem),),
         target=_levels,
-        own_launch=_scan_launch,
+        own_launch=lambda problem: Launch(
+            (problem.channels, 1, 1),
+            (problem.whole("bins"), 1, 1),
+            (problem.whole("bins") + 1) * _SUM_BYTES,
+        ),
     ),
     Step(
         lambda problem, block: look_up_kernel(problem.dtype, problem.whole("bins")),

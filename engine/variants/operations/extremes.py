@@ -4,6 +4,7 @@ Source: Serra, "Image Analysis and Mathematical Morphology", 1982; flat structur
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -26,7 +27,7 @@ from engine.work.operations.contract import (
     rising,
     rounded,
 )
-from engine.work.problem import OperationProblem, Value
+from engine.work.problem import OperationProblem
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from numba import njit
@@ -42,14 +43,6 @@ SIZE = Parameter(
     choices=(3, 5, 7, 9, 11, 13, 15),
 )
 KINDS = ("open", "close", "gradient", "top-hat", "black-hat")
-
-
-def cpu_work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: each sample is loaded once for each row of the window, the rest is in a cache."""
-    size = problem.whole("size")
-    return operation_work(
-        problem, picture_loads=size * problem.samples, flops=cpu_comparisons(size) * problem.samples
-    )
 
 
 def cpu_comparisons(size: int) -> int:
@@ -139,19 +132,18 @@ def _bands(problem: OperationProblem, *, highest: bool) -> Any:
     """Return the lowest, or the highest, with two lines for each worker."""
     size, channels = problem.whole("size"), problem.channels
     length = (problem.width + size - 1) * channels
-
-    def arguments(workers: int) -> tuple[object, ...]:
-        return channels, size // 2, np.zeros((workers, 2, length), problem.dtype), problem.is_float
-
-    # In the samples' own type: of 8 bit a vector has four times as many as of float32.
-    steps = size * problem.width * channels * np.dtype(problem.dtype).itemsize // 64
-    return cpu_code.bands(problem, max(1, steps), arguments, (highest,))
-
-
-def cuda_work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: the sample itself, its window, and a comparison for each cell."""
-    cells = problem.samples * problem.whole("size") ** 2
-    return operation_work(problem, picture_loads=problem.samples + cells, flops=cells)
+    return cpu_code.bands(
+        problem,
+        # In the samples' own type: of 8 bit a vector has four times as many as of float32.
+        max(1, size * problem.width * channels * problem.itemsize // 64),
+        lambda workers: (
+            channels,
+            size // 2,
+            np.zeros((workers, 2, length), problem.dtype),
+            problem.is_float,
+        ),
+        (highest,),
+    )
 
 
 @kernel_factory
@@ -197,14 +189,24 @@ def _extreme(key: str, word: str, title: str, teaches: str, of_window: Callable[
         lambda problem, patch: _bands(problem, highest=highest),
         key=f"cpu-{key}",
         idea=f"The {word} of each column along whole rows, then of neighbours, in vectors, on all cores.",
-        work=cpu_work,
+        # Each sample is loaded once for each row of the window, the rest is in a cache.
+        work=lambda problem, block: operation_work(
+            problem,
+            picture_loads=problem.whole("size") * problem.samples,
+            flops=cpu_comparisons(problem.whole("size")) * problem.samples,
+        ),
     )
     cuda_one = cuda_variant(
         Step(
             lambda problem, block: extreme_kernel(problem.whole("size"), highest),
             arguments=lambda problem, patch: (Operand.IMAGE, problem.width),
         ),
-        work=cuda_work,
+        # The sample itself, its window, and a comparison for each cell.
+        work=lambda problem, block: operation_work(
+            problem,
+            picture_loads=problem.samples * (1 + problem.whole("size") ** 2),
+            flops=problem.samples * problem.whole("size") ** 2,
+        ),
         key=f"cuda-{key}",
         title="Thread per sample",
         idea="A thread per sample compares the cells of its window one after another.",
@@ -240,35 +242,22 @@ MAXIMUM = _extreme(
 )
 
 
-def _window(parameters: dict[str, Value]) -> int:
-    """Return how far away cells count: twice the half side, where one minimum follows the other."""
-    half = half_size(parameters)
-    return half if parameters["kind"] == "gradient" else 2 * half
-
-
 def ranges(cells: Range, problem: OperationProblem) -> Range:
     """Return opened, closed ... values; a difference is rounded once."""
     size, kind = problem.whole("size"), problem.parameters["kind"]
     middle = cells.value.shape[-1] // 2
 
+    lowest, highest = partial(np.min, axis=(-1, -2)), partial(np.max, axis=(-1, -2))
+    # Of windows whose middle lies outside the picture there is no first value that the second could take.
+    own = slice(size // 2, size // 2 + size)
+    inside = cast(np.ndarray, cells.inside)[..., own, own]
+
     def at(part: Floats) -> Floats:
         return part[..., middle, middle]
-
-    def lowest(part: Floats) -> Floats:
-        found: Floats = part.min(axis=(-1, -2))
-        return found
-
-    def highest(part: Floats) -> Floats:
-        found: Floats = part.max(axis=(-1, -2))
-        return found
 
     def of_windows(part: Floats, along_axis: Callable[..., Floats]) -> Floats:
         along = along_axis(sliding_window_view(part, size, axis=-1), axis=-1)
         return along_axis(sliding_window_view(along, size, axis=-2), axis=-1)
-
-    # Of windows whose middle lies outside the picture there is no first value that the second could take.
-    half = size // 2
-    inside = cast(np.ndarray, cells.inside)[..., half : half + size, half : half + size]
 
     def opened(part: Floats) -> Floats:
         return highest(np.where(inside, of_windows(part, np.min), -np.inf))
@@ -314,9 +303,9 @@ class CpuMorphology:
 
     def __init__(self, problem: OperationProblem) -> None:
         self._kind = problem.parameters["kind"]
-        lowest, highest = (_bands(problem, highest=highest) for highest in (False, True))
-        begins_low = self._kind in ("open", "top-hat", "gradient")
-        self._first, self._second = (lowest, highest) if begins_low else (highest, lowest)
+        begins_high = self._kind in ("close", "black-hat")
+        self._first = _bands(problem, highest=begins_high)
+        self._second = _bands(problem, highest=not begins_high)
         steps, is_less = problem.width * problem.channels, self._kind != "top-hat"
         self._difference = difference_code.bands(problem, steps, (is_less,))
         # Pictures between the passes: a launch takes one, and several may be under way.
@@ -356,19 +345,17 @@ CPU_MORPHOLOGY = difference_code.variant(
 )
 
 
-def _between(name: str, problem: OperationProblem) -> Between:
-    return Between(name, (problem.height, problem.width, problem.channels), problem.dtype)
+def _memory(name: str, problem: OperationProblem, unnamed: Operand = Operand.IMAGE) -> Between | Operand:
+    shape = problem.height, problem.width, problem.channels
+    return Between(name, shape, problem.dtype) if name else unnamed
 
 
 def _pass(highest: bool, source: str, target: str) -> Step:
     """Return the step from one picture to another; empty names stand for the picture and the result."""
     return Step(
         lambda problem, block: extreme_kernel(problem.whole("size"), highest),
-        arguments=lambda problem, patch: (
-            _between(source, problem) if source else Operand.IMAGE,
-            problem.width,
-        ),
-        target=lambda problem: _between(target, problem) if target else Operand.OUT,
+        arguments=lambda problem, patch: (_memory(source, problem), problem.width),
+        target=lambda problem: _memory(target, problem, Operand.OUT),
     )
 
 
@@ -397,11 +384,7 @@ def difference_kernel():
 def _difference(more: str, less: str) -> Step:
     return Step(
         lambda problem, block: difference_kernel(),
-        arguments=lambda problem, patch: (
-            _between(more, problem) if more else Operand.IMAGE,
-            _between(less, problem) if less else Operand.IMAGE,
-            problem.width,
-        ),
+        arguments=lambda problem, patch: (_memory(more, problem), _memory(less, problem), problem.width),
     )
 
 
@@ -444,7 +427,8 @@ MORPHOLOGY = Operation(
     title="Morphology",
     teaches="Opening removes bright spots that are smaller than the square, closing dark ones, and the top "
     "hat is what opening takes away: minima and maxima in turns, with a whole picture between them.",
-    window=_window,
+    # Cells count twice the half side away, where one minimum follows the other.
+    window=lambda parameters: half_size(parameters) * (1 if parameters["kind"] == "gradient" else 2),
     parameters=(
         Parameter(
             name="kind",

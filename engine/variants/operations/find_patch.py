@@ -20,7 +20,7 @@ Source: J. P. Lewis, "Fast normalized cross-correlation", Vision Interface 1995.
 
 from functools import partial
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -45,7 +45,7 @@ from engine.work.operations.contract import (
     operation_work,
 )
 from engine.work.operations.patch import MIDDLE, MOST_SIDE, Patch
-from engine.work.problem import OperationProblem, Shape, Value
+from engine.work.problem import OperationProblem, Value
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, jit_for
@@ -59,11 +59,8 @@ OPERATIONS_PER_CELL = 8
 # Positions of a row that `cpu-match` takes at once, and the lines of as many floats that it has for them:
 # first cell, mean, sums above and below the root, and their partial sums.
 POSITIONS, LINES = 256, 6
-
-
-def shape(height: int, width: int, channels: int, parameters: dict[str, Value]) -> Shape:
-    """Return the shape of the scores: one for each position where the patch lies inside."""
-    return height - int(parameters["height"]) + 1, width - int(parameters["width"]) + 1, 1
+CORNER: dict[str, Any] = {"default": MIDDLE, "least": MIDDLE, "most": (1 << 24) - 1, "least_word": "middle"}
+SIDE: dict[str, Any] = {"default": 16, "least": 1, "most": MOST_SIDE}
 
 
 def refuse(samples: np.ndarray, parameters: dict[str, Value]) -> None:
@@ -86,21 +83,14 @@ def refuse(samples: np.ndarray, parameters: dict[str, Value]) -> None:
             raise BadValue(what, "their squares are too small for float32", "Multiply the picture first.")
 
 
-def _windows(samples: np.ndarray, patch: Patch, region: Region) -> np.ndarray:
-    """Return the windows of a region of positions, (rows, columns, values of a patch), float64."""
+def scores(samples: np.ndarray, patch: Patch, region: Region) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return scores, what they reach, and bounds of a region of positions, float64, by the definition."""
     (rows, columns), (height, width, channels) = region.ranges, patch.shape
+    weights = patch.weights.astype(np.float64).reshape(-1)
     part = samples[rows.start : rows[-1] + height, columns.start : columns[-1] + width].astype(np.float64)
     views = sliding_window_view(part, (height, width), axis=(0, 1))[:: region.step, :: region.step]
     # A copy: of a patch of one pixel the reshaped array would still be the view, which cannot be written.
-    windows = views.transpose(0, 1, 3, 4, 2).reshape(len(rows), len(columns), height * width * channels)
-    return np.array(windows)
-
-
-def scores(samples: np.ndarray, patch: Patch, region: Region) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return scores, what they reach, and bounds of a region of positions, float64, by the definition."""
-    windows = _windows(samples, patch, region)
-    weights = patch.weights.astype(np.float64).reshape(-1)
-    height, width, channels = patch.shape
+    windows = np.array(views.transpose(0, 1, 3, 4, 2).reshape(len(rows), len(columns), weights.size))
     # A partial sum per row of the window and channel, then their sum.
     gamma = relative_bound(width + height * channels + 7)
     is_finite = np.isfinite(windows).all(axis=2)
@@ -154,12 +144,10 @@ def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -
     scores_found = np.where(np.isnan(values[..., 0]), -2.0, values[..., 0])
     row, column = np.unravel_index(int(scores_found.argmax()), scores_found.shape)
     best = float(scores_found[row, column])
-    height, width = problem.whole("height"), problem.whole("width")
     if best < -1.5:
-        raise BadValue(
-            "the patch", "every position of the picture has NaN or infinity in it", "Mend the picture."
-        )
-    mark = Mark(int(row), int(column), height, width)
+        why = "every position of the picture has NaN or infinity in it"
+        raise BadValue("the patch", why, "Mend the picture.")
+    mark = Mark(int(row), int(column), problem.whole("height"), problem.whole("width"))
     quantities = (
         Quantity("score", "Best score", best, f"{best:.4f}", "1: the same but for brightness and contrast."),
         Quantity("column", "Column", mark.column, f"{mark.column}", "Of the upper left corner, pixels."),
@@ -168,40 +156,9 @@ def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -
     return Answer(samples, quantities, mark=mark)
 
 
-def _corner(name: str, title: str) -> Parameter:
-    return Parameter(
-        name=name,
-        title=title,
-        explanation=f"{'Left' if name == 'left' else 'Upper'} edge of the patch (-1: centred). Not used "
-        "where the patch is a file.",
-        default=MIDDLE,
-        least=MIDDLE,
-        most=(1 << 24) - 1,
-        unit="px",
-        least_word="middle",
-    )
-
-
-def _side(name: str, title: str) -> Parameter:
-    return Parameter(
-        name=name,
-        title=title,
-        explanation=f"Pixels of the patch {'across' if name == 'width' else 'down'}; of a file, its own.",
-        default=16,
-        least=1,
-        most=MOST_SIDE,
-        unit="px",
-    )
-
-
 def cells_of(problem: OperationProblem) -> int:
     """Return the samples of a window, of all channels."""
     return problem.whole("height") * problem.whole("width") * problem.channels
-
-
-def positions(problem: OperationProblem) -> Shape:
-    """Return rows, columns and layers of a thread per position."""
-    return problem.result_shape
 
 
 def match_arguments(problem: OperationProblem, patch: Patch | None) -> tuple[object, ...]:
@@ -210,7 +167,7 @@ def match_arguments(problem: OperationProblem, patch: Patch | None) -> tuple[obj
     return np.ascontiguousarray(patch.weights), problem.width, problem.result_shape[1]
 
 
-def window_work(problem: OperationProblem, first_cells: int = 0) -> Work:
+def window_work(problem: OperationProblem, first_cells: int) -> Work:
     """Return the work: each position reads its window twice, the patch once, and so many cells beside."""
     cells = cells_of(problem)
     return operation_work(
@@ -283,10 +240,6 @@ def cpu_code():
     return match
 
 
-def _planes(image: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(np.moveaxis(image, 2, 0), np.float32)
-
-
 def _prepare(problem: OperationProblem, patch: Patch | None) -> object:
     assert patch is not None
     weights = np.ascontiguousarray(np.moveaxis(patch.weights, 2, 0))
@@ -296,7 +249,7 @@ def _prepare(problem: OperationProblem, patch: Patch | None) -> object:
         columns * weights.size,
         lambda workers: (weights, np.zeros((workers * LINES, POSITIONS), np.float32)),
         rows=rows,
-        source_of=_planes,
+        source_of=lambda image: np.ascontiguousarray(np.moveaxis(image, 2, 0), np.float32),
         target_of=lambda out: out[..., 0],
     )
 
@@ -305,7 +258,7 @@ CPU = cpu_code.variant(
     _prepare,
     key="cpu-match",
     idea="256 neighbouring positions at once in vectors: the mean of each window, then the sums over it.",
-    work=lambda problem, block: window_work(problem),
+    work=lambda problem, block: window_work(problem, 0),
 )
 
 
@@ -363,8 +316,9 @@ def naive_kernel():
 
 
 NAIVE = cuda_variant(
-    Step(lambda problem, block: naive_kernel(), positions, match_arguments),
-    work=lambda problem, block: window_work(problem, first_cells=1),
+    # A thread per position.
+    Step(lambda problem, block: naive_kernel(), lambda problem: problem.result_shape, match_arguments),
+    work=lambda problem, block: window_work(problem, 1),
     key="match-naive",
     title="Direct sums",
     idea="One thread per position reads its window twice and the patch once from global memory.",
@@ -372,36 +326,29 @@ NAIVE = cuda_variant(
 )
 
 
-def tile_of(problem: OperationProblem, block: Block) -> tuple[int, int]:
-    """Return rows and columns of a block's tile."""
-    return block.y + problem.whole("height") - 1, block.x + problem.whole("width") - 1
-
-
 def shared_bytes(problem: OperationProblem, block: Block) -> int:
     """Return the bytes of a block's tile, float32."""
-    rows, columns = tile_of(problem, block)
+    rows, columns = block.y + problem.whole("height") - 1, block.x + problem.whole("width") - 1
     return rows * columns * FLOAT_BYTES
-
-
-def _inside(length: int, positions: int, side: int, tile: int) -> int:
-    """Return the cells along one axis that all tiles have inside the picture."""
-    return sum(min(tile, length - first) for first in range(0, positions, side))
 
 
 def tiled_work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: each tile is loaded twice for each channel, each window twice, a cell once more."""
-    (rows, columns, _), tile = problem.result_shape, tile_of(problem, block)
-    cells = cells_of(problem)
-    loads = _inside(problem.height, rows, block.y, tile[0]) * _inside(
-        problem.width, columns, block.x, tile[1]
-    )
-    stores = TILED_STEP.launch(problem, block).blocks * tile[0] * tile[1]
+    cells, launch = cells_of(problem), TILED_STEP.launch(problem, block)
+
+    def inside(length: int, side: int, patch_side: int) -> int:
+        """Return the cells along one axis that all tiles have inside the picture."""
+        starts = range(0, length - patch_side + 1, side)
+        return sum(min(side + patch_side - 1, length - first) for first in starts)
+
+    down = inside(problem.height, block.y, problem.whole("height"))
+    loads = down * inside(problem.width, block.x, problem.whole("width"))
     return operation_work(
         problem,
         picture_loads=2 * loads * problem.channels,
         other_loads=problem.values * cells,
         shared_loads=problem.values * (2 * cells + 1),
-        shared_stores=2 * stores * problem.channels,
+        shared_stores=2 * problem.channels * launch.blocks * launch.shared_bytes // FLOAT_BYTES,
         flops=OPERATIONS_PER_CELL * problem.values * cells,
     )
 
@@ -485,7 +432,7 @@ def tiled_kernel(patch_rows: int, patch_columns: int, block: Block):
 
 TILED_STEP = Step(
     lambda problem, block: tiled_kernel(problem.whole("height"), problem.whole("width"), block),
-    positions,
+    lambda problem: problem.result_shape,
     match_arguments,
     shared_bytes,
 )
@@ -505,14 +452,22 @@ FIND_PATCH = Operation(
     teaches="Normalised cross-correlation: a thread per position compares the patch with what lies there, "
     "whatever its brightness and contrast; a block's shared tile serves neighbouring positions.",
     result=ResultKind.MARK,
-    parameters=(
-        _corner("left", "Left"),
-        _corner("top", "Top"),
-        _side("width", "Width"),
-        _side("height", "Height"),
+    parameters=tuple(
+        Parameter(name=name, title=name.capitalize(), explanation=explanation, unit="px", **traits)
+        for name, explanation, traits in (
+            ("left", "Left edge of the patch (-1: centred). Not used where the patch is a file.", CORNER),
+            ("top", "Upper edge of the patch (-1: centred). Not used where the patch is a file.", CORNER),
+            ("width", "Pixels of the patch across; of a file, its own.", SIDE),
+            ("height", "Pixels of the patch down; of a file, its own.", SIDE),
+        )
     ),
     takes_patch=True,
-    result_shape=shape,
+    # One score for each position where the patch lies inside.
+    result_shape=lambda height, width, channels, parameters: (
+        height - int(parameters["height"]) + 1,
+        width - int(parameters["width"]) + 1,
+        1,
+    ),
     result_dtype="float32",
     refuse=refuse,
     verify=verify,

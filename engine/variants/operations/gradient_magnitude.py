@@ -12,13 +12,11 @@ import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.result_rules import cpu_largest, cpu_result
-from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
 from engine.work.operations.contract import Floats, OfCells, Operation, Parameter, Range, operation_work
-from engine.work.problem import OperationProblem, Value
+from engine.work.problem import OperationProblem
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from engine.device.numba_cuda import cuda, cuda_result, cuda_rule, float32
@@ -27,11 +25,6 @@ if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
 MASKS = {"sobel": (1, 2), "scharr": (3, 10), "prewitt": (1, 1)}
 # The square of a smaller length is subnormal, or 0.
 TINY = 2.0**-62
-
-
-def window(parameters: dict[str, Value]) -> int:
-    """Return the window of three cells."""
-    return 1
 
 
 def weights_of(problem: OperationProblem) -> tuple[int, int]:
@@ -61,14 +54,6 @@ def ranges(cells: Range, problem: OperationProblem) -> Range:
     error = np.hypot(*of_sides)
     error += 6 * UNIT_ROUNDOFF * (value + error) + TINY + 8 * SMALLEST_SUBNORMAL
     return Range(value, np.maximum(value - error, 0.0), value + error)
-
-
-def cpu_work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: three rows for each row, the rest is in a cache.
-
-    For a sample 3 differences and 5 of sums and products for each derivative, and a length.
-    """
-    return operation_work(problem, picture_loads=3 * problem.samples, flops=17 * problem.samples)
 
 
 @CpuCode
@@ -111,27 +96,25 @@ def cpu_code():
 
 
 def _prepare(problem: OperationProblem, patch: object) -> object:
-    side, middle = map(np.float32, weights_of(problem))
-    length, channels = (problem.width + 2) * problem.channels, problem.channels
-    largest = cpu_largest(problem.dtype)
-
-    def arguments(workers: int) -> tuple[object, ...]:
-        return channels, side, middle, np.zeros((workers, 2, length), np.float32), largest
-
-    return cpu_code.bands(problem, 8 * problem.width * problem.channels, arguments)
+    numbers = problem.channels, *map(np.float32, weights_of(problem))
+    length, largest = (problem.width + 2) * problem.channels, cpu_largest(problem.dtype)
+    return cpu_code.bands(
+        problem,
+        8 * problem.width * problem.channels,
+        lambda workers: (*numbers, np.zeros((workers, 2, length), np.float32), largest),
+    )
 
 
 CPU = cpu_code.variant(
     _prepare,
     key="cpu-gradient",
     idea="Sums and differences down columns, then along the row, and the length, in vectors, on all cores.",
-    work=cpu_work,
+    # Three rows for each row, the rest is in a cache. For a sample 3 differences and 5 of sums and products
+    # for each derivative, and a length.
+    work=lambda problem, block: operation_work(
+        problem, picture_loads=3 * problem.samples, flops=17 * problem.samples
+    ),
 )
-
-
-def cuda_work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: 8 loads and 19 operations for each sample."""
-    return operation_work(problem, picture_loads=8 * problem.samples, flops=19 * problem.samples)
 
 
 @kernel_factory
@@ -171,7 +154,9 @@ def kernel(dtype: str, side: int, middle: int):
 
 CUDA = cuda_variant(
     Step(lambda problem, block: kernel(problem.dtype, *weights_of(problem))),
-    work=cuda_work,
+    work=lambda problem, block: operation_work(
+        problem, picture_loads=8 * problem.samples, flops=19 * problem.samples
+    ),
     key="cuda-gradient",
     title="Thread per sample",
     idea="A thread per sample forms both derivatives of its nine cells and their length: no picture between.",
@@ -183,7 +168,7 @@ GRADIENT_MAGNITUDE = Operation(
     title="Gradient magnitude (Sobel)",
     teaches="Edges of every direction in one pass: both derivatives are formed from the same nine cells, and "
     "no picture is stored between.",
-    window=window,
+    window=lambda parameters: 1,
     parameters=(
         Parameter(
             name="mask",

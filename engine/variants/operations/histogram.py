@@ -42,20 +42,16 @@ def shape(height: int, width: int, channels: int, parameters: dict[str, Value]) 
 
 def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verification:
     """Compare every count with whole numbers counted by NumPy: nothing is rounded, so they are equal."""
-    reason, error, wrong = "", 0.0, 0
-    problem = job.problem
+    reason, problem = "", job.problem
     exact = counted(job.operands, problem, checkpoint)
-    for channel, counts in enumerate(exact):
-        off = np.abs(values[channel, :, 0].astype(np.int64) - counts)
-        error, wrong = max(error, float(off.max())), wrong + int(np.count_nonzero(off))
-        if off.any() and not reason:
-            at = int(np.flatnonzero(off)[0])
-            reason = (
-                f"not verified: channel {channel}, bin {at} is {values[channel, at, 0]}, "
-                f"and {counts[at]} samples lie in it"
-            )
+    off = np.abs(values[..., 0].astype(np.int64) - exact)
+    if off.any():
+        channel, at = np.argwhere(off)[0].tolist()
+        found, lie = values[channel, at, 0], exact[channel, at]
+        reason = f"not verified: channel {channel}, bin {at} is {found}, and {lie} samples lie in it"
+    pixels, wrong = problem.pixels, int(np.count_nonzero(off))
     return Verification(
-        not reason, error, 0.0, problem.pixels, problem.pixels, not reason, reason, wrong_samples=wrong
+        not reason, float(off.max()), 0.0, pixels, pixels, not reason, reason, wrong_samples=wrong
     )
 
 
@@ -64,17 +60,15 @@ def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -
     counts = values[..., 0].astype(np.int64)
     bins, every = counts.shape[1], counts.sum(axis=0)
     total, fullest = int(every.sum()), int(every.argmax())
-    low, high = (fullest + step for step in (0, 1))
     if problem.is_float:
-        where = f"{low / bins:.4g} to {high / bins:.4g}"
+        where = f"{fullest / bins:.4g} to {(fullest + 1) / bins:.4g}"
     else:
         levels = int(problem.full_scale) + 1
-        first, last = low * levels // bins, high * levels // bins - 1
+        first, last = fullest * levels // bins, (fullest + 1) * levels // bins - 1
         where = f"{first}" if first == last else f"{first} to {last}"
-    quantities = [
-        Quantity(
-            "counted", "Counted", total, f"{total:,} samples", "Samples that lie in a bin; NaN does not."
-        ),
+    no_nan = "Samples that lie in a bin; NaN does not."
+    quantities = (
+        Quantity("counted", "Counted", total, f"{total:,} samples", no_nan),
         Quantity(
             "fullest_bin",
             "Fullest bin",
@@ -82,35 +76,17 @@ def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -
             f"{where} ({int(every[fullest]):,} samples)",
             "The interval with the most samples, of all channels together.",
         ),
-    ]
-    return Answer(quantities=tuple(quantities), counts=counts)
-
-
-def cpu_work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: each sample is read and counted once, and each count is written once.
-
-    The cores' own counts stay in their caches.
-    """
-    return operation_work(problem, picture_loads=problem.samples, flops=problem.samples)
+    )
+    return Answer(quantities=quantities, counts=counts)
 
 
 CPU = count_code.variant(
     lambda problem, patch: PartialHistograms(problem),
     key="cpu-histogram",
     idea="Each core counts its rows into bins of its own, which are added up in the end.",
-    work=cpu_work,
+    # Each sample is read and counted once, each count is written once: cores' own ones stay in their caches.
+    work=lambda problem, block: operation_work(problem, picture_loads=problem.samples, flops=problem.samples),
 )
-
-
-def global_work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: each sample is loaded, and its atomic loads and stores a count; NaN has none."""
-    return operation_work(
-        problem,
-        picture_loads=problem.samples,
-        flops=problem.samples,
-        result_loads=problem.samples,
-        stores=problem.values + problem.samples,
-    )
 
 
 @kernel_factory
@@ -146,7 +122,14 @@ def global_kernel(dtype: str, bins: int):
 GLOBAL = cuda_variant(
     clearing(),
     Step(lambda problem, block: global_kernel(problem.dtype, problem.whole("bins"))),
-    work=global_work,
+    # Each sample is loaded, and its atomic loads and stores a count; NaN has none.
+    work=lambda problem, block: operation_work(
+        problem,
+        picture_loads=problem.samples,
+        flops=problem.samples,
+        result_loads=problem.samples,
+        stores=problem.values + problem.samples,
+    ),
     key="histogram-global",
     title="Global atomics",
     idea="A thread per sample adds 1 to its bin in global memory; threads with the same bin take turns.",

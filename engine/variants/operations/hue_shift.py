@@ -134,13 +134,10 @@ def cpu_code():
     return hue_shift
 
 
-def _prepare(problem: OperationProblem, patch: object) -> object:
-    arguments = (shift_of(problem), cpu_largest(problem.dtype))
-    return cpu_code.bands(problem, 20 * problem.width, arguments)
-
-
 CPU = cpu_code.variant(
-    _prepare,
+    lambda problem, patch: cpu_code.bands(
+        problem, 20 * problem.width, (shift_of(problem), cpu_largest(problem.dtype))
+    ),
     key="cpu-hue-shift",
     idea="Each pixel's colour turned round the colour wheel, on all cores.",
     work=work,

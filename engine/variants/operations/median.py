@@ -13,6 +13,7 @@ right ones follows by the zero-one principle from the 252 sorted 5 x 5 matrices 
 test tries.
 """
 
+import math
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -83,14 +84,6 @@ def sorted_5(a: N, b: N, c: N, d: N, e: N) -> tuple[N, N, N, N, N]:
 
 # Comparisons (a minimum and a maximum each) of a column and of a row of columns.
 CPU_COMPARISONS = {3: 10, 5: 75}
-
-
-def cpu_work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: each sample is loaded once for each row of the window, the rest is in a cache."""
-    size = problem.whole("size")
-    return operation_work(
-        problem, picture_loads=size * problem.samples, flops=CPU_COMPARISONS[size] * problem.samples
-    )
 
 
 @CpuCode
@@ -170,30 +163,27 @@ def cpu_code(size):
 
 
 def _prepare(problem: OperationProblem, patch: object) -> object:
-    size = problem.whole("size")
-    length = (problem.width + size - 1) * problem.channels
-
-    def arguments(workers: int) -> tuple[object, ...]:
-        return problem.channels, np.zeros((workers, size, length), np.float32), problem.is_float
-
-    steps = CPU_COMPARISONS[size] * problem.width * problem.channels // 4
-    return cpu_code.bands(problem, steps, arguments, (size,))
+    size, channels = problem.whole("size"), problem.channels
+    length = (problem.width + size - 1) * channels
+    return cpu_code.bands(
+        problem,
+        CPU_COMPARISONS[size] * problem.width * channels // 4,
+        lambda workers: (channels, np.zeros((workers, size, length), np.float32), problem.is_float),
+        (size,),
+    )
 
 
 CPU = cpu_code.variant(
     _prepare,
     key="cpu-median",
     idea="Columns sorted along whole rows, then a network across them, in vectors, on all cores.",
-    work=cpu_work,
+    # Each sample is loaded once for each row of the window, the rest is in a cache.
+    work=lambda problem, block: operation_work(
+        problem,
+        picture_loads=problem.whole("size") * problem.samples,
+        flops=CPU_COMPARISONS[problem.whole("size")] * problem.samples,
+    ),
 )
-
-
-def naive_work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: 2 n + n squared loads and n squared comparisons for each sample."""
-    cells = problem.whole("size") ** 2
-    return operation_work(
-        problem, picture_loads=problem.samples * cells * (cells + 2), flops=problem.samples * cells * cells
-    )
 
 
 @kernel_factory
@@ -252,23 +242,17 @@ def naive_kernel(size: int):
 
 NAIVE = cuda_variant(
     Step(lambda problem, block: naive_kernel(problem.whole("size"))),
-    work=naive_work,
+    # 2 n + n squared loads and n squared comparisons for each sample, of n cells.
+    work=lambda problem, block: operation_work(
+        problem,
+        picture_loads=problem.samples * (2 * problem.whole("size") ** 2 + problem.whole("size") ** 4),
+        flops=problem.samples * problem.whole("size") ** 4,
+    ),
     key="median-naive",
     title="Counting",
     idea="A thread per sample counts for each cell of its window how many are below it: no array, n² loads.",
     story=naive_kernel.__doc__,
 )
-
-
-def local_work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: n loads of a sample's window, and at most n (n - 1) / 2 comparisons of its cells.
-
-    Loads and stores of local memory are not in it: how many there are depends on the samples.
-    """
-    cells = problem.whole("size") ** 2
-    return operation_work(
-        problem, picture_loads=problem.samples * cells, flops=problem.samples * cells * (cells - 1) // 2
-    )
 
 
 @kernel_factory
@@ -328,7 +312,13 @@ def local_kernel(size: int):
 
 LOCAL = cuda_variant(
     Step(lambda problem, block: local_kernel(problem.whole("size"))),
-    work=local_work,
+    # n loads of a sample's window, and at most n (n - 1) / 2 comparisons of its cells. Loads and stores of
+    # local memory are not in it: how many there are depends on the samples.
+    work=lambda problem, block: operation_work(
+        problem,
+        picture_loads=problem.samples * problem.whole("size") ** 2,
+        flops=problem.samples * math.comb(problem.whole("size") ** 2, 2),
+    ),
     key="median-local",
     title="Sorting, local",
     idea="A thread sorts its window in an array with indices known at run time only: the compiler puts it "
@@ -341,21 +331,16 @@ LOCAL = cuda_variant(
 COMPARISONS = {3: 20, 5: 112}
 
 
-def tile_cells(problem: OperationProblem, block: Block) -> int:
-    """Return the cells of a block's tile."""
-    halo = problem.whole("size") - 1
-    return (block.y + halo) * (block.x + halo)
-
-
 def shared_bytes(problem: OperationProblem, block: Block) -> int:
     """Return the bytes of a block's tile, float32."""
-    return tile_cells(problem, block) * FLOAT_BYTES
+    halo = problem.whole("size") - 1
+    return (block.y + halo) * (block.x + halo) * FLOAT_BYTES
 
 
 def tiled_work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: each block loads and stores its tile; each sample reads its window from it."""
-    size = problem.whole("size")
-    cells = TILED_STEP.launch(problem, block).blocks * tile_cells(problem, block)
+    size, launch = problem.whole("size"), TILED_STEP.launch(problem, block)
+    cells = launch.blocks * launch.shared_bytes // FLOAT_BYTES
     return operation_work(
         problem,
         picture_loads=cells,

@@ -35,9 +35,9 @@ class Operations(Mapping[str, Operation]):
 
 OPERATIONS = Operations(
     {
-        "negative": "negative",
-        "threshold": "threshold",
-        "desaturate": "desaturate",
+        "negative": "pointwise",
+        "threshold": "pointwise",
+        "desaturate": "pointwise",
         "hue-shift": "hue_shift",
         "histogram": "histogram",
         "equalise": "equalise",

@@ -17,7 +17,7 @@ from engine.errors import BadValue, EngineError, UnknownName
 from engine.image.metadata import BRIGHTNESS_TABLE
 from engine.image.open import open_sample
 from engine.run.task import compute
-from engine.variants.operations import compress, counts, find_patch
+from engine.variants.operations import counts, find_patch, jpeg
 from engine.verify.verification import Region
 from engine.work.operations.contract import Mark, Range, inside_of, sources_of, windows_at
 from engine.work.operations.patch import BACKGROUND, BAR, corner_of, histogram_picture, marked
@@ -190,14 +190,14 @@ def test_that_scores_are_the_correlation_coefficients_of_numpy():
 
 
 def test_that_the_transform_is_orthonormal():
-    cosines = compress.basis64()
+    cosines = jpeg.basis64()
     assert np.allclose(cosines @ cosines.T, np.eye(8), atol=1e-15)
-    assert compress.zigzag()[:10].tolist() == [0, 1, 8, 16, 9, 2, 3, 10, 17, 24]
-    assert compress.zigzag()[-3:].tolist() == [55, 62, 63]
+    assert jpeg.zigzag()[:10].tolist() == [0, 1, 8, 16, 9, 2, 3, 10, 17, 24]
+    assert jpeg.zigzag()[-3:].tolist() == [55, 62, 63]
     problem, _ = problem_of("compress", picture(), quality=50)
-    assert np.array_equal(compress.steps_of(problem), BRIGHTNESS_TABLE)
+    assert np.array_equal(jpeg.steps_of(problem), BRIGHTNESS_TABLE)
     problem, _ = problem_of("compress", picture(), quality=100)
-    assert compress.steps_of(problem).max() == 1
+    assert jpeg.steps_of(problem).max() == 1
 
 
 def saved_as_jpeg(samples, quality):
@@ -212,9 +212,9 @@ def test_that_the_steps_are_those_of_a_jpeg_file_of_the_same_quality():
     for quality in [1, 3, 25, 49, 50, 51, 75, 95, 100]:
         problem, _ = problem_of("compress", picture(), quality=quality)
         table = saved_as_jpeg(picture(8, 8, 1)[..., 0], quality)[1]
-        assert np.array_equal(compress.steps_of(problem), table)
+        assert np.array_equal(jpeg.steps_of(problem), table)
         problem, _ = problem_of("compress", picture(dtype="uint16"), quality=quality)
-        assert np.array_equal(compress.steps_of(problem), table * 257)
+        assert np.array_equal(jpeg.steps_of(problem), table * 257)
 
 
 @pytest.mark.slow
@@ -224,7 +224,7 @@ def test_that_coefficients_are_scipys(name, quality):
     pixels = open_sample(name).pixels
     samples = np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], -1)[:203, :197, 0])
     operated = engine.operate(samples, "compress", quality=quality, device="cpu")
-    rows, columns = (compress.filled(side) for side in samples.shape)
+    rows, columns = (jpeg.filled(side) for side in samples.shape)
     whole_blocks = np.pad(samples, ((0, rows - 203), (0, columns - 197)), mode="edge") - 128.0
     parts = whole_blocks.reshape(rows // 8, 8, columns // 8, 8).transpose(0, 2, 1, 3)
     size, table, decoded = saved_as_jpeg(samples, quality)
@@ -240,16 +240,16 @@ def test_that_coefficients_are_scipys(name, quality):
 def test_that_a_size_is_estimated_in_parts_as_in_one(monkeypatch):
     levels = np.rint(RANDOM.laplace(0.0, 0.7, (48, 40, 3)))
     levels[8:16] = 0.0
-    whole_size = compress.estimated_bytes(levels)
-    monkeypatch.setattr(compress, "_BLOCKS_AT_ONCE", 1)
-    assert compress.estimated_bytes(levels) == whole_size
+    whole_size = jpeg.estimated_bytes(levels)
+    monkeypatch.setattr(jpeg, "_BLOCKS_AT_ONCE", 1)
+    assert jpeg.estimated_bytes(levels) == whole_size
     # By hand: of two blocks one has 5 first, then 17 zeros and a 1 (a symbol for sixteen of them), and ends.
     levels = np.zeros((8, 16, 1))
     levels[0, 0, 0] = 5.0
-    levels[tuple(divmod(int(compress.zigzag()[18]), 8))] = 1.0
+    levels[tuple(divmod(int(jpeg.zigzag()[18]), 8))] = 1.0
     # First cells: sizes 3 (5) and 3 (0 - 5): one symbol, no bits, and 3 bits each; then four symbols of which
     # the end of a block occurs twice, 2 + 2 + 2 x 1 bits, and a bit for the 1.
-    assert compress.estimated_bytes(levels) == compress.HEADER_BYTES + math.ceil((6 + 6 + 1) / 8)
+    assert jpeg.estimated_bytes(levels) == jpeg.HEADER_BYTES + math.ceil((6 + 6 + 1) / 8)
 
 
 def test_that_counts_are_those_of_numpy():
@@ -265,9 +265,9 @@ def test_that_counts_are_those_of_numpy():
 
 def test_that_the_noise_of_an_unchanged_picture_is_said_in_words():
     grey = np.full((8, 8, 1), 128, np.uint8)
-    problem = compress.COMPRESS.problem(grey, {"quality": 50})
+    problem = OPERATIONS["compress"].problem(grey, {"quality": 50})
     values = np.concatenate([np.zeros_like(grey), grey]).astype(np.float32)
-    noise, *_ = compress.answer(values, problem, grey).quantities
+    noise, *_ = jpeg.answer(values, problem, grey).quantities
     assert (noise.value, noise.text) == (math.inf, "infinite (nothing changed)")
 
 
