@@ -43,7 +43,7 @@ from engine.tasks.network.problem import (
     ForwardPass,
     LayerWork,
 )
-from engine.variants.network.steps import Step, filters_of, linear, stage
+from engine.variants.network.steps import LINEARISED, Argument, Step, stage, weights_of
 from engine.variants.passes import VECTOR
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
@@ -59,6 +59,7 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
 
 ROWS, ACROSS = 2, 8
 """Outputs of a thread: two rows of eight, so that each average of a pool has its four in one thread."""
+_WINDOW = ACROSS + FILTER_SIDE - 1
 # Multiply-adds in a row that the instruction cache takes well: 16 KB of code.
 MOST_UNROLLED = 1000
 
@@ -127,11 +128,6 @@ class ConvolutionShape:
         """Bytes of all buffers."""
         return 4 * self.buffers * (self.cells + self.weights)
 
-    @property
-    def is_unrolled(self) -> bool:
-        """Whether the five rows of a filter are written one after another; else they go through a loop."""
-        return FILTER_CELLS * ROWS * ACROSS * self.filters <= MOST_UNROLLED
-
 
 CONVOLUTIONS = (
     ConvolutionShape(1, SIDE, FIRST, filters=4, phase=1),
@@ -145,9 +141,6 @@ that a thread loads before it multiplies any of them (their latency overlaps), t
 shared memory at once."""
 PARTS = SLICES * HIDDEN * DRAWINGS
 """Values of all parts of all sums."""
-
-
-_WINDOW = ACROSS + FILTER_SIDE - 1
 
 
 @kernel_factory
@@ -205,7 +198,7 @@ def accumulator(shape: ConvolutionShape):
             return [totals, lower]
 
         carried = [list(sums), window(0)]
-        if not shape.is_unrolled:
+        if FILTER_CELLS * ROWS * ACROSS * filters > MOST_UNROLLED:
             return code.repeat(FILTER_SIDE, carried, filter_row)[0]
         for number in range(FILTER_SIDE):
             carried = filter_row(number, carried)
@@ -409,9 +402,10 @@ def packed_filters(filters: Floats) -> Floats:
     return np.ascontiguousarray(filters.reshape(len(filters), -1).T)
 
 
-def _averages(problem: ForwardPass, number: int) -> Between:
+def _averages(number: int) -> Argument:
     """Return the averages of pool 1 or 2 as a flat array."""
-    return Between(f"pool-{number}", (problem.batch * LAYERS[2 * number - 1].values,))
+    values = LAYERS[2 * number - 1].values
+    return lambda problem, weights: Between(f"pool-{number}", (problem.batch * values,))
 
 
 def _convolution(number: int) -> Step:
@@ -422,10 +416,10 @@ def _convolution(number: int) -> Step:
         lambda problem: Launch((problem.batch, 1, 1), (shape.threads, 1, 1), shape.shared_bytes),
         lambda problem: _convolution_work(problem.batch, shape),
         lambda: convolution_kernel(shape),
-        lambda problem, weights: (
-            Operand.IMAGE if number == 1 else _averages(problem, 1),
-            packed_filters(filters_of(weights, number)),
-            _averages(problem, number),
+        (
+            Operand.IMAGE if number == 1 else _averages(1),
+            weights_of(f"convolution_{number}", packed_filters),
+            _averages(number),
         ),
     )
 
@@ -442,7 +436,7 @@ STEPS = (
         ),
         _connected_work,
         connected_kernel,
-        lambda problem, weights: (linear(problem), weights.hidden, weights.output, Operand.OUT),
+        (LINEARISED, weights_of("hidden"), weights_of("output"), Operand.OUT),
     ),
 )
 

@@ -4,6 +4,7 @@ Row m of W is map m's filters, one after another; column p of X has the cells th
 counted drawing after drawing over the whole batch. A phase is an input map: 25 columns of W, 25 rows of X.
 """
 
+import math
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -16,16 +17,16 @@ from engine.process import bytes_text, interprets
 from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import FILTER_CELLS, FIRST, LAYERS, ForwardPass, Layer, LayerWork
 from engine.variants.network.steps import (
+    AFTER,
+    BEFORE,
     CONNECTED_LAYERS,
     Step,
     chunks,
-    filters_of,
-    maps_after,
-    maps_before,
     matrix,
     of_layer,
     pool,
     stage,
+    weights_of,
 )
 from engine.variants.passes import interpreted
 
@@ -113,22 +114,14 @@ def implicit_kernel():
 def gemm_convolution(number: int) -> Step:
     """Return convolution 1 or 2 as a product of matrices."""
     layer = LAYERS[2 * number - 2]
-
-    def arguments(problem: ForwardPass, weights: Weights) -> tuple[object, ...]:
-        return (
-            maps_before(problem, number),
-            matrix(filters_of(weights, number)),
-            maps_after(problem, layer.key),
-        )
-
-    return of_layer(layer, gemm_launch, gemm_work, implicit_kernel, arguments)
+    arguments = BEFORE[number], weights_of(f"convolution_{number}", matrix), AFTER[layer.key]
+    return of_layer(layer, gemm_launch, gemm_work, implicit_kernel, *arguments)
 
 
 def picture_loads(problem: ForwardPass) -> int:
     """Return how often cells of the drawings are loaded: once for each block of maps."""
-    first = LAYERS[0]
-    blocks = gemm_launch(problem.batch, first).grid[1]
-    return blocks * problem.batch * first.multiply_adds // FIRST
+    blocks = gemm_launch(problem.batch, LAYERS[0]).grid[1]
+    return blocks * problem.batch * LAYERS[0].multiply_adds // FIRST
 
 
 STEPS = (gemm_convolution(1), pool(1), gemm_convolution(2), pool(2), *CONNECTED_LAYERS)
@@ -189,21 +182,14 @@ Processors, chapter "Application case study: machine learning", unrolling of the
 THREADS = 256
 
 
+def matrix_shape(problem: ForwardPass, layer: Layer) -> tuple[int, int]:
+    """Return the shape of X for a convolution: (25 x input maps, outputs of the whole batch)."""
+    return layer.multiply_adds // layer.values, problem.batch * layer.shape[1] * layer.shape[2]
+
+
 def matrix_bytes(problem: ForwardPass, layer: Layer) -> int:
     """Return the bytes of X for a convolution of the whole batch."""
-    outputs = layer.shape[1] * layer.shape[2]
-    return problem.batch * outputs * (layer.multiply_adds // layer.values) * FLOAT_BYTES
-
-
-def unroll_launch(problem: ForwardPass, number: int) -> Launch:
-    """Return the launch that unrolls for convolution 1 or 2: x outputs of the batch, y input maps."""
-    layer = LAYERS[2 * number - 2]
-    outputs = problem.batch * layer.shape[1] * layer.shape[2]
-    return Launch((blocks_along(outputs, THREADS), _channels(number), 1), (THREADS, 1, 1))
-
-
-def _channels(number: int) -> int:
-    return 1 if number == 1 else FIRST
+    return math.prod(matrix_shape(problem, layer)) * FLOAT_BYTES
 
 
 def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
@@ -285,44 +271,27 @@ def product_kernel():
     return multiply_unrolled
 
 
-def _matrix_of(problem: ForwardPass, number: int) -> Between:
-    """Return the matrix X of convolution 1 or 2."""
-    layer = LAYERS[2 * number - 2]
-    rows = FILTER_CELLS * _channels(number)
-    return Between(f"X of {layer.key}", (rows, problem.batch * layer.shape[1] * layer.shape[2]))
-
-
-def _cells(problem: ForwardPass, number: int = 1) -> int:
-    return matrix_bytes(problem, LAYERS[2 * number - 2]) // FLOAT_BYTES
-
-
 def unrolled_convolution(number: int) -> tuple[Step, Step]:
     """Return the steps of convolution 1 or 2: X is stored once, and loaded instead of the maps."""
-    at = 2 * number - 2
+    layer = LAYERS[2 * number - 2]
 
-    def work(problem: ForwardPass) -> LayerWork:
-        return LayerWork(loads=_cells(problem, number), stores=_cells(problem, number))
+    def unroll_launch(problem: ForwardPass) -> Launch:
+        """Return the launch that unrolls: x outputs of the batch, y input maps."""
+        rows, outputs = matrix_shape(problem, layer)
+        return Launch((blocks_along(outputs, THREADS), rows // FILTER_CELLS, 1), (THREADS, 1, 1))
 
-    unroll = Step(
-        f"unroll for convolution-{number}",
-        lambda problem: unroll_launch(problem, number),
-        work,
-        unroll_kernel,
-        lambda problem, weights: (
-            maps_before(problem, number),
-            LAYERS[at].shape[1],
-            _matrix_of(problem, number),
-        ),
-    )
-    product = gemm_convolution(number)._replace(
-        kernel=product_kernel,
-        arguments=lambda problem, weights: (
-            _matrix_of(problem, number),
-            matrix(filters_of(weights, number)),
-            maps_after(problem, f"convolution-{number}"),
-        ),
-    )
-    return unroll, product
+    def unroll_work(problem: ForwardPass) -> LayerWork:
+        cells = math.prod(matrix_shape(problem, layer))
+        return LayerWork(loads=cells, stores=cells)
+
+    def unrolled(problem: ForwardPass, weights: Weights) -> Between:
+        return Between(f"X of {layer.key}", matrix_shape(problem, layer))
+
+    to_matrix = (BEFORE[number], layer.shape[1], unrolled)
+    unroll = Step(f"unroll for {layer.key}", unroll_launch, unroll_work, unroll_kernel, to_matrix)
+    product = gemm_convolution(number)
+    arguments = unrolled, *product.arguments[1:]
+    return unroll, product._replace(kernel=product_kernel, arguments=arguments)
 
 
 UNROLLED = stage(
@@ -333,7 +302,7 @@ UNROLLED = stage(
     idea="The unrolled maps are written to global memory and then multiplied: what the implicit product "
     "spares.",
     unsupported=unsupported,
-    picture_loads=_cells,
+    picture_loads=lambda problem: math.prod(matrix_shape(problem, LAYERS[0])),
     remark="The matrix takes 57,600 bytes per drawing for the first convolution and 204,800 for the second: "
     "2.6 GB for 10,000 drawings, where the maps themselves take 31 MB and 184 MB.",
 )
@@ -362,15 +331,10 @@ CHUNK = 100
 """Drawings of a chunk, as in the report."""
 
 
-def of_chunk(problem: ForwardPass, drawings: int) -> ForwardPass:
-    """Return the same network for a chunk."""
-    return replace(problem, batch=drawings)
-
-
 def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
     """Return the launches of all chunks, one after another."""
-    parts = (end - first for first, end in chunks(problem.batch, CHUNK))
-    return tuple(step.launch(of_chunk(problem, count)) for count in parts for step in STEPS)
+    parts = (replace(problem, batch=end - first) for first, end in chunks(problem.batch, CHUNK))
+    return tuple(step.launch(part) for part in parts for step in STEPS)
 
 
 def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
@@ -382,7 +346,7 @@ def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
     from engine.variants.network.prepared import PreparedChunks
 
     def layers_of(count: int) -> PreparedPasses:
-        return PreparedPasses(STREAMS.passes(of_chunk(problem, count), weights, block))
+        return PreparedPasses(STREAMS.passes(replace(problem, batch=count), weights, block))
 
     return PreparedChunks(layers_of, chunks(problem.batch, CHUNK))
 

@@ -1,27 +1,28 @@
 """The stages that are `network-connected` but for one change, to see what it gains or costs."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import WEIGHTS, Between, Launch, Operand
+from engine.device.launches import WEIGHTS, Operand
 from engine.geometry.block import FLOAT_BYTES
-from engine.tasks.network.operands import Weights
-from engine.tasks.network.problem import FILTER_CELLS, FIRST, LAYERS, LINEAR, SECOND, ForwardPass, LayerWork
+from engine.tasks.network.problem import FILTER_CELLS, FIRST, LAYERS, LINEAR, SECOND, Layer, LayerWork
 from engine.variants.network.steps import (
+    AFTER,
     CONNECTED_LAYERS,
     OUTPUT,
     TILE,
+    Argument,
     Step,
     convolution,
-    filters_of,
     hidden,
     map_launch,
-    maps_after,
-    maps_before,
     matrix,
+    of_layer,
     pool,
     stage,
     value_launch,
+    values,
+    weights_of,
 )
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
@@ -66,28 +67,19 @@ def linearise_kernel():
     return linearise
 
 
-def vector(problem: ForwardPass) -> Between:
-    """Return the array of the linear vectors."""
-    return Between("linear", (problem.batch, LINEAR))
-
-
-def _linearisation_work(problem: ForwardPass) -> LayerWork:
-    """Return the work: a load and a store of each value of the linear vector."""
-    values = problem.batch * LINEAR
-    return LayerWork(loads=values, stores=values)
-
-
+VECTORS = values("linear", LINEAR)
 LINEARISATION = Step(
     "linearisation",
     lambda problem: value_launch(problem.batch, LAYERS[3]),
-    _linearisation_work,
+    # A load and a store of each value of the linear vector.
+    lambda problem: LayerWork(loads=problem.batch * LINEAR, stores=problem.batch * LINEAR),
     linearise_kernel,
-    lambda problem, weights: (maps_after(problem, "pool-2"), vector(problem)),
+    (AFTER["pool-2"], VECTORS),
 )
 
 
 LINEARISED = stage(
-    (convolution(1), pool(1), convolution(2), pool(2), LINEARISATION, hidden(vector), OUTPUT),
+    (convolution(1), pool(1), convolution(2), pool(2), LINEARISATION, hidden(VECTORS), OUTPUT),
     story=LINEARISED_STORY,
     key="network-linearised",
     title="Linearisation by itself",
@@ -181,30 +173,26 @@ def pool_together_kernel(linearises: bool):
     return pool_maps_together
 
 
-def maps_together(problem: ForwardPass, at: int) -> Between:
+def _together(at: int) -> Argument:
     """Return the array of a layer's values, the maps of a value together."""
     layer = LAYERS[at]
-    return Between(layer.key, (problem.batch, *layer.shape[1:], layer.shape[0]))
+    return values(layer.key, *layer.shape[1:], layer.shape[0])
 
 
 def _convolution_together(number: int) -> Step:
-    def arguments(problem: ForwardPass, weights: Weights) -> tuple[Any, ...]:
-        before = maps_before(problem, 1) if number == 1 else maps_together(problem, 1)
-        return before, filters_of(weights, number), maps_together(problem, 2 * number - 2)
-
-    step = convolution(number)
-    return step._replace(kernel=lambda: maps_together_kernel(number == 1), arguments=arguments)
+    before = Operand.IMAGE if number == 1 else _together(1)
+    return convolution(number)._replace(
+        kernel=lambda: maps_together_kernel(number == 1),
+        arguments=(before, weights_of(f"convolution_{number}"), _together(2 * number - 2)),
+    )
 
 
 def _pool_together(number: int) -> Step:
-    def arguments(problem: ForwardPass, weights: Weights) -> tuple[Any, ...]:
-        at = 2 * number - 1
-        # The linear vector, map after map as the hidden layer's weights are.
-        after = maps_together(problem, at) if number == 1 else maps_after(problem, "pool-2")
-        return maps_together(problem, at - 1), after
-
-    step = pool(number)
-    return step._replace(kernel=lambda: pool_together_kernel(number == 2), arguments=arguments)
+    # The linear vector, map after map as the hidden layer's weights are.
+    after = _together(1) if number == 1 else AFTER["pool-2"]
+    return pool(number)._replace(
+        kernel=lambda: pool_together_kernel(number == 2), arguments=(_together(2 * number - 2), after)
+    )
 
 
 UNCOALESCED = stage(
@@ -282,28 +270,18 @@ def constant_kernel():
     return convolve_constant
 
 
-def _constant_launch(problem: ForwardPass) -> Launch:
-    launch = map_launch(problem.batch, LAYERS[0])
-    return Launch(launch.grid, launch.block, constant_bytes=FILTER_BYTES[0])
+def _constant_work(batch: int, layer: Layer) -> LayerWork:
+    adds = batch * layer.multiply_adds
+    return LayerWork(adds, adds, batch * layer.values, constant_loads=adds)
 
 
-def _constant_work(problem: ForwardPass) -> LayerWork:
-    first, adds = LAYERS[0], problem.batch * LAYERS[0].multiply_adds
-    return LayerWork(adds, adds, problem.batch * first.values, constant_loads=adds)
-
-
-IN_CONSTANT = Step(
-    "convolution-1",
-    _constant_launch,
+IN_CONSTANT = of_layer(
+    LAYERS[0],
+    lambda batch, layer: map_launch(batch, layer)._replace(constant_bytes=FILTER_BYTES[0]),
     _constant_work,
     constant_kernel,
-    lambda problem, weights: (
-        Operand.IMAGE,
-        matrix(weights.convolution_1),
-        maps_after(problem, "convolution-1"),
-    ),
-    lambda weights: (WEIGHTS, weights.convolution_1.reshape(-1)),
-)
+    *(Operand.IMAGE, weights_of("convolution_1", matrix), AFTER["convolution-1"]),
+)._replace(constant=lambda weights: (WEIGHTS, weights.convolution_1.reshape(-1)))
 
 
 CONSTANT = stage(

@@ -78,7 +78,8 @@ class PreparedWithHost(PreparedPasses):
         if step.takes.name not in on_host:
             copy_out(arrays[step.takes], values, stream)
             cuda.synchronize()
-        results = self._on_host(step.gives) if isinstance(step.gives, Between) else self._of_out(arrays)
+        scores = Between("scores", tuple(arrays[Operand.OUT].shape))
+        results = self._on_host(step.gives if isinstance(step.gives, Between) else scores)
         for item, result in zip(values, results, strict=True):
             step.compute(item, result)
         if isinstance(step.gives, Between):
@@ -90,9 +91,6 @@ class PreparedWithHost(PreparedPasses):
         if value.name not in self._host:
             self._host[value.name] = np.empty(math.prod(value.shape), np.float32)
         return self._host[value.name].reshape(value.shape)
-
-    def _of_out(self, arrays: Arrays) -> np.ndarray:
-        return self._on_host(Between("scores", tuple(arrays[Operand.OUT].shape)))
 
 
 STREAMS = 2

@@ -11,17 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.launches import Between, DeviceKind, HostStep, Operand, Pass, Prepared
+from engine.device.launches import DeviceKind, HostStep, Operand, Pass, Prepared
 from engine.geometry.block import Block
 from engine.process import interprets
 from engine.results.problem import Work
 from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import (
-    CLASSES,
     FILTER_SIDE,
-    HIDDEN,
     LAYERS,
-    LINEAR,
     SIDE,
     ForwardPass,
     Layer,
@@ -30,13 +27,13 @@ from engine.tasks.network.problem import (
 )
 from engine.tasks.network.task import NetworkVariant
 from engine.variants.network.steps import (
+    AFTER,
     CONNECTED_LAYERS,
+    LINEARISED,
     TILE,
     Step,
     convolution,
     fused,
-    linear,
-    maps_after,
     pool,
     roundings_by_parts,
     stage,
@@ -88,11 +85,7 @@ class Serial:
 
     def launch(self, image: tuple[np.ndarray], out: np.ndarray, stream: object = None) -> None:
         """Pass the drawings of the tuple (drawings,) through the network, one after another."""
-        (drawings,) = image
-        for drawing, scores in zip(drawings, out, strict=True):
-            for _layer in self.steps(drawing):
-                pass
-            scores[...] = self.values["output"]
+        self.part_ms(image, out, lambda prepared: 0.0)
 
     def steps(self, drawing: np.ndarray) -> Iterator[Layer]:
         """Compute layer after layer of one drawing; yield each one when its values are there."""
@@ -207,20 +200,18 @@ def _connect(weights: np.ndarray, rectifies: bool, values: np.ndarray, results: 
 
 def pool_on_host(number: int) -> HostLayer:
     """Return average pool 1 or 2."""
-    before, after = f"convolution-{number}", f"pool-{number}"
-    return lambda problem, _weights: HostStep(
-        after, maps_after(problem, before), maps_after(problem, after), serial_pool
-    )
+    before, after = AFTER[f"convolution-{number}"], AFTER[f"pool-{number}"]
+    return lambda *batch: HostStep(f"pool-{number}", before(*batch), after(*batch), serial_pool)
 
 
 def _hidden(problem: ForwardPass, weights: Weights) -> HostStep:
-    after = maps_after(problem, "hidden")
-    return HostStep("hidden", linear(problem), after, partial(_connect, weights.hidden, True))
+    takes, gives = (values(problem, weights) for values in (LINEARISED, AFTER["hidden"]))
+    return HostStep("hidden", takes, gives, partial(_connect, weights.hidden, True))
 
 
 def _output(problem: ForwardPass, weights: Weights) -> HostStep:
-    before = maps_after(problem, "hidden")
-    return HostStep("output", before, Operand.OUT, partial(_connect, weights.output, False))
+    takes = AFTER["hidden"](problem, weights)
+    return HostStep("output", takes, Operand.OUT, partial(_connect, weights.output, False))
 
 
 CONNECTED_ON_HOST = (_hidden, _output)
@@ -239,7 +230,8 @@ def stage_with_host(steps: Steps, **traits: Any) -> NetworkVariant:
     of_device = [step for step in steps if isinstance(step, Step)]
 
     def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
-        _compile(problem, weights)
+        # The host's loops are compiled, so that no time of a stage has it in it.
+        prepare_serial(problem, weights, block)
         if interprets():
             return interpreted(made_steps(steps, problem, weights))
         # The variants are listed without Numba.
@@ -248,17 +240,6 @@ def stage_with_host(steps: Steps, **traits: Any) -> NetworkVariant:
         return PreparedWithHost(made_steps(steps, problem, weights))
 
     return stage(of_device, prepare=prepare, **traits)
-
-
-def _compile(problem: ForwardPass, weights: Weights) -> None:
-    """Compile the host's loops, so that no time of a stage has it in it."""
-    for number in (1, 2):
-        step = pool_on_host(number)(problem, weights)
-        assert isinstance(step.gives, Between)
-        step.compute(*(np.zeros(one.shape[1:], np.float32) for one in (step.takes, step.gives)))
-    hidden = np.zeros(HIDDEN, np.float32)
-    serial_connected(np.zeros(LINEAR, np.float32), weights.hidden, True, hidden)
-    serial_connected(hidden, weights.output, False, np.zeros(CLASSES, np.float32))
 
 
 CONVOLUTION_STORY = """

@@ -49,8 +49,8 @@ def value_launch(batch: int, layer: Layer) -> Launch:
     return Launch((blocks_along(layer.values, TILE), blocks_along(batch, TILE), 1), (TILE, TILE, 1))
 
 
-def convolution_work(batch: int, layer: Layer) -> LayerWork:
-    """Return the work of a thread per output: a value and a weight for each multiply-add."""
+def output_work(batch: int, layer: Layer) -> LayerWork:
+    """Return the work of a thread per output or connected value: a value and a weight each multiply-add."""
     adds = batch * layer.multiply_adds
     return LayerWork(adds, 2 * adds, batch * layer.values)
 
@@ -59,16 +59,6 @@ def pool_work(batch: int, layer: Layer) -> LayerWork:
     """Return the work of a thread per average: four loads, one store."""
     sums = 4 * batch * layer.values
     return LayerWork(sums, sums, batch * layer.values)
-
-
-connected_work = convolution_work
-"""The work of a thread per connected value is the same: a value and a weight for each multiply-add."""
-
-
-def fused_work(batch: int, layer: Layer, pool: Layer) -> LayerWork:
-    """Return the work of a thread per average that computes its four outputs: those are never stored."""
-    adds = batch * layer.multiply_adds
-    return LayerWork(adds, 2 * adds, batch * pool.values)
 
 
 @kernel_factory
@@ -191,47 +181,48 @@ def roundings_by_parts(terms: int) -> int:
     return max(min(part, terms) + blocks_along(terms, part) for part in parts)
 
 
+Argument = Callable[[ForwardPass, Weights], Any]
+
+
 class Step(NamedTuple):
     """A launch of a stage: the keys of its layers, how large it is, its work, its kernel with its arguments.
 
-    Where the kernel has constant memory, `constant` gives its name and what is copied there.
+    An argument that depends on the batch or on the weights is a function of both. Where the kernel has
+    constant memory, `constant` gives its name and what is copied there.
     """
 
     name: str
     launch: Callable[[ForwardPass], Launch]
     work: Callable[[ForwardPass], LayerWork]
     kernel: Callable[[], Kernel]
-    arguments: Callable[[ForwardPass, Weights], tuple[Any, ...]]
+    arguments: tuple[Argument | Operand | int, ...]
     constant: Callable[[Weights], tuple[str, Floats] | None] = lambda weights: None
 
     def made(self, problem: ForwardPass, weights: Weights) -> Pass:
         """Return the pass."""
         types: Types = {Operand.IMAGE: ("float32", 4), Operand.OUT: ("float32", 2)}
-        arguments = self.arguments(problem, weights)
+        arguments = tuple(one(problem, weights) if callable(one) else one for one in self.arguments)
         return made_pass(
             self.kernel(), self.launch(problem), arguments, types, self.constant(weights), self.name
         )
 
 
-def maps_after(problem: ForwardPass, key: str) -> Between:
-    """Return the array of a layer's values: (batch, maps, rows, columns), or (batch, values)."""
-    (layer,) = (layer for layer in LAYERS if layer.key == key)
-    return Between(key, (problem.batch, *layer.shape))
+def values(key: str, *shape: int) -> Argument:
+    """Return the array of values of that shape for each drawing of the batch."""
+    return lambda problem, weights: Between(key, (problem.batch, *shape))
 
 
-def maps_before(problem: ForwardPass, number: int) -> Between | Operand:
-    """Return the maps that convolution 1 or 2 takes: the drawings, or what the first pool gives."""
-    return Operand.IMAGE if number == 1 else maps_after(problem, "pool-1")
+AFTER = {layer.key: values(layer.key, *layer.shape) for layer in LAYERS}
+"""The values of each layer: (batch, maps, rows, columns), or (batch, values)."""
+BEFORE: dict[int, Argument | Operand] = {1: Operand.IMAGE, 2: AFTER["pool-1"]}
+"""The maps that convolutions 1 and 2 take."""
+LINEARISED = values("pool-2", LINEAR)
+"""The averages of the second pool as a vector for each drawing."""
 
 
-def linear(problem: ForwardPass) -> Between:
-    """Return the averages of the second pool as a vector for each drawing: (batch, values)."""
-    return Between("pool-2", (problem.batch, LINEAR))
-
-
-def filters_of(weights: Weights, number: int) -> Floats:
-    """Return the filters of convolution 1 or 2."""
-    return weights.convolution_1 if number == 1 else weights.convolution_2
+def weights_of(layer: str, form: Callable[[Floats], Floats] = lambda own: own) -> Argument:
+    """Return the weights of a layer: of "convolution_1" or "convolution_2" the filters, in another form."""
+    return lambda problem, weights: form(getattr(weights, layer))
 
 
 def of_layer(
@@ -239,7 +230,7 @@ def of_layer(
     launch: Callable[[int, Layer], Launch],
     work: Callable[[int, Layer], LayerWork],
     kernel: Callable[[], Kernel],
-    arguments: Callable[[ForwardPass, Weights], tuple[Any, ...]],
+    *arguments: Argument | Operand,
 ) -> Step:
     """Return the step that is a layer; its launch and its work follow from the batch."""
     return Step(
@@ -254,71 +245,57 @@ def of_layer(
 def convolution(number: int) -> Step:
     """Return convolution 1 or 2, a thread per output."""
     layer = LAYERS[2 * number - 2]
-
-    def arguments(problem: ForwardPass, weights: Weights) -> tuple[Any, ...]:
-        return maps_before(problem, number), filters_of(weights, number), maps_after(problem, layer.key)
-
-    return of_layer(layer, map_launch, convolution_work, convolution_kernel, arguments)
+    arguments = BEFORE[number], weights_of(f"convolution_{number}"), AFTER[layer.key]
+    return of_layer(layer, map_launch, output_work, convolution_kernel, *arguments)
 
 
 def pool(number: int) -> Step:
     """Return average pool 1 or 2, a thread per average; the second is also the linearisation."""
     before, layer = LAYERS[2 * number - 2 : 2 * number]
-
-    def arguments(problem: ForwardPass, weights: Weights) -> tuple[Any, ...]:
-        return maps_after(problem, before.key), maps_after(problem, layer.key)
-
-    return of_layer(layer, map_launch, pool_work, pool_kernel, arguments)
+    return of_layer(layer, map_launch, pool_work, pool_kernel, AFTER[before.key], AFTER[layer.key])
 
 
 def fused(number: int) -> Step:
-    """Return convolution 1 or 2 with its pool: a thread per average."""
+    """Return convolution 1 or 2 with its pool, a thread per average: the four outputs are never stored."""
     layer, after = LAYERS[2 * number - 2 : 2 * number]
+
+    def work(problem: ForwardPass) -> LayerWork:
+        adds = problem.batch * layer.multiply_adds
+        return LayerWork(adds, 2 * adds, problem.batch * after.values)
+
     return Step(
         f"{layer.key} + {after.key}",
         lambda problem: map_launch(problem.batch, after),
-        lambda problem: fused_work(problem.batch, layer, after),
+        work,
         fused_kernel,
-        lambda problem, weights: (
-            maps_before(problem, number),
-            filters_of(weights, number),
-            maps_after(problem, after.key),
-        ),
+        (BEFORE[number], weights_of(f"convolution_{number}"), AFTER[after.key]),
     )
 
 
-def hidden(values: Callable[[ForwardPass], Between] = linear) -> Step:
-    """Return the hidden layer, a thread per value; `values` is what it takes."""
-    return of_layer(
-        LAYERS[4],
-        value_launch,
-        connected_work,
-        lambda: connected_kernel(True),
-        lambda problem, weights: (values(problem), weights.hidden, maps_after(problem, "hidden")),
-    )
+def hidden(takes: Argument = LINEARISED) -> Step:
+    """Return the hidden layer, a thread per value."""
+    arguments = takes, weights_of("hidden"), AFTER["hidden"]
+    return of_layer(LAYERS[4], value_launch, output_work, lambda: connected_kernel(True), *arguments)
 
 
-OUTPUT = of_layer(
-    LAYERS[5],
-    value_launch,
-    connected_work,
-    lambda: connected_kernel(False),
-    lambda problem, weights: (maps_after(problem, "hidden"), weights.output, Operand.OUT),
-)
+_SCORES = AFTER["hidden"], weights_of("output"), Operand.OUT
+OUTPUT = of_layer(LAYERS[5], value_launch, output_work, lambda: connected_kernel(False), *_SCORES)
 """The output layer, a thread per score."""
 CONNECTED_LAYERS = (hidden(), OUTPUT)
 """The connected layers."""
 
 
-def first_loads(problem: ForwardPass) -> int:
-    """Return how often the first convolution loads from the drawings, with a load for each multiply-add."""
-    return problem.batch * LAYERS[0].multiply_adds
-
-
 def stage(
-    steps: Sequence[Step], *, picture_loads: Callable[[ForwardPass], int] = first_loads, **traits: Any
+    steps: Sequence[Step],
+    *,
+    picture_loads: Callable[[ForwardPass], int] = lambda problem: problem.batch * LAYERS[0].multiply_adds,
+    **traits: Any,
 ) -> NetworkVariant:
-    """Return the stage that consists of these steps; what `traits` says is in the place of what they give."""
+    """Return the stage that consists of these steps; what `traits` says is in the place of what they give.
+
+    `picture_loads` is how often the first convolution loads from the drawings, by default for each
+    multiply-add.
+    """
 
     def passes(problem: ForwardPass, weights: Weights, block: Block) -> tuple[Pass, ...]:
         return tuple(step.made(problem, weights) for step in steps)
