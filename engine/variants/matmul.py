@@ -47,16 +47,6 @@ def cuda_variant(
     return MatmulVariant(**by_passes(passes), plan=plan, unsupported=refuse, **traits)
 
 
-def naive_work(product: MatrixProduct, block: Block) -> Work:
-    """Return the work: an element of M and one of N from global memory for each multiply-add."""
-    return product_work(product, global_loads=2 * product.multiply_adds)
-
-
-def naive_roundings(product: MatrixProduct, block: Block) -> int:
-    """Return the roundings of the first product: its own, and one for each later product of the sum."""
-    return product.inner
-
-
 @kernel_factory
 def naive_kernel():
     """`matmul-naive`: one thread per element of P, everything in global memory.
@@ -94,8 +84,10 @@ NAIVE = cuda_variant(
     key="matmul-naive",
     title="Naive product",
     idea="One thread per element of P, which reads its row of M and its column of N from global memory.",
-    roundings=naive_roundings,
-    work=naive_work,
+    # Of the first product: its own, and one for each later product of the sum.
+    roundings=lambda product, block: product.inner,
+    # An element of M and one of N from global memory for each multiply-add.
+    work=lambda product, block: product_work(product, global_loads=2 * product.multiply_adds),
 )
 
 
@@ -120,11 +112,6 @@ def tiled_work(product: MatrixProduct, block: Block) -> Work:
         shared_loads=2 * multiply_adds,
         shared_stores=2 * across * down * phases * block.threads,
     )
-
-
-def tiled_roundings(product: MatrixProduct, block: Block) -> int:
-    """Return the roundings of the first product: its own and its partial sum's, then one per later phase."""
-    return min(block.x, product.inner) + blocks_along(product.inner, block.x) - 1
 
 
 @kernel_factory
@@ -196,7 +183,8 @@ TILED = cuda_variant(
     key="matmul-tiled",
     title="Tiled product, shared memory",
     idea="In each phase the block loads tiles of M and N into shared memory; each element serves T threads.",
-    roundings=tiled_roundings,
+    # Of the first product: its own and its partial sum's, then one per later phase.
+    roundings=lambda product, block: min(block.x, product.inner) + blocks_along(product.inner, block.x) - 1,
     work=tiled_work,
 )
 

@@ -3,7 +3,7 @@
 Numba is imported when the first pass is made.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -53,24 +53,27 @@ def launch_of_samples(
 
 
 def loads_of_tiles(
-    problem: Problem, lefts: Sequence[int], samples: int, bands: Sequence[tuple[int, int]]
+    problem: Problem, launch: Launch, before: int, samples: int, bands: Iterable[tuple[int, int]]
 ) -> int:
     """Return the elements of the picture that tiles load: all their cells, but no ghost cells.
 
     Parameters
     ----------
     problem : Problem
-    lefts : sequence of int
-        First sample of each tile across, before or in the picture.
-    samples : int
-        Samples per row of a tile.
-    bands : sequence of (int, int)
-        First row and number of rows of each tile down.
+    launch : Launch
+        Of blocks of results side by side.
+    before, samples : int
+        Samples of a tile's row before those of its results, and in all.
+    bands : iterable of (int, int)
+        First row above the results, less the mask's rows above the anchor, and rows of each tile down.
     """
+    assert launch.tile is not None
+    lefts = [block * launch.tile.x - before for block in range(launch.grid[0])]
     if not problem.border.has_ghost_cells:
         return len(lefts) * samples * sum(rows for _, rows in bands)
     columns = sum(cells_inside(left, left + samples, problem.width * problem.channels) for left in lefts)
-    return columns * sum(cells_inside(first, first + rows, problem.height) for first, rows in bands)
+    tops = ((top - problem.anchor[0], rows) for top, rows in bands)
+    return columns * sum(cells_inside(top, top + rows, problem.height) for top, rows in tops)
 
 
 def refuse_launch(
@@ -162,13 +165,6 @@ def type_of(dtype: Any, axes: int = 0) -> Any:
     return numba.types.Array(number, axes, "C") if axes else number
 
 
-def argument_type(argument: object) -> object:
-    """Return the Numba type of an array, of values between passes, or of a number."""
-    if isinstance(argument, np.ndarray | Between):
-        return type_of(argument.dtype, len(argument.shape))
-    return type_of(np.float32 if isinstance(argument, np.float32) else np.int64)
-
-
 Types = Mapping[Placeholder, tuple[str, int]]
 """The type of the numbers, and how many axes it has, of each array that is there when a pass is launched."""
 
@@ -182,9 +178,15 @@ def made_pass(
     name: str = "",
 ) -> Pass:
     """Return the pass of a kernel, under its own name or another; its types follow from the arguments."""
-    signature = tuple(
-        type_of(*types[one]) if isinstance(one, Placeholder) else argument_type(one) for one in arguments
-    )
+
+    def kind_of(argument: object) -> object:
+        if isinstance(argument, Placeholder):
+            return type_of(*types[argument])
+        if isinstance(argument, np.ndarray | Between):
+            return type_of(argument.dtype, len(argument.shape))
+        return type_of(np.float32 if isinstance(argument, np.float32) else np.int64)
+
+    signature = tuple(map(kind_of, arguments))
     return Pass(name or kernel.py_func.__name__, kernel, signature, launch, arguments, constant)
 
 

@@ -197,14 +197,12 @@ def work(problem: Problem, block: Block) -> Work:
     """
     shape, (launch,) = _shape_of(problem), plan(problem, block)
     cells = launch.blocks * shape.tile_rows * shape.tile_samples
-    across, down = launch.grid[:2]
-    lefts = [index * shape.out_samples - shape.before for index in range(across)]
-    bands = [(index * shape.out_rows - problem.anchor[0], shape.tile_rows) for index in range(down)]
+    bands = [(index * shape.out_rows, shape.tile_rows) for index in range(launch.grid[1])]
     lanes, channels = launch.blocks * shape.threads * shape.rounds, range(shape.channels)
     loaded_words = sum(count for channel in channels for _, count in shape.loads_of(channel))
     return filter_work(
         problem,
-        picture_loads=loads_of_tiles(problem, lefts, shape.tile_samples, bands),
+        picture_loads=loads_of_tiles(problem, launch, shape.before, shape.tile_samples, bands),
         weight_loads=lanes * shape.channels * 4 * shape.digit_vectors,
         shared_loads=lanes * 4 * shape.fours_of_rows * loaded_words,
         shared_stores=cells,

@@ -111,12 +111,6 @@ def refuse_no_product(mask: Mask) -> Refusal | None:
     return refuse_mask(mask)
 
 
-def weights_of(mask: Mask) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row and the column of a mask that is a product."""
-    found = required_factors(mask)
-    return np.float32(found.row).reshape(1, -1), np.float32(found.column).reshape(-1, 1)
-
-
 def sum_order(problem: Problem, mask: Mask) -> SumOrder:
     """Return the order of a result's sum: the second pass begins with the offset."""
     found = required_factors(mask)
@@ -126,7 +120,7 @@ def sum_order(problem: Problem, mask: Mask) -> SumOrder:
 
 SEPARABLE = fused_variant(
     fused_shape,
-    weights_of,
+    lambda mask: (factor(mask).row.reshape(1, -1), factor(mask).column.reshape(-1, 1)),
     refuse_no_product,
     ("rows", "separable-l1"),
     story=SEPARABLE_STORY,

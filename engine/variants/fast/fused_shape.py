@@ -241,14 +241,10 @@ def launch_of(problem: Problem, shape: FusedShape) -> Launch:
 
 def work_of(problem: Problem, shape: FusedShape) -> Work:
     """Return the work: a block filters the input rows that it loads along themselves, then its columns."""
-    rows, size = rows_of(problem, shape), shape.size
-    across, tops = launch_of(problem, shape).grid[0], range(0, problem.height, rows)
+    rows, size, launch = rows_of(problem, shape), shape.size, launch_of(problem, shape)
+    across, tops = launch.grid[0], range(0, problem.height, rows)
     lots = [shape.steps(min(rows, problem.height - top)) for top in tops]
-    lefts = [block * size.out_samples - shape.before for block in range(across)]
-    bands = [
-        (top - problem.anchor[0] - shape.early_rows, count * shape.lot_rows)
-        for top, count in zip(tops, lots, strict=True)
-    ]
+    bands = [(top - shape.early_rows, count * shape.lot_rows) for top, count in zip(tops, lots, strict=True)]
     filtered = across * sum(lots) * shape.lot_rows
     threads_along = filtered * size.out_samples // size.results
     threads_down = across * sum(count - shape.early_steps for count in lots) * LANES * size.warps
@@ -257,7 +253,7 @@ def work_of(problem: Problem, shape: FusedShape) -> Work:
     multiply_adds = weights_along * along.count + weights_down * down.count
     return filter_work(
         problem,
-        picture_loads=loads_of_tiles(problem, lefts, shape.pitch, bands),
+        picture_loads=loads_of_tiles(problem, launch, shape.before, shape.pitch, bands),
         shared_loads=threads_along * shape.read + threads_down * shape.products * down.samples,
         shared_stores=filtered * shape.pitch + threads_along * shape.products * size.results,
         constant_loads=weights_along + weights_down,

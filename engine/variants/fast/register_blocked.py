@@ -136,13 +136,11 @@ def work(problem: Problem, block: Block) -> Work:
     """Return the work: a block fills its whole tile (ghost cells cost no load), computes all results."""
     shape, (launch,) = _shape_of(problem), plan(problem, block)
     cells = launch.blocks * shape.tile_rows * shape.tile_samples
-    across, down = launch.grid[:2]
-    lefts = [index * shape.out_samples - shape.before for index in range(across)]
-    bands = [(index * shape.out_rows - problem.anchor[0], shape.tile_rows) for index in range(down)]
+    bands = [(index * shape.out_rows, shape.tile_rows) for index in range(launch.grid[1])]
     threads = launch.blocks * shape.threads
     return filter_work(
         problem,
-        picture_loads=loads_of_tiles(problem, lefts, shape.tile_samples, bands),
+        picture_loads=loads_of_tiles(problem, launch, shape.before, shape.tile_samples, bands),
         shared_loads=threads * (shape.rows + shape.mask_rows - 1) * shape.window,
         shared_stores=cells,
         constant_loads=threads * problem.taps,

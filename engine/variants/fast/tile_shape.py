@@ -164,14 +164,6 @@ class ByteTileShape(TileShape):
         return whole_vectors(self.mask_columns)
 
 
-def byte_shape(
-    mask_shape: tuple[int, int], channels: int, left: int, vectors: int, rows: int, warps: int
-) -> ByteTileShape:
-    """Return the shape for a mask that has `left` samples left of the anchor."""
-    before = -(-left // PIECE) * PIECE
-    return ByteTileShape(*mask_shape, channels, before, -left % WORD, vectors, rows, warps, left=left)
-
-
 def byte_tile_shape(problem: Problem) -> ByteTileShape | None:
     """Return the shape of a block's work, or None where a tile of float32 is to be used."""
     if (problem.dtype, problem.result_dtype) != ("uint8", "uint8"):
@@ -179,8 +171,9 @@ def byte_tile_shape(problem: Problem) -> ByteTileShape | None:
     ghost = problem.ghost_value
     if not (0 <= ghost <= 255 and float(ghost).is_integer()):
         return None
-    left = problem.anchor[1] * problem.channels
+    left, own = problem.anchor[1] * problem.channels, (*problem.mask_shape, problem.channels)
+    before = -(-left // PIECE) * PIECE
     for most_cells, vectors, rows in SHAPES.get(problem.channels, ()):
         if max(problem.mask_shape) <= most_cells:
-            return byte_shape(problem.mask_shape, problem.channels, left, vectors, rows, WARPS)
+            return ByteTileShape(*own, before, -left % WORD, vectors, rows, WARPS, left=left)
     return None

@@ -28,7 +28,6 @@ from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
 from engine.variants.ladder.teaching import (
     bytes_of_own_cells,
     one_pass_variant,
-    row_variant,
     work_of_own_cells,
 )
 
@@ -236,7 +235,7 @@ def row_kernel(border: Border, mask_width: int, block: Block):
     return correlate_row_cached
 
 
-ROW = row_variant(
+ROW = one_pass_variant(
     lambda problem, block: row_kernel(problem.border, problem.mask_shape[1], block),
     bytes_of_own_cells,
     wider="cached",
@@ -306,7 +305,7 @@ def row_constant_kernel(border: Border, mask_width: int, block: Block):
     return correlate_row_cached_constant
 
 
-ROW_CONSTANT = row_variant(
+ROW_CONSTANT = one_pass_variant(
     lambda problem, block: row_constant_kernel(problem.border, problem.mask_shape[1], block),
     bytes_of_own_cells,
     wider="cached-constant",

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import WEIGHTS, Launch, Pass, registers_for
+from engine.device.launches import WEIGHTS, Launch, registers_for
 from engine.geometry.block import (
     MAX_GRID_Y,
     Block,
@@ -31,12 +31,11 @@ from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
 from engine.mask.mask import MAX_SIDE, Mask
 from engine.variants.ladder.teaching import (
-    one_pass,
     one_pass_variant,
-    row_variant,
     teaching_variant,
     work_by_taps,
 )
+from engine.variants.passes import filter_arguments, filter_pass
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.problem import Problem
 
@@ -158,13 +157,15 @@ def uncoalesced_kernel(border: Border):
     return correlate_uncoalesced
 
 
-def uncoalesced_passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    return one_pass(problem, mask, uncoalesced_plan(problem, block), uncoalesced_kernel(problem.border))
-
-
 UNCOALESCED = teaching_variant(
-    uncoalesced_passes,
+    lambda problem, mask, block: (
+        filter_pass(
+            uncoalesced_kernel(problem.border),
+            problem,
+            uncoalesced_plan(problem, block)[0],
+            filter_arguments(problem, mask),
+        ),
+    ),
     plan=uncoalesced_plan,
     unsupported=refuse_uncoalesced,
     default_block=Block(16, 16),
@@ -224,7 +225,7 @@ def row_kernel(border: Border, mask_width: int, registers: int | None):
     return correlate_row_naive
 
 
-ROW = row_variant(
+ROW = one_pass_variant(
     lambda problem, block: row_kernel(problem.border, problem.mask_shape[1], registers_for(block.threads)),
     wider="naive",
     story=row_kernel.__doc__,
@@ -346,7 +347,7 @@ def row_constant_kernel(border: Border, mask_width: int, registers: int | None):
     return correlate_row_constant
 
 
-ROW_CONSTANT = row_variant(
+ROW_CONSTANT = one_pass_variant(
     lambda problem, block: row_constant_kernel(
         problem.border, problem.mask_shape[1], registers_for(block.threads)
     ),

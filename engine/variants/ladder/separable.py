@@ -42,7 +42,8 @@ def two_pass_variant(
 
     Their factories take a border, a number of weights and what `made_for` makes of a block: by default the
     block. `shared_bytes` says, for a mask shape and a block, how much static shared memory a block uses in
-    either pass.
+    either pass. `horizontal` takes (image, factor, width, anchor, ghost_value, scratch), `vertical` takes
+    (scratch, factor, width, anchor, ghost_value, offset, out).
     """
 
     def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -56,32 +57,18 @@ def two_pass_variant(
         return refuse_mask(mask) or refuse_launch(problem, mask, block, limits, larger)
 
     def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-        (rows, columns), own = problem.mask_shape, made_for(block)
+        (rows, columns), own, factors = problem.mask_shape, made_for(block), required_factors(mask)
+        ghosts, ghost_row = np.float32(problem.ghost_value), ghost_row_value(problem, factors)
+        row_numbers = (problem.width, problem.anchor[1], ghosts)
+        column_numbers = (problem.width, problem.anchor[0], ghost_row, np.float32(mask.offset))
+        along = (Operand.IMAGE, factors.row, *row_numbers, Operand.SCRATCH)
+        down = (Operand.SCRATCH, factors.column, *column_numbers, Operand.OUT)
         kernels = horizontal(problem.border, columns, own), vertical(problem.border, rows, own)
-        return two_passes(problem, mask, plan(problem, block), *kernels)
+        steps = zip(kernels, plan(problem, block), (along, down), strict=True)
+        return tuple(filter_pass(kernel, problem, launch, given) for kernel, launch, given in steps)
 
     return teaching_variant(
         passes, plan=plan, unsupported=refuse, sum_order=order_of_factors, **RANK_1, **traits
-    )
-
-
-def two_passes(
-    problem: Problem, mask: Mask, launches: tuple[Launch, ...], horizontal: Kernel, vertical: Kernel
-) -> tuple[Pass, ...]:
-    """Return the two passes; raise UnsupportedVariant for a mask that is not one column times one row.
-
-    `horizontal` takes (image, factor, width, anchor, ghost_value, scratch), `vertical` takes
-    (scratch, factor, width, anchor, ghost_value, offset, out).
-    """
-    factors = required_factors(mask)
-    ghosts, ghost_row = np.float32(problem.ghost_value), ghost_row_value(problem, factors)
-    row_numbers = (problem.width, problem.anchor[1], ghosts)
-    column_numbers = (problem.width, problem.anchor[0], ghost_row, np.float32(mask.offset))
-    along = (Operand.IMAGE, factors.row, *row_numbers, Operand.SCRATCH)
-    down = (Operand.SCRATCH, factors.column, *column_numbers, Operand.OUT)
-    return (
-        filter_pass(horizontal, problem, launches[0], along),
-        filter_pass(vertical, problem, launches[1], down),
     )
 
 
@@ -160,12 +147,6 @@ L0 = two_pass_variant(
     "rows + columns multiply-adds per result, everything in global memory.",
     work=lambda problem, block: two_pass_work(problem, *loads_along(problem, block, line_of_taps)),
 )
-
-
-def l1_bytes(mask_shape: tuple[int, int], block: Block) -> tuple[int, int]:
-    """Return the bytes of the horizontal and of the vertical tile, float32 whatever the picture's type."""
-    rows, columns = mask_shape
-    return block.y * (block.x + columns - 1) * 4, (block.y + rows - 1) * block.x * 4
 
 
 def l1_work(problem: Problem, block: Block) -> Work:
@@ -289,7 +270,11 @@ def l1_vertical(border: Border, rows: int, block: Block):
 L1 = two_pass_variant(
     l1_horizontal,
     l1_vertical,
-    l1_bytes,
+    # Float32 whatever the picture's type.
+    lambda mask_shape, block: (
+        block.y * (block.x + mask_shape[1] - 1) * 4,
+        (block.y + mask_shape[0] - 1) * block.x * 4,
+    ),
     story=l1_horizontal.__doc__,
     key="separable-l1",
     title="Separable, aprons shared (L1)",

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.launches import WEIGHTS, Kernel, Launch, Operand, Pass
+from engine.device.launches import WEIGHTS, Kernel, Launch, Pass
 from engine.geometry.block import FLOAT_BYTES, Block, Limits, Refusal, blocks_along
 from engine.mask.mask import Mask
 from engine.results.problem import Work
 from engine.variants.passes import by_passes, filter_arguments, filter_pass, one_launch, refuse_launch
-from engine.work.filtering.sum_order import SumOrder, by_rows
+from engine.work.filtering.sum_order import by_rows
 from engine.work.filtering.variants import (
     MaskClass,
     Variant,
@@ -23,21 +23,6 @@ from engine.work.filtering.variants import (
 from engine.work.problem import Problem
 
 DEFAULT_BLOCK = Block(32, 8)
-
-
-def one_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Kernel) -> tuple[Pass, ...]:
-    """Return the one pass of a kernel that takes what every 2-D filter kernel takes (`filter_arguments`)."""
-    return (filter_pass(kernel, problem, launches[0], filter_arguments(problem, mask)),)
-
-
-def row_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Kernel) -> tuple[Pass, ...]:
-    """Return the one pass of a 1-D kernel.
-
-    It takes the image, weights (1-D), width, anchor column, ghost value, offset and out.
-    """
-    constants = (np.float32(problem.ghost_value), np.float32(mask.offset))
-    arguments = (Operand.IMAGE, mask.weights32[0], problem.width, problem.anchor[1], *constants, Operand.OUT)
-    return (filter_pass(kernel, problem, launches[0], arguments),)
 
 
 def teaching_variant(
@@ -54,29 +39,31 @@ def teaching_variant(
         plan=plan,
         **by_passes(passes),
         unsupported=unsupported,
-        **{"is_course_kernel": True, "sum_order": _sum_order, **traits},
+        **{
+            "is_course_kernel": True,
+            "sum_order": lambda problem, mask: by_rows(mask.columns, is_fused=True),
+            **traits,
+        },
     )
-
-
-def _sum_order(problem: Problem, mask: Mask) -> SumOrder:
-    return by_rows(mask.columns, is_fused=True)
 
 
 def one_pass_variant(
     kernel_of: Callable[[Problem, Block], Kernel],
     shared_bytes: Callable[[tuple[int, int], Block], int] = lambda mask_shape, block: 0,
     *,
+    wider: str = "",
     tile: Callable[[tuple[int, int], Block], Block] = lambda mask_shape, block: block,
     constant_floats: Callable[[tuple[int, int]], int] = lambda mask_shape: 0,
     unsupported: Callable[[Problem, Mask, Block, Limits], Refusal | None] | None = None,
-    pass_of: Callable[..., tuple[Pass, ...]] = one_pass,
     **traits: Any,
 ) -> Variant:
-    """Return the variant of one kernel in one launch.
+    """Return the variant of one kernel in one launch; the kernel takes `filter_arguments`.
 
     `shared_bytes` and `tile` say, for a mask shape and a block, how much static shared memory a block uses,
     and which results it computes: by default one per thread. `constant_floats` says how many float32 the
-    kernel declares in constant memory, which the mask's weights are copied to. `pass_of` makes the pass.
+    kernel declares in constant memory, which the mask's weights are copied to. `wider` is the variant that
+    does with all masks what a 1-D kernel does with those of one row: such a kernel takes the image, weights
+    (1-D), width, anchor column, ghost value, offset and out.
     """
 
     def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -85,32 +72,7 @@ def one_pass_variant(
         return (launch._replace(constant_bytes=FLOAT_BYTES * constant_floats(problem.mask_shape)),)
 
     def refuse(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-        return refuse_launch(problem, mask, block, limits, partial(shared_bytes, problem.mask_shape))
-
-    def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-        made = pass_of(problem, mask, plan(problem, block), kernel_of(problem, block))
-        count = constant_floats(problem.mask_shape)
-        if not count:
-            return made
-        contents = np.zeros(count, np.float32)
-        contents[: mask.taps] = mask.weights32.ravel()
-        return tuple(step._replace(constant=(WEIGHTS, contents)) for step in made)
-
-    return teaching_variant(passes, plan=plan, unsupported=unsupported or refuse, **traits)
-
-
-def row_variant(
-    kernel_of: Callable[[Problem, Block], Kernel],
-    shared_bytes: Callable[[tuple[int, int], Block], int] = lambda mask_shape, block: 0,
-    *,
-    wider: str,
-    unsupported: Callable[[Problem, Mask, Block, Limits], Refusal | None] | None = None,
-    **traits: Any,
-) -> Variant:
-    """Return the variant of a 1-D kernel; `wider` is the 2-D variant that does the same with all masks."""
-
-    def refuse(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-        if mask.rows > 1:
+        if wider and mask.rows > 1:
             return Refusal(
                 "one-row-only",
                 "A 1-D kernel takes a mask of one row",
@@ -121,33 +83,20 @@ def row_variant(
             return unsupported(problem, mask, block, limits)
         return refuse_launch(problem, mask, block, limits, partial(shared_bytes, problem.mask_shape))
 
-    traits |= {"default_block": Block(256, 1), "masks": MaskClass.ONE_ROW}
-    return one_pass_variant(kernel_of, shared_bytes, unsupported=refuse, pass_of=row_pass, **traits)
+    def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+        image, weights, width, anchor_row, anchor, *rest = filter_arguments(problem, mask)
+        own = (mask.weights32[0], width, anchor) if wider else (weights, width, anchor_row, anchor)
+        constant = None
+        if count := constant_floats(problem.mask_shape):
+            contents = np.zeros(count, np.float32)
+            contents[: mask.taps] = mask.weights32.ravel()
+            constant = WEIGHTS, contents
+        (launch,), kernel = plan(problem, block), kernel_of(problem, block)
+        return (filter_pass(kernel, problem, launch, (image, *own, *rest), constant),)
 
-
-def refuse_wide_halo(
-    shared_bytes: Callable[[tuple[int, int], Block], int],
-) -> Callable[[Problem, Mask, Block, Limits], Refusal | None]:
-    """Return the `unsupported` of a 1-D kernel whose threads load at most one cell of each halo."""
-
-    def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-        wider = max(mask.anchor[1], mask.columns - 1 - mask.anchor[1])
-        return refuse_launch(
-            problem,
-            mask,
-            block,
-            limits,
-            partial(shared_bytes, mask.shape),
-            least_x=wider,
-            too_small=lambda: Refusal(
-                "block-too-small",
-                f"A block of {block} is narrower than the halo",
-                f"The halo of this mask is {wider} cells wide and a block of {block} has {block.x} threads "
-                "across; each loads one cell of it.",
-            ),
-        )
-
-    return unsupported
+    if wider:
+        traits |= {"default_block": Block(256, 1), "masks": MaskClass.ONE_ROW}
+    return teaching_variant(passes, plan=plan, unsupported=refuse, **traits)
 
 
 def bytes_of_own_cells(mask_shape: tuple[int, int], block: Block) -> int:

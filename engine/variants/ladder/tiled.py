@@ -30,8 +30,6 @@ from engine.mask.mask import Mask
 from engine.variants.ladder.teaching import (
     bytes_of_own_cells,
     one_pass_variant,
-    refuse_wide_halo,
-    row_variant,
     work_of_tiles,
 )
 from engine.variants.passes import refuse_launch
@@ -223,6 +221,25 @@ def row_bytes(mask_shape: tuple[int, int], block: Block) -> int:
     return block.y * (block.x + mask_shape[1] - 1) * 4
 
 
+def refuse_wide_halo(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the block is illegal, or narrower than a halo, of which each thread loads one cell."""
+    wider = max(mask.anchor[1], mask.columns - 1 - mask.anchor[1])
+    return refuse_launch(
+        problem,
+        mask,
+        block,
+        limits,
+        partial(row_bytes, mask.shape),
+        least_x=wider,
+        too_small=lambda: Refusal(
+            "block-too-small",
+            f"A block of {block} is narrower than the halo",
+            f"The halo of this mask is {wider} cells wide and a block of {block} has {block.x} threads "
+            "across; each loads one cell of it.",
+        ),
+    )
+
+
 # A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
 @kernel_factory
 def row_kernel(border: Border, mask_width: int, block: Block):
@@ -300,7 +317,7 @@ def row_kernel(border: Border, mask_width: int, block: Block):
     return correlate_row_tiled
 
 
-ROW = row_variant(
+ROW = one_pass_variant(
     lambda problem, block: row_kernel(problem.border, problem.mask_shape[1], block),
     row_bytes,
     wider="tiled",
@@ -311,7 +328,7 @@ ROW = row_variant(
     "first the right halo; every tap is read from shared memory.",
     # Each row of threads has a tile of its own.
     work=lambda problem, block: work_of_tiles(problem, Block(block.x, 1)),
-    unsupported=refuse_wide_halo(row_bytes),
+    unsupported=refuse_wide_halo,
 )
 
 
@@ -389,7 +406,7 @@ def row_constant_kernel(border: Border, mask_width: int, block: Block):
     return correlate_row_tiled_constant
 
 
-ROW_CONSTANT = row_variant(
+ROW_CONSTANT = one_pass_variant(
     lambda problem, block: row_constant_kernel(problem.border, problem.mask_shape[1], block),
     row_bytes,
     wider="tiled",
@@ -401,5 +418,5 @@ ROW_CONSTANT = row_variant(
     "the lecture prints it.",
     # Each row of threads has a tile of its own.
     work=lambda problem, block: work_of_tiles(problem, Block(block.x, 1), constant_weights=True),
-    unsupported=refuse_wide_halo(row_bytes),
+    unsupported=refuse_wide_halo,
 )

@@ -1,6 +1,5 @@
-"""`digit-sums`: digits, which are the weights; what it refuses, work, code, what lanes hold and multiply."""
+"""`digit-sums`: its digits, which are the weights, its code, and what lanes load."""
 
-import itertools
 import re
 from fractions import Fraction
 
@@ -9,8 +8,7 @@ import pytest
 
 from engine.mask.factors import step_of
 from engine.mask.mask import Mask
-from engine.variants.fast.digit_filter import interleaved_words
-from engine.variants.fast.digit_shape import chains_of, fragments_of
+from engine.variants.fast.digit_shape import chains_of
 from engine.variants.fast.digit_sums import (
     LARGEST_PART,
     MOST_DIGITS,
@@ -21,7 +19,7 @@ from engine.variants.fast.digit_sums import (
     overflows,
 )
 from engine.work.problem import Problem
-from tests.engine.variants.emitted import BytesOfWords, needs_nvvm, ptx_of
+from tests.engine.variants.emitted import needs_nvvm, ptx_of
 
 
 def problem_of(mask, channels=1):
@@ -55,13 +53,6 @@ def test_that_a_digit_takes_one_instruction_for_each_multiplication(shape, chann
     assert [line for line in ptx.splitlines() if re.search(r"\.f64\b", line) and ".reg" not in line] == []
 
 
-# (mask shape, anchor's column, channels)
-MASKS = [
-    ((5, 5), 2, 1), ((5, 5), 2, 3), ((3, 3), 0, 4), ((1, 1), 0, 1),
-    ((2, 4), 3, 2), ((7, 2), 1, 3), ((3, 9), 8, 1), ((4, 32), 5, 3),
-]  # fmt: skip
-
-
 def test_that_what_lanes_load_is_aligned_whatever_the_anchor():
     for channels in [1, 2, 3, 4]:
         for side in (1, 2, 3, 4, 5, 7, 8, 9, 11):
@@ -83,74 +74,6 @@ def test_that_what_lanes_load_is_aligned_whatever_the_anchor():
                 last_lane = shape.before + shape.out_samples - shape.across
                 assert last_lane + 4 * (words[-1] + 1) <= shape.tile_samples
                 assert all(word % size == shape.across % (4 * size) == 0 for word, size in loads)
-
-
-def warp_sums(shape, digit, tile):
-    """Return what a warp's multiplications with one digit add up to: (4 rows of results, samples).
-
-    Each is done as the instruction says: lane (g, t) gives of the 16 x 32 samples rows g and g + 8, columns 4
-    t on and 16 + 4 t on, of the 32 x 8 digits column g; it gets columns 2 t and 2 t + 1 of rows g and g + 8.
-    """
-    words = fragments_of(shape, digit[np.newaxis]).reshape(shape.digit_vectors, 32, 4)
-    digits = words.swapaxes(0, 1).reshape(32, -1).copy().view(np.uint8 if digit.max() > 127 else np.int8)
-    digits = digits.reshape(32, -1, 4)
-    out = np.zeros((4, shape.out_samples), np.int64)
-    lanes = [divmod(lane, 4) for lane in range(32)]
-
-    def samples_of(lane, sample):
-        (g, t), (row, group) = lane, sample
-        first = shape.before + g * shape.across
-        places = shape.sources(group, channel)
-        assert any(places), "a word that no lane puts together"
-        return [int(tile[4 * row + t, first + 4 * p[0] + p[1]]) if p else 99 for p in places]
-
-    for channel, chain in itertools.product(range(shape.channels), chains_of(shape)):
-        sums = np.zeros((16, 8), np.int64)
-        for step in chain.steps:
-            a, b = np.zeros((16, 32), np.int64), np.zeros((32, 8), np.int64)
-            for number, (g, t) in enumerate(lanes):
-                for register, sample in enumerate(step.samples):
-                    half, below = divmod(register, 2)
-                    columns = slice(16 * half + 4 * t, 16 * half + 4 * t + 4)
-                    a[g + 8 * below, columns] = samples_of((g, t), sample)
-                for half in (0, 1):
-                    b[16 * half + 4 * t : 16 * half + 4 * t + 4, g] = digits[number, step.first_word + half]
-            sums += a @ b
-        for g, t in lanes:
-            for place, pixel in enumerate(chain.pixels):
-                sample = g * shape.across + pixel * shape.channels + channel
-                out[t, sample] = sums[g + 8 * (place // 2), 2 * t + place % 2]
-    return out
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("mask_shape", "left", "channels"), MASKS, ids=str)
-def test_that_the_multiplications_of_a_warp_are_the_correlation(mask_shape, left, channels):
-    shape = digit_shape(mask_shape, left, channels)
-    tile = RANDOM.integers(0, 256, (4 * shape.fours_of_rows, shape.tile_samples))
-    for least in (-128, 0):
-        digit = RANDOM.integers(least, least + 256, mask_shape)
-        digit[0, 0] = least + 255
-        got = warp_sums(shape, digit, tile)
-        wanted = np.zeros_like(got)
-        for m in range(mask_shape[0]):
-            for n in range(mask_shape[1]):
-                first = shape.before + (n - left) * channels
-                wanted += int(digit[m, n]) * tile[m : m + 4, first : first + got.shape[1]]
-        assert np.array_equal(got, wanted)
-    pixels = [pixel for chain in chains_of(shape) for pixel in chain.pixels]
-    assert sorted(pixels) == list(range(16))
-
-
-def test_that_words_of_channels_are_put_side_by_side():
-    for channels in [1, 2, 3, 4]:
-        planes = [
-            [[(channel, 4 * four + byte) for byte in range(4)] for four in range(4)]
-            for channel in range(channels)
-        ]
-        words = interleaved_words(BytesOfWords(), planes)
-        bytes_ = [byte for word in words for byte in word]
-        assert bytes_ == [(channel, pixel) for pixel in range(16) for channel in range(channels)]
 
 
 RANDOM = np.random.default_rng(31)
@@ -201,7 +124,7 @@ def test_that_the_digits_add_up_to_the_float32_weights_exactly():
 def test_that_random_masks_change_by_no_more_than_is_said():
     for shape in [(1, 1), (1, 2), (3, 3), (5, 5), (7, 7), (9, 9), (11, 11)]:
         taken = []
-        for seed in range(20):
+        for seed in range(12):
             mask = Mask(np.random.default_rng([seed, shape[0]]).standard_normal(shape))
             digits = digits_of(mask)
             taken.append(digits.count)
@@ -211,7 +134,7 @@ def test_that_random_masks_change_by_no_more_than_is_said():
                 # One rounding is the offset's.
                 assert abs(part - Fraction(weight)) * 2**24 <= (digits.roundings - 1) * abs(Fraction(weight))
         # One weight in a hundred masks is so small beside the others that it takes a fifth.
-        assert sum(count <= 4 for count in taken) >= 19
+        assert sum(count <= 4 for count in taken) >= 11
 
 
 @pytest.mark.parametrize("cells", [9, 121])
@@ -256,7 +179,7 @@ def test_that_no_part_of_a_weight_is_larger_than_is_said():
 def test_that_sums_are_off_by_no_more_than_the_roundings_that_are_said():
     for shape in [(1, 1), (1, 2), (2, 2), (3, 3), (5, 5), (11, 11)]:
         taps = shape[0] * shape[1]
-        for seed in range(5):
+        for seed in range(3):
             random = np.random.default_rng([seed, taps])
             mask = Mask(
                 random.standard_normal(shape) * 10.0 ** random.integers(-3, 3, shape), offset=seed * 31.7

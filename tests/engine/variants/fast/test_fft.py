@@ -33,14 +33,6 @@ def test_that_tiles_meet_without_a_seam(border, monkeypatch):
     filtered(image, Mask(RANDOM.standard_normal((9, 14)), anchor=(0, 13)), border, 2.5)
 
 
-def test_that_tiles_cover_each_result_once():
-    problem = describe_problem(np.zeros((130, 77, 1), np.uint8), Mask(np.ones((5, 7))), "zero", 0.0)
-    covered = np.zeros((130, 77), int)
-    for tile in transform.tiles(problem, transform.transform_sides(problem, 32)):
-        covered[tile.top : tile.bottom, tile.left : tile.right] += 1
-    assert (covered == 1).all()
-
-
 def test_that_lengths_are_those_that_scipy_calls_fast():
     lengths = range(1, 5000)
     assert [transform.fast_length(n) for n in lengths] == [scipy.fft.next_fast_len(n, True) for n in lengths]

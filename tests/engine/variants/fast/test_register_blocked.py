@@ -10,7 +10,7 @@ import pytest
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.variants.fast.register_blocked import SHARED_BYTES, VARIANT, tile_shape
-from engine.variants.fast.tile_shape import PIECE, WORD, byte_shape, byte_tile_shape
+from engine.variants.fast.tile_shape import byte_tile_shape
 from engine.variants.passes import VECTOR
 from engine.work.problem import Problem
 from tests.engine.variants.emitted import multiply_adds, needs_nvvm, ptx_of
@@ -110,30 +110,6 @@ def test_that_bytes_are_copied_by_16(side, channels):
     assert "st.shared.f32" not in ptx
     # A register may be named %f64, and an unused one may be declared.
     assert [one for one in ptx.splitlines() if re.search(r"\.f64\b", one) and ".reg" not in one] == []
-
-
-# (mask shape, channels, samples left of the anchor, words across, rows, warps)
-BYTE_SHAPES = [
-    byte_shape((5, 5), 1, 2, 2, 3, 2), byte_shape((3, 3), 1, 1, 1, 4, 4), byte_shape((5, 5), 3, 6, 4, 2, 4),
-    byte_shape((2, 4), 3, 0, 3, 2, 2), byte_shape((4, 7), 4, 24, 1, 1, 2),
-]  # fmt: skip
-
-
-def test_that_aligned_loads_cover_what_a_window_needs():
-    for shape in BYTE_SHAPES:
-        assert shape.tile_samples % PIECE == 0
-        assert shape.before % PIECE == 0
-        covered = [word + k for word, size in shape.loads for k in range(size)]
-        assert covered == list(range(shape.window // WORD))
-        for lane in range(32):
-            for word, size in shape.loads:
-                assert (shape.first_word + lane * shape.vectors + word) % size == 0
-        first = shape.first_word * WORD + shape.shift
-        assert first == shape.before - shape.left
-        last_needed = first + 31 * shape.across + shape.across - 1 + (shape.mask_columns - 1) * shape.channels
-        assert (
-            last_needed < WORD * (shape.first_word + 31 * shape.vectors) + shape.window <= shape.tile_samples
-        )
 
 
 SHAPES = [tile_shape((side, side), side // 2, 1, 4) for side in (1, 2, 5, 9, 31)]
