@@ -178,14 +178,6 @@ def cut(height: int, tiles: int, workers: int, cost_rows: float) -> np.ndarray:
     return np.stack([starts - tile * height, ends - tile * height, tile], 1).astype(np.int64)
 
 
-def _largest_result(problem: Problem, mask: Mask) -> float:
-    """Return what no result of integer samples is larger than; infinite for samples that are floats."""
-    if np.dtype(problem.dtype).kind != "u":
-        return np.inf
-    largest = max(float(np.iinfo(problem.dtype).max), abs(problem.ghost_value))
-    return float(np.abs(mask.weights).sum()) * largest + abs(mask.offset)
-
-
 @dataclass(eq=False)
 class Cut:
     """How a picture is cut for so many threads at most, and the calls with their buffers that are kept."""
@@ -206,7 +198,11 @@ class BandedFilter(ABC):
         self._samples = problem.width * problem.channels
         # The type that pictures are read in; others are converted first.
         self._dtype = np.dtype(problem.dtype if holds(problem.dtype, problem.ghost_value) else np.float32)
-        self._fits = _largest_result(problem, mask) < MOST_RESULT
+        self._fits = False
+        if problem.dtype != "float32":
+            largest = max(float(np.iinfo(problem.dtype).max), abs(problem.ghost_value))
+            most = float(np.abs(mask.weights).sum()) * largest + abs(mask.offset)
+            self._fits = most < MOST_RESULT
         # An argument each of every compiled function: the picture's size, and what lies beyond it.
         self._size = (problem.height, self._samples, problem.channels)
         self._beyond = (

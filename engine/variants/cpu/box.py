@@ -24,9 +24,9 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.thread_pool import TAKEN, TASK
-from engine.geometry.block import Block, Limits, Refusal, UnsupportedVariant
+from engine.geometry.block import Block, UnsupportedVariant
 from engine.mask.mask import Mask
-from engine.results.problem import LoopWork, Work
+from engine.results.problem import LoopWork
 from engine.run.variant import ON_CPU
 from engine.variants.cpu.banded_filter import CONVERSION, BandedFilter, aligned_rows, copy_edge, source_row
 from engine.variants.cpu.register_tiles import ACROSS_LINES, VECTOR
@@ -49,17 +49,7 @@ MORE_LINES = 5
 COST_PER_SAMPLE = 12
 
 
-def work(problem: Problem, block: Block) -> Work:
-    """Return the work: each sample is read once and multiplied by the weight once.
-
-    What two bands or two tiles share is not counted: the number of bands depends on the cores.
-    """
-    return filter_work(problem, picture_loads=problem.samples, multiply_adds=problem.samples)
-
-
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask is not a box, or None."""
-    return refuse_unequal(mask, "cpu-parallel")
+INSTEAD = "cpu-parallel"
 
 
 class BoxSums(BandedFilter):
@@ -198,8 +188,7 @@ def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, t
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> BoxSums:
     """Return compiled running sums; raise UnsupportedVariant for a mask that is not a box."""
-    refusal = unsupported(problem, mask, block, Limits())
-    if refusal is not None:
+    if (refusal := refuse_unequal(mask, INSTEAD)) is not None:
         raise UnsupportedVariant("The mask cannot be applied by running sums", refusal)
     return BoxSums(problem, mask).compiled()
 
@@ -210,10 +199,14 @@ VARIANT = Variant(
     title="CPU, running sums",
     idea="For masks of equal weights: each window is the end of one segment of rows and the beginning of "
     "the next, so that a large mask costs hardly more than a small one.",
-    work=work,
+    # Each sample is read once and multiplied by the weight once. What two bands or two tiles share is not
+    # counted: the number of bands depends on the cores.
+    work=lambda problem, block: filter_work(
+        problem, picture_loads=problem.samples, multiply_adds=problem.samples
+    ),
     prepare=prepare,
     sum_order=lambda problem, mask: RUNNING_SUMS,
-    unsupported=unsupported,
+    unsupported=lambda problem, mask, block, limits: refuse_unequal(mask, INSTEAD),
     remark="Takes only masks whose weights are all equal.",
     band_invariant=False,
     masks=MaskClass.EQUAL_WEIGHTS,

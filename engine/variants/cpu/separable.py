@@ -24,12 +24,13 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.thread_pool import TAKEN, TASK
-from engine.geometry.block import Block, Limits, Refusal
+from engine.geometry.block import Block
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
-from engine.results.problem import LoopWork, Work
+from engine.results.problem import LoopWork
 from engine.run.variant import ON_CPU
 from engine.variants.cpu.banded_filter import CONVERTED, BandedFilter, aligned_rows, copy_edge, source_row
+from engine.variants.cpu.parallel import StreamedBands
 from engine.variants.cpu.register_tiles import (
     ALONG_VECTORS,
     BLOCK_OF_MASK_ROWS,
@@ -44,7 +45,6 @@ from engine.variants.cpu.register_tiles import (
     VECTOR,
     product_rows,
 )
-from engine.variants.cpu.streamed_bands import StreamedBands
 from engine.variants.mask_classes import RANK_1, refuse_mask, required_factors
 from engine.work.filtering.sum_order import SumOrder, two_passes
 from engine.work.filtering.variants import Variant, filter_work
@@ -247,21 +247,6 @@ def two_passes_of_bands(picture, out, extent, factors, beyond, fits, block, band
     finish(task, worker)
 
 
-def work(problem: Problem, block: Block) -> Work:
-    """Return the work: each sample once, rows + columns multiply-adds; sums between passes stay in the cache.
-
-    What two bands or two tiles share is not counted: the number of bands depends on the cores.
-    """
-    return filter_work(
-        problem, picture_loads=problem.samples, multiply_adds=problem.samples * sum(problem.mask_shape)
-    )
-
-
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask is not one column times one row, or None."""
-    return refuse_mask(mask, INSTEAD)
-
-
 def prepare(problem: Problem, mask: Mask, block: Block) -> StreamedBands | TwoPasses:
     """Return compiled bands; raise UnsupportedVariant for a mask that is not one column times one row."""
     return _bands(problem, mask).compiled()
@@ -289,10 +274,14 @@ VARIANT = Variant(
     title="CPU, separable",
     idea="Masks that are one column times one row: along the rows, then down the columns, tile by tile, so "
     "that the sums between the passes stay in each core's cache.",
-    work=work,
+    # Each sample once, rows + columns multiply-adds; sums between passes stay in the cache. What two bands or
+    # two tiles share is not counted: the number of bands depends on the cores.
+    work=lambda problem, block: filter_work(
+        problem, picture_loads=problem.samples, multiply_adds=problem.samples * sum(problem.mask_shape)
+    ),
     prepare=prepare,
     sum_order=sum_order,
-    unsupported=unsupported,
+    unsupported=lambda problem, mask, block, limits: refuse_mask(mask, INSTEAD),
     integer_output=True,
     **RANK_1,
 )

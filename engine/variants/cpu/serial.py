@@ -30,9 +30,9 @@ import numpy as np
 from engine.compiled.late_names import late_njit
 from engine.compiled.machine_code import Call, MachineFunction
 from engine.device.result_rules import cpu_largest, cpu_result
-from engine.geometry.block import Block, Limits, Refusal
+from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.results.problem import LoopWork, Work
+from engine.results.problem import LoopWork
 from engine.run.variant import ON_CPU
 from engine.variants.cpu.banded_filter import Halo, source_row, source_sample
 from engine.variants.mask_classes import (
@@ -112,11 +112,6 @@ class TextbookLoops:
         ]
 
 
-def work(problem: Problem, block: Block) -> Work:
-    """Return the work: each tap loads a cell (ghost cells cost no load) and a weight."""
-    return filter_work(problem, picture_loads=loads_by_taps(problem), weight_loads=problem.multiply_adds)
-
-
 def prepare(problem: Problem, mask: Mask, block: Block) -> TextbookLoops:
     """Return the loops for one problem and mask, compiled."""
     halo = Halo(problem)
@@ -189,7 +184,10 @@ VARIANT = Variant(
     title="CPU, one thread",
     idea="The textbook loops on one thread, as fast as in C (gcc -O2): one multiply-add for each pixel and "
     "mask cell. The baseline.",
-    work=work,
+    # Each tap loads a cell (ghost cells cost no load) and a weight.
+    work=lambda problem, block: filter_work(
+        problem, picture_loads=loads_by_taps(problem), weight_loads=problem.multiply_adds
+    ),
     prepare=prepare,
     sum_order=lambda problem, mask: by_rows(mask.columns, is_fused=False),
     integer_output=True,
@@ -221,16 +219,6 @@ ALONG_ROWS, DOWN_COLUMNS = (
     MachineFunction(__name__, name) for name in ("along_rows_serial", "down_columns_serial")
 )
 INSTEAD = "cpu-serial and cpu-parallel take every mask"
-
-
-def separable_work(problem: Problem, block: Block) -> Work:
-    """Return the work: each tap loads a cell, or a sum of the first pass, and a weight."""
-    return two_pass_work(problem, *loads_along(problem, block, line_of_taps))
-
-
-def refuse_other_masks(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask is not one column times one row, or None."""
-    return refuse_mask(mask, INSTEAD)
 
 
 def prepare_separable(problem: Problem, mask: Mask, block: Block) -> TextbookLoops:
@@ -297,10 +285,11 @@ SEPARABLE = Variant(
     title="CPU, one thread, two passes",
     idea="The textbook loops on one thread, as fast as in C (gcc -O2), along the rows, then down the "
     "columns: the baseline of separable kernels.",
-    work=separable_work,
+    # Each tap loads a cell, or a sum of the first pass, and a weight.
+    work=lambda problem, block: two_pass_work(problem, *loads_along(problem, block, line_of_taps)),
     prepare=prepare_separable,
     sum_order=partial(order_of_factors, is_fused=False),
-    unsupported=refuse_other_masks,
+    unsupported=lambda problem, mask, block, limits: refuse_mask(mask, INSTEAD),
     integer_output=True,
     **RANK_1,
 )

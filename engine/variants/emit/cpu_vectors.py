@@ -45,13 +45,6 @@ class Vectors(LlvmCode):
         """Return where a pointer points to, an integer."""
         return self.value(self.builder.ptrtoint(pointer.llvm, I64))
 
-    def exchanged(self, pointer: Value, how: str, other: Value) -> Value:
-        """Change an int64 in one step among all threads ("add", "xchg"); return what was there.
-
-        A thread that sees the change sees what was written before it, past the cache too.
-        """
-        return self.value(self.builder.atomic_rmw(how, pointer.llvm, other.llvm, "seq_cst"))
-
     def all(self, value: float) -> Value:
         """Return a vector of the same constant in every element."""
         return self.value(constant(value, self.floats))
@@ -223,8 +216,12 @@ def copy_samples(code, target, source, count, sample):
 
 @cpu_function(types.int64)
 def count_one(code, counters, index):
-    """Return an element of a flat int64 array and add 1 to it, in one step among all threads."""
-    return code.exchanged(code.pointer(counters) + index, "add", code.index(1))
+    """Return an element of a flat int64 array and add 1 to it, in one step among all threads.
+
+    A thread that sees the change sees what was written before it, past the cache too.
+    """
+    place, one = (code.pointer(counters) + index).llvm, code.index(1).llvm
+    return code.value(code.builder.atomic_rmw("add", place, one, "seq_cst"))
 
 
 @cpu_function(types.void)
