@@ -231,14 +231,8 @@ def code_store() -> CodeStore:
     except OSError:
         # The first start of this version: there are 200 folders after some weeks of work on the sources, and
         # looking at each takes 1 ms.
-        if not chosen:
-            _remove_unused(own)
+        with suppress(OSError):
+            for version in () if chosen else own.iterdir():
+                if time.time() - version.stat().st_mtime > _UNUSED_AFTER_S:
+                    shutil.rmtree(version, ignore_errors=True)
     return CodeStore(folder)
-
-
-def _remove_unused(versions: Path) -> None:
-    """Remove the code of those versions of the sources that have not been used for a month."""
-    with suppress(OSError):
-        for version in versions.iterdir():
-            if time.time() - version.stat().st_mtime > _UNUSED_AFTER_S:
-                shutil.rmtree(version, ignore_errors=True)

@@ -74,15 +74,13 @@ class Backend(ABC):
     copies: bool = True
     """Whether pictures have to be copied to the device and back."""
 
-    @abstractmethod
-    def activate(self) -> None:
+    def activate(self) -> None:  # noqa: B027 - there is one CPU
         """Make this device the one that the calling thread compiles for and uploads to."""
 
     def selected(self) -> AbstractContextManager[None]:
         """Make it that for the while; afterwards the thread has the device that it had."""
         return nullcontext()
 
-    @abstractmethod
     def allocate(
         self,
         image: np.ndarray,
@@ -106,10 +104,18 @@ class Backend(ABC):
         ------
         OutOfDeviceMemory
         """
+        if host_out is None:
+            # Where the result is computed by the host it matters where it begins.
+            made = (image.shape, result_dtype)
+            host_out = np.empty(*made) if self.copies else empty_result(image, *made)
+        return self._allocated(image, host_out, layout)
 
     @abstractmethod
-    def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
-        """Copy the picture, or each of several operands, to the device and wait for it."""
+    def _allocated(self, image: np.ndarray, host_out: np.ndarray, layout: Layout) -> Buffers:
+        """Return the same, where there is memory of the host for the result."""
+
+    def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:  # noqa: B027
+        """Copy the picture, or each of several operands, to the device, if it has to be, and wait for it."""
 
     @abstractmethod
     def allocate_arrays(
@@ -129,9 +135,9 @@ class Backend(ABC):
         """Launch once and wait for the end."""
         prepared.launch(buffers.image, buffers.out)
 
-    @abstractmethod
     def download(self, buffers: Buffers) -> np.ndarray:
         """Return `host_out` with the result in it."""
+        return buffers.host_out
 
     def caller(
         self, prepared: Prepared, like: np.ndarray, result_dtype: DTypeLike, layout: Layout
@@ -174,22 +180,9 @@ class CpuBackend(Backend):
     def __init__(self) -> None:
         self.info = cpu_info()
 
-    def activate(self) -> None:
-        """Do nothing: there is one CPU."""
-
-    def allocate(
-        self,
-        image: np.ndarray,
-        host_out: np.ndarray | None = None,
-        layout: Layout = Layout.PACKED,
-        result_dtype: DTypeLike = np.float32,
-    ) -> Buffers:
-        """Return the picture itself and an array for the result; rows are packed for every layout."""
-        out = empty_result(image, image.shape, result_dtype) if host_out is None else host_out
-        return Buffers(image, out, out)
-
-    def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
-        """Do nothing: the picture is in the host's memory."""
+    def _allocated(self, image: np.ndarray, host_out: np.ndarray, layout: Layout) -> Buffers:
+        # Rows are packed for every layout.
+        return Buffers(image, host_out, host_out)
 
     def allocate_arrays(
         self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False
@@ -197,10 +190,6 @@ class CpuBackend(Backend):
         """Return the operands themselves and an array for the result."""
         out = np.empty(out_shape, np.float32)
         return Buffers(tuple(inputs), out, out)
-
-    def download(self, buffers: Buffers) -> np.ndarray:
-        """Return the result's own array."""
-        return buffers.host_out
 
     def caller(
         self, prepared: Prepared, like: np.ndarray, result_dtype: DTypeLike, layout: Layout

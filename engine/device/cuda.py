@@ -58,15 +58,7 @@ class CudaBackend(Backend):
         with interprets.within(False), self._context.selected():
             yield
 
-    def allocate(
-        self,
-        image: np.ndarray,
-        host_out: np.ndarray | None = None,
-        layout: Layout = Layout.PITCHED,
-        result_dtype: DTypeLike = np.float32,
-    ) -> Buffers:
-        """Return device arrays for a picture of this shape and type and for its result, or its results."""
-        host_out = np.empty(image.shape, result_dtype) if host_out is None else host_out
+    def _allocated(self, image: np.ndarray, host_out: np.ndarray, layout: Layout) -> Buffers:
         with cuda_errors_in_words(f"allocating {(image.nbytes + host_out.nbytes) / 1e6:,.1f} MB"):
             on_device = picture_array(image.shape, image.dtype, layout, is_read=True)
             return Buffers(on_device, picture_array(host_out.shape, host_out.dtype, layout), host_out)

@@ -4,7 +4,9 @@ import math
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,7 +106,8 @@ class PreparedPasses:
         found: dict[str, float] = {}
         for name, group in groupby(range(len(self._steps)), key=self._parts.__getitem__):
             first, *rest = group
-            found[name] = found.get(name, 0.0) + clock(_Part(self, slice(first, first + len(rest) + 1)))
+            launch: Any = partial(self.launch_part, slice(first, first + len(rest) + 1))
+            found[name] = found.get(name, 0.0) + clock(SimpleNamespace(launch=launch))
         return found
 
     def _memory(self, out_shape: tuple[int, ...]) -> dict[object, Any]:
@@ -129,17 +132,6 @@ class PreparedPasses:
                     fill_bytes(array, 255)
             self._between = {value: found[value.name].reshape(value.shape) for value in self._wanted}
         return self._between
-
-
-class _Part:
-    """Some of several passes, which can be launched by themselves."""
-
-    def __init__(self, whole: PreparedPasses, part: slice) -> None:
-        self._whole, self._part = whole, part
-
-    def launch(self, image: object, out: object, stream: object = 0) -> None:
-        """Enqueue the passes."""
-        self._whole.launch_part(self._part, image, out, stream)
 
 
 class _BoundPasses:

@@ -93,13 +93,6 @@ NO_GPU = Reason("no-gpu", "The NVIDIA driver is installed, but it finds no GPU")
 NO_DRIVER = Reason("no-driver", "No NVIDIA driver")
 
 
-def why_no_cuda() -> Reason | None:
-    """Return why no GPU is looked for; None to look."""
-    if missing:
-        return _package_missing()
-    return None if has_driver() else NO_DRIVER
-
-
 def driver_unusable(why: object) -> Reason:
     """Return the reason of a driver that does not work."""
     return Reason("driver-unusable", f"The NVIDIA driver cannot be used: {why}")
@@ -111,8 +104,8 @@ def unusable_gpu(reason: Reason, key: str = "cuda:0") -> DeviceInfo:
 
 
 def _listed_gpus() -> tuple[DeviceInfo, ...]:
-    if why_not := why_no_cuda():
-        return (unusable_gpu(why_not),)
+    if missing or not has_driver():
+        return (unusable_gpu(_package_missing() if missing else NO_DRIVER),)
     try:
         count = gpu_count()
     except DriverError as error:

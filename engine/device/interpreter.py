@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from engine.device.backend import Backend, Buffers
 from engine.device.device_list import simulator_info
@@ -27,7 +26,7 @@ from engine.device.launches import (
 from engine.errors import EngineError
 from engine.geometry.block import Layout
 from engine.process import interprets, report_share
-from engine.ptx import Array, Finding, Run, run
+from engine.ptx import Array, Run, run
 
 CAPABILITY = (9, 0)
 """The architecture whose PTX is interpreted."""
@@ -131,8 +130,14 @@ class InterpretedPasses:
             for array in arrays.values():
                 # What one pass wrote the next one may read.
                 array.is_output = False
-            if faults := [one for one in result.findings if not _is_harmless(one)]:
-                raise _fault(step, faults)
+            # Some kernels leave out cells of a tile that only results past the picture need, and read them
+            # all the same. All bits of shared memory are set before: a result that depends on such a cell is
+            # wrong, and the proof says so.
+            harmless = ("unwritten", "shared memory")
+            faults = [str(one) for one in result.findings if (one.kind, one.array) != harmless]
+            if faults:
+                said = f"the interpreter found a fault: {'; '.join(faults[:3])}"
+                raise KernelFault(f"the kernel {step.name}", said)
 
     def part_ms(self, image: object, out: object, clock: object) -> dict[str, float]:
         """Return no times: simulated ones mean nothing."""
@@ -162,20 +167,6 @@ class InterpretedPasses:
             step.compute(values, results)
 
 
-def _is_harmless(finding: Finding) -> bool:
-    """Return whether the proof of the result says all of a finding.
-
-    Some kernels leave out cells of a tile that only results past the picture need, and read them all the
-    same. All bits of shared memory are set before: a result that depends on such a cell is wrong.
-    """
-    return finding.kind == "unwritten" and finding.array == "shared memory"
-
-
-def _fault(step: Pass, findings: Sequence[Finding]) -> KernelFault:
-    said = "; ".join(str(one) for one in findings[:3])
-    return KernelFault(f"the kernel {step.name}", f"the interpreter found a fault: {said}")
-
-
 class InterpreterBackend(Backend):
     """Runs CUDA variants in the interpreter; buffers are the host's own, with rows as on a device."""
 
@@ -190,16 +181,7 @@ class InterpreterBackend(Backend):
         """Do that for the while."""
         return interprets.within(True)
 
-    def allocate(
-        self,
-        image: np.ndarray,
-        host_out: np.ndarray | None = None,
-        layout: Layout = Layout.PITCHED,
-        result_dtype: DTypeLike = np.float32,
-    ) -> Buffers:
-        """Return arrays for a picture of this shape and type and for its result, rows as on a device."""
-        host_out = np.empty(image.shape, result_dtype) if host_out is None else host_out
-
+    def _allocated(self, image: np.ndarray, host_out: np.ndarray, layout: Layout) -> Buffers:
         def rows_of(like: np.ndarray) -> np.ndarray:
             rows, width, channels = like.shape
             # 16 bytes at once may be read past a row's end: never used, but defined.

@@ -156,11 +156,8 @@ def _compilers() -> tuple[object, ...]:
 
 def explained_ptx(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str:
     """Return what NVVM writes for an architecture, with the lines of the source."""
-
-    def compile_now() -> bytes:
-        return ptx_with_lines(kernel, signature, capability).encode()
-
-    return kept("ptx", kernel, signature, capability, compile_now, bytes.decode)
+    asked = kernel, signature, capability
+    return kept("ptx", *asked, lambda: ptx_with_lines(*asked).encode(), bytes.decode)
 
 
 def ptx_with_lines(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str:
@@ -230,17 +227,11 @@ def resources_of(code: bytes) -> KernelResources:
         raise ValueError("this is not the machine code of one kernel") from error
     sizes = {one: section.size for one, section in sections.items()}
     shared_bytes = sizes.get(f".nv.shared.{name}", 0)
-    if shared_bytes and _architecture(code) >= _RESERVES_FROM:
+    # 90 for sm_90.
+    if shared_bytes and struct.unpack_from("<I", code, 48)[0] >> 8 & 0xFF >= _RESERVES_FROM:
         shared_bytes -= _RESERVED_BYTES
     constant_bytes = sizes.get(".nv.constant3", 0)
     return KernelResources(registers, shared_bytes, local_bytes, constant_bytes, barriers.get(_BARRIERS, 0))
-
-
-def _architecture(code: bytes) -> int:
-    """Return 90 for sm_90."""
-    (flags,) = struct.unpack_from("<I", code, 48)
-    found: int = flags >> 8 & 0xFF
-    return found
 
 
 def _sections(code: bytes) -> Iterator[tuple[str, _Section]]:

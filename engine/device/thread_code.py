@@ -126,26 +126,20 @@ def pause(typingctx):
     return types.void(), codegen
 
 
-@intrinsic
-def exchange(typingctx, address, element, value):
-    """Store an int64 in an element and return the one that was there, atomically."""
+def _changing(how):
+    """Return what changes an int64 in an element by a value and returns what was there, atomically."""
 
-    def codegen(context, builder, signature, arguments):
-        pointer = _element(builder, *arguments[:2])
-        return builder.atomic_rmw("xchg", pointer, arguments[2], "seq_cst")
+    @intrinsic
+    def changed(typingctx, address, element, value):
+        def codegen(context, builder, signature, arguments):
+            return builder.atomic_rmw(how, _element(builder, *arguments[:2]), arguments[2], "seq_cst")
 
-    return types.int64(types.int64, types.int64, types.int64), codegen
+        return types.int64(types.int64, types.int64, types.int64), codegen
+
+    return changed
 
 
-@intrinsic
-def add(typingctx, address, element, value):
-    """Add to an int64 in an element and return what was there, atomically."""
-
-    def codegen(context, builder, signature, arguments):
-        pointer = _element(builder, *arguments[:2])
-        return builder.atomic_rmw("add", pointer, arguments[2], "seq_cst")
-
-    return types.int64(types.int64, types.int64, types.int64), codegen
+exchange, add = _changing("xchg"), _changing("add")
 
 
 @intrinsic
