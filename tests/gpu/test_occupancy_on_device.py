@@ -33,10 +33,6 @@ PICTURE = 700, 1300
 RANDOM = np.random.default_rng(4)
 
 
-def test_that_there_are_30_blocks():
-    assert len(set(BLOCKS)) == 30
-
-
 def filter_case(known):
     mask = mask_for(known, 5, 7)
     problem = typed(known, Problem(*PICTURE, 1, "float32", mask.shape, mask.anchor))

@@ -1,4 +1,4 @@
-"""Kernels compiled to PTX for tests of what the compiler makes of them; refusals; stand-ins."""
+"""Kernels compiled to PTX for tests of what the compiler makes of them; refusals."""
 
 import re
 from functools import cache
@@ -11,18 +11,6 @@ from engine.compiled.code_store import code_store
 from engine.device.device_list import missing
 from engine.geometry.block import Limits
 
-
-class BytesOfWords:
-    """Stands in for `CudaCode`: words are lists of 4 things, a permutation picks from the 8 of two words."""
-
-    def assembly(self, line, kinds, arguments, result):
-        """Do what a `prmt` says."""
-        found = re.fullmatch(r"prmt\.b32 \$0, \$1, \$2, (\d+);", line)
-        assert found
-        both = arguments[0] + arguments[1]
-        return [both[int(found[1]) >> 4 * place & 7] for place in range(4)]
-
-
 NEEDS_NVVM = pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
 RANDOM = np.random.default_rng(11)
 
@@ -32,11 +20,6 @@ def needs_nvvm(test):
     for mark in NEEDS_NVVM:
         test = mark(test)
     return test
-
-
-def whole(shape, most):
-    """Return whole numbers up to `most`, as float32: sums of their products are exact."""
-    return RANDOM.integers(-most, most + 1, shape).astype(np.float32)
 
 
 def refused(variant, problem, mask, limits=None, block=None):

@@ -1,4 +1,4 @@
-"""Every registered variant on every case and on tiny weights against the oracle; registering one tests it."""
+"""Every registered variant on every case, on tiny weights and on dark pictures, against the oracle."""
 
 from functools import cache
 
@@ -85,19 +85,28 @@ def over_the_bound(known, mask, picture):
     return error_in_bounds(known, problem, mask, picture, out)
 
 
+def assert_bound_on_the_cpu(scale, shapes):
+    errors = {
+        (known.key, repr(mask), str(picture.dtype)): over_the_bound(known, mask, picture)
+        for mask in masks_of(scale, shapes)
+        for picture in pictures(17, 37)
+        for known in CPU
+    }
+    found = {case: error for case, error in errors.items() if error is not None}
+    assert {case: error for case, error in found.items() if not error <= 1.0} == {}
+    assert any(key == "cpu-separable" for key, *_ in found)
+
+
 @pytest.mark.slow
 def test_that_tiny_weights_hold_the_bound_on_the_cpu():
+    for number, scale in enumerate(SCALES):
+        assert_bound_on_the_cpu(scale, SHAPES[number % 4 :][:1])
+
+
+@pytest.mark.matrix
+def test_that_tiny_weights_of_each_shape_hold_the_bound_on_the_cpu():
     for scale in SCALES:
-        found = {
-            (known.key, repr(mask), str(picture.dtype)): over_the_bound(known, mask, picture)
-            for mask in masks_of(scale, SHAPES)
-            for picture in pictures(17, 37)
-            for known in CPU
-        }
-        assert {
-            known: error for known, error in found.items() if error is not None and not error <= 1.0
-        } == {}
-        assert sum(error is not None for (key, *_), error in found.items() if key == "cpu-separable") >= 6
+        assert_bound_on_the_cpu(scale, SHAPES)
 
 
 @pytest.mark.slow
@@ -117,8 +126,8 @@ def test_that_tiny_weights_hold_the_bound_in_the_kernels_own_source(scale):
 @pytest.mark.slow
 def test_that_what_auto_chooses_for_tiny_weights_is_never_wrong():
     """Proven where results have more than a few of float32's smallest steps; below, open but never wrong."""
-    for scale in SCALES:
-        for mask in masks_of(scale, SHAPES[::3]):
+    for number, scale in enumerate(SCALES):
+        for mask in masks_of(scale, SHAPES[3 * (number % 2) :][:1]):
             for picture in pictures(40, 61):
                 problem = describe_problem(picture, mask, Border.MIRROR, 0.0)
                 choice = choose(AUTO, problem, mask, None, cpu_info())
@@ -127,3 +136,53 @@ def test_that_what_auto_chooses_for_tiny_weights_is_never_wrong():
                 checked = verify(out, picture, mask, problem)
                 is_open = scale < 1e-40 and not checked.wrong_samples
                 assert checked.passed or is_open, (choice.variant.key, mask, checked.reason, factor(mask))
+
+
+RANDOM = np.random.default_rng(13)
+BORDERS = tuple(Border)
+
+
+def dark_picture(number):
+    """Return steps of 2^-149, random or all the same; or numbers on both sides of the normal ones."""
+    shape = (*RANDOM.integers(3, 40, 2), 1)
+    kind = number % 3
+    if kind == 0:
+        values = np.full(shape, RANDOM.integers(1, 3000) * 2.0**-149)
+    elif kind == 1:
+        values = RANDOM.integers(-2000, 2000, shape) * 2.0**-149
+    else:
+        values = RANDOM.standard_normal(shape) * 10.0 ** RANDOM.uniform(-45, -36)
+    return values.astype(np.float32)
+
+
+def product(number):
+    """Return a column times a row: ones, whole numbers, numbers of any size, or weights that add up to 1."""
+    rows, columns = RANDOM.integers(1, 16, 2)
+    kind = number % 4
+    if kind == 0:
+        weights = np.ones((rows, columns))
+    elif kind == 1:
+        weights = np.outer(RANDOM.integers(1, 10, rows), RANDOM.integers(-9, 10, columns))
+    elif kind == 2:
+        weights = np.outer(
+            RANDOM.standard_normal(rows) * 10.0 ** RANDOM.uniform(-5, 5), RANDOM.standard_normal(columns)
+        )
+    else:
+        weights = np.full((rows, columns), 1 / (rows * columns))
+    return Mask(weights, offset=float(RANDOM.choice([0.0, 1e-41])))
+
+
+@pytest.mark.slow
+def test_that_random_dark_pictures_hold_the_bound_of_every_variant():
+    worst = {variant: 0.0 for variant in VARIANTS if variant.device is DeviceKind.CPU}
+    for number in range(60):
+        image, mask, border = dark_picture(number), product(number), BORDERS[number % len(BORDERS)]
+        problem = describe_problem(image, mask, border, 3e-44)
+        for variant in worst:
+            if variant.unsupported(problem, mask, variant.default_block, Limits()) is not None:
+                continue
+            out = np.empty(image.shape, np.float32)
+            variant.prepare(problem, mask, variant.default_block).launch(image, out)
+            found = error_in_bounds(variant, problem, mask, image, out)
+            worst[variant] = max(worst[variant], found)
+    assert {variant.key: error for variant, error in worst.items() if not 0.0 < error <= 1.0} == {}

@@ -107,7 +107,7 @@ def test_that_the_models_of_the_serial_loops_count_the_cells_that_the_border_has
 def test_that_the_model_of_a_banded_cpu_variant_counts_each_sample_once(module, multiply_adds):
     mask = Mask(np.ones((4, 3)), anchor=(3, 0))
     problem = describe_problem(np.zeros((97, 100, 3), np.uint8), mask, Border.WRAP, 0.0)
-    model = module.work(problem, Block(1, 1))
+    model = module.VARIANT.work(problem, Block(1, 1))
     assert model.picture_loads == model.global_loads == 97 * 100 * 3
     assert model.flops == 2 * 97 * 100 * 3 * multiply_adds
 
