@@ -109,14 +109,13 @@ class CudaQueues:
 
     def is_pinned(self, array: np.ndarray) -> bool:
         """Return whether the driver knows the first and the last byte as page-locked."""
-        begin = array.ctypes.data
-        return all(self._is_host_memory(address) for address in (begin, begin + array.nbytes - 1))
-
-    def _is_host_memory(self, address: int) -> bool:
         kind = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-        status, found = driver.cuPointerGetAttribute(kind, driver.CUdeviceptr(address))
-        known = status == driver.CUresult.CUDA_SUCCESS
-        return known and int(found) == int(driver.CUmemorytype.CU_MEMORYTYPE_HOST)
+        for address in (array.ctypes.data, array.ctypes.data + array.nbytes - 1):
+            status, found = driver.cuPointerGetAttribute(kind, driver.CUdeviceptr(address))
+            is_known = status == driver.CUresult.CUDA_SUCCESS
+            if not is_known or int(found) != int(driver.CUmemorytype.CU_MEMORYTYPE_HOST):
+                return False
+        return True
 
     def copy_in(self, host: np.ndarray, on_device: object, row: int) -> None:
         """Enqueue a copy to rows `row` and following."""

@@ -31,9 +31,9 @@ from engine.host.protocol import (
     WantedTiles,
     WantedValues,
 )
-from engine.host.request import Seen, SharedArray, ToHost
+from engine.host.request import Seen, SharedArray
 from engine.image.convert import pixels_of
-from engine.remote.line import WHOLE, Line, Message
+from engine.remote.line import Line, Message
 from engine.remote.schema import Arrays, Band, Crossing, NotOfTheSchema, encoded, name_there
 from engine.results.problem import Progress
 
@@ -215,16 +215,9 @@ class Uploads:
         # By digest: arrays or files.
         self._digests: dict[SharedArray, str] = {}
         self._sources: dict[str, SharedArray | str] = {}
-        self._crossing = Crossing(self._digest_of, self._digest_of_file)
+        # Has digests for what a request names.
+        self.crossing = Crossing(self._digest_of, self._digest_of_file)
         self._packer = Packer()
-
-    def encoded(self, message: ToHost) -> bytes:
-        """Return a request as it crosses, with digests for what it names."""
-        return encoded(message, self._crossing)
-
-    def send(self, key: str, line: Line) -> None:
-        """Send what the server asks for, as it has not got it."""
-        line.transfer(self._bands(key, line), WHOLE)
 
     def forget(self, names: tuple[str, ...]) -> None:
         """Forget arrays in segments of these names, which hold others from now on."""
@@ -232,8 +225,8 @@ class Uploads:
             for array in [array for array in self._digests if array.name in names]:
                 self._sources.pop(self._digests.pop(array), None)
 
-    def _bands(self, key: str, line: Line) -> Iterator[Message]:
-        """Yield the bands of a picture; say now and then how long it will take."""
+    def bands(self, key: str, line: Line) -> Iterator[Message]:
+        """Yield the bands of what the server has not got; say now and then how long it will take."""
         source = self._sources.get(key)
         if source is None:
             return

@@ -53,7 +53,7 @@ from engine.host.request import (
 from engine.message import messages_in
 from engine.remote import VERSION
 from engine.remote.arrays import Arriving, Uploads
-from engine.remote.line import Line
+from engine.remote.line import WHOLE, Line
 from engine.remote.schema import (
     FROM_SERVER,
     Arrays,
@@ -131,7 +131,6 @@ class Relay:
         self._ssh: subprocess.Popen[bytes] | None = None
         # What ssh says on standard error, its end; all of it once the thread has ended.
         self._said = b""
-        self._listening = threading.Thread(target=self._listen, name="ssh-errors", daemon=True)
         self._line = Line(self._take, self._line_ended)
         self._line.send(encoded(Begin(VERSION, server.title, replace(options, segment_prefix=""))))
         self._requests: dict[int, Request] = {}
@@ -152,28 +151,35 @@ class Relay:
         from engine.host.server import Worker
 
         Worker(self._local).serve()
-        self._leave()
+        # No thread that waits for a dead line keeps this process.
+        self._is_over = True
+        self._line.close()
+        if self._ssh is not None:
+            assert self._ssh.stdin is not None
+            # Its end is that of the program there; a writer may be in it.
+            with suppress(OSError):
+                os.close(self._ssh.stdin.fileno())
+            try:
+                self._ssh.wait(_LEAVING_S)
+            except subprocess.TimeoutExpired:
+                self._ssh.kill()
+                self._ssh.wait()
+        os._exit(0)
 
     # The server's side.
 
     def _connect(self) -> None:
         try:
-            ssh = subprocess.Popen(
-                self._server.command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=1 << 18,
-            )
+            pipe = subprocess.PIPE
+            ssh = subprocess.Popen(self._server.command, 1 << 18, stdin=pipe, stdout=pipe, stderr=pipe)
         except OSError as error:
-            why = f"ssh cannot be started: {error.strerror or error}"
-            self._lose(
-                LineLost(f"The server {self._server.title} is not reached", why, "Install OpenSSH's client.")
-            )
+            what, why = f"The server {self._server.title} is not reached", error.strerror or error
+            self._lose(LineLost(what, f"ssh cannot be started: {why}", "Install OpenSSH's client."))
             return
-        self._ssh = ssh
         assert ssh.stdin is not None
+        self._listening = threading.Thread(target=self._listen, args=(ssh,), name="ssh-errors", daemon=True)
         self._listening.start()
+        self._ssh = ssh
         refusal = self._server.why_not_greeted(ssh, self._errors)
         if refusal is not None:
             self._lose(refusal)
@@ -181,10 +187,9 @@ class Relay:
         self._line.start(cast("io.BufferedReader", ssh.stdout), ssh.stdin.fileno())
         threading.Thread(target=self._vouch, name="vouch", daemon=True).start()
 
-    def _listen(self) -> None:
-        assert self._ssh is not None
-        assert self._ssh.stderr is not None
-        while data := os.read(self._ssh.stderr.fileno(), 4096):
+    def _listen(self, ssh: subprocess.Popen[bytes]) -> None:
+        assert ssh.stderr is not None
+        while data := os.read(ssh.stderr.fileno(), 4096):
             self._said = (self._said + data)[-_MOST_ERRORS:]
 
     def _errors(self) -> str:
@@ -206,23 +211,6 @@ class Relay:
                 self._local.send(Lost(error))
             self._local.messages.put(None)
 
-    def _leave(self) -> None:
-        """End ssh, and this process: no thread that waits for a dead line keeps it."""
-        with self._lock:
-            self._is_over = True
-        self._line.close()
-        if self._ssh is not None:
-            assert self._ssh.stdin is not None
-            # Its end is that of the program there; a writer may be in it.
-            with suppress(OSError):
-                os.close(self._ssh.stdin.fileno())
-            try:
-                self._ssh.wait(_LEAVING_S)
-            except subprocess.TimeoutExpired:
-                self._ssh.kill()
-                self._ssh.wait()
-        os._exit(0)
-
     def _take(self, structure: memoryview, beside: memoryview) -> None:
         message = decoded(structure, FROM_SERVER, self._inwards)
         if isinstance(message, Band):
@@ -239,7 +227,7 @@ class Relay:
         elif isinstance(message, Answer):
             self._answered(message)
         elif isinstance(message, Needed):
-            self._uploads.send(message.key, self._line)
+            self._line.transfer(self._uploads.bands(message.key, self._line), WHOLE)
         elif isinstance(message, Written):
             self._write(message)
         elif isinstance(message, Ready):
@@ -304,10 +292,7 @@ class Relay:
 
     def _read(self) -> None:
         with suppress(EOFError, OSError):
-            while True:
-                message = self._connection.recv()
-                if isinstance(message, Stop):
-                    break
+            while not isinstance(message := self._connection.recv(), Stop):
                 self._pass_on(message)
         self._local.messages.put(Stop())
 
@@ -317,10 +302,9 @@ class Relay:
             if isinstance(request, SaveResult) and request.result is not None:
                 # When all values of a result that stays on the server have come, it is saved here.
                 rows, columns = request.result.levels[0]
+                wanted = WantedValues(request.result, (0, rows), (0, columns))
                 self._steps[message.id] = Progress("fetching the values", 0.0, 5.0)
-                self._forward(
-                    ToHost(message.id, WantedValues(request.result, (0, rows), (0, columns))), request
-                )
+                self._forward(ToHost(message.id, wanted), request)
             elif _is_done_here(request):
                 self._local.messages.put(message)
             else:
@@ -339,7 +323,7 @@ class Relay:
         with self._lock:
             self._requests[message.id] = request
         try:
-            structure = self._uploads.encoded(message)
+            structure = encoded(message, self._uploads.crossing)
         except EngineError as error:
             self._requests.pop(message.id, None)
             self._local.send(Answer(message.id, error=error))

@@ -8,15 +8,15 @@ import distributed
 
 
 @contextmanager
-def two_workers():
-    """Yield a cluster of two workers with one thread each."""
+def two_workers(threads=1):
+    """Yield a cluster of two workers with so many threads each."""
     # Workers are copies of a process that has imported Dask once: 1.5 s of CPU less for each cluster.
     copied = {"distributed.worker.multiprocessing-method": "forkserver"}
     with (
         dask.config.set(copied),
         distributed.LocalCluster(
             n_workers=2,
-            threads_per_worker=1,
+            threads_per_worker=threads,
             dashboard_address=None,
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             silence_logs=logging.CRITICAL,

@@ -85,10 +85,8 @@ def works(draw, most, device="cpu"):
     elif kind == "operation":
         able = [key for key in WINDOWS if picture.shape[2] == 3 or key not in _COLOUR]
         key = draw(st.sampled_from(able))
-        call = Call(
-            picture,
-            operation_request(operation=key, settings=OPERATIONS_IN_CHAINS.get(key, {}), device=device),
-        )
+        how = {"operation": key, "settings": OPERATIONS_IN_CHAINS.get(key, {}), "device": device}
+        call = Call(picture, operation_request(**how))
     else:
         call = Call(picture, of_chain(draw(chains(picture.shape[2])), device=device))
     return call.in_parts()
@@ -111,14 +109,8 @@ def check_rectangle(call, data):
     for _ in range(3):
         rows, columns = data.draw(parts(samples.shape[0])), data.draw(parts(samples.shape[1]))
         where = cut(call.reach, samples.shape[:2], rows, columns)
-        part = np.concatenate(
-            [
-                np.concatenate(
-                    [samples[slice(*down), slice(*across)] for across in where.columns.sources], axis=1
-                )
-                for down in where.rows.sources
-            ]
-        )
+        part = np.vstack([samples[slice(*down)] for down in where.rows.sources])
+        part = np.hstack([part[:, slice(*across)] for across in where.columns.sources])
         out = np.empty(part.shape, whole.dtype)
         np.testing.assert_array_equal(call.computed(part, out)[where.inside], whole[rows, columns])
 

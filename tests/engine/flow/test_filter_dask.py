@@ -5,6 +5,7 @@ import signal
 
 import dask
 import dask.array as da
+import distributed
 import numpy as np
 import pytest
 from dask.callbacks import Callback
@@ -16,6 +17,7 @@ from engine.errors import BadValue, DeviceUnavailable, EngineError, UnknownName
 from engine.geometry.block import UnsupportedVariant
 from engine.geometry.border import Border
 from engine.work.filtering.variants import variant as variant_named
+from tests.engine.cluster.started import two_workers
 from tests.fresh_python import fresh_python
 from tests.pairwise import by_pairs
 
@@ -64,7 +66,7 @@ def masks(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(border=st.sampled_from(Border), rows=lengths(), columns=lengths(), mask=masks())
 def test_that_bits_are_those_of_the_whole_with_any_chunks(border, rows, columns, mask):
     how = {"border": border, "cval": 2.5 * (border == "constant"), "variant": "cpu-parallel"}
@@ -144,8 +146,10 @@ def test_that_the_choice_is_made_once_for_all_chunks_and_a_request_keeps_its_nam
 
 
 ONE_CORE = """
-import threading
-import dask.array as da, numpy as np, engine
+import sys, threading
+import engine; engine.correlate([[1, 2]], [[1]], device='cpu'); engine.filter_dask
+print({'dask', 'distributed'} & set(sys.modules))
+import dask.array as da, numpy as np
 picture = da.from_array(np.zeros((4096, 2048), np.float32), chunks=2048)
 engine.filter_dask(picture, np.ones((9, 9)), device="cpu").compute(scheduler="threads")
 engine.filter_dask(picture, [{"operation": "median"}], device="cpu").compute(scheduler="threads")
@@ -154,8 +158,8 @@ print([thread.name for thread in threading.enumerate() if thread.name == "cpu-ba
 
 
 @pytest.mark.slow
-def test_that_tasks_start_no_threads_of_the_engine():
-    assert fresh_python("-c", ONE_CORE).strip() == "[]"
+def test_that_the_engine_loads_no_dask_by_itself_and_tasks_start_no_threads_of_the_engine():
+    assert fresh_python("-c", ONE_CORE).split() == ["set()", "[]"]
 
 
 # Refusals
@@ -173,6 +177,7 @@ def test_that_a_variant_of_whole_pictures_is_refused_with_the_reason():
 
 
 UNKNOWN = zeros(SIDE, SIDE)[zeros(SIDE) > 1]
+NOT_SEPARABLE = [[1, 2], [3, 5]], {"variant": "cpu-separable"}
 
 
 def operation(key, **how):
@@ -204,32 +209,24 @@ def test_that_what_cannot_be_done_is_said_at_the_call():
             engine.filter_dask(array, options.pop("mask", "box:3"), **options)
 
 
-def test_that_a_device_that_a_worker_lacks_is_named_by_compute():
-    lazy = engine.filter_dask(zeros(SIDE, SIDE), "box:3", device="cuda:77")
-    with pytest.raises(DeviceUnavailable, match="cuda:77"):
-        lazy.compute()
-
-
-def test_that_a_mask_that_the_variant_cannot_take_is_refused_once():
-    lazy = engine.filter_dask(zeros(SIDE, SIDE), [[1, 2], [3, 5]], variant="cpu-separable")
-    with pytest.raises(UnsupportedVariant, match="Not separable"):
-        lazy.compute()
-
-
-def test_that_nan_is_refused_in_the_task_of_a_variant_that_would_spread_it():
-    picture = FLOATS.copy()
-    picture[20, 30] = np.nan
-    with pytest.raises(UnsupportedVariant, match=r"on the chunk \(0, 0\) with its halo: Row 20, column 30"):
-        computed(picture, RANDOM.normal(size=(5, 5)), -1, variant="cpu-fft")
-
-
-@pytest.mark.slow
-def test_that_the_engine_and_a_filter_load_no_dask():
-    code = (
-        "import sys, engine; engine.correlate([[1, 2]], [[1]], device='cpu'); engine.filter_dask;"
-        "print({'dask', 'distributed'} & set(sys.modules))"
-    )
-    assert fresh_python("-c", code).strip() == "set()"
+def test_that_what_is_found_on_a_worker_is_said_by_compute():
+    with_nan = FLOATS.copy()
+    with_nan[20, 30] = np.nan
+    at = r"on the chunk \(0, 0\) with its halo: Row 20, column 30"
+    for array, mask, options, error, words in [
+        (zeros(SIDE, SIDE), "box:3", {"device": "cuda:77"}, DeviceUnavailable, "cuda:77"),
+        (zeros(SIDE, SIDE), *NOT_SEPARABLE, UnsupportedVariant, "Not separable"),
+        (
+            da.from_array(with_nan, chunks=-1),
+            COLUMN_TIMES_ROW,
+            {"variant": "cpu-fft"},
+            UnsupportedVariant,
+            at,
+        ),
+    ]:
+        lazy = engine.filter_dask(array, mask, **options)
+        with pytest.raises(error, match=words):
+            lazy.compute()
 
 
 # Operations
@@ -286,13 +283,6 @@ def test_that_any_chain_has_the_bits_of_the_whole(rows, columns, steps, picture)
     assert_same_bits(computed(picture, steps, chunks, **CPU), wanted.values)
 
 
-def test_that_a_chain_of_steps_that_all_wrap_is_done_in_chunks():
-    steps = [
-        {"mask": mask, "border": "wrap", "variant": "cpu-parallel"} for mask in ("5 1 2; 0 1 3", "sobel-y")
-    ]
-    assert_same_bits(computed(BYTES, steps, 9, **CPU), engine.chain(BYTES, steps, **CPU, budget_s=0.0).values)
-
-
 WRAPS_ONCE = [{"mask": "box:3", "border": "wrap"}, {"mask": "box:3"}]
 
 
@@ -305,9 +295,12 @@ def test_that_a_chain_of_the_whole_picture_is_refused_in_chunks_and_done_in_one(
     )
 
 
-def test_that_a_ready_chain_is_named_as_a_mask_is_and_has_borders_of_its_own():
-    values = computed(BYTES, "sobel-magnitude", 20, **CPU)
-    assert_same_bits(values, engine.chain(BYTES, "sobel-magnitude", **CPU, budget_s=0.0).values)
+def test_that_a_chain_that_wraps_throughout_and_a_ready_one_are_done_in_chunks_with_borders_of_their_own():
+    masks = "5 1 2; 0 1 3", "sobel-y"
+    wraps = [{"mask": mask, "border": "wrap", "variant": "cpu-parallel"} for mask in masks]
+    for chain, chunks in [(wraps, 9), ("sobel-magnitude", 20)]:
+        wanted = engine.chain(BYTES, chain, **CPU, budget_s=0.0)
+        assert_same_bits(computed(BYTES, chain, chunks, **CPU), wanted.values)
     with pytest.raises(BadValue, match="border='mirror' with a chain"):
         engine.filter_dask(zeros(SIDE, SIDE), "sobel-magnitude", border="mirror")
 
@@ -318,9 +311,7 @@ def test_that_a_ready_chain_is_named_as_a_mask_is_and_has_borders_of_its_own():
 @pytest.fixture(scope="module")
 def client():
     """Return a client of two processes with two threads each."""
-    distributed = pytest.importorskip("distributed")
-    how = {"n_workers": 2, "threads_per_worker": 2, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**how) as cluster, distributed.Client(cluster) as found:
+    with two_workers(threads=2) as cluster, distributed.Client(cluster) as found:
         yield found
 
 
@@ -348,14 +339,13 @@ def test_that_a_killed_worker_costs_its_own_tasks_again(client, tmp_path):
 
 @pytest.mark.slow
 def test_that_a_refusal_crosses_the_line_in_words(client):
-    lazy = engine.filter_dask(zeros(SIDE, SIDE), [[1, 2], [3, 5]], variant="cpu-separable")
+    mask, options = NOT_SEPARABLE
     with pytest.raises(UnsupportedVariant, match="Not separable"):
-        client.compute(lazy).result()
+        client.compute(engine.filter_dask(zeros(SIDE, SIDE), mask, **options)).result()
 
 
 @pytest.mark.slow
 def test_that_a_worker_says_that_it_has_too_little_memory():
-    distributed = pytest.importorskip("distributed")
     # A worker within this process, which is larger than the limit: Dask must not pause it for that.
     watching = {
         f"distributed.worker.memory.{step}": False for step in ("target", "spill", "pause", "terminate")

@@ -28,7 +28,7 @@ from engine.mask.presets import preset
 from engine.verify.verification import Region
 from engine.work.chain_files import chain_from, chain_named, ready_chains
 from engine.work.messages import ComparePictures, PictureJob
-from engine.work.steps import MaskStep, OperationStep, PictureRequest
+from engine.work.steps import MaskStep, PictureRequest
 from tests.pairwise import by_pairs
 from tests.picture_jobs import mask_job
 
@@ -36,10 +36,6 @@ ROWS, COLUMNS = 211, 150
 WHOLE = Region(0, ROWS, 0, COLUMNS)
 MASK = Mask(np.random.default_rng(2).random((5, 7)) - 0.4, anchor=(1, 5))
 BOX = Mask(np.full((9, 9), 1 / 81))
-
-
-def silent(step):
-    """Report nothing."""
 
 
 @pytest.fixture(autouse=True)
@@ -57,20 +53,6 @@ def pixels():
 
 
 @pytest.fixture
-def ask():
-    """Return a function that asks the engine in this process; what it took is given back."""
-    names: list[str] = []
-
-    def asked(request):
-        reply = answer(request, silent)
-        names.extend(segments_of(reply))
-        return reply
-
-    yield asked
-    shared.unlink(*names)
-
-
-@pytest.fixture
 def opened():
     """Return a function that puts a picture into shared memory as opening it does."""
     names: list[str] = []
@@ -78,9 +60,8 @@ def opened():
     def put(pixels, alpha=None):
         segment = SharedSegment()
         opacity = [] if alpha is None else [(alpha.shape, alpha.dtype.name)]
-        arrays = list(
-            segment.create((pixels.shape, pixels.dtype.name), *opacity, *screen_arrays(ROWS, COLUMNS))
-        )
+        shapes = (pixels.shape, pixels.dtype.name), *opacity, *screen_arrays(ROWS, COLUMNS)
+        arrays = list(segment.create(*shapes))
         first, second = arrays.pop(0), arrays.pop(0) if opacity else None
         shared.attach(first)[...] = pixels
         if second is not None:
@@ -114,14 +95,12 @@ def levels_of(values, mode, alpha=None):
 
 @pytest.mark.slow
 @by_pairs(border=list(Border), variant=["cpu-parallel", "cpu-separable"])
-def test_that_any_part_has_the_bits_of_the_whole(ask, opened, pixels, border, variant):
+def test_that_any_part_has_the_bits_of_the_whole(ask, opened, pixels, border, variant, assert_parts):
     mask = Mask(np.outer([1.0, 2.0, 1.0], [3.0, 1.0, 2.0, 5.0, 1.0]) / 60)
     picture = opened(pixels)
     job = mask_job(picture=picture, mask=mask, variant=variant, border=border, device="cpu", cval=0.3)
     whole, screen = whole_of(job, pixels), ask(Preview(job)).screen
-    for rows, columns in (((0, 9), (0, COLUMNS)), ((200, ROWS), (140, COLUMNS)), ((55, 130), (60, 66))):
-        found = shared.attach(ask(WantedValues(screen, rows, columns, job=job)).values)
-        np.testing.assert_array_equal(found, whole[slice(*rows), slice(*columns)])
+    assert_parts(screen, job, whole)
 
 
 @pytest.mark.slow
@@ -157,14 +136,20 @@ def test_that_sums_through_the_whole_picture_are_the_same_wherever_they_are_aske
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("region", [None, Region(40, 130, 17, 70)])
-@pytest.mark.parametrize("mode", ["clip", "rescale"])
-def test_that_a_run_shows_the_same_and_keeps_no_values_either(ask, opened, pixels, mode, region):
-    how = {"mask": MASK, "variant": "cpu-serial", "device": "cpu", "range_mode": mode, "region": region}
-    job = mask_job(picture=opened(pixels), **how)
+@pytest.mark.parametrize("what", ["clip", "rescale", "chain"])
+def test_that_a_run_shows_the_same_and_keeps_no_values_either(ask, opened, pixels, what):
+    picture, region = opened(pixels), Region(40, 130, 17, 70) if what == "rescale" else None
+    if what == "chain":
+        job = PictureJob(picture=picture, chain=chain_named("sobel-magnitude"), device="cpu")
+    else:
+        how = {"variant": "cpu-serial", "device": "cpu", "range_mode": what, "region": region}
+        job = mask_job(picture=picture, mask=MASK, **how)
     run, preview = ask(Run(job, 0.0)), ask(Preview(job))
     assert run.result.is_proven
     assert isinstance(run.values, Computed)
+    if what == "chain":
+        assert run.clipped == pytest.approx(preview.clipped, abs=0.05)
+        assert run.clipped[1] > 0.2
     for one, other in zip(run.screen.coarse, preview.screen.coarse, strict=True):
         np.testing.assert_array_equal(shared.attach(one), shared.attach(other))
 
@@ -242,18 +227,11 @@ def test_that_a_preview_of_a_large_picture_stops_when_it_is_not_wanted_any_more(
 
 def cut_chains():
     """Return the ready chains whose steps look at no more than windows."""
-    whole = {"equalise"}
     return [
         chain
         for chain in ready_chains()
-        if not whole & {step.operation for step in chain.steps if isinstance(step, OperationStep)}
+        if "equalise" not in {getattr(one, "operation", "") for one in chain.steps}
     ]
-
-
-def with_border(chain, border):
-    """Return a chain whose masks have a border."""
-    steps = (replace(one, border=border) if isinstance(one, MaskStep) else one for one in chain.steps)
-    return replace(chain, steps=tuple(steps))
 
 
 NEAR = (Border.ZERO, Border.REFLECT, Border.MIRROR, Border.REPLICATE)
@@ -265,31 +243,20 @@ NEAR = (Border.ZERO, Border.REFLECT, Border.MIRROR, Border.REPLICATE)
     list(zip(cut_chains(), itertools.cycle(NEAR), strict=False)),
     ids=lambda value: getattr(value, "key", str(value)),
 )
-def test_that_any_part_of_a_chain_has_the_bits_of_the_whole(ask, opened, pixels, chain, border):
-    job = PictureJob(picture=opened(pixels), chain=with_border(chain, border), device="cpu")
+def test_that_any_part_of_a_chain_has_the_bits_of_the_whole(ask, opened, pixels, chain, border, assert_parts):
+    steps = (replace(one, border=border) if isinstance(one, MaskStep) else one for one in chain.steps)
+    chain = replace(chain, steps=tuple(steps))
+    job = PictureJob(picture=opened(pixels), chain=chain, device="cpu")
     reply = ask(Preview(job))
     planned = reply.values.job
     whole = whole_chain(planned.chain, pixels)
-    for rows, columns in (((0, 9), (0, COLUMNS)), ((200, ROWS), (140, COLUMNS)), ((55, 130), (60, 66))):
-        found = shared.attach(ask(WantedValues(reply.screen, rows, columns, job=planned)).values)
-        np.testing.assert_array_equal(found, whole[slice(*rows), slice(*columns)])
+    assert_parts(reply.screen, planned, whole)
     for level, array in zip(levels_of(whole, chain.range)[1:], reply.screen.coarse, strict=True):
         np.testing.assert_array_equal(shared.attach(array), level)
     (tile,) = ask(WantedTiles(reply.screen, 0, ((0, 0),), job=planned)).tiles
     np.testing.assert_array_equal(shared.attach(tile.pixels), levels_of(whole, chain.range)[0])
     assert [step.id for step in reply.steps] == [step.id for step in planned.chain.steps]
     assert all(step.ms > 0 for step in reply.steps)
-
-
-def test_that_a_run_of_a_chain_shows_the_same_and_keeps_no_values_either(ask, opened, pixels):
-    job = PictureJob(picture=opened(pixels), chain=chain_named("sobel-magnitude"), device="cpu")
-    run, preview = ask(Run(job, 0.0)), ask(Preview(job))
-    assert run.result.is_proven
-    assert isinstance(run.values, Computed)
-    assert run.clipped == pytest.approx(preview.clipped, abs=0.05)
-    assert run.clipped[1] > 0.2
-    for one, other in zip(run.screen.coarse, preview.screen.coarse, strict=True):
-        np.testing.assert_array_equal(shared.attach(one), shared.attach(other))
 
 
 @pytest.mark.parametrize("last", [{"operation": "equalise"}, {"mask": "box-3", "border": "wrap"}])
@@ -299,17 +266,21 @@ def test_that_a_chain_that_looks_at_the_whole_picture_is_computed_as_a_whole(ask
     whole = whole_chain(chain, pixels)
     for reply in (ask(Preview(job)), ask(Run(job, 0.0))):
         np.testing.assert_array_equal(shared.attach(reply.values), whole)
+    # No part of it is.
+    with pytest.raises(BadValue, match="depends on the whole picture"):
+        ask(WantedValues(TiledScreen("", ((ROWS, COLUMNS),)), (0, 9), (0, 9), job=job))
 
 
 @pytest.mark.parametrize("steps", [[{"mask": "box:9", "variant": "cpu-box"}], [{"operation": "equalise"}]])
-def test_that_of_a_small_picture_any_part_has_the_bits_of_the_whole(ask, opened, pixels, steps, monkeypatch):
+def test_that_of_a_small_picture_any_part_has_the_bits_of_the_whole(
+    ask, opened, pixels, steps, monkeypatch, assert_parts
+):
     monkeypatch.setattr(shared_picture, "FULL_SIZE_BYTES", 1 << 30)
     job = PictureJob(picture=opened(pixels), chain=chain_from({"steps": steps}), device="cpu")
     whole = shared.attach(ask(Preview(job)).values)
     screen = TiledScreen("", ((ROWS, COLUMNS),))
-    for rows, columns in (((0, 9), (0, COLUMNS)), ((200, ROWS), (140, COLUMNS)), ((55, 130), (60, 66))):
-        found = shared.attach(ask(WantedValues(screen, rows, columns, job=job)).values)
-        np.testing.assert_array_equal(found, whole[slice(*rows), slice(*columns)])
+    for _ in range(2):
+        assert_parts(screen, job, whole)
         # An idle engine keeps no values.
         shared.trim_spares()
 
@@ -324,12 +295,3 @@ def test_that_a_part_is_never_that_of_a_picture_that_had_the_same_memory(ask, op
     uses = shared.uses(job.picture.in_memory)
     monkeypatch.setattr(shared, "uses", lambda array: uses + 1)
     assert not np.array_equal(shared.attach(ask(WantedValues(screen, *part, job=job)).values), before)
-
-
-@pytest.mark.parametrize(
-    "steps", [[{"operation": "equalise"}], [{"mask": "box-3", "border": "wrap"}, {"operation": "median"}]]
-)
-def test_that_a_part_of_a_large_picture_is_refused_where_it_depends_on_all_of_it(ask, opened, pixels, steps):
-    job = PictureJob(picture=opened(pixels), chain=chain_from({"steps": steps}), device="cpu")
-    with pytest.raises(BadValue, match="depends on the whole picture"):
-        ask(WantedValues(TiledScreen("", ((ROWS, COLUMNS),)), (0, 9), (0, 9), job=job))

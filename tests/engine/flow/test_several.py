@@ -36,23 +36,15 @@ def _no_threads_left():
 
 
 @pytest.mark.parametrize("count", [2, 3, 8])
-def test_that_every_gpu_has_its_share_of_a_picture(monkeypatch, count):
+def test_that_every_gpu_has_its_share_of_a_picture_and_the_timeline_says_which(monkeypatch, count):
     install(monkeypatch, count, cpu_info())
-    chunks = stream().timeline.chunks
-    assert len(chunks) == 34
-    shares = Counter(chunk.device for chunk in chunks)
-    assert set(shares) == {f"cuda:{n}" for n in range(count)}
-
-
-def test_that_the_timeline_says_which_gpu_had_which_chunk(monkeypatch):
-    install(monkeypatch, 2, cpu_info())
-    timeline = stream().timeline
-    assert timeline.device == "cuda:0, cuda:1"
+    timeline, keys = stream().timeline, [f"cuda:{n}" for n in range(count)]
+    assert (len(timeline.chunks), timeline.device) == (34, ", ".join(keys))
+    assert {chunk["device"] for chunk in timeline.as_json()["chunks"]} == set(keys)
     order = (Queue.STAGE_IN, Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT, Queue.STAGE_OUT)
     assert [(span.chunk, span.queue) for span in timeline.spans] == [
         (chunk.number, queue) for chunk in timeline.chunks for queue in order
     ]
-    assert {chunk["device"] for chunk in timeline.as_json()["chunks"]} == {"cuda:0", "cuda:1"}
 
 
 class SlowQueues(FakeQueues):
@@ -111,33 +103,19 @@ def test_that_the_pictures_of_a_batch_are_received_in_order(monkeypatch, count):
     assert received == list(range(60))
 
 
-def test_that_pictures_are_taken_as_there_is_room(monkeypatch):
-    install(monkeypatch, 3, cpu_info())
+@pytest.mark.parametrize(("count", "is_slow"), [(3, False), (2, True)])
+def test_that_pictures_are_taken_as_there_is_room_also_where_a_gpu_is_slow(monkeypatch, count, is_slow):
+    may_go_on, most = threading.Event(), 2 * 2 * count + 1
+
+    def queues(number):
+        return SlowQueues(number, may_go_on) if is_slow and number == 0 else FakeQueues(number)
+
+    install(monkeypatch, count, cpu_info(), queues)
     taken = received = 0
 
     def pictures():
         nonlocal taken
-        for _ in range(100):
-            taken += 1
-            assert taken - received <= 2 * 2 * 3 + 1
-            yield PICTURE[:9]
-
-    def receive(number, values):
-        nonlocal received
-        received += 1
-
-    stream(pictures(), receive=receive)
-    assert taken == received == 100
-
-
-def test_that_a_slow_gpu_holds_the_others_back_before_too_many_results_wait(monkeypatch):
-    may_go_on = threading.Event()
-    install(monkeypatch, 2, cpu_info(), lambda n: SlowQueues(n, may_go_on) if n == 0 else FakeQueues(n))
-    most, taken, received = 2 * 2 * 2 + 1, 0, 0
-
-    def pictures():
-        nonlocal taken
-        for _ in range(40):
+        for _ in range(60):
             taken += 1
             assert taken - received <= most
             if taken == most:
@@ -149,7 +127,7 @@ def test_that_a_slow_gpu_holds_the_others_back_before_too_many_results_wait(monk
         received += 1
 
     stream(pictures(), receive=receive)
-    assert received == 40
+    assert taken == received == 60
 
 
 class FailingQueues(FakeQueues):

@@ -83,23 +83,15 @@ def run(**changed):
     return works, reported, error
 
 
-def test_that_one_taker_gets_all_in_order_and_so_they_are_reported():
+def test_that_all_is_taken_and_reported_in_order_and_work_that_needs_no_stream_makes_none():
     taken = []
     _, reported, error = run(take=lambda work: taken.append(work.picture), threads=1)
     assert (taken, reported, error) == (list(range(COUNT)), list(range(COUNT)), None)
-    assert FakeStream.made == 1
-
-
-def test_that_several_takers_wait_for_no_other_picture():
-    works, reported, error = run(takers=3)
-    assert all(work.events == ["taken"] for work in works)
-    assert (reported, error) == (list(range(COUNT)), None)
-
-
-def test_that_work_that_needs_no_stream_makes_none():
-    works, reported, _ = run(ready=lambda work: None)
-    assert all(work.events == ["taken"] for work in works)
-    assert (reported, FakeStream.made) == (list(range(COUNT)), 0)
+    for how in ({"takers": 3}, {"ready": lambda work: None}):
+        works, reported, error = run(**how)
+        assert all(work.events == ["taken"] for work in works)
+        assert (reported, error) == (list(range(COUNT)), None)
+    assert FakeStream.made == 2
 
 
 def test_that_a_picture_that_breaks_the_stream_off_fails_alone_and_the_others_go_on():

@@ -117,9 +117,13 @@ def answer_light(request, report):
 
 def light(connection, options, gpu=None):
     """Serve the requests above. `gpu` True: one is there wherever CUDA is looked for; False: none."""
-    devices = () if gpu is None else (DeviceInfo("cuda:0", "cuda", "", gpu and options.use_cuda, None, True),)
     shared.use_prefix(options.segment_prefix)
+    devices = () if gpu is None else gpu_devices(gpu, options.use_cuda)
     Worker(connection, answer_light).serve(Ready((), devices))
+
+
+def gpu_devices(is_there, is_usable):
+    return (DeviceInfo("cuda:0", "cuda", "", is_there and is_usable, None, True),)
 
 
 def exit_at_once(connection, options, of=""):

@@ -14,12 +14,12 @@ from engine.host import link
 from engine.host.__main__ import serve
 from engine.host.link import Host
 from engine.host.protocol import OpenPicture
-from engine.host.request import Run
+from engine.host.request import Ready, Run
 from engine.host.shared import HandedSegments
 from engine.mask.mask import Mask
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S
-from tests.engine.host.faulty_hosts import Make, Show, Stick, Work, light
+from tests.engine.host.faulty_hosts import Make, Show, Stick, Work, gpu_devices, light
 from tests.picture_jobs import mask_job
 
 pytestmark = pytest.mark.slow
@@ -40,7 +40,15 @@ def test_that_the_run_after_a_killed_host_succeeds(start_up):
     assert watched.ask(Run(job, 0.01)).result.kernel_ms is not None
 
 
-def test_that_requests_behind_the_fatal_one_go_to_the_successor(start_up):
+def test_that_requests_behind_the_fatal_one_go_to_the_successor_whatever_cleaning_up_raises(
+    start_up, monkeypatch, caplog
+):
+    def cannot_clean(segments, maker):
+        clean(segments, maker)
+        raise ValueError("cannot mmap an empty file")
+
+    clean = HandedSegments.maker_ended
+    monkeypatch.setattr(HandedSegments, "maker_ended", cannot_clean)
     watched, first = start_up()
     run = watched.begin(Work())
     behind = [watched.client.submit(request) for request in (Make(), Make(), Show(), Show())]
@@ -49,27 +57,31 @@ def test_that_requests_behind_the_fatal_one_go_to_the_successor(start_up):
         run.result(PATIENCE_S)
     assert watched.wait_until_up() != first
     assert all(future.result(PATIENCE_S) for future in behind)
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 
-@pytest.mark.parametrize(
-    ("gpu", "window_s", "is_given_up"),
-    [(True, 600.0, True), (True, 0.0, False), (False, 600.0, False)],
-    ids=["", "long ago", "no GPU"],
-)
 def test_that_after_three_faults_in_ten_minutes_a_gpu_is_not_used_until_asked_otherwise(
-    start_up, monkeypatch, gpu, window_s, is_given_up
+    start_up, monkeypatch
 ):
-    monkeypatch.setattr(link, "FAULT_WINDOW_S", window_s)
-    watched, pid = start_up(partial(light, gpu=gpu))
+    # Not after faults long ago, nor without a GPU.
+    for gpu, window_s, is_given_up in [(True, 600.0, True), (True, 0.0, False), (False, 600.0, False)]:
+        faults = link.Faults()
+        faults.note_ready(Ready((), gpu_devices(gpu, is_usable=True)), used_cuda=True)
+        with monkeypatch.context() as patched:
+            patched.setattr(link, "FAULT_WINDOW_S", window_s)
+            for _ in range(link.FAULTS_ALLOWED):
+                assert faults.use_cuda
+                faults.note_end(was_up=True)
+        assert faults.use_cuda is not is_given_up
+        assert ("only the CPU" in str(faults.lost_error("it crashed", has_successor=True))) is is_given_up
+    watched, pid = start_up(partial(light, gpu=True))
     for fault in range(3):
         assert watched.client.use_cuda
         assert all("GPU" not in str(lost) for lost in watched.lost), fault
         os.kill(pid, signal.SIGKILL)
         pid = watched.wait_until_up()
-    assert watched.client.use_cuda is not is_given_up
-    text = "After three faults in ten minutes only the CPU is used"
-    assert (text in str(watched.lost[-1])) is is_given_up
-    assert is_given_up or all("GPU" not in str(lost) for lost in watched.lost)
+    assert not watched.client.use_cuda
+    assert "After three faults in ten minutes only the CPU is used" in str(watched.lost[-1])
     watched.client.try_cuda_again()
     again = watched.wait_until_up()
     assert (again != pid, watched.client.use_cuda, len(watched.lost)) == (True, True, 3)
@@ -109,9 +121,10 @@ def test_that_a_host_that_stops_answering_is_replaced(start_up, monkeypatch):
 
 def test_that_a_picture_that_takes_too_long_is_no_fault_of_the_device(start_up, monkeypatch):
     watched, first = start_up()
+    monkeypatch.setattr(link, "FAULTS_ALLOWED", 2)
     monkeypatch.setattr(link, "SHORTEST_DEADLINE_S", 0.3)
     monkeypatch.setattr(link, "DEADLINE_FACTOR", 0.0)
-    for _ in range(3):
+    for _ in range(2):
         late = watched.client.submit(OpenPicture("/far/away.jpg"))
         waiting = watched.client.submit(Make())
         with pytest.raises(ImageReadError, match=r"/far/away\.jpg cannot be opened: .* was given up"):
@@ -125,9 +138,10 @@ def test_that_a_picture_that_takes_too_long_is_no_fault_of_the_device(start_up, 
     assert watched.client.use_cuda
 
 
-def test_that_a_file_that_ends_the_host_is_named_and_is_no_fault_of_the_device(start_up):
+def test_that_a_file_that_ends_the_host_is_named_and_is_no_fault_of_the_device(start_up, monkeypatch):
+    monkeypatch.setattr(link, "FAULTS_ALLOWED", 2)
     watched, pid = start_up()
-    for _ in range(3):
+    for _ in range(2):
         begun = threading.Event()
         opening = watched.client.submit(OpenPicture("/some/bad.avif"), lambda _step, begun=begun: begun.set())
         waiting = watched.client.submit(Make())
@@ -182,7 +196,9 @@ def test_that_a_preview_that_loses_the_device_is_tried_twice(start_up):
     assert watched.ask(Make())
 
 
-def test_that_a_host_that_never_comes_up_is_not_started_for_ever(start):
+def test_that_a_host_that_never_comes_up_is_not_started_for_ever(start, monkeypatch):
+    monkeypatch.setattr(link, "FAILED_STARTS_ALLOWED", 2)
+    monkeypatch.setattr(link, "FAULTS_ALLOWED", 2)
     watched = start(faulty_hosts.exit_at_once)
     with pytest.raises(HostLost, match="it ended with exit code 3"):
         watched.ask(Make())
@@ -200,14 +216,6 @@ def test_that_a_host_that_never_comes_up_is_not_started_for_ever(start):
     assert len(watched.lost) == most
 
 
-def test_that_a_host_that_ends_while_it_looks_for_a_gpu_is_followed_by_one_on_the_cpu(start):
-    watched = start(partial(faulty_hosts.exit_at_once, of="with CUDA"))
-    assert watched.ask(Make())
-    assert not watched.client.use_cuda
-    assert len(watched.lost) == link.FAULTS_ALLOWED
-    assert "only the CPU is used" in str(watched.lost[-1])
-
-
 def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(start, monkeypatch):
     monkeypatch.setattr(link, "FAILED_STARTS_ALLOWED", 1)
     watched = start(faulty_hosts.exit_at_once)
@@ -219,6 +227,15 @@ def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(start, monkeypatch
     watched.end()
     watched.client.try_cuda_again()
     assert watched.client.host_pid is None
+
+
+def test_that_a_host_that_ends_while_it_looks_for_a_gpu_is_followed_by_one_on_the_cpu(start, monkeypatch):
+    monkeypatch.setattr(link, "FAULTS_ALLOWED", 2)
+    watched = start(partial(faulty_hosts.exit_at_once, of="with CUDA"))
+    assert watched.ask(Make())
+    assert not watched.client.use_cuda
+    assert len(watched.lost) == link.FAULTS_ALLOWED
+    assert "only the CPU is used" in str(watched.lost[-1])
 
 
 def test_that_a_host_that_says_nothing_is_given_up(start, monkeypatch):
@@ -256,22 +273,6 @@ def test_that_shutting_down_answers_all_requests(start):
     for future in (*asked, watched.client.submit(Show())):
         with pytest.raises(Cancelled):
             future.result(0)
-
-
-def test_that_requests_are_taken_over_whatever_cleaning_up_raises(start_up, monkeypatch, caplog):
-    def cannot_clean(segments, maker):
-        clean(segments, maker)
-        raise ValueError("cannot mmap an empty file")
-
-    clean = HandedSegments.maker_ended
-    monkeypatch.setattr(HandedSegments, "maker_ended", cannot_clean)
-    watched, first = start_up()
-    run, behind = watched.begin(Work()), watched.client.submit(Show())
-    os.kill(first, signal.SIGKILL)
-    with pytest.raises(HostLost):
-        run.result(PATIENCE_S)
-    assert behind.result(PATIENCE_S)
-    assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 
 def test_that_requests_are_answered_when_segments_cannot_be_noted_or_no_successor_can_be_started(

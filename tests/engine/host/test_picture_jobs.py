@@ -9,19 +9,32 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from engine.errors import Cancelled, ImageReadError, ImageWriteError
+from engine.errors import BadValue, Cancelled, ImageReadError, ImageWriteError
 from engine.flow import tiles as result_of_window
-from engine.host import shared
+from engine.geometry.border import RANGE_MODES
+from engine.host import picture_jobs, shared
 from engine.host.picture_jobs import WHOLE_RESULT_BYTES, bytes_with_result, open_picture, save_result
-from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
+from engine.host.protocol import (
+    PERCENTILES,
+    CropPicture,
+    MeasurePicture,
+    OpenPicture,
+    PictureHandle,
+    Saved,
+    SaveResult,
+    ScreenLevels,
+    ShowWindow,
+)
+from engine.host.request import Computed
 from engine.host.shared_picture import SMALLEST_LEVEL, SharedSegment, level_shapes, render, screen_arrays
 from engine.host.tile_jobs import TILES_BYTES
-from engine.image.convert import full_scale_of, pixels_of
+from engine.image.convert import full_scale_of, pixels_of, shown_level
 from engine.image.format import Form
 from engine.image.large.opening import decoded_bytes
 from engine.image.metadata import NO_METADATA
-from engine.image.open import open_image
+from engine.image.open import open_image, sample_path
 from engine.image.save import save_image
+from engine.verify.verification import Region
 from tests.engine.image.encoded import one_of_each, png_header, smooth_rgb, with_pillow
 
 
@@ -281,3 +294,74 @@ def test_that_a_picture_and_its_result_take_what_they_may_while_the_next_one_is_
         if bytes_with_result(form) > WHOLE_RESULT_BYTES:
             taken = decoded_bytes(form) + TILES_BYTES
         assert taken <= 3 * form.decoded_bytes + 109e6
+
+
+def handle(pixels):
+    (array,) = shared.create((pixels.shape, pixels.dtype.name))
+    shared.attach(array)[...] = pixels
+    return PictureHandle(array, None, ScreenLevels((array,)), "made", "made")
+
+
+def test_that_a_crop_has_the_pixels_of_its_region_and_ends_with_the_picture(ask):
+    whole = ask(OpenPicture(sample="astronaut"))
+    part = ask(CropPicture(whole, Region(10, 30, 40, 90)))
+    assert (shared.attach(part.pixels) == shared.attach(whole.pixels)[10:30, 40:90]).all()
+    # One of a crop says where it is in the file.
+    assert ask(CropPicture(part, Region(1, 5, 2, 9))).crop == Region(11, 15, 42, 49)
+    part = ask(OpenPicture(path=str(sample_path("astronaut")), crop=Region(500, 900, 500, 900)))
+    assert part.pixels.shape[:2] == (12, 12)
+    with pytest.raises(BadValue, match="has no pixel there"):
+        ask(OpenPicture(sample="astronaut", crop=Region(900, 950, 0, 9)))
+
+
+def test_that_clipped_samples_are_counted_apart(ask):
+    picture = handle(np.zeros((2, 3, 1), np.uint8))
+    values = np.array([-1, 0, 255, 256, 300, np.nan], np.float32).reshape(2, 3, 1)
+    (array,) = shared.create((values.shape, "float32"))
+    shared.attach(array)[...] = values
+    found = ask(MeasurePicture(picture, array))
+    (after,) = found.after
+    assert (after.below, after.above, after.not_finite, after.total) == (1, 2, 1, 6)
+    assert found.after_ends == (-1.0, 300.0)
+    assert [after.counts[at] for at in (0, 217, 218, 255)] == [2, 1, 1, 1]
+
+
+@pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "computed"])
+def test_that_a_window_shows_its_ends_black_and_white_and_leaves_the_values(ask, is_kept, monkeypatch):
+    random = np.random.default_rng(3)
+    samples = random.integers(0, 4096, (70, 80, 1), np.uint16)
+    picture = handle(samples)
+    values = None
+    if not is_kept:
+        monkeypatch.setattr(picture_jobs, "bands_of", lambda _, region: [(region, samples[region.slices])])
+        values = Computed(None)
+    found = ask(ShowWindow(picture, values, (1000.0, 3000.0)))
+    level = shared.attach(found.screen.levels[0])[..., 0]
+    wanted = np.rint(np.clip((samples[..., 0].astype(np.float64) - 1000) / 2000, 0, 1) * 255)
+    assert np.abs(level - wanted).max() <= 1.0  # where float32 rounds a half to the other side
+    assert (level[samples[..., 0] <= 1000] == 0).all()
+    assert (level[samples[..., 0] >= 3000] == 255).all()
+    assert (shared.attach(picture.pixels) == samples).all()
+    low, high = ask(ShowWindow(picture, values, None)).ends
+    assert (low, high) == pytest.approx(np.percentile(samples, PERCENTILES).tolist())
+
+
+def test_that_mean_and_deviation_are_those_of_the_samples(ask):
+    values = np.random.default_rng(1).integers(0, 65535, (40, 30, 2), np.uint16)
+    found = ask(MeasurePicture(handle(values))).before
+    # Sums of 1200 whole numbers below 2^32 are exact in float64; a division and a root are left.
+    assert [one.mean for one in found] == [float(values[..., n].sum()) / 1200 for n in range(2)]
+    exact = values.astype(np.float64).std((0, 1))
+    assert [one.deviation for one in found] == pytest.approx(list(exact), rel=1e-12)
+
+
+def test_that_the_level_of_a_sample_is_the_byte_on_the_screen():
+    for white in [255.0, 65535.0, 1.0]:
+        for mode in [mode for mode in RANGE_MODES if mode != "rescale"]:
+            random = np.random.default_rng(2)
+            values = (random.standard_normal((8, 9, 1)) * white).astype(np.float32)
+            values[0, :3, 0] = np.nan, np.inf, -np.inf
+            levels = [np.empty(shape, np.uint8) for shape in level_shapes(8, 9)]
+            render(values, levels, white, mode)
+            wanted = [shown_level(float(value), mode, white) for value in values.ravel()]
+            assert levels[0][..., 0].ravel().tolist() == wanted

@@ -7,14 +7,24 @@ import numpy as np
 import pytest
 
 from engine.errors import Cancelled
+from engine.explain.device_limits import KeptLimits, MeasureLimits
+from engine.explain.messages import (
+    AblationJob,
+    CodeRequest,
+    CompiledLaunchRequest,
+    LaunchRequest,
+    TimeRequest,
+)
 from engine.host import shared
 from engine.host.protocol import OpenPicture
-from engine.host.request import Answer, Cancel, Ready, SharedArray, Stop, ToHost, Working
+from engine.host.request import Answer, Cancel, QueuePolicy, Ready, Run, SharedArray, Stop, ToHost, Working
 from engine.host.server import Worker
 from engine.host.shared import HandedSegments
+from engine.mask.generators import gaussian
 from engine.results.problem import Progress
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Beside, Question
+from tests.picture_jobs import mask_job, mask_request
 
 READY = Ready((), ())
 
@@ -160,3 +170,17 @@ def test_that_a_segment_is_given_back_once_to_its_host_if_that_lives(name):
         assert segments.give_back((name,), living) == (name,)
         assert segments.give_back((name,), living) == ()
         assert exists(name) is (living is not None)
+
+
+def test_that_what_compiles_counts_or_measures_waits_for_what_runs_and_nothing_else():
+    job = mask_job(picture=None, variant="naive", mask=gaussian(5))
+    ablation = mask_request(AblationJob, picture=None, variant="naive", mask=gaussian(5))
+    waiting = (
+        MeasureLimits("cpu"),
+        CodeRequest(job),
+        CompiledLaunchRequest(job),
+        TimeRequest(job),
+        Run(ablation),
+    )
+    assert {request.queue for request in waiting} == {QueuePolicy.IN_ORDER}
+    assert {request.queue for request in (KeptLimits("cpu"), LaunchRequest(job))} == {QueuePolicy.AT_ONCE}

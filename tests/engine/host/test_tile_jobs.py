@@ -21,7 +21,7 @@ from engine.host.protocol import (
     WantedTiles,
     WantedValues,
 )
-from engine.host.request import answer, segments_of
+from engine.host.request import segments_of
 from engine.image.convert import halved
 from engine.image.faults import Refused
 from engine.image.format import Budget
@@ -31,37 +31,23 @@ from engine.work.chain_files import chain_named
 from engine.work.messages import PictureJob, SaveFiltered
 from tests.picture_jobs import mask_job, operation_job
 
-
-def silent(step):
-    """Report nothing."""
-
-
-@pytest.fixture(autouse=True)
-def all_is_large(monkeypatch):
-    """Keep arrays of any size in their files; afterwards close all."""
-    monkeypatch.setattr(tile_jobs, "_IN_MEMORY_BYTES", 0)
-    yield
-    for tiles in tile_jobs._open.values():
-        tiles.picture.close()
-    tile_jobs._open.clear()
+pytestmark = pytest.mark.usefixtures("in_files")
 
 
 def opened(path):
-    return open_picture(OpenPicture(str(path)), silent)
+    return open_picture(OpenPicture(str(path)), lambda step: None)
 
 
 @pytest.fixture
-def answered():
-    """Return the arrays of a reply, copied; its memory is given up."""
+def answered(ask):
+    """Return a function that returns a reply and the arrays of it."""
 
-    def ask(request):
-        reply = answer(request, silent)
+    def arrays_of(request):
+        reply = ask(request)
         arrays = [reply.values] if hasattr(reply, "values") else [tile.pixels for tile in reply.tiles]
-        copies = [None if array is None else shared.attach(array).copy() for array in arrays]
-        shared.unlink(*segments_of(reply))
-        return reply, copies
+        return reply, [None if array is None else shared.attach(array) for array in arrays]
 
-    return ask
+    return arrays_of
 
 
 @pytest.fixture
@@ -128,16 +114,16 @@ def test_that_tiles_of_a_decoded_picture_are_its_pixels_halved(decoded, pixels, 
     np.testing.assert_array_equal(tile[..., 2::-1], wanted[:256, :256])
 
 
-def test_that_the_result_of_a_decoded_picture_is_saved_in_parts(decoded, pixels, tmp_path):
+def test_that_the_result_of_a_decoded_picture_is_saved_in_parts(ask, decoded, pixels, tmp_path):
     path = str(tmp_path / "out.tif")
-    answer(SaveFiltered(mask_job(mask=preset("identity"), picture=decoded), path), silent)
+    ask(SaveFiltered(mask_job(mask=preset("identity"), picture=decoded), path))
     saved = open_image(path)
     np.testing.assert_array_equal(saved.pixels, pixels)
     assert (saved.alpha == 255).all()
 
 
 @pytest.mark.slow
-def test_that_results_of_operations_and_chains_are_saved_in_parts(decoded, pixels, tmp_path):
+def test_that_results_of_operations_and_chains_are_saved_in_parts(ask, decoded, pixels, tmp_path):
     median = operation_job(operation="median", settings={"size": 5}, picture=decoded)
     chain = PictureJob(chain=chain_named("unsharp"), picture=decoded)
     wholes = (
@@ -146,7 +132,7 @@ def test_that_results_of_operations_and_chains_are_saved_in_parts(decoded, pixel
     )
     for number, (job, whole) in enumerate(zip((median, chain), wholes, strict=True)):
         path = str(tmp_path / f"{number}.tif")
-        answer(SaveFiltered(job, path), silent)
+        ask(SaveFiltered(job, path))
         np.testing.assert_array_equal(open_image(path).pixels, whole)
 
 
@@ -163,7 +149,7 @@ def test_that_another_format_over_the_limit_and_a_folder_are_refused_as_before(t
 
 
 def test_that_tiles_and_values_are_the_pixels_of_the_file_which_is_opened_where_it_is_not(
-    path, pixels, answered
+    ask, path, pixels, answered
 ):
     screen = opened(path).screen
     for _ in range(2):
@@ -174,11 +160,11 @@ def test_that_tiles_and_values_are_the_pixels_of_the_file_which_is_opened_where_
         _, (values,) = answered(WantedValues(screen, (690, 700), (3, 9)))
         np.testing.assert_array_equal(values, pixels[690:700, 3:9])
         # The next host has it not open.
-        answer(CloseTiled(screen), silent)
+        ask(CloseTiled(screen))
         assert not tile_jobs._open
     path.unlink()
     with pytest.raises(ImageReadError, match="there is no such file"):
-        answer(WantedTiles(screen, 0, ((0, 0),)), silent)
+        ask(WantedTiles(screen, 0, ((0, 0),)))
 
 
 def test_that_opacity_is_on_the_screen_and_not_among_the_values(tmp_path, answered):

@@ -81,11 +81,8 @@ def test_that_the_next_start_clears_what_killed_programs_have_left(session, sshd
     made = session()
     patch = tmp_path / "patch.png"
     save_image(Picture(np.arange(243, dtype=np.uint8).reshape(9, 9, 3)), patch)
-    made.asking.ask(
-        Preview(
-            operation_job(operation="find-patch", settings={}, picture=made.picture, patch_path=str(patch))
-        )
-    )
+    how = {"operation": "find-patch", "settings": {}, "patch_path": str(patch)}
+    made.asking.ask(Preview(operation_job(picture=made.picture, **how)))
     prefixes = prefixes_of([made.server, made.host])
     # With the process that Python has to clear shared memory: as when memory is short, or a session is ended.
     for pid in children_of(made.server):
@@ -101,20 +98,50 @@ def test_that_the_next_start_clears_what_killed_programs_have_left(session, sshd
     assert living.asking.ask(Preview(living.job, SEEN)).screen is not None
 
 
-def test_that_the_work_goes_on_after_the_line_was_lost(session):
-    made = session()
-    os.kill(made.ssh, signal.SIGKILL)
-    assert made.asking.lost.wait(PATIENCE_S)
-    # Nobody asks for a password again before somebody asks.
-    assert made.asking.client.host_pid is None
-    made.asking.ready.clear()
-    made.asking.client.connect(made.asking.client.remote)
-    assert made.asking.ready.wait(PATIENCE_S)
-    assert made.asking.ask(Preview(made.job, SEEN)).screen is not None
+def test_that_a_line_that_is_cut_without_a_word_is_noticed(session, sshd, tmp_path):
+    cut = tmp_path / "cut"
+    made = session(sshd.shaped(1, 400, str(cut)))
+    running = made.asking.client.submit(Run(made.job, 60.0))
+    cut.touch()
+    with pytest.raises(LineLost, match="nothing was heard for 8 s"):
+        running.result(PATIENCE_S)
+    wait_until(lambda: not any(is_alive(pid) for pid in (made.server, made.host, made.relay, made.ssh)))
+    # Local work goes on beside it: a picture can be opened at once.
+    cut.unlink()
+    assert made.asking.ask(OpenPicture(sample="camera")).width == 512
 
 
-def test_that_the_end_of_the_host_there_is_that_of_any_host(session):
+def bytes_of(pid):
+    """Return how many bytes a process has received and sent."""
+    return [int(line.split()[1]) for line in Path(f"/proc/{pid}/io").read_text().splitlines()[:2]]
+
+
+def test_that_a_transfer_that_nobody_wants_does_not_hold_a_slow_line(session, sshd):
+    made = session(sshd.shaped(5, 4))
+    client = made.asking.client
+    before, _ = bytes_of(made.relay)
+    whole = client.submit(Preview(made.job))
+    progress = threading.Event()
+    client.cancel(whole)
+    newest = client.submit(Preview(made.job, SEEN), lambda step: progress.set())
+    assert newest.result(PATIENCE_S).screen is not None
+    # All values and levels are 8 MB, 16 s on this line.
+    assert bytes_of(made.relay)[0] - before < 4_000_000
+    with pytest.raises(EngineError):
+        whole.result(PATIENCE_S)
+
+
+def test_that_work_goes_on_after_what_ends_and_the_end_of_the_client_is_that_of_both_sides(session, sshd):
+    others = set(children_of(sshd.process.pid))
     made = session()
+    _, sent = bytes_of(made.relay)
+    for name in ("one", "two", "three"):
+        made.asking.ask(Preview(mask_job(mask=preset("box-3").with_name(name), picture=made.picture), SEEN))
+    again = made.asking.picture()
+    made.asking.ask(Preview(mask_job(mask=preset("box-3"), picture=again), SEEN))
+    # The picture has 786,432 bytes, and crosses once.
+    assert bytes_of(made.relay)[1] - sent < 100_000
+
     begun = threading.Event()
     # With a small mask it could end by itself before it is killed.
     slow = made.job.changed(mask=generate("gaussian:31:6"))
@@ -134,58 +161,18 @@ def test_that_the_end_of_the_host_there_is_that_of_any_host(session):
     assert made.asking.ask(Preview(made.job, SEEN)).screen is not None
     assert not made.asking.lost.is_set()
 
+    os.kill(made.ssh, signal.SIGKILL)
+    assert made.asking.lost.wait(PATIENCE_S)
+    # Nobody asks for a password again before somebody asks.
+    assert made.asking.client.host_pid is None
+    made.asking.ready.clear()
+    made.asking.client.connect(made.asking.client.remote)
+    assert made.asking.ready.wait(PATIENCE_S)
+    assert made.asking.ask(Preview(made.job, SEEN)).screen is not None
 
-def test_that_a_line_that_is_cut_without_a_word_is_noticed(session, sshd, tmp_path):
-    cut = tmp_path / "cut"
-    made = session(sshd.shaped(1, 400, str(cut)))
-    running = made.asking.client.submit(Run(made.job, 60.0))
-    cut.touch()
-    with pytest.raises(LineLost, match="nothing was heard for 8 s"):
-        running.result(PATIENCE_S)
-    wait_until(lambda: not any(is_alive(pid) for pid in (made.server, made.host, made.relay, made.ssh)))
-    # Local work goes on beside it: a picture can be opened at once.
-    cut.unlink()
-    assert made.asking.ask(OpenPicture(sample="camera")).width == 512
-
-
-def test_that_a_picture_crosses_once(session, sshd, tmp_path):
-    made = session()
-    sent = bytes_sent(made.relay)
-    for name in ("one", "two", "three"):
-        made.asking.ask(Preview(mask_job(mask=preset("box-3").with_name(name), picture=made.picture), SEEN))
-    again = made.asking.picture()
-    made.asking.ask(Preview(mask_job(mask=preset("box-3"), picture=again), SEEN))
-    # The picture has 786,432 bytes.
-    assert bytes_sent(made.relay) - sent < 100_000
-
-
-def bytes_sent(pid):
-    with open(f"/proc/{pid}/io") as file:
-        return int(file.readlines()[1].split()[1])
-
-
-def bytes_received(pid):
-    with open(f"/proc/{pid}/io") as file:
-        return int(file.readlines()[0].split()[1])
-
-
-def test_that_a_transfer_that_nobody_wants_does_not_hold_a_slow_line(session, sshd):
-    made = session(sshd.shaped(5, 4))
-    client = made.asking.client
-    before = bytes_received(made.relay)
-    whole = client.submit(Preview(made.job))
-    progress = threading.Event()
-    client.cancel(whole)
-    newest = client.submit(Preview(made.job, SEEN), lambda step: progress.set())
-    assert newest.result(PATIENCE_S).screen is not None
-    # All values and levels are 8 MB, 16 s on this line.
-    assert bytes_received(made.relay) - before < 4_000_000
-    with pytest.raises(EngineError):
-        whole.result(PATIENCE_S)
-
-
-def test_that_the_end_of_the_client_is_that_of_both_sides(session):
-    made = session()
+    here = set(children_of(made.asking.client.host_pid))
+    there = set(children_of(sshd.process.pid)) - others
+    prefixes = made.prefixes | prefixes_of([made.asking.client.host_pid])
     made.asking.client.shutdown()
-    wait_until(lambda: not any(is_alive(pid) for pid in made.there | made.here))
-    wait_until(lambda: not segments(made.prefixes))
+    wait_until(lambda: not any(is_alive(pid) for pid in made.there | made.here | here | there))
+    wait_until(lambda: not segments(prefixes))

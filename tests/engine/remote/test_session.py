@@ -82,11 +82,10 @@ def test_that_a_run_says_where_it_was_computed(both, pictures, sshd):
 SEEN = Seen(0, (100, 300), (260, 500))
 
 
-def test_that_only_what_is_seen_comes_and_the_rest_when_it_is_asked_for(both, pictures):
+def test_that_only_what_is_seen_comes_and_the_rest_when_it_is_asked_for(both, pictures, tmp_path):
     local, remote = both
-    job = mask_job(mask=preset("sobel-x"), picture=pictures[1])
-    whole = local.ask(Preview(mask_job(mask=preset("sobel-x"), picture=pictures[0])))
-    found = remote.ask(Preview(job, SEEN))
+    here, job = (mask_job(mask=preset("sobel-x"), picture=picture) for picture in pictures)
+    whole, found = local.ask(Preview(here)), remote.ask(Preview(job, SEEN))
     assert found.values is None
     assert {tiles.level for tiles in found.tiles} <= {0, 1}
     asked = remote.ask(WantedTiles(found.screen, 0, ((0, 0), (1, 1)), job=job))
@@ -98,25 +97,16 @@ def test_that_only_what_is_seen_comes_and_the_rest_when_it_is_asked_for(both, pi
     values = remote.ask(WantedValues(found.screen, (7, 8), (9, 10), job=job))
     assert np.array_equal(shared.attach(values.values), shared.attach(whole.values)[7:8, 9:10])
 
-
-def test_that_a_result_that_stays_there_is_saved_here(both, pictures, tmp_path):
-    local, remote = both
+    # It stays there, and is saved here.
     paths = [str(tmp_path / f"{name}.tif") for name in ("here", "there")]
-    whole = local.ask(Preview(mask_job(mask=preset("sobel-x"), picture=pictures[0])))
     local.ask(SaveResult(pictures[0], whole.values, paths[0], depth="float32"))
-    found = remote.ask(Preview(mask_job(mask=preset("sobel-x"), picture=pictures[1]), SEEN))
     saved = remote.ask(SaveResult(pictures[1], None, paths[1], depth="float32", result=found.screen))
     assert saved.path == paths[1]
     assert np.array_equal(*(open_image(path).pixels for path in paths))
-
-
-def test_that_a_result_that_is_not_kept_any_more_is_refused_in_words(both, pictures):
-    remote, job = both[1], mask_job(mask=preset("sobel-x"), picture=pictures[1])
-    first = remote.ask(Preview(job, SEEN))
     for _ in range(4):
         remote.client.release(*segments_of(remote.ask(Preview(job, SEEN))))
     with pytest.raises(EngineError, match="not there any more"):
-        remote.ask(WantedTiles(first.screen, 0, ((0, 0),), job=job))
+        remote.ask(WantedTiles(found.screen, 0, ((0, 0),), job=job))
 
 
 def test_that_a_request_is_stopped_there(both, pictures):

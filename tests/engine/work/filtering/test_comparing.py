@@ -6,7 +6,7 @@ import pytest
 from engine.errors import Cancelled
 from engine.host import shared
 from engine.host.protocol import OpenPicture, PictureHandle, ScreenLevels
-from engine.host.request import Preview, answer, segments_of
+from engine.host.request import Preview
 from engine.image.open import SAMPLES, open_sample
 from engine.mask.mask import Mask
 from engine.mask.presets import preset, presets
@@ -16,20 +16,6 @@ from engine.work.messages import ComparePictures, EffectsRequest
 from tests.picture_jobs import mask_job
 
 WHOLE = Region(0, 512, 0, 512)
-
-
-@pytest.fixture
-def ask():
-    """Return a function that asks the engine in this process; what it took is given back."""
-    names: list[str] = []
-
-    def asked(request):
-        reply = answer(request, lambda step: None)
-        names.extend(segments_of(reply))
-        return reply
-
-    yield asked
-    shared.unlink(*names)
 
 
 @pytest.fixture

@@ -1,19 +1,22 @@
-"""A host does chains: it lists the ready ones, previews, runs, offers mergers, refuses."""
+"""A host does chains and operations: it lists them, checks, previews, runs, offers mergers, refuses."""
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from PIL import Image
 
 import engine
-from engine.errors import BadValue
+from engine.errors import BadValue, UnknownName
+from engine.geometry.block import Block
 from engine.host import shared
 from engine.host.protocol import OpenPicture, TiledScreen, WantedValues
-from engine.host.request import Preview, Run, segments_of
+from engine.host.request import Check, Preview, Run, segments_of
 from engine.image.open import open_sample
+from engine.image.save import save_image
 from engine.work.chain_files import chain_from, chain_named, ready_chains
 from engine.work.messages import ListRequest, MergeRequest, PictureJob
+from engine.work.operations.table import OPERATIONS, operation_variants
 from engine.work.steps import digest_of
+from tests.picture_jobs import operation_job
 
 CAMERA = open_sample("camera").pixels
 
@@ -29,8 +32,10 @@ def values_of(picture, chain, step):
     return engine.chain(picture, replace(chain, steps=steps), device="cpu", budget_s=0.0).values
 
 
-def test_that_the_ready_chains_are_described(calm):
+def test_that_ready_chains_and_every_operation_with_its_variants_are_described(calm):
     assert calm.ask(ListRequest("chains")) == ready_chains()
+    found = {info.key: [v.key for v in info.variants] for info in calm.ask(ListRequest("operations"))}
+    assert found == {key: [variant.key for variant in operation_variants(key)] for key in OPERATIONS}
 
 
 @pytest.mark.slow
@@ -71,7 +76,7 @@ def test_that_mergers_are_offered_and_a_chain_without_steps_is_refused(calm, cam
 @pytest.mark.slow
 def test_that_a_preview_on_a_gpu_names_the_kernel_of_each_step_and_parts_of_it_have_its_bits(calm, tmp_path):
     pixels = np.random.default_rng(5).integers(0, 256, (14, 12, 3), np.uint8)
-    Image.fromarray(pixels).save(tmp_path / "small.png")
+    save_image(pixels, tmp_path / "small.png")
     picture = calm.ask(OpenPicture(path=str(tmp_path / "small.png")))
     chain = chain_from({"steps": [{"mask": "gaussian:5:1"}, {"mask": "sobel-x"}, {"operation": "median"}]})
     found = calm.ask(Preview(PictureJob(chain=chain, picture=picture, device="simulator")))
@@ -83,3 +88,66 @@ def test_that_a_preview_on_a_gpu_names_the_kernel_of_each_step_and_parts_of_it_h
     whole = shared.attach(found.values)
     np.testing.assert_array_equal(shared.attach(part.values), whole[3:14, 2:9])
     calm.client.release(*segments_of(found), *segments_of(part), *segments_of(picture))
+
+
+PHOTO = open_sample("astronaut").pixels[100:164, 180:252]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a photograph and a patch of it."""
+    made = tmp_path_factory.mktemp("operations")
+    save_image(PHOTO, made / "photo.png")
+    save_image(PHOTO[20:32, 30:40], made / "patch.png")
+    return made
+
+
+@pytest.fixture(scope="module")
+def photo(calm, folder):
+    return calm.ask(OpenPicture(str(folder / "photo.png")))
+
+
+def job_of(picture, operation, **more):
+    return operation_job(operation=operation, picture=picture, **{"device": "cpu", **more})
+
+
+@pytest.mark.slow
+def test_that_previews_lie_in_shared_memory_with_what_was_found(calm, photo):
+    turned = calm.ask(Preview(job_of(photo, "negative")))
+    assert np.array_equal(shared.attach(turned.values), 255 - PHOTO)
+    assert turned.variant == "cpu-negative"
+    counted = calm.ask(Preview(job_of(photo, "histogram", settings={"bins": 4})))
+    assert [sum(channel) for channel in counted.counts] == [PHOTO.shape[0] * PHOTO.shape[1]] * 3
+    assert np.array_equal(shared.attach(counted.values), PHOTO)
+    squeezed = calm.ask(Preview(job_of(photo, "compress")))
+    assert [quantity.key for quantity in squeezed.quantities][:2] == ["psnr_db", "estimated_bytes"]
+    for found in (turned, counted, squeezed):
+        calm.client.release(*segments_of(found))
+
+
+@pytest.mark.slow
+def test_that_a_patch_that_is_found_is_framed(calm, photo, folder):
+    job = job_of(photo, "find-patch", patch_path=str(folder / "patch.png"))
+    found = calm.ask(Run(job, budget_s=0.0))
+    assert (found.mark.row, found.mark.column) == (20, 30)
+    assert found.result.is_proven
+    assert found.result.kernel_ms > 0
+    pixels = shared.attach(found.values)
+    assert (pixels[19, 29:41] == 255).all()
+    assert np.array_equal(pixels[20:32, 30:40], PHOTO[20:32, 30:40])
+    calm.client.release(*segments_of(found))
+
+
+@pytest.mark.slow
+def test_that_what_an_operation_cannot_do_is_said(calm, photo):
+    job = job_of(photo, "compress", device="simulator", block=Block(12, 8))
+    reasons = {entry.variant: str(entry.reason or "") for entry in calm.ask(Check(job))}
+    assert reasons["cpu-dct"] == ""
+    assert reasons["dct-direct"] == ""
+    for request, error, words in (
+        (job_of(photo, "median", settings={"size": 4}), BadValue, "one of 3, 5"),
+        (job_of(photo, "meidan"), UnknownName, "Did you mean median"),
+        (job_of(photo, "find-patch", settings={"left": 70}), BadValue, "reaches over the edge"),
+    ):
+        with pytest.raises(error, match=words):
+            calm.ask(Preview(request))

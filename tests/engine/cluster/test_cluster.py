@@ -1,0 +1,162 @@
+"""Clusters: how their addresses are written, who is refused, what is left behind, what a worker opens."""
+
+import os
+import socket
+import subprocess
+import sys
+from functools import partial
+
+import cloudpickle
+import dask.array as arrays
+import numpy as np
+import pytest
+
+import engine
+from engine import cluster
+from engine.cluster import SchedulerAddress
+from engine.errors import BadValue, DeviceUnavailable, EngineError
+from tests.fresh_python import ROOT
+
+
+def test_that_an_address_of_a_scheduler_is_taken_as_it_is():
+    for text in ["tcp://host:8786", "tls://10.0.0.1:1", "tcp://[::1]:8786", "tcp://a-b.example.org:65535"]:
+        assert SchedulerAddress.parse(text) == SchedulerAddress(text, 0)
+
+
+def test_that_local_names_processes():
+    assert SchedulerAddress.parse("local:3").processes == 3
+
+
+def test_that_another_text_is_refused_with_what_to_write():
+    wrong = ["", "http://h:1", "tcp://h", "tcp://:1", "tcp://h:1/x", "tcp://h:x", "h:8786", "TCP://"]
+    wrong += [f"local{end}" for end in ("", ":", ":0", ":-1", ":99999", ":1.5", ":2 ")]
+    for text in wrong:
+        with pytest.raises(BadValue, match="local:2"):
+            SchedulerAddress.parse(text)
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """Let nobody have more than a second to answer."""
+    monkeypatch.setattr(cluster, "CONNECT_S", 1)
+
+
+def refused(text):
+    with pytest.raises(DeviceUnavailable) as caught, cluster.connected(SchedulerAddress.parse(text)):
+        pass
+    return str(caught.value)
+
+
+@pytest.mark.slow
+def test_that_a_scheduler_that_is_not_there_is_refused_in_words(soon):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        assert "no scheduler of Dask answers" in refused(f"tcp://127.0.0.1:{taken.getsockname()[1]}")
+
+
+@pytest.mark.slow
+def test_that_a_server_of_another_kind_is_refused_in_words(soon):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        assert "no scheduler of Dask answers" in refused(f"tcp://127.0.0.1:{other.getsockname()[1]}")
+
+
+@pytest.mark.slow
+def test_that_a_scheduler_without_workers_is_refused_with_how_to_start_one(local_cluster):
+    local_cluster.scale(0)
+    local_cluster.sync(local_cluster._correct_state)
+    assert "dask worker tcp://" in refused(local_cluster.scheduler_address)
+
+
+def other(versions, part, name):
+    """Return what is said of versions where one of a part is older."""
+    found = versions[part] if part == "scheduler" else next(iter(versions[part].values()))
+    found["packages"][name] = "0.0.1"
+    return versions
+
+
+@pytest.mark.slow
+def test_that_a_part_with_another_version_is_refused_with_both_versions(client, monkeypatch):
+    versions, workers = client.get_versions, client.scheduler_info()["workers"]
+    for part, name, words in [
+        ("scheduler", "python", "Python 0.0"),
+        ("workers", "python", "Python 0.0"),
+        ("scheduler", "dask", "dask 0.0.1"),
+        ("workers", "dask", "dask 0.0.1"),
+        ("workers", "0.0.1", "Haloscope 0.0.1"),
+        ("workers", RuntimeError("no"), "Haloscope not installed"),
+    ]:
+        with monkeypatch.context() as patched:
+            if "Haloscope" in words:
+                patched.setattr(client, "run", lambda *_, said=name, **__: dict.fromkeys(workers, said))
+            else:
+                found = partial(other, versions(), part, name)
+                patched.setattr(client, "get_versions", found)
+            with pytest.raises(
+                DeviceUnavailable, match=rf"^The {part[:6]}.*has {words}; this command has"
+            ) as no:
+                cluster._check(client, SchedulerAddress("tcp://h:1"))
+        assert no.value.remedy
+
+
+def test_that_a_missing_extra_is_named_with_how_to_install_it():
+    with pytest.raises(EngineError, match="pip install"):
+        cluster.loaded("no_such_package", "--scheduler")
+
+
+@pytest.mark.slow
+def test_that_started_workers_end_with_what_started_them():
+    with cluster.connected(SchedulerAddress.parse("local:2")) as client:
+        pids = list(client.run(os.getpid).values())
+    assert len(pids) == 2
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+# What a scheduler does with a task, and then a worker: neither finds the engine where it was started from.
+PROGRAM = """
+import os, pickle, sys
+import cloudpickle
+assert not any(os.path.isdir(os.path.join(place or ".", "engine")) for place in sys.path)
+task = pickle.load(sys.stdin.buffer)
+sent = cloudpickle.dumps(task)
+assert not any(name.split(".")[0] == "engine" for name in sys.modules)
+os.chdir(sys.argv[1])
+sys.stdout.buffer.write(pickle.dumps(pickle.loads(sent)()))
+"""
+
+
+def as_on_a_cluster(task, tmp_path):
+    """Return what a task returns that goes through processes that know nothing of the engine."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", PROGRAM, str(ROOT)],
+        input=cloudpickle.dumps(task),
+        capture_output=True,
+        cwd=tmp_path,
+        env=environment,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return cloudpickle.loads(done.stdout)
+
+
+@pytest.mark.slow
+def test_that_only_a_worker_opens_a_task(tmp_path):
+    picture = np.random.default_rng(3).integers(0, 256, (20, 30), np.uint8)
+    values = as_on_a_cluster(cluster.sealed(engine.correlate, picture, "box-3"), tmp_path)
+    assert np.array_equal(values, engine.correlate(picture, "box-3"))
+
+
+@pytest.mark.slow
+def test_that_only_a_worker_opens_the_chunks_of_an_array(tmp_path):
+    picture = np.random.default_rng(4).integers(0, 256, (20, 30), np.uint8)
+    lazy = engine.filter_dask(arrays.from_array(picture, chunks=10), "box-3", device="cpu")
+    values = as_on_a_cluster(lambda: lazy.compute(scheduler="sync"), tmp_path)
+    assert np.array_equal(values, engine.correlate(picture, "box-3", device="cpu"))
+
+
+def test_that_a_worker_without_haloscope_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "_PACKAGE", "no_such_package")
+    with pytest.raises(RuntimeError, match="A worker of the cluster has no Haloscope"):
+        cluster.sealed(abs)(-1)
