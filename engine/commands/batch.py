@@ -4,7 +4,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from importlib import import_module
-from typing import NamedTuple
 
 from engine import interrupts
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED, status_of
@@ -68,7 +67,12 @@ def run(settings: BatchSettings) -> int:
     elapsed_s = time.perf_counter() - begin
     order = {file.names: number for number, file in enumerate(plan.files)}
     outcomes.sort(key=lambda finished: order[finished.file.names])
-    log_notes(_clip_hints(outcomes))
+    clipped = {one.file.source: one.clipped for one in outcomes if one.clipped and one.clipped.better_range}
+    if clipped:
+        # One line for the whole run.
+        most, share = max(clipped, key=lambda source: clipped[source].share), f"{100 * HINT_FROM:.0f} %"
+        count = f"{len(clipped)} of {len(outcomes)} results are clipped by more than {share}; "
+        log_notes([clip_hint(clipped[most], f"{count if len(outcomes) > 1 else ''}{most}: ")])
     if settings.json:
         print_json(_document(settings, plan, batch, outcomes, elapsed_s))
     else:
@@ -124,16 +128,6 @@ def _summary(
     return "\n".join([line, *([f"{len(failed)} failed:"] if failed else []), *failures])
 
 
-def _clip_hints(outcomes: Sequence[Finished]) -> list[str]:
-    """Return one line for the whole run where much of some results is clipped."""
-    clipped = {one.file.source: one.clipped for one in outcomes if one.clipped and one.clipped.better_range}
-    if not clipped:
-        return []
-    most = max(clipped, key=lambda source: clipped[source].share)
-    count = f"{len(clipped)} of {len(outcomes)} results are clipped by more than {100 * HINT_FROM:.0f} %; "
-    return [clip_hint(clipped[most], f"{count if len(outcomes) > 1 else ''}{most}: ")]
-
-
 def _proof(done: Sequence[Finished]) -> str:
     proofs = [finished.verification for finished in done if finished.verification is not None]
     if not proofs:
@@ -148,23 +142,19 @@ def _document(
     settings: BatchSettings, plan: BatchPlan, batch: Batch, outcomes: Sequence[Finished], elapsed_s: float
 ) -> dict[str, object]:
     return {
-        **about_plan(settings, plan),
+        **_about(settings, plan),
         "variants": list(batch.variants),
         "devices": list(batch.devices),
         "elapsed_s": elapsed_s,
-        **_of_cluster(plan, batch),
+        # Connecting to a cluster, or starting it, is part of the elapsed time.
+        **({"scheduler": plan.scheduler.text, "start_s": batch.start_s} if plan.scheduler else {}),
         "pictures": len(plan.files) + len(plan.skipped),
         "done": sum(finished.error is None for finished in outcomes),
         "failed": sum(finished.error is not None for finished in outcomes),
         **({"skipped": len(plan.skipped)} if settings.skip_existing else {}),
         "files": [_file(finished, on_cluster=plan.scheduler is not None) for finished in outcomes],
-        **({"skipped_files": skipped_files(plan)} if settings.skip_existing else {}),
+        **(_skipped_files(plan) if settings.skip_existing else {}),
     }
-
-
-def _of_cluster(plan: BatchPlan, batch: Batch) -> dict[str, object]:
-    """Return the scheduler, and what connecting to it or starting it took of the elapsed time."""
-    return {"scheduler": plan.scheduler.text, "start_s": batch.start_s} if plan.scheduler else {}
 
 
 def _file(finished: Finished, *, on_cluster: bool) -> dict[str, object]:
@@ -183,13 +173,7 @@ def _file(finished: Finished, *, on_cluster: bool) -> dict[str, object]:
 FORMAT, VERSION = "haloscope-batch", 1
 
 
-class _Planned(NamedTuple):
-    file: PictureFile
-    action: str  # "filter", "continue" or "refuse"
-    why: str = ""
-
-
-def about_plan(settings: BatchSettings, plan: BatchPlan) -> dict[str, object]:
+def _about(settings: BatchSettings, plan: BatchPlan) -> dict[str, object]:
     """Return what the JSON document of a batch says of what was asked."""
     mask, step = plan.how.mask, plan.how.asked.filter
     return {
@@ -202,19 +186,18 @@ def about_plan(settings: BatchSettings, plan: BatchPlan) -> dict[str, object]:
     }
 
 
-def skipped_files(plan: BatchPlan) -> list[dict[str, object]]:
-    """Return the pictures that are left out, for JSON."""
-    return [{"input": file.source, "output": file.target} for file in plan.skipped]
+def _skipped_files(plan: BatchPlan) -> dict[str, object]:
+    return {"skipped_files": [{"input": file.source, "output": file.target} for file in plan.skipped]}
 
 
 def report_plan(settings: BatchSettings, plan: BatchPlan) -> int:
     """Print what would be done; return the exit status that refusals known before the work would give."""
-    files = [_planned(plan.how, file) for file in plan.files]
-    refused = sum(one.action == "refuse" for one in files)
+    files = [(file, *_planned(plan.how, file)) for file in plan.files]
+    refused = sum(action == "refuse" for _, action, _ in files)
     if settings.json:
         print_json(
             {
-                **about_plan(settings, plan),
+                **_about(settings, plan),
                 "dry_run": True,
                 "device": plan.device.title,
                 "pictures": len(files) + len(plan.skipped),
@@ -225,11 +208,16 @@ def report_plan(settings: BatchSettings, plan: BatchPlan) -> int:
                     {"input": file.source, "output": file.target, "action": action, "why": why}
                     for file, action, why in files
                 ],
-                "skipped_files": skipped_files(plan),
             }
+            | _skipped_files(plan)
         )
     else:
-        lines = [_line(one) for one in files]
+        lines = []
+        for file, action, why in files:
+            said = f"{file.source} -> {file.target}"
+            if action == "refuse":
+                said = why if file.source in why else f"{file.source}: {why}"
+            lines.append(f"{action} {said}")
         lines += [f"leave out {file.source}: {file.target} is there" for file in plan.skipped]
         total = len(files) + len(plan.skipped)
         counts = f"{len(files) - refused} of {total} would be {plan.how.done} into {plan.out or '.'}"
@@ -241,36 +229,24 @@ def report_plan(settings: BatchSettings, plan: BatchPlan) -> int:
     return BAD_INPUT if refused else DONE
 
 
-def _line(planned: _Planned) -> str:
-    file, action, why = planned
-    if action == "refuse":
-        return f"refuse {why}" if file.source in why else f"refuse {file.source}: {why}"
-    return f"{action} {file.source} -> {file.target}"
-
-
-def _planned(how: PictureWork, file: PictureFile) -> _Planned:
-    """Say what becomes of a picture by its header."""
+def _planned(how: PictureWork, file: PictureFile) -> tuple[str, str]:
+    """Return what becomes of a picture by its header, "filter", "continue" or "refuse", and why."""
+    asked, saving, saved_as = how.asked, how.saving, file.saved_as
     try:
         if file.refusal is not None:
             raise file.refusal
-        _check(how, file)
+        if saved_as is None:
+            result_dtype(asked, saving, form_in_parts(file.source).dtype)
+            return "continue" if PartFolder(file.target).folder.is_dir() else "filter", ""
+        form = header_form(
+            file.source,
+            max_bytes=saving.max_bytes,
+            work_bytes=lambda form: work_bytes(asked, saving, form, saved_as),
+            work=WORK,
+        )
+        if not makes_plot(asked):
+            dtype = result_dtype(asked, saving, form.dtype)
+            check_holds(saved_as, dtype, form.height, form.width, file.target)
     except EngineError as error:
-        return _Planned(file, "refuse", str(error))
-    is_begun = file.in_parts and PartFolder(file.target).folder.is_dir()
-    return _Planned(file, "continue" if is_begun else "filter")
-
-
-def _check(how: PictureWork, file: PictureFile) -> None:
-    asked, saving, saved_as = how.asked, how.saving, file.saved_as
-    if file.in_parts:
-        result_dtype(asked, saving, form_in_parts(file.source).dtype)
-        return
-    assert saved_as is not None
-    form = header_form(
-        file.source,
-        max_bytes=saving.max_bytes,
-        work_bytes=lambda form: work_bytes(asked, saving, form, saved_as),
-        work=WORK,
-    )
-    if not makes_plot(asked):
-        check_holds(saved_as, result_dtype(asked, saving, form.dtype), form.height, form.width, file.target)
+        return "refuse", str(error)
+    return "filter", ""

@@ -53,205 +53,11 @@ class PictureFile:
         return self.source, self.target
 
 
-def files_for(
-    inputs: Sequence[str],
-    out: str,
-    *,
-    extension: str = "",
-    recursive: bool = False,
-    overwrite: bool = False,
-    skip_existing: bool = False,
-    in_parts: Callable[[str, str], bool] = lambda source, target: False,
-    on_note: Callable[[str], object] = lambda note: None,
-) -> list[PictureFile]:
-    """Return the pictures of a batch, in the order of the inputs.
-
-    `inputs` are files, folders, and patterns that no shell has expanded. A folder gives its files with a
-    picture's extension, in order of their names, without hidden ones; a `recursive` search makes its
-    subfolders in `out` too, and never looks into `out` itself. `extension` is that of the results, such as
-    ".png"; empty: that of each picture. A folder that cannot be searched is a file that is refused.
-    With `skip_existing` a picture whose result is there is done; what is no whole picture is refused.
-    `in_parts` says of a picture and its result whether it is filtered in bands, as those that are larger than
-    memory. A link beside its picture is a picture too, as its name is another; a link to a folder is not
-    followed, which `on_note` is told.
-    """
-    found: list[PictureFile] = []
-    seen_targets: dict[str, str] = {}
-    sources: dict[str, tuple[str, str]] = {}
-    for source, name in _sources(inputs, out, recursive, on_note):
-        sources.setdefault(_entry(source), (source, name))
-    real_sources = {os.path.realpath(source) for source, _ in sources.values()}
-    for source, name in sources.values():
-        real_source = os.path.realpath(source)
-        stem, own = os.path.splitext(name)
-        target = os.path.join(out, stem + (extension or own))
-        real_target = os.path.realpath(target)
-        is_in_parts = in_parts(source, target)
-        saved_as = None if is_in_parts else format_to_save(target)
-        is_written = saved_as is not None or (is_in_parts and kind_of_result(target) != "")
-        is_done = skip_existing and is_written and os.path.lexists(target) and not _is_same(source, target)
-        refusal = _refusal(
-            source, target, is_written, seen_targets.get(real_target), overwrite or is_done, skip_existing
-        )
-        if refusal is None and is_done:
-            refusal = _why_not_whole(target)
-        if refusal is None and real_target != real_source and real_target in real_sources:
-            remedy = "Choose another folder for the results, or another --format."
-            refusal = BadValue(f"{target} cannot be written", "it is another picture of this batch", remedy)
-        if refusal is None:
-            seen_targets[real_target] = source
-        is_done = is_done and refusal is None
-        found.append(PictureFile(source, target, saved_as, refusal, overwrite, is_in_parts, is_done))
-    return found
-
-
-def _sources(
-    inputs: Sequence[str], out: str, recursive: bool, on_note: Callable[[str], object]
-) -> Iterator[tuple[str, str]]:
-    """Yield each file with its name below the folder for the results."""
-    for given in inputs:
-        if os.path.isdir(given) and not is_zarr(Path(given)):
-            yield from _in_folder(given, out, recursive, on_note)
-        elif is_unmatched_pattern(given) and (matches := sorted(glob.glob(given, recursive=True))):
-            # On Windows a program expands patterns itself. Folders are searched as if a shell had.
-            yield from _sources(matches, out, recursive, on_note)
-        else:
-            yield given, os.path.basename(os.path.normpath(given))
-
-
-def _entry(path: str) -> str:
-    """Return the one name of an entry of a folder: a link beside the file that it leads to is another one."""
-    folder, last = os.path.split(path.rstrip("/"))
-    is_name = last not in ("", ".", "..")
-    return os.path.join(os.path.realpath(folder), last) if is_name else os.path.realpath(path)
-
-
-def _in_folder(
-    folder: str, out: str, recursive: bool, on_note: Callable[[str], object]
-) -> Iterator[tuple[str, str]]:
-    own_results = os.path.realpath(out)
-    unread: list[str] = []
-    # Left to itself, `os.walk` passes over a folder that may not be read.
-    for parent, folders, files in os.walk(folder, onerror=lambda error: unread.append(error.filename)):
-        stores = [name for name in folders if name.endswith(".zarr") and is_zarr(Path(parent, name))]
-        folders[:] = sorted(
-            name
-            for name in folders
-            if recursive
-            and name not in stores
-            and not name.startswith(".")
-            and os.path.realpath(os.path.join(parent, name)) != own_results
-        )
-        for linked in filter(os.path.islink, (os.path.join(parent, name) for name in folders)):
-            on_note(f"{linked} is a link to a folder and is not searched: name it beside the others")
-        for name in sorted([*files, *stores]):
-            suffixes = (*opened_suffixes(), *SUFFIXES)
-            if not name.startswith(".") and Path(name).suffix.lower() in suffixes:
-                path = os.path.join(parent, name)
-                yield path, os.path.relpath(path, folder)
-    for path in unread:
-        yield path, os.path.relpath(path, folder)
-
-
-def is_unmatched_pattern(source: str) -> bool:
-    """Return whether the name of a source is a pattern, and not the name of a file."""
-    return glob.has_magic(source) and not os.path.lexists(source)
-
-
-def _refusal(
-    source: str, target: str, is_written: bool, other: str | None, may_exist: bool, skip_existing: bool
-) -> EngineError | None:
-    """Return why a picture cannot be filtered; `other` is the picture whose result has the same name."""
-    if is_unmatched_pattern(source):
-        remedy = "Check the folder and the name; * stands for any letters, ? for one."
-        return ImageReadError(source, "it is a pattern, and no file matches it", remedy)
-    if os.path.isdir(source) and not is_zarr(Path(source)):
-        remedy = "Check its permissions, or leave it out."
-        return ImageReadError(f"{source} cannot be searched", "this folder cannot be read", remedy)
-    if not os.path.exists(source) and (why_not := _why_not_opened(source)):
-        return why_not
-    if not is_written:
-        extension = os.path.splitext(target)[1].lower()
-        names = in_words(suffix.lstrip(".") for suffix in offered_suffixes())
-        why = f"{extension} files are not written" if extension else "its name has no extension"
-        return BadValue(f"{target} cannot be written", why, f"Choose what to write: --format {names}.")
-    if other is not None:
-        remedy = "Filter them into different folders, or give one of them another name."
-        return BadValue(f"{target} cannot be written", f"the result of {other} has the same name", remedy)
-    if not may_exist and _is_same(source, target):
-        or_lose = "" if skip_existing else ", or --overwrite to lose the picture"
-        remedy = f"Give --out another folder{or_lose}."
-        return BadValue(f"{target} is the picture itself", "its result would replace it", remedy)
-    return None if may_exist else why_not_new(target)
-
-
-def _why_not_whole(target: str) -> EngineError | None:
-    """Return why what has the name of a result is none: `batch` writes whole files, others may not have."""
-    if os.path.isdir(target):
-        return None  # a store, which gets its name when it is whole
-    try:
-        header_form(target)
-    except EngineError as error:
-        remedy = "Remove it, or replace it with --overwrite."
-        return BadValue(target, f"it exists and is no whole picture: {error.why}", remedy)
-    return None
-
-
-class _HeaderRead(Exception):
-    """The header of a picture is read and says what was asked."""
-
-
-def header_form(path: str, **limits: Any) -> Form:
-    """Return the form of a picture, upright, from its header; raises ImageReadError.
-
-    Nothing is decoded. `limits` are those of `open_image`.
-    """
-    found: list[Form] = []
-
-    def note(form: Form) -> tuple[np.ndarray, np.ndarray | None]:
-        found.append(form)
-        raise _HeaderRead
-
-    say_begun(path)
-    with suppress(_HeaderRead):
-        open_image(path, allocate=note, **limits)
-    return found[0]
-
-
-def _is_same(source: str, target: str) -> bool:
-    return os.path.exists(target) and os.path.samefile(source, target)
-
-
-def _why_not_opened(source: str) -> EngineError | None:
-    try:
-        open_image(source)
-    except EngineError as error:
-        return error
-    return None
-
-
-def why_not_new(target: str) -> EngineError | None:
-    """Return why a result is not written where nothing may be replaced; None where nothing has its name."""
-    if not os.path.lexists(target):
-        return None
-    return BadValue(target, "it exists; use --overwrite to replace it")
-
-
 _KEEP = "keep"
-
-
-def _format_text() -> str:
-    not_written = titles((known for known in FORMATS if known.encode is None), "and")
-    keep = f"keep: each picture's own; {not_written} are not written"
-    return f"--format FORMAT  of the results: {', '.join(_formats())} ({keep})"
 
 
 def _formats() -> tuple[str, ...]:
     return _KEEP, *(suffix.lstrip(".") for suffix in offered_suffixes())
-
-
-def _format(text: str) -> str:
-    return OneOf("--format", _formats())(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,7 +79,14 @@ class BatchSettings(Settings):
 
     inputs: tuple[str, ...] = operands("IN  pictures, folders of pictures, or patterns in quotes")
     out: str = required("--out FOLDER  folder for the results; it is made if it does not exist", str)
-    format: str = option(_format_text, _KEEP, _format)
+    format: str = option(
+        lambda: (
+            f"--format FORMAT  of the results: {', '.join(_formats())} (keep: each picture's own; "
+            f"{titles((known for known in FORMATS if known.encode is None), 'and')} are not written)"
+        ),
+        _KEEP,
+        lambda text: OneOf("--format", _formats())(text),
+    )
     recursive: bool = option(
         "--recursive  also search the folders within folders, and make them in --out", False
     )
@@ -301,6 +114,169 @@ class BatchSettings(Settings):
             raise BadValue("--skip-existing with --overwrite", why, "Give one of the two.")
 
 
+def files_for(
+    settings: BatchSettings, how: PictureWork, on_note: Callable[[str], object]
+) -> list[PictureFile]:
+    """Return the pictures of a batch, in the order of the inputs.
+
+    They are files, folders, and patterns that no shell has expanded. A folder gives its files with a
+    picture's extension, in order of their names, without hidden ones; a recursive search makes its subfolders
+    in the one for the results too, and never looks into that itself. A folder that cannot be searched is a
+    file that is refused. A picture whose result is there is done, where such are to be skipped; what is no
+    whole picture is refused. A link beside its picture is a picture too, as its name is another; a link to a
+    folder is not followed, which `on_note` is told.
+    """
+    found: list[PictureFile] = []
+    seen_targets: dict[str, str] = {}
+    sources: dict[str, tuple[str, str]] = {}
+    for source, name in _sources(settings.inputs, settings, on_note):
+        sources.setdefault(_entry(source), (source, name))
+    real_sources = {os.path.realpath(source) for source, _ in sources.values()}
+    for source, name in sources.values():
+        stem, own = os.path.splitext(name)
+        target = os.path.join(
+            settings.out, stem + (own if settings.format == _KEEP else f".{settings.format}")
+        )
+        real_target, in_parts = os.path.realpath(target), is_in_parts(source, target, how.asked, how.saving)
+        saved_as = None if in_parts else format_to_save(target)
+        is_written = saved_as is not None or (in_parts and kind_of_result(target) != "")
+        is_there = is_written and os.path.lexists(target) and not _is_same(source, target)
+        is_done = settings.skip_existing and is_there
+        refusal = _refusal(settings, source, target, is_written, is_done, seen_targets.get(real_target))
+        if refusal is None and real_target != os.path.realpath(source) and real_target in real_sources:
+            remedy = "Choose another folder for the results, or another --format."
+            refusal = BadValue(f"{target} cannot be written", "it is another picture of this batch", remedy)
+        if refusal is None:
+            seen_targets[real_target] = source
+        is_done = is_done and refusal is None
+        found.append(PictureFile(source, target, saved_as, refusal, settings.overwrite, in_parts, is_done))
+    return found
+
+
+def _sources(
+    inputs: Sequence[str], settings: BatchSettings, on_note: Callable[[str], object]
+) -> Iterator[tuple[str, str]]:
+    """Yield each file with its name below the folder for the results."""
+    for given in inputs:
+        if os.path.isdir(given) and not is_zarr(Path(given)):
+            yield from _in_folder(given, settings, on_note)
+        elif is_unmatched_pattern(given) and (matches := sorted(glob.glob(given, recursive=True))):
+            # On Windows a program expands patterns itself. Folders are searched as if a shell had.
+            yield from _sources(matches, settings, on_note)
+        else:
+            yield given, os.path.basename(os.path.normpath(given))
+
+
+def _entry(path: str) -> str:
+    """Return the one name of an entry of a folder: a link beside the file that it leads to is another one."""
+    folder, last = os.path.split(path.rstrip("/"))
+    is_name = last not in ("", ".", "..")
+    return os.path.join(os.path.realpath(folder), last) if is_name else os.path.realpath(path)
+
+
+def _in_folder(
+    folder: str, settings: BatchSettings, on_note: Callable[[str], object]
+) -> Iterator[tuple[str, str]]:
+    own_results = os.path.realpath(settings.out)
+    unread: list[str] = []
+    # Left to itself, `os.walk` passes over a folder that may not be read.
+    for parent, folders, files in os.walk(folder, onerror=lambda error: unread.append(error.filename)):
+        stores = [name for name in folders if name.endswith(".zarr") and is_zarr(Path(parent, name))]
+        folders[:] = sorted(
+            name
+            for name in folders
+            if settings.recursive
+            and name not in stores
+            and not name.startswith(".")
+            and os.path.realpath(os.path.join(parent, name)) != own_results
+        )
+        for linked in filter(os.path.islink, (os.path.join(parent, name) for name in folders)):
+            on_note(f"{linked} is a link to a folder and is not searched: name it beside the others")
+        for name in sorted([*files, *stores]):
+            suffixes = (*opened_suffixes(), *SUFFIXES)
+            if not name.startswith(".") and Path(name).suffix.lower() in suffixes:
+                path = os.path.join(parent, name)
+                yield path, os.path.relpath(path, folder)
+    for path in unread:
+        yield path, os.path.relpath(path, folder)
+
+
+def is_unmatched_pattern(source: str) -> bool:
+    """Return whether the name of a source is a pattern, and not the name of a file."""
+    return glob.has_magic(source) and not os.path.lexists(source)
+
+
+def _refusal(
+    settings: BatchSettings, source: str, target: str, is_written: bool, is_done: bool, other: str | None
+) -> EngineError | None:
+    """Return why a picture cannot be filtered; `other` is the picture whose result has the same name."""
+    if is_unmatched_pattern(source):
+        remedy = "Check the folder and the name; * stands for any letters, ? for one."
+        return ImageReadError(source, "it is a pattern, and no file matches it", remedy)
+    if os.path.isdir(source) and not is_zarr(Path(source)):
+        remedy = "Check its permissions, or leave it out."
+        return ImageReadError(f"{source} cannot be searched", "this folder cannot be read", remedy)
+    if not os.path.exists(source):
+        try:
+            open_image(source)
+        except EngineError as error:
+            return error
+    if not is_written:
+        extension = os.path.splitext(target)[1].lower()
+        names = in_words(suffix.lstrip(".") for suffix in offered_suffixes())
+        why = f"{extension} files are not written" if extension else "its name has no extension"
+        return BadValue(f"{target} cannot be written", why, f"Choose what to write: --format {names}.")
+    if other is not None:
+        remedy = "Filter them into different folders, or give one of them another name."
+        return BadValue(f"{target} cannot be written", f"the result of {other} has the same name", remedy)
+    if is_done and not os.path.isdir(target):  # a store gets its name when it is whole
+        try:
+            # `batch` writes whole files, others may not have.
+            header_form(target)
+        except EngineError as error:
+            remedy = "Remove it, or replace it with --overwrite."
+            return BadValue(target, f"it exists and is no whole picture: {error.why}", remedy)
+    if settings.overwrite or is_done:
+        return None
+    if _is_same(source, target):
+        or_lose = "" if settings.skip_existing else ", or --overwrite to lose the picture"
+        remedy = f"Give --out another folder{or_lose}."
+        return BadValue(f"{target} is the picture itself", "its result would replace it", remedy)
+    return why_not_new(target)
+
+
+class _HeaderRead(Exception):
+    """The header of a picture is read and says what was asked."""
+
+
+def header_form(path: str, **limits: Any) -> Form:
+    """Return the form of a picture, upright, from its header; raises ImageReadError.
+
+    Nothing is decoded. `limits` are those of `open_image`.
+    """
+    found: list[Form] = []
+
+    def note(form: Form) -> tuple[np.ndarray, np.ndarray | None]:
+        found.append(form)
+        raise _HeaderRead
+
+    say_begun(path)
+    with suppress(_HeaderRead):
+        open_image(path, allocate=note, **limits)
+    return found[0]
+
+
+def _is_same(source: str, target: str) -> bool:
+    return os.path.exists(target) and os.path.samefile(source, target)
+
+
+def why_not_new(target: str) -> EngineError | None:
+    """Return why a result is not written where nothing may be replaced; None where nothing has its name."""
+    if not os.path.lexists(target):
+        return None
+    return BadValue(target, "it exists; use --overwrite to replace it")
+
+
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
     """What is done with which files, on which device, and what is to be said of it."""
@@ -323,16 +299,7 @@ def planned(settings: BatchSettings) -> BatchPlan:
     if settings.scheduler is not None:
         how = _on_workers(how)
     notes = [*_check(how, settings)]
-    files = files_for(
-        settings.inputs,
-        settings.out,
-        extension="" if settings.format == _KEEP else f".{settings.format}",
-        recursive=settings.recursive,
-        overwrite=settings.overwrite,
-        skip_existing=settings.skip_existing,
-        in_parts=lambda source, target: is_in_parts(source, target, how.asked, how.saving),
-        on_note=notes.append,
-    )
+    files = files_for(settings, how, notes.append)
     if not files:
         remedy = "Add --recursive to look into its folders too, or name the files."
         what = f"{', '.join(settings.inputs)}: nothing to filter"
@@ -408,16 +375,12 @@ def choose_device(
     why: str | None = ""
     if has_driver():
         # Judged by the size of the first picture that can be opened.
-        forms = (_form_of(file) for file in files if file.refusal is None)
-        form = next(filter(None, forms), None)
+        form = None
+        for file in (one for one in files if one.refusal is None):
+            with suppress(EngineError):
+                form = form_in_parts(file.source) if file.in_parts else header_form(file.source)
+                break
         why = how.why_not_gpu(form, len(files)) if form else "no picture can be opened"
     device = device_named(AUTO if why is None else "cpu")
     notes = [f"The CPU filters: {why}. --device cuda takes the GPU."] if why else []
     return how.on(device.key), device, notes
-
-
-def _form_of(file: PictureFile) -> Form | None:
-    """Return the form of a picture from its header alone; None where it cannot be opened."""
-    with suppress(EngineError):
-        return form_in_parts(file.source) if file.in_parts else header_form(file.source)
-    return None

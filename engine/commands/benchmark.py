@@ -210,6 +210,14 @@ def bench_cells(settings: BenchSettings) -> Cells:
     )
     sweep.refuse()
     on_cpu = next(one.key for one in known if one.device == DeviceKind.CPU)
+
+    def measure(job: AnyJob, device: DeviceInfo, plan: SamplingPlan) -> AnyResult:
+        return with_reason(measured_result(job, device, plan), job, device)
+
+    def concluded(results: Sequence[RunResult]) -> tuple[Mapping[str, object], str]:
+        added, best = best_found(results) if settings.best else ({}, "")
+        return added, "\n\n".join(filter(None, (reasons(results), best)))
+
     baseline = _named(settings.baseline, step).key if settings.baseline else on_cpu
     return Cells(
         command="bench",
@@ -220,8 +228,8 @@ def bench_cells(settings: BenchSettings) -> Cells:
         baseline=baseline,
         asked=_asked_json(settings, sweep),
         without=("border",) if len(settings.layouts) > 1 else ("border", "layout"),
-        measure=_with_reason if settings.explain else measured_work,
-        conclude=lambda results: _concluded(results, settings),
+        measure=measure if settings.explain else measured_work,
+        conclude=concluded,
         recorded=lambda results: _recorded(results, sweep, baseline) if settings.recorded else (),
     )
 
@@ -293,16 +301,6 @@ def _recorded(results: Sequence[RunResult], sweep: Sweep, baseline: str) -> list
     return list({id(run): run for one in found for run in one.runs if run.variant in wanted}.values())
 
 
-def _with_reason(job: AnyJob, device: DeviceInfo, plan: SamplingPlan) -> AnyResult:
-    return with_reason(measured_result(job, device, plan), job, device)
-
-
-def _concluded(results: Sequence[RunResult], settings: BenchSettings) -> tuple[Mapping[str, object], str]:
-    """Return what is added to the document and to the table: the best blocks, the reasons for the times."""
-    added, best = best_found(results) if settings.best else ({}, "")
-    return added, "\n\n".join(filter(None, (reasons(results), best)))
-
-
 def _name(result: Measurement[Any], settings: BenchSettings, asked: PictureRequest) -> str:
     """Return what the progress calls a run."""
     if settings.chain is not None:
@@ -332,7 +330,13 @@ def best_found(results: Sequence[RunResult]) -> tuple[dict[str, object], str]:
     """Return the best blocks as plain data and as text."""
     found = fastest_blocks(results)
     if not found:
-        return {"best_blocks": []}, f"No best block: {_why_none(results)}"
+        with_block = [result for result in results if result.block is not None]
+        why = "each kernel has a time with one block only. Name several with --blocks."
+        if any(result.is_proven and result.device == SIMULATOR for result in with_block):
+            why = "the simulator's times mean nothing. Choose a GPU with --device."
+        elif not any(result.kernel_ms for result in with_block):
+            why = "no kernel with blocks has a time. The table says why; a GPU is needed."
+        return {"best_blocks": []}, f"No best block: {why}"
     rows = [
         [
             f"{result.variant}{layout_suffix(result)}",
@@ -354,12 +358,3 @@ def best_found(results: Sequence[RunResult]) -> tuple[dict[str, object], str]:
         for result in found
     ]
     return {"best_blocks": document}, table(["variant", "problem", "best block"], rows)
-
-
-def _why_none(results: Sequence[RunResult]) -> str:
-    with_block = [result for result in results if result.block is not None]
-    if any(result.is_proven and result.device == SIMULATOR for result in with_block):
-        return "the simulator's times mean nothing. Choose a GPU with --device."
-    if not any(result.kernel_ms for result in with_block):
-        return "no kernel with blocks has a time. The table says why; a GPU is needed."
-    return "each kernel has a time with one block only. Name several with --blocks."

@@ -17,7 +17,7 @@ from engine.explain.code_lines import CodeLine, Form, InstructionCounts, KernelS
 from engine.explain.examples import Asked, Example, example_of, variant_named
 from engine.explain.kernel_code import kernel_diff, listed_kernels, source_of
 from engine.explain.launches import ARCHITECTURES, DEFAULT, Architecture
-from engine.explain.teaching_story import Chapter, Step, about_text, slides, teaching_story
+from engine.explain.teaching_story import Step, about_text, slides, teaching_story
 from engine.files.atomic_write import atomic_write, check_other_file, check_place
 from engine.files.reading import Json
 from engine.geometry.block import Block
@@ -121,7 +121,14 @@ def run(settings: CodeSettings) -> int:
         measured = measured_difference(results, example.variant.key, other.variant.key)
         diff = kernel_diff(example, other, settings.form, settings.arch, measured)
         log_notes(_unused(settings, (example, other)))
-        _print(settings, diff_document(diff), diff_text(diff, side_by_side=settings.side_by_side))
+        rows = [
+            {"change": str(row.change), "left_line": row.left_number, "left": row.left}
+            | {"right_line": row.right_number, "right": row.right}
+            for row in diff.rows
+        ]
+        document: dict[str, object] = {"left": diff.left, "right": diff.right, "heading": diff.heading}
+        document |= {"removed": diff.removed, "added": diff.added, "measured": _measured(diff.measured)}
+        _print(settings, document | {"rows": rows}, diff_text(diff, side_by_side=settings.side_by_side))
         return DONE
     if settings.form is None:
         source = source_of(example)
@@ -164,7 +171,10 @@ def _write_story(settings: CodeSettings, path: str, results: Sequence[AnyResult]
     chapters = teaching_story(results)
     atomic_write(path, slides(chapters, about_text(results)).encode())
     kernels = sum(len(chapter.steps) for chapter in chapters)
-    document = {"story": path, "chapters": story_document(chapters)}
+    document = {
+        "story": path,
+        "chapters": [{"title": one.title, "steps": list(map(_step, one.steps))} for one in chapters],
+    }
     _print(settings, document, f"{path}: {kernels} kernels in {len(chapters)} chapters.")
     return DONE
 
@@ -184,27 +194,6 @@ def listing_document(kernels: Sequence[ListedKernel]) -> dict[str, object]:
             for one in kernels
         ]
     }
-
-
-def diff_document(diff: Diff) -> dict[str, object]:
-    """Return the rows of a diff; a side without a line has null for its number."""
-    rows = [
-        {
-            "change": str(row.change),
-            "left_line": row.left_number,
-            "left": row.left,
-            "right_line": row.right_number,
-            "right": row.right,
-        }
-        for row in diff.rows
-    ]
-    numbers = {"removed": diff.removed, "added": diff.added, "measured": _measured(diff.measured)}
-    return {"left": diff.left, "right": diff.right, "heading": diff.heading} | numbers | {"rows": rows}
-
-
-def story_document(chapters: Sequence[Chapter]) -> list[dict[str, object]]:
-    """Return the steps of the story, without their code."""
-    return [{"title": one.title, "steps": [_step(step) for step in one.steps]} for one in chapters]
 
 
 def _counts(counts: InstructionCounts) -> dict[str, object]:
@@ -257,15 +246,15 @@ _MARKS = {Change.SAME: " ", Change.CHANGED: "|", Change.REMOVED: "<", Change.ADD
 
 def source_text(example: Example, source: KernelSource) -> str:
     """Return the story, then each function with the numbers of its lines."""
-    parts = [source.story.title]
-    parts += [
-        f"{section.heading}\n{indent(section.text, '    ')}" if section.heading else section.text
-        for section in source.story.sections
+    parts = [
+        source.story.title,
+        *(
+            f"{section.heading}\n{indent(section.text, '    ')}" if section.heading else section.text
+            for section in source.story.sections
+        ),
+        *filter(None, [source.remark]),
+        *([_compiled_for(example)] if example.variant.has_kernels else []),
     ]
-    if source.remark:
-        parts.append(source.remark)
-    if example.variant.has_kernels:
-        parts.append(_compiled_for(example))
     for one in source.functions:
         lines = "\n".join(
             f"{number:5}  {line}".rstrip() for number, line in enumerate(one.lines, start=one.first_line)

@@ -4,6 +4,7 @@ import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Settings, number, option, refuse_given, several, whole
@@ -81,13 +82,8 @@ def run(settings: CourseSettings) -> int:
     errors: list[FileWriteError] = []
     with report_interrupt([], lambda: f"{len(answers)} of {len(chosen)} papers done"):
         for one in chosen:
-            tables = measured_paper(
-                one.key,
-                settings.device,
-                sizes=settings.sizes,
-                budget_s=settings.budget,
-                checkpoint=_log_progress(one),
-            ).tables
+            measured = partial(measured_paper, sizes=settings.sizes, budget_s=settings.budget)
+            tables = measured(one.key, settings.device, checkpoint=_log_progress(one)).tables
             if settings.recorded and (recorded := recorded_paper(one.key)):
                 tables = tuple(beside(table, recorded) for table in tables)
             if settings.out is not None:
@@ -146,10 +142,7 @@ def _aligned(each: CourseTable) -> str:
     """Return a table with a heading over each pair of columns, its reasons and its notes."""
     sheet = sheet_of(each)
     headings = [column.heading for column in sheet.columns]
-    shown = [
-        "" if heading == before else heading
-        for before, heading in zip([None, *headings], headings, strict=False)
-    ]
+    shown = ["" if now == before else now for before, now in zip([None, *headings], headings, strict=False)]
     rows = [[column.part for column in sheet.columns], *sheet.rows]
     lines = [table(shown, rows, right=sorted(sheet.numbers))]
     lines += [f"({at}) {reason}" for at, reason in enumerate(sheet.reasons, start=1)]
@@ -157,15 +150,13 @@ def _aligned(each: CourseTable) -> str:
     return "\n".join(lines)
 
 
-# What a kernel is run with here.
-_HERE = "variant", "mask", "block", "border", "layout", "task"
-
-
 def _paper(one: Paper) -> dict[str, object]:
     """Return a paper as plain data for JSON."""
     document = asdict(one)
     for kernel in document["kernels"]:
-        kernel["here"] = {name: kernel.pop(name) for name in _HERE}
+        # What a kernel is run with here.
+        names = "variant", "mask", "block", "border", "layout", "task"
+        kernel["here"] = {name: kernel.pop(name) for name in names}
     return document
 
 

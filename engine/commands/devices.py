@@ -42,7 +42,8 @@ def run(settings: DevicesSettings) -> int:
     wants_limits = settings.limits or settings.measure
     limits = {device.key: _limits(device, settings.measure) for device in devices} if wants_limits else {}
     if settings.json:
-        print_entries("devices", [device.as_json() | _document(limits, device) for device in devices])
+        added = {key: {"limits_per_second": found and asdict(found)} for key, found in limits.items()}
+        print_entries("devices", [device.as_json() | added.get(device.key, {}) for device in devices])
         return DONE
     for device in devices:
         state = "ready" if device.available else f"unavailable. {device.reason}"
@@ -74,23 +75,14 @@ def _limits(device: DeviceInfo, again: bool) -> "DeviceLimits | None":
         return None
 
 
-def _document(limits: "dict[str, DeviceLimits | None]", device: DeviceInfo) -> dict[str, object]:
-    """Return what --limits adds to the entry of a device."""
-    if not limits:
-        return {}
-    found = limits[device.key]
-    return {"limits_per_second": None if found is None else asdict(found)}
-
-
 def _in_words(limits: "DeviceLimits") -> str:
     from engine.explain.device_limits import left_out_words, limit_name
 
     rows = []
     for name, limit in limits.rates():
-        words = limit_name(name)
         stated = limit.theoretical
         share = ("-", "-") if stated is None else (_giga(stated), f"{100 * limit.measured / stated:.0f} %")
-        rows.append((words, _giga(limit.measured), *share))
+        rows.append((limit_name(name), _giga(limit.measured), *share))
     header = "per second, in thousand millions", "measured", "theoretical", "share"
     lines = table(header, rows, right=(1, 2, 3)).splitlines()
     if limits.vector_bits:

@@ -25,7 +25,6 @@ from engine.explain.counting import accesses_document, accesses_rows, counted_ru
 from engine.explain.launches import (
     ARCHITECTURES,
     Architecture,
-    Curves,
     architecture_of,
     gpu_for,
     gpu_text,
@@ -88,7 +87,10 @@ def _launch(device: DeviceInfo, advice: LaunchAdvice) -> Section:
             "constant_bytes": launch.constant_bytes,
         }
         if launch.is_compiled:
-            document["curves"] = _curves_document(launch.curves)
+            document["curves"] = {
+                name: [point._asdict() for point in getattr(launch.curves, name)]
+                for name in ("threads", "registers", "shared_bytes")
+            }
         kernels.append(document)
     architecture = {"architecture": str(architecture_of(device)), "gpu": advice.gpu}
     document = {**architecture, "not_compiled": advice.reason or None, "launches": kernels}
@@ -126,13 +128,6 @@ def _time(job: MaskJob, device: DeviceInfo) -> Section:
     document = asdict(found) | {"not_explained": str(found.not_explained or "") or None}
     rows = [(bound.title, bound.words) for bound in found.bounds]
     return Section("time", "Least time", document, rows, sentences)
-
-
-def _curves_document(found: Curves) -> dict[str, object]:
-    return {
-        name: [point._asdict() for point in getattr(found, name)]
-        for name in ("threads", "registers", "shared_bytes")
-    }
 
 
 FORMAT, VERSION = "haloscope-explain", 1

@@ -1,6 +1,5 @@
 """`variants`, `masks` and `chains`: what there is. Each imports only what it lists."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,7 @@ from engine.commands.arguments import Settings, option
 from engine.commands.output import mask_document, print_answer, print_entries, print_json, table
 from engine.errors import BadValue, MaskError
 from engine.files.atomic_write import check_place
-from engine.mask.generator_table import EXAMPLES, GENERATORS, Generator
+from engine.mask.generator_table import EXAMPLES, GENERATORS
 
 if TYPE_CHECKING:
     from engine.run.variant import AnyVariant
@@ -47,8 +46,8 @@ def run_variants(settings: VariantsSettings) -> int:
     from engine.work.filtering.variants import VARIANTS
 
     if settings.json:
-        known = [_entry(one) for task in TASKS.values() for one in task.variants]
-        return _print_entries("variants", known)
+        print_entries("variants", [_entry(one) for task in TASKS.values() for one in task.variants])
+        return DONE
     rows = [
         (v.key, v.device.value, str(v.default_block) if v.uses_block else "-", v.title, v.idea)
         for v in VARIANTS
@@ -76,10 +75,14 @@ def run_masks(settings: MasksSettings) -> int:
 
         names = ("key", "title", "group", "teaches")
         entries = [{name: getattr(p, name) for name in names} | mask_document(p.mask) for p in presets()]
-        return _print_entries("masks", entries)
+        print_entries("masks", entries)
+        return DONE
     from engine.mask.presets import preset_texts
 
-    rows = [(made.form, made.example, made.about, *_ranges(made)) for made in GENERATORS.values()]
+    rows = []
+    for made in GENERATORS.values():
+        spans = (f"{one.name} {one.least:g} to {one.most:g} {one.unit}".rstrip() for one in made.numbers)
+        rows.append((made.form, made.example, made.about, "; ".join(spans)))
     lines = [
         table(("key", "size", "group", "title", "what it teaches"), preset_texts()),
         "\nMasks from a few numbers; those that are left out at the end have defaults:",
@@ -89,24 +92,12 @@ def run_masks(settings: MasksSettings) -> int:
     return DONE
 
 
-def _ranges(made: Generator) -> tuple[str]:
-    """Return the numbers of a generator with their ranges."""
-    return (
-        "; ".join(f"{one.name} {one.least:g} to {one.most:g} {one.unit}".rstrip() for one in made.numbers),
-    )
-
-
 def _entry(known: "AnyVariant") -> dict[str, object]:
     """Return an entry of `variants --json`; all have the same keys, and `facts` beside."""
     names = "key", "task", "title", "device", "idea", "remark"
     block = asdict(known.default_block) if known.uses_block else None
     common = {"quantises": False, "uses_block": known.uses_block, "default_block": block}
     return {name: str(getattr(known, name)) for name in names} | common | known.facts
-
-
-def _print_entries(name: str, entries: Sequence[Mapping[str, object]]) -> int:
-    print_entries(name, entries)
-    return DONE
 
 
 def _show_programs(spec: str, program: str | None, as_json: bool) -> None:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from engine.commands import BAD_INPUT, DONE, status_of
@@ -114,15 +115,22 @@ def measure_cells(cells: Cells, how: Measuring, *, json: bool) -> int:
         machine = machine_document(devices(), versions(), commit())
         added, conclusion = cells.conclude(results) if cells.conclude else ({}, "")
         document = results_document(runs, cells.baseline, machine, **cells.asked, **added)
-        errors = _write(how.out, lambda: json_text(document))
-        errors += _write(how.csv, lambda: results_csv(runs, cells.baseline))
+        errors: list[FileWriteError] = []
+        texts = {how.out: partial(json_text, document), how.csv: partial(results_csv, runs, cells.baseline)}
+        for path, text in texts.items():
+            try:
+                if path:
+                    atomic_write(path, text().encode())
+            except FileWriteError as error:
+                # A full disk must not lose the rest.
+                errors.append(error)
         if json:
             print_json(document)
         else:
             parts = results_table(runs, cells.baseline, cells.without), conclusion
             print_answer("\n\n".join(filter(None, parts)))
-    for error in errors:
-        log(str(error))
+    for unwritten in errors:
+        log(str(unwritten))
     if fault is not None:
         raise fault
     if status := status_of(result.verification for result in results):
@@ -133,16 +141,6 @@ def measure_cells(cells: Cells, how: Measuring, *, json: bool) -> int:
         reason = f"nothing could be measured: {results[0].status}"
         raise BadValue(cells.command, reason, "The results hold every reason.")
     return BAD_INPUT if errors else DONE
-
-
-def _write(path: str | None, text: Callable[[], str]) -> list[FileWriteError]:
-    """Write a file, if any, and return why it cannot be written: a full disk must not lose the rest."""
-    try:
-        if path:
-            atomic_write(path, text().encode())
-    except FileWriteError as error:
-        return [error]
-    return []
 
 
 def results_table(runs: Sequence[Compared], baseline: str, without: Sequence[str] = ("border",)) -> str:

@@ -16,14 +16,16 @@ import engine
 import engine.image.save
 from engine.commands import batch as batch_command
 from engine.commands import batch_loop, batch_plan, picture_opening, picture_work
-from engine.commands.batch_plan import files_for
+from engine.commands.arguments import read
+from engine.commands.batch_plan import BatchSettings, files_for
+from engine.commands.picture_work import work_for
 from engine.device import host_memory
 from engine.device.host_memory import PictureMemory, Spares
 from engine.errors import OutOfDeviceMemory, VerificationFailed
 from engine.flow.stream import Preparing, Stream
 from engine.image import formats
 from engine.image.open import sample_path
-from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong
+from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong, words
 
 MASK = "--mask gaussian:5:1 --border mirror --device cpu"
 
@@ -94,18 +96,24 @@ def test_that_results_are_those_of_filter_beside_a_bad_file(
     assert f"{photos / 'grey.png'} -> {out / 'grey.png'}" in answer.err
 
 
+def found_in(inputs, out, *options, on_note=None):
+    """Return the pictures of a batch."""
+    settings = read("batch", BatchSettings, [*map(str, inputs), "--out", str(out), *words([MASK]), *options])
+    return files_for(settings, work_for(settings.steps, settings.saving), on_note)
+
+
 def test_that_files_folders_and_patterns_are_taken_once_in_order(photos, out):
-    inputs = [str(photos / "rgb.tif"), str(photos), str(photos / "*.png")]
-    assert [Path(file.source).name for file in files_for(inputs, str(out))] == [
+    inputs = [photos / "rgb.tif", photos, photos / "*.png"]
+    assert [Path(file.source).name for file in found_in(inputs, out)] == [
         "rgb.tif",
         "broken.png",
         "grey.png",
     ]
-    deep = files_for([str(photos)], str(out), recursive=True)
+    deep = found_in([photos], out, "--recursive")
     targets = [Path(file.target).relative_to(out).as_posix() for file in deep]
     assert targets == ["broken.png", "grey.png", "rgb.tif", "more/deep.png"]
     # A folder that a pattern matches is searched as if it was named.
-    assert files_for([str(photos / "mor*")], str(out)) == files_for([str(photos / "more")], str(out))
+    assert found_in([photos / "mor*"], out) == found_in([photos / "more"], out)
 
 
 def test_that_a_link_and_its_picture_are_two_pictures_and_linked_folders_are_named(photos, out):
@@ -113,7 +121,7 @@ def test_that_a_link_and_its_picture_are_two_pictures_and_linked_folders_are_nam
     (photos / "more" / "again.png").symlink_to("../link.png")
     (photos / "linked").symlink_to("more")
     notes = []
-    found = files_for([str(photos)], str(out), recursive=True, on_note=notes.append)
+    found = found_in([photos], out, "--recursive", on_note=notes.append)
     assert [Path(file.target).relative_to(out).as_posix() for file in found if not file.refusal] == [
         "broken.png",
         "grey.png",
@@ -125,7 +133,7 @@ def test_that_a_link_and_its_picture_are_two_pictures_and_linked_folders_are_nam
     assert len(notes) == 1
     assert str(photos / "linked") in notes[0]
     # In place they have one result: one of them says so.
-    refused = [bool(f.refusal) for f in files_for([str(photos)], str(photos), overwrite=True)]
+    refused = [bool(f.refusal) for f in found_in([photos], photos, "--overwrite")]
     assert sum(refused) == 1
 
 
