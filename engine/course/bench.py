@@ -3,7 +3,6 @@
 Called on: the main thread of the engine's process, or of a script.
 """
 
-import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -51,15 +50,8 @@ ROUNDS = 20
 STREAM_ROUNDS = 5
 
 
-class FreshMemory(NamedTuple):
-    """Medians of allocating and of freeing, ms."""
-
-    allocate_ms: float
-    free_ms: float
-
-
-def fresh_memory(sizes: Sequence[int]) -> FreshMemory:
-    """Allocate and free arrays of so many bytes by the driver itself (cuMemAlloc, cuMemFree).
+def fresh_memory(sizes: Sequence[int]) -> dict[str, float]:
+    """Allocate and free arrays of so many bytes by the driver itself (cuMemAlloc, cuMemFree); medians, ms.
 
     Runs take their memory from a pool (`device_memory.py`): how long a run waited for its own depends on
     which run was before it.
@@ -78,7 +70,7 @@ def fresh_memory(sizes: Sequence[int]) -> FreshMemory:
             allocating.append((between - begin) * 1e3)
             freeing.append((time.perf_counter() - between) * 1e3)
     # The first round takes what the driver has to ask the system for.
-    return FreshMemory(median(allocating[1:]), median(freeing[1:]))
+    return {"allocate_ms": median(allocating[1:]), "free_ms": median(freeing[1:])}
 
 
 class Streamed(NamedTuple):
@@ -189,11 +181,15 @@ class Bench:
                 case TimerRun():
                     return self._time_twice(run, checkpoint)
                 case AllocationRun():
-                    return self._allocate(run)
+                    backend(cuda_device(self.device).key).activate()
+                    return Measured(fresh_memory((4 * run.side**2,) * 2))
                 case StreamsRun():
                     return self._stream(run, checkpoint)
                 case AttributesRun():
-                    return self._ask_attributes()
+                    device = cuda_device(self.device)
+                    if device.attributes is None:
+                        return Measured(reason=f"{device.title} has no attributes.")
+                    return Measured(asdict(device.attributes))
                 case _:
                     return self._measure(run, checkpoint)
         except (Cancelled, DeviceFault):
@@ -237,15 +233,10 @@ class Bench:
         if by_device.reason:
             return by_device
         checkpoint(Progress("timing by the host's clock", 0.9, _EXPECTED_S))
-        host_ms = self._host_ms(run.filtering)
-        return Measured({"kernel_ms": by_device.values["kernel_ms"], "host_ms": host_ms})
-
-    def _host_ms(self, run: FilterRun) -> float:
-        """Return the median time of launch and wait by the host's clock, ms; the run was verified before."""
-        machine, _, prepared, buffers = self._made_ready(run)
-        # The first launch may compile.
+        machine, _, prepared, buffers = self._made_ready(run.filtering)
+        # Of launch and wait; the first launch may compile.
         times_ms = [timed(lambda: machine.run(prepared, buffers))[1] for _ in range(1 + HOST_SAMPLES)]
-        return statistics.median(times_ms[1:])
+        return Measured({"kernel_ms": by_device.values["kernel_ms"], "host_ms": median(times_ms[1:])})
 
     def _made_ready(self, run: FilterRun) -> tuple[Backend, np.ndarray, Prepared, Buffers]:
         """Return the device of a run, selected, its picture, its variant made ready, and filled buffers."""
@@ -253,11 +244,6 @@ class Bench:
         machine.activate()
         buffers = job.filled(machine)
         return machine, job.operands, job.prepare(), buffers
-
-    def _allocate(self, run: AllocationRun) -> Measured:
-        backend(cuda_device(self.device).key).activate()
-        memory = fresh_memory((4 * run.side**2,) * 2)
-        return Measured({"allocate_ms": memory.allocate_ms, "free_ms": memory.free_ms})
 
     def _stream(self, run: StreamsRun, checkpoint: Checkpoint) -> Measured:
         verified = self._measure(run.filtering, checkpoint)
@@ -271,12 +257,6 @@ class Bench:
         if not all(np.array_equal(result, wanted) for result in found.results):
             return Measured(reason="not verified: a result on streams is another one", not_verified=True)
         return Measured({"one_stream_ms": found.one_ms, "two_streams_ms": found.two_ms})
-
-    def _ask_attributes(self) -> Measured:
-        device = cuda_device(self.device)
-        if device.attributes is None:
-            return Measured(reason=f"{device.title} has no attributes.")
-        return Measured(asdict(device.attributes))
 
 
 def _measured_of(result: AnyResult) -> Measured:

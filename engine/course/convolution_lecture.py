@@ -1,7 +1,7 @@
 """The lecture on convolution: what tiles save, by the kernels' own models of work; and padded rows."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from engine.course.papers import paper
@@ -97,11 +97,8 @@ def _eight_elements() -> Iterator[Row]:
         uses = range(result - EIGHTS_HALO, result + EIGHTS_HALO + 1)
         left = [result - EIGHT] if thread >= EIGHT - EIGHTS_HALO else []
         right = [result + EIGHT] if thread < EIGHTS_HALO else []
-        yield ((f"P[{result}]", thread), tuple(map(_cells_of_n, (uses, left, [result], right))))
-
-
-def _cells_of_n(columns: Iterable[int]) -> str:
-    return ", ".join(f"N[{column}]" for column in columns)
+        cells = (", ".join(f"N[{column}]" for column in of) for of in (uses, left, [result], right))
+        yield ((f"P[{result}]", thread), cells)
 
 
 def _square_tiles() -> Iterator[Row]:

@@ -38,25 +38,16 @@ WIDTH, TILE_WIDTH = 4, 2
 SIZES = ((WIDTH, TILE_WIDTH), (1024, 16), (1024, 32))
 
 
-def accesses(row: int, column: int) -> list[str]:
-    """Return what a thread of the naive kernel reads from global memory, step by step of its loop."""
-    return [f"M{row},{k} N{k},{column}" for k in range(WIDTH)]
-
-
-def loads(row: int, column: int, phase: int) -> str:
-    """Return what a thread of block (0,0) copies into shared memory in a phase: an element of each matrix."""
-    first = phase * TILE_WIDTH
-    return f"M{row},{first + column} N{first + row},{column}"
-
-
 def block_rows() -> Iterator[Row]:
     """Yield a row per thread of block (0,0): its accesses without tiles, then phase by phase with them."""
     for row, column in itertools.product(range(TILE_WIDTH), repeat=2):
-        terms = accesses(row, column)
+        # What a thread of the naive kernel reads from global memory, step by step of its loop.
+        terms = [f"M{row},{k} N{k},{column}" for k in range(WIDTH)]
         cells = ["; ".join(terms)]
-        for phase in range(WIDTH // TILE_WIDTH):
-            uses = terms[phase * TILE_WIDTH : (phase + 1) * TILE_WIDTH]
-            cells += [loads(row, column, phase), " + ".join(uses)]
+        for first in range(0, WIDTH, TILE_WIDTH):
+            # What it copies into shared memory in a phase: an element of each matrix.
+            loads = f"M{row},{first + column} N{first + row},{column}"
+            cells += [loads, " + ".join(terms[first : first + TILE_WIDTH])]
         yield ((f"({row},{column})", f"P{row},{column}"), cells)
 
 

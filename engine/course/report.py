@@ -1,7 +1,7 @@
 """The tables of the 2-D convolution report: times, speed-ups, sensitivity to the block, overhead, GFLOPs."""
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from engine.course.paper import MISPRINT, CourseTable
 from engine.course.papers import TABLE_TEXTS, paper
@@ -82,7 +82,7 @@ def _times(results: Results, sizes: tuple[int, ...]) -> Iterator[Row]:
         transactions = (results.transactions(_run(key, size, side)) for key in (UNCOALESCED, COALESCED))
         speedups = serial / naive, serial / optimized, naive / optimized
         values = serial, naive, optimized, *speedups, *beside, *transactions
-        yield ((_size(size), side), values)
+        yield ((f"{size}x{size}", side), values)
 
 
 def _changes(results: Results, sizes: tuple[int, ...], number: int, key: str) -> CourseTable:
@@ -91,20 +91,16 @@ def _changes(results: Results, sizes: tuple[int, ...], number: int, key: str) ->
         change = _seconds(results, _run(key, size, large)) - _seconds(results, _run(key, size, small))
         # The paper counts one extra thread per step of the side; the block really gains large^2 - small^2.
         values = change, change / (large - small), change / (large**2 - small**2)
-        rows.append(((_size(size), f"{small}->{large}"), values))
-    return course_table(REPORT, number, rows, *_misprints(TABLE_TEXTS[REPORT][number].printed))
-
-
-def _misprints(printed: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return a note for each printed change per thread that is not the total divided by that of the side."""
+        rows.append(((f"{size}x{size}", f"{small}->{large}"), values))
+    # A note for each printed change per thread that is not the total divided by that of the side.
     notes = []
-    for names, (total, each) in printed.items():
+    for names, (total, each) in TABLE_TEXTS[REPORT][number].printed.items():
         side = int(names.partition(", ")[2].partition("->")[0])
         right = float(total) / side
         if abs(float(each) - right) > 1e-6 * abs(right):
             quotient = f"{total} / {side} is {significant(right, 6)}"
             notes.append(f"{MISPRINT} Misprint in the paper: {names}: {quotient}, printed is {each}.")
-    return tuple(notes)
+    return course_table(REPORT, number, rows, *notes)
 
 
 def _streams(size: int) -> StreamsRun:
@@ -123,7 +119,7 @@ def _overhead(results: Results, sizes: tuple[int, ...]) -> Iterator[Row]:
         fractions = [overhead / results.value(run) for overhead, run in zip(overheads, runs, strict=True)]
         streams = (results.value(_streams(size), f"{name}_ms") for name in ("one_stream", "two_streams"))
         values = *(part / 1e3 for part in overheads), *fractions, *(part / 1e3 for part in (memory, *streams))
-        yield ((_size(size),), values)
+        yield ((f"{size}x{size}",), values)
 
 
 def _gflops(results: Results, sizes: tuple[int, ...]) -> Iterator[Row]:
@@ -141,7 +137,3 @@ def _operations(size: int) -> int:
     mask = resolve_mask(MASK)
     problem = Problem(size, size, mask_shape=mask.shape, anchor=mask.anchor)
     return variant(NAIVE).work(problem, Block(GFLOPS_BLOCK, GFLOPS_BLOCK)).flops // 2
-
-
-def _size(size: int) -> str:
-    return f"{size}x{size}"

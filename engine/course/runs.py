@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from typing import ClassVar
 
 import numpy as np
 
@@ -110,6 +111,18 @@ NOT_YET = "not measured yet"
 BEING_COUNTED = "being counted"
 
 
+class _Labelled:
+    """A run whose label is put together of its fields."""
+
+    __slots__ = ()
+    words: ClassVar[str]
+
+    @property
+    def label(self) -> str:
+        """What is measured, in a line."""
+        return self.words.format(self)
+
+
 class FilterRun(PictureRequest, frozen=True, kw_only=True):
     """A filtering of a grey float32 picture with the zero border.
 
@@ -157,40 +170,28 @@ class BankRun:
 
 
 @dataclass(frozen=True, slots=True)
-class TimerRun:
+class TimerRun(_Labelled):
     """A filtering timed by device events ("kernel_ms") and by the host's clock, wait included ("host_ms")."""
 
     filtering: FilterRun
-
-    @property
-    def label(self) -> str:
-        """What is measured, in a line."""
-        return f"both timers on {self.filtering.label}"
+    words = "both timers on {0.filtering.label}"
 
 
 @dataclass(frozen=True, slots=True)
-class AllocationRun:
+class AllocationRun(_Labelled):
     """Fresh memory of the device for a grey float32 picture and its result: "allocate_ms", "free_ms"."""
 
     side: int
-
-    @property
-    def label(self) -> str:
-        """What is measured, in a line."""
-        return f"allocating and freeing, {self.side} × {self.side}"
+    words = "allocating and freeing, {0.side} × {0.side}"
 
 
 @dataclass(frozen=True, slots=True)
-class StreamsRun:
+class StreamsRun(_Labelled):
     """A filtering of some pictures on one stream and on two: "one_stream_ms", "two_streams_ms" for each."""
 
     filtering: FilterRun
     pictures: int = 8
-
-    @property
-    def label(self) -> str:
-        """What is measured, in a line."""
-        return f"one stream and two, {self.pictures} times {self.filtering.label}"
+    words = "one stream and two, {0.pictures} times {0.filtering.label}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,21 +202,17 @@ class AttributesRun:
 
 
 @dataclass(frozen=True, slots=True)
-class ProductRun:
+class ProductRun(_Labelled):
     """A product of two square float32 matrices: "kernel_ms", "gflops"."""
 
     variant: str
     side: int
     tile: int
-
-    @property
-    def label(self) -> str:
-        """What is measured, in a line."""
-        return f"{self.variant}, {self.side} × {self.side}, tile {self.tile}"
+    words = "{0.variant}, {0.side} × {0.side}, tile {0.tile}"
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkRun:
+class NetworkRun(_Labelled):
     """A stage of the CNN report's network on a batch of digits.
 
     Gives "kernel_ms", and "running_ms": from the drawings in the host's memory to the scores there.
@@ -223,11 +220,7 @@ class NetworkRun:
 
     stage: str
     batch: int
-
-    @property
-    def label(self) -> str:
-        """What is measured, in a line."""
-        return f"{self.stage}, {self.batch:,} drawings"
+    words = "{0.stage}, {0.batch:,} drawings"
 
 
 JobRun = FilterRun | BankRun | ProductRun | NetworkRun

@@ -113,11 +113,9 @@ def _peaks(values: Values, gpu: Gpu) -> Iterable[Row]:
     for ratio, (name, (memory, peak)) in itertools.product(values["cgma"], ((LECTURE, theirs), (HERE, here))):
         numbers_per_s = memory / values["size"]
         fed = numbers_per_s * ratio
-        yield (f"{ratio:g}", name), (memory, peak, fed, _at_most_all(fed / peak * 100), peak / numbers_per_s)
-
-
-def _at_most_all(percent: Quantity) -> Quantity:
-    return percent if percent.number is None else Quantity(min(100.0, percent.number))
+        share = fed / peak * 100
+        reached = share if share.number is None else Quantity(min(100.0, share.number))
+        yield (f"{ratio:g}", name), (memory, peak, fed, reached, peak / numbers_per_s)
 
 
 def _strides(values: Values, gpu: Gpu) -> Iterable[Row]:
