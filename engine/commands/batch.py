@@ -11,7 +11,7 @@ from engine.commands.batch_loop import Batch, Finished
 from engine.commands.batch_plan import BatchPlan, BatchSettings, PictureFile, header_form, planned
 from engine.commands.batch_watch import watched
 from engine.commands.output import clip_hint, log, log_notes, print_answer, print_json
-from engine.commands.picture_opening import WORK, form_in_parts, makes_plot, result_dtype, work_bytes
+from engine.commands.picture_opening import WORK, form_in_parts
 from engine.commands.picture_work import PictureWork
 from engine.errors import DeviceFault, EngineError, ImageReadError, VerificationFailed
 from engine.files.standard_streams import printable
@@ -231,22 +231,21 @@ def report_plan(settings: BatchSettings, plan: BatchPlan) -> int:
 
 def _planned(how: PictureWork, file: PictureFile) -> tuple[str, str]:
     """Return what becomes of a picture by its header, "filter", "continue" or "refuse", and why."""
-    asked, saving, saved_as = how.asked, how.saving, file.saved_as
+    saved_as = file.saved_as
     try:
         if file.refusal is not None:
             raise file.refusal
         if saved_as is None:
-            result_dtype(asked, saving, form_in_parts(file.source).dtype)
+            how.saved_type(form_in_parts(file.source).dtype)
             return "continue" if PartFolder(file.target).folder.is_dir() else "filter", ""
         form = header_form(
             file.source,
-            max_bytes=saving.max_bytes,
-            work_bytes=lambda form: work_bytes(asked, saving, form, saved_as),
+            max_bytes=how.saving.max_bytes,
+            work_bytes=lambda form: how.bytes_for(form, saved_as),
             work=WORK,
         )
-        if not makes_plot(asked):
-            dtype = result_dtype(asked, saving, form.dtype)
-            check_holds(saved_as, dtype, form.height, form.width, file.target)
+        if not how.makes_plot:
+            check_holds(saved_as, how.saved_type(form.dtype), form.height, form.width, file.target)
     except EngineError as error:
         return "refuse", str(error)
     return "filter", ""

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from engine import interrupts
 from engine.commands.batch_plan import BatchPlan, PictureFile, why_not_new
 from engine.commands.batch_watch import say_begun, watched
-from engine.commands.picture_opening import Opened, open_picture, work_bytes
+from engine.commands.picture_opening import Opened
 from engine.commands.picture_work import AFFORDABLE_MULTIPLY_ADDS, PictureWork, Result
 from engine.device.host_memory import PictureMemory, reused_array, reused_result
 from engine.device_info import titles
@@ -220,16 +220,16 @@ def job_for(
     """
     if file.refusal is not None:
         raise file.refusal
-    asked, saving, saved_as = how.asked, how.saving, file.saved_as
+    saved_as = file.saved_as
     assert saved_as is not None
 
     def allocate(form: Form) -> tuple[np.ndarray, np.ndarray | None]:
-        memory.enter(work_bytes(asked, saving, form, saved_as), loan)
+        memory.enter(how.bytes_for(form, saved_as), loan)
         alpha = reused_array(form.plane_shape, form.dtype) if form.has_alpha else None
         return reused_array(form.colour_shape, form.dtype), alpha
 
     say_begun(file.source)
-    opened = open_picture(asked, saving, file.source, file.target, saved_as, allocate, remedy=remedy)
+    opened = how.open(file.source, file.target, saved_as, allocate, remedy=remedy)
     call = how.call(opened)
     call.job().refuse(call.device)
     return Job(file, how, opened, call)

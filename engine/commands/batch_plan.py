@@ -13,7 +13,7 @@ import numpy as np
 from engine.cluster import SchedulerAddress
 from engine.commands.arguments import OneOf, Settings, group, operands, option, required
 from engine.commands.batch_watch import say_begun
-from engine.commands.picture_opening import form_in_parts, is_in_parts, result_form
+from engine.commands.picture_opening import form_in_parts
 from engine.commands.picture_work import PictureWork, work_for
 from engine.commands.step_options import SavingOptions, StepOptions
 from engine.device.device_list import has_driver
@@ -137,7 +137,7 @@ def files_for(
         target = os.path.join(
             settings.out, stem + (own if settings.format == _KEEP else f".{settings.format}")
         )
-        real_target, in_parts = os.path.realpath(target), is_in_parts(source, target, how.asked, how.saving)
+        real_target, in_parts = os.path.realpath(target), how.is_in_parts(source, target)
         saved_as = None if in_parts else format_to_save(target)
         is_written = saved_as is not None or (in_parts and kind_of_result(target) != "")
         is_there = is_written and os.path.lexists(target) and not _is_same(source, target)
@@ -335,7 +335,7 @@ def _on_workers(how: PictureWork) -> PictureWork:
 def _check(how: PictureWork, settings: BatchSettings) -> list[str]:
     pixel = np.zeros((1, 1), np.uint8)
     probe = Picture(pixel, pixel)
-    _, dtype = result_form(how.asked, how.saving, probe)
+    dtype = how.saved_type(probe.dtype)
     if settings.format != _KEEP and how.saving.depth != _KEEP:
         saved_as = saved_format(f"picture.{settings.format}")
         try:

@@ -5,6 +5,7 @@ What filters takes longer to import than a picture to decode, so nothing in here
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import NamedTuple
 
@@ -35,120 +36,125 @@ class Opened(NamedTuple):
     dtype: np.dtype
 
 
-def open_picture(
-    asked: PictureRequest,
-    saving: SavingOptions,
-    source: str,
-    target: str,
-    saved_as: Format,
-    allocate: Allocate | None = None,
-    on_form: Callable[[Form], object] = lambda form: None,
-    remedy: str = RAISE_LIMIT,
-) -> Opened:
-    """Open a picture, and refuse a target whose format cannot hold its result. Called on: any thread.
+@dataclass
+class Opening:
+    """What is asked for, and what becomes of a result: how each picture is opened for it."""
 
-    `allocate` returns the arrays that the picture is decoded into. `on_form` is called with its form before
-    it is decoded, not yet upright, and with alpha where it may have one. `remedy` is as of `open_image`.
-    """
+    asked: PictureRequest
+    saving: SavingOptions
 
-    def count(form: Form) -> int:
-        on_form(form)
-        return work_bytes(asked, saving, form, saved_as)
+    def open(
+        self,
+        source: str,
+        target: str,
+        saved_as: Format,
+        allocate: Allocate | None = None,
+        on_form: Callable[[Form], object] = lambda form: None,
+        remedy: str = RAISE_LIMIT,
+    ) -> Opened:
+        """Open a picture, and refuse a target whose format cannot hold its result. Called on: any thread.
 
-    picture = open_image(
-        source, max_bytes=saving.max_bytes, work_bytes=count, work=WORK, remedy=remedy, allocate=allocate
-    )
-    (height, width, *_), dtype = result_form(asked, saving, picture)
-    check_holds(saved_as, dtype, height, width, target)
-    return Opened(picture, dtype)
+        `allocate` returns the arrays that the picture is decoded into. `on_form` is called with its form
+        before it is decoded, not yet upright, and with alpha where it may have one. `remedy` is as of
+        `open_image`.
+        """
 
+        def count(form: Form) -> int:
+            on_form(form)
+            return self.bytes_for(form, saved_as)
 
-def result_form(
-    asked: PictureRequest, saving: SavingOptions, picture: Picture
-) -> tuple[tuple[int, ...], np.dtype]:
-    """Return the shape and the sample type that the result of a picture will be saved in.
+        most = self.saving.max_bytes
+        picture = open_image(
+            source, max_bytes=most, work_bytes=count, work=WORK, remedy=remedy, allocate=allocate
+        )
+        dtype, (height, width, *_) = self.saved_type(picture.dtype), picture.pixels.shape
+        if not self.makes_plot:
+            check_holds(saved_as, dtype, height, width, target)
+        return Opened(picture, dtype)
 
-    Refused is a range where float32 values are kept as they are, or where the kernel has already clipped
-    them.
-    """
-    if makes_plot(asked):
-        # Any format holds it.
-        return (1, 1, 3), np.dtype(np.uint8)
-    return picture.pixels.shape, result_dtype(asked, saving, picture.dtype)
+    @property
+    def makes_plot(self) -> bool:
+        """Whether the result is a plot, and no picture of the picture's size; any format holds it."""
+        step = self.asked.operation
+        return step is not None and step.known.result.name == "PLOT"
 
+    def saved_type(self, given: np.dtype) -> np.dtype:
+        """Return the sample type that the result of a picture of a type will be saved in.
 
-def makes_plot(asked: PictureRequest) -> bool:
-    """Return whether the result is a plot, and no picture of the picture's size."""
-    step = asked.operation
-    return step is not None and step.known.result.name == "PLOT"
+        Refused is a range where float32 values are kept as they are, or where the kernel has already clipped
+        them.
+        """
+        if self.makes_plot:
+            return np.dtype(np.uint8)
+        mode, is_clipped = f"--range {self.saving.range}", self.saving.range == "clip"
+        dtype = self._depth_of(given)
+        if dtype == np.float32 and not is_clipped:
+            why = "a float32 result keeps its values as they are, whatever their range"
+            raise BadValue(mode, why, "Leave --range out, or choose --depth 8 or --depth 16.")
+        if self._is_rounded and not is_clipped:
+            why = "results of the picture's type are clipped where they are computed"
+            raise BadValue(f"{mode} with --result-type same", why, "Leave one of the two out.")
+        return dtype
 
+    @property
+    def _is_rounded(self) -> bool:
+        return self.asked.filter is not None and self.asked.result_type == "same"
 
-def result_dtype(asked: PictureRequest, saving: SavingOptions, given: np.dtype) -> np.dtype:
-    """Return the sample type that the result of a picture of a type will be saved in; refuse as above."""
-    mode = f"--range {saving.range}"
-    dtype = given if saving.depth == "keep" else np.dtype(DEPTH_DTYPES[saving.depth])
-    if dtype == np.float32 and saving.range != "clip":
-        why = "a float32 result keeps its values as they are, whatever their range"
-        raise BadValue(mode, why, "Leave --range out, or choose --depth 8 or --depth 16.")
-    if asked.filter is not None and asked.result_type == "same" and saving.range != "clip":
-        why = "results of the picture's type are clipped where they are computed"
-        raise BadValue(f"{mode} with --result-type same", why, "Leave one of the two out.")
-    return dtype
+    def _depth_of(self, given: np.dtype) -> np.dtype:
+        return given if self.saving.depth == "keep" else np.dtype(DEPTH_DTYPES[self.saving.depth])
 
+    def bytes_for(self, form: Form, saved_as: Format) -> int:
+        """Return the most bytes that filtering and saving a picture of a form take.
 
-def work_bytes(asked: PictureRequest, saving: SavingOptions, form: Form, saved_as: Format) -> int:
-    """Return the most bytes that filtering and saving a picture of a form take.
+        Counted are the decoded picture, which is kept, and the largest of three: the float32 result, with
+        what its computation needs; the result and the picture to be saved; that picture, its encoder's copies
+        and the encoded file, which noise makes as large.
+        """
+        result, finished = FLOAT_BYTES * form.values, self._depth_of(form.dtype).itemsize * form.values
+        # Results of the picture's type are in memory together with the floats that they become.
+        same = form.decoded_bytes if self._is_rounded else 0
+        stacked = finished if form.has_alpha else 0
+        encoder = saved_as.encoder_bytes * form.pixel_count
+        return form.decoded_bytes + max(
+            result * (1 + self._float_copies),
+            result + finished + same,
+            (2 + saved_as.encoder_copies) * finished + stacked + encoder,
+        )
 
-    Counted are the decoded picture, which is kept, and the largest of three: the float32 result, with what
-    its computation needs; the result and the picture to be saved; that picture, its encoder's copies and the
-    encoded file, which noise makes as large.
-    """
-    itemsize = form.dtype.itemsize if saving.depth == "keep" else DEPTH_DTYPES[saving.depth]().itemsize
-    result, finished = FLOAT_BYTES * form.values, itemsize * form.values
-    # Results of the picture's type are in memory together with the floats that they become.
-    same = form.decoded_bytes if asked.filter is not None and asked.result_type == "same" else 0
-    stacked = finished if form.has_alpha else 0
-    encoder = saved_as.encoder_bytes * form.pixel_count
-    return form.decoded_bytes + max(
-        result * (1 + _float_copies(asked)),
-        result + finished + same,
-        (2 + saved_as.encoder_copies) * finished + stacked + encoder,
-    )
+    @property
+    def _float_copies(self) -> int:
+        """How many arrays of the size of a float32 result there are beside it while it is computed."""
+        if self.asked.step is None:
+            # The picture as float32, two results that a step reads, and what is between where samples are
+            # scaled.
+            return 4
+        if self.asked.filter is None:
+            # Coefficients and samples, or the picture as float32 planes.
+            return 2
+        # The picture as float32: a constant border may have a value that its type does not hold; transforms
+        # are of floats; two passes over the whole picture have one of sums between them.
+        copying = "cpu-fft", "cpu-separable-serial"
+        return 1 if self.asked.filter.border.takes_value or self.asked.variant in copying else 0
 
+    def is_in_parts(self, source: str, target: str) -> bool:
+        """Return whether a picture is filtered in bands: OME-Zarr is, and a TIFF too large for memory.
 
-def _float_copies(asked: PictureRequest) -> int:
-    """Return how many arrays of the size of a float32 result there are beside it while it is computed."""
-    if asked.step is None:
-        # The picture as float32, two results that a step reads, and what is between where samples are scaled.
-        return 4
-    if asked.filter is None:
-        # Coefficients and samples, or the picture as float32 planes.
-        return 2
-    # The picture as float32: a constant border may have a value that its type does not hold; transforms are
-    # of floats; two passes over the whole picture have one of sums between them.
-    copying = "cpu-fft", "cpu-separable-serial"
-    return 1 if asked.filter.border.takes_value or asked.variant in copying else 0
-
-
-def is_in_parts(source: str, target: str, asked: PictureRequest, saving: SavingOptions) -> bool:
-    """Return whether a picture is filtered in bands: OME-Zarr is, and a TIFF too large for memory.
-
-    So is a TIFF where `--memory` is given, or where its result is to be an OME-Zarr or .npy, and an .npy to
-    a file of these kinds. Of a TIFF only the tags are read.
-    """
-    kind = kind_of(source)
-    if kind == "npy" and (not kind_of_result(target) or is_by_columns(source)):
-        return False  # as a whole: other formats are not written in bands, nor columns read
-    if kind != "tiff":
-        return bool(kind)
-    if saving.memory is not None or kind_of_result(target) in ("zarr", "npy"):
-        return True
-    try:
-        if os.path.getsize(source) * _MOST_COMPRESSED < saving.max_bytes:
-            return False
-        return work_bytes(asked, saving, form_in_parts(source), _TIFF) > saving.max_bytes
-    except (EngineError, OSError):
-        return False  # opened as a whole, it is refused with the reason
+        So is a TIFF where `--memory` is given, or where its result is to be an OME-Zarr or .npy, and an .npy
+        to a file of these kinds. Of a TIFF only the tags are read.
+        """
+        kind = kind_of(source)
+        if kind == "npy" and (not kind_of_result(target) or is_by_columns(source)):
+            return False  # as a whole: other formats are not written in bands, nor columns read
+        if kind != "tiff":
+            return bool(kind)
+        if self.saving.memory is not None or kind_of_result(target) in ("zarr", "npy"):
+            return True
+        try:
+            if os.path.getsize(source) * _MOST_COMPRESSED < self.saving.max_bytes:
+                return False
+            return self.bytes_for(form_in_parts(source), _TIFF) > self.saving.max_bytes
+        except (EngineError, OSError):
+            return False  # opened as a whole, it is refused with the reason
 
 
 def form_in_parts(source: str) -> Form:

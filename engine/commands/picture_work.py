@@ -10,7 +10,7 @@ from msgspec import structs
 
 from engine.api.request import Call
 from engine.commands.output import ProgressLog, mask_document
-from engine.commands.picture_opening import Opened, makes_plot, result_dtype
+from engine.commands.picture_opening import Opened, Opening
 from engine.commands.step_options import AUTO_TYPE, SavingOptions, StepOptions
 from engine.device.device_list import has_driver
 from engine.device.devices import device_named
@@ -55,11 +55,9 @@ class Result(NamedTuple):
 
 
 @dataclass
-class PictureWork:
+class PictureWork(Opening):
     """The steps, with everything that was asked for. Its `call` is one picture with what computes it."""
 
-    asked: PictureRequest
-    saving: SavingOptions
     chain: str = ""  # as it was written; empty where a mask or another operation was
     merge: bool = False
     takes_own_type: bool = True  # whether the kernel may write the samples of the file
@@ -300,7 +298,7 @@ class PictureWork:
 
         return Work(
             resolve=self.resolved,
-            saved_type=lambda given: result_dtype(self.asked, self.saving, given),
+            saved_type=self.saved_type,
             range=self.range,
             filters_alpha=self.filters_alpha,
             verify=self.saving.verify,
@@ -333,7 +331,7 @@ class PictureWork:
             notes.append(f"--layout was not used: {why}.")
         if asked.device not in (AUTO, "cpu") and is_on_cpu:
             notes.append(f"--device was not used: {variant.key} runs on the CPU.")
-        if makes_plot(asked) and saving.depth != "keep":
+        if self.makes_plot and saving.depth != "keep":
             notes.append("--depth was not used: a plot has 8 bits.")
         return notes
 
