@@ -145,7 +145,8 @@ def test_that_without_counting_the_cells_of_transactions_say_that_they_are_being
 
 @pytest.mark.slow
 def test_that_transactions_stand_in_every_table_in_which_coalescing_is_the_lesson():
-    tables = {key: counted_tables(key, lambda step: None) for key in dict(c[:2] for c in COALESCING)}
+    results, keys = Results({}, transactions_per_request), {key for key, *_ in COALESCING}
+    tables = {key: tables_of(key, results, (128,)) for key in keys}
     for key, number, heading in COALESCING:
         table = tables[key][number]
         at = next(at for at, one in enumerate(table.headings) if heading in one)
