@@ -146,9 +146,9 @@ def _layer_table(one: NetworkRun) -> str:
     return "\n".join(lines)
 
 
-def timeline_text(one: NetworkRun) -> str:
+def timeline_text(one: NetworkRun, width: int = 72) -> str:
     """Draw when each chunk was copied (c) and computed (#), a line per chunk; the first twelve chunks."""
-    width, spans = 72, [span for span in one.timeline if span.chunk < 12]
+    spans = [span for span in one.timeline if span.chunk < 12]
     end = max(span.end_ms for span in spans)
     lines = [f"chunk  stream  0 {'ms'.rjust(width - 2 - len(f'{end:.3f}'))} {end:.3f}"]
     for chunk in dict.fromkeys(span.chunk for span in spans):

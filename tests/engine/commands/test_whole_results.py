@@ -45,7 +45,7 @@ def random_mask(generator, key):
 def test_that_whole_results_have_the_bits_of_float32_results_that_are_rounded(key, border):
     generator = np.random.default_rng(list(Border).index(border))
     compared = 0
-    for number in range(24):
+    for number in range(12):
         dtype = (np.uint8, np.uint16)[number % 2]
         shape = (*generator.integers(8, 40, 2), *((3,), (2,), (4,), ())[number % 4])
         pixels = generator.integers(0, np.iinfo(dtype).max + 1, shape, dtype)
@@ -64,7 +64,7 @@ def test_that_whole_results_have_the_bits_of_float32_results_that_are_rounded(ke
         assert whole.dtype == dtype
         assert np.array_equal(whole, to_depth(floats, dtype)), (shape, mask)
         compared += 1
-    assert compared >= 8
+    assert compared >= 4
 
 
 def test_that_the_picture_to_save_is_the_same_with_either_type():
