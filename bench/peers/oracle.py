@@ -15,7 +15,8 @@ last picture of a batch stand for all.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -42,14 +43,6 @@ class Verdict:
     max_error: float = 0.0  # Largest |result - oracle|
 
 
-@dataclass(frozen=True)
-class _Part:
-    picture: int
-    region: Region
-    expected: np.ndarray
-    magnitudes: np.ndarray
-
-
 class Oracle:
     """The right results of one cell; `affordable` multiply-adds may be spent on one picture."""
 
@@ -60,7 +53,6 @@ class Oracle:
             cell.height, cell.width, cell.channels, cell.dtype, self._mask.shape, self._mask.anchor
         )
         self._regions = regions_to_check(self._problem, 0, affordable)
-        self._parts: dict[Border, list[_Part]] = {}
 
     @property
     def checked(self) -> str:
@@ -81,25 +73,22 @@ class Oracle:
         margin = self._cell.mask_side // 2 if border == "interior" else 0
         largest = 0.0
         added = added_error * float(np.abs(self._pictures).max()) if added_error else 0.0
-        for part in self._computed(rule):
-            region = _without(part.region, margin, self._cell)
-            if region is None:
-                continue
-            inner = tuple(
-                slice(everything.index(kept.start), everything.index(kept.start) + len(kept))
-                for everything, kept in zip(part.region.ranges, region.ranges, strict=True)
+        height, width = self._cell.height, self._cell.width
+        for picture, region, expected, magnitudes in self._computed(rule):
+            rows, columns = map(np.array, region.ranges)
+            kept = np.ix_(
+                (rows >= margin) & (rows < height - margin), (columns >= margin) & (columns < width - margin)
             )
-            found = results[part.picture][region.slices]
-            error, wrong = self._compared(found, part.expected[inner], part.magnitudes[inner], added, steps)
+            found, right = results[picture][region.slices][kept], expected[kept]
+            if not found.size:
+                continue
+            error, wrong = self._compared(found, right, magnitudes[kept], added, steps)
             largest = max(largest, error)
             if wrong is not None:
-                row, column, _ = wrong
-                return Verdict(
-                    False,
-                    f"not verified: row {region.top + row}, column {region.left + column} is "
-                    f"{found[wrong]!s}, the oracle says {part.expected[inner][wrong]:.9g}",
-                    error,
-                )
+                row, column = rows[kept[0][wrong[0], 0]], columns[kept[1][0, wrong[1]]]
+                where = f"row {row}, column {column} is {found[wrong]!s}"
+                text = f"not verified: {where}, the oracle says {right[wrong]:.9g}"
+                return Verdict(False, text, error)
         return Verdict(True, self._text(results.dtype, border, added, steps), largest)
 
     def _compared(
@@ -134,19 +123,14 @@ class Oracle:
         """Whether no order of summation may round."""
         return is_exact_class(self._pictures, self._mask, 0.0)
 
-    def _computed(self, border: Border) -> list[_Part]:
-        if border not in self._parts:
-            self._parts[border] = [
-                _Part(
-                    number,
-                    region,
-                    oracle.correlate(self._pictures[number], self._mask, border, 0.0, region),
-                    oracle.correlate(self._pictures[number], self._mask, border, 0.0, region, absolute=True),
-                )
-                for number in sorted({0, self._cell.batch - 1})
-                for region in self._regions
-            ]
-        return self._parts[border]
+    @cache  # noqa: B019 - there are two borders, and an oracle lives as long as its cell
+    def _computed(self, border: Border) -> list[tuple[int, Region, np.ndarray, np.ndarray]]:
+        """Return the results of each region of the pictures that stand for all, and what their sums add."""
+        found = []
+        for number, region in product(sorted({0, self._cell.batch - 1}), self._regions):
+            asked = self._pictures[number], self._mask, border, 0.0, region
+            found.append((number, region, oracle.correlate(*asked), oracle.correlate(*asked, absolute=True)))
+        return found
 
     def _text(self, dtype: np.dtype, border: str, added: float, steps: int) -> str:
         if dtype != np.uint8:
@@ -160,14 +144,3 @@ class Oracle:
         how += f" and {added:.1g} that the variant states" if added else ""
         where = {"interior": ", the border left out", "replicate": ", border replicated"}.get(border, "")
         return f"{how}, {self.checked}{where}"
-
-
-def _without(region: Region, margin: int, cell: Cell) -> Region | None:
-    """Return the region without what lies within `margin` of the picture's edge; None if nothing is left."""
-    rows, columns = (
-        [at for at in indices if margin <= at < length - margin]
-        for indices, length in zip(region.ranges, (cell.height, cell.width), strict=True)
-    )
-    if not rows or not columns:
-        return None
-    return Region(rows[0], rows[-1] + 1, columns[0], columns[-1] + 1, region.step)
