@@ -15,7 +15,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from functools import reduce
+from functools import partial, reduce
 from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,12 +102,8 @@ def cell_of(row: dict[str, Any]) -> Cell:
     return Cell(**{name: row[name] for name in Cell._fields} | {"mask": tuple(row["mask"])})
 
 
-def cells() -> list[Cell]:
-    """Return the cells: the types and sizes of each variant in turn."""
-    return list(_cells())
-
-
-def _cells() -> Iterator[Cell]:
+def cells() -> Iterator[Cell]:
+    """Yield the cells: the types and sizes of each variant in turn."""
     for key, (sizes, masks, times) in _GRID.items():
         types = [
             one for one in _TYPES if one[1] == "float32" or variant(key, takes_auto=False).integer_output
@@ -123,7 +119,7 @@ def _cells() -> Iterator[Cell]:
 def measured_on_cpu(rounds: int, kept: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return the cells with their times and bounds, and the limits of this processor, of kept rounds too."""
     jobs = {cell: cell.job() for cell in cells()}
-    launches = {cell: _launch(job) for cell, job in jobs.items()}
+    launches = {cell: _launch(cell, job) for cell, job in jobs.items()}
     found: list[DeviceLimits] = []
     least = dict.fromkeys(launches, float("inf"))
     if kept:
@@ -190,21 +186,13 @@ def gpu_cells() -> Iterator[Cell]:
                     yield Cell(one.key, height, width, channels, (side, side), dtype, "float32")
 
 
-def _launch(job: MaskJob) -> Callable[[], None]:
+def _launch(cell: Cell, job: MaskJob) -> Callable[[], object]:
     """Return what filters a picture of noise."""
-    problem, random = job.problem, np.random.default_rng(8)
-    largest = 1.0 if problem.dtype == "float32" else np.iinfo(problem.dtype).max
-    shape = problem.height, problem.width, problem.channels
-    image, out = (random.random(shape) * largest).astype(problem.dtype), np.empty(shape, problem.result_dtype)
-    prepared = job.prepare()
-
-    def launch() -> None:
-        prepared.launch(image, out)
-
-    return launch
+    image = cell.picture()
+    return partial(job.prepare().launch, image, np.empty(image.shape, job.problem.result_dtype))
 
 
-def _least_ms(launch: Callable[[], None]) -> float:
+def _least_ms(launch: Callable[[], object]) -> float:
     begin, samples = time.perf_counter(), list[float]()
     while len(samples) < LAUNCHES or time.perf_counter() - begin < LAUNCHES_S:
         before = time.perf_counter()
@@ -256,7 +244,6 @@ def tables(kept: dict[str, Any]) -> list[DocumentTable]:
         "|---|---|---|---|---|---|---|",
     ]
     for run in kept["runs"]:
-        code = f"vectors of {run['vector_bits']} bits" if run["vector_bits"] else run["compiled for"]
         by_variant: dict[str, list[float]] = {}
         for one in run["cells"]:
             by_variant.setdefault(one["variant"], []).append(one["ratio"])

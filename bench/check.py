@@ -137,36 +137,34 @@ def _kernels(arguments: argparse.Namespace) -> _Checked | None:
     """Check what `bench.peers` measures; None where no run is recorded."""
     with opened(arguments, PLAN) as measurement:
         machine = describe(arguments.device, arguments.threads, measurement.facts)
-        line = _recorded(machine, HISTORY, "bench.peers")
-        if line is None:
-            return None
-        outcome = checked(line["ratios"], check_cells(arguments.device), measurement.cells)
-    return outcome, line["ratios"], line
+        return _against(
+            _recorded(machine, HISTORY, "bench.peers"),
+            lambda ratios: checked(ratios, check_cells(arguments.device), measurement.cells),
+        )
 
 
 def _processes(arguments: argparse.Namespace) -> _Checked | None:
     """Check what `bench.whole` measures; None where no run is recorded."""
     device = "cpu" if arguments.device == "cpu" else "auto"
-    machine = whole.about(device)["machine"]
-    line = _recorded(machine, whole.HISTORY, "bench.whole")
-    if line is None:
-        return None
-
-    def measure(rows: set[str]) -> Ratios:
-        return whole_ratios(whole.measured(settings, rows))
-
     settings = whole.Settings(device=device, peer_python=arguments.peer_python)
-    return checked_whole(line["ratios"], measure), line["ratios"], line
+    return _against(
+        _recorded(whole.about(device)["machine"], whole.HISTORY, "bench.whole"),
+        lambda ratios: checked_whole(ratios, lambda rows: whole_ratios(whole.measured(settings, rows))),
+    )
 
 
 def _calls(arguments: argparse.Namespace) -> _Checked | None:
     """Check what `bench.calls` measures on the CPU; None on a GPU, and where no run is recorded."""
     if arguments.device != "cpu" or find_spec("cv2") is None:
         return None
-    line = _recorded(whole.about("cpu")["machine"], calls.HISTORY, "bench.calls --quick")
-    if line is None:
-        return None
-    return checked_whole(line["ratios"], calls.quick_ratios), line["ratios"], line
+    return _against(
+        _recorded(whole.about("cpu")["machine"], calls.HISTORY, "bench.calls --quick"),
+        lambda ratios: checked_whole(ratios, calls.quick_ratios),
+    )
+
+
+def _against(line: dict[str, Any] | None, check: Callable[[Ratios], Outcome]) -> _Checked | None:
+    return line and (check(line["ratios"]), line["ratios"], line)
 
 
 def _recorded(machine: dict[str, Any], history: Path, command: str) -> dict[str, Any] | None:
