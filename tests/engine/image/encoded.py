@@ -111,12 +111,12 @@ def scans_of(jpeg):
     return [at for at in range(len(jpeg) - 1) if jpeg[at : at + 2] == START_OF_SCAN]
 
 
-def photograph(height, width, seed=7):
+def photograph(height, width, of_noise=np.int64):
     """Colours of waves and noise: no scan of it is short."""
-    noise = np.random.default_rng(seed).integers(-6, 7, (height, width, 3))
+    noise = np.random.default_rng(7).integers(-6, 7, (height, width, 3), of_noise)
     y, x = np.ogrid[:height, :width]
     waves = 128 + 60 * np.sin(y / 40) * np.cos(x / 55.0)
-    return (waves[..., np.newaxis] + noise).astype(np.uint8)
+    return (waves.astype(np.float32)[..., np.newaxis] + noise).astype(np.uint8)
 
 
 def half_decoded(jpeg, at, byte, last_scan=(0, 31, 0x47)):

@@ -14,11 +14,13 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import imagecodecs
 import numpy as np
+from PIL import Image
 
 from engine.errors import EngineError
 from engine.image.open import open_image
-from tests.engine.image.encoded import with_pillow, with_tifffile
+from tests.engine.image.encoded import photograph, with_pillow, with_tifffile
 from tests.fresh_python import ROOT
 
 
@@ -33,25 +35,15 @@ class Opening:
     refusal: str = ""
 
 
-def photograph(height, width):
-    """RGB that compresses about as a photograph does: waves with a little noise."""
-    generator = np.random.default_rng(7)
-    y, x = np.ogrid[:height, :width]
-    image = np.empty((height, width, 3), np.uint8)
-    for channel in range(3):
-        waves = 128 + 60 * np.sin(y / (40 + channel)) * np.cos(x / 55.0)
-        image[..., channel] = waves + generator.integers(-6, 7, (height, width), np.int8)
-    return image
-
-
 def encoded(kind, rgb):
     """Return the bytes of a file of that kind."""
-    zlib = {"photometric": "rgb", "compression": "zlib", "predictor": True}
+    zlib, turned = {"photometric": "rgb", "compression": "zlib", "predictor": True}, Image.Exif()
+    turned[274] = 6
     return {
-        "png": lambda: _png(rgb),
-        "png-alpha": lambda: _png(np.dstack([rgb, rgb[..., 0]])),
+        "png": lambda: bytes(imagecodecs.png_encode(rgb, level=1)),
+        "png-alpha": lambda: bytes(imagecodecs.png_encode(np.dstack([rgb, rgb[..., 0]]), level=1)),
         "jpeg": lambda: with_pillow(rgb, "JPEG", quality=92),
-        "jpeg-turned": lambda: with_pillow(rgb, "JPEG", exif=_turned()),
+        "jpeg-turned": lambda: with_pillow(rgb, "JPEG", exif=turned.tobytes()),
         "gif": lambda: with_pillow(rgb[..., 0], "GIF"),
         "webp": lambda: with_pillow(rgb, "WEBP", method=0),
         "tiff": lambda: with_tifffile(rgb, photometric="rgb"),
@@ -63,26 +55,29 @@ def encoded(kind, rgb):
     }[kind]()
 
 
-def openings(*paths, way="library"):
-    """Open files, one after another, in a process of their own.
+def openings(*files):
+    """Open files, pairs of a way and a path, one after another, in a process of their own.
 
-    `way` is "library": `open_image` without limits; "filter": as `filter` does, with its limits; "window": as
+    A way is "library": `open_image` without limits; "filter": as `filter` does, with its limits; "window": as
     the window does, into shared memory: its levels for the screen stay, and are not counted.
     """
-    command = [sys.executable, "-m", "tests.engine.image.open_memory", way, *map(os.fspath, paths)]
+    words = [os.fspath(word) for pair in files for word in pair]
+    command = [sys.executable, "-m", "tests.engine.image.open_memory", *words]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     return [Opening(**one) for one in json.loads(done.stdout)]
 
 
-def _opened_here(way, paths):
-    open_so = {"library": _in_library, "filter": _in_filter, "window": _in_window}[way]
+def _opened_here(words):
+    ways = {"library": _in_library, "filter": _in_filter, "window": _in_window}
+    pairs = list(zip(words[::2], words[1::2], strict=True))
     # What is imported at the first picture of a format does not count.
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("png", "jpeg", "webp", "tiff", "tiff-deflate", "gif"):
             small = Path(folder) / kind
             small.write_bytes(encoded(kind, photograph(64, 64)))
-            open_so(os.fspath(small))
-    return [_opened(path, open_so) for path in paths]
+            for way in {way for way, _ in pairs if way != "window" or kind == "png"}:
+                ways[way](os.fspath(small))
+    return [_opened(path, ways[way]) for way, path in pairs]
 
 
 def _opened(path, open_so):
@@ -150,19 +145,5 @@ def _peak_bytes():
         return peak if sys.platform == "darwin" else 1024 * peak
 
 
-def _png(image):
-    import imagecodecs
-
-    return bytes(imagecodecs.png_encode(image, level=1))
-
-
-def _turned():
-    from PIL import Image
-
-    exif = Image.Exif()
-    exif[274] = 6
-    return exif.tobytes()
-
-
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps([asdict(one) for one in _opened_here(sys.argv[1], sys.argv[2:])]))
+    sys.stdout.write(json.dumps([asdict(one) for one in _opened_here(sys.argv[1:])]))

@@ -24,7 +24,7 @@ from engine.process import cores
 from tests.engine.commands.works import filter_of
 from tests.engine.image import encoded, open_memory, png_witness
 from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile
-from tests.engine.image.open_memory import openings, photograph
+from tests.engine.image.open_memory import openings
 from tests.fresh_python import ROOT
 
 FILES = encoded.one_of_each()
@@ -225,12 +225,12 @@ KINDS = "png-alpha", "jpeg", "jpeg-turned", "webp", "gif", *TIFFS
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("way", "kinds"), [("library", KINDS), ("window", KINDS[:1])])
-def test_that_opening_takes_at_most_half_as_much_again_as_the_picture(tmp_path, way, kinds):
-    photo = photograph(2000, 3000)
-    for kind in kinds:
+def test_that_opening_takes_at_most_half_as_much_again_as_the_picture(tmp_path):
+    photo = encoded.photograph(2000, 3000, np.int8)
+    for kind in KINDS:
         (tmp_path / kind).write_bytes(open_memory.encoded(kind, photo))
-    for kind, one in zip(kinds, openings(*(tmp_path / kind for kind in kinds), way=way), strict=True):
+    files = [*(("library", tmp_path / kind) for kind in KINDS), ("window", tmp_path / KINDS[0])]
+    for kind, one in zip(files, openings(*files), strict=True):
         assert not one.refusal, kind
         assert one.decoded_bytes, kind
         assert one.peak_bytes <= 1.5 * one.decoded_bytes + ALLOWANCE_BYTES, kind
@@ -321,7 +321,7 @@ def test_that_each_corrupt_file_of_the_suite_is_refused_in_words(refused):
 def test_that_a_file_cut_anywhere_or_with_one_flipped_bit_is_refused(refused):
     for path in VALID[:40:7]:
         data = path.read_bytes()
-        for length in range(0, len(data), 1 + len(data) // 300):
+        for length in range(0, len(data), 1 + len(data) // 100):
             refused(data[:length])
     data = (FOLDER / "basn2c08.png").read_bytes()
     for position in range(len(data)):
