@@ -80,7 +80,15 @@ def one_colour_webp(width, height):
     return b"RIFF" + struct.pack("<I", 26) + b"WEBPVP8L" + struct.pack("<I", 14) + content
 
 
+def npy(array, save=np.save):
+    """The file of an array."""
+    buffer = io.BytesIO()
+    save(buffer, array)
+    return buffer.getvalue()
+
+
 def one_of_each():
+    """Files by the title of their format, and of what kind they are."""
     rgb = smooth_rgb()
     grey = np.ascontiguousarray(rgb[..., 0])
     deflate = {"photometric": "rgb", "compression": "zlib", "predictor": True}
@@ -100,6 +108,11 @@ def one_of_each():
             photometric="rgb",
             planarconfig="separate",
         ),
+        "jpeg xl": bytes(imagecodecs.jpegxl_encode(rgb, lossless=True)),
+        "avif": bytes(imagecodecs.avif_encode(rgb, level=100)),
+        "numpy": npy(rgb),
+        "pnm": b"P6\n41 37\n255\n" + rgb.tobytes(),
+        "pnm-text": b"P3 41 37 255 " + b" ".join(b"%d" % value for value in rgb.flat),
     }
 
 

@@ -213,9 +213,9 @@ def of_one_picture():
         kind: with_tifffile(RGB, photometric="rgb", compression=kind) for kind in encoded.inner_encoders()
     }
     return one_of_each() | kinds | {
-        "avif": bytes(imagecodecs.avif_encode(rgba)),
+        "avif-alpha": bytes(imagecodecs.avif_encode(rgba)),
         "avif of 12 bit": bytes(imagecodecs.avif_encode(DEEP, bitspersample=12)),
-        "jpegxl": bytes(imagecodecs.jpegxl_encode(rgba)),
+        "jpegxl-alpha": bytes(imagecodecs.jpegxl_encode(rgba)),
         "zstd": with_tifffile(RGB, photometric="rgb", compression="zstd"),
         "packbits": with_tifffile(RGB, photometric="rgb", compression="packbits"),
         "fax": with_pillow(Image.fromarray(RGB).convert("1"), "TIFF", compression="group4"),

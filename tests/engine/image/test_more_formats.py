@@ -3,18 +3,17 @@
 import io
 import zipfile
 import zlib
-from contextlib import suppress
 
 import imagecodecs
 import numpy as np
 import pytest
 from PIL import Image
 
-from engine.errors import ImageReadError
 from engine.image.metadata import Metadata
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import save_image
+from tests.engine.image.encoded import npy, with_pillow
 from tests.engine.image.test_save import RGB_PROFILE
 
 RANDOM = np.random.default_rng(5)
@@ -26,13 +25,6 @@ def samples(channels, dtype):
     if dtype is np.float32:
         return RANDOM.normal(100, 90, shape).astype(np.float32)
     return RANDOM.integers(0, np.iinfo(dtype).max + 1, shape, dtype)
-
-
-def npy(array):
-    """Return the file of an array."""
-    buffer = io.BytesIO()
-    np.save(buffer, array)
-    return buffer.getvalue()
 
 
 @pytest.mark.parametrize("suffix", ["jxl", "avif"])
@@ -49,25 +41,25 @@ def test_that_a_lossy_file_is_near_and_keeps_its_metadata(suffix, tmp_path):
     assert (found[271], found[282]) == ("A camera", 300)
 
 
-@pytest.mark.parametrize("bits", [10, 12])
-def test_that_a_deep_avif_keeps_its_depth(opened, bits):
-    stored = RANDOM.integers(0, 2**bits, (8, 9, 3), np.uint16)
-    stored[0, 0] = 2**bits - 1
-    picture = opened(imagecodecs.avif_encode(stored, bitspersample=bits))
-    assert np.array_equal(picture.pixels >> (16 - bits), stored)
-    assert picture.pixels.max() == 2**16 - 1
-    assert picture.notes == (f"Its {bits}-bit samples were scaled to 16 bit.",)
+def test_that_a_deep_avif_keeps_its_depth(opened):
+    for bits in (10, 12):
+        stored = RANDOM.integers(0, 2**bits, (8, 9, 3), np.uint16)
+        stored[0, 0] = 2**bits - 1
+        picture = opened(imagecodecs.avif_encode(stored, bitspersample=bits))
+        assert np.array_equal(picture.pixels >> (16 - bits), stored)
+        assert picture.pixels.max() == 2**16 - 1
+        assert picture.notes == (f"Its {bits}-bit samples were scaled to 16 bit.",)
 
 
 def test_that_a_turned_avif_is_upright(opened):
     for how in [0, 6, 3, 8]:
-        block, buffer = Image.Exif(), io.BytesIO()
+        block = Image.Exif()
         block[274] = how
         pixels = np.kron(np.array([[0, 90], [170, 255]], np.uint8), np.ones((16, 24), np.uint8))
         rgb = np.dstack([pixels] * 3)
-        Image.fromarray(rgb).save(buffer, "AVIF", quality=100, subsampling="4:4:4", exif=block.tobytes())
+        data = with_pillow(rgb, "AVIF", quality=100, subsampling="4:4:4", exif=block.tobytes())
         upright = np.rot90(rgb, {0: 0, 6: 3, 3: 2, 8: 1}[how])
-        found = opened(buffer.getvalue()).pixels
+        found = opened(data).pixels
         assert found.shape == upright.shape
         assert np.abs(found.astype(int) - upright).max() < 40
 
@@ -98,9 +90,7 @@ GREY_4 = np.array([[1, 2], [3, 4]], np.uint8)
 
 def npz(*arrays, save=np.savez_compressed):
     """Return the bytes of an archive of arrays."""
-    buffer = io.BytesIO()
-    save(buffer, *arrays)
-    return buffer.getvalue()
+    return npy(arrays[0], lambda buffer, _: save(buffer, *arrays))
 
 
 def zipped(files):
@@ -116,20 +106,8 @@ JXL = imagecodecs.jpegxl_encode(samples(3, np.uint8), lossless=True)
 AVIF = imagecodecs.avif_encode(np.zeros((16, 16, 3), np.uint8))
 
 
-def huge_jxl():
-    """Return a JPEG XL whose header says that it has that many rows and columns."""
-    side = 0b11 | (HUGE - 1) << 2
-    return b"\xff\x0a" + (side << 1 | side << 36).to_bytes(12, "little") + JXL[12:]
-
-
-def huge_avif():
-    """Return an AVIF whose header says so."""
-    at = AVIF.index(b"ispe") + 8
-    return AVIF[:at] + 2 * HUGE.to_bytes(4, "big") + AVIF[at + 8 :]
-
-
 @pytest.mark.slow
-def test_that_what_is_no_picture_of_them_is_refused_in_words(opened):
+def test_that_what_is_no_picture_of_them_is_refused_in_words(refused):
     for data, says in [
         (b"P5\n100000 100000\n255\n", "its 100,000 × 100,000 pixels take 9.3 GiB"),
         (b"P3\n100000 100000\n255\n1 2 3", "its 100,000 × 100,000 pixels take 27.9 GiB"),
@@ -157,45 +135,23 @@ def test_that_what_is_no_picture_of_them_is_refused_in_words(opened):
         (b"P2\n2 1\n255\n1 -2", "or one below 0"),
         (b"P7\nWIDTH 1\n", "its header has no end"),
     ]:
-        with pytest.raises(ImageReadError) as caught:
-            opened(data)
-        assert says in caught.value.why
+        assert says in refused(data).why
 
 
-@pytest.mark.parametrize("data", [huge_avif(), huge_jxl()], ids=["AVIF", "JPEG XL"])
-def test_that_a_header_that_promises_too_much_is_refused(opened, data):
-    with pytest.raises(ImageReadError):
-        opened(data)
+def test_that_a_header_that_promises_too_much_is_refused(refused):
+    at, side = AVIF.index(b"ispe") + 8, 0b11 | (HUGE - 1) << 2
+    refused(AVIF[:at] + 2 * HUGE.to_bytes(4, "big") + AVIF[at + 8 :])
+    refused(b"\xff\x0a" + (side << 1 | side << 36).to_bytes(12, "little") + JXL[12:])
 
 
-def test_that_a_jpeg_xl_is_measured_before_it_is_decoded(opened, monkeypatch):
+def test_that_a_jpeg_xl_is_measured_before_it_is_decoded(refused, monkeypatch):
     data = imagecodecs.jpegxl_encode(np.zeros((2000, 2001, 3), np.uint8), effort=1)
     decode, given = imagecodecs.jpegxl_decode, []
     monkeypatch.setattr(
         imagecodecs, "jpegxl_decode", lambda data, **how: given.append(how["out"].size) or decode(data, **how)
     )
-    with pytest.raises(ImageReadError, match="its 2,001 × 2,000 pixels take"):
-        opened(data, max_bytes=10**7)
+    assert "its 2,001 × 2,000 pixels take" in refused(data, max_bytes=10**7).why
     assert set(given) == {0}
-
-
-def test_that_none_is_opened_that_was_cut_short(opened):
-    for data in [JXL, AVIF, npy(samples(3, np.uint16)), b"P6\n9 7\n255\n" + bytes(189)]:
-        for length in (*range(1, len(data), max(1, len(data) // 30)), len(data) - 1):
-            with pytest.raises(ImageReadError):
-                opened(data[:length])
-
-
-def test_that_hostile_files_are_opened_or_refused_in_words(opened):
-    for data in [JXL, AVIF, npy(samples(2, np.float32)), b"P3\n9 7\n255\n" + b"12 " * 189]:
-        random = np.random.default_rng(6)
-        for _ in range(60):
-            mutated = bytearray(data)
-            for at in random.integers(0, min(len(data), 150), 3):
-                mutated[at] = random.integers(256)
-            # Anything else than a picture or words is raised.
-            with suppress(ImageReadError):
-                opened(bytes(mutated), max_bytes=2**25)
 
 
 def test_that_what_an_array_cannot_keep_is_named(tmp_path):
@@ -214,14 +170,13 @@ def test_that_of_an_animation_the_first_frame_is_opened(opened):
     assert np.array_equal(picture.pixels, frames[0])
 
 
-@pytest.mark.parametrize("profile", [b"", RGB_PROFILE], ids=["no profile", "profile"])
-def test_that_a_jpeg_that_is_packed_as_it_is_is_opened_as_that_jpeg(opened, profile):
-    buffer = io.BytesIO()
-    Image.fromarray(samples(3, np.uint8)).save(buffer, "JPEG", icc_profile=profile, dpi=(300, 300))
-    picture, wanted = opened(imagecodecs.jpegxl_encode_jpeg(buffer.getvalue())), opened(buffer.getvalue())
-    assert np.array_equal(picture.pixels, wanted.pixels)
-    assert (picture.icc_profile or b"", picture.format, picture.notes) == (profile, "JPEG XL", ())
-    assert picture.metadata == wanted.metadata
+def test_that_a_jpeg_that_is_packed_as_it_is_is_opened_as_that_jpeg(opened):
+    for profile in (b"", RGB_PROFILE):
+        data = with_pillow(samples(3, np.uint8), "JPEG", icc_profile=profile, dpi=(300, 300))
+        picture, wanted = opened(imagecodecs.jpegxl_encode_jpeg(data)), opened(data)
+        assert np.array_equal(picture.pixels, wanted.pixels)
+        assert (picture.icc_profile or b"", picture.format, picture.notes) == (profile, "JPEG XL", ())
+        assert picture.metadata == wanted.metadata
 
 
 def test_that_a_jpeg_xl_of_fewer_bits_than_16_says_that_they_are_not_scaled(opened):
@@ -231,10 +186,10 @@ def test_that_a_jpeg_xl_of_fewer_bits_than_16_says_that_they_are_not_scaled(open
     assert "All of its values are below 4,096: 10 or 12 bits are not scaled." in picture.notes
 
 
-def test_that_a_jpeg_xl_with_further_channels_is_refused_in_words(opened):
+def test_that_a_jpeg_xl_with_further_channels_is_refused_in_words(refused):
     planes = RANDOM.integers(0, 256, (5, 8, 9), np.uint8)
-    with pytest.raises(ImageReadError, match="further channels"):
-        opened(imagecodecs.jpegxl_encode(planes, lossless=True, photometric="gray", planar=True))
+    data = imagecodecs.jpegxl_encode(planes, lossless=True, photometric="gray", planar=True)
+    assert "further channels" in refused(data).why
 
 
 def test_that_a_profile_is_not_saved_in_a_jpeg_xl_and_that_is_said(tmp_path):

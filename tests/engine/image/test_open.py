@@ -29,15 +29,13 @@ from tests.fresh_python import ROOT
 
 FILES = encoded.one_of_each()
 
-BMP = with_pillow(smooth_rgb(), "BMP")
+BMP, SIDES = FILES["bmp"], b"\xff\xff\x00\x00\xff\xff\x00\x00"
 BOMBS = {
     "png": encoded.png_header(200_000, 200_000),
-    "bmp": BMP[:18] + b"\xff\xff\x00\x00\xff\xff\x00\x00" + BMP[26:],
+    "bmp": BMP[:18] + SIDES + BMP[26:],
     "tiff": encoded.tiff_header(200_000, 200_000),
     "jpeg": encoded.jpeg_header(65_500, 65_500),
-    "gif": with_pillow(smooth_rgb()[..., 0], "GIF").replace(
-        b"GIF87a\x29\x00\x25\x00", b"GIF87a\xff\xff\xff\xff"
-    ),
+    "gif": FILES["gif"].replace(b"GIF87a\x29\x00\x25\x00", b"GIF87a\xff\xff\xff\xff"),
 }
 
 
@@ -64,12 +62,13 @@ def test_that_first_bytes_decide_on_the_format(tmp_path, monkeypatch, kind):
     picture = open_image(path)
     assert picture.format.lower() == kind.split("-")[0]
     assert picture.pixels.shape == (37, 41, 3)
-    assert (picture.source, picture.alpha, picture.notes) == (path, None, ())
+    assert (picture.source, picture.alpha) == (path, None)
+    assert picture.notes == () or kind == "jpeg xl"
     if kind == "tiff-planar-16":
         assert np.array_equal(picture.pixels, smooth_rgb().astype(np.uint16) * 257)
     elif kind == "gif":
         assert np.array_equal(picture.pixels, np.dstack([smooth_rgb()[..., 0]] * 3))
-    elif kind in ("jpeg", "jpeg-progressive", "webp"):
+    elif kind in ("jpeg", "jpeg-progressive", "webp", "avif"):
         assert np.abs(picture.pixels.astype(int) - smooth_rgb()).mean() < 3
     else:
         assert np.array_equal(picture.pixels, smooth_rgb())
@@ -77,13 +76,13 @@ def test_that_first_bytes_decide_on_the_format(tmp_path, monkeypatch, kind):
     again = open_image(str(path.rename(tmp_path / "a.PNG")))
     assert np.array_equal(again.pixels, picture.pixels)
     named = f"It is named .png but is a {picture.format} file."
-    assert again.notes == (() if picture.format == "PNG" else (named,))
+    assert again.notes == (*((named,) * (picture.format != "PNG")), *picture.notes)
 
 
 def test_that_a_file_cut_short_is_refused(refused):
     for kind in FILES:
         data = FILES[kind]
-        # BMP and GIF end in padding or a trailer that no pixel needs.
+        # BMP, GIF and text end in padding, a trailer or digits that no pixel needs.
         for length in (1, 3, 8, 20, 40, len(data) // 4, len(data) // 2, len(data) * 9 // 10, len(data) - 5):
             refused(data[:length])
 
@@ -201,8 +200,8 @@ def test_that_a_whole_file_of_a_kind_that_is_not_read_is_not_called_damaged(refu
 def test_that_damaged_files_open_or_are_refused_without_the_inside_of_the_program(opened, kind):
     generator = np.random.default_rng(8)
     data = FILES[kind]
-    damaged = [data[:length] for length in range(14, len(data), max(1, len(data) // 25))]
-    for count in range(70):
+    damaged = [data[:length] for length in range(14, len(data), max(1, len(data) // 20))]
+    for count in range(50):
         changed = bytearray(data)
         for position in generator.integers(2, min(len(data), 120 if count % 2 else len(data)), 4):
             changed[position] = generator.integers(256)
