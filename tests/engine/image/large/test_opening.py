@@ -1,6 +1,7 @@
 """Reading pictures in parts: rectangles of every kind of file, and what is wrong with files, in words."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -49,21 +50,20 @@ def pyramid(path, **settings):
     return wanted
 
 
-@pytest.mark.parametrize("settings", [{"ome": True}, {}])
-def test_that_the_levels_of_a_pyramid_are_read(settings, tmp_path):
-    wanted = pyramid(tmp_path / "a.tif", **settings)
-    with open_large(tmp_path / "a.tif") as found:
-        assert found.levels == ((77, 101), (39, 51), (20, 26))
-        assert np.array_equal(found.read(1, slice(3, 30), slice(4, 50)), wanted[::2, ::2][3:30, 4:50])
+def test_that_the_levels_of_a_pyramid_are_read(tmp_path):
+    for settings in ({"ome": True}, {}):
+        wanted = pyramid(tmp_path / "a.tif", **settings)
+        with open_large(tmp_path / "a.tif") as found:
+            assert found.levels == ((77, 101), (39, 51), (20, 26))
+            assert np.array_equal(found.read(1, slice(3, 30), slice(4, 50)), wanted[::2, ::2][3:30, 4:50])
 
 
-@pytest.mark.parametrize("tile", [None, (32, 48)])
-def test_that_planes_of_an_ome_tiff_are_channels(tile, tmp_path):
+def test_that_planes_of_an_ome_tiff_are_channels(tmp_path):
     stored = np.random.default_rng(1).integers(0, 60_000, (2, 3, 3, HEIGHT, WIDTH), np.uint16)
-    tifffile.imwrite(
-        tmp_path / "a.ome.tif", stored, metadata={"axes": "TZCYX"}, photometric="minisblack", tile=tile
-    )
-    assert parts_differ(tmp_path / "a.ome.tif", np.moveaxis(stored[0, 0], 0, 2)) == []
+    how = {"metadata": {"axes": "TZCYX"}, "photometric": "minisblack"}
+    for tile in (None, (32, 48)):
+        tifffile.imwrite(tmp_path / "a.ome.tif", stored, tile=tile, **how)
+        assert parts_differ(tmp_path / "a.ome.tif", np.moveaxis(stored[0, 0], 0, 2)) == []
 
 
 def test_that_further_times_and_depths_are_named(tmp_path):
@@ -100,37 +100,23 @@ def store(path, stored, axes, chunks, version, **settings):
 
 
 AXES = [("yx", (HEIGHT, WIDTH)), ("cyx", (3, HEIGHT, WIDTH)), ("tczyx", (2, 3, 2, HEIGHT, WIDTH))]
-
-
-@pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize(("axes", "shape"), AXES)
-def test_that_an_ome_zarr_is_read_in_parts(version, axes, shape, tmp_path):
-    stored = np.random.default_rng(2).integers(1, 60_000, shape, np.uint16)
-    store(tmp_path / "a.zarr", stored, axes, (*(1,) * (len(shape) - 2), 32, 48), version)
-    plane = {"yx": stored, "cyx": np.moveaxis(stored, 0, -1)}.get(axes)
-    wanted = np.moveaxis(stored[0, :, 0], 0, 2) if plane is None else plane
-    assert parts_differ(tmp_path / "a.zarr", wanted) == []
-
-
-@pytest.mark.parametrize(("axes", "shape", "chunks"), [
+IN_CHUNKS = [
     ("cyx", (8, HEIGHT, WIDTH), (8, 32, 48)), ("yxc", (HEIGHT, WIDTH, 3), (32, 48, 3)),
     ("yxc", (HEIGHT, WIDTH, 4), (32, 48, 3)), ("cyx", (3, HEIGHT, WIDTH), (2, 32, 48)),
     ("tcyx", (3, 2, HEIGHT, WIDTH), (2, 2, 32, 48)), ("xy", (WIDTH, HEIGHT), (48, 32)),
-])  # fmt: skip
-def test_that_channels_lie_in_chunks_in_any_way(axes, shape, chunks, tmp_path):
-    stored = np.random.default_rng(2).integers(1, 60_000, shape, np.uint16)
-    store(tmp_path / "a.zarr", stored, axes, chunks, 3)
-    first = stored[0] if axes[0] == "t" else stored
-    left = [axis for axis in axes if axis != "t"]
-    wanted = first.transpose([left.index(axis) for axis in "yxc" if axis in left])
-    # Of more than four channels the first is opened.
-    assert parts_differ(tmp_path / "a.zarr", wanted[..., :1] if 8 in shape else wanted) == []
+]  # fmt: skip
 
 
-def test_that_a_store_with_shards_is_read_in_parts(tmp_path):
-    stored = pixels("uint16", 1)[..., 0] + np.uint16(1)
-    store(tmp_path / "a.zarr", stored, "yx", (16, 16), 3, shards=(32, 48))
-    assert parts_differ(tmp_path / "a.zarr", stored) == []
+def test_that_an_ome_zarr_is_read_in_parts_however_channels_lie_in_chunks(tmp_path):
+    layouts = [(axes, shape, (*(1,) * (len(shape) - 2), 32, 48), n) for axes, shape in AXES for n in (2, 3)]
+    for number, (axes, shape, chunks, version) in enumerate(layouts + [(*one, 3) for one in IN_CHUNKS]):
+        path, stored = tmp_path / str(number), np.random.default_rng(2).integers(1, 60_000, shape, np.uint16)
+        store(path, stored, axes, chunks, version)
+        # Of times and depths the first, and so of more than four channels.
+        first = stored[tuple(0 if axis in "tz" else slice(None) for axis in axes)]
+        left = [axis for axis in axes if axis not in "tz"]
+        wanted = first.transpose([left.index(axis) for axis in "yxc" if axis in left])
+        assert parts_differ(path, wanted[..., :1] if 8 in shape else wanted) == [], axes
 
 
 def blosc(**config):
@@ -170,22 +156,19 @@ LAYOUTS_OF_ZARR = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", LAYOUTS_OF_ZARR)
-def test_that_what_the_package_zarr_writes_is_read(layout, tmp_path):
-    wanted = pixels("uint16", 1)[..., 0]
-    wanted[:16, :48] = 0
-    settings = {"dtype": "<u2", "fill_value": 0} | LAYOUTS_OF_ZARR[layout]
-    array = zarr.create_array(str(tmp_path / "a.zarr"), shape=wanted.shape, chunks=(16, 48), **settings)
-    array[...] = wanted
-    assert parts_differ(tmp_path / "a.zarr", wanted) == []
+def test_that_what_the_package_zarr_writes_is_read(tmp_path):
+    for number, (layout, how) in enumerate(LAYOUTS_OF_ZARR.items()):
+        wanted, settings = pixels("uint16", 1)[..., 0], {"dtype": "<u2", "fill_value": 0} | how
+        wanted[:16, :48] = 0
+        path = tmp_path / str(number)
+        zarr.create_array(str(path), shape=wanted.shape, chunks=(16, 48), **settings)[...] = wanted
+        assert parts_differ(path, wanted) == [], layout
 
 
 def test_that_a_plain_zarr_array_is_read_in_parts(tmp_path):
-    stored = pixels("uint16")
-    zarr.create_array(str(tmp_path / "a.zarr"), shape=stored.shape, chunks=(32, 48, 3), dtype="u2")[...] = (
-        stored
-    )
-    assert parts_differ(tmp_path / "a.zarr", stored) == []
+    stored, path = pixels("uint16"), tmp_path / "a.zarr"
+    zarr.create_array(str(path), shape=stored.shape, chunks=(32, 48, 3), dtype="u2")[...] = stored
+    assert parts_differ(path, stored) == []
 
 
 def test_that_a_missing_chunk_is_named_where_it_is_read_and_refused_without_a_fill_value(tmp_path):
@@ -205,34 +188,24 @@ def refusal(path):
     return str(found.value)
 
 
-def test_that_a_damaged_chunk_is_refused(tmp_path):
-    store(tmp_path / "a.zarr", pixels("uint16", 1)[..., 0], "yx", (32, 48), 2)
-    (tmp_path / "a.zarr" / "0" / "0.1").write_bytes(b"\x02\x01" + bytes(range(60)))
-    assert "a.zarr cannot be read" in refusal(tmp_path / "a.zarr")
-
-
-@pytest.mark.parametrize("version", [2, 3])
-def test_that_a_codec_that_is_not_there_is_named(version, tmp_path):
-    store(tmp_path / "a.zarr", pixels("uint16", 1)[..., 0], "yx", (32, 48), version)
-    metadata = tmp_path / "a.zarr" / "0" / (".zarray" if version == 2 else "zarr.json")
-    document = json.loads(metadata.read_text())
-    if version == 2:
-        document["compressor"] = {"id": "secret"}
-    else:
-        document["codecs"][-1] = {"name": "secret", "configuration": {}}
-    metadata.write_text(json.dumps(document))
-    assert "a codec that it needs is not there" in refusal(tmp_path / "a.zarr")
-
-
-def test_that_a_group_in_place_of_an_array_is_refused(tmp_path):
+def test_that_a_damaged_store_is_refused(tmp_path):
+    for version, name in [(2, ".zarray"), (3, "zarr.json")]:
+        path = tmp_path / f"{version}.zarr"
+        store(path, pixels("uint16", 1)[..., 0], "yx", (32, 48), version)
+        chunk, metadata = path / "0" / ("0.1" if version == 2 else "c/0/1"), path / "0" / name
+        chunk.write_bytes(b"\x02\x01" + bytes(range(60)))
+        assert f"{version}.zarr cannot be read" in refusal(path)
+        document = json.loads(metadata.read_text())
+        if version == 2:
+            document["compressor"] = {"id": "secret"}
+        else:
+            document["codecs"][-1] = {"name": "secret", "configuration": {}}
+        metadata.write_text(json.dumps(document))
+        assert "a codec that it needs is not there" in refusal(path)
+        shutil.rmtree(path / "0")
+        assert "its level '0' is missing" in refusal(path)
     zarr.create_group(str(tmp_path / "a.zarr")).create_array("cells", shape=(3, 3), dtype="u1")
     assert "it is a group of arrays and no OME-Zarr: it names no multiscales" in refusal(tmp_path / "a.zarr")
-
-
-def test_that_a_missing_level_is_named(tmp_path):
-    group = zarr.create_group(str(tmp_path / "a.zarr"), zarr_format=2)
-    group.attrs["multiscales"] = [{"axes": ["y", "x"], "datasets": [{"path": "0"}]}]
-    assert "its level '0' is missing" in refusal(tmp_path / "a.zarr")
 
 
 def test_that_an_array_that_is_no_picture_is_refused(tmp_path):
@@ -255,19 +228,19 @@ def test_that_an_npy_that_ends_early_is_refused(tmp_path):
         assert "cut short" in refusal(tmp_path / "a.npy")
 
 
-@pytest.mark.parametrize("settings", [{}, {"tile": (32, 48)}, {"compression": "zlib", "rowsperstrip": 9}])
-def test_that_a_tiff_that_ends_early_or_has_a_segment_without_bytes_is_refused(settings, tmp_path):
+def test_that_a_tiff_that_ends_early_or_has_a_segment_without_bytes_is_refused(tmp_path):
     path = tmp_path / "a.tif"
-    tifffile.imwrite(path, pixels(), photometric="rgb", metadata=None, **settings)
-    data = path.read_bytes()
-    path.write_bytes(data[: len(data) * 2 // 3])
-    assert "cut short" in refusal(path)
-    path.write_bytes(data)
-    with tifffile.TiffFile(path, mode="r+") as tiff:
-        page = tiff.pages.first
-        name = "TileByteCounts" if page.is_tiled else "StripByteCounts"
-        page.tags[name].overwrite([0, *page.databytecounts[1:]])
-    assert "zero bytes" in refusal(path)
+    for settings in ({}, {"tile": (32, 48)}, {"compression": "zlib", "rowsperstrip": 9}):
+        tifffile.imwrite(path, pixels(), photometric="rgb", metadata=None, **settings)
+        data = path.read_bytes()
+        path.write_bytes(data[: len(data) * 2 // 3])
+        assert "cut short" in refusal(path)
+        path.write_bytes(data)
+        with tifffile.TiffFile(path, mode="r+") as tiff:
+            page = tiff.pages.first
+            name = "TileByteCounts" if page.is_tiled else "StripByteCounts"
+            page.tags[name].overwrite([0, *page.databytecounts[1:]])
+        assert "zero bytes" in refusal(path)
 
 
 def test_that_a_turned_tiff_is_refused(tmp_path):
@@ -275,7 +248,7 @@ def test_that_a_turned_tiff_is_refused(tmp_path):
     assert "orientation 6" in refusal(tmp_path / "a.tif")
 
 
-@pytest.mark.parametrize("name", ["nothing.tif", ".", "letter.txt"])
-def test_that_what_is_no_such_file_is_refused(name, tmp_path):
+def test_that_what_is_no_such_file_is_refused(tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
-    assert "cannot be opened" in refusal(tmp_path / name)
+    for name in ("nothing.tif", ".", "letter.txt"):
+        assert "cannot be opened" in refusal(tmp_path / name)
