@@ -1,6 +1,7 @@
 """Saving pictures, what their decoders leave to us, and what files say beside their pixels."""
 
 import io
+import itertools
 import os
 import re
 
@@ -58,7 +59,7 @@ def test_that_an_exact_format_gives_back_what_was_saved(tmp_path):
     ]:
         for has_alpha in [False, True]:
             path = tmp_path / f"a{suffix}"
-            for columns in (1, 2, 3, 5, 41):
+            for columns in (1, 2, 5, 17):
                 picture = picture_of(dtype, channels, has_alpha=has_alpha, columns=columns)
                 assert save_image(picture, path, quality=100) == ()
                 saved = open_image(path)
@@ -74,16 +75,14 @@ def test_that_an_exact_format_gives_back_what_was_saved(tmp_path):
                     assert np.array_equal(found.reshape(whole.shape), whole), columns
 
 
-@pytest.mark.parametrize("suffix", [".jpg", ".jpeg", ".webp"])
-def test_that_the_quality_of_a_lossy_format_changes_its_size(tmp_path, suffix):
-    path, sizes = tmp_path / f"a{suffix}", []
-    for quality in (1, 50, 95):
-        assert save_image(smooth_rgb(), path, quality=quality) == ()
-        sizes.append(path.stat().st_size)
-    assert sizes == sorted(set(sizes))
-    saved = open_image(path).pixels
-    assert saved.shape == smooth_rgb().shape
-    assert np.abs(saved.astype(int) - smooth_rgb()).mean() < 2
+def test_that_the_quality_of_a_lossy_format_changes_its_size(tmp_path):
+    for suffix in (".jpg", ".jpeg", ".webp", ".avif", ".jxl"):
+        path, sizes = tmp_path / f"a{suffix}", []
+        for quality in (1, 50, 95):
+            assert save_image(smooth_rgb(), path, quality=quality) == ()
+            sizes.append(path.stat().st_size)
+        assert sizes == sorted(set(sizes)), suffix
+        assert np.abs(open_image(path).pixels.astype(int) - smooth_rgb()).mean() < 2, suffix
 
 
 def test_that_the_colour_profile_is_kept(tmp_path):
@@ -106,18 +105,17 @@ def test_that_a_png_is_about_as_large_as_with_every_filter_tried():
         assert len(encode_png(picture, 95)) < most * len(thorough), key
 
 
-@pytest.mark.parametrize("band_bytes", [1, 300, 10**6])
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-def test_that_the_rows_of_a_png_are_differences_whatever_the_bands(monkeypatch, dtype, band_bytes):
-    monkeypatch.setattr("engine.image.format._BAND_BYTES", band_bytes)
+def test_that_the_rows_of_a_png_are_differences_whatever_the_bands(monkeypatch):
     generator = np.random.default_rng(2)
-    for channels, has_alpha in ((1, False), (1, True), (3, False), (3, True)):
+    for dtype, channels, has_alpha in itertools.product((np.uint8, np.uint16), (1, 3), (False, True)):
         samples = generator.integers(0, np.iinfo(dtype).max + 1, (11, 7, channels), dtype)
         pixels = samples[..., 0] if channels == 1 else samples
         alpha = samples[..., 0].copy() if has_alpha else None
-        found = png_witness.decode(encode_png(Picture(pixels, alpha), 95))
         whole = np.dstack([pixels, alpha]) if has_alpha else pixels
-        assert np.array_equal(found.reshape(whole.shape), whole), (channels, has_alpha)
+        for band_bytes in (1, 300, 10**6):
+            monkeypatch.setattr("engine.image.format._BAND_BYTES", band_bytes)
+            found = png_witness.decode(encode_png(Picture(pixels, alpha), 95))
+            assert np.array_equal(found.reshape(whole.shape), whole), (channels, has_alpha)
 
 
 @pytest.mark.parametrize("has_alpha", [False, True])
@@ -146,36 +144,34 @@ def test_that_what_a_format_cannot_keep_is_left_out_with_a_sentence(tmp_path):
     assert open_image(tmp_path / "a.webp").channels == 3
 
 
-@pytest.mark.parametrize(
-    ("extension", "dtype"),
-    [("png", np.float32), ("jpg", np.float32), ("jpg", np.uint16), ("webp", np.float32), ("webp", np.uint16)],
-)
-def test_that_a_depth_that_the_format_has_not_is_refused_with_what_would_do(tmp_path, extension, dtype):
-    path = tmp_path / f"a.{extension}"
-    with pytest.raises(ImageWriteError) as caught:
-        save_image(picture_of(dtype, 3), path)
-    assert "TIFF" in caught.value.remedy
-    assert not path.exists()
-    save_image(picture_of(dtype, 3), path, depth="8")
-    assert open_image(path).dtype == np.uint8
+def test_that_a_depth_that_the_format_has_not_is_refused_with_what_would_do(tmp_path):
+    for name, dtype in [
+        ("a.png", np.float32),
+        ("b.jpg", np.float32),
+        ("c.jpg", np.uint16),
+        ("d.webp", np.uint16),
+    ]:
+        with pytest.raises(ImageWriteError) as caught:
+            save_image(picture_of(dtype, 3), tmp_path / name)
+        assert "TIFF" in caught.value.remedy
+        assert not (tmp_path / name).exists()
+        save_image(picture_of(dtype, 3), tmp_path / name, depth="8")
+        assert open_image(tmp_path / name).dtype == np.uint8
 
 
-@pytest.mark.parametrize(
-    ("image", "depth", "wanted"),
-    [
+def test_that_values_are_rounded_only_when_asked(tmp_path):
+    floats, whole = np.array([[-1.0, 0.5, 0.6, 300.0, np.nan]], np.float32), np.full((1, 5), 7, np.uint8)
+    for image, depth, wanted, opaque in [
         # 1 is white, as it is shown; 0.5 is half way between two, of which the even one is taken.
-        (np.array([[-1.0, 0.5, 0.6, 300.0, np.nan]], np.float32), "8", [[0, 128, 153, 255, 0]]),
-        (np.array([[-1.0, 0.5, 0.6, 300.0, np.nan]], np.float32), "16", [[0, 32768, 39321, 65535, 0]]),
-        (np.full((1, 5), 7, np.uint8), "float32", [[7.0] * 5]),
-    ],
-)
-def test_that_values_are_rounded_only_when_asked(tmp_path, image, depth, wanted):
-    path = tmp_path / ("a.tif" if depth == "float32" else "a.png")
-    opaque = np.full_like(image, 255 if image.dtype == np.uint8 else 1)
-    save_image(Picture(image, opaque), path, depth=depth)
-    saved = open_image(path)
-    assert saved.pixels.tolist() == wanted
-    assert (saved.alpha == {"8": 255, "16": 65535, "float32": 1}[depth]).all()
+        (floats, "8", [[0, 128, 153, 255, 0]], 255),
+        (floats, "16", [[0, 32768, 39321, 65535, 0]], 65535),
+        (whole, "float32", [[7.0] * 5], 1),
+    ]:
+        path = tmp_path / ("a.tif" if depth == "float32" else "a.png")
+        save_image(Picture(image, np.full_like(image, 255 if image is whole else 1)), path, depth=depth)
+        saved = open_image(path)
+        assert saved.pixels.tolist() == wanted
+        assert (saved.alpha == opaque).all()
 
 
 SUFFIXES = ", ".join(suffix for known in saved_formats() for suffix in known.saved_suffixes)
