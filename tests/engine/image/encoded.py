@@ -230,14 +230,3 @@ def libtiff(mode, compression):
     """A TIFF by libtiff: values of its tags lie behind the list of them, at the end of the file."""
     rgb = Image.fromarray(smooth_rgb())
     return with_pillow(rgb.convert(mode), "TIFF", compression=compression)
-
-
-def without_last_strip(data):
-    """A TIFF whose last strip of JPEG has no end."""
-    buffer = io.BytesIO(data)
-    with tifffile.TiffFile(buffer, mode="r+") as tiff:
-        page = tiff.pages[0]
-        counts = list(page.databytecounts)
-        counts[-1] -= 20
-        page.tags["StripByteCounts"].overwrite(counts)
-        return buffer.getvalue()

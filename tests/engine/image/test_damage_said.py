@@ -1,6 +1,7 @@
 """Damage that a codec without a checksum leaves unsaid, and whole pictures with damage around them."""
 
 import io
+import re
 import struct
 import warnings
 from functools import cache
@@ -261,14 +262,14 @@ def test_that_no_decoder_writes_past_its_array(opened, overflows):
         assert overflows == [], kind
 
 
-@pytest.mark.slow
 def test_that_of_several_pictures_the_first_is_decoded_and_nothing_is_written_behind_it(opened, overflows):
     for kind, data in of_several_pictures().items():
         picture = opened(data)
         assert overflows == [], kind
         exact = np.abs(picture.pixels / (257 if picture.dtype == np.uint16 else 1) - RGB).mean()
-        assert exact < 12, kind
-        assert any("first" in note for note in picture.notes), kind
+        assert exact < (0.1 if kind in ("PNG", "TIFF", "JPEG XL") else 12), kind
+        (note,) = [note for note in picture.notes if "sRGB" not in note]
+        assert re.fullmatch("It has 3 (frames|pages); the first was opened.", note), kind
 
 
 def test_that_a_sequence_of_avif_is_refused(refused):
@@ -293,15 +294,6 @@ def test_that_an_avif_whose_header_says_another_size_than_its_pixels_says_so(ope
     # What is coded is decoded first, however small the picture will be.
     small = larger(with_pillow(np.zeros((2000, 2000, 3), np.uint8), "AVIF"), 20, 20)
     assert "decoding" in refused(small, max_bytes=2**20).why
-
-
-def test_that_boxes_of_an_avif_in_any_state_raise_nothing_else():
-    data = with_pillow(RGB, "AVIF")
-    generator = np.random.default_rng(3)
-    for _ in range(200):
-        damaged = bytearray(data)
-        damaged[int(generator.integers(len(data) // 2))] = int(generator.integers(256))
-        sizes(bytes(damaged)[: int(generator.integers(20, len(data)))])
 
 
 @cache
@@ -341,7 +333,7 @@ def test_that_chunks_without_end_take_nothing_of_a_webp(opened):
 def test_that_pillow_reads_no_more_exif_than_a_picture_has(opened):
     jpeg = with_pillow(RGB, "JPEG")
     segment = b"\xff\xe1" + struct.pack(">H", 60_008) + b"Exif\0\0" + bytes(60_000)
-    picture = opened(jpeg[:2] + 2000 * segment + jpeg[2:])
+    picture = opened(jpeg[:2] + 300 * segment + jpeg[2:])
     assert np.array_equal(picture.pixels, opened(jpeg).pixels)
     assert len(picture.metadata.exif) <= 2**20
 

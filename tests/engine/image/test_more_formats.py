@@ -164,12 +164,6 @@ def test_that_what_an_array_cannot_keep_is_named(tmp_path):
     )
 
 
-def test_that_of_an_animation_the_first_frame_is_opened(opened):
-    frames = RANDOM.integers(0, 256, (3, 8, 9, 3), np.uint8)
-    picture = opened(imagecodecs.jpegxl_encode(frames, lossless=True))
-    assert np.array_equal(picture.pixels, frames[0])
-
-
 def test_that_a_jpeg_that_is_packed_as_it_is_is_opened_as_that_jpeg(opened):
     for profile in (b"", RGB_PROFILE):
         data = with_pillow(samples(3, np.uint8), "JPEG", icc_profile=profile, dpi=(300, 300))

@@ -261,20 +261,6 @@ def test_that_a_jpeg_cut_short_but_closed_by_an_end_marker_is_refused(opened, re
             )
 
 
-def test_that_of_several_pictures_the_first_one_opens_with_a_note(opened):
-    for kind in ["GIF", "WEBP", "PNG", "MPO"]:
-        frames = [Image.fromarray(np.full((9, 9, 3), value, np.uint8)) for value in (10, 200, 90)]
-        options = {"WEBP": {"lossless": True}}.get(kind, {})
-        buffer = io.BytesIO()
-        frames[0].save(buffer, kind, save_all=True, append_images=frames[1:], duration=20, **options)
-        picture = opened(buffer.getvalue())
-        assert picture.format == {"MPO": "JPEG", "WEBP": "WebP"}.get(kind, kind)
-        assert (picture.pixels == 10).all()
-        (note,) = picture.notes
-        assert "3 frames" in note
-        assert "first" in note
-
-
 def test_that_palettes_are_read(opened, refused):
     image = Image.fromarray((GREY > 100).astype(np.uint8), mode=None).convert("P")
     picture = opened(with_pillow(image, "GIF", transparency=1))
