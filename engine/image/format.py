@@ -282,12 +282,9 @@ DEFAULT_QUALITY = 95
 class Format:
     """One picture format."""
 
-    title: str
-    """Its name for people, and in `Picture.format`."""
-    suffixes: tuple[str, ...]
-    """What its file names end in, in lower case."""
-    signatures: tuple[bytes, ...]
-    """Each a beginning of its files; "?" stands for any byte."""
+    title: str  # its name for people, and in `Picture.format`
+    suffixes: tuple[str, ...]  # what its file names end in, in lower case
+    signatures: tuple[bytes, ...]  # each a beginning of its files; "?" stands for any byte
     decode: Callable[[BinaryIO, Budget], Decoded]
     """Decodes a file from its start, after its form was checked by the budget. It raises `Refused` or
     `Unsupported`; errors of libraries pass through."""
@@ -297,24 +294,18 @@ class Format:
     """Encodes a picture with a quality of 1 to 100. None: such files are not written."""
     reads_once: bool = False
     """Whether its encoder reads each row once, and calls a third argument, `done`, with those it has read."""
-    saved_suffixes: tuple[str, ...] = ()
-    """The suffixes that choose it for saving; the first one is offered."""
-    dtypes: tuple[type, ...] = ()
-    """The sample types that it saves."""
-    has_quality: bool = False
-    """Whether the quality changes its files; others are exact."""
+    saved_suffixes: tuple[str, ...] = ()  # those that choose it for saving; the first one is offered
+    dtypes: tuple[type, ...] = ()  # the sample types that it saves
+    has_quality: bool = False  # whether the quality changes its files; others are exact
+    # What it cannot keep is left out with a sentence.
     keeps_alpha: bool = True
     keeps_grey: bool = True
     keeps_profile: bool = True
-    """What it cannot keep is left out with a sentence."""
     most_exif_bytes: int = 0
     """The most EXIF data that it holds; 0: neither that nor a resolution. What it does not is named."""
-    max_side: int | None = None
-    """The most pixels on a side that its header can hold."""
-    encoder_bytes: int = 0
-    """Memory that its encoder takes beside the picture and the file, bytes per pixel."""
-    encoder_copies: int = 0
-    """Copies of the picture that its encoder makes."""
+    max_side: int | None = None  # the most pixels on a side that its header can hold
+    encoder_bytes: int = 0  # memory that its encoder takes beside the picture and the file, bytes per pixel
+    encoder_copies: int = 0  # copies of the picture that its encoder makes
 
     def holds(self, dtype: object, side: int = 1) -> bool:
         """Return whether a picture of this sample type and longer side can be saved in it."""

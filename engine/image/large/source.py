@@ -27,35 +27,18 @@ from engine.process import cores
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """How a picture is stored: what a result of the same kind takes over from its source.
+    """How a picture is stored: what a result of the same kind takes over from its source."""
 
-    Parameters
-    ----------
-    kind : {"tiff", "zarr", "npy"}
-    chunk : (int, int)
-        Rows and columns of a tile, of a strip (which has all columns), or of a chunk.
-    is_tiled : bool
-        False for strips and rows.
-    rows_at_once : int
-        Of a result, rows that are written together.
-    compression : {"none", "deflate", "zstd"}
-    smallest : (int, int), optional
-        Rows and columns of the last level of a pyramid; None without one.
-    is_ome : bool
-        Whether it is an OME-TIFF or OME-Zarr.
-    details : dict
-        What else a writer of the same kind keeps: tags and OME metadata. Of a TIFF also the `metadata` that
-        it gets.
-    """
-
-    kind: str
-    chunk: tuple[int, int]
-    is_tiled: bool = True
-    rows_at_once: int = 0
-    compression: str = "none"
-    smallest: tuple[int, int] | None = None
-    is_ome: bool = False
+    kind: str  # "tiff", "zarr" or "npy"
+    chunk: tuple[int, int]  # rows and columns of a tile, of a strip (which has all columns), or of a chunk
+    is_tiled: bool = True  # False for strips and rows
+    rows_at_once: int = 0  # of a result, rows that are written together
+    compression: str = "none"  # or "deflate", "zstd"
+    smallest: tuple[int, int] | None = None  # rows and columns of the last level; None without a pyramid
+    is_ome: bool = False  # whether it is an OME-TIFF or OME-Zarr
     details: Json = field(default_factory=dict)
+    """What else a writer of the same kind keeps: tags and OME metadata. Of a TIFF also the `metadata` that it
+    gets."""
 
 
 MOST_CHANNELS = 4
@@ -65,54 +48,26 @@ class LargePicture(ABC):
     """A picture in a file, open for reading. Close it, or use it as a context manager.
 
     Called on: any thread, several at once.
-
-    Attributes
-    ----------
-    path : Path
-        The file or the folder.
-    format : str
-        The title of its format: "BigTIFF, tiled".
-    levels : tuple of (int, int)
-        Rows and columns of each level, the full size first, then ever smaller ones; one where the file has no
-        pyramid.
-    channels : int
-        Samples per pixel, 1 to 4.
-    dtype : dtype
-        uint8, uint16 or float32, in the machine's byte order.
-    chunk : (int, int)
-        Rows and columns that the file stores together: what reading a single pixel of full size costs.
-    segment_bytes : int
-        What decoding one takes, where it holds more than what is read of it; else 0.
-    cache_bytes : int
-        How much of what is decoded is kept for what is read next: 0, until another one is set.
-    has_alpha : bool
-        Whether the last channel is the opacity.
-    icc_profile : bytes or None
-        The colour profile.
-    storage : Storage
-        How it is stored, for a result of the same kind.
-    notes : tuple of str
-        Sentences for the person: what was special about the file.
-    metadata : Metadata
-        EXIF data and resolution, of a picture that was decoded as a whole.
-    words : tuple
-        The title of its kind of file, and what its library says, as of `Format`; empty: those of any file.
     """
 
-    path: Path
-    format: str
+    path: Path  # the file or the folder
+    format: str  # the title of its format: "BigTIFF, tiled"
     levels: tuple[tuple[int, int], ...]
-    channels: int
-    dtype: np.dtype
+    """Rows and columns of each level, the full size first, then ever smaller ones; one where the file has no
+    pyramid."""
+    channels: int  # samples per pixel, 1 to 4
+    dtype: np.dtype  # uint8, uint16 or float32, in the machine's byte order
     chunk: tuple[int, int]
-    segment_bytes: int = 0
-    cache_bytes: int = 0
-    storage: Storage
-    has_alpha: bool = False
+    """Rows and columns that the file stores together: what reading a single pixel of full size costs."""
+    segment_bytes: int = 0  # what decoding one takes, where it holds more than what is read of it
+    cache_bytes: int = 0  # how much of what is decoded is kept for what is read next
+    storage: Storage  # for a result of the same kind
+    has_alpha: bool = False  # whether the last channel is the opacity
     icc_profile: bytes | None = None
-    notes: tuple[str, ...] = ()
-    metadata: Metadata = NO_METADATA
+    notes: tuple[str, ...] = ()  # sentences for the person: what was special about the file
+    metadata: Metadata = NO_METADATA  # EXIF data and resolution
     words: tuple[()] | tuple[str, tuple[tuple[str, str], ...]] = ()
+    """The title of its kind of file, and what its library says, as of `Format`; empty: those of any file."""
 
     @property
     def height(self) -> int:
