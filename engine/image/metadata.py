@@ -6,6 +6,7 @@ that a note can say it.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,18 +90,26 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(first) + (f" and {len(rest)} more" if rest else "")
 
 
-ORIENTATION_TAG = 274
-# Tags of a list within a list.
-EXIF_TAG, GPS_TAG = 34665, 34853
-X_RESOLUTION_TAG, Y_RESOLUTION_TAG, RESOLUTION_UNIT_TAG, ICC_PROFILE_TAG = 282, 283, 296, 34675
+class TiffTag(IntEnum):
+    """Tags of TIFF and EXIF data, by their names in the standards."""
+
+    SUBFILE_TYPE, WIDTH, HEIGHT, BITS, COMPRESSION = 254, 256, 257, 258, 259
+    PHOTOMETRIC, FILL_ORDER = 262, 266
+    DESCRIPTION, STRIP_OFFSETS, ORIENTATION, SAMPLES, ROWS_PER_STRIP = 270, 273, 274, 277, 278
+    STRIP_BYTES, X_RESOLUTION, Y_RESOLUTION, PLANES, FAX_OPTIONS = 279, 282, 283, 284, 292
+    RESOLUTION_UNIT, SOFTWARE, PREDICTOR, TILE_WIDTH, TILE_HEIGHT = 296, 305, 317, 322, 323
+    TILE_OFFSETS, TILE_BYTES, BELOW, INKS, EXTRA_SAMPLES, SAMPLE_FORMAT = 324, 325, 330, 332, 338, 339
+    OLD_ALPHA, ICC_PROFILE = 32995, 34675
+    # Lists within a list.
+    EXIF, GPS, INTEROP = 34665, 34853, 40965
+    EXIF_WIDTH, EXIF_HEIGHT = 0xA002, 0xA003
+
+
+INCH = 2
 # What a TIFF says in texts of the picture, not of its pixels: its description by a camera's or a person's
 # program, maker, model, date, artist, computer, copyright.
 TEXT_TAGS = (270, 271, 272, 306, 315, 316, 33432)
 
-_INTEROP_TAG = 40965
-_WIDTH, _HEIGHT = 256, 257
-_EXIF_WIDTH, _EXIF_HEIGHT = 0xA002, 0xA003
-INCH = 2
 # In place of what cannot be read, so that a note says it when the picture is saved.
 _DAMAGED = b"damaged"
 # Of how pixels were stored, which are stored anew: depth, compression, strips, planes, a thumbnail.
@@ -110,7 +119,7 @@ _OF_STORED_PIXELS = (258, 259, 262, 273, 277, 278, 279, 284, 513, 514, 529, 530,
 def orientation_of_exif(block: bytes | None) -> int:
     """Return the orientation in EXIF data, with or without its marker; 0 where none can be read."""
     try:
-        return int(loaded_exif(block).get(ORIENTATION_TAG, 0)) if block else 0
+        return int(loaded_exif(block).get(TiffTag.ORIENTATION, 0)) if block else 0
     except LIBRARY_ERRORS:
         # Damaged metadata is no reason to refuse whole pixels.
         return 0
@@ -138,7 +147,7 @@ def exif_with_resolution(metadata: Metadata) -> bytes:
 
 
 def _set_resolution(exif: "Image.Exif", dpi: tuple[float, float]) -> None:
-    exif[X_RESOLUTION_TAG], exif[Y_RESOLUTION_TAG], exif[RESOLUTION_UNIT_TAG] = (*dpi, INCH)
+    exif[TiffTag.X_RESOLUTION], exif[TiffTag.Y_RESOLUTION], exif[TiffTag.RESOLUTION_UNIT] = (*dpi, INCH)
 
 
 def _upright_exif(metadata: Metadata, width: int, height: int) -> tuple[bytes, bool]:
@@ -151,14 +160,20 @@ def _upright_exif(metadata: Metadata, width: int, height: int) -> tuple[bytes, b
         exif = loaded_exif(metadata.exif)
         if not len(exif):
             return b"", False
-        of_camera = exif.get_ifd(EXIF_TAG) if EXIF_TAG in exif else {}
-        is_whole = all(exif.get_ifd(tag) for tag in (EXIF_TAG, GPS_TAG) if tag in exif)
+        of_camera = exif.get_ifd(TiffTag.EXIF) if TiffTag.EXIF in exif else {}
+        is_whole = all(exif.get_ifd(tag) for tag in (TiffTag.EXIF, TiffTag.GPS) if tag in exif)
         for tag in _OF_STORED_PIXELS:
             if tag in exif:
                 del exif[tag]
-        sides = {_WIDTH: width, _HEIGHT: height, ORIENTATION_TAG: 1, _EXIF_WIDTH: width, _EXIF_HEIGHT: height}
+        sides = {
+            TiffTag.WIDTH: width,
+            TiffTag.HEIGHT: height,
+            TiffTag.ORIENTATION: 1,
+            TiffTag.EXIF_WIDTH: width,
+            TiffTag.EXIF_HEIGHT: height,
+        }
         for tag, value in sides.items():
-            tags = of_camera if tag in (_EXIF_WIDTH, _EXIF_HEIGHT) else exif
+            tags = of_camera if tag in (TiffTag.EXIF_WIDTH, TiffTag.EXIF_HEIGHT) else exif
             if tag in tags:
                 tags[tag] = value
         if metadata.dpi is not None:
@@ -194,9 +209,9 @@ def metadata_to_save(
 
 def inner_lists(exif: "Image.Exif") -> dict[int, dict[int, object]]:
     """Return the lists of tags within EXIF data by their own tags: of the camera, and of the place."""
-    found = {tag: dict(exif.get_ifd(tag)) for tag in (EXIF_TAG, GPS_TAG) if tag in exif}
-    if _INTEROP_TAG in found.get(EXIF_TAG, ()):
-        found[EXIF_TAG][_INTEROP_TAG] = exif.get_ifd(_INTEROP_TAG)
+    found = {tag: dict(exif.get_ifd(tag)) for tag in (TiffTag.EXIF, TiffTag.GPS) if tag in exif}
+    if TiffTag.INTEROP in found.get(TiffTag.EXIF, ()):
+        found[TiffTag.EXIF][TiffTag.INTEROP] = exif.get_ifd(TiffTag.INTEROP)
     return {tag: tags for tag, tags in found.items() if tags}
 
 
@@ -214,7 +229,7 @@ def exif_of_tiff(file: object, offset: int, byte_order: str, *, is_big: bool, is
             kept[tag] = value
         if len(kept):
             return kept.tobytes()
-        return _DAMAGED if EXIF_TAG in exif or GPS_TAG in exif else b""
+        return _DAMAGED if TiffTag.EXIF in exif or TiffTag.GPS in exif else b""
     except LIBRARY_ERRORS:
         return _DAMAGED
 

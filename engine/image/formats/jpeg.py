@@ -24,13 +24,7 @@ from numpy.typing import NDArray
 
 from engine.image.convert import cmyk_to_rgb
 from engine.image.faults import Refused, Unsupported
-from engine.image.format import (
-    Budget,
-    Decoded,
-    Form,
-    Format,
-    Scratch,
-)
+from engine.image.format import Budget, Decoded, Form, Format, Scratch
 from engine.image.formats.pillow import (
     encode_with_pillow,
     frame_notes,

@@ -13,16 +13,7 @@ import numpy as np
 
 from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
 from engine.image.format import Budget, Decoded, Form, Format, bands
-from engine.image.metadata import (
-    COMMENT,
-    IPTC,
-    ORIENTATION_TAG,
-    XMP,
-    Metadata,
-    metadata_of,
-    note_of_first,
-    unique,
-)
+from engine.image.metadata import COMMENT, IPTC, XMP, Metadata, TiffTag, metadata_of, note_of_first, unique
 from engine.image.picture import Picture, with_alpha
 
 if TYPE_CHECKING:
@@ -92,7 +83,7 @@ def _with_plugin(kind: str) -> tuple[Any, Any]:
 def orientation_of(image: "Image.Image") -> int:
     """Return the orientation that EXIF data, or else XMP, of a file says, 0 where none can be read."""
     try:
-        return int(image.getexif().get(ORIENTATION_TAG, 0))
+        return int(image.getexif().get(TiffTag.ORIENTATION, 0))
     except LIBRARY_ERRORS:
         # Damaged metadata is no reason to refuse whole pixels.
         return 0

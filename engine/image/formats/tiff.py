@@ -23,11 +23,11 @@ from engine.image.formats.tiff_page import (
     is_as_stored,
     is_photo,
     left_out_of_tiff,
+    opened_tiff,
     orientation_of,
     picture_page,
     picture_samples,
     profile_and_metadata,
-    silence_libraries,
 )
 from engine.image.formats.tiff_segments import PageSegments, is_stored_plainly, segment_bytes, segment_shape
 from engine.image.large.result import CheckedFile
@@ -40,16 +40,7 @@ from engine.image.large.source import (
     Storage,
 )
 from engine.image.large.tiff_writer import KNOWN_TYPES, RATIONAL, SHORT, Tag, TiffResult
-from engine.image.metadata import (
-    EXIF_TAG,
-    GPS_TAG,
-    ICC_PROFILE_TAG,
-    INCH,
-    RESOLUTION_UNIT_TAG,
-    TEXT_TAGS,
-    X_RESOLUTION_TAG,
-    Y_RESOLUTION_TAG,
-)
+from engine.image.metadata import INCH, TEXT_TAGS, TiffTag
 from engine.image.picture import Picture, with_alpha
 
 if TYPE_CHECKING:
@@ -78,7 +69,7 @@ def stored_as(tiff: "TiffFile", pages: "list[list[TiffPage]]") -> Storage:
     ]
     # Of an OME-TIFF the description is its metadata.
     texts = TEXT_TAGS[0 if is_photo(first) or tiff.is_ome else 1 :]
-    kept = {tag.code for tag in tags} | {*texts, EXIF_TAG, GPS_TAG, ICC_PROFILE_TAG}
+    kept = {tag.code for tag in tags} | {*texts, TiffTag.EXIF, TiffTag.GPS, TiffTag.ICC_PROFILE}
     last = pages[-1][0]
     return Storage(
         "tiff",
@@ -189,11 +180,7 @@ def open_tiff(file: BinaryIO) -> LargePicture:
 
     Raises Refused, Unsupported, or what the libraries raise.
     """
-    # 40 ms: loaded with the first TIFF.
-    TiffFile = import_module("tifffile").TiffFile  # noqa: N806
-
-    silence_libraries()
-    tiff, data = TiffFile(file), BytesAt(file)
+    tiff, data = opened_tiff(file), BytesAt(file)
     pages, notes = _levels(tiff)
     first, forms = pages[0][0], []
     for page in itertools.chain(*pages):
@@ -289,12 +276,8 @@ _MOST_DIVISOR = 10_000
 
 def read_tiff(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode the picture of a TIFF or BigTIFF: its first page, unless that is a reduced version."""
-    # 40 ms: loaded with the first TIFF.
-    from tifffile import TiffFile
-
-    silence_libraries()
     data = BytesAt(file)
-    with TiffFile(file) as tiff:
+    with opened_tiff(file) as tiff:
         page, others = picture_page(tiff)
         form, notes = checked_page(page, data.size, budget)
         canvas = budget.canvas(form, orientation_of(page))
@@ -308,10 +291,10 @@ def encode_tiff(picture: Picture, quality: int) -> bytes:
     """Encode any of our depths, deflated (exact) with a predictor, as a result in bands is."""
     samples, metadata = with_alpha(picture).reshape(picture.height, picture.width, -1), picture.metadata
     tags = []
-    for code, value in zip((X_RESOLUTION_TAG, Y_RESOLUTION_TAG), metadata.dpi or (), strict=False):
+    for code, value in zip((TiffTag.X_RESOLUTION, TiffTag.Y_RESOLUTION), metadata.dpi or (), strict=False):
         tags.append(Tag(code, RATIONAL, Fraction(value).limit_denominator(_MOST_DIVISOR).as_integer_ratio()))
     if tags:
-        tags.append(Tag(RESOLUTION_UNIT_TAG, SHORT, [INCH]))
+        tags.append(Tag(TiffTag.RESOLUTION_UNIT, SHORT, [INCH]))
     strip = max(1, _STRIP_BYTES // samples[0].nbytes), picture.width
     details = {"tags": tags, "metadata": metadata}
     storage = Storage("tiff", strip, is_tiled=False, compression="deflate", details=details)

@@ -9,7 +9,8 @@ import struct
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +21,10 @@ from engine.image.format import Budget, Form
 from engine.image.formats.tiff_segments import bytes_beside
 from engine.image.large.source import ends_early
 from engine.image.metadata import (
-    EXIF_TAG,
-    GPS_TAG,
-    ICC_PROFILE_TAG,
     OME,
-    ORIENTATION_TAG,
-    RESOLUTION_UNIT_TAG,
     TEXT_TAGS,
-    X_RESOLUTION_TAG,
-    Y_RESOLUTION_TAG,
     Metadata,
+    TiffTag,
     exif_of_tiff,
     metadata_of,
     note_of_first,
@@ -48,7 +43,6 @@ _OF_OTHERS = frozenset(
     (263, 264, 265, *range(269, 273), *range(280, 284), *range(285, 292), 296, 297, 301, 305, 306, 315, 316)
 ) | frozenset((318, 319, 333, 336, 337))
 _MORE_OF_PIXELS = frozenset((32996, 32997, 32998, 50674))
-_OLD_ALPHA = 32995
 _INCHES = {2: 1.0, 3: 2.54}
 
 # Of a file without end no more pages are looked at for the full picture.
@@ -64,7 +58,6 @@ _READ_COMPRESSIONS = frozenset(
 _MOST_EXPANDED = {1: 1, 5: 4096, 8: 1032, 32946: 1032, 32773: 64}
 
 
-_DESCRIPTION = 270
 # Those up to `_LAST_OF_PIXELS` whose loss is worth a word, and how many names a sentence has at most.
 _NOT_KEPT, _MOST_NAMES = frozenset((269, 270, 282, 285, 286, 301, 318, 319)), 16
 # What tifffile and imagecodecs say of intact files that they do not decode, as of `Format`.
@@ -122,10 +115,13 @@ def _pages(tiff: "TiffFile", first: "TiffPage") -> "list[TiffPage]":
     return found
 
 
-def silence_libraries() -> None:
-    """Keep what tifffile says of its repairs from stderr. What matters is checked here."""
+def opened_tiff(file: BinaryIO) -> "TiffFile":
+    """Return a file whose tags tifffile reads, without a word on its repairs: what counts is checked here."""
     for library in ("tifffile", "imagecodecs"):
         logging.getLogger(library).addHandler(logging.NullHandler())
+    # 40 ms: loaded with the first TIFF.
+    tiff: TiffFile = import_module("tifffile").TiffFile(file)
+    return tiff
 
 
 def _lost_tags(page: "TiffPage") -> tuple[str, ...]:
@@ -152,10 +148,10 @@ def _lost_tags(page: "TiffPage") -> tuple[str, ...]:
 
 def _dpi(page: "TiffPage") -> tuple[float, float] | None:
     """Pixels per inch, across and down; None where the file does not say."""
-    inches = _INCHES.get(page.tags.valueof(RESOLUTION_UNIT_TAG, 1))
-    across = page.tags.valueof(X_RESOLUTION_TAG)
+    inches = _INCHES.get(page.tags.valueof(TiffTag.RESOLUTION_UNIT, 1))
+    across = page.tags.valueof(TiffTag.X_RESOLUTION)
     found = []
-    for value in (across, page.tags.valueof(Y_RESOLUTION_TAG, across)):
+    for value in (across, page.tags.valueof(TiffTag.Y_RESOLUTION, across)):
         if inches is None or not isinstance(value, tuple) or len(value) != 2 or not value[1]:
             return None
         found.append(inches * float(value[0]) / float(value[1]))
@@ -169,11 +165,11 @@ def profile_and_metadata(page: "TiffPage") -> tuple[bytes | None, Metadata]:
     """
     first = page.parent.pages.first.aspage()
     resolution, exif = _dpi(page), _exif(page) or (_exif(first) if first is not page else b"")
-    kept = {EXIF_TAG, GPS_TAG, *TEXT_TAGS[0 if is_photo(page) else 1 :], ICC_PROFILE_TAG}
+    kept = {TiffTag.EXIF, TiffTag.GPS, *TEXT_TAGS[0 if is_photo(page) else 1 :], TiffTag.ICC_PROFILE}
     found = metadata_of(exif, resolution)
     if found.dpi is not None:
-        kept |= {X_RESOLUTION_TAG, Y_RESOLUTION_TAG}
-    profile = page.tags.valueof(ICC_PROFILE_TAG)
+        kept |= {TiffTag.X_RESOLUTION, TiffTag.Y_RESOLUTION}
+    profile = page.tags.valueof(TiffTag.ICC_PROFILE)
     metadata = replace(found, left_out=left_out_of_tiff(page, kept))
     return profile if isinstance(profile, bytes) else None, metadata
 
@@ -181,12 +177,12 @@ def profile_and_metadata(page: "TiffPage") -> tuple[bytes | None, Metadata]:
 def orientation_of(page: "TiffPage") -> int:
     """Return the EXIF orientation of a page; a reduced version before it may say it."""
     first = page.parent.pages.first.aspage()
-    return int(page.tags.valueof(ORIENTATION_TAG, first.tags.valueof(ORIENTATION_TAG, 1)))
+    return int(page.tags.valueof(TiffTag.ORIENTATION, first.tags.valueof(TiffTag.ORIENTATION, 1)))
 
 
 def is_photo(page: "TiffPage") -> bool:
     """Return whether a page has the tags of a camera."""
-    return EXIF_TAG in page.tags or GPS_TAG in page.tags
+    return TiffTag.EXIF in page.tags or TiffTag.GPS in page.tags
 
 
 def _exif(page: "TiffPage") -> bytes:
@@ -277,17 +273,17 @@ def _page_notes(tiff: "TiffFile", first: "TiffPage") -> tuple[str, ...]:
 
 def left_out_of_tiff(page: "TiffPage", kept: Iterable[int]) -> tuple[str, ...]:
     """Return the names of the tags of a page that say more than its pixels, without those that are kept."""
-    kept, names = {*kept, *_MORE_OF_PIXELS, _OLD_ALPHA}, []
+    kept, names = {*kept, *_MORE_OF_PIXELS, TiffTag.OLD_ALPHA}, []
     if page.is_shaped:
         # tifffile's own note of the shape of an array says nothing of the picture.
-        kept.add(_DESCRIPTION)
-    ratio = page.tags.valueof(X_RESOLUTION_TAG)
-    if page.tags.valueof(RESOLUTION_UNIT_TAG, 1) == 1 and isinstance(ratio, tuple) and len({*ratio}) == 1:
+        kept.add(TiffTag.DESCRIPTION)
+    ratio = page.tags.valueof(TiffTag.X_RESOLUTION)
+    if page.tags.valueof(TiffTag.RESOLUTION_UNIT, 1) == 1 and isinstance(ratio, tuple) and len({*ratio}) == 1:
         # 1 to 1, which without a unit says nothing.
-        kept.add(X_RESOLUTION_TAG)
+        kept.add(TiffTag.X_RESOLUTION)
     for tag in page.tags:
         if tag.code not in kept and (tag.code in _NOT_KEPT or tag.code > _LAST_OF_PIXELS):
-            is_ome = tag.code == _DESCRIPTION and page.parent.is_ome
+            is_ome = tag.code == TiffTag.DESCRIPTION and page.parent.is_ome
             names.append(OME if is_ome else f"{tag.name} ({tag.code})")
     return unique(names[:_MOST_NAMES])
 
@@ -316,7 +312,7 @@ def picture_samples(samples: np.ndarray, page: "TiffPage") -> tuple[np.ndarray, 
     if photometric not in _COLOUR_SAMPLES:
         name = getattr(page.photometric, "name", str(photometric))
         raise Unsupported(f"its pixels are {_PHOTOMETRIC_WORDS.get(name, f'of colour model {name}')}")
-    if photometric == _SEPARATED and page.tags.valueof(332, 1) != 1:  # InkSet
+    if photometric == _SEPARATED and page.tags.valueof(TiffTag.INKS, 1) != 1:
         raise Unsupported("its inks are not cyan, magenta, yellow and black")
     colour_count = _COLOUR_SAMPLES[photometric]
     if samples.shape[2] < colour_count:

@@ -31,6 +31,7 @@ from engine.image.formats.pillow import first_boxes
 from engine.image.formats.png import SURPLUS
 from engine.image.large.source import BytesAt
 from engine.image.large.tiff_writer import LONG, Tag, header, list_of_tags
+from engine.image.metadata import TiffTag
 
 if TYPE_CHECKING:
     from tifffile import TiffPage
@@ -39,7 +40,6 @@ _FAX, _LZW = (2, 3, 4), 5
 # Compressions whose strips and tiles are pictures of their own.
 _JPEGS, _JPEGS_2000 = (6, 7, 33007, 34892), (33003, 33004, 33005, 34712)
 _NO_PREDICTOR = 1
-_FAX_OPTIONS_TAG = 292
 _NOT_COMPRESSED, _FIRST_BIT_HIGH, _FIRST_BIT_LOW = 1, 1, 2
 _RGB, _SEPARATED, _YCBCR = 2, 5, 6
 # What libtiff says where a fax ends before its last row.
@@ -200,9 +200,11 @@ class PageSegments:
 
 def _tiff_of_fax(page: "TiffPage", data: bytes, width: int, height: int) -> bytes:
     """Return a TIFF of one strip."""
-    values = {256: width, 257: height, 258: 1, 259: int(page.compression), 262: 1, 266: page.fillorder}
-    values |= {273: 8, 277: 1, 278: height, 279: len(data)}
-    values[_FAX_OPTIONS_TAG] = int(page.tags.valueof(_FAX_OPTIONS_TAG, 0))
+    values = {TiffTag.WIDTH: width, TiffTag.HEIGHT: height, TiffTag.ROWS_PER_STRIP: height}
+    values |= {TiffTag.BITS: 1, TiffTag.PHOTOMETRIC: 1, TiffTag.SAMPLES: 1}
+    values |= {TiffTag.COMPRESSION: int(page.compression), TiffTag.FILL_ORDER: page.fillorder}
+    values |= {TiffTag.STRIP_OFFSETS: 8, TiffTag.STRIP_BYTES: len(data)}
+    values[TiffTag.FAX_OPTIONS] = int(page.tags.valueof(TiffTag.FAX_OPTIONS, 0))
     tags = [Tag(code, LONG, [value]) for code, value in values.items()]
     tail, begin = list_of_tags(tags, 8 + len(data), is_big=False)
     return header(begin, is_big=False) + data + tail

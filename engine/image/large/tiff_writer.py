@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.image.large.result import CheckedFile, LargeResult
 from engine.image.large.source import Storage
-from engine.image.metadata import NO_METADATA, TEXT_TAGS, Metadata, loaded_exif, tiff_lists
+from engine.image.metadata import NO_METADATA, TEXT_TAGS, Metadata, TiffTag, loaded_exif, tiff_lists
 from engine.process import cores
 
 # Types of values: number, NumPy type.
@@ -141,7 +141,7 @@ class TiffResult(LargeResult):
         tags = self._append_exif()
         smaller = [self._append_list(self._tags(level)) for level in range(1, len(self.levels))]
         if smaller:
-            tags.append(self._offsets(330, smaller))
+            tags.append(self._offsets(TiffTag.BELOW, smaller))
         begin = self._append_list(self._tags(0) + tags)
         self._file.finish(header(begin, is_big=self._is_big))
 
@@ -163,33 +163,33 @@ class TiffResult(LargeResult):
             extra, colours = [0] * (samples - 1), 1
         down, across = storage.chunk
         tags = [
-            Tag(254, LONG, [1 if level else 0]),
-            Tag(256, LONG, [width]),
-            Tag(257, LONG, [height]),
-            Tag(258, SHORT, [8 * self.dtype.itemsize] * samples),
-            Tag(259, SHORT, [_ENCODERS[storage.compression][0]]),
-            Tag(262, SHORT, [2 if colours == 3 else 1]),
-            Tag(277, SHORT, [samples]),
-            Tag(284, SHORT, [1]),
-            Tag(305, TEXT, b"Haloscope"),
-            Tag(339, SHORT, [3 if self.dtype.kind == "f" else 1] * samples),
+            Tag(TiffTag.SUBFILE_TYPE, LONG, [1 if level else 0]),
+            Tag(TiffTag.WIDTH, LONG, [width]),
+            Tag(TiffTag.HEIGHT, LONG, [height]),
+            Tag(TiffTag.BITS, SHORT, [8 * self.dtype.itemsize] * samples),
+            Tag(TiffTag.COMPRESSION, SHORT, [_ENCODERS[storage.compression][0]]),
+            Tag(TiffTag.PHOTOMETRIC, SHORT, [2 if colours == 3 else 1]),
+            Tag(TiffTag.SAMPLES, SHORT, [samples]),
+            Tag(TiffTag.PLANES, SHORT, [1]),
+            Tag(TiffTag.SOFTWARE, TEXT, b"Haloscope"),
+            Tag(TiffTag.SAMPLE_FORMAT, SHORT, [3 if self.dtype.kind == "f" else 1] * samples),
         ]
         if storage.is_tiled:
-            tags += [Tag(322, LONG, [across]), Tag(323, LONG, [down])]
-            tags += [self._offsets(324, begins), self._offsets(325, counts)]
+            tags += [Tag(TiffTag.TILE_WIDTH, LONG, [across]), Tag(TiffTag.TILE_HEIGHT, LONG, [down])]
+            tags += [self._offsets(TiffTag.TILE_OFFSETS, begins), self._offsets(TiffTag.TILE_BYTES, counts)]
         else:
-            tags += [Tag(278, LONG, [min(down, height)])]
-            tags += [self._offsets(273, begins), self._offsets(279, counts)]
+            tags += [Tag(TiffTag.ROWS_PER_STRIP, LONG, [min(down, height)])]
+            tags += [self._offsets(TiffTag.STRIP_OFFSETS, begins), self._offsets(TiffTag.STRIP_BYTES, counts)]
         if self._predictor > 1:
-            tags.append(Tag(317, SHORT, [self._predictor]))
+            tags.append(Tag(TiffTag.PREDICTOR, SHORT, [self._predictor]))
         if extra:
-            tags.append(Tag(338, SHORT, extra))
+            tags.append(Tag(TiffTag.EXTRA_SAMPLES, SHORT, extra))
         if level == 0:
             tags += storage.details.get("tags", [])
             if self._icc_profile:
-                tags.append(Tag(34675, UNDEFINED, self._icc_profile))
+                tags.append(Tag(TiffTag.ICC_PROFILE, UNDEFINED, self._icc_profile))
             if storage.is_ome:
-                tags.append(Tag(270, TEXT, self._ome_xml()))
+                tags.append(Tag(TiffTag.DESCRIPTION, TEXT, self._ome_xml()))
         return tags
 
     def _append_exif(self) -> list[Tag]:
