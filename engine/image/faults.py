@@ -106,8 +106,7 @@ class Refused(Exception):
 
     def __init__(self, why: str, remedy: str = SAVE_AGAIN) -> None:
         super().__init__(why, remedy)
-        self.why = why
-        self.remedy = remedy
+        self.why, self.remedy = why, remedy
 
 
 class Unsupported(Exception):
@@ -132,16 +131,6 @@ def shortage_of_decoder(error: Exception) -> EngineError | None:
     except (ImportError, OSError, MemoryError) as cause:
         return shortage_of(cause)
     return None
-
-
-def _first_match(table: tuple[tuple[str, str], ...], error: Exception) -> str:
-    """Return the words that a table has for what a library says; empty where it has none."""
-    text = " ".join(str(error).split())
-    for pattern, words in table:
-        found = re.search(pattern, text, re.IGNORECASE)
-        if found:
-            return words.format("", *found.groups())
-    return ""
 
 
 @contextmanager
@@ -171,10 +160,13 @@ def errors_in_words(
         if short is not None:
             why = f"its decoder cannot be loaded: {short.what[0].lower()}{short.what[1:]}, {short.why}"
             raise ImageReadError(what, why, short.remedy) from error
-        kind = _first_match((*unsupported, _NO_DECODER), error)
-        if isinstance(error, Unsupported):
-            kind = str(error)
-        if kind:
+        text = " ".join(str(error).split())
+        kinds = (
+            words.format("", *found.groups())
+            for pattern, words in (*unsupported, _NO_DECODER)
+            if (found := re.search(pattern, text, re.IGNORECASE))
+        )
+        if kind := text if isinstance(error, Unsupported) else next(kinds, ""):
             raise ImageReadError(
                 what,
                 f"this kind of {title} is not supported: {kind}",

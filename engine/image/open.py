@@ -13,7 +13,7 @@ from engine.files.reading import ASSETS, open_file, why_unreadable
 from engine.image import formats
 from engine.image.convert import profile_fits
 from engine.image.faults import Refused, errors_in_words
-from engine.image.format import DEFAULT_MAX_BYTES, RAISE_LIMIT, Allocate, Budget, Decoded, Form, Format
+from engine.image.format import DEFAULT_MAX_BYTES, RAISE_LIMIT, Allocate, Budget, Form, Format
 from engine.image.formats import opened_suffixes
 from engine.image.picture import Picture
 from engine.process import bytes_text
@@ -134,14 +134,11 @@ def _looks_like(head: bytes) -> str:
         return "an SVG drawing" if b"<svg" in text else "an XML document"
     if text.startswith((b"<!doctype html", b"<html")):
         return "a web page"
-    return "text" if _is_text(head) else "unknown data"
-
-
-def _is_text(head: bytes) -> bool:
     # "ignore" because a character may be cut in two where the head ends.
     decoded = head.decode("utf-8", errors="ignore")
     is_whole = len(head) - len(decoded.encode()) < 4
-    return is_whole and all(character.isprintable() or character in "\t\r\n\f" for character in decoded)
+    is_text = is_whole and all(one.isprintable() or one in "\t\r\n\f" for one in decoded)
+    return "text" if is_text else "unknown data"
 
 
 def open_image(
@@ -189,9 +186,8 @@ def open_image(
     name = path_text(path)
     limit: object = max_bytes
     if not isinstance(limit, int | float | np.number):
-        raise BadValue(
-            f"max_bytes {max_bytes!r}", "it is not a number of bytes", "Give one such as 8 * 2**30."
-        )
+        what, why = f"max_bytes {max_bytes!r}", "it is not a number of bytes"
+        raise BadValue(what, why, "Give one such as 8 * 2**30.")
     path = Path(name)
     with errors_in_words(name):
         file = open_regular_file(path, max_bytes, remedy)
@@ -201,7 +197,17 @@ def open_image(
             file.seek(0)
         with errors_in_words(name, known.title, known.unsupported):
             decoded = known.decode(file, Budget(max_bytes, work_bytes, work, remedy, allocate))
-            return _picture(decoded, path, known)
+            pixels, profile, suffix = decoded.canvas.pixels, decoded.icc_profile or None, path.suffix.lower()
+            notes = [*decoded.notes, *value_notes(pixels)]
+            if suffix in opened_suffixes() and suffix not in known.suffixes:
+                notes.insert(0, f"It is named {suffix} but is a {known.title} file.")
+            if profile and not profile_fits(profile, 1 if pixels.ndim == 2 else 3):
+                profile, model = None, "a grey picture" if pixels.ndim == 2 else "RGB"
+                notes.append(
+                    f"Its colour profile is not one for {model}, as the picture is now, and was left out."
+                )
+            more = profile, path, known.title, tuple(notes), decoded.metadata
+            return Picture(pixels, decoded.canvas.alpha, *more)
 
 
 def open_regular_file(path: Path, max_bytes: int, remedy: str) -> BinaryIO:
@@ -215,22 +221,6 @@ def open_regular_file(path: Path, max_bytes: int, remedy: str) -> BinaryIO:
         file.close()
         raise Refused(f"the file has {bytes_text(size)}, the limit is {bytes_text(max_bytes)}", remedy)
     return file
-
-
-def _picture(decoded: Decoded, path: Path, known: Format) -> Picture:
-    pixels, alpha = decoded.canvas.pixels, decoded.canvas.alpha
-    suffix = path.suffix.lower()
-    notes = [*decoded.notes, *value_notes(pixels)]
-    if suffix in opened_suffixes() and suffix not in known.suffixes:
-        notes.insert(0, f"It is named {suffix} but is a {known.title} file.")
-    profile = decoded.icc_profile
-    if profile and not profile_fits(profile, 1 if pixels.ndim == 2 else 3):
-        profile = None
-        channels = "a grey picture" if pixels.ndim == 2 else "RGB"
-        notes.append(
-            f"Its colour profile is not one for {channels}, as the picture is now, and was left out."
-        )
-    return Picture(pixels, alpha, profile or None, path, known.title, tuple(notes), decoded.metadata)
 
 
 def value_notes(pixels: np.ndarray) -> Sequence[str]:
