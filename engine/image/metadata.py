@@ -26,8 +26,6 @@ EXIF_MARK = b"Exif\0\0"
 MOST_EXIF_BYTES = 2**20
 
 XMP, IPTC, COMMENT, OME = "XMP", "IPTC data", "comment", "OME metadata"
-# Keywords, and tags without a name, that are listed; of more their number is said.
-_MOST_LISTED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +80,6 @@ def sentence_on(names: Iterable[str]) -> tuple[str, ...]:
 def unique(names: Iterable[str]) -> tuple[str, ...]:
     """Return names, each once; empty ones are of what needs no word."""
     return tuple(dict.fromkeys(filter(None, names)))
-
-
-def listed(names: Iterable[str]) -> str:
-    """Join the first names, and say how many more there are."""
-    first, rest = (found := [*names])[:_MOST_LISTED], found[_MOST_LISTED:]
-    return ", ".join(first) + (f" and {len(rest)} more" if rest else "")
 
 
 class TiffTag(IntEnum):

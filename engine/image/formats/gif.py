@@ -9,7 +9,7 @@ import mmap
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import numpy as np
 
@@ -28,14 +28,6 @@ _CONTROL, _COMMENT, _ONLY_TRANSPARENT = b"\xf9", b"\xfe", b"!\xf9\4\1\0\0"
 _MOST_PIECES, _LEAST_BYTES_OF_PIECE = 2**18, 64
 
 
-class _Block(NamedTuple):
-    """A frame or an extension: its first byte, and where it lies."""
-
-    kind: int
-    begin: int
-    end: int
-
-
 def read_gif(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode the first frame of a GIF."""
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -45,9 +37,9 @@ def read_gif(file: BinaryIO, budget: Budget) -> Decoded:
         width, height, flags = struct.unpack_from("<HHB", head, 6)
         head = data[: _SCREEN_BYTES + _palette_bytes(flags)]
         blocks, control, has_comment = _blocks(data, len(head)), b"", False
-        for block in blocks:
-            stored = data[block.begin : block.end]
-            if block.kind == _FRAME:
+        for kind, begin, end in blocks:
+            stored = data[begin:end]
+            if kind == _FRAME:
                 break
             has_comment |= stored[1:2] == _COMMENT
             if stored[1:2] == _CONTROL and stored[2:3] >= b"\4":
@@ -66,11 +58,11 @@ def read_gif(file: BinaryIO, budget: Budget) -> Decoded:
         budget.check(form, rows * columns + 2 * len(stored))
         of_frame, least_bytes = Form(rows, columns, 1, False, grey), rows * columns // _MOST_PER_BYTE
         of_frame.check_long_enough(len(stored), least_bytes, "its first frame has")
-        count, is_cut = 1, block.end > len(data)
-        for block in blocks:
-            count += block.kind == _FRAME
-            has_comment |= data[block.begin + 1 : block.begin + 2] == _COMMENT
-            is_cut |= block.end > len(data)
+        count, is_cut = 1, end > len(data)
+        for kind, begin, end in blocks:
+            count += kind == _FRAME
+            has_comment |= data[begin + 1 : begin + 2] == _COMMENT
+            is_cut |= end > len(data)
     notes = note_of_first(-1 if count > 1 and is_cut else count, "frame")
     decoded = read_with_pillow("GIF", io.BytesIO(head + control + stored), budget)
     metadata = replace(decoded.metadata, left_out=(COMMENT,)) if has_comment else decoded.metadata
@@ -81,8 +73,10 @@ def _palette_bytes(flags: int) -> int:
     return 3 << (flags & 7) + 1 if flags & _HAS_PALETTE else 0
 
 
-def _blocks(data: mmap.mmap, position: int) -> Iterator[_Block]:
-    """Yield frames and extensions up to the mark of the end; where data was cut, one ends behind it.
+def _blocks(data: mmap.mmap, position: int) -> Iterator[tuple[int, int, int]]:
+    """Yield frames and extensions, up to the mark of the end: their first byte, and where they begin and end.
+
+    Where data was cut, one ends behind it.
 
     Raises Refused for too many pieces.
     """
@@ -102,7 +96,7 @@ def _blocks(data: mmap.mmap, position: int) -> Iterator[_Block]:
                 position += 1 + size
                 left -= 1
             position += 1
-            yield _Block(kind, begin, position)
+            yield kind, begin, position
         if left < 0:
             raise Refused("it is cut into more pieces than a picture has")
 

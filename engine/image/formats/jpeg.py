@@ -27,12 +27,11 @@ from engine.image.faults import Refused, Unsupported
 from engine.image.format import Budget, Decoded, Form, Format, Scratch
 from engine.image.formats.pillow import (
     encode_with_pillow,
-    frame_notes,
     metadata_of_info,
     opened_with_pillow,
     orientation_of,
 )
-from engine.image.metadata import EXIF_MARK, nearest_quality
+from engine.image.metadata import EXIF_MARK, nearest_quality, note_of_first
 from engine.image.picture import Picture
 
 # From this quality on, the colours of a JPEG keep the resolution of its brightness.
@@ -59,7 +58,7 @@ def decoded_jpeg(data: mmap.mmap | bytes, budget: Budget) -> Decoded:
         raise Refused(CUT_SHORT)
     with opened_with_pillow(io.BytesIO(head), "JPEG") as image:
         info, mode, (width, height) = image.info, image.mode, image.size
-        orientation, notes = orientation_of(image), [*frame_notes(image)]
+        orientation, notes = orientation_of(image), [*note_of_first(getattr(image, "n_frames", 1), "frame")]
         # The steps of quantisation of its brightness.
         steps = next(iter(getattr(image, "quantization", {}).values()), ())
     is_cmyk = mode == "CMYK"

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
 from engine.image.format import Budget, Decoded, Form, Format, bands
-from engine.image.metadata import COMMENT, IPTC, XMP, Metadata, TiffTag, metadata_of, note_of_first, unique
+from engine.image.metadata import COMMENT, IPTC, XMP, Metadata, TiffTag, metadata_of, unique
 from engine.image.picture import Picture, with_alpha
 
 if TYPE_CHECKING:
@@ -87,11 +87,6 @@ def orientation_of(image: "Image.Image") -> int:
     except LIBRARY_ERRORS:
         # Damaged metadata is no reason to refuse whole pixels.
         return 0
-
-
-def frame_notes(image: "Image.Image") -> tuple[str, ...]:
-    """Return a note where a file has more frames than the one that is opened."""
-    return note_of_first(getattr(image, "n_frames", 1), "frame")
 
 
 def metadata_of_info(info: Mapping[Any, Any]) -> Metadata:

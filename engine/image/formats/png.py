@@ -21,7 +21,7 @@ from engine.image.convert import change_alpha_depth, change_depth, halved
 from engine.image.faults import LIBRARY_ERRORS, Refused, said_by_imagecodecs
 from engine.image.format import Budget, Canvas, Decoded, Form, Format, bands, bands_of
 from engine.image.formats.pillow import opened_with_pillow, orientation_of
-from engine.image.metadata import listed, metadata_of, note_of_first, orientation_of_exif, unique
+from engine.image.metadata import metadata_of, note_of_first, orientation_of_exif, unique
 from engine.image.picture import Picture
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -60,6 +60,8 @@ _NOT_KEPT = _BELOW_PROFILE | {
 }  # fmt: skip
 # Kept as EXIF data, and what the writer of a file is called.
 _OF_NO_WORD = (RAW_EXIF, b"Software")
+# Keywords that are listed; of more their number is said.
+_MOST_LISTED = 4
 
 
 class Header(NamedTuple):
@@ -153,12 +155,10 @@ class Chunks:
     def left_out(self, has_profile: bool) -> tuple[str, ...]:
         """Return the names of chunks that no saved picture keeps, and the keywords of the texts."""
         names = [kind.decode() for kind in self.not_kept if not (has_profile and kind in _BELOW_PROFILE)]
-        texts = [
-            "".join(filter(str.isprintable, keyword.decode("latin-1")))
-            for keyword in self.keywords
-            if keyword not in _OF_NO_WORD
-        ]
-        return (*names, *((f"texts ({listed(unique(texts))})",) if texts else ()))
+        words = [key.decode("latin-1") for key in self.keywords if key not in _OF_NO_WORD]
+        texts = unique("".join(filter(str.isprintable, word)) for word in words)
+        more = f" and {len(texts) - _MOST_LISTED} more" * (len(texts) > _MOST_LISTED)
+        return (*names, f"texts ({', '.join(texts[:_MOST_LISTED])}{more})") if words else tuple(names)
 
 
 def _content(file: BinaryIO, length: int, checksum: int, *, keep: bool) -> tuple[bytes, int]:

@@ -11,12 +11,11 @@ import numpy as np
 from engine.image.format import Budget, Decoded, Form, Format
 from engine.image.formats.pillow import (
     encode_with_pillow,
-    frame_notes,
     metadata_of_info,
     opened_with_pillow,
     orientation_of,
 )
-from engine.image.metadata import exif_with_resolution
+from engine.image.metadata import exif_with_resolution, note_of_first
 from engine.image.picture import Picture
 
 # Offset of the name of the first chunk, and that of a lossy picture without anything else.
@@ -33,7 +32,7 @@ def read_webp(file: BinaryIO, budget: Budget) -> Decoded:
     data = file.read()
     with opened_with_pillow(file, "WEBP") as image:
         (width, height), has_alpha, info = image.size, image.mode == "RGBA", image.info
-        orientation, notes = orientation_of(image), frame_notes(image)
+        orientation, notes = orientation_of(image), note_of_first(getattr(image, "n_frames", 1), "frame")
     form = Form(height, width, 3, has_alpha, np.dtype(np.uint8))
     is_lossy = data[_FIRST_CHUNK : _FIRST_CHUNK + 4] == _LOSSY
     beside = 0 if is_lossy else _LOSSLESS_BYTES + _ALPHA_PLANE_BYTES * has_alpha
