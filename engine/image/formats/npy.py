@@ -8,6 +8,7 @@ import math
 import os
 import struct
 import zipfile
+from contextlib import suppress
 from functools import partial
 from tokenize import TokenError
 from typing import Any, BinaryIO
@@ -68,7 +69,7 @@ def _opened_zip(file: BinaryIO) -> zipfile.ZipFile:
 
 
 def _read_array(file: Any, file_bytes: int, budget: Budget) -> Decoded:
-    (height, width, samples), is_by_columns, stored = _picture_header(file)
+    (height, width, samples), is_by_columns, stored = _header(file)
     dtype, notes = sample_type(stored)
     form = Form.of_samples(height, width, samples, dtype)
     row_bytes = width * samples * stored.itemsize
@@ -98,19 +99,11 @@ def _fill(file: Any, values: np.ndarray) -> None:
         room = room[count:]
 
 
-def _picture_header(file: BinaryIO) -> tuple[tuple[int, int, int], bool, np.dtype]:
-    """Return rows, columns and channels of an array, order and type, as of `_array_header`."""
-    shape, is_by_columns, stored = _array_header(file)
-    if len(shape) not in (2, 3) or not 1 <= (*shape, 1)[2] <= MOST_CHANNELS:
-        raise Refused(*shape_refusal(shape))
-    height, width, channels = (*shape, 1)[:3]
-    return (height, width, channels), is_by_columns, stored
+def _header(file: BinaryIO) -> tuple[tuple[int, int, int], bool, np.dtype]:
+    """Return rows, columns and channels of an array, its order and its type.
 
-
-def _array_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Return shape, order and type of an array; refuse a damaged header, and Python objects.
-
-    The order says whether the values lie column by column, which of one row or column means nothing.
+    The order says whether the values lie column by column. Refuses a damaged header, Python objects, and what
+    is no picture.
     """
     try:
         version = np.lib.format.read_magic(file)
@@ -119,24 +112,24 @@ def _array_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
     except (*LIBRARY_ERRORS, TokenError) as error:
         raise Refused("its header is damaged or cut short") from error
     if dtype.hasobject:
-        raise Refused(
-            "it holds Python objects, which are never loaded from a file", "Save its numbers alone."
-        )
-    return shape, is_by_columns and len(shape) > 1, dtype
+        why = "it holds Python objects, which are never loaded from a file"
+        raise Refused(why, "Save its numbers alone.")
+    if len(shape) not in (2, 3) or not 1 <= (*shape, 1)[2] <= MOST_CHANNELS:
+        raise Refused(*shape_refusal(shape))
+    height, width, channels = (*shape, 1)[:3]
+    return (height, width, channels), is_by_columns, dtype
 
 
 def is_by_columns(path: str | os.PathLike[str]) -> bool:
     """Return whether an array lies in its file column by column; False where opening it will say why not."""
-    try:
-        with open(path, "rb") as file:
-            return _array_header(file)[1]
-    except (OSError, Refused):
-        return False
+    with suppress(OSError, Refused), open(path, "rb") as file:
+        return _header(file)[1]
+    return False
 
 
 def open_npy(file: BinaryIO) -> PlainRows:
     """Return what reads an array in parts, which closes its file; raises Refused."""
-    shape, is_by_columns, stored = _picture_header(file)
+    shape, is_by_columns, stored = _header(file)
     begin, data = file.tell(), BytesAt(file)
     if is_by_columns:
         raise Refused(

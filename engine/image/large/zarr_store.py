@@ -90,16 +90,11 @@ class Codecs:
         return stored.transpose(np.argsort(self.axes))
 
 
-class _Named(Struct, omit_defaults=True):
+class _Named(Struct):
     """A part of the metadata of Zarr 3: a codec, a grid of chunks, or how their files are named."""
 
     name: str
     configuration: Any = None
-
-    @property
-    def codec(self) -> str:
-        """The name as of `_DECODERS`."""
-        return self.name.removeprefix("numcodecs.")
 
     @property
     def settings(self) -> Config:
@@ -117,15 +112,15 @@ def _codecs_of(named: list[_Named], dtype: np.dtype, axes: int) -> Codecs:
     order = list(range(axes))
     if named[0].name == "transpose":
         order, named = list(map(int, named[0].settings["order"])), named[1:]
-    serializer, *packed = named
-    for codec, known in ((serializer, ("bytes",)), *((codec, _DECODERS) for codec in packed)):
-        if codec.codec not in known:
+    first, *packed = (codec.name.removeprefix("numcodecs.") for codec in named)
+    for codec, name in zip(named, (first, *packed), strict=True):
+        if name not in (("bytes",) if codec is named[0] else _DECODERS):
             raise Refused(f"a codec that it needs is not there ({codec.name[:40]})", _SAVE)
-    endian = serializer.settings.get("endian", "little")
+    endian = named[0].settings.get("endian", "little")
     if sorted(order) != list(range(axes)) or endian not in ("little", "big"):
         raise ValueError(named)
     stored = dtype.newbyteorder("<" if endian == "little" else ">")
-    return Codecs(tuple(order), stored, tuple(codec.codec for codec in packed))
+    return Codecs(tuple(order), stored, tuple(packed))
 
 
 AGAIN = "Get the store again, as a whole."
@@ -165,10 +160,8 @@ class StoreFiles:
             size = os.fstat(file.fileno()).st_size
             if begin is None:
                 if size > most_bytes:
-                    why = (
-                        f"its file {key[:60]!r} has {bytes_text(size)}, and at most {bytes_text(most_bytes)}"
-                    )
-                    raise Refused(f"{why} belong into it", AGAIN)
+                    why = f"has {bytes_text(size)}, and at most {bytes_text(most_bytes)} belong into it"
+                    raise Refused(f"its file {key[:60]!r} {why}", AGAIN)
                 return file.read(most_bytes)
             first = size + begin if begin < 0 else begin
             if count > most_bytes or first < 0 or first + count > size:
@@ -287,16 +280,14 @@ class StoredArray:
         whole = self.codecs.decoded_bytes(self.shape)
         index = 16 * math.prod(self.stored) // math.prod(self.chunks) if self.index else 0
         if size > DEFAULT_MAX_BYTES or index > _LARGE_CHUNK_BYTES:
-            raise Refused(
-                f"each of its chunks takes {bytes_text(max(size, index))}", "Save it in smaller chunks."
-            )
+            why = f"each of its chunks takes {bytes_text(max(size, index))}"
+            raise Refused(why, "Save it in smaller chunks.")
         if size > _LARGE_CHUNK_BYTES and size > _MOST_TIMES_LARGER * whole:
             raise Refused(f"a chunk takes {bytes_text(size)}, and all of it {bytes_text(whole)}", AGAIN)
         count = math.prod(-(-side // chunk) for side, chunk in zip(self.shape, self.chunks, strict=True))
         if count > _MANY_CHUNKS and size < _SMALL_CHUNK_BYTES:
-            raise Refused(
-                f"it is stored in {count:,} chunks of {bytes_text(size)}", "Save it in larger chunks."
-            )
+            why = f"it is stored in {count:,} chunks of {bytes_text(size)}"
+            raise Refused(why, "Save it in larger chunks.")
 
     def _key(self, place: Sequence[int]) -> str:
         """Return the name of the file of a chunk, or of its shard, below the folder of the array."""
