@@ -1,4 +1,4 @@
-"""PNG: the chunks are checked and written here, the pixels decoded by imagecodecs (libpng), texts by Pillow.
+"""PNG: the chunks are checked here, the pixels decoded by imagecodecs (libpng), texts by Pillow.
 
 Pillow cuts 16-bit RGB to 8 bit and decodes the whole picture to find an EXIF chunk that follows the pixels;
 libpng only warns of a wrong checksum outside the pixels. So the walk over the chunks is ours, and libpng is
@@ -11,23 +11,21 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from io import BufferedReader
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple, cast
 
 import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.image.convert import change_alpha_depth, change_depth, halved
 from engine.image.faults import LIBRARY_ERRORS, Refused, said_by_imagecodecs
-from engine.image.format import Budget, Canvas, Decoded, Form, Format, bands, bands_of
+from engine.image.format import Budget, Canvas, Decoded, Form, Format, bands_of
 from engine.image.formats.pillow import opened_with_pillow, orientation_of
+from engine.image.formats.png_bytes import METRE, METRES_PER_INCH, SIGNATURE, png_bytes, png_chunk
 from engine.image.metadata import metadata_of, note_of_first, orientation_of_exif, unique
 from engine.image.picture import Picture
 
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 PALETTE = 3
 HEADER_END = 33  # signature, length, type, 13 bytes of header, checksum
-METRES_PER_INCH, _METRE = 0.0254, 1
 
 # Colour type -> (channels, legal depths), table 11.1 of the PNG specification.
 _COLOUR_TYPES: dict[int, tuple[int, tuple[int, ...]]] = {
@@ -83,7 +81,7 @@ def read_header(head: bytes) -> Header:
     """Read the signature and the first chunk; raise Refused for what no PNG has."""
     if len(head) < HEADER_END:
         raise Refused(f"it ends after {len(head)} bytes, within its header")
-    length, kind = struct.unpack(">I4s", head[len(_SIGNATURE) : 16])
+    length, kind = struct.unpack(">I4s", head[len(SIGNATURE) : 16])
     if kind != b"IHDR" or length != 13:
         raise Refused("its first chunk is not a PNG header")
     if zlib.crc32(head[12:29]) != struct.unpack(">I", head[29:33])[0]:
@@ -112,7 +110,7 @@ class Chunks:
         self.texts: list[bytes] = []
         self.not_kept: dict[bytes, None] = {}
         self.keywords: dict[bytes, None] = {}
-        left, position = min(_MAX_KEPT_BYTES, max_bytes // 4), len(_SIGNATURE)
+        left, position = min(_MAX_KEPT_BYTES, max_bytes // 4), len(SIGNATURE)
         most = count = _MOST_CHUNKS + file_bytes // _LEAST_BYTES_OF_CHUNK
         kind = b""
         while kind != b"IEND":
@@ -213,7 +211,7 @@ def read_png(file: BinaryIO, budget: Budget) -> Decoded:
         content = inflater.decompress(extras.get(b"iCCP", b"").partition(b"\0")[2][1:], most_text)
         profile = content if content and inflater.eof else None
     density, dpi = extras.get(b"pHYs", b""), None
-    if len(density) == 9 and density[8] == _METRE:  # else it has only the shape of a pixel
+    if len(density) == 9 and density[8] == METRE:  # else it has only the shape of a pixel
         across, down = struct.unpack(">II", density[:8])
         dpi = across * METRES_PER_INCH, down * METRES_PER_INCH
     metadata = metadata_of(exif, dpi, chunks.left_out(profile is not None))
@@ -227,7 +225,7 @@ def _exif_of_texts(texts: list[bytes], most_bytes: int) -> tuple[int, bytes]:
     """
     head = png_chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0))
     pixel, end = png_chunk(b"IDAT", zlib.compress(bytes(2))), png_chunk(b"IEND", b"")
-    data = b"".join((_SIGNATURE, head, *texts, pixel, end))
+    data = b"".join((SIGNATURE, head, *texts, pixel, end))
     if len(data) > most_bytes:
         return 0, b""
     try:
@@ -285,126 +283,18 @@ def _decode_pixels(file: BinaryIO, head: bytes, header: Header, chunks: Chunks, 
     return [SURPLUS, *past] if goes_on else past
 
 
-# Channels with alpha -> colour type, table 11.1 of the PNG specification.
-_TYPES_OF_CHANNELS = {1: 0, 2: 4, 3: 2, 4: 6}
-# Each byte of a row less the one above it.
-_FILTER_UP = 2
-# Of an IDAT chunk; before them come their number and its name, after them a checksum.
-_MOST_CHUNK_BYTES = (1 << 31) - 1
-_BEFORE_CONTENT, _AROUND_CHUNK = 8, 12
-
-
 def encode_png(
-    picture: Picture, quality: int = 100, done: Callable[[np.ndarray], None] = lambda rows: None
+    picture: Picture, quality: int, done: Callable[[np.ndarray], None] = lambda rows: None
 ) -> memoryview:
-    """Encode at 8 or 16 bit, with the colour profile and the metadata.
-
-    `done` is called with rows that are not read again.
-
-    The rows are their differences to the row above, deflated by libdeflate at its first level.
-    1920 x 1080 RGB takes 25 ms. libpng's own choice (zlib's level 6, the best of all filters for each row)
-    takes 510 ms, and the median of 36 files has 0.96 of the size (photographs 0.8 to 1). OpenCV (runs of
-    differences to the left) takes 63 ms for 1.23 times the size.
-    """
-    channels, metadata = picture.channels + (picture.alpha is not None), picture.metadata
-    facts = picture.width, picture.height, 8 * picture.dtype.itemsize, _TYPES_OF_CHANNELS[channels]
-    parts: list[bytes] = [_SIGNATURE, png_chunk(b"IHDR", struct.pack(">IIBBBBB", *facts, 0, 0, 0))]
-    if picture.icc_profile is not None:
-        parts.append(png_chunk(b"iCCP", b"ICC profile\0\0" + zlib.compress(picture.icc_profile)))
-    if metadata.dpi is not None:
-        per_metre = (round(one / METRES_PER_INCH) for one in metadata.dpi)
-        parts.append(png_chunk(b"pHYs", struct.pack(">IIB", *per_metre, _METRE)))
-    if metadata.exif:
-        parts.append(png_chunk(b"eXIf", metadata.exif))
-    before, after = b"".join(parts), png_chunk(b"IEND", b"")
-    filtered: Any = _differences(picture.pixels, picture.alpha, done)  # its stub knows no arrays
-    # Libdeflate's blocks have 5,000 bytes or more, and 5 around them.
-    room = filtered.nbytes + filtered.nbytes // 500 + 4096
-    # The whole file, of which only what is written takes memory: joining its parts took that of all twice.
-    file: Any = np.empty(len(before) + _AROUND_CHUNK + room + len(after), np.uint8)
-    begin = len(before) + _BEFORE_CONTENT
-    content = imagecodecs.deflate_encode(filtered, level=1, out=file[begin : begin + room])
-    if len(content) > _MOST_CHUNK_BYTES:
-        raise ValueError("its compressed pixels take more than 2 GiB")
-    _put(file, 0, before + struct.pack(">I", len(content)) + b"IDAT")
-    checksum = zlib.crc32(content, zlib.crc32(b"IDAT"))
-    end = _put(file, begin + len(content), struct.pack(">I", checksum) + after)
-    return memoryview(file)[:end]
-
-
-def _put(file: NDArray[np.uint8], at: int, content: bytes) -> int:
-    """Write bytes into a file; return where they end."""
-    end = at + len(content)
-    file[at:end] = np.frombuffer(content, np.uint8)
-    return end
-
-
-def _differences(
-    image: np.ndarray, alpha: np.ndarray | None, done: Callable[[np.ndarray], None]
-) -> NDArray[np.uint8]:
-    """Return the rows of a PNG, (H, 1 + bytes of a row): the number of the filter, then its bytes."""
-    height = len(image)
-    row_bytes = (image.nbytes + (0 if alpha is None else alpha.nbytes)) // height
-    filtered = np.empty((height, 1 + row_bytes), np.uint8)
-    filtered[:, 0] = _FILTER_UP
-    big_endian = image.dtype.newbyteorder(">")
-    above = np.zeros((1, row_bytes), np.uint8)
-    # In bands, so that no second picture in the other byte order, or with its alpha, is made.
-    for rows in bands(height, row_bytes):
-        part = image[rows] if alpha is None else np.dstack([image[rows], alpha[rows]])
-        part = part.astype(big_endian, copy=False).reshape(-1, row_bytes // image.itemsize)
-        samples = part.view(np.uint8)
-        np.subtract(samples[:1], above, out=filtered[rows.start : rows.start + 1, 1:])
-        np.subtract(samples[1:], samples[:-1], out=filtered[rows.start + 1 : rows.stop, 1:])
-        above = samples[-1:].copy()
-        done(image[rows])
-    return filtered
-
-
-def png_chunk(kind: bytes, content: bytes) -> bytes:
-    """Return a chunk with its length and checksum."""
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-
-MOST_SIDE = 1024
-# Rows of the shown picture that are made at once: of a large picture no second one is made.
-_BAND_ROWS = 32
-
-
-def png_to_show(pixels: np.ndarray, alpha: np.ndarray | None) -> bytes:
-    """Return a PNG of 8 bits, halved until it is small enough; 1.0 is white, and values outside are clipped.
-
-    The halves are those of the window (`engine.host.shared_picture`), in which clear pixels do not count.
-    """
-    halvings = ((max(pixels.shape[:2]) - 1) // MOST_SIDE).bit_length()
-
-    def reduced(samples: np.ndarray) -> np.ndarray:
-        for _ in range(halvings):
-            samples = halved(samples)
-        return samples
-
-    def shown(rows: slice) -> np.ndarray:
-        colours = change_depth(pixels[rows], np.uint8).reshape(-1, *pixels.shape[1:2], pixels[0, 0].size)
-        if alpha is None:
-            return reduced(colours)
-        opacity = change_alpha_depth(alpha[rows], np.uint8)[..., np.newaxis]
-        if halvings:
-            # Weighted by the opacity, while they are halved.
-            colours = reduced(np.rint(colours * (opacity / 255.0)).astype(np.uint8))
-            opacity = reduced(opacity)
-            straight = np.rint(colours * (255.0 / np.maximum(opacity, 1)))
-            colours = np.minimum(straight, 255).astype(np.uint8)
-        return np.concatenate([colours, opacity], axis=2)
-
-    step = _BAND_ROWS << halvings
-    parts = [shown(slice(top, top + step)) for top in range(0, len(pixels), step)]
-    return bytes(encode_png(Picture.from_array(np.concatenate(parts))))
+    """Encode at 8 or 16 bit, with the colour profile and the metadata; `done` as of `png_bytes`."""
+    profile, metadata = picture.icc_profile, picture.metadata
+    return png_bytes(picture.pixels, profile, metadata, alpha=picture.alpha, done=done)
 
 
 PNG = Format(
     "PNG",
     suffixes=(".png", ".apng"),
-    signatures=(_SIGNATURE,),
+    signatures=(SIGNATURE,),
     decode=read_png,
     encode=encode_png,
     reads_once=True,

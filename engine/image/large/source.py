@@ -227,6 +227,8 @@ class BytesAt:
 
     def read(self, offset: int, size: int) -> bytes:
         """Return so many bytes."""
+        if hasattr(os, "pread") and len(data := os.pread(self._file.fileno(), size, offset)) == size:
+            return data
         out = bytearray(size)
         self.fill(offset, memoryview(out))
         return bytes(out)
