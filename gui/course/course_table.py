@@ -52,6 +52,8 @@ _NARROWEST_SENTENCE = 30 * GRID
 # Beside a heading: as far from the edge as the figures, and less on the other side.
 _NEAR = 2
 _HEAD_MARGINS = GRID + 2 * _NEAR
+# The least width of a column of figures whose heading is over no other one.
+_ALONE = 6 * GRID - 2
 # Of a column, and how many lines its heading may take: the first with which all columns are in sight.
 _FITS = ((8 * GRID, HALF_GRID, 2), (5 * GRID, 0, 3), (5 * GRID, 0, 4))
 _TALLEST = 10_000
@@ -211,7 +213,8 @@ class PairedHeader(QHeaderView):
         """Return the width of a column whose heading is cut, pixels; of a name's, which is not."""
         one = self._table.columns[column]
         words = [one.part] if one.part else _BREAKABLE.findall(one.heading)
-        return max(map(self.fontMetrics().horizontalAdvance, words), default=0) + _HEAD_MARGINS
+        longest = max(map(self.fontMetrics().horizontalAdvance, words), default=0) + _HEAD_MARGINS
+        return longest if one.part is Part.NAME or len(self._pair(column)) > 1 else max(longest, _ALONE)
 
     def paintSection(self, painter: QPainter, rect: QRect, logical: int) -> None:
         theme = current_theme()
@@ -338,13 +341,16 @@ class CourseTableView(QTableView):
             sentences = [column for column in columns if widths[column] > _WIDEST]
             if sentences or sum(widths) <= room:
                 break
-        if sum(widths) > room and not sentences:
-            # Words of headings are cut then, as little as can be, and whole in the tooltips; the longest
-            # name is wrapped.
+        if columns and sum(widths) > room and not sentences:
+            # Words of headings are cut then, as little as can be, and if need be the longest name: both are
+            # whole in their tooltips. Where that is not enough either, nothing is cut, and the table scrolls.
             least = [max(cells[column], self.header.least_width(column)) for column in columns]
-            kept = max(0.0, (room - sum(least)) / max(1, sum(widths) - sum(least)))
-            widths = [int(low + (high - low) * kept) for low, high in zip(least, widths, strict=True)]
-            sentences = sorted(filter(self.cells.is_words, columns), key=widths.__getitem__)[-1:]
+            names, short = filter(self.cells.is_words, columns), sum(least) - room
+            name = max(names, key=least.__getitem__, default=0)
+            if short <= least[name] // 3:
+                least[name] -= max(0, short)
+                kept = (room - sum(least)) / (sum(widths) - sum(least))
+                widths = [int(low + (high - low) * kept) for low, high in zip(least, widths, strict=True)]
         missing, whole = max(0, sum(widths) - room), sum(widths[column] for column in sentences)
         for column in sentences:
             needed = widths[column]

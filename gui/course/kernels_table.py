@@ -116,12 +116,8 @@ class KernelsTable(QTableWidget):
         self.setRowCount(0)
         self.setRowCount(len(kernels))
         for row, kernel in enumerate(kernels):
-            difference = plain(kernel.difference) or "Nothing."
-            texts = (
-                (kernel.name, kernel.place),
-                (kernel.variant, configuration_text(kernel)),
-                (difference, ""),
-            )
+            here = kernel.variant, configuration_text(kernel)
+            texts = (kernel.name, kernel.place), here, (plain(kernel.difference) or "Nothing.", "")
             for column, (first, second) in enumerate(texts):
                 item = QTableWidgetItem(first)
                 item.setData(SECOND_ROLE, second)
@@ -136,11 +132,10 @@ class KernelsTable(QTableWidget):
 
     def _explain_buttons(self) -> None:
         """Say what the buttons do with the selected kernel."""
-        is_one = self.currentRow() >= 0
+        kernel = self.kernel(self.currentRow()) if self.currentRow() >= 0 else None
         for button in (self.load_button, self.code_button):
-            button.setEnabled(is_one)
-        if is_one:
-            kernel = self.kernel(self.currentRow())
+            button.setEnabled(kernel is not None)
+        if kernel is not None:
             does = f"Load this configuration ({kernel.variant}) and show it on its page (Enter)."
             self.load_button.setToolTip(does)
             beside = ", beside it with the paper's names" if kernel.names else ""

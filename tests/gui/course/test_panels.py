@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication
 from engine.course.files import Part, columns_of, markdown_of, tabs_of
 from engine.course.messages import CourseCode, MeasuredPaper
 from engine.course.paper import Cell, CourseKernel, CourseTable, Excerpt
+from engine.course.tables import counted_tables
 from engine.errors import EngineError
 from engine.explain.code_lines import Role, SourceFunction
 from engine.geometry.block import Block
@@ -321,6 +322,16 @@ def steps_table(qtbot):
     table.show()
     table.show_table(STEPS)
     return table
+
+
+def test_that_all_columns_of_the_widest_tables_are_in_sight_in_a_window_of_1280_pixels(steps_table):
+    steps_table.resize(942, 260)
+    for paper, at in (("report", 0), ("convolution", 3)):
+        table = counted_tables(paper)[at]
+        steps_table.show_table(table)
+        assert steps_table.header.length() <= steps_table.viewport().width()
+        for at, column in enumerate(steps_table.cells.columns):
+            assert column.heading in steps_table.cells.horizontalHeaderItem(at).toolTip(), "it may be cut"
 
 
 def test_that_a_click_or_enter_on_a_step_asks_for_its_code(steps_table, qtbot):
