@@ -24,7 +24,7 @@ def state(qapp):
     return MatmulState()
 
 
-def test_that_a_square_product_follows_its_rows(state, qtbot):
+def test_that_a_square_product_follows_its_rows_and_sizes_can_differ_where_it_is_not(state, qtbot):
     with qtbot.assertNotEmitted(state.settings_changed):
         state.change(tiles=(4, 8, 16, 32))
     with qtbot.waitSignal(state.settings_changed):
@@ -35,6 +35,21 @@ def test_that_a_square_product_follows_its_rows(state, qtbot):
     assert state.settings.product == MatrixProduct(64, 3, 5)
     state.change(square=True)
     assert state.settings.product == MatrixProduct(64, 64, 64)
+    panel = ProductPanel(state, EngineState())
+    qtbot.addWidget(panel)
+    assert not panel.inner.isEnabled()
+    panel.square.click()
+    panel.rows.setValue(17)
+    panel.inner.setValue(33)
+    panel.columns.setValue(5)
+    assert state.settings.product == MatrixProduct(17, 33, 5)
+    assert panel.facts.text().startswith("M 17 × 33 · N 33 × 5\n5,610 operations")
+    panel.rows.stepUp()
+    assert panel.rows.value() == 34
+    lecture = LecturePanel(state, EngineState())
+    qtbot.addWidget(lecture)
+    for words in ("86.4", "21.6", "345.6", "347.6", "misprint", "bandwidth", "CGMA"):
+        assert words in lecture.toPlainText()
 
 
 def test_that_what_ran_takes_the_place_of_the_count_until_the_product_or_device_changes(state):
@@ -117,24 +132,6 @@ def test_that_the_figure_has_what_was_measured_beside_the_limit():
     assert naive.y == (pytest.approx(21.6), pytest.approx(21.6))
     assert tiled.y == (pytest.approx(86.4), pytest.approx(345.6))
     assert limit_words(rows) == "limit at 86.4 GB/s"
-
-
-def test_that_sizes_can_differ_where_the_product_is_not_square(state, qtbot):
-    panel = ProductPanel(state, EngineState())
-    qtbot.addWidget(panel)
-    assert not panel.inner.isEnabled()
-    panel.square.click()
-    panel.rows.setValue(17)
-    panel.inner.setValue(33)
-    panel.columns.setValue(5)
-    assert state.settings.product == MatrixProduct(17, 33, 5)
-    assert panel.facts.text().startswith("M 17 × 33 · N 33 × 5\n5,610 operations")
-    panel.rows.stepUp()
-    assert panel.rows.value() == 34
-    lecture = LecturePanel(state, EngineState())
-    qtbot.addWidget(lecture)
-    for words in ("86.4", "21.6", "345.6", "347.6", "misprint", "bandwidth", "CGMA"):
-        assert words in lecture.toPlainText()
 
 
 @pytest.fixture

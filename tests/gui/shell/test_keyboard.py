@@ -195,13 +195,17 @@ def test_that_the_wheel_leaves_every_control_without_the_focus_as_it_is(haloscop
     assert turned >= {"explore", "matrices", "network"}
 
 
-def test_that_the_wheel_over_a_control_scrolls_the_panel_around_it(open_window):
-    panel = open_window((1024, 640)).window.page.mask_panel
+def test_that_the_wheel_over_a_control_scrolls_the_panel_around_it(haloscope, qtbot):
+    haloscope.reset(qtbot)
+    haloscope.window.resize(1024, 640)
+    panel = haloscope.window.page.mask_panel
     (area,) = panel.findChildren(QScrollArea)
+    qtbot.waitUntil(lambda: area.verticalScrollBar().maximum() > 0)
     scrolled = area.verticalScrollBar().maximum()
     area.verticalScrollBar().setValue(scrolled)
     turn(panel.apply_controls.border_box, 1)
     assert area.verticalScrollBar().value() < scrolled
+    haloscope.window.resize(1280, 800)
 
 
 def test_that_with_the_focus_only_a_number_takes_steps(haloscope, qtbot):
