@@ -408,10 +408,6 @@ class CoursePage(Page):
         if self.panel("code").isVisible():
             self.courses.look_up_code()
 
-    def _needed_height(self) -> int:
-        """Return the height of the kernels of the paper."""
-        return self.header.heightForWidth(self.header.width()) + self.kernels.needed_height
-
     def _lay_out(self) -> None:
         papers = PanelTabs(Panel("papers", "Papers", self.papers))
         buttons = self.kernels.load_button, self.kernels.code_button
@@ -424,13 +420,14 @@ class CoursePage(Page):
         code.looked_at.connect(self._look_up_code)
         tables = Slot(lambda: self.tables, "gui.widgets.plot")
         below = PanelTabs(Panel("tables", "Tables", tables), Panel("code", "Code", code))
-        self._halves = Shares(
-            "halves", Qt.Orientation.Vertical, Share(kernels, 0.0, self._needed_height), Share(below, 1.0)
-        )
-        whole = Shares(
-            "page", Qt.Orientation.Horizontal, Share(papers, 0.0, _PAPERS_WIDTH), Share(self._halves, 1.0)
-        )
-        self.fill(whole, kernels, papers, below)
+
+        def needed() -> int:
+            return self.header.heightForWidth(self.header.width()) + self.kernels.needed_height
+
+        sides = Qt.Orientation
+        self._halves = Shares("halves", sides.Vertical, Share(kernels, 0.0, needed), Share(below, 1.0))
+        shares = Share(papers, 0.0, _PAPERS_WIDTH), Share(self._halves, 1.0)
+        self.fill(Shares("page", sides.Horizontal, *shares), kernels, papers, below)
 
 
 build = CoursePage

@@ -106,12 +106,9 @@ class DrawingPanel(QWidget):
         network.answer_changed.connect(self._show)
         theme_notifier().changed.connect(self._show)
         network.cell_changed.connect(self._mark)
-        drawing.changed.connect(self._enable_tools)
-        self._enable_tools()
+        drawing.changed.connect(lambda: self.clear.setEnabled(not drawing.is_empty))
+        self.clear.setEnabled(not drawing.is_empty)
         self._show()
-
-    def _enable_tools(self) -> None:
-        self.clear.setEnabled(not self._network.drawing.is_empty)
 
     def _show(self) -> None:
         answer, facts, number = self._network.answer, self._network.facts, self._network.drawing.digit

@@ -167,12 +167,13 @@ class Page(QWidget):
         self.panels: tuple[Panel, ...] = ()
         self.panels_are_hidden = False
         self._places: tuple[PanelTabs, ...] = ()
-        self._middle: QWidget = self
+        self.message_area: QWidget = self
+        """The part without panels, at whose lower edge messages lie: no results stand there."""
         self._saved_results: tuple[Any, ...] = ()
 
     def fill(self, whole: QWidget, middle: QWidget, *places: PanelTabs) -> None:
         """Show the page: `middle` is its part without panels, and `places` are those with some."""
-        self._middle, self._places = middle, places
+        self.message_area, self._places = middle, places
         self.panels = tuple(all_panels(*places))
         self.setLayout(column((whole, 1), spacing=0))
 
@@ -180,11 +181,6 @@ class Page(QWidget):
     def surface(self) -> QWidget:
         """Where results are painted."""
         return self
-
-    @property
-    def message_area(self) -> QWidget:
-        """The part at whose lower edge messages lie: no results stand there."""
-        return self._middle
 
     @property
     def status(self) -> PageStatus:
@@ -298,7 +294,7 @@ class Page(QWidget):
     def hide_panels(self, hidden: bool) -> None:
         """Leave the whole page to its middle, or bring the panels back as they were."""
         self.panels_are_hidden = hidden
-        self.show_only(self._middle, hidden)
+        self.show_only(self.message_area, hidden)
 
     def show_only(self, part: QWidget, is_alone: bool) -> None:
         """Give a part of the page all of it, or show the others again."""

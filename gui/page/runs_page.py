@@ -247,11 +247,12 @@ class VariantsPage(RunsPage):
 
     @property
     def status(self) -> PageStatus:
-        state = self._runs_state
+        state, is_up = self._runs_state, self._services.state.is_ready
         is_hopeless = bool(state.results()) and not state.runnable
+        no_run = f"No run yet: {self.invites if is_up else 'kernels run once the engine is up.'}"
         return replace(
             super().status,
-            sentence=self._sentence(),
+            sentence=no_run if state.last is None else self.words_of(state.last),
             device=state.settings.device,
             why_no_run="Nothing can run here; the table says why." if is_hopeless else "",
         )
@@ -259,12 +260,6 @@ class VariantsPage(RunsPage):
     def words_of(self, last: Any) -> str:
         """Return a sentence about the result of the last run."""
         raise NotImplementedError
-
-    def _sentence(self) -> str:
-        if (last := self._runs_state.last) is not None:
-            return self.words_of(last)
-        is_up = self._services.state.is_ready
-        return f"No run yet: {self.invites if is_up else 'kernels run once the engine is up.'}"
 
     def table_of(self, run: Any) -> Table:
         """Return a run as plain JSON values; by default a run is its result."""
@@ -281,13 +276,10 @@ class VariantsPage(RunsPage):
     @property
     def session_part(self) -> Table:
         state = self._runs_state
-        return {**state.own_part(), "runs": [self._kept_table(run) for run in state.task_runs]}
-
-    def _kept_table(self, run: TaskRun) -> Table:
-        if run.table is None:
+        for run in state.task_runs:
             # 0.7 ms for each.
-            run.table = {"device": run.problem.device, **self.table_of(run.whole)}
-        return run.table
+            run.table = run.table or {"device": run.problem.device, **self.table_of(run.whole)}
+        return {**state.own_part(), "runs": [run.table for run in state.task_runs]}
 
     def take_session_part(self, part: Table) -> None:
         what, state = f"The session's part for the page {self.title}", self._runs_state

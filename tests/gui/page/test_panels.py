@@ -35,7 +35,7 @@ def made(qtbot):
 
 
 def widths(page):
-    return [page.panel("a").tabs.width(), page._middle.width(), page.panel("c").tabs.width()]
+    return [page.panel("a").tabs.width(), page.message_area.width(), page.panel("c").tabs.width()]
 
 
 def seen(page):
