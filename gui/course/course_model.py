@@ -29,6 +29,7 @@ from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import Message, PageMessages, Severity, error_message
+from gui.style.metrics import follow
 from gui.typed_json import Reading, Table, in_short
 
 _PART = {"paper": str, "measured": dict[str, dict[str, Any]]}
@@ -194,10 +195,8 @@ class CourseController(QObject):
         course.paper_changed.connect(self.count)
         # A lost host does not reply; its successor gets the request again.
         link.ready.connect(self.count)
-        state.ready_changed.connect(self._find_gpu)
-        self._find_gpu()
-        state.recorded_changed.connect(self._follow_recorded)
-        self._follow_recorded()
+        follow(self._find_gpu, state.ready_changed)
+        follow(self._follow_recorded, state.recorded_changed)
 
     def _ask_once(
         self, request: Request, take: Callable[[Any], None], refuse: Callable[[EngineError], None]

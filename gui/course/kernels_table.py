@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 from engine.course.paper import CourseKernel
 from engine.geometry.block import Layout
 from gui.course.course_model import CourseModel
-from gui.style.metrics import GRID, HALF_GRID, follow_letters, number_font, small_font
+from gui.style.metrics import GRID, HALF_GRID, follow, follow_letters, number_font, small_font
 from gui.style.theme import current_theme, series_for
 from gui.widgets.number_table import dress_table
 from gui.widgets.panel_parts import text_button
@@ -79,8 +79,7 @@ class KernelsTable(QTableWidget):
         self.code_button.clicked.connect(lambda: self.code_wanted.emit(self.kernel(self.currentRow())))
         self.itemSelectionChanged.connect(self._explain_buttons)
         self.doubleClicked.connect(self._load)
-        course.paper_changed.connect(self._show_kernels)
-        self._show_kernels()
+        follow(self._show_kernels, course.paper_changed)
         follow_letters(self, self._share_width)
 
     def kernel(self, row: int) -> CourseKernel:

@@ -19,7 +19,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.page.contract import LoadKernel, Page, PageStatus, Services, Tool
 from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.slot import Slot
-from gui.style.metrics import GRID, HALF_GRID, follow_letters, scaled_font, small_font
+from gui.style.metrics import GRID, HALF_GRID, follow, follow_letters, scaled_font, small_font
 from gui.widgets.code_pair import CodePair
 from gui.widgets.code_view import function_rows
 from gui.widgets.labels import ElidedLabel, ScrolledText
@@ -65,12 +65,11 @@ class TablesPanel(QWidget):
         self.stack.setMinimumHeight(10 * GRID)
         self.setLayout(column(bar, (self.stack, 1), self.notes, spacing=HALF_GRID))
         self.choice.currentIndexChanged.connect(self._show_table)
-        course.paper_changed.connect(self._show_paper)
         course.tables_changed.connect(self._follow)
         state.ready_changed.connect(self._show_table)
         # The arrow keys scroll them.
         self.notes.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self._show_paper()
+        follow(self._show_paper, course.paper_changed)
 
     @property
     def shown(self) -> CourseTable | None:
@@ -177,9 +176,8 @@ class CodePanel(QWidget):
         bar = row((self.choice, 1), *buttons, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, 0))
         self.setLayout(column(bar, self.where, self.names, (self.stack, 1), spacing=HALF_GRID))
         self.choice.currentIndexChanged.connect(self._show)
-        course.paper_changed.connect(self._take_paper)
+        follow(self._take_paper, course.paper_changed)
         course.tables_changed.connect(self._take)
-        self._take_paper()
 
     @property
     def shown(self) -> Excerpt | None:
@@ -256,8 +254,7 @@ class PapersList(QListWidget):
         self.setAccessibleName("Papers of the course")
         self.setAccessibleDescription("Arrow keys choose a paper.")
         self.currentRowChanged.connect(self._choose)
-        course.paper_changed.connect(self._show_choice)
-        self._show_choice()
+        follow(self._show_choice, course.paper_changed)
         follow_letters(self, self._keep_words_whole)
 
     def _keep_words_whole(self) -> None:
@@ -296,8 +293,7 @@ class PaperHeader(QWidget):
             label.setForegroundRole(QPalette.ColorRole.WindowText)
         labels = self.title, self.origin, self.about
         self.setLayout(column(*labels, spacing=HALF_GRID // 2, margins=(GRID, GRID, GRID, HALF_GRID)))
-        course.paper_changed.connect(self._show)
-        self._show()
+        follow(self._show, course.paper_changed)
 
     def _show(self) -> None:
         paper = self._course.paper

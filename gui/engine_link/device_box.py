@@ -11,7 +11,7 @@ from PySide6.QtGui import QIcon, QKeyEvent, QPixmap, QStandardItem, QStandardIte
 from engine.device_info import AUTO, SIMULATOR, DeviceInfo
 from gui.engine_link.engine_state import LOST, EngineState
 from gui.style.icons import icon
-from gui.style.metrics import GRID
+from gui.style.metrics import GRID, follow
 from gui.widgets.panel_parts import NarrowBox
 
 _SIMULATOR_TEACHES = (
@@ -48,9 +48,7 @@ class DeviceBox(NarrowBox):
         self.setModel(self._items)
         self.activated.connect(self._choose)
         workspace.settings_changed.connect(self._show_choice)
-        engine_state.ready_changed.connect(self._fill)
-        engine_state.servers_changed.connect(self._fill)
-        self._fill()
+        follow(self._fill, engine_state.ready_changed, engine_state.servers_changed)
 
     @property
     def note(self) -> str:

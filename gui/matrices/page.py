@@ -17,7 +17,7 @@ from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.runs_page import VariantsPage, run_sentence
 from gui.page.slot import Slot
 from gui.runs.panel import RunsPanel
-from gui.style.metrics import GRID, HALF_GRID, at_present_letters
+from gui.style.metrics import GRID, HALF_GRID, at_present_letters, follow
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import column, row
 
@@ -49,9 +49,7 @@ class MatmulResultsPanel(RunsPanel):
         self.setLayout(
             column(line, (self.stack, 1), spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, GRID))
         )
-        matmul.rows_changed.connect(self._refresh)
-        matmul.running_changed.connect(self._refresh)
-        self._refresh()
+        follow(self._refresh, matmul.rows_changed, matmul.running_changed)
 
     def _refresh(self) -> None:
         reasons = self._matmul.refusals

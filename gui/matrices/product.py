@@ -37,7 +37,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.page.jobs import Job
 from gui.page.runs_page import RunsController
 from gui.runs.state import RunsState
-from gui.style.metrics import GRID, number_font
+from gui.style.metrics import GRID, follow, number_font
 from gui.style.theme import Theme, current_theme, theme_notifier
 from gui.typed_json import Reading, Table
 from gui.widgets.fields import ListField, NumberBox, doubled
@@ -227,10 +227,7 @@ class ProductPanel(QWidget):
             box.refused.connect(self.refusal.say)
         self.square.toggled.connect(lambda on: matmul.change(square=on))
         matmul.settling.connect(self._settle)
-        matmul.settings_changed.connect(self._show)
-        matmul.running_changed.connect(self._show)
-        engine_state.ready_changed.connect(self._show)
-        self._show()
+        follow(self._show, matmul.settings_changed, matmul.running_changed, engine_state.ready_changed)
 
     def _settle(self, refusals: list[str]) -> None:
         self.refusal.say("")
@@ -286,10 +283,7 @@ class LecturePanel(QTextBrowser):
         # The ground is that of the panel.
         self.viewport().setAutoFillBackground(False)
         self.setAccessibleName("What the lecture says")
-        matmul.settings_changed.connect(self._show)
-        engine_state.ready_changed.connect(self._show)
-        theme_notifier().changed.connect(self._show)
-        self._show()
+        follow(self._show, matmul.settings_changed, engine_state.ready_changed, theme_notifier().changed)
 
     def _show(self) -> None:
         self.setHtml(_lecture_html(current_theme(), *self._device()))

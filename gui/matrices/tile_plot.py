@@ -7,6 +7,7 @@ from engine.results.metrics import number_of
 from engine.tasks.product.columns import LECTURE_BANDWIDTH_GB_S
 from engine.tasks.product.problem import ProductResult, tile_of
 from gui.matrices.product import MatmulState
+from gui.style.metrics import follow
 from gui.widgets.plot import FigurePlot
 
 _LIMIT = "bandwidth_limit_gflops"
@@ -23,8 +24,7 @@ class TilePlot(FigurePlot):
         super().__init__(_EMPTY)
         self.setObjectName("tile plot")
         self._matmul = matmul
-        matmul.rows_changed.connect(self._follow)
-        self._follow()
+        follow(self._follow, matmul.rows_changed)
 
     def _follow(self) -> None:
         rows = self._matmul.results()

@@ -16,7 +16,7 @@ from gui.network.layers import (
     window_title,
 )
 from gui.network.network_state import NetworkState
-from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
+from gui.style.metrics import GRID, HALF_GRID, follow, number_font, scaled_font
 from gui.widgets.fields import NumberBox
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import ValueTable, number
@@ -72,9 +72,7 @@ class CellPanel(QWidget):
         self.setLayout(column(scrolled(content)))
         self.before.valueChanged.connect(lambda: network.show_origin_map(self.before.value()))
         self.to_explore.clicked.connect(lambda: self.mask_wanted.emit(self.chosen_mask()))
-        for signal in (network.cell_changed, network.answer_changed, network.facts_changed):
-            signal.connect(self._show)
-        self._show()
+        follow(self._show, network.cell_changed, network.answer_changed, network.facts_changed)
 
     def chosen_mask(self) -> Mask | None:
         """Return the filter of the chosen cell as a mask; None where there is none."""

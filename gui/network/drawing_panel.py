@@ -18,7 +18,7 @@ from engine.results.text_forms import duration_text
 from gui.network.drawing import SIDE, Drawing, Point, draw_frames, picture_of, shades
 from gui.network.layers import chance_text, verdict_text, windows
 from gui.network.network_state import NetworkState
-from gui.style.metrics import GRID, HALF_GRID, scaled_font
+from gui.style.metrics import GRID, HALF_GRID, follow, scaled_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.charts import Bar, BarChart, Row
 from gui.widgets.labels import ElidedLabel
@@ -46,10 +46,8 @@ class HeldOutDigits(QListWidget):
         self.setAccessibleDescription("Arrow keys take one as the drawing.")
         self.setToolTip("Choose a digit, which the training never saw: it takes the place of the drawing.")
         self.currentRowChanged.connect(self._take)
-        network.facts_changed.connect(self._fill)
         network.drawing.changed.connect(self._follow)
-        theme_notifier().changed.connect(self._fill)
-        self._fill()
+        follow(self._fill, network.facts_changed, theme_notifier().changed)
 
     def _fill(self) -> None:
         facts, colours = self._network.facts, shades(current_theme())
@@ -103,12 +101,9 @@ class DrawingPanel(QWidget):
         # A low window scrolls the panel instead of growing.
         self.setLayout(column(scrolled(content)))
         self.clear.clicked.connect(drawing.clear)
-        network.answer_changed.connect(self._show)
-        theme_notifier().changed.connect(self._show)
         network.cell_changed.connect(self._mark)
-        drawing.changed.connect(lambda: self.clear.setEnabled(not drawing.is_empty))
-        self.clear.setEnabled(not drawing.is_empty)
-        self._show()
+        follow(lambda: self.clear.setEnabled(not drawing.is_empty), drawing.changed)
+        follow(self._show, network.answer_changed, theme_notifier().changed)
 
     def _show(self) -> None:
         answer, facts, number = self._network.answer, self._network.facts, self._network.drawing.digit

@@ -24,7 +24,7 @@ from gui.network.layers import (
     windows,
 )
 from gui.network.network_state import NetworkState
-from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
+from gui.style.metrics import GRID, HALF_GRID, follow, number_font, scaled_font
 from gui.style.theme import cell_background, current_theme, readable_text, theme_notifier
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import short_number
@@ -295,10 +295,8 @@ class MapsPanel(QWidget):
         self.empty_text = self.stack.label
         self.empty_text.setContentsMargins(4 * GRID, GRID, 4 * GRID, GRID)
         self.setLayout(column(self.stack))
-        network.facts_changed.connect(self._show)
-        network.answer_changed.connect(self._show)
         network.cell_changed.connect(self._mark)
-        self._show()
+        follow(self._show, network.facts_changed, network.answer_changed)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

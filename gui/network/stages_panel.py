@@ -13,7 +13,7 @@ from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.network.network_state import NetworkState
 from gui.runs.panel import RunsPanel
-from gui.style.metrics import GRID, HALF_GRID, at_present_letters, digits_width, follow_letters
+from gui.style.metrics import GRID, HALF_GRID, at_present_letters, digits_width, follow, follow_letters
 from gui.style.theme import series_at, theme_notifier
 from gui.widgets.charts import Bar, BarChart, Row
 from gui.widgets.fields import NumberBox
@@ -71,12 +71,8 @@ class StagesPanel(RunsPanel):
         self.batch.valueChanged.connect(lambda: network.change(batch=self.batch.value()))
         self.batch.refused.connect(self._refuse)
         network.settling.connect(self._settle)
-        for signal in (
-            *(network.facts_changed, network.settings_changed, network.rows_changed),
-            *(network.running_changed, theme_notifier().changed),
-        ):
-            signal.connect(self._show)
-        self._show()
+        of_state = network.facts_changed, network.settings_changed, network.rows_changed
+        follow(self._show, *of_state, network.running_changed, theme_notifier().changed)
 
     def _settle(self, refusals: list[str]) -> None:
         self._refuse("")
@@ -138,9 +134,7 @@ class TimelinePanel(QWidget):
         drawn.setLayout(column(*parts, spacing=HALF_GRID))
         self.stack = Placeholder(drawn)
         self.setLayout(column(self.stack, margins=(GRID, HALF_GRID, GRID, GRID)))
-        network.rows_changed.connect(self._show)
-        theme_notifier().changed.connect(self._show)
-        self._show()
+        follow(self._show, network.rows_changed, theme_notifier().changed)
 
     def _show(self) -> None:
         runs = [run for run in self._network.runs.values() if run.timeline]

@@ -10,6 +10,7 @@ from engine.results.columns import Column
 from engine.results.metrics import Metric
 from gui.runs.model import RunsModel
 from gui.runs.table import COMMON_NUMBERS, RunsTable, fill_metric_menu
+from gui.style.metrics import follow
 from gui.widgets.charts import Drawing
 from gui.widgets.panel_parts import NO_ARROW, Placeholder, menu_button
 
@@ -50,9 +51,7 @@ class RunsPanel(QWidget):
         self.more.setParent(self)
         self._empty = empty
         self.stack = Placeholder(self.table)
-        for changed in (model.rowsInserted, model.rowsRemoved, model.modelReset, model.dataChanged):
-            changed.connect(self._enable)
-        self._enable()
+        follow(self._enable, model.rowsInserted, model.rowsRemoved, model.modelReset, model.dataChanged)
 
     def take_actions(self, actions: Sequence[QAction]) -> None:
         """Have these in the menu, such as those that save the runs."""

@@ -22,7 +22,7 @@ from gui.page.actions import Actions
 from gui.page.contract import Page, PageStatus, Tool
 from gui.page.messages import Message, Messages, Severity
 from gui.style.icons import icon
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import row
@@ -111,10 +111,8 @@ class StatusLine(QFrame):
             long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         parts, margins = ((self._stage, 1), (self.last, 1)), (2 * GRID, HALF_GRID, 2 * GRID, HALF_GRID)
         self.setLayout(row(self._engine, self._bar, *parts, spacing=2 * GRID, margins=margins))
-        state.ready_changed.connect(self._show_engine)
-        state.progress_changed.connect(self._show_progress)
-        self._show_engine()
-        self._show_progress()
+        follow(self._show_engine, state.ready_changed)
+        follow(self._show_progress, state.progress_changed)
 
     def show_page(self, status: PageStatus) -> None:
         """Show the status of a page: each has its own device and runs."""
@@ -191,9 +189,7 @@ class MessageBar(QFrame):
         if parent is not None:
             parent.installEventFilter(self)
             self.show_over(parent)
-        messages.changed.connect(self._show)
-        theme_notifier().changed.connect(self._show)
-        self._show()
+        follow(self._show, messages.changed, theme_notifier().changed)
 
     @property
     def text(self) -> str:

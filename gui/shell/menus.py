@@ -14,6 +14,7 @@ from gui.page.actions import Actions, Entry
 from gui.page.contract import PageEntry, PageStatus
 from gui.page.files import KINDS, RecentFiles
 from gui.page.messages import Message, Messages, Severity
+from gui.style.metrics import follow
 
 _RECENT = "recent"
 _LONGEST = 60
@@ -84,8 +85,8 @@ class RecentMenu(QObject):
         self.menu = QMenu("Open &recent")
         self.menu.setToolTipsVisible(True)
         self.menu.aboutToShow.connect(self._fill)
-        recent.changed.connect(self._enable)
-        self._enable()
+        opens = self.menu.menuAction()
+        follow(lambda: opens.setEnabled(bool(recent.all())), recent.changed)
 
     def open_last(self) -> None:
         """Open the newest file that is not the picture that is shown."""
@@ -105,9 +106,6 @@ class RecentMenu(QObject):
         self._recent.forget(path)
         what, why = f"{os.path.basename(path)} is gone", f"there is no {path} any more"
         self._messages.show(Message(_RECENT, Severity.WARNING, what, why, "It was taken off the list."))
-
-    def _enable(self) -> None:
-        self.menu.menuAction().setEnabled(bool(self._recent.all()))
 
     def _fill(self) -> None:
         self.menu.clear()
