@@ -152,13 +152,7 @@ def _frame_buffer(path: Path) -> np.ndarray:
 class Program:
     """A process of `main.py` on a screen, with its own home, settings and logs, and everybody's cache."""
 
-    def __init__(
-        self,
-        screen: Screen,
-        home: Path,
-        *arguments: str,
-        title: str = "Haloscope",
-    ) -> None:
+    def __init__(self, screen: Screen, home: Path, *arguments: str, title: str = "Haloscope") -> None:
         self.screen, self.home = screen, home
         home.mkdir(parents=True, exist_ok=True)
         cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")

@@ -49,11 +49,7 @@ FILTERS = (
     (512, 512, 1, "float32", 15, 15),
     (128, 128, 1, "float32", 5, 5),
 )
-TWO_PASSES = (
-    (512, 512, 1, "float32", 17, 17),
-    (512, 512, 3, "uint8", 5, 5),
-    (512, 512, 1, "float32", 3, 3),
-)
+TWO_PASSES = ((512, 512, 1, "float32", 17, 17), (512, 512, 3, "uint8", 5, 5), (512, 512, 1, "float32", 3, 3))
 OPERATIONS = (
     ("negative", "cpu-negative", Settings()),
     ("histogram", "cpu-histogram", Settings({"bins": 256}.items())),

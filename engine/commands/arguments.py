@@ -22,10 +22,7 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 _HELP_WIDTH = 79
-_ON_A_SERVER = (
-    "a command computes where it is started",
-    "There: ssh user@server haloscope {command} ...",
-)
+_ON_A_SERVER = ("a command computes where it is started", "There: ssh user@server haloscope {command} ...")
 
 
 Text = str | Callable[[], str]

@@ -103,10 +103,7 @@ class CodeSettings(Settings):
     def asked(self) -> Asked:
         """What the kernel is for."""
         return Asked(
-            mask=self.mask,
-            **vars(self.picture),
-            block=self.block,
-            settings=parameters_from(self.set),
+            mask=self.mask, **vars(self.picture), block=self.block, settings=parameters_from(self.set)
         )
 
 

@@ -35,8 +35,7 @@ class CourseSettings(Settings):
 
     paper: Paper | None = option(f"PAPER  one of {', '.join(known.key for known in PAPERS)}", None, paper)
     out: str | None = option(
-        "--out FOLDER  write Markdown, CSV and SVG there; without a paper, of all papers",
-        None,
+        "--out FOLDER  write Markdown, CSV and SVG there; without a paper, of all papers", None
     )
     device: str = option("--device KEY  for the CUDA kernels (`devices` lists them; default auto)", AUTO)
     sizes: tuple[int, ...] | None = option(

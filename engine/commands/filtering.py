@@ -63,8 +63,7 @@ class FilterSettings(Settings):
 
     input: str = required(lambda: f"IN  picture: {titles()} (first frame)", str)
     output: str = required(
-        lambda: f"OUT  file to write: {in_words(offered_suffixes())}; it appears whole or not at all",
-        str,
+        lambda: f"OUT  file to write: {in_words(offered_suffixes())}; it appears whole or not at all", str
     )
     overwrite: bool = option(
         "--overwrite  let OUT be IN itself, which is then lost (another OUT that exists is always replaced)",

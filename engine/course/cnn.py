@@ -36,11 +36,7 @@ from engine.work.problem import Problem
 # Source: ECE408 final report "CUCUDA", Optimizations, 4, figure "Convolution Filters W', Input Features
 # X_unrolled, Output Features Y".
 INPUT_MAPS = np.array(
-    [
-        [[1, 2, 0], [1, 1, 3], [0, 2, 2]],
-        [[0, 2, 1], [0, 3, 2], [1, 1, 0]],
-        [[1, 2, 1], [0, 1, 3], [3, 3, 2]],
-    ],
+    [[[1, 2, 0], [1, 1, 3], [0, 2, 2]], [[0, 2, 1], [0, 3, 2], [1, 1, 0]], [[1, 2, 1], [0, 1, 3], [3, 3, 2]]],
     np.float32,
 )
 """The three input maps, 3 x 3 each."""

@@ -18,10 +18,7 @@ LOG = """==PROF== Connected to process 7
 
 def test_that_rows_are_read_past_the_units_without_what_is_not_there():
     first, second = ncu.read_rows(LOG)
-    assert first == {
-        "gpu__time_duration.sum": 12345.0,
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": 4.0,
-    }
+    assert first == {"gpu__time_duration.sum": 12345.0, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": 4.0}
     assert second["gpu__time_duration.sum"] == 1.5
 
 

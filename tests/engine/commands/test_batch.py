@@ -104,11 +104,7 @@ def found_in(inputs, out, *options, on_note=None):
 
 def test_that_files_folders_and_patterns_are_taken_once_in_order(photos, out):
     inputs = [photos / "rgb.tif", photos, photos / "*.png"]
-    assert [Path(file.source).name for file in found_in(inputs, out)] == [
-        "rgb.tif",
-        "broken.png",
-        "grey.png",
-    ]
+    assert [Path(file.source).name for file in found_in(inputs, out)] == ["rgb.tif", "broken.png", "grey.png"]
     deep = found_in([photos], out, "--recursive")
     targets = [Path(file.target).relative_to(out).as_posix() for file in deep]
     assert targets == ["broken.png", "grey.png", "rgb.tif", "more/deep.png"]

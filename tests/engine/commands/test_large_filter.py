@@ -572,9 +572,7 @@ def test_that_ctrl_c_says_that_the_same_command_goes_on(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="Linux says the peak of a process there")
 @pytest.mark.parametrize(
-    ("rows", "what"),
-    [(30_000, ("--mask", "box:3")), (500, ("--chain", "soft-glow"))],
-    ids=["mask", "chain"],
+    ("rows", "what"), [(30_000, ("--mask", "box:3")), (500, ("--chain", "soft-glow"))], ids=["mask", "chain"]
 )
 def test_that_a_bound_of_memory_holds_for_a_process(rows, what, tmp_path):
     source = tmp_path / "in.npy"

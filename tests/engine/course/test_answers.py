@@ -3,13 +3,7 @@
 import pytest
 
 from engine.course import answers
-from engine.course.messages import (
-    CountCourse,
-    CourseCode,
-    MeasureCourse,
-    MeasuredPaper,
-    SaveCourse,
-)
+from engine.course.messages import CountCourse, CourseCode, MeasureCourse, MeasuredPaper, SaveCourse
 from engine.course.paper import Cell, CourseTable
 from engine.course.papers import paper
 from engine.errors import Cancelled

@@ -26,12 +26,7 @@ from engine.course.runs import (
     Results,
     StreamsRun,
 )
-from engine.course.tables import (
-    counted_tables,
-    tables_module,
-    tables_of,
-    transactions_per_request,
-)
+from engine.course.tables import counted_tables, tables_module, tables_of, transactions_per_request
 from engine.device.device_list import memory_bytes_per_second
 from engine.device_info import GpuAttributes
 from engine.geometry.block import Block, Layout, Limits

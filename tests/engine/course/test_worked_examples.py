@@ -9,13 +9,7 @@ import engine
 from engine.course.papers import paper
 from engine.course.performance_lecture import TILE_WIDTH, WIDTH, block_rows, read_rows
 from engine.course.runs import significant
-from engine.course.worked_examples import (
-    EXAMPLES,
-    HERE,
-    LECTURE,
-    example_of,
-    transactions,
-)
+from engine.course.worked_examples import EXAMPLES, HERE, LECTURE, example_of, transactions
 from engine.device import device_list
 from engine.device.device_list import host_bus_gb_s
 from engine.device_info import GpuAttributes
