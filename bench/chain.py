@@ -31,7 +31,6 @@ from engine.work.steps import Chain
 
 SIZES = ((640, 480), (1920, 1080), (3840, 2160))
 ROUNDS = 9
-Edit = Callable[[Chain, int], Chain]
 
 
 def handle_of(pixels: np.ndarray) -> PictureHandle:
@@ -43,15 +42,9 @@ def handle_of(pixels: np.ndarray) -> PictureHandle:
         return PictureHandle(made, None, screen, "random", "random")
 
 
-def edited_first(chain: Chain, number: int) -> Chain:
-    """Return the chain with another first step, so that every step is computed anew."""
-    step: Any = chain.steps[0]
-    return chain.replaced(step.id, replace(step, mask=step.mask.with_offset(number * 1e-3)))
-
-
-def edited_last(chain: Chain, number: int) -> Chain:
-    """Return the chain with another last step."""
-    step: Any = chain.steps[-1]
+def edited(chain: Chain, at: int, number: int) -> Chain:
+    """Return the chain with another step; with another first one every step is computed anew."""
+    step: Any = chain.steps[at]
     if hasattr(step, "weight"):
         return chain.replaced(step.id, replace(step, how="blend", weight=0.3 + number * 1e-3))
     return chain.replaced(step.id, replace(step, mask=step.mask.with_offset(number * 1e-3)))
@@ -77,7 +70,7 @@ def with_opencv(key: str) -> Callable[[np.ndarray], np.ndarray]:
     return sobel
 
 
-def measured(key: str, width: int, height: int) -> dict[str, object]:
+def measured(key: str, width: int, height: int) -> dict[str, Any]:
     """Return medians in milliseconds of both edits and of OpenCV, and the ratios."""
     chain = chain_named(key)
     pixels = np.random.default_rng(0).integers(0, 256, (height, width, 3), np.uint8)
@@ -85,8 +78,8 @@ def measured(key: str, width: int, height: int) -> dict[str, object]:
     times: dict[str, list[float]] = {"last": [], "first": [], "opencv": []}
     shown: list[str] = []
     for number in range(ROUNDS + 1):
-        for name, edit in (("last", edited_last), ("first", edited_first)):
-            job = PictureJob(chain=edit(chain, number + 1), picture=picture, device="cpu")
+        for name, at in (("last", -1), ("first", 0)):
+            job = PictureJob(chain=edited(chain, at, number + 1), picture=picture, device="cpu")
             begin = time.perf_counter()
             found = preview(Preview(job), lambda step: None)
             times[name].append((time.perf_counter() - begin) * 1e3)
@@ -113,8 +106,6 @@ def main() -> None:
     print(f"{cores()} cores; edit to pixels, ms (times that of OpenCV's script)")
     for row in rows:
         ms, ratio = row["ms"], row["of_opencv"]
-        assert isinstance(ms, dict)
-        assert isinstance(ratio, dict)
         print(
             f"{row['chain']}, {row['size']}: last step {ms['last']:.1f} ({ratio['last']:.2f}), "
             f"first step {ms['first']:.1f} ({ratio['first']:.2f}), OpenCV {ms['opencv']:.1f}"

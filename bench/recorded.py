@@ -26,7 +26,7 @@ from bench.representative import mask_for
 from engine.compiled.code_store import source_digest
 from engine.course.bench import machine_lines, measured_paper
 from engine.course.files import markdown_of, svg_of
-from engine.course.paper import Cell, CourseTable, Figure
+from engine.course.paper import CourseTable
 from engine.course.papers import (
     COURSE_FORMAT,
     COURSE_VERSION,
@@ -253,19 +253,19 @@ def course_documents() -> dict[str, bytes]:
 
 def _measured(table: CourseTable, kept: Mapping[str, Any]) -> CourseTable:
     """Return a table with what was recorded as what was measured here: a document is about that machine."""
-    rows = tuple(tuple(_here(cell) for cell in row) for row in table.rows)
+    rows = tuple(
+        tuple(
+            replace(cell, here=cell.recorded, recorded="", reason="") if cell.recorded else cell
+            for cell in row
+        )
+        for row in table.rows
+    )
     notes = tuple(note for note in table.notes if not note.startswith("Recorded: "))
-    figure = table.figure and _drawn(table.figure, dict(kept.get("curves", ())))
+    figure, curves = table.figure, dict(kept.get("curves", ()))
+    if figure is not None:
+        series = tuple(replace(one, y=tuple(curves.get(one.name, one.y))) for one in figure.series)
+        figure = replace(figure, series=series)
     return replace(table, rows=rows, notes=notes, figure=figure)
-
-
-def _here(cell: Cell) -> Cell:
-    return replace(cell, here=cell.recorded, recorded="", reason="") if cell.recorded else cell
-
-
-def _drawn(figure: Figure, curves: Mapping[str, list[float | None]]) -> Figure:
-    series = (replace(one, y=tuple(curves.get(one.name, one.y))) for one in figure.series)
-    return replace(figure, series=tuple(series))
 
 
 def main() -> int:

@@ -52,16 +52,13 @@ class Kills:
         self.kills: Counter[str] = Counter()
         self.in_the_work = self.at_an_empty_segment = self.while_starting = 0
         self.gpu_given_up = 0
-        self.pictures = self._save_pictures()
-        self.papers = [paper.key for paper in window.haloscope.window.page_of("course").course.papers]
-
-    def _save_pictures(self) -> list[Path]:
         generator = np.random.default_rng(0)
         for name, shape in PICTURES.items():
             # Sums stay below 2^24, so that float32 holds each of them.
             most, dtype = (4095, np.uint16) if name.startswith("deep") else (255, np.uint8)
-            save_image(generator.integers(0, most, shape, dtype), self.folder / name)
-        return [self.folder / name for name in PICTURES]
+            save_image(generator.integers(0, most, shape, dtype), folder / name)
+        self.pictures = [folder / name for name in PICTURES]
+        self.papers = [paper.key for paper in window.haloscope.window.page_of("course").course.papers]
 
     def prepare(self) -> None:
         """Open a picture and have a paper's tables counted."""
