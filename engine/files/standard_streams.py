@@ -30,7 +30,11 @@ def open_closed_streams() -> None:
     closed standard error is lost.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None and not _is_open(number):
+        if getattr(sys, name) is not None:
+            continue
+        try:
+            os.fstat(number)
+        except OSError:
             descriptor = os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY)
             # The engine's process inherits it.
             os.dup2(descriptor, number)
@@ -114,14 +118,6 @@ def _sent(write: Callable[[], object], status: int) -> int:
         status = status or CANNOT_PRINT
     silence(answers())
     return status
-
-
-def _is_open(number: int) -> bool:
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True
 
 
 def silence(stream: TextIO) -> None:

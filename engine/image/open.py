@@ -55,11 +55,10 @@ SAMPLES: tuple[Sample, ...] = (
 
 def sample_path(key: str) -> Path:
     """Return the file of a sample; `UnknownName` lists those that there are."""
-    for sample in SAMPLES:
-        if sample.key == key:
-            return sample.path
-    known = ", ".join(sample.key for sample in SAMPLES)
-    raise UnknownName(f"There is no sample picture {key!r}", "", f"Choose one of: {known}.")
+    known = {sample.key: sample.path for sample in SAMPLES}
+    if key not in known:
+        raise UnknownName(f"There is no sample picture {key!r}", "", f"Choose one of: {', '.join(known)}.")
+    return known[key]
 
 
 def open_sample(key: str) -> Picture:

@@ -54,7 +54,7 @@ def decoded_jpeg(data: mmap.mmap | bytes, budget: Budget) -> Decoded:
     if frame.unsupported:
         raise Unsupported(frame.unsupported)
     frame.check_scans()
-    if frame.end is None and not frame.has_all_scans:
+    if frame.end is None and (not frame.missing or any(frame.missing.values())):
         raise Refused(CUT_SHORT)
     with opened_with_pillow(io.BytesIO(head), "JPEG") as image:
         info, mode, (width, height) = image.info, image.mode, image.size
@@ -182,11 +182,6 @@ class Frame:
     scanned_blocks: int = 0
     scans: int = 0
     end: int | None = None
-
-    @property
-    def has_all_scans(self) -> bool:
-        """Whether the scans have all bits of all coefficients."""
-        return bool(self.missing) and not any(self.missing.values())
 
     def begin(self, marker: int, content: bytes) -> None:
         """Read the header of the frame, unless it is damaged, which Pillow refuses.

@@ -52,9 +52,11 @@ def read_pnm(file: BinaryIO, budget: Budget) -> Decoded:
     canvas = budget.canvas(form)
     if header.is_text:
         file.seek(header.begin)
-        canvas.put_samples(
-            slice(0, header.height), to_full_scale(_numbers(file.read(), count).reshape(shape))
-        )
+        numbers = np.array(_COMMENT.sub(b"", file.read()).split(None, count)[:count], np.int64)
+        if len(numbers) < count or (len(numbers) and int(numbers.min()) < 0):
+            why = f"it has {len(numbers):,} of {count:,} numbers, or one below 0: it was cut short"
+            raise Refused(why)
+        canvas.put_samples(slice(0, header.height), to_full_scale(numbers.reshape(shape)))
     else:
         interpret = None if most == full else to_full_scale
         rows = PlainRows(data, "PNM", shape, dtype, stored, header.samples, (header.begin,), interpret)
@@ -92,14 +94,6 @@ def _pam_header(head: bytes) -> _Header:
             f"its pixels have {samples:,} values ({kind.decode('latin-1') or 'without a name'})"
         )
     return _Header(width, height, samples, most, end.end())
-
-
-def _numbers(text: bytes, count: int) -> np.ndarray:
-    """Return the values of a picture that is written as numbers."""
-    found = np.array(_COMMENT.sub(b"", text).split(None, count)[:count], np.int64)
-    if len(found) < count or (len(found) and int(found.min()) < 0):
-        raise Refused(f"it has {len(found):,} of {count:,} numbers, or one below 0: it was cut short")
-    return found
 
 
 def encode_pnm(picture: Picture, quality: int) -> bytes:

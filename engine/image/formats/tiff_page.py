@@ -8,6 +8,7 @@ import math
 import struct
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, BinaryIO
@@ -80,8 +81,12 @@ def picture_page(tiff: "TiffFile") -> tuple["TiffPage", tuple[str, ...]]:
         raise Refused("it has no page: its first list of tags is missing or damaged") from error
     if not first.is_reduced:
         return first, _page_notes(tiff, first)
-    pages = _pages(tiff, first)
-    readable = [page for page in pages if _is_readable(page)]
+    pages, readable = _pages(tiff, first), []
+    for page in pages:
+        # Those against whose picture nothing is known.
+        with suppress(Refused, Unsupported):
+            _picture_form(page)
+            readable.append(page)
     # Not reduced before reduced, the largest first.
     page = min(readable or [first], key=lambda page: (page.is_reduced, -page.imagewidth * page.imagelength))
     if page is first and len(readable) == len(pages):
@@ -93,25 +98,15 @@ def picture_page(tiff: "TiffFile") -> tuple["TiffPage", tuple[str, ...]]:
     return page, (f"It has {len(pages):,} pages: {what}; {opened}.",)
 
 
-def _is_readable(page: "TiffPage") -> bool:
-    """Return whether nothing is known against the picture of a page."""
-    try:
-        _picture_form(page)
-    except (Refused, Unsupported):
-        return False
-    return True
-
-
 def _pages(tiff: "TiffFile", first: "TiffPage") -> "list[TiffPage]":
     """Return the first page, those below it (SubIFDs), and those after it with those below them."""
     found = [first]
-    try:
+    # After an error the others are damaged.
+    with suppress(*LIBRARY_ERRORS):
         for number in range(min(len(tiff.pages), _MOST_PAGES_SEEN)):
             page = tiff.pages[number].aspage()
             found += [page] * (number > 0)
             found += [below.aspage() for below in (page.pages or ())[:_MOST_PAGES_SEEN]]
-    except LIBRARY_ERRORS:
-        return found  # the others are damaged
     return found
 
 

@@ -271,7 +271,7 @@ class PlainRows(LargePicture):
             self._bytes.fill(self._planes[0] + rows.start * self._row_bytes, _bytes_of(out))
             return
         for part in bands(rows.stop - rows.start, len(self._planes) * self._row_bytes):
-            planes = self._read(slice(rows.start + part.start, rows.start + part.stop), columns)
+            planes = self._read(rows.start + part.start, part.stop - part.start, columns)
             if self._interpret is not None:
                 samples = np.moveaxis(planes, 0, -2).reshape(*planes.shape[1:3], -1)
                 out[part] = self._interpret(samples)
@@ -280,13 +280,12 @@ class PlainRows(LargePicture):
                 first = number * self._per_plane
                 out[part, :, first : first + self._per_plane] = plane
 
-    def _read(self, rows: slice, columns: slice) -> np.ndarray:
-        """Return a rectangle as it is stored, (planes, rows, columns, samples of a plane)."""
-        pixel = self._per_plane * self._stored.itemsize
-        count, width = rows.stop - rows.start, columns.stop - columns.start
+    def _read(self, top: int, count: int, columns: slice) -> np.ndarray:
+        """Return rows of some columns as they are stored, (planes, rows, columns, samples of a plane)."""
+        pixel, width = self._per_plane * self._stored.itemsize, columns.stop - columns.start
         found = np.empty((len(self._planes), count, width, self._per_plane), self._stored)
         for begin, plane in zip(self._planes, found, strict=True):
-            offset = begin + rows.start * self._row_bytes + columns.start * pixel
+            offset = begin + top * self._row_bytes + columns.start * pixel
             # Whole rows lie in the file one after the other.
             for row in plane if width < self.width else (plane,):
                 self._bytes.fill(offset, _bytes_of(row))

@@ -38,7 +38,18 @@ class ZarrPicture(SegmentedPicture):
         self.levels = tuple(level.shape for level in arrays)
         self.chunk, self.segment_bytes = first.chunk, max(level.decoded_bytes for level in arrays)
         self.format = f"{'OME-Zarr' if first.is_ome else 'Zarr'} {first.array.zarr_format}"
-        self.storage = _storage(arrays)
+        kept: Json = {}
+        # Anybody may have written it; it says nothing of the pixels.
+        with suppress(AttributeError, LookupError, TypeError, ValueError):
+            kept = _kept(first)
+        self.storage = Storage(
+            "zarr",
+            first.chunk,
+            compression="zstd" if first.array.codecs.packed else "none",
+            smallest=arrays[-1].shape if len(arrays) > 1 else None,
+            is_ome=first.is_ome,
+            details=kept,
+        )
         self.note(*first.notes, *notes)
         self.missing: set[tuple[int, int, int]] = set()
 
@@ -110,22 +121,6 @@ class _Level:
             for channel in range(channels.start, channels.stop):
                 out[..., channel] = planes[..., channel - channels.start]
         return out, is_whole
-
-
-def _storage(levels: list[_Level]) -> Storage:
-    """Return how a store is laid out, for a result like it."""
-    first, kept = levels[0], dict[str, object]()
-    # Anybody may have written it; it says nothing of the pixels.
-    with suppress(AttributeError, LookupError, TypeError, ValueError):
-        kept = _kept(first)
-    return Storage(
-        "zarr",
-        first.chunk,
-        compression="zstd" if first.array.codecs.packed else "none",
-        smallest=levels[-1].shape if len(levels) > 1 else None,
-        is_ome=first.is_ome,
-        details=kept,
-    )
 
 
 def _kept(level: _Level) -> Json:
