@@ -56,7 +56,9 @@ def motion(length: int, angle_deg: float) -> Mask:
     distance = np.hypot(row - on_line * along_row, column - on_line * along_column)
     weights = np.maximum(0.0, 1.0 - distance)
     weights[weights < _DUST] = 0.0
-    weights = _without_empty_edges(weights)
+    rows, columns = np.flatnonzero(weights.any(axis=1)), np.flatnonzero(weights.any(axis=0))
+    # Without empty edges.
+    weights = weights[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     return Mask(weights / weights.sum(), name=f"Motion blur {length}, {angle_deg:g} degrees")
 
 
@@ -264,11 +266,6 @@ def _bell(side: int, sigma: float) -> Weights:
     squared = (np.arange(side) - (side - 1) / 2.0) ** 2
     bell: Weights = np.exp(-squared / (2.0 * sigma**2))
     return bell
-
-
-def _without_empty_edges(weights: Weights) -> Weights:
-    rows, columns = np.flatnonzero(weights.any(axis=1)), np.flatnonzero(weights.any(axis=0))
-    return weights[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
 
 
 def _turned(side: int, angle_deg: float) -> tuple[Weights, Weights]:

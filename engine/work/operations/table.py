@@ -72,14 +72,9 @@ class OperationVariants(Registered[OperationVariant]):
 OPERATION_VARIANTS = OperationVariants()
 
 
-def operation_variants(operation: str) -> tuple[OperationVariant, ...]:
-    """Return the variants of an operation, in teaching order."""
-    return operation_named(operation).variants
-
-
 def operation_variant(key: str, operation: str) -> OperationVariant:
     """Return the variant of an operation of that key; an `UnknownName` names all of them."""
-    known = operation_variants(operation)
+    known = operation_named(operation).variants
     return named(key, known, ("auto",), f"no variant of {operation} is called that", alike=0.5)
 
 

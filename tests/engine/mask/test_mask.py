@@ -111,13 +111,9 @@ def test_that_what_would_give_no_mask_is_refused_in_words():
         assert refusal.value.remedy
 
 
-def test_that_the_largest_masks_and_weights_are_allowed():
+def test_that_the_largest_masks_and_weights_are_allowed_and_the_longest_lines_can_be_turned():
     mask = Mask(np.full((MAX_SIDE, MAX_SIDE), FLOAT32_MAX))
-    assert mask.taps == 3969
-    assert np.isfinite(mask.weights32).all()
-
-
-def test_that_the_longest_lines_can_be_turned():
+    assert (mask.taps, np.isfinite(mask.weights32).all()) == (3969, True)
     for shape in ((1, MAX_LINE), (MAX_LINE, 1)):
         line = Mask(np.arange(127.0).reshape(shape), anchor=(shape[0] - 1, shape[1] - 1))
         assert line.transposed().shape == line.rotated(1).shape == line.rotated(-1).shape == shape[::-1]
@@ -164,12 +160,9 @@ def test_that_each_change_of_a_mask_has_one_that_undoes_it(mask, turns, more_row
         assert moved.weights[moved.anchor] == mask.weights[mask.anchor]
 
 
-def test_that_sums_of_weights_are_rounded_once():
+def test_that_sums_of_weights_are_rounded_once_and_normalising_divides_by_them_however_small():
     assert Mask([[1e16, 1.0, -1e16, -0.5]]).total == 0.5
     assert Mask([[1, -2], [3, -4]]).magnitude == 10.0
-
-
-def test_that_normalising_divides_by_the_sum_however_small():
     assert Mask([[1, 2, 1]], offset=3.0).normalised() == Mask([[0.25, 0.5, 0.25]], offset=3.0)
     assert Mask([[1.0, -1.0 + 1e-12]]).normalised().total == pytest.approx(1.0, abs=1e-3)
 
@@ -215,19 +208,14 @@ SPELLINGS = {
 } | dict.fromkeys(["sobel-x", "gaussian", "gauss:3", "1 0 -1", "", "C:\\mask.json"])
 
 
-def test_that_only_a_short_spelling_makes_a_mask():
+def test_that_only_a_short_spelling_makes_a_mask_of_every_side_and_lines_of_127_cells():
     for spelling, mask in SPELLINGS.items():
         assert generate(spelling) == mask
-
-
-def test_that_every_side_can_be_made_and_a_row_and_a_column_of_127_cells():
     for side in range(1, 64):
         assert box(side).shape == gaussian(side, sigma=0.1).shape == disk(side).shape == (side, side)
         assert max(motion(side, 20).shape) <= 63
     assert box(1, 127).shape == gaussian(127, 1).transposed().shape == (1, 127)
-
-
-def test_that_too_many_cells_are_answered_with_the_most_there_can_be():
+    # Too many cells are answered with the most there can be.
     for spelling, most in MOST.items():
         with pytest.raises(BadValue) as refusal:
             generate(spelling)

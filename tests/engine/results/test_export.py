@@ -58,9 +58,6 @@ def test_that_text_which_a_spreadsheet_could_run_is_disarmed():
         assert harmless(text) == f"'{text}"
         (row,) = read_csv(replace(make_failure(reason=text), mask_name=text))
         assert (row["status"], row["mask"]) == (f"'{text}", f"'{text}")
-
-
-def test_that_text_and_numbers_stay_as_they_are():
     for text in ["", "plain", "-0.5", "-1.5", "+3", "-1e-5", "1=1", "a-b"]:
         assert harmless(text) == text
 
@@ -106,13 +103,13 @@ def test_that_the_reason_for_a_time_is_two_metrics_where_it_is_known():
     assert (silent["share_of_tallest_limit"], silent["transactions_per_request"]) == ("", "")
 
 
-@pytest.mark.parametrize("result", [make_failure(), make_unverified(), make_simulated()])
-def test_that_a_run_without_a_speed_says_why(result):
-    (row,) = read_csv(result)
-    assert [value for name, value in row.items() if name.endswith("_ms") and value] == []
-    assert row["status"]
-    (entry,) = read_json(result)["results"]
-    assert [key for key, value in entry.items() if key.endswith("_ms") and value is not None] == []
+def test_that_a_run_without_a_speed_says_why():
+    for result in (make_failure(), make_unverified(), make_simulated()):
+        (row,) = read_csv(result)
+        assert [value for name, value in row.items() if name.endswith("_ms") and value] == []
+        assert row["status"]
+        (entry,) = read_json(result)["results"]
+        assert [key for key, value in entry.items() if key.endswith("_ms") and value is not None] == []
 
 
 MEASURED = RunResult(
@@ -188,39 +185,23 @@ GONE = object()
 
 
 def test_that_a_spoilt_result_is_refused_in_words():
-    for path, value in [
-        ("variant", GONE),
-        ("problem anchor", GONE),
-        ("variant", 3),
-        ("problem height", True),
-        ("problem height", 0),
-        ("problem border", "sideways"),
-        ("problem mask_shape", [3]),
-        ("timing kernel samples_ms", []),
-        ("timing kernel samples_ms", [float("nan")]),
-        ("timing kernel samples_ms", ["1"]),
-        ("verification passed", 1),
-        ("timing", 3),
-        ("environment", None),
-        # Whole numbers that no float holds: what divides one or shows it would fail later.
-        ("work global_loads", 0),
-        ("work shared_loads", -1),
-        ("timing kernel samples_ms", [10**400]),
-        ("problem height", 10**400),
-        ("problem channels", 10**400),
-    ]:
-        spoilt = copy.deepcopy(MEASURED.as_json())
-        *parents, last = path.split()
-        part = functools.reduce(dict.__getitem__, parents, spoilt)
-        if value is GONE:
-            del part[last]
-        else:
-            part[last] = value
-        with pytest.raises(EngineError):
-            result_from_json(spoilt)
-
-
-def test_that_what_is_no_result_at_all_is_refused_in_words():
+    # Whole numbers that no float holds are among them: what divides one or shows it would fail later.
+    for path, values in {
+        "variant": (GONE, 3), "problem anchor": (GONE,), "problem height": (True, 0, 10**400),
+        "problem channels": (10**400,), "problem border": ("sideways",), "problem mask_shape": ([3],),
+        "timing kernel samples_ms": ([], [math.nan], ["1"], [10**400]), "timing": (3,),
+        "verification passed": (1,), "environment": (None,), "work global_loads": (0,),
+        "work shared_loads": (-1,),
+    }.items():  # fmt: skip
+        for value in values:
+            *parents, last = path.split()
+            spoilt = copy.deepcopy(MEASURED.as_json())
+            part = functools.reduce(dict.__getitem__, parents, spoilt)
+            part |= {last: value}
+            if value is GONE:
+                del part[last]
+            with pytest.raises(EngineError):
+                result_from_json(spoilt)
     for data in [None, [], "result", 3]:
         with pytest.raises(EngineError):
             result_from_json(data)

@@ -1,6 +1,7 @@
 """Occupancy and waves: known answers of NVIDIA's calculator, the lecture's G80, the edges of each rule."""
 
 import dataclasses
+import itertools
 import math
 
 from engine.device_info import GpuAttributes, Waves, allocation_units, occupancy, waves
@@ -64,9 +65,7 @@ def test_that_barriers_limit_kernels_that_have_several_from_9_0_on():
     assert occupancy(32, 16, 0, H200, barriers=2).limited_by == "blocks, barriers"
     assert occupancy(32, 16, 0, H200, barriers=3).limited_by == "barriers"
     assert occupancy(32, 16, 0, H200, barriers=3).blocks == 21
-
-
-def test_that_unknown_registers_limit_nothing():
+    # Unknown registers limit nothing.
     assert occupancy(256, 0, 0, H200).limited_by == "threads"
 
 
@@ -74,18 +73,15 @@ def test_that_the_last_wave_is_what_the_others_leave():
     assert waves(132 * 8, 8, H200) == Waves(1.0, 1.0)
     assert waves(132 * 8 + 1, 8, H200) == Waves(1 + 1 / 1056, 1 / 1056)
     assert waves(1, 8, H200) == Waves(1 / 1056, 1 / 1056)
-
-
-def test_that_there_are_no_waves_where_no_block_fits_or_the_size_of_the_gpu_is_unknown():
+    # There are none where no block fits or the size of the GPU is unknown.
     assert waves(100, 0, H200) is None
     assert waves(100, 8, dataclasses.replace(H200, multiprocessors=0)) is None
 
 
 def test_that_no_gpu_holds_more_warps_than_it_has_room_for():
     for gpu in (G80, H200, TURING, GA102):
-        for threads in range(1, gpu.most_block_threads + 1, 31):
-            for registers in (16, 33, 64, 128, 255):
-                found = occupancy(threads, registers, 100 * threads // 3, gpu)
-                assert 0 <= found.share <= 1
-                taken = found.blocks * math.ceil(threads / 32) * 32 * registers
-                assert taken <= gpu.registers
+        every = range(1, gpu.most_block_threads + 1, 31)
+        for threads, registers in itertools.product(every, (16, 33, 64, 128, 255)):
+            found = occupancy(threads, registers, 100 * threads // 3, gpu)
+            assert 0 <= found.share <= 1
+            assert found.blocks * math.ceil(threads / 32) * 32 * registers <= gpu.registers

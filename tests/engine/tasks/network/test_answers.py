@@ -20,20 +20,11 @@ from engine.tasks.network.task import NETWORK_VARIANTS
 def answered(request, report=lambda step: None):
     """Return a handler's answer, and give its shared memory back."""
     answer = answer_to(request, report)
-    names = segments_of(answer)
-    arrays = {place: shared.attach(place).copy() for place in places_of(answer)}
-    shared.recycle(*names)
+    own = [getattr(answer, name) for name in getattr(answer, "__struct_fields__", ())]
+    places = (*own, *(getattr(one, "values", None) for one in getattr(answer, "layers", ())))
+    arrays = {one: shared.attach(one).copy() for one in places if isinstance(one, SharedArray)}
+    shared.recycle(*segments_of(answer))
     return answer, arrays
-
-
-def places_of(answer):
-    """Return the arrays of an answer."""
-    own = [
-        getattr(answer, name, None)
-        for name in ("first_filters", "second_filters", "hidden_weights", "output_weights", "digits")
-    ]
-    maps = [getattr(one, "values", None) for one in getattr(answer, "layers", ())]
-    return [place for place in (*own, *maps) if isinstance(place, SharedArray)]
 
 
 def test_that_the_facts_have_layers_stages_filters_and_digits():

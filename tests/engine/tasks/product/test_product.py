@@ -25,12 +25,9 @@ def test_that_a_product_knows_its_operations_and_bytes():
     refuse_too_large(MatrixProduct(16_384, 16_384, 16_384))
 
 
-def test_that_a_tile_is_read():
+def test_that_a_tile_is_read_and_what_is_none_is_refused_with_the_nearest_legal_one():
     for value, tile in [(2, 2), (32, 32), ("16", 16), (np.int64(7), 7), (8.0, 8)]:
         assert as_tile(value) == tile
-
-
-def test_that_what_is_no_tile_is_refused_with_the_nearest_legal_one():
     refused = {
         2: (1, 0, -5),
         32: (33, 10**9, math.inf),

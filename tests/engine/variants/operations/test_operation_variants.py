@@ -11,7 +11,7 @@ from engine.device.launches import DeviceKind
 from engine.geometry.block import Block, Limits
 from engine.variants.operations.find_patch import TILED as MATCH_TILED
 from engine.variants.operations.median import middle_of_3, sorted_3, sorted_5
-from engine.work.operations.table import OPERATION_VARIANTS, OPERATIONS, operation_variants
+from engine.work.operations.table import OPERATION_VARIANTS, OPERATIONS
 from tests.engine.variants.emitted import assert_as_planned
 from tests.engine.variants.executed import executed, observed
 from tests.engine.variants.operations.cases import SIMULATED, Case, cases_of, check
@@ -24,8 +24,8 @@ every_cuda_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant
 
 
 def test_that_every_operation_has_a_variant_for_the_cpu():
-    for key in OPERATIONS:
-        assert DeviceKind.CPU in {variant.device for variant in operation_variants(key)}
+    for operation in OPERATIONS.values():
+        assert DeviceKind.CPU in {variant.device for variant in operation.variants}
     assert all(variant.idea.endswith(".") and variant.title for variant in OPERATION_VARIANTS)
 
 

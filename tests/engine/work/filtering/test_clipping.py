@@ -1,5 +1,7 @@
 """How much of a result is clipped, and whether it can be."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -28,14 +30,16 @@ def test_that_what_is_clipped_asks_for_the_range_that_shows_it():
 def test_that_every_window_of_a_small_picture_is_counted():
     ramp = np.tile(np.arange(20, 0, -1, dtype=np.uint8)[:, np.newaxis], (8, 1, 1))
     assert sample_clipped(ramp, SOBEL, 255.0) == Clipped(1.0, 0.0)
+    # A mask larger than the picture says nothing.
+    assert sample_clipped(np.zeros((2, 2, 1), np.uint8), SOBEL, 255.0) == Clipped()
 
 
-@pytest.mark.parametrize("white", [1.0, 255.0, 65535.0])
-def test_that_values_that_are_rounded_to_black_or_white_are_not_clipped(white):
-    shades = np.array([-0.1, -0.001, 0.0, 0.5, 1.0, 1.001, 1.1, 2.0], np.float32) * np.float32(white)
-    values = np.broadcast_to(shades.reshape(8, 1, 1), (8, 8, 3))
-    rounded = 0 if white < 65535 else 1  # a thousandth of 65535 is 65 steps
-    assert clipped_values(values, white) == Clipped((1 + rounded) / 8, (2 + rounded) / 8)
+def test_that_values_that_are_rounded_to_black_or_white_are_not_clipped():
+    for white in (1.0, 255.0, 65535.0):
+        shades = np.array([-0.1, -0.001, 0.0, 0.5, 1.0, 1.001, 1.1, 2.0], np.float32) * np.float32(white)
+        values = np.broadcast_to(shades.reshape(8, 1, 1), (8, 8, 3))
+        rounded = 0 if white < 65535 else 1  # a thousandth of 65535 is 65 steps
+        assert clipped_values(values, white) == Clipped((1 + rounded) / 8, (2 + rounded) / 8)
 
 
 @pytest.mark.filterwarnings("error")
@@ -45,22 +49,16 @@ def test_that_values_that_are_no_numbers_are_counted_without_a_warning():
     assert sample_clipped(strange, SOBEL, 1.0) == Clipped()
 
 
-def test_that_a_mask_larger_than_the_picture_says_nothing():
-    assert sample_clipped(np.zeros((2, 2, 1), np.uint8), SOBEL, 255.0) == Clipped()
-
-
 def test_that_what_is_shown_black_or_white_is_counted_in_every_range():
-    for how in ["clip", "absolute", "offset", "rescale", "same type"]:
-        for weight in [-1, 1, 2, -3]:
-            samples = np.arange(256, dtype=np.uint8).reshape(16, 16, 1)
-            mask = Mask([[float(weight)]])
-            result_type = "same" if how == "same type" else "float32"
-            step = MaskStep(mask=mask, variant="cpu-serial")
-            job = Resolved(one_step(step, device="cpu", result_type=result_type), samples).job()
-            values = weight * np.arange(256)
-            shown = {"absolute": abs(values), "offset": values + 128}.get(how, values)
-            below, above = float((shown < 0).mean()), float((shown > 255).mean())
-            expected = (0.0, 0.0) if how == "rescale" else (below, above)
-            mode = "clip" if how == "same type" else how
-            found = clipped_of(job, np.empty(0), mode)
-            assert (found.below, found.above) == expected
+    samples = np.arange(256, dtype=np.uint8).reshape(16, 16, 1)
+    every = ["clip", "absolute", "offset", "rescale", "same type"]
+    for how, weight in itertools.product(every, [-1, 1, 2, -3]):
+        mode, result_type = ("clip", "same") if how == "same type" else (how, "float32")
+        step = MaskStep(mask=Mask([[float(weight)]]), variant="cpu-serial")
+        job = Resolved(one_step(step, device="cpu", result_type=result_type), samples).job()
+        values = weight * np.arange(256)
+        shown = {"absolute": abs(values), "offset": values + 128}.get(how, values)
+        expected = Clipped(float((shown < 0).mean()), float((shown > 255).mean()), range_mode=mode)
+        found = clipped_of(job, np.empty(0), mode)
+        wanted = (0, 0) if how == "rescale" else (expected.below, expected.above)
+        assert (found.below, found.above) == wanted
