@@ -1,4 +1,4 @@
-"""What the Python calls of every task share: choices of device and block, computing, the checked outcome.
+"""What the Python calls of every task share: choices of device and block, the checked outcome.
 
 Arrays in a GPU's memory are copied to the host once for those that need them there, and results back.
 """
@@ -12,12 +12,11 @@ import numpy as np
 
 from engine.api.arguments import as_seconds
 from engine.device.device_arrays import library_of
-from engine.device.devices import backend, device_named
-from engine.device_info import ALL_GPUS, AUTO, DeviceInfo
+from engine.device.devices import device_named
+from engine.device_info import ALL_GPUS, AUTO
 from engine.errors import EngineError
 from engine.geometry.block import UnsupportedVariant, refuse_block
-from engine.results.text_forms import Shown
-from engine.run.task import AnyJob, compute
+from engine.results.text_forms import Shown, sides_text
 
 if TYPE_CHECKING:
     # What is measured and verified is loaded by the first call that does: a sixth of a first filter.
@@ -48,7 +47,7 @@ class Applied(Shown):
 
 def array_text(array: np.ndarray) -> str:
     """Return what an array is: float32, 512 × 512 × 3."""
-    return f"{array.dtype}, {' × '.join(map(str, array.shape))}"
+    return f"{array.dtype}, {sides_text(array.shape)}"
 
 
 def check_choices(variant: str, device: str) -> None:
@@ -73,13 +72,6 @@ def plan_for(budget_s: float) -> "SamplingPlan":
     from engine.run.sampling import SamplingPlan
 
     return SamplingPlan(budget_s=as_seconds(budget_s))
-
-
-def computed(
-    job: AnyJob, device: DeviceInfo, shape: tuple[int, ...], out: np.ndarray | None = None
-) -> np.ndarray:
-    """Return the result of a job in that shape, unverified; it lies in `out`, where that is given."""
-    return compute(job, backend(device.key), out).reshape(shape)
 
 
 def as_applied(outcome: "Outcome[Any]", shape: tuple[int, ...]) -> Applied:

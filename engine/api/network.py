@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.api.arguments import as_device
-from engine.api.calls import check_choices, computed, host_copy
+from engine.api.calls import check_choices, host_copy
+from engine.device.devices import backend
 from engine.device_info import AUTO
+from engine.run.task import compute
 from engine.tasks.network.operands import as_drawings, probabilities, weights_from
 from engine.tasks.network.problem import CLASSES
 from engine.tasks.network.stages import chosen_stage, feature_maps
@@ -89,7 +91,7 @@ def network(
     chosen, machine = chosen_stage(stage, wanted)
     check_choices(chosen.key, wanted)
     job = network_job(chosen, batch, used)
-    scores = computed(job, machine, (job.problem.batch, CLASSES))
+    scores = compute(job, backend(machine.key)).reshape(job.problem.batch, CLASSES)
     chances = probabilities(scores)
     maps = feature_maps(batch[0], used)[0] if layers else {}
     return Recognition(scores, chances, chances.argmax(axis=1), chosen.key, machine.key, maps)

@@ -31,7 +31,7 @@ from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.process import most_launch_cores
-from engine.results.text_forms import html_table
+from engine.results.text_forms import html_table, sides_text
 from engine.work.filter_task import refuse_non_finite
 from engine.work.pictures import as_samples, sample_type
 from engine.work.resolve import Resolved
@@ -118,7 +118,7 @@ class Plan:
         return f"Plan({self.variant} on {self.device.key}, {self.dtype} {self.shape} to {self.result_dtype})"
 
     def _repr_html_(self) -> str:
-        sides, reason = " × ".join(map(str, self.shape)), self.reason
+        sides, reason = sides_text(self.shape), self.reason
         known = {
             "Variant": self.variant,
             "Block": str(self.block) if self._variant.uses_block else "",

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.api.arguments import GpuArray, OnGpu, as_device
-from engine.api.calls import check_choices, computed, device_calls
+from engine.api.calls import check_choices, device_calls
 from engine.device.device_arrays import library_of
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind, DeviceView
 from engine.device_info import AUTO
 from engine.errors import BadValue
 from engine.geometry.block import Block
-from engine.run.task import Job, device_for
+from engine.run.task import Job, compute, device_for
 from engine.tasks.product.problem import as_tile, matmul_variant
 from engine.tasks.product.task import PRODUCT, as_matrix, product_job, product_of, refuse_shape
 
@@ -93,7 +93,7 @@ def matmul(
         check_choices(variant, wanted)
     machine = device_for(chosen, wanted)
     job = product_job(chosen, chosen.default_block.x if side is None else side, left, right)
-    return computed(job, machine, (len(left), right.shape[1]))
+    return compute(job, backend(machine.key)).reshape(len(left), right.shape[1])
 
 
 def _on_device(a: object, b: object, variant: str, tile: int | None, device: str | None) -> object:

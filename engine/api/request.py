@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device, as_number
-from engine.api.calls import Applied, as_applied, check_named, computed
+from engine.api.calls import Applied, as_applied, check_named
+from engine.device.devices import backend
 from engine.geometry.block import Layout
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from engine.run.task import compute
 from engine.work.pictures import as_samples
 from engine.work.resolve import Resolved
 from engine.work.steps import MaskStep, PictureRequest, one_step
@@ -42,7 +44,7 @@ class Call(Resolved):
         It lies in `out`, an array of the problem's `result_shape` and type, where that is given and the
         device is one of this process.
         """
-        return computed(self.job(), self.device, self.problem.result_shape, out)
+        return compute(self.job(), backend(self.device.key), out).reshape(self.problem.result_shape)
 
     def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> Applied:
         """Return what the variant writes with its verification and its times; in the simulator no sample.

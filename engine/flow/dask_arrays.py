@@ -28,6 +28,7 @@ from engine.errors import BadValue
 from engine.geometry.block import Layout, UnsupportedVariant
 from engine.geometry.border import Border
 from engine.process import launches_on
+from engine.results.text_forms import sides_text
 from engine.work.chain_files import ready_chains
 from engine.work.pictures import as_samples, sample_type
 from engine.work.resolve import Resolved, resolved_for_parts
@@ -232,6 +233,6 @@ def _refuse_memory(shape: tuple[int, ...], needed: int) -> None:
         # Not within a task of a worker: Dask's own schedulers set no limit.
         return
     if limit and needed > limit:
-        sides = " × ".join(map(str, shape))
+        sides = sides_text(shape)
         why = f"one takes {needed / 1e9:.3g} GB with its result, and a worker has {limit / 1e9:.3g} GB"
         raise BadValue(f"chunks of {sides}", why, "Make smaller ones: array.rechunk({0: 1024, 1: 1024}).")

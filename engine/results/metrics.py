@@ -12,11 +12,12 @@ Here are the metrics of every task; a task has its own in `METRICS` of the modul
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from operator import mul
 from typing import Any, ClassVar, Generic
 
 from engine.device_info import RECORDED
 from engine.geometry.block import Layout
-from engine.results.measurement import AnyResult, Measurement, Spread, Timing
+from engine.results.measurement import AnyResult, Measurement, Timing
 from engine.results.problem import P_co, P_contra, TaskProblem, Work
 from engine.results.text_forms import (
     MISSING,
@@ -191,12 +192,7 @@ def _durations(name: str, title: str, explanation: str, shown: Iterable[str] = (
     """Yield the metrics of one sampled duration."""
 
     def value(statistic: str) -> Value:
-        def of(timing: Timing) -> Number:
-            spread: Spread | None = getattr(timing, name)
-            found: Number = None if spread is None else getattr(spread, f"{statistic}_ms")
-            return found
-
-        return _timed(of)
+        return _timed(lambda timing: getattr(getattr(timing, name), f"{statistic}_ms", None))
 
     for statistic, meaning in _STATISTICS.items():
         is_head = statistic == "median"
@@ -212,12 +208,9 @@ def _durations(name: str, title: str, explanation: str, shown: Iterable[str] = (
         )
 
 
-def _proof(read: str) -> Value:
-    return lambda run: getattr(run.result.verification, read) if run.result.verification else None
-
-
-def _work(read: Callable[[Work], float]) -> Value:
-    return lambda run: read(run.result.work) if run.result.work else None
+def _of(part: str, name: str) -> Value:
+    """Return a number of a part of the result, such as its proof, where there is that part."""
+    return lambda run: getattr(getattr(run.result, part), name, None)
 
 
 def _rate(read: Callable[[Work], int]) -> Value:
@@ -241,35 +234,25 @@ def _launch(name: str, of_all: Callable[[Iterable[float]], float] = max) -> Valu
     return of
 
 
-def _explained(name: str) -> Value:
-    """Return what the reason for a run's time says, where that is known."""
-    return lambda run: getattr(run.result.explained, name) if run.result.explained else None
-
-
 def _idle_threads(run: ComparedRun[TaskProblem]) -> Number:
     """Return the part of the threads of all launches that computes no result."""
     launches = run.result.launches or ()
-    threads = sum(launch.blocks * launch.threads for launch in launches)
-    idle = [launch.idle_threads for launch in launches]
-    if not threads or any(share is None for share in idle):
-        return None
-    counts = (launch.blocks * launch.threads * (launch.idle_threads or 0.0) for launch in launches)
-    return sum(counts) / threads
+    threads = [launch.blocks * launch.threads for launch in launches]
+    shares = [launch.idle_threads for launch in launches if launch.idle_threads is not None]
+    return sum(map(mul, threads, shares)) / sum(threads) if 0 < len(threads) == len(shares) else None
 
 
 def _counts(name: str, title: str, explanation: str, *, per_value: bool = True) -> Iterable[CommonMetric]:
     """Yield a count of the model of work, and where it is wanted the same per value that is computed."""
-
-    def of(work: Work) -> int:
-        count: int = getattr(work, name)
-        return count
+    total = _of("work", name)
 
     def each(run: ComparedRun[TaskProblem]) -> Number:
-        return of(run.result.work) / run.result.problem.values if run.result.work else None
+        found = total(run)
+        return None if found is None else found / run.result.problem.values
 
     sentence = f"Model, before any cache: {explanation}"
     key = f"model_{name}"
-    yield Metric(key, title, "", f"{sentence}.", _work(of), count_text, shown=False)
+    yield Metric(key, title, "", f"{sentence}.", total, count_text, shown=False)
     if per_value:
         explained = f"{sentence}, per sample or element of the result."
         of_each = f"{title} per output value"
@@ -292,9 +275,9 @@ METRICS: tuple[CommonMetric, ...] = (
     Metric("max_error", "max error", "",
            "Largest difference from the float64 reference, in units of the samples; in steps for results of "
            "8 or 16 bit.",
-           _proof("max_error"), error_text),
+           _of("verification", "max_error"), error_text),
     Metric("error_bound", "error bound", "", "How far rounding may take the value with the largest error.",
-           _proof("bound"), error_text, of="max_error", shown=False),
+           _of("verification", "bound"), error_text, of="max_error", shown=False),
     Metric("compile_ms", "compile", "ms", "Making the code ready, once; near 0 where it was kept.",
            _timed(lambda timing: timing.compile_ms), ms_cell, shown=False),
     Metric("allocate_ms", "allocate", "ms", "The device's buffers, once; near 0 where they were kept.",
@@ -347,17 +330,17 @@ METRICS: tuple[CommonMetric, ...] = (
     Metric("share_of_tallest_limit", "share of the tallest limit", "",
            "The least time that the tallest limit of each launch allows over the median kernel time: 100 % "
            "would be at the limit. Known of runs whose time was explained.",
-           _explained("share"), percent_text, shown=False),
+           _of("explained", "share"), percent_text, shown=False),
     Metric("transactions_per_request", "transactions per request", "",
            "Transactions of 128 bytes that a warp's request to global memory takes, counted from the kernel: "
            "1 is the least for 32 neighbours. Known of runs whose time was explained.",
-           _explained("transactions_per_request"), rate_text, shown=False),
+           _of("explained", "transactions_per_request"), rate_text, shown=False),
     Metric("model_cgma_flop_per_load", "operations per global load (CGMA)", "",
            "Model, before any cache: floating-point operations per load from global memory.",
-           _work(lambda work: work.cgma), rate_text, shown=False, more_is_better=True),
+           _of("work", "cgma"), rate_text, shown=False, more_is_better=True),
     Metric("model_intensity_flop_per_byte", "operations per byte (arithmetic intensity)", "",
            "Model, before any cache: floating-point operations per byte of global memory.",
-           _work(lambda work: work.arithmetic_intensity), rate_text, shown=False, more_is_better=True),
+           _of("work", "arithmetic_intensity"), rate_text, shown=False, more_is_better=True),
     *_counts("flops", "operations", "floating-point operations, two per multiply-add"),
     *_counts("global_loads", "global loads",
              "elements loaded from global memory: operands, weights, intermediate values"),

@@ -85,6 +85,11 @@ def scaled_text(number: float) -> str:
     return rate_text(number)
 
 
+def sides_text(sides: Iterable[int]) -> str:
+    """Write the sides of an array: 512 × 512 × 3."""
+    return " × ".join(map(str, sides))
+
+
 def count_text(count: float) -> str:
     """Write a whole number: 1,572,864."""
     return f"{count:,.0f}"

@@ -136,15 +136,15 @@ def unrun(
     environment = Environment("")
     if device is not None:
         environment = Environment(f"{device.title}{where()}", bandwidth_gb_s=device.bandwidth_gb_s)
+    if is_recorded:
+        environment = replace(environment, versions=versions(), commit=commit())
     return Measurement(
         variant=variant.key,
         title=variant.title,
         device=device.key if device else device_key,
         problem=job.problem,
         block=job.block if variant.uses_block else None,
-        environment=replace(environment, versions=versions(), commit=commit())
-        if is_recorded
-        else environment,
+        environment=environment,
         failure=error.failure if error else None,
         refused=error is not None and error.is_refusal,
         chosen_because=job.chosen_because.clauses if job.chosen_because else "",
@@ -298,13 +298,11 @@ def sweep(
                 reason = f"the device was lost before ({fault.what}: {fault.why})"
                 raise EngineError("Not measured", reason, fault.remedy)
             result = measure(job, device_for(job.variant, device), plan)
-        except DeviceFault as error:
-            fault = error
-            result = not_run(job, device, error)
         except MemoryError:
             full = EngineError("Not enough memory", "the system gave no more", "Choose a smaller size.")
             result = not_run(job, device, full)
         except EngineError as error:
+            fault = error if isinstance(error, DeviceFault) else fault
             result = not_run(job, device, error)
         results.append(result)
         on_result(result)

@@ -88,7 +88,12 @@ class Task(ABC, Generic[P, V]):
         """Return buffers on a device; the result goes to `host_out` where that is given."""
 
     def verify(self, values: Any, job: "Job[P, V]", checkpoint: Callable[[float], None]) -> "Verification":
-        """Compare a result with the oracle, which may spend `job.affordable` multiply-adds."""
+        """Compare a result with the oracle: the function `verify` of its module.
+
+        `job.affordable` is how many multiply-adds it may spend (None: those of about its `verifying_s`), and
+        `job.seed` that of what is checked where not everything can be. `checkpoint` is called with the
+        fraction done; it may raise to stop.
+        """
         how = {"seed": job.seed, "affordable": job.affordable, "checkpoint": checkpoint}
         found: Verification = import_module(self.oracle).verify(values, *self.compared(job), **how)
         return found

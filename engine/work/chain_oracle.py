@@ -29,7 +29,7 @@ from engine.mask.factors import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, Verification
 from engine.verify.verification import LEAST_STEP, Inputs, Region, affordable_regions, kept, verify_regions
-from engine.work.filtering.oracle import border_sources, correlate_at, grain_of_sums, rounding_bound
+from engine.work.filtering.oracle import correlate_at, grain_of_sums, rounding_bound, sources_of_each
 from engine.work.filtering.variants import Variant
 from engine.work.operations.contract import Floats, Range, Sources, inside_of, sources_of, windows_at
 from engine.work.operations.table import operation_named
@@ -99,11 +99,14 @@ class ChainOracle:
 
     def _needs(self, planned: PlannedStep, grid: Grid) -> Grid:
         if planned.is_mask:
-            places = _mask_sources(cast("Problem", planned.problem), grid, self.shape)
+            places = self._under_mask(cast("Problem", planned.problem), grid)
             return Grid(*(np.unique(one[one >= 0]) for one in places))
         if planned.problem is None or planned.reach is None:
             return grid
         return Grid(*(np.unique(one.at) for one in self._windows(planned.reach, grid)))
+
+    def _under_mask(self, problem: Problem, grid: Grid) -> list[Places]:
+        return sources_of_each(grid, problem.mask_shape, problem.anchor, self.shape, problem.border)
 
     def _windows(self, half: int, grid: Grid) -> tuple[Sources, Sources]:
         height, width = self.shape
@@ -122,7 +125,7 @@ class ChainOracle:
         variant = cast("Variant", planned.variant)
         down, across = (
             _places(sources, own)
-            for sources, own in zip(_mask_sources(problem, grid, self.shape), read.grid, strict=True)
+            for sources, own in zip(self._under_mask(problem, grid), read.grid, strict=True)
         )
         ghost = float(np.float32(problem.ghost_value))
 
@@ -221,12 +224,11 @@ def _combined(step: CombineStep, parts: list[Computed], grid: Grid) -> Computed:
 def _scaled(range_: Range, factor: float) -> Range:
     """Return a range times a factor of float32, rounded once; the factor and the product."""
     value, low, high = (part * factor for part in range_.parts)
-    exact = Range(value, low, high)
     with np.errstate(invalid="ignore"):
-        bound = 3 * UNIT_ROUNDOFF * np.maximum(np.abs(exact.low), np.abs(exact.high)) + SMALLEST_SUBNORMAL
+        bound = 3 * UNIT_ROUNDOFF * np.maximum(np.abs(low), np.abs(high)) + SMALLEST_SUBNORMAL
     # 0 and what stands for nothing stay as they are.
-    bound[(exact.low == exact.high) & (exact.value == 0.0)] = 0.0
-    return Range(exact.value, exact.low - bound, exact.high + bound)
+    bound[(low == high) & (value == 0.0)] = 0.0
+    return Range(value, low - bound, high + bound)
 
 
 def _on(read: Computed, grid: Grid) -> Computed:
@@ -237,16 +239,6 @@ def _on(read: Computed, grid: Grid) -> Computed:
     value, low, high = (part[at] for part in read.range.parts)
     exact = read.range.low is read.range.value
     return read._replace(grid=grid, range=Range(value, value, value) if exact else Range(value, low, high))
-
-
-def _mask_sources(problem: Problem, grid: Grid, shape: tuple[int, int]) -> tuple[Places, Places]:
-    """Return the rows and columns that each result's cells lie in, -1 for a ghost cell: (results, taps)."""
-    each = zip(grid, problem.mask_shape, problem.anchor, shape, strict=True)
-    rows, columns = (
-        border_sources(results[:, np.newaxis] - before + np.arange(taps), length, problem.border)
-        for results, taps, before, length in each
-    )
-    return rows, columns
 
 
 def _at(grid: Grid) -> Any:
@@ -280,10 +272,7 @@ def verify(
     affordable: int | None,
     checkpoint: Callable[[float], None],
 ) -> Verification:
-    """Compare a result of a plan on a picture, both (H, W, C), with the oracle.
-
-    `seed` and `affordable`, the multiply-adds of the oracle, say what is checked where not all can be.
-    """
+    """Compare a result of a plan on a picture, both (H, W, C), with the oracle, as `Task.verify` says."""
     oracle, regions = ChainOracle(samples, plan), _regions(samples, plan, seed, affordable)
     undecided = jumped = 0
 

@@ -119,12 +119,10 @@ def merged_where_faster(
 ) -> tuple[Chain, tuple[Merger, ...]]:
     """Return the chain with every merger that is faster, one after the other, and these."""
     done: list[Merger] = []
-    while True:
-        better = [one for one in mergers(chain, shape, dtype, device) if one.is_faster]
-        if not better:
-            return chain, tuple(done)
+    while better := [one for one in mergers(chain, shape, dtype, device) if one.is_faster]:
         done.append(better[0])
         chain = better[0].chain
+    return chain, tuple(done)
 
 
 def _forms(nodes: tuple[Node, ...]) -> list[_Linear | None]:
@@ -132,8 +130,7 @@ def _forms(nodes: tuple[Node, ...]) -> list[_Linear | None]:
     forms: list[_Linear | None] = []
 
     def of_input(at: int) -> _Linear:
-        form = forms[at] if at >= 0 else None
-        return form or _identity(at)
+        return (forms[at] if at >= 0 else None) or _identity(at)
 
     for at, node in enumerate(nodes):
         step = node.step
@@ -199,7 +196,6 @@ def _convolved(one: Weights, other: Weights) -> Weights:
 def _merged(chain: Chain, nodes: tuple[Node, ...], at: int, form: _Linear, mask: Mask) -> Chain:
     """Return the chain with one mask in the place of the steps; inputs are named: neighbours may be gone."""
     gone = {nodes[one].step.id for one in form.nodes if one != at}
-    reads = {node.step.id: [_id(nodes, one) for one in node.inputs] for node in nodes}
     own = MaskStep(
         id=nodes[at].step.id,
         input=_id(nodes, form.input),
@@ -208,12 +204,11 @@ def _merged(chain: Chain, nodes: tuple[Node, ...], at: int, form: _Linear, mask:
         cval=form.cval,
     )
     steps: list[AnyStep] = []
-    for node in nodes:
-        step = node.step
+    for step, inputs in nodes:
         if step.id == own.id:
             steps.append(own)
         elif step.id not in gone:
-            steps.append(step.reading(tuple(reads[step.id])))
+            steps.append(step.reading(tuple(_id(nodes, one) for one in inputs)))
     return replace(chain, steps=tuple(steps))
 
 

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from engine.errors import BadValue, EngineError
 from engine.files.reading import ASSETS, read_bytes
 from engine.image.convert import host_array
+from engine.results.text_forms import sides_text
 from engine.tasks.network.problem import (
     CLASSES,
     FILTER_SIDE,
@@ -93,7 +94,9 @@ def read_weights(path: Path) -> Weights:
         if found.dtype not in (np.float16, np.float32):
             raise BadValue(what, f"{name} has numbers of type {found.dtype}, not float16 or float32", _REMEDY)
         if found.shape != wanted:
-            why = f"{name} has the shape {_shape(found.shape)}, and this network needs {_shape(wanted)}"
+            why = (
+                f"{name} has the shape {sides_text(found.shape)}, and this network needs {sides_text(wanted)}"
+            )
             raise BadValue(what, why, _REMEDY)
         if not np.isfinite(found).all():
             at = np.argwhere(~np.isfinite(found))[0]
@@ -138,10 +141,6 @@ def _array(stored: np.lib.npyio.NpzFile, name: str) -> NDArray[np.generic]:
     return found
 
 
-def _shape(shape: tuple[int, ...]) -> str:
-    return " × ".join(map(str, shape))
-
-
 # Ink below this is no stroke: of 255 steps, two.
 FAINTEST = 2.0 / 255.0
 # The digits of the training fill all 28 rows, their ink cut off a little above and below, and 21 columns.
@@ -181,7 +180,7 @@ def as_drawings(values: ArrayLike) -> Floats:
     if array.ndim == 2:
         array = array[None]
     if array.ndim != 3 or array.shape[1:] != (SIDE, SIDE):
-        shape = " × ".join(map(str, array.shape)) or "no axes"
+        shape = sides_text(array.shape) or "no axes"
         raise BadValue(f"drawings of {shape}", f"the network takes {SIDE} × {SIDE}", _SHAPES)
     if len(array) == 0:
         raise BadValue("a batch of 0 drawings", "there is nothing to compute", "Pass at least one drawing.")

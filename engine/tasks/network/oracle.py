@@ -201,12 +201,8 @@ def verify(
     ----------
     roundings : callable of int -> int
         Of a product in a sum of so many (`NetworkVariant.roundings`).
-    seed : int
-        Of the drawings that are checked, where not all can be.
-    affordable : int, optional
-        Multiply-adds that the oracle may spend; None: those of about 2 s.
-    checkpoint : callable of float
-        Called with the fraction done; may raise to stop.
+    seed, affordable, checkpoint
+        As of `engine.run.task.Task.verify`.
     layer : str
         The key of the layer that `scores` are the values of.
     """

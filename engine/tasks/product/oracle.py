@@ -74,16 +74,7 @@ def verify(
 ) -> Verification:
     """Compare a float32 product with the oracle's; its pixels are the elements of P.
 
-    Parameters
-    ----------
-    roundings : int
-        As `MatmulVariant.roundings` gives them.
-    seed : int
-        Of the grid, where not everything can be checked.
-    affordable : int, optional
-        Multiply-adds that the oracle may spend; None: those of about 2 s.
-    checkpoint : callable of float
-        Called with the fraction done; may raise to stop.
+    `roundings` are those of `MatmulVariant.roundings`, the rest is as of `engine.run.task.Task.verify`.
     """
     # Sums of whole numbers below 2^24 are whole numbers that float32 has: nothing is rounded.
     are_integers = all(bool((one == np.rint(one)).all() and np.isfinite(one).all()) for one in (a, b))

@@ -12,6 +12,7 @@ from engine.geometry.block import Block
 from engine.image.convert import host_array
 from engine.image.format import DEFAULT_MAX_BYTES
 from engine.process import bytes_text
+from engine.results.text_forms import sides_text
 from engine.run.task import Job, Task
 from engine.run.variant import ways
 from engine.tasks.product.problem import MATMUL_VARIANTS, MatmulVariant, MatrixProduct
@@ -49,7 +50,7 @@ def refuse_shape(name: str, shape: tuple[int, ...]) -> None:
         )
     if 0 in shape:
         raise BadValue(
-            f"matrix {name} of {_shape(shape)}", "it has no elements", "Pass at least one element."
+            f"matrix {name} of {sides_text(shape)}", "it has no elements", "Pass at least one element."
         )
 
 
@@ -58,7 +59,7 @@ def product_of(a: tuple[int, ...], b: tuple[int, ...]) -> MatrixProduct:
     if a[1] != b[0]:
         transposed = " B transposed (b.T) would fit." if a[1] == b[1] else ""
         raise BadValue(
-            f"A of {_shape(a)} times B of {_shape(b)}",
+            f"A of {sides_text(a)} times B of {sides_text(b)}",
             f"A has {a[1]} columns and B has {b[0]} rows, and these two must be equal",
             f"Pass a B of {a[1]} rows.{transposed}",
         )
@@ -86,10 +87,6 @@ def random_matrices(product: MatrixProduct, seed: int) -> tuple[Matrix, Matrix]:
         return numbers
 
     return matrix(product.rows, product.inner), matrix(product.inner, product.columns)
-
-
-def _shape(sides: tuple[int, ...]) -> str:
-    return " × ".join(map(str, sides))
 
 
 class Product(Task[MatrixProduct, MatmulVariant]):

@@ -41,13 +41,13 @@ ever rounded: the result has to be equal bit for bit.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from engine.compiled.late_names import late_njit
 from engine.compiled.machine_code import MachineFunction
@@ -141,14 +141,24 @@ def border_sources(wanted: NDArray[np.intp], length: int, border: Border) -> NDA
     return sources
 
 
-def _wanted(results: range, taps: int, before: int) -> NDArray[np.intp]:
-    """Return the rows or columns that results read.
+def sources_of_each(
+    results: Iterable[ArrayLike],
+    mask_shape: tuple[int, int],
+    anchor: tuple[int, int],
+    shape: tuple[int, ...],
+    border: Border,
+) -> list[NDArray[np.intp]]:
+    """Return the rows and the columns of the cells under a mask: (results, taps), -1 for a ghost cell."""
+    return [
+        border_sources(np.array(places, np.intp)[:, np.newaxis] - before + np.arange(taps), length, border)
+        for places, taps, before, length in zip(results, mask_shape, anchor, shape[:2], strict=True)
+    ]
 
-    Those of neighbouring results follow one another once; of results with a step each has its own `taps`.
-    """
-    if results.step == 1:
-        return np.arange(results.start - before, results.stop - before + taps - 1)
-    return (np.array(results)[:, np.newaxis] - before + np.arange(taps)).reshape(-1)
+
+def _as_summed(mask: Mask, absolute: bool) -> tuple[Float64Array, float]:
+    """Return the weights and the offset as they are added up."""
+    weights, offset = mask.weights32.astype(np.float64), float(np.float32(mask.offset))
+    return (np.abs(weights), abs(offset)) if absolute else (weights, offset)
 
 
 def correlate(
@@ -179,36 +189,33 @@ def correlate(
     if image.dtype not in (np.uint8, np.uint16, np.float32):
         image = image.astype(np.float64)
     (rows, columns), channels = region.ranges, math.prod(image.shape[2:])
-    picture = np.ascontiguousarray(image).reshape(image.shape[0], -1)
-    weights, offset = mask.weights32.astype(np.float64), float(np.float32(mask.offset))
-    if absolute:
-        weights, offset = np.abs(weights), abs(offset)
     ghost = float(np.float32(cval)) if border.takes_value else 0.0
-    down, across = (
-        border_sources(_wanted(results, taps, before), length, border)
-        for results, taps, before, length in zip(
-            region.ranges, mask.shape, mask.anchor, image.shape[:2], strict=True
-        )
-    )
-    result = np.empty((len(rows), len(columns) * channels))
+    shape = len(rows), len(columns), *image.shape[2:]
     if region.step > 1:
-        _sum_apart(picture, down, across, channels, ghost, absolute, weights, offset, result)
-    else:
-        # The columns that lie in the picture are neighbours there.
-        begin, end = columns.start - mask.anchor[1], columns.start - mask.anchor[1] + across.size
-        inside, past_inside = max(0, -begin), across.size - max(0, end - image.shape[1])
-        band = max(1, _CELLS // (across.size * channels))
-        cells = np.empty((band + mask.rows - 1, across.size * channels))
-        for first in range(0, len(rows), band):
-            out = result[first : first + band]
-            taken = down[first : first + len(out) + mask.rows - 1]
-            _gather(picture, taken, across, channels, ghost, absolute, inside, past_inside, cells)
-            _sum_cells(cells, weights, offset, channels, out)
-    return result.reshape(len(rows), len(columns), *image.shape[2:])
+        down, across = sources_of_each((rows, columns), mask.shape, mask.anchor, image.shape, border)
+        samples = image.reshape(*image.shape[:2], channels)
+        return correlate_at(samples, mask, down, across, ghost, absolute=absolute).reshape(shape)
+    weights, offset = _as_summed(mask, absolute)
+    # Neighbouring results share rows and columns, and the columns that lie in the picture are neighbours.
+    begin, end = columns.start - mask.anchor[1], columns.stop - mask.anchor[1] + mask.columns - 1
+    top, bottom = rows.start - mask.anchor[0], rows.stop - mask.anchor[0] + mask.rows - 1
+    down = border_sources(np.arange(top, bottom), image.shape[0], border)
+    across = border_sources(np.arange(begin, end), image.shape[1], border)
+    inside, past_inside = max(0, -begin), across.size - max(0, end - image.shape[1])
+    picture = np.ascontiguousarray(image).reshape(image.shape[0], -1)
+    band = max(1, _CELLS // (across.size * channels))
+    cells = np.empty((band + mask.rows - 1, across.size * channels))
+    result = np.empty((len(rows), len(columns) * channels))
+    for first in range(0, len(rows), band):
+        out = result[first : first + band]
+        taken = down[first : first + len(out) + mask.rows - 1]
+        _gather(picture, taken, across, channels, ghost, absolute, inside, past_inside, cells)
+        _sum_cells(cells, weights, offset, channels, out)
+    return result.reshape(shape)
 
 
 def correlate_at(
-    values: NDArray[np.float64],
+    values: np.ndarray,
     mask: Mask,
     down: NDArray[np.intp],
     across: NDArray[np.intp],
@@ -220,9 +227,7 @@ def correlate_at(
 
     `down` and `across` are (results, taps), -1 for a ghost cell. With `absolute` as `correlate`.
     """
-    weights, offset = mask.weights32.astype(np.float64), float(np.float32(mask.offset))
-    if absolute:
-        weights, offset = np.abs(weights), abs(offset)
+    weights, offset = _as_summed(mask, absolute)
     channels = values.shape[2]
     result = np.empty((len(down), len(across) * channels))
     picture = np.ascontiguousarray(values).reshape(len(values), -1)
@@ -353,12 +358,8 @@ def verify(
     added : float
         What the result may be off beyond the bound: `Variant.added_to` in `engine.work.filtering.variants`.
         In the exact class nothing may be off.
-    seed : int
-        Of the grid, where not everything can be checked.
-    affordable : int, optional
-        Multiply-adds that the oracle may spend; None: those of about 0.4 s.
-    checkpoint : callable of float
-        Called with the fraction done; may raise to stop.
+    seed, affordable, checkpoint
+        As of `engine.run.task.Task.verify`.
     """
     expected = Expected(image, mask, problem, added)
     weights, (rows, columns) = mask.weights32.astype(np.float64), problem.anchor

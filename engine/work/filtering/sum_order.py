@@ -156,7 +156,7 @@ def _sum_of_parts(
         totals = chain[at, 0]
         return PixelSum(np.diff(totals, axis=0, prepend=np.full((1, channels), start)), totals, chain[-1, 0])
     sums = _chain(np.zeros((parts, channels), np.float32), by_part, order.is_fused)[-1]
-    totals = _added(np.full((1, channels), start), sums[:, np.newaxis])[1:, 0]
+    totals = _chain(np.full((1, channels), start), sums[:, np.newaxis].astype(np.float64), True)[1:, 0]
     value = totals[-1] if order.begins_with_offset else totals[-1] + np.float32(offset)
     return PixelSum(sums, totals, value)
 
@@ -204,10 +204,6 @@ def _chain(start: Float32Array, products: Float64Array, is_fused: bool) -> Float
     return rounded
 
 
-def _added(start: Float32Array, values: Float32Array) -> Float32Array:
-    return _chain(start, values.astype(np.float64), True)
-
-
 def _error_of(one: Float64Array, other: Float64Array, total: Float64Array) -> Float64Array:
     """Return by how much the sum of two float64 numbers was rounded, exactly."""
     part = total - one
@@ -233,11 +229,7 @@ def _rounded_sum(one: Float64Array, other: Float64Array) -> Float32Array:
     Melquiond, "Emulation of a FMA and correctly rounded sums", IEEE Transactions on Computers 57, 2008).
     """
     total = one + other
-    error = _error_of(one, other, total)
-    if not _may_err(total, error).any():
-        plain: Float32Array = total.astype(np.float32)
-        return plain
-    bits = total.view(np.int64)
+    error, bits = _error_of(one, other, total), total.view(np.int64)
     is_off = (np.abs(error) > 0) & (bits & 1 == 0)
     towards = np.where((error > 0) == (total > 0), 1, -1)
     odd = np.where(is_off, bits + towards, bits).view(np.float64)

@@ -146,12 +146,9 @@ def test_that_an_array_of_any_layout_gives_what_its_plain_copy_gives():
         assert (found.shape, found.dtype, found.tobytes()) == (wanted.shape, wanted.dtype, wanted.tobytes())
 
 
-@pytest.mark.parametrize("array", [IMAGE, WHOLE], ids=["float32", "uint8"])
-def test_that_dlpack_in_the_hosts_memory_is_not_copied(array):
-    assert np.shares_memory(engine.Picture.from_array(ByDLPack(array)).pixels, array)
-
-
-def test_that_a_result_is_exported_by_dlpack():
+def test_that_dlpack_in_the_hosts_memory_is_not_copied_and_a_result_is_exported_by_it():
+    for array in (IMAGE, WHOLE):
+        assert np.shares_memory(engine.Picture.from_array(ByDLPack(array)).pixels, array)
     values = engine.correlate(IMAGE, MASK, device="cpu")
     assert np.shares_memory(np.from_dlpack(values), values)
 
@@ -223,25 +220,19 @@ def test_that_no_picture_is_made_of_what_is_none_and_a_batch_says_which_it_is():
             engine.filter_stream([WHOLE, image], MASK, device="cpu")
 
 
-def test_that_no_picture_has_hidden_pixels_or_alpha():
+def test_that_every_call_refuses_what_numpy_would_misread_and_weights_on_a_gpu():
     hidden = np.ma.masked_less(WHOLE, 9)
-    for planes in ((hidden,), (WHOLE, hidden)):
-        with pytest.raises(BadValue, match="A masked array"):
-            engine.Picture(*planes)
-
-
-@pytest.mark.parametrize(
-    "call", [lambda image: engine.matmul(image, image), engine.network], ids=["matmul", "network"]
-)
-def test_that_other_calls_refuse_arrays_that_numpy_would_misread(call):
-    with pytest.raises(BadValue, match="hidden"):
-        call(np.ma.masked_less(WHOLE, 9))
-
-
-@pytest.mark.parametrize("weights", [LikeCuPy(), [LikeCuPy()]], ids=["array", "list"])
-def test_that_weights_on_a_gpu_are_refused_in_words(weights):
-    with pytest.raises(MaskError, match=r"\.get\(\)"):
-        engine.correlate(WHOLE, weights, device="cpu")
+    for call, *given in (
+        (engine.Picture, hidden),
+        (engine.Picture, WHOLE, hidden),
+        (engine.matmul, hidden, hidden),
+        (engine.network, hidden),
+    ):
+        with pytest.raises(BadValue, match="hidden"):
+            call(*given)
+    for weights in (LikeCuPy(), [LikeCuPy()]):
+        with pytest.raises(MaskError, match=r"\.get\(\)"):
+            engine.correlate(WHOLE, weights, device="cpu")
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.uint64])

@@ -47,15 +47,12 @@ def refuse(key):
     raise DeviceUnavailable(f"device '{key}'", "the driver is too old", "Update it.")
 
 
-def test_that_the_cpu_is_taken_where_copies_cost_more(with_gpu):
+def test_that_the_cpu_is_taken_where_copies_cost_more_and_the_gpu_where_it_pays(with_gpu):
     with_gpu(SLOW_BUS)
     device, reason = chosen()
     assert device is CPU
     assert reason.short.startswith("CPU: ")
     assert reason.short.endswith("; the GPU would need 21 ms, 21 of them for copies")
-
-
-def test_that_the_gpu_is_taken_where_it_pays(with_gpu):
     with_gpu(FAST_BUS)
     device, reason = chosen(LARGE)
     assert device is GPU

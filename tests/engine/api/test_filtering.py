@@ -80,8 +80,9 @@ def test_that_every_public_name_has_a_true_example():
     with pytest.raises(AttributeError, match="no attribute 'sharpen'"):
         engine.sharpen  # noqa: B018 - the access is the test
     assert not {path.stem for path in (ROOT / "engine").iterdir()} & set(engine.__all__)
-    (example,) = doctest.DocTestFinder(recurse=False).find(engine.api.filtering.correlate, "correlate")
-    assert doctest.DocTestRunner().run(example) == (0, 2)
+    for call, lines in ((engine.correlate, 2), (engine.plan, 3)):
+        (example,) = doctest.DocTestFinder(recurse=False).find(call, call.__name__)
+        assert doctest.DocTestRunner().run(example) == (0, lines)
 
 
 def test_that_the_result_has_the_pictures_shape():
@@ -370,10 +371,7 @@ def test_that_a_plan_says_what_it_takes_and_gives():
     assert rows["Reason"] == plan.reason.clauses
 
 
-def test_that_texts_are_never_markup():
+def test_that_texts_are_never_markup_and_name_nothing_outside(applied):
     hostile = "<script src='//a'>&amp;\""
     assert Cells(html_table([("Reason", hostile)])).rows == [["Reason", hostile]]
-
-
-def test_that_a_table_names_nothing_outside(applied):
     assert all(not attributes for _, attributes in Cells(applied._repr_html_()).tags)

@@ -2,7 +2,6 @@
 
 import copy
 import ctypes
-import doctest
 import gc
 import os
 import pickle
@@ -384,11 +383,6 @@ def test_that_a_plan_is_made_anew_where_it_is_copied_or_sent_to_another_process(
 @pytest.mark.parametrize("send", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_that_variants_are_sent_by_their_names(send):
     assert [send(one) for one in engine.list_variants()] == list(engine.list_variants())
-
-
-def test_that_the_example_of_plan_is_true():
-    (example,) = doctest.DocTestFinder(recurse=False).find(engine.plan, "plan")
-    assert doctest.DocTestRunner().run(example) == (0, 3)
 
 
 def test_that_a_closed_plan_is_refused_in_words():

@@ -125,13 +125,6 @@ def test_that_a_tail_that_float32_has_lost_is_found_in_a_cell():
         assert weight != product
 
 
-def test_that_weights_far_apart_have_factors():
-    for column, row in FAR_APART:
-        factors = factor(Mask(np.outer(column, row)))
-        assert factors.separable
-        assert np.isfinite(factors.column).all()
-
-
 def test_that_factors_are_remembered_unchanged():
     # A product of numbers that was rounded to float32. Its largest weight's row and column alone would give
     # another weight with 3.84 roundings, which is more than a product can have.
@@ -158,6 +151,10 @@ def test_that_factors_neither_overflow_nor_vanish():
             column, row = (RANDOM.uniform(0.1, 1.0, side) for side in shape)
             factors = assert_every_weight_is_given(Mask(np.outer(column, row) * scale))
             assert np.abs(factors.row).sum() > 0.49
+    for column, row in FAR_APART:
+        factors = factor(Mask(np.outer(column, row)))
+        assert factors.separable
+        assert np.isfinite(factors.column).all()
 
 
 NO_PRODUCTS = (
@@ -188,7 +185,7 @@ def sum_of(terms, rows, columns, scale=1.0):
     return Mask(scale * np.sum(products, axis=0))
 
 
-def test_that_a_sum_of_products_is_found_after_rounding_to_float32():
+def test_that_a_sum_of_products_is_found_after_rounding_to_float32_and_what_it_leaves_out():
     for shape in [(9, 9), (33, 63), (6, 40)]:
         for terms in [1, 2, 3]:
             for scale in [1.0, 1e-30, 1e30]:
@@ -198,35 +195,18 @@ def test_that_a_sum_of_products_is_found_after_rounding_to_float32():
                 # The mask, the columns and the rows have been rounded, each by 2^-24 of itself.
                 largest = found.magnitudes.max() + np.abs(mask.weights32).max()
                 assert np.abs(found.left_out).max() <= 4 * 2.0**-24 * largest
-
-
-def test_that_what_is_left_out_is_that_of_the_rounded_columns_and_rows():
     mask = sum_of(3, 9, 9)
     found = low_rank(mask, 2)
     assert found.rank == 3
     products = found.columns.astype(np.float64)[:, np.newaxis, :] * found.rows.T[np.newaxis, :, :]
     np.testing.assert_allclose(found.left_out, mask.weights32 - products.sum(axis=2), rtol=0, atol=1e-15)
     assert np.abs(found.left_out).max() > 1e-3
-
-
-def test_that_no_value_between_the_passes_is_larger_than_a_sample():
     # The weights of a row add up to at most 1, so no value between the passes is larger than a sample.
     found = low_rank(sum_of(3, 15, 31, 1e20), 3)
     assert np.all(np.abs(found.rows).sum(axis=1, dtype=np.float64) <= 1.0)
-
-
-RANKS = {
-    gaussian(9): 1,
-    Mask(gaussian(9, sigma=1.0).weights - gaussian(9, sigma=2.0).weights, name="difference of Gaussians"): 2,
-    laplacian_of_gaussian(15, 2.5): 3,
-    Mask(np.eye(7)): 7,
-    Mask(np.zeros((4, 4))): 0,
-    Mask([[2.0]]): 1,
-}
-
-
-def test_that_masks_have_the_rank_that_they_are_known_to_have():
-    for mask, rank in RANKS.items():
+    difference = gaussian(9, sigma=1.0).weights - gaussian(9, sigma=2.0).weights
+    ranks = {gaussian(9): 1, Mask(difference): 2, laplacian_of_gaussian(15, 2.5): 3, Mask(np.eye(7)): 7}
+    for mask, rank in (ranks | {Mask(np.zeros((4, 4))): 0, Mask([[2.0]]): 1}).items():
         assert low_rank(mask, 2).rank == rank
 
 
@@ -357,9 +337,7 @@ def test_that_two_factors_are_the_mask_within_its_rounding():
         product = column.weights @ row.weights
         # What the module of the factors allows: 4 roundings of a weight to float32, and one each of the two.
         assert (np.abs(product - entry.mask.weights32) <= 7 * 2.0**-24 * np.abs(entry.mask.weights)).all()
-
-
-def test_that_whole_numbers_split_into_whole_numbers():
+    # Whole numbers split into whole numbers.
     column, row = split(preset("sobel-x").with_offset(128.0))
     assert sorted((column.weights.ravel().tolist(), row.weights.ravel().tolist())) == [[-1, 0, 1], [1, 2, 1]]
     assert (column.offset, row.offset) == (0.0, 128.0)

@@ -102,19 +102,16 @@ def test_that_a_gabor_mask_is_that_of_opencv_without_its_mean():
     assert distance <= 1e-12
 
 
-def test_that_a_uniform_area_becomes_what_the_generator_says():
+def test_that_a_uniform_area_and_a_ramp_become_what_the_generator_says():
     for spelling, total in [("dog:9", 0.0), ("gabor:9", 0.0), ("edge:9:20", 0.0), ("unsharp:9", 1.0)]:
         mask = generate(spelling)
         assert abs(mask.total - total) <= mask.taps * 2**-53 * mask.magnitude
-
-
-def test_that_a_ramp_has_the_slope_that_an_edge_measures():
     mask = generate("edge:9:30:1.5")
     ramp = table(9, lambda x, y: 0.25 * (x * math.cos(math.pi / 6) + y * math.sin(math.pi / 6)))
     assert (mask.weights * ramp).sum() == pytest.approx(0.25, rel=1e-12)
 
 
-def test_that_the_table_of_generators_is_true():
+def test_that_the_table_of_generators_and_the_documents_are_true():
     for generator in GENERATORS.values():
         assert generate(generator.example).shape
         defaults = {one.name: one.default_for(9) for one in generator.parameters}
@@ -125,9 +122,6 @@ def test_that_the_table_of_generators_is_true():
                 made = defaults | {number.name: value}
                 assert generate(generator.spelling(made)).magnitude > 0.0
         assert list(GENERATORS) == list(_MAKERS)
-
-
-def test_that_the_documents_name_every_generator_and_number():
     for generator in GENERATORS.values():
         row = re.search(
             rf"^\| `{generator.form}` \|.*$", (ROOT / "docs/cli.md").read_text(encoding="utf-8"), re.M
@@ -145,10 +139,11 @@ PLACES = {
 }
 
 
-def test_that_a_spelling_is_read_wherever_a_mask_is_typed():
+def test_that_a_spelling_is_read_wherever_a_mask_is_typed_and_may_leave_out_a_side():
     for read in PLACES.values():
         assert read("gaussian:9:1.5") == generate("gaussian:9:1.5")
         assert read(" Gaussian : 9x5 : 1,5 ") == generate("gaussian:9x5:1.5")
+    assert make(GENERATORS["box"], [3]) == Mask(np.full((3, 3), 1 / 9))
 
 
 REFUSED = (
@@ -180,7 +175,3 @@ def test_that_numbers_of_a_generator_that_cannot_be_used_are_named():
                 read(spelling)
             assert isinstance(refusal.value, EngineError)
             assert refusal.value.remedy
-
-
-def test_that_sides_that_are_left_out_are_the_first():
-    assert make(GENERATORS["box"], [3]) == Mask(np.full((3, 3), 1 / 9))

@@ -111,7 +111,7 @@ def test_that_what_would_give_no_mask_is_refused_in_words():
         assert refusal.value.remedy
 
 
-def test_that_the_largest_masks_and_weights_are_allowed_and_the_longest_lines_can_be_turned():
+def test_that_the_largest_masks_and_lines_are_allowed_and_larger_ones_refused_with_the_nearest_size():
     mask = Mask(np.full((MAX_SIDE, MAX_SIDE), FLOAT32_MAX))
     assert (mask.taps, np.isfinite(mask.weights32).all()) == (3969, True)
     for shape in ((1, MAX_LINE), (MAX_LINE, 1)):
@@ -119,9 +119,6 @@ def test_that_the_largest_masks_and_weights_are_allowed_and_the_longest_lines_ca
         assert line.transposed().shape == line.rotated(1).shape == line.rotated(-1).shape == shape[::-1]
         assert line.flipped().anchor == (0, 0)
         assert line.resized(1, 1).weights.tolist() == [[126.0]]
-
-
-def test_that_a_mask_that_is_too_large_is_refused_with_the_nearest_size():
     for shape, nearest in {
         (1, 128): (1, 127), (500, 1): (127, 1), (2, 64): (2, 63), (64, 3): (63, 3), (127, 2): (63, 2),
         (127, 127): (63, 63),
@@ -228,7 +225,7 @@ SUM_0 = {"Edges", "Second derivative", "Lines", "Compass"}
 SUM_1 = {"Smooth", "Sharpen"}
 
 
-def test_that_presets_have_keys_and_titles_of_their_own():
+def test_that_presets_have_keys_titles_and_texts_of_their_own():
     keys, titles = preset_names(), [entry.title for entry in presets()]
     assert len(set(keys)) == len(set(titles)) == len(keys)
     assert all(key == key.lower() and " " not in key and "_" not in key for key in keys)
@@ -243,9 +240,6 @@ def test_that_presets_have_keys_and_titles_of_their_own():
     document = json.loads(PRESETS_FILE.read_text(encoding="utf-8"))
     known = {"key", "title", "group", "teaches", "weights", "divisor", "anchor", "generate", "size"}
     assert all(set(entry) <= known for entry in document["presets"])
-
-
-def test_that_the_texts_of_presets_are_those_of_their_masks():
     assert list(preset_texts()) == [
         (p.key, f"{p.mask.rows} × {p.mask.columns}", p.group, p.title, p.teaches) for p in presets()
     ]
@@ -294,13 +288,10 @@ def test_that_each_compass_mask_is_the_one_before_turned_by_45_degrees_and_y_is_
         assert preset(f"{family}-y") == preset(f"{family}-x").transposed()
 
 
-def test_that_names_of_presets_forgive_small_mistakes():
+def test_that_names_of_presets_forgive_small_mistakes_and_others_are_answered_with_the_closest():
     assert preset("roberts-x").anchor == preset("roberts-y").anchor == (0, 0)
     assert [preset(key).typed.divisor for key in ("gaussian-5", "sobel-x")] == ["256", ""]
     assert preset("Sobel X") == preset("sobel_x") == preset("sobel-x")
-
-
-def test_that_an_unknown_preset_is_answered_with_the_closest():
     with pytest.raises(UnknownName, match="the closest is gaussian-3") as refusal:
         preset("gausian-3")
     assert "masks" in refusal.value.remedy

@@ -40,11 +40,6 @@ def test_that_json_keeps_anchor_offset_and_name(table, offset, name, down, right
     assert (read, read.name) == (mask, name)
 
 
-def test_that_an_unknown_style_is_refused():
-    with pytest.raises(UnknownName, match="rows, line, csv"):
-        format_mask(Mask(SOBEL), "latex")
-
-
 def test_that_one_mask_is_read_from_every_form():
     for text in [
         "-1 0 1; -2 0 2; -1 0 1",
@@ -183,15 +178,6 @@ BAD = {
 }
 
 
-def test_that_bad_text_is_refused_in_words():
-    for text, why in [(text, why) for why, texts in BAD.items() for text in texts]:
-        with pytest.raises(MaskError) as refusal:
-            parse_mask(text)
-        assert re.search(why, refusal.value.why)
-        assert refusal.value.what
-        assert refusal.value.remedy
-
-
 @pytest.mark.slow
 @settings(max_examples=300)
 @given(
@@ -268,12 +254,14 @@ BAD_JSON = {
 }
 
 
-def test_that_bad_json_is_refused_in_words():
-    for text, why in [(text, why) for why, texts in BAD_JSON.items() for text in texts]:
-        with pytest.raises(MaskError) as refusal:
-            mask_from_json(text)
-        assert why in refusal.value.why
-        assert refusal.value.remedy
+def test_that_bad_text_and_bad_json_are_refused_in_words():
+    for read, table in ((parse_mask, BAD), (mask_from_json, BAD_JSON)):
+        for text, why in [(text, why) for why, texts in table.items() for text in texts]:
+            with pytest.raises(MaskError) as refusal:
+                read(text)
+            assert re.search(why, refusal.value.why)
+            assert refusal.value.what
+            assert refusal.value.remedy
 
 
 def test_that_a_saved_mask_is_loaded_again(tmp_path):
@@ -315,6 +303,8 @@ def test_that_a_form_that_cannot_hold_the_mask_or_a_wrong_name_is_refused(tmp_pa
         with pytest.raises(error, match=words):
             save_mask(mask, tmp_path / name)
         assert os.listdir(tmp_path) == []
+    with pytest.raises(UnknownName, match="rows, line, csv"):
+        format_mask(Mask(SOBEL), "latex")
 
 
 def test_that_a_file_that_is_no_mask_is_refused_with_its_name(tmp_path):

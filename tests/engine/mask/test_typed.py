@@ -32,16 +32,13 @@ def texts(draw):
     return "; ".join(map(" ".join, rows)) + draw(divisors)
 
 
-def test_that_a_divisor_and_fractions_are_kept_as_typed():
+def test_that_a_divisor_and_fractions_are_kept_as_typed_in_a_mask_that_is_its_preset():
     assert parse_mask(BINOMIAL).typed == TypedWeights(
         (("1", "2", "1"), ("2", "4", "2"), ("1", "2", "1")), "16"
     )
     assert parse_mask(NINTHS).typed.cells == (("1/9", "2/9", "0"), ("-1/9", "5", "1/3"))
     assert parse_mask("1/16 * [[1, 2], [3, 4]]").typed.divisor == "16"
     assert parse_mask("1 2 * 2/3").typed.divisor == "3/2"
-
-
-def test_that_a_mask_with_a_divisor_is_still_its_preset():
     assert parse_mask(BINOMIAL) == preset("gaussian-3")
     assert preset("gaussian-3").typed.divisor == "16"
 
@@ -73,7 +70,7 @@ def test_that_sessions_and_copies_keep_what_was_typed(text):
         assert (other, other.typed) == (mask, mask.typed)
 
 
-def test_that_a_mask_survives_its_file(tmp_path):
+def test_that_a_mask_survives_its_file_and_imagej_gets_plain_rows_and_no_even_side(tmp_path):
     for style, form in FORMS.items():
         mask = parse_mask(BINOMIAL)
         path = tmp_path / f"m{form.suffix}"
@@ -81,9 +78,6 @@ def test_that_a_mask_survives_its_file(tmp_path):
         loaded = load_mask(path)
         assert loaded == mask
         assert style not in KEEPING or loaded.typed == mask.typed
-
-
-def test_that_imagej_gets_plain_rows_and_no_even_side(tmp_path):
     path = tmp_path / "m.txt"
     save_mask(parse_mask(BINOMIAL), path, "imagej")
     assert path.read_text() == "0.0625 0.125 0.0625\n0.125 0.25 0.125\n0.0625 0.125 0.0625\n"
@@ -91,7 +85,7 @@ def test_that_imagej_gets_plain_rows_and_no_even_side(tmp_path):
         save_mask(Mask([[1, 2]]), path, "imagej")
 
 
-def test_that_kernels_of_imagemagick_are_read():
+def test_that_kernels_of_imagemagick_are_read_and_others_refused_in_words():
     sobel = preset("sobel-x")
     for text in (
         "3x3: -1,0,1 -2,0,2 -1,0,1",
@@ -102,9 +96,6 @@ def test_that_kernels_of_imagemagick_are_read():
     odd = Mask([[1, 2, 3], [4, 5, 6]], anchor=(0, 2))
     assert format_mask(odd, "imagemagick") == "3x2+2+0: 1,2,3 4,5,6"
     assert parse_mask("3x2+2+0: 1,2,3 4,5,6") == odd
-
-
-def test_that_other_kernels_of_imagemagick_are_refused_in_words():
     for text, why in [
         ("3x3: 1,2,3", "3 wide and 3 high and has 3 numbers"),
         ("3x3:", "has 0 numbers"),

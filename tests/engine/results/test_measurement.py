@@ -98,14 +98,11 @@ def test_that_what_has_no_speed_says_why_in_a_word():
         assert (result.kernel_ms is None) == bool(no_speed)
 
 
-def test_that_a_failure_has_a_short_and_a_whole_status():
+def test_that_a_failure_has_a_short_and_a_whole_status_and_a_proof_says_how_much_it_covers():
     failed = result_of(1.0, failure=Reason("memory", "Out of memory", "Out of memory: 9 GB.", "Crop it."))
     assert (failed.short_status, failed.status) == ("Out of memory", "Out of memory: 9 GB. Crop it.")
     wrong = result_of(1.0, verification=replace(PROOF, passed=False, reason="row 3 is off"))
     assert wrong.short_status == wrong.status == "row 3 is off"
-
-
-def test_that_a_proof_says_how_much_it_covers():
     exact = replace(PROOF, exact=True).sentence()
     assert exact == "verified: every pixel matches the float64 reference exactly"
     part = replace(PROOF, checked_pixels=1000, total_pixels=4000)

@@ -175,14 +175,20 @@ def saved(folder, change):
     return path
 
 
-def test_that_weights_are_read_back_with_a_digest_of_their_numbers(tmp_path):
+def test_that_weights_are_read_back_with_a_digest_of_their_numbers_and_others_refused(tmp_path):
     path = saved(tmp_path, lambda arrays: None)
     assert read_weights(path).digest == trained_weights().digest
     other = saved(tmp_path, lambda arrays: arrays["output"].__setitem__((0, 0), 7))
     assert read_weights(other).digest != trained_weights().digest
+    for output, why in [
+        (np.full((128, 10), np.nan, np.float32), r"output\[0, 0\] is nan, not a finite number"),
+        (np.zeros((128, 10), np.int32), "output has numbers of type int32"),
+    ]:
+        with pytest.raises(BadValue, match=why):
+            read_weights(saved(tmp_path, lambda arrays, output=output: arrays.update(output=output)))
 
 
-def test_that_a_damaged_file_or_none_is_told(tmp_path):
+def test_that_a_damaged_file_one_with_objects_or_none_is_told(tmp_path):
     content = WEIGHTS_FILE.read_bytes()
     damaged = tmp_path / "damaged.npz"
     for part in (b"", b"no archive at all", content[: len(content) // 2], content[:-1000]):
@@ -202,18 +208,6 @@ def test_that_a_damaged_file_or_none_is_told(tmp_path):
         read_weights(damaged)
     with pytest.raises(EngineError, match="damaged"):
         read_weights(tmp_path)
-
-
-def test_that_numbers_that_are_no_weights_are_refused(tmp_path):
-    for output, why in [
-        (np.full((128, 10), np.nan, np.float32), r"output\[0, 0\] is nan, not a finite number"),
-        (np.zeros((128, 10), np.int32), "output has numbers of type int32"),
-    ]:
-        with pytest.raises(BadValue, match=why):
-            read_weights(saved(tmp_path, lambda arrays, output=output: arrays.update(output=output)))
-
-
-def test_that_a_file_with_objects_is_not_run(tmp_path):
     path = tmp_path / "objects.npz"
     np.savez(path, **{name: np.array([print], object) for name in SHAPES})
     with pytest.raises(EngineError, match="damaged"):

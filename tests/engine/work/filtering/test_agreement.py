@@ -116,9 +116,6 @@ def rounded(image, mask, border=Border.MIRROR):
         return oracle.correlate(image, mask, border).astype(np.float32)
 
 
-# --- the class in which every order of summation gives the same result
-
-
 FULL = np.full((2, 2, 1), 65535, np.uint16)
 
 
@@ -179,9 +176,6 @@ def test_that_one_ulp_and_a_tie_to_the_odd_side_are_too_much_in_the_exact_class(
     assert not found.passed
     assert f"row {at[0]}, column {at[1]}, channel {at[2]} is {result[at]}" in found.reason
     assert "rounding explains at most 0 steps" in found.reason
-
-
-# --- the bound
 
 
 def test_that_the_bound_is_that_of_the_books():
@@ -257,9 +251,6 @@ def test_that_no_order_of_summation_leaves_the_bound(columns, kind):
             assert abs(Fraction(float(total)) - true) <= bound
 
 
-# --- what is not a number
-
-
 def test_that_anything_but_a_number_is_refused_where_a_number_is_due():
     mask = Mask(RANDOM.standard_normal((3, 3)))
     for strange in (np.nan, np.inf, -np.inf):
@@ -289,9 +280,6 @@ def test_that_anything_else_is_refused_where_nan_or_infinity_is_due():
             assert not judged(result, image, mask).passed
 
 
-# --- overflow
-
-
 def test_that_infinity_is_explained_where_a_sum_may_pass_the_largest_number_and_proven_where_it_does():
     for value, weights, border, accepted, refused in [
         (3e38, [[1.0, 1.0, -1.0]], Border.ZERO, [np.inf, np.nan], 1e38),
@@ -306,9 +294,6 @@ def test_that_infinity_is_explained_where_a_sum_may_pass_the_largest_number_and_
             result[0, 1, 0] = given
             found = judged(result, image, mask, border)
             assert (found.passed, found.wrong_samples == 0) == (given == right, given is not refused)
-
-
-# --- results of 8 and 16 bit
 
 
 def judged_whole(result, image, mask):
