@@ -36,9 +36,6 @@ def test_that_anything_else_is_refused_with_how_to_write_it():
             BadValue, match=r"not two whole numbers with an x between them\. Write it as 16x16\."
         ):
             Block.parse(text)
-
-
-def test_that_more_digits_than_any_block_has_are_called_too_large():
     too_large = r"it is too large; CUDA allows at most 1,024 threads per block\. Write"
     for text in ("99999999999999999999x1", "1x9999999999", f"{'9' * 5000}x1"):
         with pytest.raises(BadValue, match=too_large):
@@ -90,15 +87,12 @@ def test_that_a_rule_is_what_numpy_pad_does_far_outside():
             assert [border.rule(index, length) for index in range(-FAR, length + FAR)] == wanted.tolist()
 
 
-def test_that_a_border_is_found_by_its_name():
+def test_that_a_border_is_found_by_its_name_and_another_is_refused_with_ours():
     for border in Border:
         assert Border.named(border.value) is border
         assert Border.named(border) is border
         assert border.sentence.endswith(".")
         assert border.has_ghost_cells == (border in (Border.ZERO, Border.CONSTANT))
-
-
-def test_that_another_name_is_refused_with_ours():
     for name, words in [
         ("edge", rf"border 'edge'.*{', '.join(Border)}\."),
         ("BORDER_REFLECT_101", "What OpenCV calls BORDER_REFLECT_101 is mirror here. Choose one of zero"),
@@ -128,16 +122,13 @@ def test_that_every_foreign_name_of_the_table_in_the_docs_is_answered_as_it_says
     assert asked >= {"nearest", "grid-wrap", "BORDER_REFLECT_101", "edge", "symmetric"}
 
 
-def test_that_pitched_rows_are_the_fewest_whole_pixels_that_end_on_a_boundary():
+def test_that_pitched_rows_end_on_a_boundary_and_a_layout_is_found_by_its_name_alone():
     for width in [1, 31, 32, 33, 127, 128, 1001, 1024]:
         for channels, itemsize in itertools.product(range(1, 5), (1, 2, 4)):
             pixels = Layout.PITCHED.row_pixels(width, channels, itemsize)
             rows = range(width, pixels + 1)
             assert [one for one in rows if one * channels * itemsize % ROW_BYTES == 0] == [pixels]
             assert Layout.PACKED.row_pixels(width, channels, itemsize) == width
-
-
-def test_that_a_layout_is_found_by_its_name_alone():
     assert Layout.named("packed") is Layout.named(Layout.PACKED) is Layout.PACKED
     with pytest.raises(UnknownName, match=r"layout 'dense'.*Choose one of pitched, packed"):
         Layout.named("dense")
@@ -174,13 +165,10 @@ def test_that_a_wrong_list_is_refused_in_one_line():
         assert len(line) < 200
 
 
-def test_that_a_block_that_is_there_twice_is_run_once():
+def test_that_a_block_that_is_there_twice_is_run_once_and_too_many_are_refused():
     blocks, note = read_blocks("8x8, 16x16, 8 × 8")
     assert blocks == (Block(8, 8), Block(16, 16))
     assert note == "8 × 8: in the list twice, and run once. Write each block once."
-
-
-def test_that_too_many_blocks_are_refused():
     many = ", ".join(f"{x}x{y}" for x in range(1, 18) for y in range(1, 18))
     with pytest.raises(BadValue, match=f"289 blocks: at most {MOST_BLOCKS}"):
         read_blocks(many)

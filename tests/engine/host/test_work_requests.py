@@ -14,7 +14,7 @@ from engine.image.open import open_sample
 from engine.image.save import save_image
 from engine.work.chain_files import chain_from, chain_named, ready_chains
 from engine.work.messages import ListRequest, MergeRequest, PictureJob
-from engine.work.operations.table import OPERATIONS, operation_variants
+from engine.work.operations.table import OPERATIONS
 from engine.work.steps import digest_of
 from tests.picture_jobs import operation_job
 
@@ -35,7 +35,7 @@ def values_of(picture, chain, step):
 def test_that_ready_chains_and_every_operation_with_its_variants_are_described(calm):
     assert calm.ask(ListRequest("chains")) == ready_chains()
     found = {info.key: [v.key for v in info.variants] for info in calm.ask(ListRequest("operations"))}
-    assert found == {key: [variant.key for variant in operation_variants(key)] for key in OPERATIONS}
+    assert found == {key: [variant.key for variant in one.variants] for key, one in OPERATIONS.items()}
 
 
 @pytest.mark.slow

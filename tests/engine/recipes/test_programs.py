@@ -113,16 +113,13 @@ def test_that_what_a_program_cannot_take_is_refused_with_what_helps():
             as_program(key, mask, normalise=False, dtype="uint8", channels=3)
 
 
-def test_that_imagej_and_gimp_get_the_mask_in_the_middle_of_an_odd_one():
+def test_that_imagej_and_gimp_get_the_mask_in_the_middle_of_an_odd_one_and_gimp_inverts():
     even = engine.Mask([[1, 2], [3, 4]])
     imagej = as_program("imagej", even, normalise=False, dtype="uint8", channels=1)
     assert imagej.code == r'run("Convolve...", "text1=[1 2 0\n3 4 0\n0 0 0\n] normalize");'
     assert (imagej.mask.shape, imagej.mask.anchor, imagej.settings["normalise"]) == ((3, 3), (1, 1), True)
     gimp = as_program("gimp", even, normalise=False, dtype="uint8", channels=1)
     assert gimp.code == "gegl in.png -o out.png -- gegl:convolution-matrix b2=1 b3=3 c2=2 c3=4"
-
-
-def test_that_gimp_adds_half_of_white_where_the_sum_is_0_and_inverts_below():
     edge = as_program("gimp", engine.Mask([[-1, 0, 1]]), normalise=False, dtype="uint8", channels=1)
     assert (edge.mask.offset, edge.settings["normalise"]) == (127.5, False)
     below = as_program("gimp", engine.Mask([[-1, -2, -1]]), normalise=False, dtype="uint8", channels=1)

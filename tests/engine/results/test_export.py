@@ -80,7 +80,7 @@ def test_that_json_keeps_every_raw_sample():
     assert document["environment"]["devices"][0]["key"] == "cpu"
 
 
-def test_that_every_metric_is_in_both_files_with_full_precision():
+def test_that_every_metric_is_in_both_files_with_full_precision_and_reasons_where_they_are_known():
     results = make_result("cpu-serial", 20.0), make_result("tiled", 1 / 3, work=WORK, layout="packed")
     row, entry = read_csv(*results)[1], read_json(*results)["results"][1]
     for metric in metrics_of(PROBLEM):
@@ -95,9 +95,6 @@ def test_that_every_metric_is_in_both_files_with_full_precision():
     told = read_json(*results)["metrics"]
     assert set(told) == {metric.key for metric in metrics_of(PROBLEM)}
     assert told["kernel_median_ms"]["unit"] == "ms"
-
-
-def test_that_the_reason_for_a_time_is_two_metrics_where_it_is_known():
     explained, silent = read_csv(EXPLAINED, MEASURED)
     assert (explained["share_of_tallest_limit"], explained["transactions_per_request"]) == ("0.25", "1.9")
     assert (silent["share_of_tallest_limit"], silent["transactions_per_request"]) == ("", "")
@@ -143,7 +140,7 @@ def kept(name):
     return json.loads((Path(__file__).parents[2] / "data" / "results" / f"{name}-v1.json").read_text())
 
 
-def test_that_files_of_version_1_are_read_of_filters_and_of_products():
+def test_that_files_of_version_1_are_read_of_filters_and_of_products_and_others_say_why_not():
     serial, parallel, naive, refused = results_from_document(kept("bench"))
     assert serial.problem == Problem(7, 9, mask_shape=(3, 3), anchor=(1, 1), border=Border.WRAP)
     assert serial.kernel_ms == kept("bench")["results"][0]["timing"]["kernel"]["median_ms"]
@@ -167,9 +164,6 @@ def test_that_files_of_version_1_are_read_of_filters_and_of_products():
             assert number_of(result, key) == old[before]
     old["bandwidth_gb_s"] = 86.4
     assert result_from_json(old).environment.bandwidth_gb_s == 86.4
-
-
-def test_that_a_file_that_cannot_be_read_says_why():
     for change, says in [
         ({"format": "another"}, "not a file of results"),
         ({"format": []}, "not a file of results"),

@@ -193,7 +193,7 @@ def test_that_a_speed_up_is_the_baselines_time_over_the_runs_of_filters_and_of_p
     assert speed_ups([make_result("naive", 0.0), make_result("tiled", 1.0)], "naive") == [None, None]
 
 
-def test_that_problems_that_differ_are_not_compared():
+def test_that_problems_that_differ_are_not_compared_and_without_a_digest_masks_are_told_by_name():
     for change in [
         {"height": 511}, {"width": 511}, {"channels": 1}, {"dtype": "float32"}, {"result_dtype": "uint8"},
         {"anchor": (0, 0)}, {"mask_shape": (5, 3), "anchor": (2, 1)}, {"border": Border.WRAP},
@@ -204,9 +204,6 @@ def test_that_problems_that_differ_are_not_compared():
         weights = make_result("tiled", 1.0, weights_digest="of another Gaussian")
         found = speed_ups([make_result("cpu-serial", 6.0), other, weights], "cpu-serial")
         assert found == [1.0, None, None]
-
-
-def test_that_results_without_a_digest_are_told_apart_by_the_masks_name():
     old = [make_result("naive", 8.0, mask_name=name, weights_digest=None) for name in ("box", "gauss")]
     new = make_result("tiled", 2.0, mask_name="box", weights_digest=None)
     assert speed_ups([*old, new], "naive") == [1.0, 1.0, 4.0]
@@ -214,7 +211,7 @@ def test_that_results_without_a_digest_are_told_apart_by_the_masks_name():
     assert comparable(unused) == comparable(make_result())
 
 
-def test_that_the_fastest_verified_run_of_the_baseline_counts():
+def test_that_the_fastest_verified_run_of_the_baseline_counts_or_of_its_own_problem_a_chosen_one():
     slow, fast, newest = (make_result("naive", kernel_ms) for kernel_ms in (3.0, 2.0, 4.0))
     without = [make_failure("naive"), make_unverified("naive"), make_simulated("naive")]
     runs = compared([slow, fast, newest, *without, make_result("tiled", 1.0)], "naive")
@@ -222,9 +219,6 @@ def test_that_the_fastest_verified_run_of_the_baseline_counts():
     assert [run.baseline_run for run in runs] == [2, 2, 2, None, None, None, 2]
     assert runs[-1].baseline is fast
     assert [run.number for run in runs] == [1, 2, 3, 4, 5, 6, 7]
-
-
-def test_that_a_chosen_run_is_the_baseline_of_its_own_problem_only():
     elsewhere = structs.replace(PROBLEM, width=100)
     fast, chosen = make_result("naive", 2.0), make_result("naive", 8.0)
     results = [

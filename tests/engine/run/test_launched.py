@@ -39,7 +39,7 @@ def prepared(*resources):
     return SimpleNamespace(resources=resources)
 
 
-def test_that_a_run_says_what_its_loaded_kernels_take():
+def test_that_a_run_says_what_its_loaded_kernels_take_and_on_the_cpu_has_none():
     (facts,) = launched(job_for("tiled", Block(16, 16)), prepared(KernelResources(60, 1600, 8)), GPU)
     assert facts == LaunchFacts(
         (13, 9, 1), (16, 16, 1), 60, 1600, 8, 4, 0.5, "registers", 117 / 528, 117 / 528, 400 / 256,
@@ -52,9 +52,6 @@ def test_that_a_run_says_what_its_loaded_kernels_take():
     taken = KernelResources(32, 1152, 0), KernelResources(40, 1536, 0)
     facts = launched(job_for("separable-l1"), prepared(*taken), GPU)
     assert [one.registers for one in facts] == [32, 40]
-
-
-def test_that_a_run_on_the_cpu_has_no_launches():
     assert launched(job_for("cpu-serial"), prepared(), cpu_info()) is None
     outcome = measure(job_for("cpu-serial"), CpuBackend(), HARDLY_SAMPLED)
     assert outcome.result.launches is None

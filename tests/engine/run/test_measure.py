@@ -222,15 +222,12 @@ def test_that_warm_ups_do_not_count():
     assert timing.clock == "a clock of the test's"
 
 
-def test_that_copies_are_sampled_apart():
+def test_that_copies_are_sampled_apart_and_times_that_mean_nothing_not_at_all():
     device = FakeDevice(copies=True)
     timing = measure(FILTER_JOB, device, QUICK).result.timing
     spreads = (timing.host_to_device, timing.device_to_host, timing.end_to_end)
     assert [len(spread.samples_ms) for spread in spreads] == [2, 2, 2]
     assert device.uploads == 1 + 2 + 2
-
-
-def test_that_times_that_mean_nothing_are_not_taken():
     device = FakeDevice(times_mean_speed=False)
     result = measure(FILTER_JOB, device, QUICK).result
     assert (result.timing, result.kernel_ms, result.is_proven) == (None, None, True)

@@ -18,15 +18,12 @@ from engine.work.filtering import oracle as filtering
 from engine.work.problem import Problem
 
 
-def test_that_a_region_and_what_lies_around_it_are_the_whole():
+def test_that_a_region_and_what_lies_around_it_are_the_whole_and_edges_are_checked_once():
     for region in (Region(2, 5, 3, 7), Region(0, 9, 0, 8), Region(4, 4, 1, 1)):
         times = np.zeros((9, 8), int)
         for part in (region.slices, *region.around):
             times[part] += 1
         assert (times == 1).all()
-
-
-def test_that_all_four_edges_are_checked_once():
     for height, width, edges, cost in [
         (900, 1300, (5, 5), 25),
         (1300, 900, (3, 7), 63),
@@ -108,7 +105,7 @@ def test_that_a_task_compares_a_large_result_in_part():
     assert found.checked_pixels < found.total_pixels == 120_000
 
 
-def test_that_every_tile_of_seven_by_seven_has_a_pixel_that_is_checked():
+def test_that_every_tile_of_seven_by_seven_and_most_of_a_photograph_have_a_pixel_that_is_checked():
     for seed in range(4):
         is_checked = np.zeros((600, 500), bool)
         for region in affordable_regions(600, 500, (3, 3), 81, 9_000_000, seed):
@@ -116,9 +113,6 @@ def test_that_every_tile_of_seven_by_seven_has_a_pixel_that_is_checked():
         assert is_checked.mean() < 0.05
         tiles = np.lib.stride_tricks.sliding_window_view(is_checked, (7, 7))
         assert tiles.any(axis=(2, 3)).all()
-
-
-def test_that_in_a_photograph_few_tiles_have_no_pixel_that_is_checked():
     """Tiles of variants are wider than high: 128 x 16 and more."""
     photograph = Problem(3000, 4000, 3, "uint8", (9, 9), (4, 4))
     assert filtering.regions_to_check(photograph, 0)[-1].step == 15

@@ -116,7 +116,7 @@ def test_that_random_chains_are_proven():
         assert outcome.result.is_proven, (steps, outcome.result.status)
 
 
-def test_that_the_oracle_says_what_scipy_says():
+def test_that_the_oracle_says_what_scipy_says_and_whole_numbers_must_be_equal():
     steps = [
         {"id": "x", "mask": "sobel-x", "input": "picture", "border": "mirror"},
         {"id": "y", "mask": "sobel-y", "input": "picture", "border": "mirror"},
@@ -129,9 +129,6 @@ def test_that_the_oracle_says_what_scipy_says():
     # Both round a few float64 sums and a root.
     found = exact(steps, PHOTO[..., 1]).range.value[..., 0]
     assert np.abs(found - wanted).max() <= 16 * np.finfo(np.float64).eps * wanted.max()
-
-
-def test_that_whole_numbers_must_be_equal_through_several_steps():
     found = exact([{"mask": "sobel-x"}, {"mask": "1 2 1; 2 4 2; 1 2 1 /16"}, {"operation": "median"}])
     assert found.grain == 1 / 16
     assert np.array_equal(found.range.low, found.range.high)
@@ -250,7 +247,7 @@ def test_that_a_chain_on_the_cpu_takes_no_more_pictures_than_bands_are_planned_w
         assert 0 < counted.made <= most_between(call.plan), chain.key
 
 
-def test_that_linear_steps_become_one_mask_that_is_equal_inside():
+def test_that_linear_steps_become_one_mask_that_is_equal_inside_and_sums_of_masks_up_to_the_edges():
     chain = chain_from({"steps": [
         {"id": "a", "mask": "sobel-x", "border": "mirror"},
         {"id": "b", "mask": "1 2 1; 2 4 2; 1 2 1", "border": "mirror"},
@@ -264,9 +261,6 @@ def test_that_linear_steps_become_one_mask_that_is_equal_inside():
     inside = slice(top, len(PHOTO) - bottom), slice(left, PHOTO.shape[1] - right)
     assert np.array_equal(separate[inside], merged[inside])
     assert "1 row at the top" in best.sentence
-
-
-def test_that_a_sum_of_masks_of_one_input_becomes_one_mask_up_to_the_edges():
     chain = chain_named("unsharp")
     (merger,) = mergers(chain, PHOTO.shape, "uint8", device_named(CPU))
     assert not any(merger.frame)
@@ -411,7 +405,7 @@ def test_that_damaged_json_and_unknown_names_are_refused_in_words(tmp_path):
         _ = call_of([{"mask": "box-3", "variant": "naive"}, {"mask": "box-3"}]).plan
 
 
-def test_that_a_chain_of_own_weights_comes_back_from_its_json():
+def test_that_a_chain_of_own_weights_comes_back_from_its_json_which_also_names_it():
     mask = Mask([[1 / 3, -2.5], [0, 7]], (0, 1), 0.5, "mine")
     steps = (
         MaskStep(id="m", mask=mask, border=Border.CONSTANT, cval=3.5, flip=True, on=False),
@@ -420,9 +414,6 @@ def test_that_a_chain_of_own_weights_comes_back_from_its_json():
     )
     chain = structs.replace(ready_chains()[0], steps=steps, title="Ärger", range="absolute")
     assert chain_from_json(chain_to_json(chain)) == chain
-
-
-def test_that_a_chain_is_also_named_by_its_json():
     chain = chain_named("unsharp")
     assert chain_named(chain_to_json(chain)) == chain
     for text, why in (

@@ -38,13 +38,10 @@ def test_that_the_layers_have_the_reports_shapes():
     assert problem.csv_columns() == {"batch": 1, "network": "28 × 28, 32, 64, 128, 10"}
 
 
-def test_that_a_batch_that_cannot_be_is_refused_in_words():
+def test_that_a_batch_that_cannot_be_is_refused_in_words_and_one_too_large_with_the_largest():
     for batch in (0, MAX_BATCH + 1):
         with pytest.raises(BadValue, match="a batch has 1 to"):
             ForwardPass(batch)
-
-
-def test_that_a_batch_too_large_for_the_memory_is_refused_with_the_largest():
     refuse_too_large(ForwardPass(10_000))
     with pytest.raises(BadValue, match=r"the limit is 4.0 GiB. The largest batch is 36,\d\d\d\."):
         refuse_too_large(ForwardPass(100_000))

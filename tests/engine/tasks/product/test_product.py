@@ -117,7 +117,7 @@ def test_that_the_oracle_is_the_definition_with_nan_and_infinity_where_it_takes_
     assert oracle.magnitudes(a, b, Region(0, 3, 0, 3))[1].tolist() == [2.0, 2.0, 2.0]
 
 
-def test_that_nothing_beyond_the_bound_of_the_roundings_is_verified():
+def test_that_nothing_beyond_the_bound_of_the_roundings_is_verified_and_whole_numbers_are_equal():
     u = 2.0**-24
     (bound,) = oracle.rounding_bound(np.array([3.0]), 9, 40)
     assert bound == 10 * u / (1 - 10 * u) * 3.0 + 41 * 2.0**-149
@@ -136,9 +136,6 @@ def test_that_nothing_beyond_the_bound_of_the_roundings_is_verified():
         assert verification.bound == bound[7, 11]
         assert verification.checked_pixels == verification.total_pixels == 600
     assert verification.reason.startswith("not verified: row 7, column 11 is ")
-
-
-def test_that_whole_numbers_must_be_equal_up_to_2_to_24():
     a, b = np.full((2, 4), 3, np.float32), np.full((4, 2), 5, np.float32)
     product = MatrixProduct(2, 4, 2)
     result = a @ b

@@ -138,12 +138,20 @@ def test_that_the_median_is_numpys_with_repeated_edges():
             assert np.array_equal(found[row, column, channel], np.median(window), equal_nan=True)
 
 
-def test_that_bins_are_exact():
+def test_that_bins_are_exact_and_counts_those_of_numpy():
     samples = np.array([0, 15, 16, 255], np.uint8)
     assert counts.bins_of(samples, 16).tolist() == [0, 0, 1, 15]
     assert counts.bins_of(np.array([0, 255, 256, 65535], np.uint16), 256).tolist() == [0, 0, 1, 255]
     floats = np.array([-1, 0, 0.25, 0.9999, 1, 7, np.nan, np.inf, -np.inf], np.float32)
     assert counts.bins_of(floats, 4).tolist() == [0, 0, 1, 3, 3, 3, -1, 3, 0]
+    for dtype in ("uint8", "uint16", "float32"):
+        for shape in ((1, 9, 4), (23, 31, 3)):
+            samples = picture(*shape, dtype)
+            top = 1.0 if dtype == "float32" else np.iinfo(dtype).max + 1.0
+            found = engine.operate(samples, "histogram", bins=32, device="cpu").counts
+            for channel, found_counts in enumerate(found):
+                own = samples[..., channel].astype(float)
+                assert np.array_equal(found_counts, np.histogram(own, 32, (0, top))[0])
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
@@ -189,7 +197,7 @@ def test_that_scores_are_the_correlation_coefficients_of_numpy():
     assert bound.max() < 1e-5
 
 
-def test_that_the_transform_is_orthonormal():
+def test_that_the_transform_is_orthonormal_and_its_steps_are_those_of_a_jpeg_file():
     cosines = jpeg.basis64()
     assert np.allclose(cosines @ cosines.T, np.eye(8), atol=1e-15)
     assert jpeg.zigzag()[:10].tolist() == [0, 1, 8, 16, 9, 2, 3, 10, 17, 24]
@@ -198,6 +206,12 @@ def test_that_the_transform_is_orthonormal():
     assert np.array_equal(jpeg.steps_of(problem), BRIGHTNESS_TABLE)
     problem, _ = problem_of("compress", picture(), quality=100)
     assert jpeg.steps_of(problem).max() == 1
+    for quality in [1, 3, 25, 49, 50, 51, 75, 95, 100]:
+        problem, _ = problem_of("compress", picture(), quality=quality)
+        table = saved_as_jpeg(picture(8, 8, 1)[..., 0], quality)[1]
+        assert np.array_equal(jpeg.steps_of(problem), table)
+        problem, _ = problem_of("compress", picture(dtype="uint16"), quality=quality)
+        assert np.array_equal(jpeg.steps_of(problem), table * 257)
 
 
 def saved_as_jpeg(samples, quality):
@@ -206,15 +220,6 @@ def saved_as_jpeg(samples, quality):
     Image.fromarray(samples).save(file, "JPEG", quality=quality, optimize=True)
     with Image.open(io.BytesIO(file.getvalue())) as opened:
         return len(file.getvalue()), np.reshape(opened.quantization[0], (8, 8)), np.asarray(opened)
-
-
-def test_that_the_steps_are_those_of_a_jpeg_file_of_the_same_quality():
-    for quality in [1, 3, 25, 49, 50, 51, 75, 95, 100]:
-        problem, _ = problem_of("compress", picture(), quality=quality)
-        table = saved_as_jpeg(picture(8, 8, 1)[..., 0], quality)[1]
-        assert np.array_equal(jpeg.steps_of(problem), table)
-        problem, _ = problem_of("compress", picture(dtype="uint16"), quality=quality)
-        assert np.array_equal(jpeg.steps_of(problem), table * 257)
 
 
 @pytest.mark.slow
@@ -250,17 +255,6 @@ def test_that_a_size_is_estimated_in_parts_as_in_one(monkeypatch):
     # First cells: sizes 3 (5) and 3 (0 - 5): one symbol, no bits, and 3 bits each; then four symbols of which
     # the end of a block occurs twice, 2 + 2 + 2 x 1 bits, and a bit for the 1.
     assert jpeg.estimated_bytes(levels) == jpeg.HEADER_BYTES + math.ceil((6 + 6 + 1) / 8)
-
-
-def test_that_counts_are_those_of_numpy():
-    for dtype in ("uint8", "uint16", "float32"):
-        for shape in ((1, 9, 4), (23, 31, 3)):
-            samples = picture(*shape, dtype)
-            top = 1.0 if dtype == "float32" else np.iinfo(dtype).max + 1.0
-            found = engine.operate(samples, "histogram", bins=32, device="cpu").counts
-            for channel, found_counts in enumerate(found):
-                own = samples[..., channel].astype(float)
-                assert np.array_equal(found_counts, np.histogram(own, 32, (0, top))[0])
 
 
 def test_that_the_noise_of_an_unchanged_picture_is_said_in_words():
@@ -408,7 +402,7 @@ def of(key, samples, **settings):
     return engine.operate(samples, key, device="cpu", budget_s=0.0, **settings).picture
 
 
-def test_that_minima_maxima_and_morphology_are_scipys():
+def test_that_minima_maxima_morphology_and_the_gradient_magnitude_are_scipys():
     grey, square = picture(23, 31, 1)[..., 0], {"size": 5, "mode": "nearest"}
     # SciPy repeats the nearest cell too; it takes 8 bit without rounding.
     wanted = {
@@ -424,9 +418,6 @@ def test_that_minima_maxima_and_morphology_are_scipys():
         asked = {"size": 5} if kind in ("minimum", "maximum") else {"size": 5, "kind": kind}
         found = of(kind if len(asked) == 1 else "morphology", grey, **asked)
         assert np.array_equal(found, values), kind
-
-
-def test_that_the_gradient_magnitude_is_scipys():
     grey = picture(23, 31, 1)[..., 0]
     for key, mask in (("sobel", scipy.ndimage.sobel), ("prewitt", scipy.ndimage.prewitt)):
         length = scipy.ndimage.generic_gradient_magnitude(grey.astype(np.float64), mask, mode="nearest")
