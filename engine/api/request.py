@@ -52,9 +52,9 @@ class Call(Resolved):
         `on_values` is as of `engine.run.measure.measure`. Raises what `as_applied` raises.
         """
         # As in `plan_for`.
-        from engine.run.measure import measure_on
+        from engine.run.measure import measure
 
-        outcome = measure_on(self.job(), self.device.key, plan, on_values)
+        outcome = measure(self.job(), backend(self.device.key), plan, on_values=on_values)
         return as_applied(outcome, self.problem.result_shape)
 
 

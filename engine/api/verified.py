@@ -20,7 +20,7 @@ from engine.mask.mask import Mask
 from engine.results.problem import Mark
 from engine.results.text_forms import MISSING, Shown, html_table
 from engine.run.measure import measure_each
-from engine.run.sampling import NO_SAMPLES, SamplingPlan
+from engine.run.sampling import SamplingPlan
 from engine.work.chain_files import chain_from, chain_named
 from engine.work.columns import RunResult
 from engine.work.filtering.oracle import AFFORDABLE_MULTIPLY_ADDS
@@ -327,7 +327,6 @@ def apply_bank(
         job.refuse(chosen)
     plan = SamplingPlan(budget_s=as_seconds(budget_s) / len(jobs))
     applied = []
-    plan = plan if chosen.times_mean_speed else NO_SAMPLES
     for number, outcome in enumerate(measure_each(jobs, backend(chosen.key), plan), start=1):
         try:
             applied.append(as_applied(outcome, array.shape))

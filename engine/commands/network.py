@@ -8,7 +8,7 @@ from engine.commands.measuring import Cells, Measuring, measure_cells
 from engine.commands.output import log, table
 from engine.device_info import AUTO, DeviceInfo
 from engine.results.text_forms import ms_cell
-from engine.run.sampling import NO_SAMPLES, SamplingPlan
+from engine.run.sampling import SamplingPlan
 from engine.tasks.network.operands import weights_from
 from engine.tasks.network.problem import (
     MAX_BATCH,
@@ -77,7 +77,6 @@ def run(settings: NetworkSettings) -> int:
 
     def measure_stage(job: NetworkJob, device: DeviceInfo, plan: SamplingPlan) -> NetworkResult:
         job.refuse(device)
-        plan = plan if device.times_mean_speed else NO_SAMPLES
         found = measured_stage(job, device.key, plan)
         timed[id(found.result)] = found
         if found.not_timed:

@@ -19,7 +19,7 @@ from engine.device_info import AUTO, DeviceInfo, KernelResources, LaunchFacts, l
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.results.measurement import AnyResult, Environment, Measurement, Spread, Timing
 from engine.results.problem import Checkpoint, P, P_co, Progress
-from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled, timed
+from engine.run.sampling import SamplingPlan, sampled, timed
 from engine.run.task import AnyJob, ProblemJob, device_for
 
 # No whole number is out of the question as a result, so there are two fills with no bit in common: what
@@ -166,6 +166,7 @@ def measure(
 ) -> Outcome[P]:
     """Run one job: verify, warm up, sample. A failure is a result with its reason; nothing is raised for it.
 
+    Where times mean nothing (the simulator) none is taken.
     `checkpoint` is called before each step; the result goes to `host_out`, of its shape and type, where that
     is given. `on_values` is called with it before it is verified, where no launch follows: to encode it
     meanwhile. `filled` are buffers of such a job with its operands in them. Raises Cancelled (by the
@@ -245,21 +246,13 @@ def measure_each(
     return outcomes
 
 
-def measure_on(
-    job: AnyJob, device: str, plan: SamplingPlan, on_values: OnValues | None = None
-) -> Outcome[Any]:
-    """Measure a job (`measure`) on a device; where times mean nothing it takes one sample."""
-    machine = backend(device)
-    return measure(job, machine, plan if machine.info.times_mean_speed else NO_SAMPLES, on_values=on_values)
-
-
 Measure = Callable[[Any, DeviceInfo, SamplingPlan], AnyResult]
 """Measures a job on a device and returns its result."""
 
 
 def measured_result(job: AnyJob, device: DeviceInfo, plan: SamplingPlan) -> AnyResult:
     """Return the result of a job that is measured on a device."""
-    return measure_on(job, device.key, plan).result
+    return measure(job, backend(device.key), plan).result
 
 
 def sweep(

@@ -10,9 +10,8 @@ import json
 import numpy as np
 import pytest
 
-from engine.api.calls import computed
 from engine.commands import COMMANDS, Command
-from engine.device.devices import backend, device_named
+from engine.device.devices import backend
 from engine.errors import Cancelled
 from engine.geometry.block import UnsupportedVariant
 from engine.host.client import EngineClient
@@ -20,7 +19,7 @@ from engine.host.request import Check, Run
 from engine.results.columns import columns_of, problem_text, results_csv, results_document
 from engine.results.metrics import Compared, compared
 from engine.results.text_forms import json_text
-from engine.run.measure import counted, measure, measure_on, sweep
+from engine.run.measure import counted, measure, sweep
 from engine.run.sampling import SamplingPlan
 from engine.run.task import compute, device_for
 from engine.tasks.read_results import results_from_document
@@ -53,7 +52,7 @@ def test_that_a_new_task_is_run_as_any_other():
     job = toy_job("in-one-go", PROBLEM, seed=7)
     assert device_for(job.variant, "cuda:3").key == "cpu"
     outcome = measure(job, backend("cpu"), QUICK)
-    assert outcome.values is not None
+    assert np.array_equal(outcome.values, np.float32(PROBLEM.factor) * job.operands)
     assert np.array_equal(outcome.values, compute(job, backend("cpu")))
     result = outcome.result
     assert (result.task, result.seed, result.work) == ("scaling", 7, job.variant.work(PROBLEM, job.block))
@@ -63,14 +62,8 @@ def test_that_a_new_task_is_run_as_any_other():
     assert (wrong.status, wrong.kernel_ms) == ("not verified: a number is off", None)
 
 
-def test_that_a_python_call_computes_it():
-    job = toy_job("in-one-go", PROBLEM)
-    found = computed(job, device_named("cpu"), (PROBLEM.count,))
-    assert np.array_equal(found, np.float32(PROBLEM.factor) * job.operands)
-
-
 def test_that_a_new_task_can_be_refused_and_stopped():
-    refused = measure_on(toy_job("for-few", PROBLEM), "cpu", QUICK)
+    refused = measure(toy_job("for-few", PROBLEM), backend("cpu"), QUICK)
     assert isinstance(refused.error, UnsupportedVariant)
     assert refused.result.refused
 

@@ -19,7 +19,7 @@ from engine.host.protocol import Availability
 from engine.host.request import Check, Preview, Run, VariantInfo
 from engine.results.problem import Checkpoint, Progress
 from engine.run.measure import measure
-from engine.run.sampling import LONGEST_PARTS_S, NO_SAMPLES, SamplingPlan, sampled_parts
+from engine.run.sampling import LONGEST_PARTS_S, SamplingPlan, sampled_parts
 from engine.run.task import Job, compute, device_for
 from engine.tasks.network.operands import (
     Weights,
@@ -86,10 +86,8 @@ def measured_stage(
 ) -> NetworkRun:
     """Verify, warm up and sample a stage in this process; then time each of its layers."""
     machine = backend(device)
-    means_speed = machine.info.times_mean_speed
-    outcome = measure(job, machine, plan if means_speed else NO_SAMPLES, checkpoint=checkpoint)
-    result = outcome.result
-    if outcome.values is None or not means_speed or result.kernel_ms is None:
+    result = measure(job, machine, plan, checkpoint=checkpoint).result
+    if result.kernel_ms is None:
         return NetworkRun(result)
     # A whole pass comes first, and the timing takes another one at least, however long.
     passes_s = 2.0 * result.kernel_ms / 1e3

@@ -214,7 +214,7 @@ class FakeDevice(CpuBackend):
 
 def test_that_warm_ups_do_not_count():
     device = FakeDevice()
-    plan = SamplingPlan(warm_up_s=0.02, budget_s=0.0, fewest=4, most=4)
+    plan = SamplingPlan(warm_up_s=0.1, budget_s=0.0, fewest=4, most=4)
     timing = measure(FILTER_JOB, device, plan).result.timing
     warm_ups = device.counting.taken - 4
     assert warm_ups > 0
