@@ -50,7 +50,6 @@ from engine.results.measurement import StepTime
 from engine.results.problem import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.run.task import compute
 from engine.verify.verification import Region
 from engine.work.filtering.clipping import clipped_of
 from engine.work.measuring import steps_of
@@ -214,11 +213,11 @@ class Result:
 
     def _computed(self, samples: Samples) -> Samples:
         """Compute a part as a picture of its own, both (H, W, C)."""
-        job, device = self.work.part(samples), self.work.device
-        out = reused_result(samples, samples.shape, job.problem.result_dtype)
-        if device.kind != "cpu":
-            return compute(job, backend(device.key), out).reshape(samples.shape)
-        job.refuse(device)
+        out = reused_result(samples, samples.shape, np.dtype(self.work.problem.result_dtype))
+        if self.work.device.kind != "cpu":
+            return self.work.computed(samples, out).reshape(samples.shape)
+        job = self.work.part(samples)
+        job.refuse(self.work.device)
         prepared = job.prepare()
         prepared.launch(samples, out)
         for step, ms in getattr(prepared, "took_ms", {}).items():

@@ -57,20 +57,14 @@ class HalvedTiles:
         self.levels = halved_sides(picture.height, picture.width, (TILE, TILE))
         self.extent = TiledScreen("", self.levels).extent
         self._sources = [self._source_of(level) for level in range(len(self.levels))]
-        pixel = picture.channels * picture.dtype.itemsize
-        read_bytes = [TILE * TILE * pixel << 2 * halvings for _, halvings in self._sources]
-        self.sampled_from = next(
-            (level for level, count in enumerate(read_bytes) if count > READ_BYTES), len(self.levels)
-        )
-        self._read_bytes = read_bytes
-        self._pixel_bytes = pixel
+        pixel = self._pixel_bytes = picture.channels * picture.dtype.itemsize
+        self._read_bytes = [TILE * TILE * pixel << 2 * halvings for _, halvings in self._sources]
+        is_sampled = [count > READ_BYTES for count in self._read_bytes]
         # Strips of a wide picture: to read a few columns all are decoded, so rows of tiles are made at once.
         self.has_strips = isinstance(picture, SegmentedPicture) and picture.chunk[1] > _WIDE
         if self.has_strips:
-            self.sampled_from = next(
-                (n for n, (_, width) in enumerate(self.levels) if TILE * width * pixel <= _ROW_BYTES),
-                len(self.levels),
-            )
+            is_sampled = [TILE * width * pixel <= _ROW_BYTES for _, width in self.levels]
+        self.sampled_from = [*is_sampled, True].index(True)
         self._rows: OrderedDict[tuple[int, int], Samples] = OrderedDict()
         self._begun: tuple[tuple[int, int], Samples, int] | None = None
         self.fault: ImageReadError | None = None

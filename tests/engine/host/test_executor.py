@@ -100,7 +100,8 @@ def test_that_a_process_that_cannot_be_started_is_reported(start, monkeypatch, c
 
 
 @pytest.mark.slow
-def test_that_a_message_that_cannot_be_read_ends_the_host(start):
+def test_that_a_message_that_cannot_be_read_ends_the_host(start, monkeypatch):
+    monkeypatch.setattr("engine.host.link.FAILED_STARTS_ALLOWED", 1)
     with pytest.raises(HostLost, match=r"its connection failed \(ZeroDivisionError"):
         start(faulty_hosts.send_what_cannot_be_read).ask(Make())
 

@@ -240,6 +240,7 @@ def test_that_a_host_that_ends_while_it_looks_for_a_gpu_is_followed_by_one_on_th
 
 def test_that_a_host_that_says_nothing_is_given_up(start, monkeypatch):
     monkeypatch.setattr(link, "START_DEADLINE_S", 0.2)
+    monkeypatch.setattr(link, "FAILED_STARTS_ALLOWED", 1)
     watched = start(faulty_hosts.say_nothing)
     with pytest.raises(HostLost, match="it did not answer"):
         watched.ask(Make())
