@@ -100,19 +100,16 @@ def step_of(job: PictureJob) -> Step:
 
 def problem_of(job: PictureJob) -> Problem:
     """Return the problem of a mask; of a large picture that of the part that a run measures."""
-    picture, step = job.picture, job.filter
+    step, dtype = job.filter, job.picture.dtype
     assert step is not None
-    mask, (height, width, channels) = step.applied, measured_shape(picture)
     return Problem(
-        height=height,
-        width=width,
-        channels=channels,
-        dtype=picture.dtype,
-        mask_shape=mask.shape,
-        anchor=mask.anchor,
+        *measured_shape(job.picture),
+        dtype=dtype,
+        mask_shape=step.applied.shape,
+        anchor=step.applied.anchor,
         border=step.border,
         cval=step.cval,
-        result_dtype=picture.dtype if job.result_type == "same" else "float32",
+        result_dtype=dtype if job.result_type == "same" else "float32",
     )
 
 

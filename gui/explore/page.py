@@ -304,18 +304,10 @@ class ExplorePage(ExploreParts):
         self.results_panel.stack.offer(actions["run_all"])
         self.picture_view.canvas.menu_asked.connect(lambda at: self.picture_menu().popup(at))
         masks, view = self.mask_panel.presets, self.picture_view.canvas.view
-        actions.connect_to(
-            batch=lambda: self.batch.begin(),
-            masks=masks.click,
-            generate_mask=masks.generate,
-            mask_as_text=self.mask_panel.edit_as_text,
-            zoom_fit=view.fit,
-            zoom_actual=view.show_actual,
-            zoom_in=lambda: view.zoom_by(1),
-            zoom_out=lambda: view.zoom_by(-1),
-            lens=self._show_lens,
-            blink=self.picture_view.blink,
-        )
+        actions.connect_to(zoom_in=lambda: view.zoom_by(1), zoom_out=lambda: view.zoom_by(-1))
+        actions.connect_to(zoom_fit=view.fit, zoom_actual=view.show_actual, blink=self.picture_view.blink)
+        actions.connect_to(masks=masks.click, generate_mask=masks.generate, lens=self._show_lens)
+        actions.connect_to(mask_as_text=self.mask_panel.edit_as_text, batch=lambda: self.batch.begin())
 
     def picture_menu(self) -> QMenu:
         """Return what can be done with the picture."""
@@ -333,15 +325,9 @@ class ExplorePage(ExploreParts):
     def _exchange_pictures(self, services: Services) -> None:
         """Paste pictures, copy them, drag them out."""
         actions = services.actions
-        self.exchange = exchange = PictureExchange(
-            services,
-            self.workspace,
-            self.background,
-            self.pictures,
-            self.mask_panel.grid,
-            lambda: actions[f"page:{self.objectName()}"].trigger(),
-            self.files.result_stem,
-        )
+        of_page = self.workspace, self.background, self.pictures, self.mask_panel.grid
+        show, name = lambda: actions[f"page:{self.objectName()}"].trigger(), self.files.result_stem
+        self.exchange = exchange = PictureExchange(services, *of_page, show, name)
         actions.connect_to(
             paste=exchange.paste,
             copy_picture=exchange.copy,

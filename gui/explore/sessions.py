@@ -160,13 +160,9 @@ class Sessions(QObject):
 
     def snapshot(self) -> Session:
         """Return all that there is now; it can be written on any thread."""
-        return Session(
-            self._workspace.state,
-            tuple(map(_kept, self._results.asked)),
-            self._digests.get(self._workspace.state.source, ""),
-            self.view.read() if self.view else View(),
-            self._services.session_parts(),
-        )
+        state, view = self._workspace.state, self.view.read() if self.view else View()
+        runs, digest = tuple(map(_kept, self._results.asked)), self._digests.get(state.source, "")
+        return Session(state, runs, digest, view, self._services.session_parts())
 
     def save(self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]) -> None:
         """Write all that there is now, on a thread."""
@@ -284,12 +280,8 @@ class Sessions(QObject):
 
 def with_options(state: State, begin: Begin) -> State:
     """Return a state with the settings that override its own; raise EngineError for a wrong one."""
-    named: dict[str, Any] = {
-        "variant": begin.variant,
-        "device": begin.device,
-        "border": begin.border and Border.named(begin.border),
-        "flip": begin.flip,
-    }
+    named: dict[str, Any] = {"variant": begin.variant, "device": begin.device, "flip": begin.flip}
+    named["border"] = begin.border and Border.named(begin.border)
     step = state.step.with_mask(resolve_mask(begin.mask), is_new=True) if begin.mask else state.step
     return state.with_step(step.with_settings(**{name: value for name, value in named.items() if value}))
 

@@ -136,21 +136,11 @@ FIRST_ID = "s1"
 _OF_RUNS = ("baseline", "blocks")
 # Its variant on the CPU becomes the baseline once the engine has listed it.
 _NEVER_CHOSEN = Settings(baseline="")
+# Where they are no capitalised names.
 _TITLES = {
-    "border": "Border",
-    "cval": "Border value",
-    "flip": "Flip",
-    "normalise": "Normalise",
-    "variant": "Kernel",
-    "block": "Block",
-    "device": "Device",
-    "layout": "Rows",
-    "result_type": "Output type",
-    "range_mode": "Display range",
-    "baseline": "Baseline",
-    "blocks": "Block sizes",
-    "patch_path": "Patch",
-}
+    "cval": "Border value", "variant": "Kernel", "layout": "Rows", "result_type": "Output type",
+    "range_mode": "Display range", "blocks": "Block sizes", "patch_path": "Patch",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +295,7 @@ def words_of_change(step: Step, fields: Mapping[str, Any]) -> tuple[str, Hashabl
                 new = value.get(key, "default")
                 changed[key.replace("_", " ").capitalize()] = new, str(new)
         elif value != old:
-            changed[_TITLES[name]] = value, _text(name, value)
+            changed[_TITLES.get(name, name.capitalize())] = value, _text(name, value)
     is_number = all(isinstance(new, int | float) and not isinstance(new, bool) for new, _ in changed.values())
     key = (step.operation, *changed) if is_number and len(changed) == 1 else None
     return ", ".join(f"{title}: {words}" for title, (_, words) in changed.items()), key

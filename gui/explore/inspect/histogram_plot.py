@@ -16,13 +16,9 @@ CHANNEL_COLOURS = {"light": ("#b3202a", "#136a2e", "#0b5fc0"), "dark": ("#ff8a82
 _FILL_ALPHA = 90
 _PAGE, _ALL = 16, 10**6
 _STEPS = {
-    Qt.Key.Key_Left: -1,
-    Qt.Key.Key_Right: 1,
-    Qt.Key.Key_PageDown: _PAGE,
-    Qt.Key.Key_PageUp: -_PAGE,
-    Qt.Key.Key_Home: -_ALL,
-    Qt.Key.Key_End: _ALL,
-}
+    Qt.Key.Key_Left: -1, Qt.Key.Key_PageUp: -_PAGE, Qt.Key.Key_Home: -_ALL,
+    Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: _PAGE, Qt.Key.Key_End: _ALL,
+}  # fmt: skip
 # Black begins with a bin, white ends with one.
 _ENDS_KEYS = "[", "]"
 _KEYS = "Arrow keys read a bin, Page Up and Page Down go 16 on, Home and End to the ends."
