@@ -34,7 +34,7 @@ from gui.page.slot import Slot
 from gui.shell.app import Haloscope
 from gui.shell.closing import Closing, Recovery
 from gui.shell.machines import EngineMessages
-from tests.gui.fake_engine import FakeEngineClient
+from tests.gui.fake_engine import FakeEngineClient, is_kind
 
 _PARTS = {
     "explore": "workspace results display pictures previews runs commands cells blocks_panel",
@@ -220,6 +220,10 @@ class Bench:
     def settle(self):
         """Let all that follows happen."""
         settle()
+
+    def asked(self, kind):
+        """Return what the engine was asked of a kind, oldest first."""
+        return [one for one in self.fake.seen if is_kind(one, kind)]
 
     def change(self, **fields):
         """Change settings of the workspace."""

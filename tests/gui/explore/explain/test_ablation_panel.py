@@ -39,10 +39,6 @@ def answered(monkeypatch):
     return lambda made: monkeypatch.setattr(fake_engine, "made_ablation", made)
 
 
-def asked(bench):
-    return [one for one in bench.fake.seen if is_kind(one, ABLATION)]
-
-
 def run(bench, panel):
     panel.run_button.click()
     bench.settle()
@@ -53,9 +49,9 @@ def figures(panel):
 
 
 def test_that_a_click_asks_once_for_the_kernel_that_is_looked_at(bench, panel):
-    assert not asked(bench)
+    assert not bench.asked(ABLATION)
     run(bench, panel)
-    (request,) = asked(bench)
+    (request,) = bench.asked(ABLATION)
     assert (request.job.variant, request.job.block) == ("naive", Block(32, 8))
 
 
@@ -87,13 +83,13 @@ def test_that_what_was_found_is_of_its_kernel_and_block_alone(bench, panel):
     assert panel.stack.text
     bench.change(block=Block(32, 8))
     assert panel.chart.rows
-    assert len(asked(bench)) == 1
+    assert len(bench.asked(ABLATION)) == 1
 
 
 def test_that_the_kernel_to_compare_with_runs_too_and_stands_below(bench, panel):
     panel.state.selection.compare_with("tiled")
     run(bench, panel)
-    assert [request.job.variant for request in asked(bench)] == ["naive", "tiled"]
+    assert [request.job.variant for request in bench.asked(ABLATION)] == ["naive", "tiled"]
     assert [row.name for row in panel.chart.rows][:4] == ["whole kernel"] * 2 + ["border test"] * 2
     assert [row.is_quiet for row in panel.chart.rows[:4]] == [False, True] * 2
     assert "tiled takes" in panel.sentence.text()
@@ -102,7 +98,7 @@ def test_that_the_kernel_to_compare_with_runs_too_and_stands_below(bench, panel)
     assert not any(row.is_quiet for row in panel.chart.rows)
     panel.state.selection.compare_with("cpu-serial")
     run(bench, panel)
-    assert {request.job.variant for request in asked(bench)} == {"naive", "tiled"}
+    assert {request.job.variant for request in bench.asked(ABLATION)} == {"naive", "tiled"}
 
 
 def test_that_an_ablation_can_be_stopped(slow_bench, make_panel):

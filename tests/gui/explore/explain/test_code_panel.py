@@ -9,7 +9,6 @@ from engine.explain.messages import CodeRequest
 from engine.geometry.block import Block
 from gui.explore.explain.code_panel import CodePanel
 from gui.style.theme import DARK, LIGHT, apply_theme, contrast
-from tests.gui.fake_engine import is_kind
 from tests.gui.made_code import FIRST_LINE
 from tests.gui.made_window import panel_of
 from tests.made_runs import make_result
@@ -21,10 +20,6 @@ CODE = CodeRequest
 def panel(explained, bench):
     """The panel, with a tiled kernel of 32 x 8 threads."""
     return explained(bench, CodePanel, variant="tiled", block=Block(32, 8))
-
-
-def asked(bench):
-    return [one for one in bench.fake.seen if is_kind(one, CODE)]
 
 
 def choose(bench, box, title):
@@ -127,7 +122,7 @@ def test_that_all_of_the_code_is_copied_where_nothing_is_selected(panel):
 def test_that_the_kernel_of_another_operation_has_code(bench, panel):
     bench.workspace.choose("median")
     bench.settle()
-    assert asked(bench)[-1].job.operation is not None
+    assert bench.asked(CODE)[-1].job.operation is not None
     assert panel.heading.text() == "cpu-median, compiled for a made problem."
 
 

@@ -28,10 +28,6 @@ def panel(make_panel, bench):
     return make_panel(bench)
 
 
-def asked(bench, kind):
-    return [one for one in bench.fake.seen if is_kind(one, kind)]
-
-
 def test_that_numbers_and_sentence_say_what_limits_the_occupancy(panel):
     assert panel.numbers.shown == {
         "Grid": "2 × 5 × 3, 30 blocks",

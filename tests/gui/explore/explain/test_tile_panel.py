@@ -24,7 +24,6 @@ from gui.explore.explain.tile_painter import (
 )
 from gui.explore.explain.tile_panel import TileGrid, TilePanel
 from gui.style.theme import DARK, LIGHT, contrast
-from tests.gui.fake_engine import is_kind
 
 
 @pytest.fixture
@@ -121,10 +120,10 @@ def test_that_the_panel_follows_kernel_block_and_mask_while_somebody_looks(bench
     bench.workspace.set_mask(Mask([[1.0] * 3]))
     bench.settle()
     assert panel.used.text().startswith("P[16] uses N[15] to N[17]. Thread (0, 0) writes it, in row 4.")
-    asked = len([one for one in bench.fake.seen if is_kind(one, TileRequest)])
+    asked = len(bench.asked(TileRequest))
     panel.state.watch(False)
     bench.change(block=Block(8, 8))
-    assert len([one for one in bench.fake.seen if is_kind(one, TileRequest)]) == asked
+    assert len(bench.asked(TileRequest)) == asked
 
 
 def test_that_another_block_of_the_grid_can_be_chosen(qtbot, bench, panel):

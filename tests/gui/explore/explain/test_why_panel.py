@@ -17,7 +17,6 @@ from gui.explore.chain.chain_actions import added, new_step
 from gui.explore.explain.why_panel import WhyPanel, numbers_of, sentence_html
 from gui.explore.jobs import comparable_of
 from gui.style.theme import LIGHT
-from tests.gui.fake_engine import is_kind
 from tests.gui.made_explained import LAUNCH, SENTENCE, WITH_A_GPU, add_gpu_run, gpu_run, made_limits
 from tests.gui.made_results import CPU_DEVICE, VARIANTS
 from tests.made_runs import make_failure, make_result
@@ -58,10 +57,6 @@ def add(bench, *given, **fields):
     return result
 
 
-def asked(bench):
-    return [one for one in bench.fake.seen if is_kind(one, TIME)]
-
-
 def show_recorded(bench, panel, variant="naive", **fields):
     """Show a recorded run of the present problem, and select it."""
     bench.results.follow(comparable_of(bench.workspace.filter_job()))
@@ -100,7 +95,7 @@ def test_that_the_remedy_of_a_recorded_run_leads_to_the_recorded_one(bench, make
 
 def test_that_the_question_is_about_what_ran_where_automatic_chose(bench, panel):
     add(bench)
-    (request,) = asked(bench)
+    (request,) = bench.asked(TIME)
     assert (request.job.variant, request.job.device, str(request.job.block)) == ("naive", "cuda:0", "32 × 8")
     assert request.measured_ms == 0.4
 
@@ -114,7 +109,7 @@ def test_that_what_came_is_kept_with_the_result(bench, panel):
     bench.results.describe(kept)
     bench.settle()
     assert first.explained is None
-    assert len(asked(bench)) == 2
+    assert len(bench.asked(TIME)) == 2
     assert "300 µs" in panel.bars.accessibleDescription()
 
 
@@ -134,7 +129,7 @@ def test_that_a_result_keeps_its_place_its_problem_and_its_baseline(bench, panel
 def test_that_nothing_is_asked_while_nobody_looks(bench, panel):
     panel.state.watch(False)
     add(bench)
-    assert not asked(bench)
+    assert not bench.asked(TIME)
 
 
 def test_that_a_question_is_dropped_when_another_result_is_selected(slow_bench, slow_panel):
@@ -179,7 +174,7 @@ def test_that_limits_that_were_not_measured_are_measured_with_a_click(bench, mak
 def test_that_a_simulated_run_has_bounds_and_no_line(bench, panel):
     bench.fake.limits["simulator"] = made_limits("simulator")
     add(bench, device="simulator")
-    assert asked(bench)[0].measured_ms is None
+    assert bench.asked(TIME)[0].measured_ms is None
     assert "No time was measured" in panel.caption.text()
 
 
@@ -194,7 +189,7 @@ def test_that_words_stand_where_a_result_cannot_be_explained(bench, panel, resul
     bench.results.add(result)
     bench.settle()
     assert panel.stack.text.startswith(words)
-    assert not asked(bench)
+    assert not bench.asked(TIME)
 
 
 def test_that_runs_of_other_operations_and_of_chains_are_said_to_have_no_explanation(bench, panel):
@@ -222,7 +217,7 @@ def test_that_a_recorded_run_of_the_present_problem_is_explained_where_no_gpu_is
     bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
     bench.fake.limits = {RECORDED: made_limits(RECORDED)}
     show_recorded(bench, panel)
-    assert [one.job.device for one in asked(bench)] == [RECORDED]
+    assert [one.job.device for one in bench.asked(TIME)] == [RECORDED]
     assert read(panel) == WORDS
 
 
@@ -230,7 +225,7 @@ def test_that_a_recorded_run_of_a_cpu_is_not_explained_by_the_cpu_that_is_here(b
     panel = make_panel(bench)
     bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
     show_recorded(bench, panel, "cpu-serial", launches=None)
-    assert not asked(bench)
+    assert not bench.asked(TIME)
     assert panel.stack.text.startswith(
         "The recording keeps what its GPU does per second at most, not what its CPU"
     )

@@ -16,7 +16,7 @@ from gui.explore.mask.generator_sliders import position_of
 from gui.explore.mask.library import PresetButton
 from gui.explore.mask.library_rows import ENTRY, SIDE, MaskEffects, OwnMasks, found_entries, library_entries
 from gui.explore.workspace import Workspace
-from tests.gui.fake_engine import RED, is_kind
+from tests.gui.fake_engine import RED
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_that_the_library_shows_what_each_mask_does_to_the_picture_that_is_open(
     # The same masks are asked for once for a picture.
     button.click()
     library.close()
-    (asked,) = (one for one in bench.fake.seen if is_kind(one, EffectsRequest))
+    (asked,) = bench.asked(EffectsRequest)
     assert asked.picture is bench.workspace.picture
 
 

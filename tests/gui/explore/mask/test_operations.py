@@ -191,7 +191,7 @@ def test_that_a_refusal_stands_in_the_panel_until_the_next_preview(bench, qtbot)
     assert panel.refusal.text() == ""
     assert bench.display.found is not None
     for kind in (PREVIEW, (Check, OperationStep)):
-        asked = [parameters_of(one.job) for one in bench.fake.seen if is_kind(one, kind)]
+        asked = [parameters_of(one.job) for one in bench.asked(kind)]
         assert asked == [{}, {"size": 5}, {}]
 
 
