@@ -37,7 +37,7 @@ from gui.page.contract import (
 from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.runs_page import RunsPage
 from gui.page.slot import Slot
-from gui.style.metrics import GRID, Turns, follow_letters
+from gui.style.metrics import GRID, Turns, follow, follow_letters
 from gui.widgets.panel_parts import boxed, choices_of, column
 
 _TOOLS = ("save", "undo", "redo")
@@ -235,8 +235,7 @@ class ExplorePage(ExploreParts):
 
     def _add_steps(self) -> None:
         self._add_chains()
-        self.workspace.steps_changed.connect(self._show_steps)
-        self._show_steps()
+        follow(self._show_steps, self.workspace.steps_changed)
 
     def _show_steps(self) -> None:
         self.operation_choice.steps_slot.setVisible(len(self.workspace.state.steps) > 1)

@@ -164,7 +164,7 @@ class RooflinePlot(Plot):
                 tip=lambda x, y, data: _heard(data),
             )
             marks.setOpacity(opacity)
-            marks.sigClicked.connect(self._click)
+            marks.sigClicked.connect(lambda _item, spots, *_: self.clicked.emit(spots[-1].data()))
             self.draw(marks)
         # Marked runs have their names first, then the newest ones.
         for point in (*self._marked, *reversed(self._points[-_MOST_NAMES:])):
@@ -173,10 +173,6 @@ class RooflinePlot(Plot):
             name.setPos(math.log10(point.intensity), math.log10(point.gflops))
             name.setOpacity(EARLIER_OPACITY if point.run.number in self._earlier else 1.0)
             self._run_names.append(name)
-
-    def _click(self, _item: object, spots: Sequence[pg.SpotItem], _event: object = None) -> None:
-        if len(spots):
-            self.clicked.emit(spots[-1].data())
 
     def _place_names(self) -> None:
         """Let the names of slopes lie along them, and show those of runs that have room."""

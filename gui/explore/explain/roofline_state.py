@@ -86,16 +86,6 @@ def roofs_of(limits: DeviceLimits) -> tuple[Roof, ...]:
     return tuple(found)
 
 
-def limits_over(runs: Iterable[Compared], device: str, limits: DeviceLimits) -> DeviceLimits:
-    """Return the limits without those that a timed run of the device exceeded."""
-    reached = [
-        Reached(_FIELDS[point.roof_name], point.share, f"run {point.run.number}")
-        for point in points_of(runs, device, limits)
-        if point.share is not None
-    ]
-    return without_refuted(limits, reached)
-
-
 def points_of(runs: Iterable[Compared], device: str, limits: DeviceLimits | None) -> tuple[Point, ...]:
     """Return the timed runs of a device, oldest first."""
     found = []
@@ -246,7 +236,13 @@ class RooflineState(Question):
                 # A lost host's successor is asked again.
                 self._asked.ask(KeptLimits(self.device), replied, lambda error: None)
         runs = [run for run in self.results.rows() if self.limits_are_of(run.result)]
-        self._shown = None if self._limits is None else limits_over(runs, self.device, self._limits)
+        # Without those that a timed run of the device exceeded.
+        reached = [
+            Reached(_FIELDS[point.roof_name], point.share, f"run {point.run.number}")
+            for point in points_of(runs, self.device, self._limits)
+            if point.share is not None
+        ]
+        self._shown = None if self._limits is None else without_refuted(self._limits, reached)
         self.points = points_of(runs, self.device, self._shown)
         self.changed.emit()
 

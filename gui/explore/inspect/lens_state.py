@@ -255,16 +255,14 @@ class LensState(Question):
         """Read the results of these jobs; the squares of others are dropped."""
         before, self._inputs = self._inputs, {}
         for job in jobs:
-            if job not in self._inputs:
-                self._inputs[job] = before.pop(job) if job in before else self._asked_for(job)
+            if job in before:
+                self._inputs[job] = before.pop(job)
+            elif job not in self._inputs:
+                screen = TiledScreen("", ((job.picture.height, job.picture.width),))
+                self._inputs[job] = AskedValues(screen, job.picture.pixels.shape, self._link, job)
+                self._inputs[job].updated.connect(self.refresh)
         for values in before.values():
             values.updated.disconnect(self.refresh)
-
-    def _asked_for(self, job: PictureJob) -> AskedValues:
-        screen = TiledScreen("", ((job.picture.height, job.picture.width),))
-        values = AskedValues(screen, job.picture.pixels.shape, self._link, job)
-        values.updated.connect(self.refresh)
-        return values
 
     def _ask_order(self, request: SumOrderRequest) -> None:
         if self._orders.in_flight == request:

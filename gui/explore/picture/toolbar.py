@@ -50,7 +50,12 @@ class PictureToolbar(QWidget):
         super().__init__()
         self._workspace = workspace
         self.mode_buttons = QButtonGroup(self)
-        self._add_modes()
+        for number, mode in enumerate(_BUTTONS):
+            button = _button(mode.icon_name, mode.value.capitalize(), mode.sentence)
+            button.setCheckable(True)
+            self.mode_buttons.addButton(button, number)
+        self.mode_buttons.idClicked.connect(lambda number: self.mode_chosen.emit(_BUTTONS[number]))
+        self.mode_buttons.button(0).setChecked(True)
         self.zoom_text = QLabel(alignment=Qt.AlignmentFlag.AlignCenter)
         self.zoom_text.setFont(number_font())
         self.zoom_text.setAccessibleName("Zoom")
@@ -58,8 +63,8 @@ class PictureToolbar(QWidget):
         zooms = smaller, larger, fit, actual = [
             action_button(actions[f"zoom_{name}"]) for name in ("out", "in", "fit", "actual")
         ]
-        for button in zooms:
-            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        for zoom in zooms:
+            zoom.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.more = menu_icon_button("dots-horizontal", "More ways to look", _MORE_TIP)
         self.region = menu_icon_button("selection", "Region", _REGION_TIP)
         give_menu(self.more, self._more_menu())
@@ -137,14 +142,6 @@ class PictureToolbar(QWidget):
         roles = QPalette.ColorRole
         self._range_label.setForegroundRole(roles.BrightText if words else roles.WindowText)
         self._fit_width()
-
-    def _add_modes(self) -> None:
-        for number, mode in enumerate(_BUTTONS):
-            button = _button(mode.icon_name, mode.value.capitalize(), mode.sentence)
-            button.setCheckable(True)
-            self.mode_buttons.addButton(button, number)
-        self.mode_buttons.idClicked.connect(lambda number: self.mode_chosen.emit(_BUTTONS[number]))
-        self.mode_buttons.button(0).setChecked(True)
 
     def _more_menu(self) -> QMenu:
         """Return the modes beside the buttons, and the channels."""
