@@ -49,6 +49,7 @@ class Selection(QObject):
         self._other = ""
         self._gpu: Architecture | None = None
         self._run: Measurement[Any] | None = None
+        self._means_chain = False
         self._settings = workspace.settings.variant, workspace.settings.block
         workspace.job_changed.connect(self.changed)
         workspace.settings_changed.connect(self._follow_settings)
@@ -80,13 +81,12 @@ class Selection(QObject):
     def run(self) -> Compared | None:
         """The selected run, or the newest; None where the selected kernel is another one than its own.
 
-        That of a chain is of no kernel in the list: it is meant until one is selected there.
+        A chain is of no kernel in the list: its run is meant until one is selected there.
         """
         run, known = self.results.described, self.known
         if run is None or known is None or run.result.variant == known.key:
             return run
-        is_chain = run.result.task == ChainProblem.task and self.workspace.is_chain and not self._kernel
-        return run if is_chain else None
+        return run if self._means_chain and self.workspace.is_chain else None
 
     @property
     def job(self) -> PictureJob | None:
@@ -140,10 +140,13 @@ class Selection(QObject):
 
     def select(self, key: str) -> None:
         """Select a kernel, and its newest run if there is one. Run runs it if it can run here."""
+        did_mean_chain, self._means_chain = self._means_chain, False
         self._select("" if key == self.workspace.settings.variant else key, None)
         newest = self.newest_runs().get(key)
         if newest is not None:
             self.results.describe(newest)
+        elif did_mean_chain:
+            self.changed.emit()
 
     def newest_runs(self) -> dict[str, Measurement[Any]]:
         """Return the newest run of each kernel on the present problem."""
@@ -209,9 +212,11 @@ class Selection(QObject):
         before, self._run = self._run, run.result if run else None
         if self._run is before:
             return
-        if self._run is None or self._run.task == ChainProblem.task:
+        self._means_chain = self._run is not None and self._run.task == ChainProblem.task
+        if self._run is None or self._means_chain:
             # With the last run its kernel goes, which may be one that cannot run here.
-            self._select("", None)
+            self._kernel, self._block = "", None
+            self.changed.emit()
         elif self._can_do_it(self._run.variant):
             is_chosen = self._run.variant == self._chosen_by_auto and self.workspace.settings.variant == AUTO
             self._select(*("", None) if is_chosen else (self._run.variant, self._run.block))
@@ -252,8 +257,7 @@ class ExplainHead(QWidget):
         self.other.chosen.connect(selection.compare_with)
         self.swap.clicked.connect(selection.swap)
         self.gpu.chosen.connect(selection.choose_gpu)
-        changed = selection.changed, selection.results.described_changed, segments.bar.currentChanged
-        follow(self._show, *changed)
+        follow(self._show, selection.changed, segments.bar.currentChanged)
 
     def _show(self) -> None:
         selection = self._selection
