@@ -53,9 +53,14 @@ def run(batch: Batch, plan: BatchPlan) -> None:
 
     def take(task: Task, *, is_alone: bool = False) -> None:
         """Have files filtered and written; where their worker ends each time, once more alone."""
+        # Under the names that they have in every folder where a worker may have been started.
+        files = [
+            replace(file, source=os.path.abspath(file.source), target=os.path.abspath(file.target))
+            for file in task.files
+        ]
         try:
             # The scheduler may have no Haloscope: it passes bytes on.
-            future = client.submit(work, pickle.dumps(list(map(_anywhere, task.files))), pure=False)
+            future = client.submit(work, pickle.dumps(files), pure=False)
         except Exception:  # noqa: BLE001 - the client has closed itself
             raise scheduler.lost() from None
         try:
@@ -153,8 +158,3 @@ def _within(how: PictureWork, worker: Any) -> tuple[PictureWork, str]:
     where = f"this one on {platform.node()} has {bytes_text(each)} for each of its threads"
     saving = replace(how.saving, max_bytes=max(0, most))
     return replace(how, saving=saving), f"Give the workers more memory: {where}."
-
-
-def _anywhere(file: PictureFile) -> PictureFile:
-    """Return a file under the names that it has in every folder where a worker may have been started."""
-    return replace(file, source=os.path.abspath(file.source), target=os.path.abspath(file.target))
