@@ -17,22 +17,13 @@ class OpenCV:
         return ("filter2D", "sepFilter2D") if cell.kind == "gaussian" else ("filter2D",)
 
     def prepare(self, job: Job, method: str) -> Ready:
+        how = {"borderType": cv2.BORDER_CONSTANT}
         if method == "sepFilter2D":
             assert job.mask.factor is not None
-            factor = job.mask.factor.astype("float32")
-            return host_ready(
-                job,
-                lambda picture, result: cv2.sepFilter2D(
-                    picture, -1, factor, factor, dst=result, borderType=cv2.BORDER_CONSTANT
-                ),
-            )
+            line = job.mask.factor.astype("float32")
+            return host_ready(job, lambda given, out: cv2.sepFilter2D(given, -1, line, line, dst=out, **how))
         weights = job.mask.weights32
-        return host_ready(
-            job,
-            lambda picture, result: cv2.filter2D(
-                picture, -1, weights, dst=result, borderType=cv2.BORDER_CONSTANT
-            ),
-        )
+        return host_ready(job, lambda given, out: cv2.filter2D(given, -1, weights, dst=out, **how))
 
 
 open_library = OpenCV
