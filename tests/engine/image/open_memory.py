@@ -97,15 +97,13 @@ def _in_library(path):
 
 
 def _in_filter(path):
-    from engine.commands.picture_opening import WORK, work_bytes
+    from engine.commands.picture_opening import WORK
     from engine.image.save import saved_format
     from tests.engine.commands.works import filter_of
 
     how = filter_of("box-3", result_type="float32")
     saved_as = saved_format("out.png")
-    picture = open_image(
-        path, work_bytes=lambda form: work_bytes(how.asked, how.saving, form, saved_as), work=WORK
-    )
+    picture = open_image(path, work_bytes=lambda form: how.bytes_for(form, saved_as), work=WORK)
     return _bytes_of(picture), 0
 
 

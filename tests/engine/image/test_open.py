@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from engine.commands.picture_opening import work_bytes
 from engine.errors import ImageReadError
 from engine.geometry.border import Border
 from engine.image import formats
@@ -285,7 +284,7 @@ def test_that_the_budget_counts_the_largest_step_of_filter():
     ]:
         how = filter_of("box-3", **{"result_type": "float32"} | more)
         form = Form(10_000, 10_000, 3, False, np.dtype(np.uint8))
-        assert work_bytes(how.asked, how.saving, form, format_to_save(output)) == expected * 10**6
+        assert how.bytes_for(form, format_to_save(output)) == expected * 10**6
 
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "pngsuite"
