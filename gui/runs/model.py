@@ -35,6 +35,7 @@ from gui.runs.bars import (
     number_text,
     run_heading,
 )
+from gui.style.metrics import follow
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -92,10 +93,8 @@ class RunsModel(QAbstractTableModel):
         self.bar_key = KERNEL
         """Key of the number that the person wants as bars."""
         self._bars: Bars | None = None
-        for changed in (
-            self.rowsInserted, self.rowsRemoved, self.modelReset, self.dataChanged, self.present_changed
-        ):  # fmt: skip
-            changed.connect(self._forget_bars)
+        of_rows = self.rowsInserted, self.rowsRemoved, self.modelReset, self.dataChanged
+        follow(self._forget_bars, *of_rows, self.present_changed)
         # Children of this model would be deleted before it where garbage is collected, which crashed.
         self.order = RunsOrder(self)
         self.selection = QItemSelectionModel(self.order)

@@ -16,7 +16,7 @@ from engine.results.metrics import Compared
 from engine.results.text_forms import MISSING
 from gui.runs.cells import BarHeader, RunCells
 from gui.runs.model import RECORDED_MARK, RUN_ROLE, RunsModel
-from gui.style.metrics import GRID, follow_letters
+from gui.style.metrics import GRID, follow, follow_letters
 from gui.widgets.number_table import dress_table
 
 _GROUPS = (
@@ -147,8 +147,7 @@ class RunsTable(QTableView):
         self.setSortingEnabled(True)
         # As in the model, until a header is clicked.
         self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
-        for signal in (model.rowsInserted, model.rowsRemoved, model.modelReset):
-            signal.connect(self._show_columns)
+        follow(self._show_columns, model.rowsInserted, model.rowsRemoved, model.modelReset)
         for changed in (model.rowsInserted, model.modelReset):
             changed.connect(self._fit_recorded)
         model.headerDataChanged.connect(self._fit_baseline)
@@ -158,7 +157,6 @@ class RunsTable(QTableView):
         of_runs = model.rowsInserted, model.rowsRemoved, model.modelReset, model.dataChanged
         for changed in (*of_runs, model.present_changed, model.bars_changed):
             changed.connect(self._bar_timer.start)
-        self._show_columns()
         follow_letters(self, self._fit_columns)
         self._follow_bars()
         if best_first:
