@@ -313,23 +313,21 @@ _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "network-fused": (_VERMILION, _SQUARE), "network-implicit-gemm": (_PURPLE, _CROSS),
     "network-unrolled": (_PURPLE, _LEFT), "network-constant": (_YELLOW, _SQUARE),
     "network-streams": (_BLUE, _RIGHT), "network-fast": (_BLUE, _STAR),
-    # Operations: the colour means how (all cores, global memory, shared memory), the shape which one.
-    "cpu-negative": (_SKY, _CIRCLE), "cuda-negative": (_ORANGE, _CIRCLE),
-    "cpu-desaturate": (_SKY, _SQUARE), "cuda-desaturate": (_ORANGE, _SQUARE),
-    "cpu-hue-shift": (_SKY, _UP), "cuda-hue-shift": (_ORANGE, _UP),
-    "cpu-histogram": (_SKY, _DIAMOND), "histogram-global": (_ORANGE, _DIAMOND),
-    "histogram-shared": (_GREEN, _DIAMOND),
-    "cpu-equalise": (_SKY, _PLUS), "cuda-equalise": (_GREEN, _PLUS), "cpu-median": (_SKY, _STAR),
-    "median-naive": (_ORANGE, _STAR), "median-local": (_VERMILION, _STAR),
-    "median-tiled": (_GREEN, _STAR), "cpu-match": (_SKY, _DOWN), "match-naive": (_ORANGE, _DOWN),
-    "match-tiled": (_GREEN, _DOWN), "cpu-dct": (_SKY, _RIGHT), "dct-direct": (_ORANGE, _RIGHT),
-    "dct-tiled": (_GREEN, _RIGHT),
-    "cpu-minimum": (_SKY, _DOWN), "cuda-minimum": (_ORANGE, _DOWN), "cpu-maximum": (_SKY, _UP),
-    "cuda-maximum": (_ORANGE, _UP), "cpu-threshold": (_SKY, _SQUARE), "cuda-threshold": (_ORANGE, _SQUARE),
-    "cpu-gradient": (_SKY, _RIGHT), "cuda-gradient": (_ORANGE, _RIGHT), "cpu-bilateral": (_SKY, _STAR),
-    "cuda-bilateral": (_ORANGE, _STAR), "cpu-morphology": (_SKY, _CROSS),
-    "cuda-morphology": (_ORANGE, _CROSS), "cpu-chain": (_SKY, _LEFT), "cuda-chain": (_ORANGE, _LEFT),
 }  # fmt: skip
+# Kernels of operations: the shape means which one, the colour how (all cores, global memory, shared memory).
+_SHAPE_OF = {
+    "negative": _CIRCLE, "desaturate": _SQUARE, "hue-shift": _UP, "histogram": _DIAMOND, "equalise": _PLUS,
+    "median": _STAR, "match": _DOWN, "dct": _RIGHT, "minimum": _DOWN, "maximum": _UP, "threshold": _SQUARE,
+    "gradient": _RIGHT, "bilateral": _STAR, "morphology": _CROSS, "chain": _LEFT,
+}  # fmt: skip
+_HUE_OF = {
+    "cpu-{}": _SKY, "cuda-{}": _ORANGE, "{}-global": _ORANGE, "{}-naive": _ORANGE, "{}-direct": _ORANGE,
+    "{}-shared": _GREEN, "{}-tiled": _GREEN, "{}-local": _VERMILION,
+}  # fmt: skip
+_TABLE |= {
+    how.format(which): (hue, shape) for which, shape in _SHAPE_OF.items() for how, hue in _HUE_OF.items()
+}
+_TABLE["cuda-equalise"] = _GREEN, _PLUS
 
 
 def series_at(position: int, theme: Theme | None = None) -> Series:
