@@ -77,11 +77,13 @@ def cpu_limits(report: Checkpoint = lambda progress: None) -> DeviceLimits:
 def _measured(report: Checkpoint) -> DeviceLimits:
     cores, copies, found = launch_cores(), dict[int, float](), dict[str, Any]()
     source, target = _aligned(SIZES[-1]), _aligned(SIZES[-1])
+    nothing = _in_registers(MULTIPLY_ADDS, 1, 0, 1)
     steps: list[tuple[str, Callable[[], float]]] = [
         ("multiply_adds_per_s", lambda: work_per_s(MULTIPLY_ADDS, cores)),
         ("core_multiply_adds_per_s", lambda: work_per_s(MULTIPLY_ADDS, 1)),
         *((name, partial(work_per_s, work, 1, _FEW_PIECES, _BRIEFLY_S)) for name, work in _WORKS.items()),
-        ("launches_per_s", lambda: 1 / call_s()),
+        # Calls that have nothing to do, by one thread.
+        ("launches_per_s", lambda: 1 / _least_s(partial(nothing.launch, 0, 0), _BRIEFLY_S)),
         ("l2_bytes_per_s", lambda: cached_copy_bytes_per_s(cores)),
     ]
     for number, (name, measure) in enumerate(steps):
@@ -107,11 +109,6 @@ def work_per_s(work: _Work, cores: int, pieces: int = _PIECES, sampling_s: float
     call = _in_registers(work, rounds, pieces, cores)
     least_s = _least_s(lambda: call.launch(sums.ctypes.data, 0), sampling_s)
     return pieces * rounds * work.per_round / least_s
-
-
-def call_s() -> float:
-    """Return the time of a call of compiled code that has nothing to do, by one thread."""
-    return _least_s(partial(_in_registers(MULTIPLY_ADDS, 1, 0, 1).launch, 0, 0), _BRIEFLY_S)
 
 
 def _in_registers(work: _Work, rounds: int, pieces: int, cores: int) -> SharedCall:
