@@ -31,29 +31,60 @@ def test_that_chunks_of_blocks_change_nothing(monkeypatch):
     assert parts.counts.barriers == whole.counts.barriers == 10
 
 
-# Of one warp: memory and kind of request, what it takes, and how many of these.
-COLUMN = "mov.u32 %r1, tile; mad.lo.u32 %r1, %t, {}, %r1; st.shared.u32 [%r1], %t; mov.u32 %r2, 0;"
-TAKEN = {
-    "ld.global.u32 %r2, [%d2];": ("global", "loads", "sectors", 4),
-    "mad.wide.u32 %d5, %t, 32, %d0; ld.global.u32 %r2, [%d5];": ("global", "loads", "sectors", 32),
-    "ld.global.u32 %r2, [%d0];": ("global", "loads", "sectors", 1),
-    "st.shared.u32 [%s], %t; mov.u32 %r2, 0;": ("shared", "stores", "wavefronts", 1),
-    # A tile's column: words of one bank; with a cell more in each row, of 32.
-    COLUMN.format(128): ("shared", "stores", "wavefronts", 32),
-    COLUMN.format(132): ("shared", "stores", "wavefronts", 1),
-    "ld.const.u32 %r2, [weights+8];": ("const", "loads", "wavefronts", 1),
-    "mov.u64 %d5, weights; mad.wide.u32 %d5, %t, 4, %d5; ld.const.u32 %r2, [%d5];": (
-        "const", "loads", "wavefronts", 32,
-    ),
-}  # fmt: skip
+# Of one warp: of loads from global memory bytes between threads, what is loaded, sectors and transactions.
+LOADED = [
+    (4, "u32 %r2, [%d5]", 4, 1),  # neighbours: 128 bytes
+    (4, "u32 %r2, [%d5+4]", 5, 2),
+    (4, "u32 %r2, [%d5+32]", 4, 2),
+    (-4, "u32 %r2, [%d5+124]", 4, 1),  # the order does not matter
+    (8, "u32 %r2, [%d5]", 8, 2),
+    (32, "u32 %r2, [%d5]", 32, 8),
+    (0, "u32 %r2, [%d5]", 1, 1),
+    (1, "u8 %r2, [%d5]", 1, 1),
+    (3, "u8 %r2, [%d5]", 3, 1),  # one channel of an RGB picture of 8 bit
+    (8, "v2.u32 {%r2, %r3}, [%d5]", 8, 2),
+    (16, "v4.u32 {%r2, %r3, %r4, %r5}, [%d5]", 16, 4),
+    (128, "u32 %r2, [%d5]", 3, 3),  # by three threads
+]
+# Of stores to shared memory the same, and wavefronts by all threads and by the first half.
+STORED = [
+    (0, "u32 [%r1], %t", 1, 1),  # one word for all
+    (4, "u32 [%r1], %t", 1, 1),
+    (1, "u8 [%r1], %t", 1, 1),  # four threads a word
+    (8, "u32 [%r1], %t", 2, 1),
+    (12, "u32 [%r1], %t", 1, 1),  # odd strides meet no bank twice
+    (128, "u32 [%r1], %t", 32, 16),  # a tile's column
+    (132, "u32 [%r1], %t", 1, 1),  # with a cell more in each row
+    (8, "v2.u32 [%r1], {%t, %t}", 2, 1),
+    (16, "v4.u32 [%r1], {%t, %t, %t, %t}", 4, 2),
+    (32, "v4.u32 [%r1], {%t, %t, %t, %t}", 8, 4),
+]
+CONSTANT = {"[weights+8]": 1, "[%d5]": 32}
 
 
 def test_that_requests_are_counted_as_the_hardware_serves_them():
-    weights = ".const .align 4 .b8 weights[128];"
-    for line, (space, kind, name, each) in TAKEN.items():
-        run, _ = launched(line, WRITE, blocks=3, threads=32, values=256, before=weights)
+    weights, lanes = ".const .align 4 .b8 weights[128];", "setp.lt.u32 %p1, %t, {};"
+
+    def total_of(space, kind, *lines):
+        run, _ = launched(*lines, WRITE, blocks=3, threads=32, values=256, before=weights)
         total = run.counts.total(space, kind)
-        assert (total.requests, getattr(total, name)) == (3, 3 * each)
+        assert total.requests == 3
+        return total
+
+    for apart, loaded, *wanted in LOADED:
+        lines = f"mul.wide.s32 %d5, %t, {apart}; add.u64 %d5, %d5, %d0;", f"@%p1 ld.global.{loaded};"
+        found = total_of(
+            "global", "loads", "mov.u32 %r2, 0;", lanes.format(3 if apart == 128 else 32), *lines
+        )
+        assert [found.sectors, found.transactions] == [3 * one for one in wanted]
+    for apart, stored, *wanted in STORED:
+        lines = f"mov.u32 %r1, tile; mad.lo.u32 %r1, %t, {apart}, %r1;", f"@%p1 st.shared.{stored};"
+        for count, each in zip((32, 16), wanted, strict=True):
+            found = total_of("shared", "stores", "mov.u32 %r2, 0;", lanes.format(count), *lines)
+            assert found.wavefronts == 3 * each
+    for place, each in CONSTANT.items():
+        lines = "mov.u64 %d5, weights; mad.wide.u32 %d5, %t, 4, %d5;", f"ld.const.u32 %r2, {place};"
+        assert total_of("const", "loads", *lines).wavefronts == 3 * each
 
 
 CALLED = """.func (.param .b32 result) twice(.param .b32 given)
