@@ -13,16 +13,13 @@ from engine.geometry.border import RANGE_MODES, RangeMode
 from engine.image.faults import Refused
 from engine.image.format import bands_of
 
-DEPTH_TEXTS = {
-    np.dtype(np.uint8): "8 bit",
-    np.dtype(np.uint16): "16 bit",
-    np.dtype(np.float32): "32-bit float",
-}
+_UINT8, _UINT16, _FLOAT32 = (np.dtype(kind) for kind in (np.uint8, np.uint16, np.float32))
+DEPTH_TEXTS = {_UINT8: "8 bit", _UINT16: "16 bit", _FLOAT32: "32-bit float"}
 # Types of an array that become another one, and the sentence for the person.
 _CONVERTED: dict[np.dtype, tuple[np.dtype, str]] = {
-    np.dtype(np.bool_): (np.dtype(np.uint8), "Its values are true and false; they became 255 and 0."),
-    np.dtype(np.float64): (np.dtype(np.float32), "Its 64-bit float values were opened as 32-bit float."),
-    np.dtype(np.float16): (np.dtype(np.float32), "Its 16-bit float values were opened as 32-bit float."),
+    np.dtype(np.bool_): (_UINT8, "Its values are true and false; they became 255 and 0."),
+    np.dtype(np.float64): (_FLOAT32, "Its 64-bit float values were opened as 32-bit float."),
+    np.dtype(np.float16): (_FLOAT32, "Its 16-bit float values were opened as 32-bit float."),
 }
 
 
@@ -42,9 +39,8 @@ def sample_type(stored: np.dtype) -> tuple[np.dtype, tuple[str, ...]]:
     if kind.kind in "iu":
         name = "signed integers" if kind.kind == "i" else "integers"
         exact = ", exact up to 16,777,216" if kind.itemsize > 2 else ""
-        return np.dtype(np.float32), (
-            f"Its {8 * kind.itemsize}-bit {name} were opened as 32-bit float{exact}.",
-        )
+        note = f"Its {8 * kind.itemsize}-bit {name} were opened as 32-bit float{exact}."
+        return np.dtype(np.float32), (note,)
     raise Refused(
         f"its values are {kind}; a picture has whole numbers, or float of up to 64 bits",
         "Scale it to the range that you want and save it as one of these, for example with "
@@ -74,11 +70,8 @@ _DLPACK_HOSTS = (1, 3, 11)
 def as_array(image: object) -> np.ndarray:
     """Return a picture as a NumPy array, as `host_array` does; a `BadValue` says why it is none."""
     if image is None:
-        raise BadValue(
-            "None",
-            "a picture is an array",
-            "Look where it comes from: some libraries return None for a file that they cannot open.",
-        )
+        remedy = "Look where it comes from: some libraries return None for a file that they cannot open."
+        raise BadValue("None", "a picture is an array", remedy)
     return host_array(image, "The picture")
 
 
@@ -122,11 +115,8 @@ def refuse_masked(values: object) -> None:
     """Refuse a masked array, of which NumPy would take the hidden values too."""
     # Known by its method: numpy.ma takes 15 ms to import.
     if hasattr(values, "filled"):
-        raise BadValue(
-            "A masked array",
-            "which of its values are hidden would be lost",
-            "Fill them first, such as with array.filled(0).",
-        )
+        why = "which of its values are hidden would be lost"
+        raise BadValue("A masked array", why, "Fill them first, such as with array.filled(0).")
 
 
 def _is_read_by_dlpack(values: object) -> bool:
@@ -150,14 +140,11 @@ def _dlpack_device(values: object) -> int | None:
 
 
 def _unreadable(values: object, error: Exception | None = None) -> BadValue:
-    what = f"An array of type {type(values).__name__}"
+    why, remedy = f"NumPy cannot read it ({error})", "Pass a NumPy array of its values."
     if _is_elsewhere(values):
-        return BadValue(
-            what,
-            "it is in a device's memory, and this call computes from the host's",
-            "Copy it to the host first: array.get() of CuPy, array.cpu() of torch.",
-        )
-    return BadValue(what, f"NumPy cannot read it ({error})", "Pass a NumPy array of its values.")
+        why = "it is in a device's memory, and this call computes from the host's"
+        remedy = "Copy it to the host first: array.get() of CuPy, array.cpu() of torch."
+    return BadValue(f"An array of type {type(values).__name__}", why, remedy)
 
 
 def to_depth(
@@ -197,7 +184,7 @@ def to_depth(
         Another dtype; no such range mode.
     """
     target = np.dtype(dtype)
-    if target not in (np.dtype(np.uint8), np.dtype(np.uint16)):
+    if target not in (_UINT8, _UINT16):
         raise BadValue(f"A picture cannot be rounded to {target}", "only 8 and 16 bit are whole numbers here")
     if range_mode not in RANGE_MODES:
         known = ", ".join(RANGE_MODES)

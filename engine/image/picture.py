@@ -189,11 +189,9 @@ def _checked_pixels(pixels: np.ndarray) -> np.ndarray:
     refuse_masked(pixels)
     dtype = native(pixels.dtype)
     if dtype not in DEPTH_TEXTS:
-        raise BadValue(
-            "This array is not a picture",
-            f"its values are {pixels.dtype}; a picture has uint8, uint16 or float32",
-            "Scale it to the range that you want and convert it, for example with .astype(np.float32).",
-        )
+        why = f"its values are {pixels.dtype}; a picture has uint8, uint16 or float32"
+        remedy = "Scale it to the range that you want and convert it, for example with .astype(np.float32)."
+        raise BadValue("This array is not a picture", why, remedy)
     if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] != 3):
         raise _bad_shape(pixels.shape)
     if pixels.size == 0:
@@ -204,12 +202,10 @@ def _checked_pixels(pixels: np.ndarray) -> np.ndarray:
 def _checked_alpha(alpha: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     refuse_masked(alpha)
     if alpha.shape != pixels.shape[:2] or native(alpha.dtype) != pixels.dtype:
-        raise BadValue(
-            "The alpha does not fit the picture",
-            f"it is {alpha.dtype} of shape {alpha.shape}, "
-            f"the pixels are {pixels.dtype} of shape {pixels.shape}",
-            "Give one alpha value of the same type for each pixel.",
-        )
+        pixels_are = f"the pixels are {pixels.dtype} of shape {pixels.shape}"
+        why = f"it is {alpha.dtype} of shape {alpha.shape}, {pixels_are}"
+        remedy = "Give one alpha value of the same type for each pixel."
+        raise BadValue("The alpha does not fit the picture", why, remedy)
     return np.require(np.asarray(alpha), pixels.dtype, ["C", "A"])
 
 
