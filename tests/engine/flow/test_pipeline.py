@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import threading
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache, partial
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 from engine.device.devices import device_named
-from engine.errors import BadValue, Cancelled, EngineError
+from engine.errors import BadValue
 from engine.flow import pipeline
 from engine.flow.chunks import Chunk, ChunkJob, Flow, Queue, Span, Timeline
 from engine.flow.filtering import Outputs
@@ -177,34 +176,6 @@ def test_that_chunks_go_one_at_a_time_through_the_queues_in_order():
         assert all(a.begin_ms < a.end_ms <= b.begin_ms for a, b in itertools.pairwise(line))
     for a, b in itertools.pairwise(spans):
         assert b.chunk != a.chunk or b.begin_ms >= a.end_ms
-
-
-@pytest.mark.parametrize("pinned", [False, True])
-@pytest.mark.parametrize("who", ["pictures", "prepare", "finished"])
-def test_that_a_failure_or_a_stop_leaves_nothing_under_way(who, pinned):
-    def fail():
-        raise Cancelled("Stopped") if who == "pictures" else EngineError("Failed")
-
-    for number in (0, 1, 2, 7):
-        queues = FakeQueues(4)
-        chunks, _ = jobs(queues, pinned, pinned)
-        if who == "prepare":
-            chunks[number] = replace(chunks[number], prepare=fail)
-
-        def pictures(chunks=chunks, number=number):
-            yield from chunks[:number]
-            if who == "pictures":
-                fail()
-            yield from chunks[number:]
-
-        def finished(job, number=number):
-            if who == "finished" and job.chunk.number == number:
-                fail()
-
-        with pytest.raises(EngineError, match=r"Stopped|Failed"):
-            Flow(stream=lambda queues=queues: Pipeline(queues, 3)).run(pictures(), finished)
-        assert queues.is_idle, number
-        assert not [thread for thread in threading.enumerate() if thread.name.startswith("stream-")]
 
 
 @pytest.mark.parametrize(("pinned", "copied_first"), [(True, 3), (False, 1)])

@@ -3,6 +3,7 @@
 import itertools
 import threading
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -170,33 +171,42 @@ def test_that_what_the_others_did_is_received_before_a_gpus_fault(monkeypatch, c
     assert all(found.is_idle for found in queues)
 
 
-@pytest.mark.parametrize("error", [Cancelled("Stopped"), EngineError("Failed"), MemoryError("Full")])
+@pytest.mark.parametrize(("count", "pinned"), [(1, True), (1, False), (3, False)])
 @pytest.mark.parametrize("who", ["pictures", "receive", "prepare"])
-def test_that_a_failure_leaves_nothing_under_way(monkeypatch, error, who):
-    queues = install(monkeypatch, 3, cpu_info())
-    received = []
+def test_that_a_failure_or_a_stop_leaves_nothing_under_way(monkeypatch, count, pinned, who):
+    queues = install(monkeypatch, count, cpu_info())
+    if pinned:
+        monkeypatch.setattr(FakeQueues, "is_pinned", lambda queues, array: True)
 
-    def pictures():
+    def pictures(error, at):
         for number in range(40):
-            if who == "pictures" and number == 17:
+            if who == "pictures" and number == at:
                 raise error
             yield PICTURE[:9]
 
-    def receive(number, values):
+    def receive(error, at, received, number, values):
         received.append(number)
-        if who == "receive" and number == 7:
+        if who == "receive" and number == at:
             raise error
 
-    def prepare(*of):
+    def prepare(error, *of):
         raise error
 
-    if who == "prepare":
-        monkeypatch.setattr("engine.flow.stream._prepared", prepare)
-    with pytest.raises(type(error), match=str(error)):
-        stream(pictures(), receive=receive)
-    assert received == list(range(len(received)))
-    assert all(found.is_idle for found in queues)
-    assert who != "receive" or len(received) == 8
+    for error, at in (
+        (Cancelled("Stopped"), 0),
+        (EngineError("Failed"), 1),
+        (MemoryError("Full"), 7),
+        (EngineError("Failed"), 17),
+    ):
+        received = []
+        if who == "prepare":
+            monkeypatch.setattr("engine.flow.stream._prepared", partial(prepare, error))
+        with pytest.raises(type(error), match=str(error)):
+            stream(pictures(error, at), receive=partial(receive, error, at, received))
+        assert received == list(range(len(received)))
+        assert all(found.is_idle for found in queues)
+        assert who != "receive" or len(received) == at + 1
+        assert not [thread for thread in threading.enumerate() if thread.name.startswith("stream-")]
 
 
 def test_that_an_error_of_an_earlier_picture_comes_first(monkeypatch):

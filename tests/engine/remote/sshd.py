@@ -1,4 +1,4 @@
-"""An sshd of this user on a free port of this machine, and a pipe that is as slow as a line far away."""
+"""An sshd of this user on a free port of this machine, a slow line to it, and a server over plain pipes."""
 
 import getpass
 import os
@@ -9,7 +9,10 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+
+from engine.remote.ssh import RemoteServer
 
 ROOT = Path(__file__).resolve().parents[3]
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
@@ -92,3 +95,22 @@ def wait_until(is_true, patience_s=PATIENCE_S) -> float:
         assert time.monotonic() - begin < patience_s
         threading.Event().wait(0.02)
     return time.monotonic() - begin
+
+
+@dataclass(frozen=True, slots=True)
+class Piped(RemoteServer):
+    """A server without ssh, as a program of this machine; `record` is a file that gets all that it sends.
+
+    `program` is run in the server's place.
+    """
+
+    destination: str = "pipe"
+    record: str = ""
+    program: str = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from engine.remote.server import main; main()"
+    )
+
+    @property
+    def command(self):
+        serve = [sys.executable, "-c", self.program]
+        return ["sh", "-c", f'"$@" | tee {self.record}', "sh", *serve] if self.record else serve

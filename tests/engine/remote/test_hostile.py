@@ -28,7 +28,7 @@ from engine.remote.line import Line
 from engine.remote.schema import Arrays, Band, Written, encoded
 from engine.remote.server import Server
 from engine.work.messages import ListRequest
-from tests.engine.remote.piped import Piped
+from tests.engine.remote.sshd import Piped
 from tests.picture_jobs import mask_job
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
