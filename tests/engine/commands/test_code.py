@@ -6,6 +6,7 @@ from engine.device.device_list import missing
 from engine.results.columns import results_document
 from engine.results.metrics import compared
 from engine.results.text_forms import json_text
+from tests.fresh_python import ROOT
 from tests.made_runs import make_result
 
 
@@ -81,7 +82,9 @@ def test_that_a_diff_has_the_measured_difference_as_its_heading_and_rows_with_bo
     assert document["measured"]["saved"] == 0.75
     first = document["rows"][0]
     assert (first["change"], first["left"], first["right"]) == ("same", "@kernel_factory", "@kernel_factory")
-    assert first["left_line"] != first["right_line"]
+    for key, side in (("naive", "left_line"), ("tiled", "right_line")):
+        source = (ROOT / "engine" / "variants" / "ladder" / f"{key}.py").read_text(encoding="utf-8")
+        assert source.split("\n")[first[side] - 1] == "@kernel_factory"
     assert {row["change"] for row in document["rows"]} <= {"same", "changed", "removed", "added"}
 
 
