@@ -30,7 +30,6 @@ from engine.mask.mask import Mask
 from engine.results.problem import LoopWork
 from engine.run.variant import ON_CPU
 from engine.variants.cpu.banded_filter import CONVERTED, BandedFilter, aligned_rows, copy_edge, source_row
-from engine.variants.cpu.parallel import StreamedBands
 from engine.variants.cpu.register_tiles import (
     ALONG_VECTORS,
     BLOCK_OF_MASK_ROWS,
@@ -45,6 +44,7 @@ from engine.variants.cpu.register_tiles import (
     VECTOR,
     product_rows,
 )
+from engine.variants.cpu.streamed_bands import StreamedBands
 from engine.variants.mask_classes import RANK_1, refuse_mask, required_factors
 from engine.work.filtering.sum_order import SumOrder, two_passes
 from engine.work.filtering.variants import Variant, filter_work

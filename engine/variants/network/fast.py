@@ -136,9 +136,8 @@ CONVOLUTIONS = (
     ConvolutionShape(FIRST, FIRST_POOLED, SECOND, filters=2, phase=2),
 )
 DRAWINGS, SLICES, AHEAD, DEPTH = 4, 4, 32, 512
-"""Both connected layers in one block: its drawings, the threads that share a hidden value's sum, the weights
-that a thread loads before it multiplies any of them (their latency overlaps), the values before that are in
-shared memory at once."""
+"""Both connected layers in one block: its drawings, threads that share a hidden value's sum, weights that a
+thread loads before it multiplies any (their latency overlaps), earlier values in shared memory at once."""
 PARTS = SLICES * HIDDEN * DRAWINGS
 """Values of all parts of all sums."""
 

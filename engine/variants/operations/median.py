@@ -42,14 +42,12 @@ if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
 
 N = TypeVar("N", int, float)
 BORDER = Border.REPLICATE
-SIZES = (3, 5)
 
 
 def _middle(cells: Floats, problem: OperationProblem) -> Floats:
     """Return the middle of each sorted window; a window with NaN has the result NaN."""
-    size = problem.whole("size")
-    ordered = np.sort(cells.reshape(*cells.shape[:3], size * size), axis=3)
-    middle: Floats = ordered[..., size * size // 2].copy()
+    ordered = np.sort(cells.reshape(*cells.shape[:3], -1), axis=3)
+    middle: Floats = ordered[..., ordered.shape[3] // 2].copy()
     # NumPy sorts NaN to the end.
     middle[np.isnan(ordered[..., -1])] = np.nan
     return middle
@@ -82,8 +80,8 @@ def sorted_5(a: N, b: N, c: N, d: N, e: N) -> tuple[N, N, N, N, N]:
     return a, b, c, d, e
 
 
-# Comparisons (a minimum and a maximum each) of a column and of a row of columns.
-CPU_COMPARISONS = {3: 10, 5: 75}
+# Comparisons (a minimum and a maximum each) of a result, where sorted columns serve several and where not.
+CPU_COMPARISONS, COMPARISONS = {3: 10, 5: 75}, {3: 20, 5: 112}
 
 
 @CpuCode
@@ -122,59 +120,53 @@ def cpu_code(size):
                 has_nan |= line[sample] != line[sample]
         return has_nan
 
-    def median_of_9(image, out, top, bottom, worker, channels, all_lines, is_float):
-        lines = all_lines[worker]
+    def median_rows(image, out, top, bottom, worker, channels, all_lines, is_float):
+        lines, samples = all_lines[worker], image.shape[1]
         for row in range(top, bottom):
             has_nan = fill(image, row, channels, lines)
             a, b, c = lines[0], lines[1], lines[2]
-            for at in range(image.shape[1] + 2 * channels):
-                a[at], b[at], c[at] = in_order_3(a[at], b[at], c[at])
-            for at in range(image.shape[1]):
-                mid, far = at + channels, at + 2 * channels
-                low = max(a[at], max(a[mid], a[far]))
-                middle = middle_3(b[at], b[mid], b[far])
-                high = min(c[at], min(c[mid], c[far]))
-                out[row, at] = middle_3(low, middle, high)
+            if size == 3:
+                for at in range(samples + 2 * channels):
+                    a[at], b[at], c[at] = in_order_3(a[at], b[at], c[at])
+                for at in range(samples):
+                    mid, far = at + channels, at + 2 * channels
+                    low = max(a[at], max(a[mid], a[far]))
+                    middle = middle_3(b[at], b[mid], b[far])
+                    high = min(c[at], min(c[mid], c[far]))
+                    out[row, at] = middle_3(low, middle, high)
+            else:
+                d, e = lines[3], lines[4]
+                for at in range(samples + 4 * channels):
+                    a[at], b[at], c[at], d[at], e[at] = in_order_5(a[at], b[at], c[at], d[at], e[at])
+                for at in range(samples):
+                    v, w, x, y = at + channels, at + 2 * channels, at + 3 * channels, at + 4 * channels
+                    r0 = in_order_5(a[at], a[v], a[w], a[x], a[y])
+                    r1 = in_order_5(b[at], b[v], b[w], b[x], b[y])
+                    r2 = in_order_5(c[at], c[v], c[w], c[x], c[y])
+                    r3 = in_order_5(d[at], d[v], d[w], d[x], d[y])
+                    r4 = in_order_5(e[at], e[v], e[w], e[x], e[y])
+                    low = max(max(r0[3], r1[2]), max(r2[1], r3[0]))
+                    middle = in_order_5(r0[4], r1[3], r2[2], r3[1], r4[0])[2]
+                    high = min(min(r1[4], r2[3]), min(r3[2], r4[1]))
+                    out[row, at] = middle_3(low, middle, high)
             if is_float and has_nan:
                 put_nan(image, row, half, channels, out)
 
-    def median_of_25(image, out, top, bottom, worker, channels, all_lines, is_float):
-        lines = all_lines[worker]
-        for row in range(top, bottom):
-            has_nan = fill(image, row, channels, lines)
-            a, b, c, d, e = lines[0], lines[1], lines[2], lines[3], lines[4]
-            for at in range(image.shape[1] + 4 * channels):
-                a[at], b[at], c[at], d[at], e[at] = in_order_5(a[at], b[at], c[at], d[at], e[at])
-            for at in range(image.shape[1]):
-                v, w, x, y = at + channels, at + 2 * channels, at + 3 * channels, at + 4 * channels
-                r0 = in_order_5(a[at], a[v], a[w], a[x], a[y])
-                r1 = in_order_5(b[at], b[v], b[w], b[x], b[y])
-                r2 = in_order_5(c[at], c[v], c[w], c[x], c[y])
-                r3 = in_order_5(d[at], d[v], d[w], d[x], d[y])
-                r4 = in_order_5(e[at], e[v], e[w], e[x], e[y])
-                low = max(max(r0[3], r1[2]), max(r2[1], r3[0]))
-                middle = in_order_5(r0[4], r1[3], r2[2], r3[1], r4[0])[2]
-                high = min(min(r1[4], r2[3]), min(r3[2], r4[1]))
-                out[row, at] = middle_3(low, middle, high)
-            if is_float and has_nan:
-                put_nan(image, row, half, channels, out)
-
-    return median_of_9 if size == 3 else median_of_25
-
-
-def _prepare(problem: OperationProblem, patch: object) -> object:
-    size, channels = problem.whole("size"), problem.channels
-    length = (problem.width + size - 1) * channels
-    return cpu_code.bands(
-        problem,
-        CPU_COMPARISONS[size] * problem.width * channels // 4,
-        lambda workers: (channels, np.zeros((workers, size, length), np.float32), problem.is_float),
-        (size,),
-    )
+    return median_rows
 
 
 CPU = cpu_code.variant(
-    _prepare,
+    lambda problem, patch: cpu_code.bands(
+        problem,
+        CPU_COMPARISONS[problem.whole("size")] * problem.width * problem.channels // 4,
+        lambda workers: (
+            problem.channels,
+            # Room for windows of 5 x 5; those of 3 x 3 leave some unused.
+            np.zeros((workers, 5, (problem.width + 4) * problem.channels), np.float32),
+            problem.is_float,
+        ),
+        (problem.whole("size"),),
+    ),
     key="cpu-median",
     idea="Columns sorted along whole rows, then a network across them, in vectors, on all cores.",
     # Each sample is loaded once for each row of the window, the rest is in a cache.
@@ -328,15 +320,6 @@ LOCAL = cuda_variant(
 )
 
 
-COMPARISONS = {3: 20, 5: 112}
-
-
-def shared_bytes(problem: OperationProblem, block: Block) -> int:
-    """Return the bytes of a block's tile, float32."""
-    halo = problem.whole("size") - 1
-    return (block.y + halo) * (block.x + halo) * FLOAT_BYTES
-
-
 def tiled_work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: each block loads and stores its tile; each sample reads its window from it."""
     size, launch = problem.whole("size"), TILED_STEP.launch(problem, block)
@@ -429,7 +412,9 @@ def tiled_kernel(size: int, block: Block, has_nan: bool):
 
 TILED_STEP = Step(
     lambda problem, block: tiled_kernel(problem.whole("size"), block, problem.is_float),
-    shared_bytes=shared_bytes,
+    shared_bytes=lambda problem, block: (
+        (block.y + problem.whole("size") - 1) * (block.x + problem.whole("size") - 1) * FLOAT_BYTES
+    ),
 )
 
 TILED = cuda_variant(
@@ -454,7 +439,7 @@ MEDIAN = Operation(
             explanation="Side of the square neighbourhood, 3 or 5. Cells outside the picture repeat the "
             "nearest one.",
             default=3,
-            choices=SIZES,
+            choices=(3, 5),
         ),
     ),
     of_cells=OfCells(rising(_middle), scales=True, exact=True),

@@ -190,7 +190,7 @@ def test_that_threads_of_a_process_with_a_part_of_the_cores_time_are_held_to_no_
     program = """
 import os, numpy, engine
 from engine import process as cores
-from engine.variants.cpu import parallel
+from engine.variants.cpu import streamed_bands
 from engine.device import thread_pool as threads
 os.sched_getaffinity = lambda process: range(8)
 cores.time_quota = lambda: 3.0

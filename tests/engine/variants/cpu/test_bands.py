@@ -13,7 +13,7 @@ from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.variants.cpu import banded_filter as bands
-from engine.variants.cpu import box, parallel, separable
+from engine.variants.cpu import box, parallel, separable, streamed_bands
 from engine.variants.cpu.register_tiles import MOST_ROWS, PARTIAL_SUMS, RESULTS_AT_ONCE, VECTOR, product_rows
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
@@ -22,7 +22,7 @@ from tests.pairwise import by_pairs
 
 KEYS = ("cpu-parallel", "cpu-separable")
 BLOCK = Block(1, 1)
-COMPILED = (parallel, separable)
+COMPILED = (streamed_bands, separable)
 NARROW_TILE_FLOATS = 1 << 13
 every_banded_variant = pytest.mark.parametrize("module", [parallel, separable], ids=KEYS)
 
@@ -39,7 +39,7 @@ def filtered(module, image, mask, border=Border.MIRROR, **more):
 HEIGHTS = (1, bands.LEAST_ROWS - 1, bands.LEAST_ROWS + 1, separable.BLOCK_ROWS)
 HEIGHTS = sorted({*HEIGHTS, separable.BLOCK_ROWS + RESULTS_AT_ONCE + 1})
 # In samples of a row: vectors, and the wide tiles with both edges.
-WIDE = parallel.LEAST_TILE_SAMPLES
+WIDE = streamed_bands.LEAST_TILE_SAMPLES
 WIDTHS = (VECTOR - 1, VECTOR, VECTOR + 1, 3 * VECTOR + 2, 529, WIDE + VECTOR, WIDE + 5 * VECTOR + 3)
 
 
@@ -104,10 +104,10 @@ def test_that_masks_are_taken_in_parts_of_the_rows_that_registers_hold():
 def test_that_the_number_of_threads_does_not_change_the_result(module, side, threads, monkeypatch):
     image = np.random.default_rng(3).standard_normal((437, 91, 3), np.float32)
     mask = Mask(np.outer(*np.random.default_rng(4).standard_normal((2, side))))
-    for holder in (parallel, bands):
+    for holder in (streamed_bands, bands):
         monkeypatch.setattr(holder, "launch_cores", lambda: 1)
     alone = filtered(module, image, mask)
-    for holder in (parallel, bands):
+    for holder in (streamed_bands, bands):
         monkeypatch.setattr(holder, "launch_cores", lambda: threads)
     assert np.array_equal(alone, filtered(module, image, mask))
 
@@ -118,7 +118,7 @@ def test_that_results_stored_past_the_cache_are_the_same(module, width, first, m
     mask = Mask(np.outer(*np.random.default_rng(6).standard_normal((2, 3))))
     problem = describe_problem(image, mask, Border.REFLECT, 0.0)
     wanted = filtered(module, image, mask, Border.REFLECT)
-    monkeypatch.setattr(parallel, "PAST_CACHE_BYTES", 0)
+    monkeypatch.setattr(streamed_bands, "PAST_CACHE_BYTES", 0)
     # Wherever the result begins in memory: vectors past the cache have to be aligned.
     out = np.zeros(image.size + first, np.float32)[first:].reshape(image.shape)
     module.prepare(problem, mask, BLOCK).launch(image, out)
