@@ -35,9 +35,9 @@ class Operations(Mapping[str, Operation]):
 
 OPERATIONS = Operations(
     {
-        "negative": "pointwise",
-        "threshold": "pointwise",
-        "desaturate": "pointwise",
+        "negative": "negative",
+        "threshold": "threshold",
+        "desaturate": "desaturate",
         "hue-shift": "hue_shift",
         "histogram": "histogram",
         "equalise": "equalise",
