@@ -28,7 +28,7 @@ from engine.host.request import Request
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.page.jobs import Job, JobQueue
-from gui.page.messages import Message, PageMessages, Severity, error_message
+from gui.page.messages import PageMessages
 from gui.style.metrics import follow
 from gui.typed_json import Reading, Table, in_short
 
@@ -277,16 +277,15 @@ class CourseController(QObject):
         folder = around / f"{paper}-tables"
         self._state.set_task(SAVE_SOURCE, f"saving {folder.name}")
 
-        def show(message: Message) -> None:
-            self._state.end_task(SAVE_SOURCE)
-            self._messages.show(message)
-
         def replied(saved: Saved) -> None:
-            words = f"Tables saved in {saved.path}", " ".join(saved.notes)
-            show(Message(SAVE_SOURCE, Severity.INFO, *words))
+            self._state.end_task(SAVE_SOURCE)
+            self._messages.note(SAVE_SOURCE, f"Tables saved in {saved.path}", " ".join(saved.notes))
 
-        request = SaveCourse(paper, tables, str(folder), self._device())
-        self._link.ask(Ask(request, replied, lambda error: show(error_message(SAVE_SOURCE, error))))
+        def failed(error: EngineError) -> None:
+            self._state.end_task(SAVE_SOURCE)
+            self._messages.show_error(SAVE_SOURCE, error)
+
+        self._link.ask(Ask(SaveCourse(paper, tables, str(folder), self._device()), replied, failed))
 
     def _follow_recorded(self) -> None:
         self._course.show_recorded(self._state.shows_recorded)

@@ -86,13 +86,18 @@ class CourseTableModel(QStandardItemModel):
         columns = columns_of(table) if table else ()
         self.columns = tuple(replace(one, heading=plain(one.heading)) for one in columns)
         self.clear()
+        if table is None:
+            return
+        names = [one.position for one in self.columns if one.part is Part.NAME]
+        row_names = [", ".join(row[at].printed for at in names) for row in table.rows]
         for index, column in enumerate(self.columns):
-            cells = [row[column.position] for row in table.rows] if table else []
+            cells = [row[column.position] for row in table.rows]
             # As the paper has them in this column: 1,048,576 unless it printed such counts without commas.
             has_commas = not any(_BIG.search(cell.printed) for cell in cells)
-            items = [_item(cell, column, self._row_name(row), has_commas) for row, cell in enumerate(cells)]
-            is_code = bool(table and table.excerpts) and column == self.columns[-1]
-            if table and is_code:
+            named = zip(cells, row_names, strict=True)
+            items = [_item(cell, column, name, has_commas) for cell, name in named]
+            is_code = bool(table.excerpts) and column == self.columns[-1]
+            if is_code:
                 for item, of_row in zip(items, table.excerpts, strict=True):
                     # Kernels, files and lines are in the tooltip, and above the code itself.
                     item.setText("\n".join(dict.fromkeys(one.code.partition(":")[0] for one in of_row)))
@@ -120,10 +125,6 @@ class CourseTableModel(QStandardItemModel):
         """Return whether a column holds names or sentences, and not figures."""
         head = self.horizontalHeaderItem(column)
         return head is not None and bool(head.textAlignment() & Qt.AlignmentFlag.AlignLeft)
-
-    def _row_name(self, row: int) -> str:
-        cells = self._table.rows[row] if self._table else ()
-        return ", ".join(cells[one.position].printed for one in self.columns if one.part is Part.NAME)
 
 
 def _in_short_units(table: CourseTable) -> CourseTable:

@@ -23,7 +23,7 @@ from gui.style.metrics import GRID, HALF_GRID, follow, follow_letters, scaled_fo
 from gui.widgets.code_pair import CodePair
 from gui.widgets.code_view import function_rows
 from gui.widgets.labels import ElidedLabel, ScrolledText
-from gui.widgets.panel_parts import NarrowBox, Placeholder, column, fill_box, quiet_label, row
+from gui.widgets.panel_parts import NarrowBox, Placeholder, boxed, column, fill_box, quiet_label, row
 
 _NO_PAPER = (
     "Choose a paper on the left: its tables appear here, with this machine's figures beside the printed ones."
@@ -48,18 +48,16 @@ class TablesPanel(QWidget):
         self._state = state
         self.choice = NarrowBox("Table of the paper", _CHOICE_TIP, 8)
         self.table = CourseTableView()
-        self.figure_place = QWidget()
         self._figure_column = column()
-        self.figure_place.setLayout(self._figure_column)
+        self.figure_place = boxed(self._figure_column)
         margins = GRID, HALF_GRID, GRID, HALF_GRID
         self.notes = ScrolledText("Notes", _FEWEST_LINES, _FEWEST_LINES + 1, margins)
-        self._beside = QSplitter(Qt.Orientation.Horizontal)
+        self._beside = QSplitter(Qt.Orientation.Horizontal, childrenCollapsible=False)
         self.stack = Placeholder(self._beside)
         self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         bar = row((self.choice, 1), margins=(GRID, HALF_GRID, GRID, 0))
         self._beside.addWidget(self.table)
         self._beside.addWidget(self.figure_place)
-        self._beside.setChildrenCollapsible(False)
         # It takes what is left.
         self.stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         self.stack.setMinimumHeight(10 * GRID)
@@ -410,8 +408,7 @@ class CoursePage(Page):
         head = row((self.header, 1), *buttons, spacing=HALF_GRID, margins=(0, 0, GRID, HALF_GRID))
         for button in buttons:
             head.setAlignment(button, Qt.AlignmentFlag.AlignBottom)
-        kernels = QWidget()
-        kernels.setLayout(column(head, (self.kernels, 1), spacing=0))
+        kernels = boxed(column(head, (self.kernels, 1), spacing=0))
         code = Slot(lambda: self.code)
         code.looked_at.connect(self._look_up_code)
         tables = Slot(lambda: self.tables, "gui.widgets.plot")

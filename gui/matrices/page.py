@@ -52,9 +52,7 @@ class MatmulResultsPanel(RunsPanel):
         follow(self._refresh, matmul.rows_changed, matmul.running_changed)
 
     def _refresh(self) -> None:
-        reasons = self._matmul.refusals
-        self.reasons.setText(reasons)
-        self.reasons.setVisible(bool(reasons))
+        self.reasons.say(self._matmul.refusals)
         failures = [row.failure for row in self._matmul.results() if tile_of(row) is not None]
         self.try_small.setVisible(bool(failures) and all(failures) and not self._matmul.running)
 

@@ -42,7 +42,7 @@ from gui.style.theme import Theme, current_theme, theme_notifier
 from gui.typed_json import Reading, Table
 from gui.widgets.fields import ListField, NumberBox, doubled
 from gui.widgets.labels import ElidedLabel
-from gui.widgets.panel_parts import Refusal, column, form, quiet_label, scrolled
+from gui.widgets.panel_parts import Refusal, boxed, column, form, quiet_label, scrolled
 
 # Three matrices of this side take 0.8 GB, and NumPy's float64 verifies a part of them within seconds.
 LARGEST_SIDE = 8192
@@ -218,10 +218,8 @@ class ProductPanel(QWidget):
         fields.addRow("Tiles", self.tiles)
         fields.addRow("Device", self.device)
         fields.addRow(self.device_note)
-        content = QWidget()
-        content.setLayout(column(fields, 1, margins=(GRID, GRID, GRID, GRID)))
         # A low window scrolls the panel instead of growing.
-        self.setLayout(column(scrolled(content)))
+        self.setLayout(column(scrolled(boxed(column(fields, 1, margins=(GRID, GRID, GRID, GRID))))))
         for box in self._sides:
             box.valueChanged.connect(self._take)
             box.refused.connect(self.refusal.say)
@@ -250,8 +248,7 @@ class ProductPanel(QWidget):
         for control in (self.square, self.tiles, self.device):
             control.setEnabled(is_idle)
         self.facts.setText(_facts(settings.product))
-        self.device_note.setText(self.device.note)
-        self.device_note.setVisible(bool(self.device.note))
+        self.device_note.say(self.device.note)
 
 
 def _side_box(name: str, teaches: str) -> NumberBox:

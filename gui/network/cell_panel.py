@@ -20,7 +20,7 @@ from gui.style.metrics import GRID, HALF_GRID, follow, number_font, scaled_font
 from gui.widgets.fields import NumberBox
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import ValueTable, number
-from gui.widgets.panel_parts import Refusal, column, label_for, row, scrolled
+from gui.widgets.panel_parts import Refusal, boxed, column, label_for, row, scrolled
 
 _EMPTY = (
     "Point at a cell of a map, or walk there with the arrow keys: the window that its value comes from is "
@@ -51,7 +51,6 @@ class CellPanel(QWidget):
         self.window_table = ValueTable("Window", is_signed=False)
         self.filter_table = ValueTable("Weights", is_signed=True)
         self.to_explore = QPushButton(_TO_EXPLORE)
-        self._which = QWidget()
         self.cell_name.setFont(scaled_font(1.0, bold=True))
         for label in (self.cell_name, self.sentence):
             label.setWordWrap(True)
@@ -62,14 +61,12 @@ class CellPanel(QWidget):
         self.before.setToolTip("Which input map is shown in figures; at first the one that adds the most.")
         self.adds.setFont(number_font())
         self.to_explore.setToolTip(_TEACHES)
-        self._which.setLayout(row(label_for("Input &map", self.before), self.before, (self.adds, 1)))
-        content = QWidget()
+        self._which = boxed(row(label_for("Input &map", self.before), self.before, (self.adds, 1)))
         window = column(self.window_title, self.window_table, spacing=HALF_GRID)
         weights = column(self.filter_title, self.filter_table, spacing=HALF_GRID)
         parts = self.cell_name, self.sentence, self._which, self.refusal, window, weights, self.to_explore
         margins = (GRID, GRID, GRID, HALF_GRID)
-        content.setLayout(column(*parts, 1, spacing=HALF_GRID, margins=margins))
-        self.setLayout(column(scrolled(content)))
+        self.setLayout(column(scrolled(boxed(column(*parts, 1, spacing=HALF_GRID, margins=margins)))))
         self.before.valueChanged.connect(lambda: network.show_origin_map(self.before.value()))
         self.to_explore.clicked.connect(lambda: self.mask_wanted.emit(self.chosen_mask()))
         follow(self._show, network.cell_changed, network.answer_changed, network.facts_changed)

@@ -22,7 +22,7 @@ from gui.style.metrics import GRID, HALF_GRID, follow, scaled_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.charts import Bar, BarChart, Row
 from gui.widgets.labels import ElidedLabel
-from gui.widgets.panel_parts import column, icon_button, label_for, row, scrolled
+from gui.widgets.panel_parts import boxed, column, icon_button, label_for, row, scrolled
 
 _TILE = SIDE + GRID
 
@@ -85,21 +85,17 @@ class DrawingPanel(QWidget):
         self.clear = icon_button("clear", "Clear the drawing", "Take all ink away (Delete in the field).")
         self.digits = HeldOutDigits(network)
         self.verdict = QLabel()
-        self.detail = ElidedLabel(most=3, small=True)
+        self.detail = ElidedLabel(most=3, small=True, name="About the drawing")
         self.bars = BarChart(
             "Probability of each digit", row=2 * GRID + 2, bar=GRID, has_track=True, widest=chance_text(1.0)
         )
         self.verdict.setFont(scaled_font(1.25, bold=True))
         self.verdict.setAccessibleName("Recognised")
         self.bars.setToolTip("Softmax of the ten scores: the probabilities sum to 100 %.")
-        self.detail.setAccessibleName("About the drawing")
-        content = QWidget()
         answer = column(row((self.verdict, 1), self.clear), self.detail, self.bars, spacing=HALF_GRID)
-        margins = (GRID, GRID, GRID, GRID)
         parts = self.canvas, label_for("Held-out &digits", self.digits), self.digits, answer
-        content.setLayout(column(*parts, 1, margins=margins))
         # A low window scrolls the panel instead of growing.
-        self.setLayout(column(scrolled(content)))
+        self.setLayout(column(scrolled(boxed(column(*parts, 1, margins=(GRID, GRID, GRID, GRID))))))
         self.clear.clicked.connect(drawing.clear)
         network.cell_changed.connect(self._mark)
         follow(lambda: self.clear.setEnabled(not drawing.is_empty), drawing.changed)
@@ -160,7 +156,7 @@ class DrawingCanvas(QWidget):
     """Shows the drawing and changes it; `window` marks the cells that a value of a layer comes from."""
 
     def __init__(self, drawing: Drawing) -> None:
-        super().__init__()
+        super().__init__(focusPolicy=Qt.FocusPolicy.StrongFocus, accessibleName="Drawing, 28 × 28 cells")
         self._drawing = drawing
         self._cursor = (SIDE // 2, SIDE // 2)  # row, column
         self._window: tuple[range, range] | None = None
@@ -168,9 +164,7 @@ class DrawingCanvas(QWidget):
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.CrossCursor)
-        self.setAccessibleName("Drawing, 28 × 28 cells")
         self.setToolTip(f"Draw a digit as large as the field. {_KEYS}")
         drawing.changed.connect(self.update)
         self._describe()

@@ -28,7 +28,7 @@ from gui.style.metrics import GRID, HALF_GRID, follow, number_font, scaled_font
 from gui.style.theme import cell_background, current_theme, readable_text, theme_notifier
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import short_number
-from gui.widgets.panel_parts import Placeholder, column, quiet_label, row, scrolled
+from gui.widgets.panel_parts import ROUND_MARGINS, Placeholder, boxed, column, quiet_label, row, scrolled
 
 # With 22 maps in a line, 64 of them take three lines in a window of 1280 pixels.
 _GAP = 3
@@ -138,7 +138,7 @@ class LayerView(QWidget):
     """
 
     def __init__(self, network: NetworkState, layer: Layer, position: int) -> None:
-        super().__init__()
+        super().__init__(focusPolicy=Qt.FocusPolicy.StrongFocus, mouseTracking=True)
         self._network = network
         self.layer, self.position = layer, position
         self.grid = grid_of(layer, 1, 1)
@@ -148,8 +148,6 @@ class LayerView(QWidget):
         self._window: Window | None = None
         self._shown: int | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMouseTracking(True)
         self.setAccessibleName(f"{layer.title}: {shape_text(layer)}")
         self.describe("")
         self.setToolTip(f"Point at a cell to see where its value comes from; a click keeps it. {_KEYS}")
@@ -287,10 +285,8 @@ class MapsPanel(QWidget):
         # Now, not with the engine's facts: widgets made later come last for Tab.
         self.views = [LayerView(network, layer, at) for at, layer in enumerate(LAYERS)]
         self._titles = [_Title(one.layer.title, _how(LAYERS, one.position), one) for one in self.views]
-        content, margins = QWidget(), (GRID, HALF_GRID, GRID, HALF_GRID)
         parts = chain.from_iterable(zip(self._titles, self.views, strict=True))
-        content.setLayout(column(*parts, 1, spacing=HALF_GRID, margins=margins))
-        self._area = scrolled(content)
+        self._area = scrolled(boxed(column(*parts, 1, spacing=HALF_GRID, margins=ROUND_MARGINS)))
         self.stack = Placeholder(self._area)
         self.empty_text = self.stack.label
         self.empty_text.setContentsMargins(4 * GRID, GRID, 4 * GRID, GRID)

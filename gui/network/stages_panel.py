@@ -18,7 +18,7 @@ from gui.style.theme import series_at, theme_notifier
 from gui.widgets.charts import Bar, BarChart, Row
 from gui.widgets.fields import NumberBox
 from gui.widgets.labels import ElidedLabel, Legend, LegendEntry
-from gui.widgets.panel_parts import Placeholder, column, label_for, row, scrolled
+from gui.widgets.panel_parts import Placeholder, boxed, column, label_for, row, scrolled
 
 _EMPTY = "The stages are listed here once the engine is ready."
 _BATCH_TEACHES = (
@@ -129,10 +129,8 @@ class TimelinePanel(QWidget):
         self.chart.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.sentence = ElidedLabel(most=3, small=True)
         self.legend = Legend("Colours of the steps")
-        drawn = QWidget()
         parts = self.sentence, self.legend, (scrolled(self.chart), 1)
-        drawn.setLayout(column(*parts, spacing=HALF_GRID))
-        self.stack = Placeholder(drawn)
+        self.stack = Placeholder(boxed(column(*parts, spacing=HALF_GRID)))
         self.setLayout(column(self.stack, margins=(GRID, HALF_GRID, GRID, GRID)))
         follow(self._show, network.rows_changed, theme_notifier().changed)
 

@@ -138,9 +138,7 @@ class PanelTabs(QWidget):
         """`are_parts` are those of a panel: their tabs stand closer, and have no button of their own."""
         super().__init__()
         self.panels = panels
-        self.bar = QTabBar()
-        self.bar.setDrawBase(False)
-        self.bar.setExpanding(False)
+        self.bar = QTabBar(drawBase=False, expanding=False)
         # Their room is kept, which parts the tab from its head.
         self.bar.setUsesScrollButtons(len(panels) > 1)
         self.bar.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)

@@ -21,7 +21,7 @@ from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.page.contract import Page, PageStatus, Services
 from gui.page.jobs import Job, JobQueue
-from gui.page.messages import Message, Messages, PageMessages, Severity
+from gui.page.messages import Messages, PageMessages
 from gui.runs.bars import Kept, Run
 from gui.runs.model import RunsModel
 from gui.runs.panel import RunsPanel
@@ -85,8 +85,7 @@ class RunsPage(Page):
 
         def save(path: Path, _filter: str) -> None:
             if _written(path, drawing.file(path.suffix), "plot", services.messages):
-                saved = f"{what.capitalize()} saved as {path}"
-                services.messages.note("plot", saved)
+                services.messages.note("plot", f"{what.capitalize()} saved as {path}")
 
         services.files.ask_to_save(f"Save the {what}", list(FILTERS), f"{self.export_stem}-{what}.png", save)
 
@@ -197,7 +196,7 @@ class RunsController(QObject, Generic[State]):
         if self._runs.running:
             what, why = f"{kernel.variant} was not loaded", "the settings stay as they are during a run"
             remedy = "Load it again when the run is over, or press Esc."
-            self._messages.show(Message(self.source, Severity.WARNING, what, why, remedy))
+            self._messages.warn(self.source, what, why, remedy)
         else:
             self._load(kernel)
 

@@ -1,7 +1,7 @@
 """A run that a page keeps, in words, and as a bar on an axis that stands in the head of its column."""
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, TypeAlias
@@ -107,12 +107,8 @@ class Bars:
         """The values of the ticks; none where bars are as wide as all others."""
         return self.scale.ticks if self.values and not self.parts else ()
 
-    def tick_shares(self) -> Iterator[tuple[float, str]]:
-        """Return where the ticks stand, 0 to 1, each with its word."""
-        for tick in self.ticks:
-            yield self.scale.share(tick), self._tick_text(tick)
-
-    def _tick_text(self, value: float) -> str:
+    def tick_text(self, value: float) -> str:
+        """Return the word of a tick."""
         if self.metric.unit == "ms":
             return tick_text(value) if value else "0"
         if self.metric.key == SPEED_UP:
@@ -206,9 +202,10 @@ def _paint_parts(painter: QPainter, room: QRectF, parts: Sequence[Part]) -> None
 def tick_words(bars: Bars, room: QRectF, free_to: float) -> Sequence[tuple[float, str]]:
     """Return the words over the bars with their left ends, none over another one nor beyond `free_to`."""
     free_from, found = room.left() - GRID, []
-    for share, word in bars.tick_shares():
+    for tick in bars.ticks:
+        word = bars.tick_text(tick)
         wide = QFontMetrics(small_font()).horizontalAdvance(word)
-        left = max(room.left() - GRID, room.left() + share * room.width() - wide / 2)
+        left = max(room.left() - GRID, room.left() + bars.scale.share(tick) * room.width() - wide / 2)
         if left >= free_from and left + wide <= free_to:
             found.append((left, word))
             free_from = left + wide + HALF_GRID

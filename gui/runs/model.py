@@ -263,17 +263,16 @@ class RunsModel(QAbstractTableModel):
 
     def set_note(self, result: Run, note: str) -> None:
         """Note something about a run; its row shows it."""
-        self._say(result, note=" ".join(note.split()))
+        self._say(result, "note", " ".join(note.split()))
 
     def pin(self, result: Run, is_pinned: bool) -> None:
         """Keep a run on top, or no more."""
-        self._say(result, is_pinned=is_pinned)
+        self._say(result, "is_pinned", is_pinned)
 
-    def _say(self, result: Run, **said: Any) -> None:
+    def _say(self, result: Run, field: str, value: object) -> None:
         # A recorded run comes and goes with the problem.
         if (kept := self.kept_of(result)) is not None:
-            for name, value in said.items():
-                setattr(kept, name, value)
+            setattr(kept, field, value)
             self._compare()
             self.said_changed.emit()
 
@@ -384,23 +383,17 @@ class RunsModel(QAbstractTableModel):
             metric = self._by_key[key]
             has_number = isinstance(metric, Metric) and metric.value(run) is not None
             return number_sentence(run, self._metric(metric)) if has_number else no_speed_sentence(run.result)
-        if run.speed_up is not None and run.baseline is not None:
+        if run.speed_up is not None and (baseline := run.baseline) is not None:
+            block = f", block {baseline.block}" if baseline.block else ""
             return (
                 f"{ratio_text(run.speed_up)}: {duration_text(run.result.kernel_ms or 0.0)} against "
-                f"{duration_text(run.baseline.kernel_ms or 0.0)} of {baseline_name(run)}."
+                f"{duration_text(baseline.kernel_ms or 0.0)} of run {run.baseline_run} "
+                f"({baseline.variant}{block})."
             )
         return no_speed_sentence(run.result) or (
             f"Run {self.baseline} on the same problem (size, channels, types, weights, anchor, border) to "
             "compare, on a GPU with rows in the same layout."
         )
-
-
-def baseline_name(run: Compared) -> str:
-    """Return which run a speed-up is against: run 3 (tiled, block 16 x 16)."""
-    if run.baseline is None:
-        return ""
-    block = f", block {run.baseline.block}" if run.baseline.block else ""
-    return f"run {run.baseline_run} ({run.baseline.variant}{block})"
 
 
 class RunsOrder(QSortFilterProxyModel):

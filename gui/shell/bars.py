@@ -98,9 +98,7 @@ class StatusLine(QFrame):
         self._engine.setAccessibleName("Engine")
         self._engine.setToolTip("The engine's process and the device that it works on.")
         self._stage = ElidedLabel()
-        self._bar = QProgressBar()
-        self._bar.setRange(0, _STEPS)
-        self._bar.setTextVisible(False)
+        self._bar = QProgressBar(maximum=_STEPS, textVisible=False)
         self._bar.setFixedSize(16 * GRID, GRID)
         self._bar.setAccessibleName("Progress")
         self._bar.setToolTip("How far the engine is. Esc stops it.")
@@ -157,9 +155,7 @@ class MessageBar(QFrame):
         self.setObjectName("messageBar")
         self._icon = QLabel()
         self._icon.setFixedSize(_SIGN)
-        self._text = QLabel()
-        self._text.setWordWrap(True)
-        self._text.setTextFormat(Qt.TextFormat.RichText)
+        self._text = QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText)
         self._text.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )

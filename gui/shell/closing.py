@@ -142,8 +142,7 @@ class Recovery(QObject):
         was_said, self._is_writing, self._has_failed = self._has_failed, False, error is not None
         if error is not None and not was_said:
             what, remedy = "Your work is not kept against a crash", "Save the session (Ctrl+Shift+S)."
-            message = Message(_RECOVERY, Severity.WARNING, what, error.why, remedy)
-            self._messages.everywhere.show(message)
+            self._messages.everywhere.warn(_RECOVERY, what, error.why, remedy)
 
     def _offer(self, path: Path) -> None:
         with suppress(OSError):

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, QUrl, qVersion
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt, QTimer, QUrl, qVersion
 from PySide6.QtGui import (
     QDesktopServices,
     QGuiApplication,
@@ -73,12 +73,11 @@ class DocumentWindow(QDialog):
         self.text = _Browser()
         self.text.sourceChanged.connect(self._select)
         self.list.currentRowChanged.connect(lambda at: self.show_section(list(documents())[at]))
-        sides = QSplitter(Qt.Orientation.Horizontal)
+        sides = QSplitter(Qt.Orientation.Horizontal, childrenCollapsible=False)
         sides.addWidget(self.list)
         sides.addWidget(self.text)
         sides.setSizes([34 * GRID, 84 * GRID])
         sides.setStretchFactor(1, 1)
-        sides.setChildrenCollapsible(False)
         self.setLayout(column((sides, 1), margins=(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)))
         # Colours of links and code are in the document.
         theme_notifier().changed.connect(self.text.reload)
@@ -100,19 +99,17 @@ class DocumentWindow(QDialog):
         self.text.setSource(url, _MARKDOWN)
 
     def _select(self, url: QUrl) -> None:
-        self.list.blockSignals(True)
-        names = list(documents())
-        self.list.setCurrentRow(names.index(_name_of(url)) if _name_of(url) in names else -1)
-        self.list.blockSignals(False)
+        name, names = _name_of(url), list(documents())
+        with QSignalBlocker(self.list):
+            self.list.setCurrentRow(names.index(name) if name in names else -1)
 
 
 class _Browser(QTextBrowser):
     """Shows a document, from the heading that the link names: Markdown has no anchors."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(openExternalLinks=True)
         self.setAccessibleName("Document")
-        self.setOpenExternalLinks(True)
         self.document().setDocumentMargin(2 * GRID)
 
     def loadResource(self, kind: int, url: QUrl | str) -> Any:
@@ -330,7 +327,7 @@ class Dialogs:
     def _show_panel_help(self) -> DocumentWindow:
         # The section of the panel, else that of its page, else the manual.
         page, sections = self._window.page, self._window.page.sections
-        link = sections.get(panel_of(focused(), page)) or sections.get("") or HOME
+        link = sections.get(panel_of(QApplication.focusWidget(), page)) or sections.get("") or HOME
         return open_documents(self._window, link)
 
     def _show_documentation(self) -> DocumentWindow:
@@ -368,11 +365,6 @@ class Dialogs:
             dialog.finished.connect(dialog.deleteLater)
         dialog.open()
         return dialog
-
-
-def focused() -> QWidget | None:
-    """Return the widget that has the focus."""
-    return QApplication.focusWidget()
 
 
 def panel_of(widget: QWidget | None, page: QWidget) -> str:

@@ -10,7 +10,7 @@ from engine.errors import CodeNotKept, EngineError, HostLost, LineLost
 from engine.remote.ssh import RemoteServer
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
-from gui.page.messages import Message, Messages, Severity, error_message
+from gui.page.messages import Messages, Severity, error_message
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Refusal, column, form, label_for, quiet_label
 
@@ -76,8 +76,7 @@ class Machines(QObject):
         if self._messages.of(SOURCE) is not None:
             # Why another one is not reached: this is the machine before.
             return
-        what = f"Connected to {machine.title}"
-        self._messages.everywhere.show(Message(SOURCE, Severity.INFO, what, "it computes from now on"))
+        self._messages.everywhere.note(SOURCE, f"Connected to {machine.title}", "it computes from now on")
 
     def _lost(self, error: EngineError) -> None:
         if not isinstance(error, LineLost):
@@ -110,9 +109,8 @@ class ConnectDialog(QDialog):
     def __init__(self, parent: QWidget | None) -> None:
         super().__init__(parent)
         self.setWindowTitle("Compute on another machine")
-        self.server, self.python = QLineEdit(), QLineEdit()
-        self.server.setPlaceholderText("user@server, or a name of ~/.ssh/config")
-        self.python.setPlaceholderText("python3")
+        self.server = QLineEdit(placeholderText="user@server, or a name of ~/.ssh/config")
+        self.python = QLineEdit(placeholderText="python3")
         self.python.setToolTip("Such as python3.11, or of a clone: cd FOLDER && .venv/bin/python")
         fields = form(GRID)
         fields.addRow(label_for("&Server", self.server), self.server)
@@ -172,9 +170,7 @@ class EngineMessages(QObject):
         # Each new host reports it again.
         if str(warning) not in self._reported:
             self._reported.add(str(warning))
-            self._messages.everywhere.show(
-                Message(CODE_SOURCE, Severity.INFO, warning.what, warning.why, warning.remedy)
-            )
+            self._messages.everywhere.note(CODE_SOURCE, warning.what, warning.why, warning.remedy)
 
     def _ready(self) -> None:
         message = self._messages.of(ENGINE_SOURCE)

@@ -88,15 +88,13 @@ class MainWindow(QMainWindow):
         self._kept_columns: dict[str, dict[str, bool]] = {}
         actions = services.actions
         self.pages = _Pages()
-        self.page_bar = QToolBar()
+        self.page_bar = QToolBar(orientation=Qt.Orientation.Vertical, iconSize=QSize(3 * GRID, 3 * GRID))
         self.top_bar = TopBar(actions)
         self.status_line = StatusLine(services.state)
         self._page_actions = PageActions(actions, services.state, services.link)
         self._shows = actions.add_choice(page_entries(PAGES))
         self._shows.triggered.connect(lambda action: self.show_page(action.data()))
-        self.page_bar.setOrientation(Qt.Orientation.Vertical)
         self.page_bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
-        self.page_bar.setIconSize(QSize(3 * GRID, 3 * GRID))
         for action in self._shows.actions():
             self.page_bar.addAction(action)
             button = self.page_bar.widgetForAction(action)

@@ -13,7 +13,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions, Entry
 from gui.page.contract import PageEntry, PageStatus
 from gui.page.files import KINDS, RecentFiles
-from gui.page.messages import Message, Messages, Severity
+from gui.page.messages import Messages
 from gui.style.metrics import follow
 
 _RECENT = "recent"
@@ -30,8 +30,10 @@ class Menus:
     def __init__(self, bar: QMenuBar, actions: Actions, others: Mapping[tuple[str, int], QMenu]) -> None:
         self._actions = actions
         self._others = others
-        self._menus = {title: _with_tips(bar.addMenu(title)) for title in _TITLES}
+        self._menus = {title: QMenu(title, bar, toolTipsVisible=True) for title in _TITLES}
         self._submenus: dict[str, QMenu] = {}
+        for menu in self._menus.values():
+            bar.addMenu(menu)
 
     def fill(self) -> None:
         """Show the actions that there are by now."""
@@ -42,7 +44,7 @@ class Menus:
                 holder = menu
                 if entry.submenu:
                     if entry.submenu not in self._submenus:
-                        self._submenus[entry.submenu] = _with_tips(QMenu(entry.submenu, menu))
+                        self._submenus[entry.submenu] = QMenu(entry.submenu, menu, toolTipsVisible=True)
                     holder = self._submenus[entry.submenu]
                     if holder not in placed:
                         placed[holder] = []
@@ -65,11 +67,6 @@ def _show(menu: QMenu, placed: list[tuple[int, QAction]]) -> None:
         before = section
 
 
-def _with_tips(menu: QMenu) -> QMenu:
-    menu.setToolTipsVisible(True)
-    return menu
-
-
 class RecentMenu(QObject):
     """Lists the files when it is opened; one that is gone is said, and leaves the list."""
 
@@ -82,8 +79,7 @@ class RecentMenu(QObject):
     ) -> None:
         super().__init__()
         self._recent, self._messages, self._open_file, self._shown = recent, messages, open_file, shown
-        self.menu = QMenu("Open &recent")
-        self.menu.setToolTipsVisible(True)
+        self.menu = QMenu("Open &recent", toolTipsVisible=True)
         self.menu.aboutToShow.connect(self._fill)
         opens = self.menu.menuAction()
         follow(lambda: opens.setEnabled(bool(recent.all())), recent.changed)
@@ -95,7 +91,7 @@ class RecentMenu(QObject):
             self.open(paths[0])
         else:
             what, why = "There is nothing to reopen", "no other file was opened yet"
-            self._messages.show(Message(_RECENT, Severity.INFO, what, why, "Open one with Ctrl+O."))
+            self._messages.note(_RECENT, what, why, "Open one with Ctrl+O.")
 
     def open(self, path: str) -> None:
         """Open one of the files."""
@@ -105,7 +101,7 @@ class RecentMenu(QObject):
             return
         self._recent.forget(path)
         what, why = f"{os.path.basename(path)} is gone", f"there is no {path} any more"
-        self._messages.show(Message(_RECENT, Severity.WARNING, what, why, "It was taken off the list."))
+        self._messages.warn(_RECENT, what, why, "It was taken off the list.")
 
     def _fill(self) -> None:
         self.menu.clear()

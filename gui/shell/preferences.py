@@ -37,13 +37,13 @@ from engine.files.standard_streams import note_error
 from gui.page.actions import Actions
 from gui.page.contract import PageLayout, Pixels
 from gui.page.files import Recent
-from gui.page.messages import Message, Messages, Severity
+from gui.page.messages import Messages
 from gui.style.metrics import GRID, set_letter_size
 from gui.style.theme import ThemeName, apply_theme
 from gui.typed_json import Reading, in_short
 from gui.widgets.fields import NumberBox
 from gui.widgets.number_table import dress_table
-from gui.widgets.panel_parts import close_box, column, form, label_for, quiet_label, row
+from gui.widgets.panel_parts import boxed, close_box, column, form, label_for, quiet_label, row
 
 SOURCE = "preferences"
 VERSION = 1
@@ -142,9 +142,7 @@ class PreferencesController(QObject):
         self._app, self._actions, self._path = app, actions, path
         self.preferences, notice = load_preferences(path) if path else (Preferences(), "")
         if notice:
-            messages.everywhere.show(
-                Message(SOURCE, Severity.WARNING, "The layout is the default one", notice)
-            )
+            messages.everywhere.warn(SOURCE, "The layout is the default one", notice)
         actions.use_keys(self.preferences.shortcuts)
         set_letter_size(app, self.preferences.letters)
         self.show_theme(theme or self.preferences.theme)
@@ -210,15 +208,13 @@ class PreferencesDialog(QDialog):
         self.letters.valueChanged.connect(self._letters_timer.start)
         self.refusal = quiet_label(wraps=True)
         self.letters.refused.connect(self.refusal.setText)
-        look = QWidget()
         fields = form(GRID)
         fields.addRow("&Theme", self.theme)
         fields.addRow("&Letter size", self.letters)
-        look.setLayout(column(fields, self.refusal, 1, margins=_MARGINS))
         self.keys = KeysTable(actions)
         self.keys.changed.connect(lambda shortcuts: controller.choose(shortcuts=shortcuts))
         self.tabs = QTabWidget()
-        self.tabs.addTab(look, "&Appearance")
+        self.tabs.addTab(boxed(column(fields, self.refusal, 1, margins=_MARGINS)), "&Appearance")
         self.tabs.addTab(self.keys, "&Keys")
         box = close_box(self)
         self.setLayout(column((self.tabs, 1), box, spacing=2 * GRID, margins=_MARGINS))
@@ -245,8 +241,7 @@ class KeysTable(QWidget):
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft)
-        self.edit = QKeySequenceEdit()
-        self.edit.setMaximumSequenceLength(1)
+        self.edit = QKeySequenceEdit(maximumSequenceLength=1)
         self.edit.setAccessibleName("Keys of the selected command")
         self.edit.setToolTip("Type the new keys of the selected command.")
         # Also said when it loses the focus.

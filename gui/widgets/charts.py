@@ -60,7 +60,7 @@ class BarChart(QWidget):
     def __init__(
         self, name: str, row: int, bar: int, *, has_track: bool = False, widest: str = "", names: float = 0.4
     ) -> None:
-        super().__init__()
+        super().__init__(accessibleName=name)
         self.rows: Sequence[Row] = ()
         self.drawn: list[tuple[QRectF, Bar]] = []
         self._ticks: Sequence[tuple[float, str]] = ()
@@ -70,7 +70,6 @@ class BarChart(QWidget):
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        self.setAccessibleName(name)
 
     def show_rows(
         self,

@@ -103,12 +103,10 @@ class CodeView(QPlainTextEdit):
     used = Signal()  # it has got the focus
 
     def __init__(self, name: str) -> None:
-        super().__init__()
+        super().__init__(readOnly=True, undoRedoEnabled=False)
         self._rows: Sequence[Row] = ()
         self._row = 0
         self._marked: Collection[int] = ()
-        self.setReadOnly(True)
-        self.setUndoRedoEnabled(False)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFont(code_font())
@@ -301,7 +299,7 @@ class Highlighter(QSyntaxHighlighter):
         self._coloured: set[int] = set()
         self._formats: dict[str, QTextCharFormat] = {}
         self._take_theme(current_theme())
-        theme_notifier().changed.connect(self._follow_theme)
+        theme_notifier().changed.connect(self._take_theme)
 
     def take(self, rows: Sequence[Row], *, is_python: bool) -> None:
         """Note what the document is going to show."""
@@ -338,13 +336,10 @@ class Highlighter(QSyntaxHighlighter):
                 begin, end = found.span(name)
                 self.setFormat(begin, end - begin, self._formats[name])
 
-    def _follow_theme(self, theme: Theme) -> None:
-        self._take_theme(theme)
-        self.rehighlight()
-
     def _take_theme(self, theme: Theme) -> None:
         names = {name: name for name in ("muted", "good", "accent", "warning")}
         for name, colour in (names | {Look.HEADING: "text", Look.GAP: "muted"}).items():
             self._formats[name] = made = QTextCharFormat()
             made.setForeground(QColor(getattr(theme, colour)))
         self._formats[Look.HEADING].setFontWeight(QFont.Weight.Bold)
+        self.rehighlight()

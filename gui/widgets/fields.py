@@ -47,7 +47,6 @@ class NumberBox(QDoubleSpinBox):
         self.setRange(least, most)
         # A 1 on the way to 16 is not meant.
         self.setKeyboardTracking(False)
-        self.setGroupSeparatorShown(False)
         self.setFont(number_font())
         self.setAccessibleName(name)
         self.lineEdit().textEdited.connect(lambda: self.refused.emit(""))

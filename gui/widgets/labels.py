@@ -213,15 +213,14 @@ class ScrolledText(ScrollArea):
         self, name: str, fewest: int, most: int, margins: tuple[int, int, int, int] = (0, 0, 0, 0)
     ) -> None:
         # Before it stands in the area: Qt's style sheets drop a font and margins that are set later.
-        label = QLabel(wordWrap=True)
+        label = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        label.setAlignment(Qt.AlignmentFlag.AlignTop)
         label.setFont(small_font())
         label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         label.setContentsMargins(*margins)
         super().__init__(label)
         self._label = label
         self._fewest, self._most = fewest, most
-        self._label.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)

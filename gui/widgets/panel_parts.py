@@ -144,10 +144,8 @@ def quiet_label(text: str = "", *, small: bool = False, wraps: bool = False) -> 
 
 def form(spacing: int = HALF_GRID) -> QFormLayout:
     """Return an empty form without margins, whose fields take the width that there is."""
-    made = QFormLayout()
+    made = QFormLayout(horizontalSpacing=GRID, verticalSpacing=spacing)
     made.setContentsMargins(0, 0, 0, 0)
-    made.setHorizontalSpacing(GRID)
-    made.setVerticalSpacing(spacing)
     made.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
     return made
 
@@ -349,10 +347,9 @@ class Placeholder(QStackedWidget):
         self.button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self.button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.button.setVisible(False)
-        card = QWidget()
+        card = boxed(column(1, self.label, row(1, self.button, 1), 1, margins=(GRID, GRID, GRID, GRID)))
         card.setAutoFillBackground(True)
         card.setBackgroundRole(QPalette.ColorRole.Base)
-        card.setLayout(column(1, self.label, row(1, self.button, 1), 1, margins=(GRID, GRID, GRID, GRID)))
         self.addWidget(widget)
         self.addWidget(scrolled(card))
         self.say(text)

@@ -176,15 +176,13 @@ class FigurePlot(QWidget):
         self._x_is_log = False
         self._left = LogAxis(number_text, "left", is_log=False)
         self._bottom = pg.AxisItem("bottom")
-        self.caption = QLabel()
+        self.caption = QLabel(textFormat=Qt.TextFormat.RichText, wordWrap=True)
         self.plot = Plot(self._left, self._bottom)
         self.empty_text = text_over(self.plot, empty)
         for axis in self.plot.axes:
             axis.setGrid(40)
         # Otherwise the first and the last size have no word where half of it would lie outside.
         self._bottom.setStyle(hideOverlappingLabels=False)
-        self.caption.setTextFormat(Qt.TextFormat.RichText)
-        self.caption.setWordWrap(True)
         self.caption.setContentsMargins(GRID, 0, GRID, 0)
         self.setLayout(column(self.caption, (self.plot, 1), spacing=HALF_GRID, margins=(0, HALF_GRID, 0, 0)))
         self.plot.box.sigResized.connect(self._place_ticks)

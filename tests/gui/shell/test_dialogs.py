@@ -106,7 +106,7 @@ def test_that_every_page_has_a_section_and_that_those_of_panels_exist(haloscope)
 def test_that_help_opens_at_the_panel_that_has_the_focus(haloscope, monkeypatch):
     page = haloscope.window.page
     assert panel_of(page.surface, page) == "picture"
-    monkeypatch.setattr("gui.shell.dialogs.focused", lambda: page.kernel_panel.kernels)
+    monkeypatch.setattr("gui.shell.dialogs.QApplication.focusWidget", lambda: page.kernel_panel.kernels)
     haloscope.actions["panel_help"].trigger()
     (window,) = haloscope.window.findChildren(DocumentWindow)
     assert window.shown == "window.md#kernel"
