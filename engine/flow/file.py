@@ -70,7 +70,6 @@ class Done:
     band_rows: int
     source_bytes: int
     clipped: Clipped
-    resumed_row: int = 0
 
 
 def filter_file(
@@ -373,5 +372,4 @@ class _Run:
             min(rows.band_rows, picture.height),
             pixels * picture.channels * picture.dtype.itemsize,
             Clipped(*(rows / picture.height for rows in state.clipped)),
-            self.resumed_row,
         )

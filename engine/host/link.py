@@ -243,11 +243,10 @@ class Host:
         self.send(ToHost(pending.id, pending.request))
         return None
 
-    def take(self, request_id: int) -> Pending | None:
+    def take(self, request_id: int) -> None:
         """Remove a request that is answered; send the preview that waited for it."""
-        pending = self.requests.pop(request_id, None)
-        if pending is None:
-            return None
+        if (pending := self.requests.pop(request_id, None)) is None:
+            return
         if not self.requests:
             self.deadline = None
         elif pending.begun:
@@ -255,7 +254,6 @@ class Host:
         if pending.is_preview and self.waiting_preview is not None:
             waiting, self.waiting_preview = self.waiting_preview, None
             self.add(waiting)
-        return pending
 
     def note_ready(self, ready: Ready) -> None:
         """Note that it is up."""

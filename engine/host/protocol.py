@@ -12,11 +12,11 @@ request needs is in it: a host that took the place of another answers it too.
 """
 
 from collections.abc import Callable
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from engine.errors import BadValue, EngineError, ImageReadError, Reason
 from engine.geometry.block import Block, Refusal
-from engine.host.request import Asked, Computed, QueuePolicy, Request, SharedArray
+from engine.host.request import Asked, Computed, QueuePolicy, Request, SharedArray, TaskRequest
 from engine.image.metadata import NO_METADATA, Metadata
 from engine.message import Message
 from engine.results.measurement import AnyResult, StepTime
@@ -103,23 +103,17 @@ class Values(Message, frozen=True):
     values: SharedArray
 
 
-class _OfScreen(Request):
+class _OfScreen(TaskRequest[Any]):
     """Base class of what is asked of a picture, beside a run, or of a job's result, after the run."""
 
     __slots__ = ()
     name: ClassVar[str]
     screen: TiledScreen
-    job: Asked | None
 
     @property
     def queue(self) -> QueuePolicy:
         """How it waits."""
         return QueuePolicy.BESIDE if self.job is None else QueuePolicy.IN_ORDER
-
-    @property
-    def kind(self) -> tuple[type, ...]:
-        """Its class and what it is asked of, which the job may say."""
-        return type(self), getattr(self.job, "kind", type(self.job))
 
     @property
     def answered_by(self) -> str:

@@ -95,8 +95,6 @@ LIBRARY_ERRORS = (
 )
 
 _NO_DECODER = (r"imagecodecs|could not import", "no decoder for its compression is installed")
-
-
 # What imagecodecs says where it could not load a decoder, for whatever reason: it drops the loader's error.
 _NOT_LOADED = re.compile(r"could not import name '(\w+)' from 'imagecodecs'")
 

@@ -133,7 +133,7 @@ def exif_with_resolution(metadata: Metadata) -> bytes:
     if metadata.exif or metadata.dpi is None:
         # It has been set already.
         return metadata.exif
-    exif = loaded_exif(metadata.exif)
+    exif = loaded_exif()
     _set_resolution(exif, metadata.dpi)
     return exif.tobytes()
 
@@ -157,17 +157,11 @@ def _upright_exif(metadata: Metadata, width: int, height: int) -> tuple[bytes, b
         for tag in _OF_STORED_PIXELS:
             if tag in exif:
                 del exif[tag]
-        sides = {
-            TiffTag.WIDTH: width,
-            TiffTag.HEIGHT: height,
-            TiffTag.ORIENTATION: 1,
-            TiffTag.EXIF_WIDTH: width,
-            TiffTag.EXIF_HEIGHT: height,
-        }
-        for tag, value in sides.items():
-            tags = of_camera if tag in (TiffTag.EXIF_WIDTH, TiffTag.EXIF_HEIGHT) else exif
-            if tag in tags:
-                tags[tag] = value
+        upright = {TiffTag.WIDTH: width, TiffTag.HEIGHT: height, TiffTag.ORIENTATION: 1}
+        sides = {TiffTag.EXIF_WIDTH: width, TiffTag.EXIF_HEIGHT: height}
+        for tags, values in ((exif, upright), (of_camera, sides)):
+            for tag in values.keys() & tags:
+                tags[tag] = values[tag]
         if metadata.dpi is not None:
             _set_resolution(exif, metadata.dpi)
         return exif.tobytes().removeprefix(EXIF_MARK), is_whole

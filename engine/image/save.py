@@ -79,8 +79,9 @@ def save_image(
     BadValue
         An array that is not a picture.
     """
-    how = {"quality": quality, "depth": depth, "metadata": metadata, "done": done}
-    data, left_out = encoded_image(picture, path_text(path), **how)  # type: ignore[arg-type]
+    data, left_out = encoded_image(
+        picture, path_text(path), quality=quality, depth=depth, metadata=metadata, done=done
+    )
     atomic_write(path, data)
     return left_out
 

@@ -93,12 +93,11 @@ class Line:
         """Send and receive from now on."""
         self._receiver, self._sender = receiver, sender
         # Pipes get room for more than 64 KB where the system can: fewer switches between programs.
-        with suppress(ImportError, OSError, AttributeError):
-            # Windows has none.
-            fcntl = import_module("fcntl")
-            for descriptor in (receiver.fileno(), sender):
-                with suppress(OSError):
-                    fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, 1 << 20)
+        for pipe in (receiver, sender):
+            # Windows has no such module.
+            with suppress(ImportError, OSError, AttributeError):
+                fcntl = import_module("fcntl")
+                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 1 << 20)
         self._heard = time.monotonic()
         for act, name in ((self._write, "line-out"), (self._read, "line-in"), (self._watch, "line-watch")):
             threading.Thread(target=act, name=name, daemon=True).start()

@@ -90,13 +90,6 @@ class _Reached(Protocol):
     ) -> EngineError | None: ...
 
 
-def serve(server: _Reached, connection: Connection, options: HostOptions) -> None:
-    """Serve requests by a server until the pipe closes or `Stop` comes. Called on: the main thread."""
-    if options.segment_prefix:
-        shared.use_prefix(options.segment_prefix)
-    Relay(server, connection, options).run()
-
-
 class _LocalPipe:
     """What the worker for local files takes for its connection to the client."""
 
@@ -125,6 +118,8 @@ class Relay:
     """One connection of a client to a server."""
 
     def __init__(self, server: _Reached, connection: Connection, options: HostOptions) -> None:
+        if options.segment_prefix:
+            shared.use_prefix(options.segment_prefix)
         self._server, self._connection = server, connection
         self._local = _LocalPipe(connection)
         self._lock = threading.RLock()
@@ -144,7 +139,7 @@ class Relay:
         self._is_over = False
 
     def run(self) -> None:
-        """Connect, and pass on what comes from both sides, until one of them ends."""
+        """Connect, and pass on what comes from both sides, until one ends. Called on: the main thread."""
         threading.Thread(target=self._connect, name="ssh", daemon=True).start()
         threading.Thread(target=self._read, name="pipe", daemon=True).start()
         # Loads what opens pictures, while ssh connects.

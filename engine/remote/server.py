@@ -82,10 +82,9 @@ class _Asked:
 class Server:
     """Answers what comes over a line; `ended` is set when that is over."""
 
-    def __init__(self, receiver: io.BufferedReader, sender: int) -> None:
+    def __init__(self) -> None:
         self.ended = threading.Event()
         self.why = ""
-        self._receiver, self._sender = receiver, sender
         self._line = Line(self._take, self._end)
         self._begun = False
         self._client = EngineClient(on_ready=self._send, on_notice=lambda notice: self._send(Notice(notice)))
@@ -107,9 +106,9 @@ class Server:
         self._needed: set[str] = set()
         self._crossing = Crossing(self._picture, self._file)
 
-    def start(self) -> None:
+    def start(self, receiver: io.BufferedReader, sender: int) -> None:
         """Answer from now on; remove what killed servers of this user have left."""
-        self._line.start(self._receiver, self._sender)
+        self._line.start(receiver, sender)
         remove_dead_folders(_FOLDERS, _remove_segments)
 
     def close(self) -> None:
@@ -336,11 +335,11 @@ def main() -> None:
     os.dup2(nothing, 0)
     greeting = {"version": VERSION, "schema": DIGEST, "python": sys.version.split()[0]}
     os.write(sender, b"HALOSCOPE " + json.dumps(greeting, allow_nan=False).encode() + b"\n")
-    server = Server(receiver, sender)
+    server = Server()
     for name in ("SIGINT", "SIGHUP", "SIGTERM"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), lambda *_: server.ended.set())
-    server.start()
+    server.start(receiver, sender)
     server.ended.wait()
     # A host that hangs in a driver ends with the memory that it has.
     timer = threading.Timer(_LEAVING_S, os._exit, (1,))

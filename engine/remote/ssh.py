@@ -76,9 +76,9 @@ class RemoteServer:
     def serve(self, connection: Connection, options: HostOptions) -> None:
         """Serve requests by this server. Called on: the main thread of a child process."""
         # The window only names the server: what serves is loaded in the child.
-        from engine.remote import relay
+        from engine.remote.relay import Relay
 
-        relay.serve(self, connection, options)
+        Relay(self, connection, options).run()
 
     @property
     def command(self) -> list[str]:

@@ -367,7 +367,7 @@ def test_that_a_stopped_run_goes_on_and_has_the_same_bits(kind, tmp_path, monkey
     done = filtered(source, output, *arguments)
     again = tmp_path / f"again.{kind.split()[0]}"
     in_one_go = filtered(source, again, *arguments)
-    assert done.resumed_row > 0
+    assert done.facts["resumed_row"] > 0
     assert in_one_go.clipped.above > 0.9
     assert done.clipped.above == pytest.approx(in_one_go.clipped.above, abs=0.05)
     assert np.array_equal(as_read(output), as_read(again))
@@ -466,7 +466,7 @@ def test_that_a_damaged_part_is_begun_anew(kind, tmp_path, monkeypatch):
         shutil.copytree(kept, part)
         damage(part)
         done = filtered(source, output, "--mask", "box:3")
-        assert done.resumed_row == 0, number
+        assert done.facts["resumed_row"] == 0, number
         assert any("damaged" in note for note in done.notes), number
         assert np.array_equal(as_read(output), whole), number
         assert not part.exists()
@@ -493,7 +493,7 @@ def test_that_other_settings_and_another_source_begin_anew_and_say_so(tmp_path, 
         written("tif tile=1", picture(height=height), tmp_path)
         done = filtered(source, output, "--mask", mask)
         assert any("begun anew" in note for note in done.notes)
-        assert done.resumed_row == 0
+        assert done.facts["resumed_row"] == 0
 
 
 def test_that_an_array_and_a_tiff_beyond_the_limit_are_filtered_in_bands(tmp_path, command):
@@ -608,7 +608,7 @@ def test_that_a_disk_that_fills_up_keeps_what_is_done(kind, tmp_path, monkeypatc
             full.setattr(writer, "write", write)
         with pytest.raises(FileWriteError, match="the same command goes on from there"):
             filtered(source, output, "--mask", "box:3")
-    assert filtered(source, output, "--mask", "box:3").resumed_row > 0
+    assert filtered(source, output, "--mask", "box:3").facts["resumed_row"] > 0
 
 
 @pytest.mark.slow
