@@ -106,9 +106,9 @@ def _header(file: BinaryIO) -> tuple[tuple[int, int, int], bool, np.dtype]:
     is no picture.
     """
     try:
-        version = np.lib.format.read_magic(file)
-        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        shape, is_by_columns, dtype = read.get(version, np.lib.format.read_array_header_2_0)(file)
+        is_first = np.lib.format.read_magic(file) == (1, 0)
+        read = np.lib.format.read_array_header_1_0 if is_first else np.lib.format.read_array_header_2_0
+        shape, is_by_columns, dtype = read(file)
     except (*LIBRARY_ERRORS, TokenError) as error:
         raise Refused("its header is damaged or cut short") from error
     if dtype.hasobject:
@@ -176,8 +176,7 @@ class NpyResult(LargeResult):
 def encode_npy(picture: Picture, quality: int) -> bytes:
     """Write the samples as they are: grey as rows and columns, alpha as the last channel."""
     buffer = io.BytesIO()
-    samples = with_alpha(picture)
-    np.lib.format.write_array(buffer, samples, allow_pickle=False)
+    np.lib.format.write_array(buffer, with_alpha(picture), allow_pickle=False)
     return buffer.getvalue()
 
 
