@@ -206,15 +206,14 @@ def _memory() -> Iterator[Row]:
 
 def _worked_product() -> Iterator[Row]:
     """Yield Y = W' X_unrolled, computed from the maps and the filters."""
-    found = W @ unrolled()
-    for number, row in enumerate(found.tolist(), start=1):
-        yield ((f"output feature {number}",), [int(value) for value in row])
+    for number, row in enumerate((W @ unrolled()).astype(int).tolist(), start=1):
+        yield ((f"output feature {number}",), row)
 
 
 def _worked_columns() -> Iterator[Row]:
     """Yield X_unrolled: what the report misprints."""
-    for number, row in enumerate(unrolled().tolist(), start=1):
-        yield ((number,), [int(value) for value in row])
+    for number, row in enumerate(unrolled().astype(int).tolist(), start=1):
+        yield ((number,), row)
 
 
 def _banks(results: Results, sizes: tuple[int, ...]) -> Iterator[Row]:

@@ -65,16 +65,16 @@ def _problem(rows: int, columns: int, mask_shape: tuple[int, int], border: Borde
     return Problem(rows, columns, mask_shape=mask_shape, anchor=anchor, border=border)
 
 
-def _refusal(key: str, problem: Problem, block: Block) -> Quantity | None:
-    """Return why a variant cannot compute a problem."""
-    refusal = variant(key).unsupported(problem, box(*problem.mask_shape), block, Limits())
-    return Quantity(reason=str(refusal)) if refusal else None
-
-
 def _tile_loads(key: str, rows: int, columns: int, mask_shape: tuple[int, int], block: Block) -> Quantity:
-    """Return the loads of one output tile amid a picture: all cells around it exist, here by wrapping."""
+    """Return the loads of one output tile amid a picture, or why the variant has none.
+
+    All cells around it exist, here by wrapping.
+    """
     problem = _problem(rows, columns, mask_shape, Border.WRAP)
-    return _refusal(key, problem, block) or Quantity(variant(key).work(problem, block).picture_loads)
+    refusal = variant(key).unsupported(problem, box(*mask_shape), block, Limits())
+    if refusal is not None:
+        return Quantity(reason=str(refusal))
+    return Quantity(variant(key).work(problem, block).picture_loads)
 
 
 def _row_tiles() -> Iterator[Row]:

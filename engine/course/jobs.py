@@ -134,7 +134,7 @@ class BankFiltering(Filtering):
         return found
 
 
-def bank_job(bank: tuple[Mask, ...], problem: Problem, samples: np.ndarray, *, seed: int = 0) -> MaskJob:
+def bank_job(bank: tuple[Mask, ...], problem: Problem, samples: np.ndarray) -> MaskJob:
     """Return the job of applying all masks, of one shape and anchor, to one picture in one launch.
 
     Parameters
@@ -144,4 +144,4 @@ def bank_job(bank: tuple[Mask, ...], problem: Problem, samples: np.ndarray, *, s
     samples : ndarray of shape (H, W, C), of the problem's dtype
     """
     chosen = for_bank(bank)
-    return Job(BankFiltering(bank), chosen, chosen.default_block, problem, samples, bank[0], seed=seed)
+    return Job(BankFiltering(bank), chosen, chosen.default_block, problem, samples, bank[0])

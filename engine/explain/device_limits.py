@@ -140,11 +140,13 @@ MOST_SHARE = 1.03
 """What is above a limit by less is within what times vary."""
 # The limit that a bound follows from, where it has another name than the bound.
 _LIMITS = {
-    "copy": "copy_bytes_per_s", "loads": "vector_loads_per_s", "stores": "vector_stores_per_s",
+    "copy": "copy_bytes_per_s",
+    "loads": "vector_loads_per_s",
+    "stores": "vector_stores_per_s",
     "l1": "shared_bytes_per_s",
     "int8-tensor": "int8_tensor_multiply_adds_per_s",
     "launch": "launches_per_s",
-}  # fmt: skip
+}
 
 
 class Reached(NamedTuple):
@@ -185,12 +187,11 @@ def reached_by_run(
 ) -> Iterator[Reached]:
     """Yield what a run did of each limit that its bounds follow from; `bounds` has the tallest first."""
     if measured_ms and bounds:
-        by = "a run"
         for bound in bounds:
-            yield Reached(_limit_of(bound), bound.ms / measured_ms, by)
+            yield Reached(_limit_of(bound), bound.ms / measured_ms, "a run")
         # Passes that follow one another may together exceed what none of them does.
         if bounds[0].ms <= MOST_SHARE * measured_ms:
-            yield Reached(_limit_of(bounds[0]), least_ms / measured_ms, by)
+            yield Reached(_limit_of(bounds[0]), least_ms / measured_ms, "a run")
 
 
 def _limit_of(bound: Bound) -> str:

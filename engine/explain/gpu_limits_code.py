@@ -277,8 +277,7 @@ def _measured(machine: Backend, report: Checkpoint) -> DeviceLimits:
     # A kernel may do with the largest what it does with smaller ones.
     copies[2 * COPIED_BYTES] = found["copy_bytes_per_s"]
     # Where multiply-adds have lanes enough they are issued as fast as anything.
-    issued = max(found["instructions_per_s"], found["multiply_adds_per_s"] / WARP)
-    found["instructions_per_s"] = issued
+    found["instructions_per_s"] = max(found["instructions_per_s"], found["multiply_adds_per_s"] / WARP)
     stated = theoretical_limits(machine.info)
     rates: dict[str, Any] = {name: Limit(value, stated.get(name)) for name, value in found.items()}
     return DeviceLimits(machine.info.title, **rates).with_copies(copies)

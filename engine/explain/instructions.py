@@ -42,9 +42,12 @@ class InstructionClass(StrEnum):
 
 _Class = InstructionClass
 _LOADS = {
-    "global": _Class.LOAD_GLOBAL, "shared": _Class.LOAD_SHARED, "const": _Class.LOAD_CONSTANT,
-    "local": _Class.LOAD_LOCAL, "param": _Class.LOAD_PARAMETER,
-}  # fmt: skip
+    "global": _Class.LOAD_GLOBAL,
+    "shared": _Class.LOAD_SHARED,
+    "const": _Class.LOAD_CONSTANT,
+    "local": _Class.LOAD_LOCAL,
+    "param": _Class.LOAD_PARAMETER,
+}
 _STORES = {"global": _Class.STORE_GLOBAL, "shared": _Class.STORE_SHARED, "local": _Class.STORE_LOCAL}
 _SPACES = {**dict.fromkeys(("ld", "ldu", "ldmatrix"), _LOADS), "st": _STORES}
 
@@ -53,17 +56,22 @@ def _by_name(names: dict[InstructionClass, str]) -> dict[str, InstructionClass]:
     return {name: kind for kind, listed in names.items() for name in listed.split()}
 
 
-_PTX = _by_name({
-    _Class.CONTROL: "setp bra brx ret exit call trap",
-    _Class.BARRIER: "bar barrier membar fence mbarrier griddepcontrol",
-    _Class.MOVE: "mov selp prmt shfl movmatrix activemask vote",
-    _Class.CONVERSION: "cvt cvta",
-    _Class.TENSOR: "mma wmma wgmma tcgen05",
-    _Class.ATOMIC: "atom red",
-})  # fmt: skip
-_PTX_FLOAT = _by_name({
-    _Class.FLOAT_ADD: "add sub", _Class.FLOAT_MULTIPLY: "mul", _Class.FLOAT_FMA: "fma",
-})  # fmt: skip
+_PTX = _by_name(
+    {
+        _Class.CONTROL: "setp bra brx ret exit call trap",
+        _Class.BARRIER: "bar barrier membar fence mbarrier griddepcontrol",
+        _Class.MOVE: "mov selp prmt shfl movmatrix activemask vote",
+        _Class.CONVERSION: "cvt cvta",
+        _Class.TENSOR: "mma wmma wgmma tcgen05",
+        _Class.ATOMIC: "atom red",
+    }
+)
+_PTX_FLOAT = {
+    "add": _Class.FLOAT_ADD,
+    "sub": _Class.FLOAT_ADD,
+    "mul": _Class.FLOAT_MULTIPLY,
+    "fma": _Class.FLOAT_FMA,
+}
 
 
 def ptx_class(opcode: str) -> InstructionClass:

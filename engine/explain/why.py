@@ -110,9 +110,10 @@ def _explained(found: CpuTime | GpuTime, measured_ms: float | None) -> Explained
         what, removed_by, remedy = gpu_cause(found) if isinstance(found, GpuTime) else cpu_cause(found)
         sentence = f"{what}. That takes at least {part}. {removed_by}."
     elif reason.code == _TOO_LOW:
-        tallest, rest = found.bounds[0], "what takes the rest is not known"
-        known = f"Most of what is counted goes into {tallest.title}: at least {part}; {rest}."
-        sentence = f"{known} {found.not_counted or ''}".rstrip()
+        sentence = (
+            f"Most of what is counted goes into {found.bounds[0].title}: at least {part}; what takes the "
+            f"rest is not known. {found.not_counted or ''}"
+        ).rstrip()
     if left_out := left_out_words(found.limits):
         sentence = f"{sentence.rstrip('.')}. {left_out}"
     return ExplainedTime(

@@ -85,7 +85,7 @@ def _refuse_files(text: str) -> None:
     bare = _without_comments(text)
     # A quote without its pair: what is a comment and what is not cannot be told, so comments count as code.
     is_clear = not re.search("[\"']", re.sub(_LITERAL, "", bare))
-    for one in (bare, *(() if is_clear else (text,))):
+    for one in (bare,) if is_clear else (bare, text):
         for joined in (_SPLICE.sub("", one), one):
             for found in _READS.finditer(joined):
                 if not _HEADER.fullmatch(found[1]):

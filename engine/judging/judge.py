@@ -155,19 +155,19 @@ MOST = 0.9
 def pattern_of(wrong: Flags, found: np.ndarray, wanted: np.ndarray, block_results: tuple[int, int]) -> str:
     """Return where wrong pixels of a picture (H, W) lie; `block_results` are those of a block (x, y)."""
     height, width = wrong.shape
-    share = np.count_nonzero(wrong) / wrong.size
-    if np.array_equal(found[wrong], np.zeros(np.count_nonzero(wrong))):
+    total = int(np.count_nonzero(wrong))
+    share = total / wrong.size
+    if not found[wrong].any():
         return "the wrong pixels are zero" if share < MOST else "every pixel is zero"
     if (moved := _moved(found, wanted)) is not None:
         return moved
     if share > MOST:
         return "nearly every pixel is wrong"
-    places = [
-        (words, np.broadcast_to(place, wrong.shape))
+    around = [
+        (words, int(np.count_nonzero(np.broadcast_to(place, wrong.shape))))
         for words, place in _places(height, width, *block_results)
+        if not (wrong & ~place).any()
     ]
-    total = int(np.count_nonzero(wrong))
-    around = [(words, int(np.count_nonzero(place))) for words, place in places if not (wrong & ~place).any()]
     if filled := [words for words, size in around if total >= MOST * max(size, 1)]:
         return filled[0]
     return f"some pixels of {around[0][0]}" if around else f"{total:,} of {wrong.size:,} pixels"

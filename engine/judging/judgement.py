@@ -93,22 +93,24 @@ def _with(header: Header, name: str, value: str) -> Header:
     if len(numbers) > (most := {"block": 3, "shared": 1}.get(name, 2)):
         raise BadValue(what, f"of its {len(numbers)} numbers {most} would be used")
     x, y, z = (*numbers, 1, 1)[:3]
-    if name == "mask" and len(numbers) < 2:
-        y = x
-    why = ""
     if name == "shared":
         if x > MOST_SHARED:
-            why = f"a block has at most {MOST_SHARED:,} bytes of shared memory"
-    elif min(numbers) < 1:
-        why = "a side is at least 1"
-    elif name == "block" and x * y * z > MOST_THREADS_PER_BLOCK:
-        why = f"a block has at most {MOST_THREADS_PER_BLOCK:,} threads"
-    elif name == "mask" and (not (x % 2 and y % 2) or max(x, y) > MOST_MASK_SIDE):
-        middle = "so that one cell lies in its middle"
-        why = f"both sides of a mask are odd here, {middle}, up to {MOST_MASK_SIDE}"
-    if why:
-        raise BadValue(what, why)
-    return replace(header, **{name: {"shared": x, "block": (x, y, z)}.get(name, (x, y))})  # type: ignore[arg-type]
+            raise BadValue(what, f"a block has at most {MOST_SHARED:,} bytes of shared memory")
+        return replace(header, shared=x)
+    if min(numbers) < 1:
+        raise BadValue(what, "a side is at least 1")
+    if name == "block":
+        if x * y * z > MOST_THREADS_PER_BLOCK:
+            raise BadValue(what, f"a block has at most {MOST_THREADS_PER_BLOCK:,} threads")
+        return replace(header, block=(x, y, z))
+    if name == "results":
+        return replace(header, results=(x, y))
+    if len(numbers) < 2:
+        y = x
+    if not (x % 2 and y % 2) or max(x, y) > MOST_MASK_SIDE:
+        why = "both sides of a mask are odd here, so that one cell lies in its middle, up to"
+        raise BadValue(what, f"{why} {MOST_MASK_SIDE}")
+    return replace(header, mask=(x, y))
 
 
 ARRAYS = ("image", "mask", "out")
@@ -257,8 +259,12 @@ class Judgement:
 
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
-    "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "==": operator.eq,
-}  # fmt: skip
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+    "==": operator.eq,
+}
 _GATE = re.compile(r"\s*([a-z ]+?)\s*(<=|>=|==|<|>)\s*(\d+(?:\.\d+)?(?:e-?\d+)?)\s*")
 METRICS = {
     "sectors per request": "sectors of 32 bytes that a warp's load from the picture takes",

@@ -214,14 +214,9 @@ def _compiled(name: str, function: FunctionType, header: Header) -> JudgedKernel
     parameters = tuple(inspect.signature(function).parameters)
     checked_parameters(name, parameters)
     dtypes = {"image": header.dtype, "mask": "float32", "out": header.result_dtype}
-    signature = tuple(
-        types.Array(getattr(types, dtypes[one]), 2, "C")
-        if one in dtypes
-        else types.float32
-        if one == "border_value"
-        else types.int64
-        for one in parameters
-    )
+    kinds = {name: types.Array(getattr(types, dtype), 2, "C") for name, dtype in dtypes.items()}
+    kinds["border_value"] = types.float32
+    signature = tuple(kinds.get(one, types.int64) for one in parameters)
     try:
         ptx = ptx_with_lines(cuda.jit(function), signature, CAPABILITY)
     except NumbaError as error:

@@ -215,16 +215,13 @@ def cut_sentence(spelling: str) -> str:
 
     Sides of one cell, of masks of a row or a column, have no extent.
     """
-    read = read_spelling(spelling)
-    if read is None:
+    if (read := read_spelling(spelling)) is None:
         return ""
     generator, sides, numbers = read
-    names = [parameter.name for parameter in generator.numbers]
-    if "sigma" not in names:
+    defaults = {parameter.name: parameter.default_for(max(sides)) for parameter in generator.numbers}
+    if "sigma" not in defaults:
         return ""
-    values = dict(zip(names, numbers, strict=False))
-    for parameter in generator.numbers:
-        values.setdefault(parameter.name, parameter.default_for(max(sides)))
+    values = defaults | dict(zip(defaults, numbers, strict=False))
     # Of a difference of Gaussians the wider one.
     sigma = values["sigma"] * values.get("ratio", 1.0)
     kept = math.prod(math.erf(side / sigma / math.sqrt(8)) for side in sides * (3 - len(sides)) if side > 1)

@@ -115,8 +115,7 @@ def resolve_mask(spec: str) -> "Mask":
     from engine.mask.generators import generate
 
     # First: no key has the colon of a spelling, and to read the presets takes 5 ms.
-    generated = generate(spec)
-    if generated is not None:
+    if (generated := generate(spec)) is not None:
         return generated
     with suppress(UnknownName):
         return preset(spec)

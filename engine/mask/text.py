@@ -223,8 +223,7 @@ def parse_mask(text: str) -> Mask:
     text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     if looks_like_json(text):
         return mask_from_json(text)
-    generated = parse_generator(text)
-    if generated is not None:
+    if (generated := parse_generator(text)) is not None:
         return generated
     if head := _HEAD.match(text):
         return _mask_from_imagemagick(head, text)

@@ -405,11 +405,11 @@ def depends_on_contents(kernel: Kernel) -> bool:
                     return True
                 decided |= arms
     return any(
-        block.number in decided or any(not loaded.isdisjoint(kernel.registers_in(text)) for text in addresses)
+        block.number in decided
+        or any(text[0] == "[" and not loaded.isdisjoint(kernel.registers_in(text)) for text in one.operands)
         for block in kernel.blocks
         for one in block.instructions
         if one.name in _ACCESSES
-        for addresses in [[text for text in one.operands if text[0] == "["]]
     )
 
 

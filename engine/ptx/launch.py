@@ -219,8 +219,7 @@ def run(
     if blocks is None:
         blocks = [(x, y, z) for z in range(over[2]) for y in range(over[1]) for x in range(over[0])]
     counts = Counts(weights)
-    given = arguments, constants or {}, dynamic_shared
-    machine = Machine(kernel, over, sides, *given, counts, checks=checks)
+    machine = Machine(kernel, over, sides, arguments, constants or {}, dynamic_shared, counts, checks=checks)
     machine.observers += [*([counts.access] if counted else ()), *([on_access] if on_access else ())]
     tracer = Tracer(machine, None if trace is None else _three(trace))
     with np.errstate(all="ignore"):

@@ -234,7 +234,8 @@ def parsed(text: str) -> Module:
         elif depth and kind != "section":
             depth[-1].append(Statement(piece, line))
         elif kind == "statement" and piece and not head and not piece.startswith(IGNORED):
-            module.variables.setdefault((variable := variable_of(piece)).name, variable)
+            variable = variable_of(piece)
+            module.variables.setdefault(variable.name, variable)
         elif kind == "label":
             raise PtxError("the text of PTX", f"the label {piece[:-1]} stands outside of every function")
         elif kind == "statement":
