@@ -6,7 +6,6 @@ what a launch on it loads, kept in the same store (`engine.device.kernel_code`).
 Called on: the thread that reads the pipe; what compiles, on the main thread, when nothing else runs.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
@@ -66,7 +65,7 @@ Resources = tuple[KernelResources, ...]
 
 _MOST_KNOWN = 256
 # What this process has compiled, the newest last. The main thread writes it.
-_known: OrderedDict[Hashable, Resources] = OrderedDict()
+_known: dict[Hashable, Resources] = {}
 _COMPILING = Progress("compiling", 0.0, 1.0)
 
 
@@ -83,7 +82,7 @@ def advice(request: LaunchRequest, report: Checkpoint) -> LaunchAdvice:
             # One that is not wanted any more ends between two kernels.
             _known[key] = kernel_resources(job, gpu, lambda: report(_COMPILING))
             if len(_known) > _MOST_KNOWN:
-                _known.popitem(last=False)
+                del _known[next(iter(_known))]
         return _known.get(key, ())
 
     return launch_advice(job, gpu, resources)

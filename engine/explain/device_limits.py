@@ -6,6 +6,7 @@ another limit, is measured again. If it is exceeded again it is left out, with t
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from itertools import accumulate
 from typing import Any, ClassVar, NamedTuple
 
 from engine.device_info import WARP
@@ -92,10 +93,9 @@ class DeviceLimits:
 
     def with_copies(self, measured: Mapping[int, float]) -> "DeviceLimits":
         """Return the limits with measured rates of copies, by the bytes read and written together."""
-        rates: list[tuple[int, float]] = []
-        for size in sorted(measured, reverse=True):
-            rates.append((size, max([measured[size], *(rate for _, rate in rates)])))
-        return replace(self, copies=tuple(reversed(rates)))
+        sizes = sorted(measured, reverse=True)
+        rates = accumulate((measured[size] for size in sizes), max)
+        return replace(self, copies=tuple(zip(sizes, rates, strict=True))[::-1])
 
     def or_more(self, other: "DeviceLimits") -> "DeviceLimits":
         """Return the higher of each limit: a device does as much as it was ever seen to do."""

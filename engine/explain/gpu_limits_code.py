@@ -314,9 +314,10 @@ def _steps(machine: Backend, attributes: GpuAttributes) -> list[Step]:
     blocks = attributes.multiprocessors * _BLOCKS
     out = device_array((blocks * THREADS,), np.float32)
 
-    def launch_s(kernel: Kernel, signature: Signature, arguments: tuple[object, ...], *sides: int) -> float:
+    def launch_s(
+        kernel: Kernel, signature: Signature, arguments: tuple[object, ...], over: int, threads: int
+    ) -> float:
         """Return the time of a launch of so many blocks of so many threads."""
-        over, threads = sides
         bound = loaded_kernel(kernel, signature).bound((over, 1, 1), (threads, 1, 1), (*arguments, out))
         return _least_s(machine, _Enqueued(lambda stream: bound.enqueue(stream, ())), out, out)
 

@@ -329,8 +329,9 @@ def _judged(
     device, unlike = import_module(_ON_DEVICE).on_device(kernel, largest) if full else ("", None)
     if unlike is not None:
         findings["device", ()] = unlike
-    is_wrong = wrong is not None or unlike is not None
-    verdict = Verdict.WRONG if is_wrong else Verdict.FAULTY if findings else Verdict.RIGHT
+    verdict = Verdict.FAULTY if findings else Verdict.RIGHT
+    if wrong is not None or unlike is not None:
+        verdict = Verdict.WRONG
     metrics = metrics_of(kernel, largest.run, largest.wrong.size)
     naive = _naive_metrics(kernel, largest.trial) if gates else {}
     return Judgement(

@@ -108,8 +108,10 @@ def _with(header: Header, name: str, value: str) -> Header:
     if len(numbers) < 2:
         y = x
     if not (x % 2 and y % 2) or max(x, y) > MOST_MASK_SIDE:
-        why = "both sides of a mask are odd here, so that one cell lies in its middle, up to"
-        raise BadValue(what, f"{why} {MOST_MASK_SIDE}")
+        why = (
+            f"both sides of a mask are odd here, so that one cell lies in its middle, up to {MOST_MASK_SIDE}"
+        )
+        raise BadValue(what, why)
     return replace(header, mask=(x, y))
 
 

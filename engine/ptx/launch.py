@@ -106,7 +106,9 @@ class Tracer:
             texts = instruction.operands[operand : operand + 1]
             registers = [one for text in texts for one in kernel.registers_in(text)]
             parts = [np.broadcast_to(group.values[one], (active.count,)) for one in registers]
-            return None if not parts else parts[0] if len(parts) == 1 else np.stack(parts)
+            if len(parts) > 1:
+                return np.stack(parts)
+            return parts[0] if parts else None
 
         found = held(1) if is_store else None
         self._accesses.clear()

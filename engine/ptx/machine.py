@@ -229,9 +229,11 @@ class Machine:
         past = np.uint64(0 if size & (size - 1) else size - 1)
         if past and np.bitwise_or.reduce(offsets, axis=None) & past:
             slot = access.active.slots[np.argmax(offsets & past != 0)]
-            message = f"a thread accesses {size} bytes of {segment.name} at an address that is no"
-            lines = (access.instruction.line,)
-            self.report("misaligned", lines, slot, f"{message} multiple of {size}", segment.name)
+            message = (
+                f"a thread accesses {size} bytes of {segment.name} "
+                f"at an address that is no multiple of {size}"
+            )
+            self.report("misaligned", (access.instruction.line,), slot, message, segment.name)
         if segment.hazards is not None and not size % (1 << segment.granule):
             self._check(access)
         for observe in self.observers:
