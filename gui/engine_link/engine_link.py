@@ -136,15 +136,13 @@ class EngineLink(QObject):
     def ask(self, ask: Ask) -> Ask:
         """Send a request; the picture that it reads is kept until it is answered."""
         self.keeper.hold(segments_of(ask.request))
-        if self._lost is not None:
+        future: Future[Any] = Future()
+        if self._lost is None:
+            future = self._client.submit(ask.request, lambda step: self._progress_arrived.emit(ask, step))
+        else:
             # Each request would try to connect.
-            refused: Future[Any] = Future()
-            refused.set_exception(self._lost)
-            self.follow(ask, refused)
-            return ask
-        self.follow(
-            ask, self._client.submit(ask.request, lambda step: self._progress_arrived.emit(ask, step))
-        )
+            future.set_exception(self._lost)
+        self.follow(ask, future)
         return ask
 
     def follow(self, ask: Ask, future: Future[Any]) -> None:
@@ -154,14 +152,12 @@ class EngineLink(QObject):
 
     def cancel(self, ask: Ask) -> None:
         """Cancel an ask; it fails with Cancelled unless it is answered first."""
-        future = self._open.get(ask)
-        if future is not None:
+        if (future := self._open.get(ask)) is not None:
             self._client.cancel(future)
 
     def supersede(self, ask: Ask) -> None:
         """Let another machine send no more of a preview, if that takes long: a newer one waits."""
-        future = self._open.get(ask)
-        if future is not None:
+        if (future := self._open.get(ask)) is not None:
             self._client.supersede(future)
 
     def connect_to(self, server: RemoteServer | None) -> None:

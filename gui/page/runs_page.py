@@ -51,8 +51,8 @@ class RunsPage(Page):
         """Take the panel that shows them, once it is there."""
         self._table = table = panel.table
         table.copied.connect(self._services.messages.report_copied)
-        panel.take_actions([self._services.actions[name] for name in self.table_actions])
-        panel.save_wanted.connect(lambda: self.save_drawing("bars", panel.drawing()))
+        panel.page_actions = [self._services.actions[name] for name in self.table_actions]
+        panel.save_wanted.connect(lambda: self.save_drawing("bars", panel.table.drawing()))
         table.choose_columns(self._columns)
         self.status_changed.emit()
 

@@ -11,11 +11,9 @@ from engine.results.metrics import Metric
 from gui.runs.model import RunsModel
 from gui.runs.table import COMMON_NUMBERS, RunsTable, fill_metric_menu
 from gui.style.metrics import follow
-from gui.widgets.charts import Drawing
 from gui.widgets.panel_parts import NO_ARROW, Placeholder, menu_button
 
 _MORE_TIP = "What the bars show, columns, copies, files."
-_SAVED_WIDTH = 720
 
 
 class RunsPanel(QWidget):
@@ -41,7 +39,8 @@ class RunsPanel(QWidget):
         self.model = model
         self.table = RunsTable(model, name, shown, typical, best_first=best_first)
         self.table.baseline_asked.connect(model.use_as_baseline)
-        self._actions: Sequence[QAction] = ()
+        self.page_actions: Sequence[QAction] = ()
+        """Those that are in the menu too, such as those that save the runs."""
         self.menu = QMenu()
         self.menu.aboutToShow.connect(self.fill_menu)
         self.more = menu_button("⋯", f"{name}: more", _MORE_TIP, self.menu)
@@ -52,10 +51,6 @@ class RunsPanel(QWidget):
         self._empty = empty
         self.stack = Placeholder(self.table)
         follow(self._enable, model.rowsInserted, model.rowsRemoved, model.modelReset, model.dataChanged)
-
-    def take_actions(self, actions: Sequence[QAction]) -> None:
-        """Have these in the menu, such as those that save the runs."""
-        self._actions = actions
 
     def fill_menu(self) -> None:
         """Write the menu: what the bars show, which columns there are, then pictures and the actions."""
@@ -82,17 +77,11 @@ class RunsPanel(QWidget):
             action = menu.addAction(text)
             action.setEnabled(has_bars)
             action.triggered.connect(lambda _checked=False, act=act: act())
-        menu.addActions(self._actions)
+        menu.addActions(self.page_actions)
 
     def copy_picture(self) -> None:
         """Put the bars on the clipboard, with all their rows."""
-        QGuiApplication.clipboard().setPixmap(self.drawing().pixmap())
-
-    def drawing(self) -> Drawing:
-        """Return the bars of all runs that have one."""
-        table = self.table
-        size = table.drawn_size(_SAVED_WIDTH)
-        return Drawing(table.accessibleName(), size, lambda painter: table.draw(painter, _SAVED_WIDTH))
+        QGuiApplication.clipboard().setPixmap(self.table.drawing().pixmap())
 
     def explain_empty(self, words: str) -> None:
         """Say something else of what the table will hold."""

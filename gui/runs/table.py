@@ -17,6 +17,7 @@ from engine.results.text_forms import MISSING
 from gui.runs.cells import BarHeader, RunCells
 from gui.runs.model import RECORDED_MARK, RUN_ROLE, RunsModel
 from gui.style.metrics import GRID, follow, follow_letters
+from gui.widgets.charts import Drawing
 from gui.widgets.number_table import dress_table
 
 _GROUPS = (
@@ -60,6 +61,7 @@ _NUMBER = "0.01234"
 _TOLD_OF_RECORDED = "block", "layout", "device"
 # Without its name a row says nothing.
 _NAME = VARIANT.key
+_DRAWN_WIDTH = 720
 _LEAST_BARS, _BARS_SHARE = 12 * GRID, 0.18
 
 
@@ -221,13 +223,14 @@ class RunsTable(QTableView):
         self.menu_made.emit(menu, run)
         return menu
 
-    def draw(self, painter: QPainter, width: int) -> None:
-        """Draw the bars of all runs that have one, for a picture of them."""
-        self._cells.draw(painter, width, self._drawn_rows())
+    def drawing(self) -> Drawing:
+        """Return the bars of all runs that have one."""
+        size = QSize(_DRAWN_WIDTH, self._header.height() + self.rowHeight(0) * len(self._drawn_rows()))
 
-    def drawn_size(self, width: int) -> QSize:
-        """Return the size of such a picture."""
-        return QSize(width, self._header.height() + self.rowHeight(0) * len(self._drawn_rows()))
+        def paint(painter: QPainter) -> None:
+            self._cells.draw(painter, _DRAWN_WIDTH, self._drawn_rows())
+
+        return Drawing(self.accessibleName(), size, paint)
 
     def _drawn_rows(self) -> list[int]:
         bars = self._runs.bars.values

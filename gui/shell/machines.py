@@ -82,16 +82,15 @@ class Machines(QObject):
         if not isinstance(error, LineLost):
             return
         remedy = error.remedy.replace("with --host-python", "in “Python there”")
-        if not self._is_trying:
-            error = LineLost(error.what, error.why, f"{remedy} {_OR_HERE}".strip())
-            again = partial(self.choose, self._state.machine)
-            self._messages.everywhere.show(error_message(SOURCE, error, RECONNECT, again))
-            return
-        tried, self._is_trying = self._tried, False
-        self._link.connect_to(self._before)
+        if self._is_trying:
+            self._is_trying, machine, action = False, self._tried, TRY_AGAIN
+            self._link.connect_to(self._before)
+        else:
+            machine, action = self._state.machine, RECONNECT
+            remedy = f"{remedy} {_OR_HERE}".strip()
         error = LineLost(error.what, error.why, remedy)
-        again = partial(self.choose, tried)
-        self._messages.everywhere.show(error_message(SOURCE, error, TRY_AGAIN, again))
+        again = partial(self.choose, machine)
+        self._messages.everywhere.show(error_message(SOURCE, error, action, again))
 
 
 def _with(servers: tuple[RemoteServer, ...], machine: RemoteServer | None) -> tuple[RemoteServer, ...]:

@@ -373,10 +373,10 @@ def test_that_the_bars_can_be_copied_and_saved_with_all_their_rows(panel, result
     add(results, *((f"variant-{at}", 1.0 + at) for at in range(30)))
     settle()
     choose(panel, "Copy bars as picture")
-    high = 2 * panel.table.drawn_size(720).height()
+    high = 2 * panel.table.drawing().size.height()
     assert QGuiApplication.clipboard().image().height() == high
-    assert b"variant-29" in panel.drawing().file(".svg")
-    assert QImage.fromData(panel.drawing().file(".png")).height() == high
+    assert b"variant-29" in panel.table.drawing().file(".svg")
+    assert QImage.fromData(panel.table.drawing().file(".png")).height() == high
 
 
 def test_that_a_row_is_one_sentence_for_screen_readers(results):
