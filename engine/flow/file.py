@@ -254,7 +254,7 @@ class _Run:
 
         filter_rows(self.picture, self.resolved, self.rows_planned, take)
         # Without a finite value all is 0.
-        self.state.ends = [float(end) for end in ends] if ends[0] <= ends[1] else [0.0, 0.0]
+        self.state.ends = (ends[0], ends[1]) if ends[0] <= ends[1] else (0.0, 0.0)
         self.notes.append("It was filtered twice: --range rescale needs the range of all results first.")
 
     def filter(self) -> None:
@@ -305,10 +305,8 @@ class _Run:
 
     def _finished(self, part: Part) -> tuple[np.ndarray, Loss]:
         """Return the samples to save, and what they lose."""
-        picture, values, ends = self.picture, part.values, self.state.ends
-        conversion = Conversion(
-            picture.dtype, self.dtype, self.work.range, None if ends is None else (ends[0], ends[1])
-        )
+        picture, values = self.picture, part.values
+        conversion = Conversion(picture.dtype, self.dtype, self.work.range, self.state.ends)
         is_filtered = self.colours == picture.channels
         if not picture.has_alpha:
             return conversion.samples(values), conversion.loss

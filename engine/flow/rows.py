@@ -242,7 +242,7 @@ class State:
     rows: int = 0
     proof: Verification = NOTHING  # of all bands
     loss: Loss = field(default_factory=Loss)
-    ends: list[float] | None = None
+    ends: tuple[float, float] | None = None
     # Rows whose values are below black and above white, by the share of each band.
     clipped: list[float] = field(default_factory=lambda: [0.0, 0.0])
     # The level of the pyramid that is being written; 0: the full size.

@@ -92,7 +92,7 @@ class _ResultTooLarge(ImageReadError):
 def _open_file(request: OpenPicture, report: Checkpoint) -> PictureHandle:
     path = Path(request.path)
     try:
-        return _open_into_memory(request, report, _IN_PARTS_FROM_BYTES)
+        return _open_into_memory(request, report, may_be_in_parts=True)
     except (ImageReadError, shared.NotEnoughSharedMemory) as error:
         if isinstance(error, _ResultTooLarge):
             return cast("PictureHandle", _tile_jobs().open_decoded(path))
@@ -107,7 +107,7 @@ def _open_file(request: OpenPicture, report: Checkpoint) -> PictureHandle:
 
 
 def _open_into_memory(
-    request: OpenPicture, report: Checkpoint, in_parts_from_bytes: float = math.inf
+    request: OpenPicture, report: Checkpoint, *, may_be_in_parts: bool = False
 ) -> PictureHandle:
     path = sample_path(request.sample) if request.sample else Path(request.path)
     stage = f"opening {request.sample or path.name}"
@@ -125,13 +125,12 @@ def _open_into_memory(
             # Called when the size is known, before any pixel is decoded.
             expected_s = _reading_s(path) + _DECODING_S * form.decoded_bytes
             report(Progress(stage, 0.2, expected_s))
-            if path.suffix.lower() == ".npy" and math.isfinite(in_parts_from_bytes):
-                # Whether it is large, and what its channels are, is said there.
-                raise _BetterInParts(f"{path.name} is an array")
-            needed_bytes = _opening_bytes(form)
-            if needed_bytes > in_parts_from_bytes and path.suffix.lower() in (".tif", ".tiff"):
-                raise _BetterInParts(f"{path.name} is large")
-            if math.isfinite(in_parts_from_bytes) and bytes_with_result(form) > WHOLE_RESULT_BYTES:
+            suffix, needed_bytes = path.suffix.lower(), _opening_bytes(form)
+            is_large_tiff = needed_bytes > _IN_PARTS_FROM_BYTES and suffix in (".tif", ".tiff")
+            # Whether an array is large, and what its channels are, is said there.
+            if may_be_in_parts and (is_large_tiff or suffix == ".npy"):
+                raise _BetterInParts(f"{path.name} is seen sooner in parts")
+            if may_be_in_parts and bytes_with_result(form) > WHOLE_RESULT_BYTES:
                 raise _ResultTooLarge(f"{path.name} is large")
             return needed_bytes
 
