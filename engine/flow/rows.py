@@ -274,5 +274,5 @@ def identity_of(path: Path) -> Json:
     if path.is_dir():
         names = ("zarr.json", ".zarray", ".zattrs", ".zgroup")
         files = [child for name in names for child in (path / name, path / "0" / name) if child.exists()]
-    facts = [(os.path.realpath(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    return {"files": [list(fact) for fact in facts]}
+    facts = [[os.path.realpath(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+    return {"files": facts}

@@ -155,13 +155,10 @@ class Result:
             sorted({number * max(0, side - part.stop) // (_PARTS - 1) for number in range(_PARTS)})
             for part, side in zip(source.extent(0, (0, 0)), sides, strict=True)
         ]
-        for top in starts[0]:
-            for left in starts[1]:
-                rows, columns = slice(top, min(top + TILE, sides[0])), slice(left, min(left + TILE, sides[1]))
-                try:
-                    yield self.values(source, 0, rows, columns, math.inf)[0]
-                except ImageReadError:
-                    continue
+        for top, left in itertools.product(*starts):
+            rows, columns = slice(top, min(top + TILE, sides[0])), slice(left, min(left + TILE, sides[1]))
+            with suppress(ImageReadError):
+                yield self.values(source, 0, rows, columns, math.inf)[0]
 
     def _edges(self) -> list[int]:
         """Return where the bands of the whole picture begin and end: at even rows, as halved levels need."""

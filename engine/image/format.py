@@ -207,16 +207,13 @@ class Canvas:
         self._form = form
         is_turned = orientation in _TURNED
         upright = replace(form, height=form.width, width=form.height) if is_turned else form
-        # Bands of a rotated picture are columns: with NumPy's huge pages the first would take all its memory.
-        make: Callable[..., np.ndarray] = (lambda *how: Scratch(*how).array) if is_turned else np.empty
-        self.pixels, self.alpha = (
-            allocate(upright)
-            if allocate
-            else (
-                make(upright.colour_shape, form.dtype),
-                make(upright.plane_shape, form.dtype) if form.has_alpha else None,
-            )
-        )
+        if allocate is not None:
+            self.pixels, self.alpha = allocate(upright)
+        else:
+            # Bands of a rotated picture are columns: with NumPy's huge pages the first would take all memory.
+            make: Callable[..., np.ndarray] = (lambda *how: Scratch(*how).array) if is_turned else np.empty
+            self.pixels = make(upright.colour_shape, form.dtype)
+            self.alpha = make(upright.plane_shape, form.dtype) if form.has_alpha else None
         self._pixels = _as_stored(self.pixels, orientation)
         self._alpha = None if self.alpha is None else _as_stored(self.alpha, orientation)
 

@@ -229,9 +229,8 @@ class ZarrResult(LargeResult):
                 group.create_array(str(number), shape=sizes, chunks=(1, *storage.chunk), **how)
             group.attrs.update(_attributes(self.levels, storage.details))
             # Only metadata is there yet.
-            metadata = [found for found in path.rglob("*") if found.is_file()]
             known = {}
-            for found in metadata:
+            for found in filter(Path.is_file, path.rglob("*")):
                 data = found.read_bytes()
                 known[str(found.relative_to(path))] = len(data), zlib.crc32(data)
             checksums.append(json.dumps(known, allow_nan=False).encode())
