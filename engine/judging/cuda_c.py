@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -23,6 +22,7 @@ from engine.judging.judgement import (
     checked_parameters,
     only_one,
 )
+from engine.ptx.launch import Checkpoint
 
 CAPABILITY = "compute_80"
 MOST_BYTES = 1 << 20
@@ -69,7 +69,7 @@ def judged_cuda_c(
     text: str,
     header: Header,
     function: str | None = None,
-    checkpoint: Callable[[float], None] = lambda done: None,
+    checkpoint: Checkpoint = lambda done: None,
 ) -> JudgedKernel:
     """Return the kernel of a CUDA C source; raises NotJudged for what does not compile or is no filter."""
     _refuse_files(text)
@@ -142,7 +142,7 @@ def _headers() -> list[str]:
     return [f"--include-path={one}" for one in sorted(known) if one.is_dir()]
 
 
-def compiled(text: str, checkpoint: Callable[[float], None] = lambda done: None) -> str:
+def compiled(text: str, checkpoint: Checkpoint = lambda done: None) -> str:
     """Return the PTX of a CUDA C source with the lines of it; raises NotJudged with NVRTC's own words."""
     options = [f"--gpu-architecture={CAPABILITY}", "-lineinfo", "--std=c++17", *_headers()]
     is_right, said = _in_own_process(text.encode(), options, checkpoint)
@@ -151,9 +151,7 @@ def compiled(text: str, checkpoint: Callable[[float], None] = lambda done: None)
     return said.decode()
 
 
-def _in_own_process(
-    source: bytes, options: list[str], checkpoint: Callable[[float], None]
-) -> tuple[bool, bytes]:
+def _in_own_process(source: bytes, options: list[str], checkpoint: Checkpoint) -> tuple[bool, bytes]:
     """Return whether a source compiles, and its PTX or NVRTC's words."""
     given: bytes | None = source
     command = [sys.executable, "-P", str(_COMPILER), *options]

@@ -37,6 +37,7 @@ from engine.judging.judgement import (
 )
 from engine.mask.mask import Mask
 from engine.ptx import Array, Finding, Run, run
+from engine.ptx.launch import Checkpoint
 from engine.ptx.module import SourceLine
 from engine.work.filtering.oracle import correlate, rounding_bound
 
@@ -92,7 +93,7 @@ def trials(kernel: JudgedKernel, *, full: bool, seed: int) -> list[Trial]:
     ]
 
 
-def outcome_of(kernel: JudgedKernel, trial: Trial, checkpoint: Callable[[float], None]) -> Outcome:
+def outcome_of(kernel: JudgedKernel, trial: Trial, checkpoint: Checkpoint) -> Outcome:
     """Launch a kernel once and compare its result; raises PtxError for what is not interpreted."""
     random = np.random.default_rng(trial.seed)
     shape = (trial.height, trial.width, trial.channels)
@@ -221,7 +222,6 @@ def _by(steps: int, unit: str, ahead: str, back: str) -> str:
     return way if steps else ""
 
 
-Checkpoint = Callable[[float], None]
 # Both load Numba, which CUDA C is judged without.
 _NUMBA_KERNELS, _ON_DEVICE = "engine.judging.numba_kernel_code", "engine.judging.on_device"
 _NAIVE = """extern "C" __global__ void naive(const float* image, const float* mask, float* out,
