@@ -12,6 +12,7 @@ python -m bench.window --first-looks [--rounds N] [--json FILE]
 from gui import qt_import  # noqa: F401 - before all that imports Qt
 
 # isort: split
+import gc
 import json
 import multiprocessing
 import os
@@ -38,7 +39,7 @@ from engine.mask.mask import Mask
 from engine.work.chain_files import chain_named
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
 from gui.page.contract import Begin
-from gui.shell.app import Haloscope, freeze_start, make_application
+from gui.shell.app import FREEZE_AFTER_MS, Haloscope, make_application
 from gui.shell.pages import PAGES
 from gui.style.metrics import set_letter_size
 
@@ -115,7 +116,7 @@ def started(app: QApplication, picture: Path) -> tuple[Haloscope, StartedEngine]
     haloscope = Haloscope(app, engine)
     request = OpenPicture(path=str(picture))
     haloscope.window.offer(Begin(FirstPicture(request, engine.client.submit(request))))
-    haloscope.window.painted.connect(freeze_start)
+    haloscope.window.painted.connect(lambda: QTimer.singleShot(FREEZE_AFTER_MS, gc.freeze))
     haloscope.window.resize(1600, 1000)
     return haloscope, engine
 
