@@ -75,7 +75,7 @@ def any_work(monkeypatch):
     """Have operations and chains run on the GPUs as on the CPU."""
 
     def install_work():
-        monkeypatch.setattr("engine.api.calls.backend", lambda key: CpuBackend())
+        monkeypatch.setattr("engine.api.request.backend", lambda key: CpuBackend())
 
     return install_work
 
