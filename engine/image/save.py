@@ -148,8 +148,10 @@ def check_holds(known: Format, dtype: np.dtype, height: int, width: int, name: s
         why = f"{known.title} does not hold {DEPTH_TEXTS[dtype]} values"
         raise ImageWriteError(what, why, f"Save it as {others}, or ask for depth {held}.")
     if not known.holds(dtype, side):
-        size = f"this picture has {width:,} × {height:,}"
-        why = f"{known.title} holds {known.max_side:,} pixels on a side, {size}"
+        why = (
+            f"{known.title} holds {known.max_side:,} pixels on a side, "
+            f"this picture has {width:,} × {height:,}"
+        )
         raise ImageWriteError(what, why, f"Save it as {others}.")
 
 

@@ -177,6 +177,7 @@ class EngineMessages(QObject):
             return
         remedy = "A new one is running; your work is kept. Run again."
         if not self._link.uses_cuda:
-            where = "on the CPU alone, after three faults in ten minutes"
-            remedy = f"A new one is running {where}; your work is kept."
+            remedy = (
+                "A new one is running on the CPU alone, after three faults in ten minutes; your work is kept."
+            )
         self._messages.everywhere.show(replace(message, severity=Severity.WARNING, remedy=remedy))
