@@ -40,7 +40,8 @@ def messages_in(value: object, but: type[Message] | None = None) -> Iterator[Mes
     elif isinstance(value, tuple):
         parts = value
     for part in parts:
-        yield from messages_in(part, but)
+        if isinstance(part, (Message, tuple)):
+            yield from messages_in(part, but)
 
 
 def changed(value: Any, change: Callable[[Any], Any]) -> Any:

@@ -55,6 +55,7 @@ class KernelList(QListView):
     def __init__(self, model: VariantsModel, selection: Selection) -> None:
         super().__init__()
         self._variants, self._selection = model, selection
+        self._choice = "", ""
         self.setModel(model)
         self.setItemDelegate(_Rows(self, selection))
         self.setMouseTracking(True)
@@ -66,14 +67,12 @@ class KernelList(QListView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.selectionModel().currentChanged.connect(self._choose)
         selection.changed.connect(self._show_choice)
-        for changed in (model.modelReset, model.dataChanged):
-            # Reasons have other lines.
-            changed.connect(self.scheduleDelayedItemsLayout)
-            changed.connect(self._place_cures)
+        model.modelReset.connect(self._lay_out)
+        model.dataChanged.connect(self._lay_out_if_words_changed)
         model.modelReset.connect(self._show_choice)
         follow_letters(self, self.scheduleDelayedItemsLayout)
         self._show_choice()
-        self._place_cures()
+        self._lay_out()
 
     def sizeHint(self) -> QSize:
         return QSize(34 * GRID, _ROWS_SHOWN * line_height() + 2 * self.frameWidth())
@@ -100,8 +99,19 @@ class KernelList(QListView):
         else:
             super().mousePressEvent(event)
 
-    def _place_cures(self) -> None:
-        """Put the buttons of what helps into the heads of groups that cannot run."""
+    def _words_in_rows(self) -> list[str]:
+        """Return what a row's height, or the button in a head, depends on."""
+        return [item.cure if isinstance(item, GroupRow) else item.under for item in self._variants.items()]
+
+    def _lay_out_if_words_changed(self) -> None:
+        # Each edit of a mask changes a number in a reason's tooltip: the rows stay as they are.
+        if self._words_in_rows() != self._words:
+            self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Give each row its height, and put the buttons of what helps into the heads of groups."""
+        self._words = self._words_in_rows()
+        self.scheduleDelayedItemsLayout()
         for at, item in enumerate(self._variants.items()):
             if isinstance(item, GroupRow):
                 self.setIndexWidget(self._variants.index(at), self._cure(item.cure))
@@ -157,7 +167,11 @@ class KernelList(QListView):
             with QSignalBlocker(self.selectionModel()):
                 self.setCurrentIndex(index)
             self.scrollTo(index)
-        self.viewport().update()
+        # Each edit of a mask comes here too, and painting all rows takes a millisecond.
+        choice = self._selection.kernel, self._selection.workspace.settings.variant
+        if choice != self._choice:
+            self._choice = choice
+            self.viewport().update()
 
 
 class _Rows(QStyledItemDelegate):

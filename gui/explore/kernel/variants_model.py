@@ -110,17 +110,17 @@ class VariantsModel(QAbstractListModel):
     def __init__(self, selection: Selection, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._selection, self._results = selection, selection.results
-        self._workspace, self._engine_state = workspace, engine_state = selection.workspace, selection.state
+        self._workspace, self._engine_state = selection.workspace, selection.state
         self._rows: list[VariantRow] = []
         self._items: list[VariantRow | GroupRow] = []
         # The groups that the person has opened or closed, while their kernels could run and while not.
         self._opened: dict[tuple[str, bool], bool] = {}
         # The variant that auto chose, why, and for which job.
         self._choice: tuple[str, Reason, Hashable] | None = None
-        of_engine = engine_state.ready_changed, engine_state.availability_changed
-        of_page = workspace.job_changed, self._results.described_changed, selection.changed
-        follow(self.refresh, *of_engine, *of_page)
-        engine_state.filtered.connect(self._keep_choice)
+        state = selection.state
+        of_page = self._results.described_changed, selection.changed
+        follow(self.refresh, state.ready_changed, state.availability_changed, *of_page)
+        state.filtered.connect(self._keep_choice)
 
     def refresh(self) -> None:
         """Read the state again; a selection survives unless other rows are listed."""
@@ -131,8 +131,9 @@ class VariantsModel(QAbstractListModel):
             self._items = items
             self.endResetModel()
         elif items != self._items:
+            changed = [at for at, old in enumerate(self._items) if old != items[at]]
             self._items = items
-            self.dataChanged.emit(self.index(0), self.index(len(items) - 1))
+            self.dataChanged.emit(self.index(changed[0]), self.index(changed[-1]))
 
     def open_group(self, title: str, is_open: bool) -> None:
         """Open or close a group."""
