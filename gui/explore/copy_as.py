@@ -30,7 +30,7 @@ from gui.explore.workspace import Workspace
 from gui.page.actions import Entry
 from gui.page.contract import Services
 from gui.style.metrics import GRID, code_font, scaled_font
-from gui.widgets.panel_parts import column, quiet_label
+from gui.widgets.panel_parts import column, named, quiet_label
 
 SOURCE = "copy as"
 _KEYS = {"command": "Ctrl+Alt+K", "python": "Ctrl+Alt+P"}
@@ -165,9 +165,8 @@ class ProgramDialog(QDialog):
         self.setWindowTitle("As another program would")
         self.title, self.differs = QLabel(), QLabel(wordWrap=True)
         self.title.setFont(scaled_font(1.0, bold=True))
-        self.code = QPlainTextEdit(readOnly=True, tabChangesFocus=True)
+        self.code = named(QPlainTextEdit(readOnly=True, tabChangesFocus=True), "Line of code")
         self.code.setFont(code_font())
-        self.code.setAccessibleName("Line of code")
         done = quiet_label(_DONE, small=True, wraps=True)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         self.copy_button = buttons.addButton("Copy", QDialogButtonBox.ButtonRole.ActionRole)

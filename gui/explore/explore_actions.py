@@ -16,11 +16,11 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.layers import Drawing
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
-from gui.explore.picture.toolbar import give_menu
 from gui.explore.preview_controller import choose_simulator
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions, Entry
 from gui.style.metrics import follow
+from gui.widgets.panel_parts import give_menu
 
 _FILE, _EDIT, _VIEW, _MASK = "&File", "&Edit", "&View", "&Mask"
 ENTRIES: tuple[Entry, ...] = (

@@ -1,4 +1,4 @@
-"""The look of tables; one of numbers in cells of one size, each on a colour, chosen by mouse or keys."""
+"""The look of tables and rows; a table of numbers in cells of one size, each on a colour."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,9 +6,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt
-from PySide6.QtGui import QBrush, QColor, QPainter, QPen, QResizeEvent
-from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QTableView
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRect,
+    QSize,
+    Qt,
+)
+from PySide6.QtGui import QBrush, QColor, QPainter, QPalette, QPen, QResizeEvent
+from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 from engine.results.text_forms import digits_text
 from gui.style.metrics import GRID, follow_letters, number_font
@@ -49,6 +58,30 @@ def dress_table(table: QTableView, name: str) -> None:
     )
     header.setHighlightSections(False)
     header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+
+
+def paint_ground(painter: QPainter, option: QStyleOptionViewItem) -> tuple[QColor, QColor]:
+    """Paint the ground of a row, selected or under the mouse; return the colours of its words and notes."""
+    palette, state, role = option.palette, option.state, QPalette.ColorRole
+    if state & QStyle.StateFlag.State_Selected:
+        painter.fillRect(option.rect, palette.highlight())
+        return palette.color(role.HighlightedText), palette.color(role.HighlightedText)
+    if state & QStyle.StateFlag.State_MouseOver:
+        painter.fillRect(option.rect, palette.color(role.Button))
+    return palette.color(role.Text), palette.color(role.PlaceholderText)
+
+
+LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+
+
+def paint_text(
+    painter: QPainter, room: QRect, words: str, colour: QColor, where: Qt.AlignmentFlag = LEFT
+) -> int:
+    """Write words into a rectangle, and return their width."""
+    painter.setPen(colour)
+    shown = painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, room.width())
+    painter.drawText(room, where, shown)
+    return painter.fontMetrics().horizontalAdvance(shown)
 
 
 class _Texts(QAbstractTableModel):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QEvent, QObject, QRect, QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QColor, QPainter, QPalette, QResizeEvent, QShowEvent, QStandardItemModel
+from PySide6.QtGui import QAction, QPalette, QResizeEvent, QShowEvent, QStandardItemModel
 from PySide6.QtWidgets import (
     QBoxLayout,
     QComboBox,
@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
     QStackedWidget,
     QStyle,
     QStyleOptionComboBox,
-    QStyleOptionViewItem,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -39,6 +38,7 @@ _ICON_SIDE = 2 * GRID + 2
 NO_ARROW = "QToolButton::menu-indicator { image: none; }"
 _NO_MARGINS = (0, 0, 0, 0)
 Box = TypeVar("Box", bound=QBoxLayout)
+Named = TypeVar("Named", bound=QWidget)
 
 PANEL_MARGINS = (GRID, 0, GRID, HALF_GRID)
 """Of what fills a panel, under its row of tabs."""
@@ -119,6 +119,13 @@ def _filled(layout: Box, parts: Iterable[Part], spacing: int, margins: Margins) 
     return layout
 
 
+def named(widget: Named, name: str, tooltip: str = "") -> Named:
+    """Return a widget with its name for screen readers, and its tooltip."""
+    widget.setAccessibleName(name)
+    widget.setToolTip(tooltip)
+    return widget
+
+
 def label_for(text: str, control: QWidget) -> QLabel:
     """Return the label of a control; the letter after & in its text brings the focus there."""
     label = QLabel(text)
@@ -163,8 +170,7 @@ class NarrowBox(QComboBox):
         self, name: str, tip: str, characters: int, entries: Mapping[Any, str] | None = None
     ) -> None:
         super().__init__(minimumContentsLength=characters)
-        self.setAccessibleName(name)
-        self.setToolTip(tip)
+        named(self, name, tip)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.activated.connect(lambda at: self.chosen.emit(self.itemData(at)))
         if entries:
@@ -217,24 +223,24 @@ def text_button(icon_name: str, text: str, name: str, tooltip: str) -> QToolButt
 
 def menu_button(text: str, name: str, tooltip: str, menu: QMenu) -> QToolButton:
     """Return a button that opens a menu at once; `name` is for screen readers."""
-    button = QToolButton()
+    button = named(QToolButton(popupMode=QToolButton.ToolButtonPopupMode.InstantPopup), name, tooltip)
     button.setText(text)
-    button.setAccessibleName(name)
-    button.setToolTip(tooltip)
-    button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     # Fusion draws the arrow over the text without this.
     button.setMinimumWidth(button.sizeHint().width() + GRID + HALF_GRID)
-    menu.setParent(button, menu.windowFlags())
-    menu.setToolTipsVisible(True)
-    button.setMenu(menu)
+    give_menu(button, menu)
     return button
 
 
+def give_menu(button: QToolButton, menu: QMenu) -> None:
+    """Open a menu with a button."""
+    menu.setParent(button, menu.windowFlags())
+    menu.setToolTipsVisible(True)
+    button.setMenu(menu)
+
+
 def _tool_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
-    button = QToolButton(autoRaise=True)
-    button.setAccessibleName(name)
-    button.setToolTip(tooltip)
+    button = named(QToolButton(autoRaise=True), name, tooltip)
     button.setIcon(icon(icon_name))
     button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     return button
@@ -431,27 +437,3 @@ class Refusal(Verdict):
         """Show a sentence, with a capital first; none hides the label."""
         super().say(sentence[:1].upper() + sentence[1:], is_bad=is_bad)
         self.setVisible(bool(sentence))
-
-
-def paint_ground(painter: QPainter, option: QStyleOptionViewItem) -> tuple[QColor, QColor]:
-    """Paint the ground of a row, selected or under the mouse; return the colours of its words and notes."""
-    palette, state, role = option.palette, option.state, QPalette.ColorRole
-    if state & QStyle.StateFlag.State_Selected:
-        painter.fillRect(option.rect, palette.highlight())
-        return palette.color(role.HighlightedText), palette.color(role.HighlightedText)
-    if state & QStyle.StateFlag.State_MouseOver:
-        painter.fillRect(option.rect, palette.color(role.Button))
-    return palette.color(role.Text), palette.color(role.PlaceholderText)
-
-
-LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-
-
-def paint_text(
-    painter: QPainter, room: QRect, words: str, colour: QColor, where: Qt.AlignmentFlag = LEFT
-) -> int:
-    """Write words into a rectangle, and return their width."""
-    painter.setPen(colour)
-    shown = painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, room.width())
-    painter.drawText(room, where, shown)
-    return painter.fontMetrics().horizontalAdvance(shown)

@@ -39,7 +39,7 @@ from gui.page.contract import Services
 from gui.page.files import FileDialogs
 from gui.page.messages import PageMessages
 from gui.style.metrics import GRID, follow, scaled_font
-from gui.widgets.panel_parts import Placeholder, column, fill_box, form, label_for, quiet_label, row
+from gui.widgets.panel_parts import Placeholder, column, fill_box, form, label_for, named, quiet_label, row
 
 # How `batch` begins the line of a file that is done.
 _DONE = re.compile(r"\[(\d+)/(\d+)\] ")
@@ -218,17 +218,15 @@ class BatchDialog(QDialog):
         fill_box(self.existing, _EXISTING, "")
         self.existing.setToolTip("What is done where a file of the result's name is there already.")
         self.job = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        self.bar = QProgressBar(textVisible=False)
+        self.bar = named(QProgressBar(textVisible=False), "Pictures done")
         self.bar.setFixedHeight(GRID)
-        self.bar.setAccessibleName("Pictures done")
         self.sentence = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.sentence.setFont(scaled_font(1.0, bold=True))
-        self.failures = QTreeWidget()
+        self.failures = named(QTreeWidget(), "Pictures without a result")
         self.failures.setHeaderLabels(["Picture", "Reason"])
         self.failures.setRootIsDecorated(False)
         self.failures.setUniformRowHeights(True)
         self.failures.setMinimumHeight(_LIST_HEIGHT)
-        self.failures.setAccessibleName("Pictures without a result")
         self.failures.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
         self.listed = Placeholder(self.failures, _NO_FAILURES)
         self.open_folder = _button("Open f&older", "Show the results in the file manager.")

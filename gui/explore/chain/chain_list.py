@@ -51,6 +51,7 @@ from gui.widgets.panel_parts import (
     fill_box,
     form,
     label_for,
+    named,
     paint_ground,
     paint_text,
     quiet_label,
@@ -325,9 +326,8 @@ class CombinePanel(QWidget):
             "How two results are combined", "What becomes of each pair of samples.", 12, hows
         )
         self.about = quiet_label(wraps=True, small=True)
-        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider = named(QSlider(Qt.Orientation.Horizontal), _WEIGHT)
         self.slider.setRange(-_SLID * _PER_UNIT, _SLID * _PER_UNIT)
-        self.slider.setAccessibleName(_WEIGHT)
         self.field = NumberBox(_WEIGHT, -_MOST, _MOST, "a number from -100 to 100", decimals=3)
         self.field.setSingleStep(0.1)
         for part in (self.slider, self.field):

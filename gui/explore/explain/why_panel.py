@@ -18,7 +18,16 @@ from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.style.theme import Theme, current_theme, theme_notifier
 from gui.widgets.charts import Bar, BarChart, Row
 from gui.widgets.labels import ElidedLabel, Finding, Findings
-from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, boxed, column, folding_row, row, scrolled
+from gui.widgets.panel_parts import (
+    PANEL_MARGINS,
+    Placeholder,
+    boxed,
+    column,
+    folding_row,
+    named,
+    row,
+    scrolled,
+)
 
 _BETWEEN = " · "
 # Of the tallest bound: what reaches it is compared with another run.
@@ -139,10 +148,8 @@ class WhyPanel(QWidget):
         self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.sentence.setAccessibleName("Why the selected run takes its time")
-        self.compared = QLabel(wordWrap=True)
-        self.compared.setToolTip(_COMPARED_TIP)
+        self.compared = named(QLabel(wordWrap=True), "Compared with the other kernel", _COMPARED_TIP)
         self.compared.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.compared.setAccessibleName("Compared with the other kernel")
         self.caption = ElidedLabel(most=2, small=True)
         self.bars = BarChart("Least times of the selected run", _ROW_HEIGHT, _BAR_HEIGHT, names=0.54)
         self.bars.setToolTip(_LINE_TIP)

@@ -32,6 +32,7 @@ from gui.widgets.panel_parts import (
     fill_box,
     folding_row,
     menu_button,
+    named,
     quiet_label,
     row,
 )
@@ -278,11 +279,10 @@ class LookPanel(QWidget):
         for plot, name in ((self.before, "original"), (self.after, "result")):
             plot.setAccessibleName(f"Histogram of the {name}")
             plot.setMinimumHeight(_LEAST_PLOT)
-        self.numbers = QLabel(textFormat=Qt.TextFormat.RichText)
+        self.numbers = named(QLabel(textFormat=Qt.TextFormat.RichText), "Numbers of original and result")
         self.numbers.setFont(number_font())
         self.numbers.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.numbers.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.numbers.setAccessibleName("Numbers of original and result")
         self.profile = ProfilePlot()
         before, self._after_title = quiet_label("Original", small=True), quiet_label("Result", small=True)
         lines = quiet_label("Dashed: the original. Solid: the result.", small=True, wraps=True)

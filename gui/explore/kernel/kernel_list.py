@@ -20,7 +20,8 @@ from gui.explore.explain.selection import Selection
 from gui.explore.kernel.variants_model import ROW_ROLE, GroupRow, VariantRow, VariantsModel
 from gui.style.metrics import GRID, HALF_GRID, follow_letters, number_font, scaled_font, small_font
 from gui.style.theme import Series, current_theme, series_for
-from gui.widgets.panel_parts import boxed, paint_text, row
+from gui.widgets.number_table import paint_text
+from gui.widgets.panel_parts import boxed, row
 
 Index = QModelIndex | QPersistentModelIndex
 

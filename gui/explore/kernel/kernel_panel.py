@@ -30,6 +30,7 @@ from gui.widgets.panel_parts import (
     fill_box,
     form,
     label_for,
+    named,
     quiet_label,
     row,
     scrolled,
@@ -310,9 +311,7 @@ class KernelPanel(QWidget):
         self.options.setCheckable(True)
         self.options.setAutoRaise(True)
         self.options_note = ElidedLabel(small=True)
-        self.baseline = QComboBox()
-        self.baseline.setAccessibleName("Baseline of speed-ups")
-        self.baseline.setToolTip(_BASELINE_TOOLTIP)
+        self.baseline = named(QComboBox(), "Baseline of speed-ups", _BASELINE_TOOLTIP)
         options = row(self.options, (self.options_note, 1), spacing=HALF_GRID)
         options.setAlignment(self.options_note, Qt.AlignmentFlag.AlignVCenter)
         # Side by side: in a low window each line is a kernel less in the list.

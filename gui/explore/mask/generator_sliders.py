@@ -21,6 +21,7 @@ from gui.widgets.panel_parts import (
     form,
     icon_button,
     label_for,
+    named,
     quiet_label,
     row,
 )
@@ -39,8 +40,7 @@ class ParameterSlider(QWidget):
     def __init__(self, parameter: Parameter) -> None:
         super().__init__()
         self.parameter = parameter
-        self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setAccessibleName(parameter.title)
+        self.slider = named(QSlider(Qt.Orientation.Horizontal), parameter.title)
         self.slider.setRange(0, _step_count(parameter))
         self.field = NumberField(parameter.title)
         self.field.setFixedWidth(8 * GRID)
@@ -72,15 +72,12 @@ class GeneratorSliders(QWidget):
         # What was chosen, by generator and name; all else follows the defaults.
         self._chosen: dict[str, dict[str, float]] = {}
         self.sliders: dict[str, ParameterSlider] = {}
-        self.box = QComboBox()
-        self.box.setAccessibleName("Generator")
+        self.box = named(QComboBox(), "Generator")
         fill_box(self.box, {key: one.title for key, one in GENERATORS.items()}, self._generator.key)
         self.about = quiet_label(wraps=True)
         self.reset_button = icon_button("restore", "Defaults", "Put all numbers of this generator back.")
-        self.spelling = QLineEdit(readOnly=True)
+        self.spelling = named(QLineEdit(readOnly=True), "Mask as text", _SPELLING_TIP)
         self.spelling.setFont(code_font())
-        self.spelling.setAccessibleName("Mask as text")
-        self.spelling.setToolTip(_SPELLING_TIP)
         # Of the mask that is shown; a refusal stands in its place until something else is typed.
         self._about_mask = ""
         self.verdict = Verdict()

@@ -34,7 +34,7 @@ from gui.explore.mask.library_rows import (
 from gui.explore.state import preset_of, shown_title
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, follow
-from gui.widgets.panel_parts import Verdict, boxed, column, row, text_button
+from gui.widgets.panel_parts import Verdict, boxed, column, named, row, text_button
 
 _WIDTH, _HEIGHT = 52 * GRID, 68 * GRID
 _LEAST_HEIGHT = 40 * GRID
@@ -60,8 +60,7 @@ class MaskLibrary(QFrame):
         self._deleted: LibraryEntry | None = None
         self._height = _HEIGHT
         self.setAccessibleName("Library of masks")
-        self.search = QLineEdit(clearButtonEnabled=True)
-        self.search.setAccessibleName("Search the masks")
+        self.search = named(QLineEdit(clearButtonEnabled=True), "Search the masks")
         self.generate_button = text_button("tune", "Generate", "Generate a mask", _GENERATE_TIP)
         self.rows, self.list = LibraryRows(self), QListView()
         self.name_field, self.keep_button = QLineEdit(), QPushButton("Keep")

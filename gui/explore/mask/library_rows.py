@@ -24,7 +24,7 @@ from gui.explore.state import known_presets
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, scaled_font, small_font
 from gui.style.theme import Theme, cell_background, current_theme
-from gui.widgets.panel_parts import paint_ground, paint_text
+from gui.widgets.number_table import paint_ground, paint_text
 
 # More files are not read: whoever keeps so many looks for them by their names in a folder of their own.
 _MOST = 500

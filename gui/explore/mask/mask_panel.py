@@ -41,6 +41,7 @@ from gui.widgets.panel_parts import (
     folding_row,
     label_for,
     menu_icon_button,
+    named,
     row,
     scrolled,
 )
@@ -110,9 +111,7 @@ class MaskTextDialog(QDialog):
         self.editor = QPlainTextEdit(tabChangesFocus=True, lineWrapMode=QPlainTextEdit.LineWrapMode.NoWrap)
         self.editor.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.editor.setAccessibleName("Mask as text")
-        self.style_box = QComboBox()
-        self.style_box.setAccessibleName("Write as")
-        self.style_box.setToolTip(_STYLE_TIP)
+        self.style_box = named(QComboBox(), "Write as", _STYLE_TIP)
         fill_box(self.style_box, {style: form.title for style, form in STYLES.items()}, "rows")
         hint, self.verdict = QLabel(_HINT, wordWrap=True), Verdict()
         self.verdict.setMinimumHeight(3 * self.fontMetrics().lineSpacing())

@@ -19,6 +19,7 @@ from gui.widgets.panel_parts import (
     ICON_BUTTON_SIDE,
     ROUND_MARGINS,
     action_button,
+    give_menu,
     icon_button,
     label_for,
     menu_icon_button,
@@ -208,13 +209,6 @@ def _show_texts(buttons: Iterable[QAbstractButton], shown: bool) -> None:
         button.setFixedWidth(ICON_BUTTON_SIDE + wide)
         if isinstance(button, QToolButton):
             button.setToolButtonStyle(styles.ToolButtonTextBesideIcon if text else styles.ToolButtonIconOnly)
-
-
-def give_menu(button: QToolButton, menu: QMenu) -> None:
-    """Open a menu with a button."""
-    menu.setParent(button, menu.windowFlags())
-    menu.setToolTipsVisible(True)
-    button.setMenu(menu)
 
 
 def _button(icon_name: str, title: str, sentence: str) -> QToolButton:

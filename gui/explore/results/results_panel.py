@@ -36,7 +36,7 @@ from gui.runs.panel import RunsPanel
 from gui.runs.state import ExchangeRuns
 from gui.style.metrics import GRID, HALF_GRID, follow, scaled_font
 from gui.widgets.labels import ElidedLabel
-from gui.widgets.panel_parts import ROUND_MARGINS, column, row
+from gui.widgets.panel_parts import ROUND_MARGINS, column, named, row
 
 _MOST_NOTE = 60
 _EMPTY = "Every run has a row here: its time as a bar, its speed-up, the proof that its picture is right."
@@ -233,9 +233,8 @@ class AnswerLine(QFrame):
         self._workspace = workspace
         self.problem = ElidedLabel(is_plain=True, name="Problem and runs")
         self.problem.setFont(scaled_font(_PROBLEM_SCALE))
-        self.answer = QLabel()
+        self.answer = named(QLabel(), "Best run")
         self.answer.setFont(scaled_font(_ANSWER_SCALE, bold=True))
-        self.answer.setAccessibleName("Best run")
         # What has no room is cut from the problem; the answer stays whole.
         self.answer.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
         self.problem.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
