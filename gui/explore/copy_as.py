@@ -25,7 +25,6 @@ from gui.explore.chain.chain_actions import title_of_step
 from gui.explore.jobs import engine_step, written_chain
 from gui.explore.preview_controller import Display
 from gui.explore.run_words import border_words, operation_words
-from gui.explore.state import shown_title
 from gui.explore.workspace import Workspace
 from gui.page.actions import Entry
 from gui.page.contract import Services
@@ -144,9 +143,8 @@ def job_sentence(workspace: Workspace) -> str:
         return f"{state.title}: {steps}" if state.title else steps
     if not workspace.is_filtering:
         return operation_words(workspace)
-    mask = workspace.mask
-    size = f"{mask.rows} × {mask.columns}"
-    parts = [shown_title(mask, workspace.mask_title), size, border_words(workspace)]
+    size = f"{workspace.mask.rows} × {workspace.mask.columns}"
+    parts = [workspace.step.mask_title, size, border_words(workspace)]
     parts += ["convolution"] * settings.flip + ["divided by its sum"] * settings.normalise
     parts += [f"range {workspace.range_mode}"] * (workspace.range_mode != "clip")
     return ", ".join(parts)

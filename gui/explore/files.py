@@ -21,7 +21,6 @@ from engine.mask.text import FORMS, MAX_BYTES, SUFFIXES, load_mask, save_mask
 from gui.explore.picture.picture_controller import SAVE_SOURCE, PictureController
 from gui.explore.picture_exchange import pasted_folder
 from gui.explore.sessions import Sessions
-from gui.explore.state import shown_title
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.contract import Services
@@ -232,7 +231,7 @@ class ExploreFiles(QObject):
         return f"{self.stem()}-{step}{self._workspace.operation or self._mask_word()}"
 
     def _mask_word(self) -> str:
-        return _word(shown_title(self._workspace.mask, self._workspace.mask_title)) or "filtered"
+        return _word(self._workspace.step.mask_title) or "filtered"
 
 
 def _word(name: str) -> str:

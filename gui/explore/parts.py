@@ -5,7 +5,6 @@ from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtGui import QUndoStack
 from PySide6.QtWidgets import QMenu, QUndoView, QWidget
 
 from engine.host.request import Seen
@@ -37,6 +36,7 @@ from gui.explore.workspace import Workspace
 from gui.page.contract import Services
 from gui.page.jobs import Background
 from gui.page.runs_page import RunsPage
+from gui.widgets.panel_parts import named
 
 if TYPE_CHECKING:
     from gui.explore.batch.batch_dialog import BatchDialog
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 # Its result differs visibly from the original, and people want such a picture.
 FIRST_MASK = "sharpen"
+_HISTORY_TIP = "Click a line for the state after that edit. Later lines stay until you edit."
 # The simulator does it at once.
 _SMALL_SAMPLE = "impulse"
 _NO_BLOCKS = (
@@ -117,9 +118,6 @@ class ExploreParts(RunsPage):
         self.roofline = RooflineState(self.selection, link, services.jobs, messages.on(self))
         self.why = WhyState(self.selection, link, self.roofline)
         self.roofline.save_wanted.connect(partial(self.save_drawing, "roofline"))
-        for explaining in (self.why, self.roofline):
-            explaining.chosen.connect(self.results.describe)
-        self.history = self.workspace.undo_stack
 
     def _seen(self) -> Seen | None:
         """Return what is seen of a result, where another machine is to send only that."""
@@ -204,7 +202,10 @@ class ExploreParts(RunsPage):
         if name == "blocks":
             return self.blocks_panel
         if name == "history":
-            return _history(self.history)
+            # A click on a line goes back, or forward, to the state after an edit.
+            edits = QUndoView(self.workspace.undo_stack, emptyLabel="At the start")
+            edits.setSpacing(2)
+            return named(edits, "History of edits", _HISTORY_TIP)
         module = import_module(f".{package}.{name}_panel", __package__)
         made: QWidget = getattr(module, f"{name.capitalize()}Panel")(getattr(self, name))
         return made
@@ -226,12 +227,3 @@ class ExploreParts(RunsPage):
         """Show the numbers of the region, or of the whole picture."""
         self.look.choose("histogram")
         self.bring_to_front("look")
-
-
-def _history(stack: QUndoStack) -> QUndoView:
-    """Return the edits as a list, where a click goes back, or forward, to the state after one."""
-    edits = QUndoView(stack, emptyLabel="At the start")
-    edits.setSpacing(2)
-    edits.setAccessibleName("History of edits")
-    edits.setToolTip("Click a line for the state after that edit. Later lines stay until you edit.")
-    return edits

@@ -13,7 +13,6 @@ from engine.results.metrics import Compared, metric
 from engine.results.text_forms import duration_text, rate_text, ratio_text
 from engine.work.problem import Problem
 from gui.explore.jobs import operation_of
-from gui.explore.state import shown_title
 from gui.explore.workspace import Workspace
 from gui.runs.bars import CGMA
 
@@ -66,13 +65,9 @@ def problem_words(workspace: Workspace) -> str:
     parts = [f"{picture.width} × {picture.height} {colours}{depth}"]
     if workspace.is_chain:
         steps = len(workspace.state.steps)
-        parts.append(workspace.state.title or "Chain")
-        parts.append(f"{steps} step{'s' * (steps != 1)}")
+        parts += [workspace.state.title or "Chain", f"{steps} step{'s' * (steps != 1)}"]
     elif workspace.is_filtering:
-        rows, columns = workspace.mask.shape
-        size, title = f"{rows} × {columns}", shown_title(workspace.mask, workspace.mask_title)
-        parts.append(title if size in title else f"{title} {size}")
-        parts.append(border_words(workspace))
+        parts += [workspace.step.mask_words, border_words(workspace)]
     else:
         parts.append(operation_words(workspace))
     return " · ".join(parts)
@@ -86,10 +81,13 @@ def runs_words(runs: Sequence[Compared]) -> str:
     proven = sum(run.result.is_proven for run in runs)
     refuted = sum(run.result.is_refuted for run in runs)
     verified = "all verified" if proven == len(runs) > 1 else "verified" if proven == len(runs) else ""
-    parts = [f"{len(runs):,} {kind}run{'s' * (len(runs) != 1)}", verified or f"{proven:,} verified"]
-    parts.append(f"{refuted:,} failed" if refuted else "")
     is_timed = kind or any(run.result.kernel_ms is not None for run in runs)
-    parts.append("" if is_timed or not proven else "not timed")
+    parts = (
+        f"{len(runs):,} {kind}run{'s' * (len(runs) != 1)}",
+        verified or f"{proven:,} verified",
+        f"{refuted:,} failed" if refuted else "",
+        "" if is_timed or not proven else "not timed",
+    )
     return ", ".join(filter(None, parts))
 
 

@@ -65,11 +65,6 @@ def name_of(mask: Mask, title: str) -> str:
     return f"{title}{EDITED}" if known is None or _resembles(mask, known.mask) else ""
 
 
-def shown_title(mask: Mask, title: str) -> str:
-    """Return the same for people: Custom mask where it has no name."""
-    return name_of(mask, title) or "Custom mask"
-
-
 @cache
 def _by_title() -> dict[str, Preset]:
     return {preset.title: preset for preset in known_presets()}
@@ -218,6 +213,17 @@ class Step:
     def with_settings(self, **fields: Any) -> "Step":
         """Return the step with other values of these settings."""
         return replace(self, settings=replace(self.settings, **fields))
+
+    @property
+    def mask_title(self) -> str:
+        """What the mask is called for people: Custom mask where it has no name."""
+        return name_of(self.mask, self.title) or "Custom mask"
+
+    @property
+    def mask_words(self) -> str:
+        """The same with its size: Sharpen 3 × 3."""
+        size, title = "{} × {}".format(*self.mask.shape), self.mask_title
+        return title if size in title else f"{title} {size}"
 
     @property
     def can_normalise(self) -> bool:

@@ -137,11 +137,6 @@ class Workspace(QObject):
         return self.step.mask
 
     @property
-    def mask_title(self) -> str:
-        """Name of the mask, or of the one that it was edited from; empty where there was none."""
-        return self.step.title
-
-    @property
     def settings(self) -> Settings:
         """The settings of the chosen operation."""
         return self.step.settings

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QAction
@@ -20,7 +20,7 @@ from engine.work.steps import MOST_STEPS, PICTURE
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.explore.jobs import state_of, written_chain
 from gui.explore.preview_controller import Display
-from gui.explore.state import COMBINE, FIRST_ID, SHARED, Settings, State, Step, shown_title, values_of
+from gui.explore.state import COMBINE, FIRST_ID, SHARED, Settings, State, Step, values_of
 from gui.explore.workspace import Workspace
 from gui.page.actions import Entry
 from gui.page.contract import Services
@@ -143,9 +143,7 @@ def title_of_step(step: Step) -> str:
     if step.operation:
         given = "".join(f", {name} {value}" for name, value in parameters.items())
         return f"{step.operation.replace('-', ' ').capitalize()}{given}"
-    rows, columns = step.mask.shape
-    title, size = shown_title(step.mask, step.title), f"{rows} × {columns}"
-    return title if size in title else f"{title} {size}"
+    return step.mask_words
 
 
 def reads_words(state: State, at: int) -> str:
@@ -172,9 +170,7 @@ class ChainState(QObject):
 
     def __init__(self, workspace: Workspace, display: Display, link: EngineLink) -> None:
         super().__init__()
-        self.workspace = workspace
-        self._display = display
-        self._offers = Newest(link)
+        self.workspace, self._display, self._offers = workspace, display, Newest(link)
         self._took: dict[str, tuple[object, str]] = {}
         self.offer: MergerOffer | None = None
         """The merger that would be faster; None where there is none."""
@@ -226,8 +222,8 @@ class ChainState(QObject):
     def _ask(self) -> None:
         linear = [step for step in self.workspace.state.steps if step.operation in ("", COMBINE)]
         job = self.workspace.run_job() if self.workspace.is_chain and len(linear) > 1 else None
+        # Why a chain cannot be computed, its preview says.
         if job is not None:
-            # Why a chain cannot be computed, its preview says.
             self._offers.ask(MergeRequest(job), self._show_offers, lambda error: None)
 
     def _show_offers(self, offers: "tuple[MergerOffer, ...]") -> None:
@@ -276,6 +272,11 @@ def _operation_entries() -> list[Entry]:
         for one in OPERATIONS.values()
         if one.result is ResultKind.PICTURE and (one.of_cells is not None or one.key == "equalise")
     ]  # fmt: skip
+
+
+def _chain_files() -> Any:
+    # Not before it is wanted: it takes a while to import.
+    return import_module("engine.work.chain_files")
 
 
 class ChainActions(QObject):
@@ -331,8 +332,7 @@ class ChainActions(QObject):
         """Add a step after the selected one: a mask, an operation, or COMBINE."""
         state = self._state
         if len(state.steps) >= MOST_STEPS:
-            what = f"A chain has at most {MOST_STEPS} steps"
-            self._messages.warn(SOURCE, what, "", "Remove one first.")
+            self._messages.warn(SOURCE, f"A chain has at most {MOST_STEPS} steps", "", "Remove one first.")
             return
         step = combining(state) if operation == COMBINE else new_step(state.step, operation)
         after = added(state, step)
@@ -341,27 +341,20 @@ class ChainActions(QObject):
     def open(self, path: Path) -> None:
         """Open the chain of a file, as one step that can be undone; what is wrong with it is said."""
 
-        def read() -> "Chain":
-            found: Chain = import_module("engine.work.chain_files").load_chain(path)
-            return found
-
         def show(chain: "Chain") -> None:
             self._messages.clear(SOURCE)
             self._chain.take(chain, f"Open {path.name}")
 
-        self._background.do(read, show, self._say)
+        self._background.do(lambda: _chain_files().load_chain(path), show, self._say)
 
     def save(self, path: Path) -> None:
         """Write the steps to a file."""
         state, range_mode = self._state, self._workspace.range_mode
-
-        def write() -> None:
-            import_module("engine.work.chain_files").save_chain(written_chain(state, range_mode), path)
-
-        def done(_: None) -> None:
-            self._messages.note(SOURCE, f"Chain saved as {path}")
-
-        self._background.do(write, done, self._say)
+        self._background.do(
+            lambda: _chain_files().save_chain(written_chain(state, range_mode), path),
+            lambda _: self._messages.note(SOURCE, f"Chain saved as {path}"),
+            self._say,
+        )
 
     def _say(self, error: EngineError) -> None:
         self._messages.show_error(SOURCE, error)

@@ -42,6 +42,7 @@ from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID, follow, follow_letters, number_font, small_font
 from gui.widgets.fields import NumberBox
 from gui.widgets.labels import ElidedLabel
+from gui.widgets.number_table import paint_ground, paint_text
 from gui.widgets.panel_parts import (
     NarrowBox,
     Refusal,
@@ -52,8 +53,6 @@ from gui.widgets.panel_parts import (
     form,
     label_for,
     named,
-    paint_ground,
-    paint_text,
     quiet_label,
     row,
 )
@@ -92,7 +91,9 @@ class StepList(QListView):
         )
         self.selectionModel().currentChanged.connect(lambda at: chain.workspace.select_step(at.row()))
         chain.workspace.state_changed.connect(self._show)
-        follow_letters(self, self._fit_letters)
+        # All rows are taken to be as high as the first one was.
+        follow_letters(self, self.scheduleDelayedItemsLayout)
+        follow_letters(self, self._show)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         stack = self._chain.workspace.undo_stack
@@ -142,11 +143,6 @@ class StepList(QListView):
         super().mouseReleaseEvent(event)
         self._taken = None
 
-    def _fit_letters(self) -> None:
-        # All rows are taken to be as high as the first one was.
-        self.scheduleDelayedItemsLayout()
-        self._show()
-
     def _show(self) -> None:
         with QSignalBlocker(self.selectionModel()):
             self.setCurrentIndex(self.rows.index(self._chain.workspace.state.selected, 0))
@@ -189,8 +185,7 @@ class ChainList(QWidget):
         self.first.chosen.connect(lambda id_: chain.read(id_, self.second.currentData() or PICTURE))
         self.second.chosen.connect(lambda id_: chain.read(self.first.currentData(), id_ or PICTURE))
         self.merge_button.clicked.connect(chain.merge)
-        follow(self._show, chain.workspace.state_changed)
-        follow(self._show_offer, chain.changed)
+        follow(self._show, chain.workspace.state_changed, chain.changed)
 
     def _show(self) -> None:
         state = self._chain.workspace.state
@@ -202,8 +197,6 @@ class ChainList(QWidget):
         fill_box(self.second, names, state.step.second)
         for part in (self._and, self.second):
             part.setVisible(state.step.operation == COMBINE)
-
-    def _show_offer(self) -> None:
         offer = self._chain.offer
         self._offered.setVisible(offer is not None)
         if offer is not None:
@@ -322,9 +315,7 @@ class CombinePanel(QWidget):
         super().__init__(accessibleName="Combine panel")
         self._workspace = workspace
         hows = {key: key.capitalize() for key in HOW}
-        self.how = NarrowBox(
-            "How two results are combined", "What becomes of each pair of samples.", 12, hows
-        )
+        self.how = NarrowBox("How two results are combined", _HOW_TIP, 12, hows)
         self.about = quiet_label(wraps=True, small=True)
         self.slider = named(QSlider(Qt.Orientation.Horizontal), _WEIGHT)
         self.slider.setRange(-_SLID * _PER_UNIT, _SLID * _PER_UNIT)
@@ -338,7 +329,6 @@ class CombinePanel(QWidget):
         self._weight = boxed(row(label_for("Weight", self.field), (self.slider, 1), self.field))
         parts = fields, self.about, self._weight, self.refusal, 1
         self.setLayout(column(*parts, margins=(GRID, HALF_GRID, GRID, GRID)))
-        self.setAccessibleName("Combine panel")
         self.how.chosen.connect(lambda how: workspace.set_parameter("how", how))
         self.slider.valueChanged.connect(lambda at: workspace.set_parameter("weight", at / _PER_UNIT))
         self.field.valueChanged.connect(lambda: workspace.set_parameter("weight", self.field.value()))

@@ -272,22 +272,22 @@ class AblationPanel(QWidget):
         follow(self._show, ablation.changed, theme_notifier().changed)
 
     def _show(self) -> None:
-        state = self._state
-        found = state.ablation
-        self.run_button.setEnabled(not state.why_not_now)
-        tip = _RUN_TIP if state.times else _COUNT_TIP
-        self.run_button.setToolTip("\n\n".join(filter(None, (tip, state.why_not_now))))
-        words = state.words
-        self.stack.say(words)
-        if found is None or words:
+        state, found, why_not = self._state, self._state.ablation, self._state.why_not_now
+        self.run_button.setEnabled(not why_not)
+        self.run_button.setToolTip(
+            "\n\n".join(filter(None, (_RUN_TIP if state.times else _COUNT_TIP, why_not)))
+        )
+        self.stack.say(state.words)
+        if found is None or self.stack.text:
             self.chart.show_rows(())
             return
         drawn = (found, state.other) if state.other is not None and not state.not_compared else (found,)
         said = [most_sentence(found)]
         said += [difference_sentence(found, one) for one in drawn[1:]] or [state.not_compared]
         # A number stays with its unit.
-        text = " ".join(filter(None, said)).replace(" ms", "\u00a0ms").replace(" %", "\u00a0%")
-        self.sentence.setText(text)
+        self.sentence.setText(
+            " ".join(filter(None, said)).replace(" ms", "\u00a0ms").replace(" %", "\u00a0%")
+        )
         # What has to be known of a chart.
         overlapping = OVERLAPPING if [*found.steps()][-1].amount < 0 else ""
         absent = (one.why_not for one in found.siblings)

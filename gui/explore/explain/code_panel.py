@@ -54,7 +54,7 @@ class CodeState(KernelQuestion[ShownCode]):
         self._listings: tuple[CodeRequest, ShownCode] | None = None
         of_results = results.rowsInserted, results.rowsRemoved, results.modelReset
         for changed in (*of_results, selection.state.running_changed):
-            changed.connect(self._show_again)
+            changed.connect(lambda: self.changed.emit() if self.is_visible else None)
 
     @property
     def listed(self) -> ShownCode | None:
@@ -108,19 +108,15 @@ class CodeState(KernelQuestion[ShownCode]):
         # One request has both.
         return None
 
-    @property
-    def _compared_with(self) -> str:
-        return self.selection.other.key if self.selection.other else ""
-
     def _request_about(self, job: PictureJob) -> CodeRequest:
-        return CodeRequest(job, other=self._compared_with)
+        return CodeRequest(job, other=self.selection.other.key if self.selection.other else "")
 
     @property
     def _wanted_listing(self) -> CodeRequest | None:
         job, form = self._job, self.form
         if job is None or form is None or self.found is None:
             return None
-        return CodeRequest(job, form, self.architecture, self._compared_with)
+        return structs.replace(self._request_about(job), form=form, architecture=self.architecture)
 
     def _missing(self) -> Iterable[CodeRequest]:
         wanted, there = self._wanted_listing, self._listings and self._listings[0]
@@ -129,21 +125,15 @@ class CodeState(KernelQuestion[ShownCode]):
     def _take_compiled(self, asked: CodeRequest, answer: ShownCode) -> None:
         self._listings = asked, answer
 
-    def _show_again(self) -> None:
-        if self.is_visible:
-            self.changed.emit()
-
 
 _EMPTY = Row("", Look.HEADING)
 
 
 def source_rows(source: KernelSource) -> tuple[Row, ...]:
     """Return each function under its heading, with an empty row before all but the first."""
-    rows = [
-        row
-        for one in source.functions
-        for row in (_EMPTY, Row(f"{one.role} {one.name}: {one.path}", Look.HEADING), *function_rows(one))
-    ]
+    rows: list[Row] = []
+    for one in source.functions:
+        rows += _EMPTY, Row(f"{one.role} {one.name}: {one.path}", Look.HEADING), *function_rows(one)
     return tuple(rows[1:])
 
 
@@ -155,12 +145,10 @@ def listing_rows(kernels: Sequence[ListedKernel]) -> tuple[tuple[Row, ...], tupl
     rows, places = [], []
     for one in kernels:
         lines = one.listing.lines
-        rows += [Row(one.heading, Look.HEADING)]
-        rows += [
-            Row(line.text.expandtabs(8), number=number, source=line.source)
-            for number, line in enumerate(lines, start=1)
-        ]
-        rows += [_EMPTY]
+        rows.append(Row(one.heading, Look.HEADING))
+        for number, line in enumerate(lines, start=1):
+            rows.append(Row(line.text.expandtabs(8), number=number, source=line.source))
+        rows.append(_EMPTY)
         places += [(one, line) for line in (None, *lines, None)]
     return tuple(rows[:-1]), tuple(places[:-1])
 
@@ -250,8 +238,7 @@ class CodePanel(QWidget):
         self.left, self.right = self.views.left, self.views.right
         shown = column(self.story, (self.views, 1), self.said, self.counts, spacing=HALF_GRID)
         self.stack = Placeholder(boxed(shown))
-        buttons = self.views.search, self.views.copy
-        head = row(self.form, (self.heading, 1), *buttons, spacing=HALF_GRID)
+        head = row(self.form, (self.heading, 1), self.views.search, self.views.copy, spacing=HALF_GRID)
         head.setAlignment(self.heading, Qt.AlignmentFlag.AlignVCenter)
         self.setLayout(column(head, (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
         self.form.chosen.connect(code.choose_form)

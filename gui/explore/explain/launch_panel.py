@@ -89,8 +89,6 @@ _LOWEST, _HIGHEST, _ROOM = -8, 112, 0.06
 # Half of the longest word of a tick.
 _WORD_ROOM = 3 * GRID
 _HALVES = [(0, "0"), (50, "50 %"), (100, "100 %")]
-
-
 _NARROW = 26 * GRID
 
 
@@ -174,10 +172,8 @@ class OccupancyPlot(Plot):
         self.bottom.setLabel(now if is_cut else label)
 
     def _add_marks(self, xs: Sequence[float], ys: Sequence[float], **look: Any) -> None:
-        marks = pg.ScatterPlotItem(
-            xs, ys, hoverable=True, tip=lambda x, y, data: self._tip(round(x), y / 100), **look
-        )
-        self.draw(marks)
+        look |= {"hoverable": True, "tip": lambda x, y, data: self._tip(round(x), y / 100)}
+        self.draw(pg.ScatterPlotItem(xs, ys, **look))
 
     def _tip(self, at: int, share: float) -> str:
         return f"{self._along.at_text(at)}: {percent_text(share)}"
@@ -195,7 +191,6 @@ _SENTENCE_TIP = (
     "Each change is alone, with everything else as it is: also the shared memory of a tile, which in truth "
     "follows its block."
 )
-_PASS_TIP = "Which of the kernel's launches is shown."
 # With less width, what is side by side stands below one another.
 _BESIDE_FROM = 52 * GRID
 _KIB = 1024
@@ -226,7 +221,7 @@ class LaunchPanel(QWidget):
     def __init__(self, launch: LaunchState) -> None:
         super().__init__()
         self._launch = launch
-        self.passes = NarrowBox("Pass of the kernel", _PASS_TIP, 5)
+        self.passes = NarrowBox("Pass of the kernel", "Which of the kernel's launches is shown.", 5)
         axes = {key: along.name for key, along in AXES.items()}
         self.axis = NarrowBox("What the occupancy is drawn over", _AXIS_TIP, 11, axes)
         self.sentence = ElidedLabel(most=3, is_plain=True, name="What limits the occupancy")

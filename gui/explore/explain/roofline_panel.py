@@ -240,7 +240,7 @@ class RooflinePanel(QWidget):
         self.save_button = text_button("export", "Save", "Save the roofline", _SAVE_TIP)
         above, below = row((self.caption, 1), self.save_button), row((self.note, 1), self.measure_button)
         self.setLayout(column(above, (self.plot, 1), below, spacing=HALF_GRID, margins=PANEL_MARGINS))
-        self.plot.clicked.connect(self._choose)
+        self.plot.clicked.connect(lambda point: roofline.results.describe(point.run.result))
         self.measure_button.clicked.connect(lambda: roofline.measure(roofline.device))
         self.save_button.clicked.connect(lambda: roofline.save_wanted.emit(self.drawing()))
         roofline.changed.connect(self._show)
@@ -280,6 +280,3 @@ class RooflinePanel(QWidget):
 
     def _allow(self) -> None:
         self.measure_button.setEnabled(not self._roofline.state.why_no_run)
-
-    def _choose(self, point: Point) -> None:
-        self._roofline.chosen.emit(point.run.result)

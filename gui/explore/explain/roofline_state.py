@@ -126,7 +126,6 @@ MEASURE_TIP = "Runs on this device for 2 s what shows its limits; they are kept 
 class RooflineState(Question):
     """The timed runs of the device, and what it does at most."""
 
-    chosen = Signal(object)  # the Measurement whose point was clicked
     measured = Signal(str)  # the limits of the device with this key were measured
     save_wanted = Signal(object)  # the Drawing that the person wants in a file
 

@@ -194,9 +194,6 @@ class Selection(QObject):
     def _chosen_by_auto(self) -> str:
         return self._choices.get(self.workspace.operation, "")
 
-    def _can_do_it(self, variant: str) -> bool:
-        return any(known.key == variant for known in self.alternatives)
-
     def _follow_settings(self) -> None:
         settings = self.workspace.settings.variant, self.workspace.settings.block
         before, self._settings = self._settings, settings
@@ -217,13 +214,13 @@ class Selection(QObject):
             # With the last run its kernel goes, which may be one that cannot run here.
             self._kernel, self._block = "", None
             self.changed.emit()
-        elif self._can_do_it(self._run.variant):
+        elif any(known.key == self._run.variant for known in self.alternatives):
             is_chosen = self._run.variant == self._chosen_by_auto and self.workspace.settings.variant == AUTO
             self._select(*("", None) if is_chosen else (self._run.variant, self._run.block))
 
     def _note_choice(self, filtered: Filtered) -> None:
-        is_new = filtered.variant != self._chosen_by_auto and self._can_do_it(filtered.variant)
-        if filtered.chosen_because and is_new:
+        others = (known.key for known in self.alternatives if known.key != self._chosen_by_auto)
+        if filtered.chosen_because and filtered.variant in others:
             self._choices[self.workspace.operation] = filtered.variant
             self.changed.emit()
 
@@ -250,8 +247,7 @@ class ExplainHead(QWidget):
         self.gpu = NarrowBox("GPU that is compiled for", _GPU_TIP, 5)
         self.room = icon_button("arrow-expand", "Large panel", "Explain over the picture, and back")
         self.room.setCheckable(True)
-        parts = (self.kernel, 1), self.other, self.swap, self.gpu, self.room
-        head = row(*parts, spacing=HALF_GRID)
+        head = row((self.kernel, 1), self.other, self.swap, self.gpu, self.room, spacing=HALF_GRID)
         head.setAlignment(self.kernel, Qt.AlignmentFlag.AlignVCenter)
         self.setLayout(head)
         self.other.chosen.connect(selection.compare_with)
@@ -275,8 +271,7 @@ class ExplainHead(QWidget):
             others |= {f"head {heading}": heading} | {one.key: one.title for one in kernels}
         fill_box(self.other, others, other.key if other else "", heads="head ")
         here = {None: "This GPU"} if selection.state.has_gpu else {}
-        gpus = {key: gpu.title for key, gpu in ABSENT_GPUS.items()}
-        fill_box(self.gpu, here | gpus, selection.gpu)
+        fill_box(self.gpu, here | {key: gpu.title for key, gpu in ABSENT_GPUS.items()}, selection.gpu)
         shown = {front} | {panel.objectName() for panel in self._segments.panels if panel.is_own_window}
         self.swap.setVisible(other is not None)
         is_cuda = known is not None and known.kind == "cuda"

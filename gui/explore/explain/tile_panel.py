@@ -77,8 +77,8 @@ class TileGrid(NumberTable):
         self.setVerticalHeader(_Ruler(Qt.Orientation.Vertical, self))
         for policy in (self.setHorizontalScrollBarPolicy, self.setVerticalScrollBarPolicy):
             policy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
-        self.setHorizontalScrollMode(NumberTable.ScrollMode.ScrollPerPixel)
-        self.setVerticalScrollMode(NumberTable.ScrollMode.ScrollPerPixel)
+        for mode in (self.setHorizontalScrollMode, self.setVerticalScrollMode):
+            mode(NumberTable.ScrollMode.ScrollPerPixel)
         self.setStyleSheet("QTableCornerButton::section { border: 0; background: transparent; }")
         theme_notifier().changed.connect(self._colour)
 

@@ -9,8 +9,6 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import Signal
-
 from engine.device_info import RECORDED
 from engine.errors import EngineError
 from engine.explain.messages import TimeRequest
@@ -72,8 +70,6 @@ class Step(StrEnum):
 
 class WhyState(Question):
     """The selected run and the reason for its time, or why there is none."""
-
-    chosen = Signal(object)  # the Measurement that the remedy of a recorded run leads to
 
     def __init__(self, selection: Selection, link: EngineLink, roofline: RooflineState) -> None:
         workspace, state, results = selection.workspace, selection.state, selection.results
@@ -177,7 +173,7 @@ class WhyState(Question):
         if recorded is None:
             self.workspace.change(variant=key)
         else:
-            self.chosen.emit(recorded)
+            self.results.describe(recorded)
 
     def watch(self, is_visible: bool) -> None:
         if not is_visible:
@@ -288,7 +284,7 @@ class WhyState(Question):
         run = self._recorded_run(self._wanted) if self._wanted == self._kernel else None
         if run is not None:
             self._wanted = ""
-            self.chosen.emit(run)
+            self.results.describe(run)
         self.refresh()
 
     @property

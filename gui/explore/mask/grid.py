@@ -178,7 +178,7 @@ class MaskGrid(QTableView):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape and self._brush.is_on:
-            self._brush.put_away()
+            self._brush.button.setChecked(False)
         elif event.matches(QKeySequence.StandardKey.Copy):
             self.copy()
         elif event.matches(QKeySequence.StandardKey.Cut):

@@ -31,7 +31,7 @@ from gui.explore.mask.library_rows import (
     found_entries,
     library_entries,
 )
-from gui.explore.state import preset_of, shown_title
+from gui.explore.state import preset_of
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, follow
 from gui.widgets.panel_parts import Verdict, boxed, column, named, row, text_button
@@ -53,9 +53,7 @@ class MaskLibrary(QFrame):
         self, workspace: Workspace, own: OwnMasks, parent: QWidget, effects: MaskEffects | None = None
     ) -> None:
         super().__init__(parent, Qt.WindowType.Popup, frameShape=QFrame.Shape.StyledPanel)
-        self._workspace = workspace
-        self._own = own
-        self._effects = effects
+        self._workspace, self._own, self._effects = workspace, own, effects
         self._entries: list[LibraryEntry] = []
         self._deleted: LibraryEntry | None = None
         self._height = _HEIGHT
@@ -308,8 +306,7 @@ class PresetButton(QPushButton):
         self.library.open_generator(self, GENERATORS["gaussian"])
 
     def _show_mask(self) -> None:
-        mask = self._workspace.mask
-        preset, title = preset_of(mask), shown_title(mask, self._workspace.mask_title)
+        preset, title = preset_of(self._workspace.mask), self._workspace.step.mask_title
         # A name is no text with mnemonics.
         self.setText(title.replace("&", "&&"))
         self.setToolTip(f"{preset.teaches if preset is not None else title}\n\n{_TOOLTIP}")

@@ -119,10 +119,6 @@ class Brush(QWidget):
         self.cell = cell
         self.field.show_text(cell)
 
-    def put_away(self) -> None:
-        """Let dragging select again."""
-        self.button.setChecked(False)
-
 
 # fmt: off
 # Icon, name, what it does, and how; the anchor moves with its cell.

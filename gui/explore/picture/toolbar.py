@@ -23,6 +23,7 @@ from gui.widgets.panel_parts import (
     icon_button,
     label_for,
     menu_icon_button,
+    named,
     row,
 )
 
@@ -70,9 +71,12 @@ class PictureToolbar(QWidget):
         self.region = menu_icon_button("selection", "Region", _REGION_TIP)
         give_menu(self.more, self._more_menu())
         self._view_buttons = (*self.mode_buttons.buttons(), self.more, self.region)
-        self.range_box = QComboBox()
+        self.range_box = named(QComboBox(), _RANGE)
+        for at, (key, sentence) in enumerate(RANGE_MODES.items()):
+            self.range_box.addItem(key.capitalize(), key)
+            self.range_box.setItemData(at, sentence, Qt.ItemDataRole.ToolTipRole)
         self._range_label = label_for(_RANGE, self.range_box)
-        self._set_up_range()
+        self.range_box.activated.connect(lambda: workspace.change(range_mode=self.range_box.currentData()))
         self._line = row(
             *self.mode_buttons.buttons(), self.more, self.region,
             smaller, self.zoom_text, larger, fit, actual, 1, self._range_label, self.range_box,
@@ -180,20 +184,12 @@ class PictureToolbar(QWidget):
         self.more.setToolTip(f"Shown: {text}. {_MORE_TIP}" if text else _MORE_TIP)
         self._fit_width()
 
-    def _set_up_range(self) -> None:
-        self.range_box.setAccessibleName("Display range")
-        box, change = self.range_box, self._workspace.change
-        for at, (key, sentence) in enumerate(RANGE_MODES.items()):
-            box.addItem(key.capitalize(), key)
-            box.setItemData(at, sentence, Qt.ItemDataRole.ToolTipRole)
-        box.activated.connect(lambda at: change(range_mode=box.itemData(at)))
-
     def _show_settings(self) -> None:
-        self.range_box.setCurrentIndex(self.range_box.findData(self._workspace.range_mode))
-        is_open = self._workspace.can_leave_range
-        self.range_box.setEnabled(is_open)
-        why_not = _CLIPPED if self._workspace.is_filtering else _SAME_TYPE
-        self.range_box.setToolTip(_RANGES if is_open else why_not)
+        box, workspace = self.range_box, self._workspace
+        box.setCurrentIndex(box.findData(workspace.range_mode))
+        box.setEnabled(workspace.can_leave_range)
+        why_not = _CLIPPED if workspace.is_filtering else _SAME_TYPE
+        box.setToolTip(_RANGES if box.isEnabled() else why_not)
 
 
 def _show(parts: Iterable[QWidget], shown: bool) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics
@@ -11,7 +10,6 @@ from PySide6.QtWidgets import QFrame, QInputDialog, QLabel, QMenu, QSizePolicy
 from engine.device_info import RECORDED
 from engine.host.protocol import PictureHandle
 from engine.results.columns import device_text
-from engine.results.measurement import Measurement
 from engine.results.metrics import Compared
 from engine.work.messages import PictureJob
 from gui.engine_link.device_box import OFFER
@@ -57,9 +55,7 @@ class ResultsPanel(RunsPanel):
 
     def __init__(self, results: ResultsModel, workspace: Workspace, state: EngineState) -> None:
         super().__init__(results, _EMPTY, name="Runs", shown=_AT_FIRST, best_first=True)
-        self._results = results
-        self._workspace = workspace
-        self._state = state
+        self._results, self._workspace, self._state = results, workspace, state
         self._operation = workspace.operation
         self.dialog: QInputDialog | None = None
         self.about = ElidedLabel(small=True, is_plain=True, name="The selected run")
@@ -68,7 +64,9 @@ class ResultsPanel(RunsPanel):
         self.setLayout(column(*parts, spacing=HALF_GRID, margins=ROUND_MARGINS))
 
         self.table.caption_changed.connect(self._show_summary)
-        self.table.baseline_asked.connect(self._keep_baseline)
+        self.table.baseline_asked.connect(
+            lambda run: None if run is None else workspace.change(baseline=run.variant)
+        )
         self.table.menu_made.connect(self.fill_row_menu)
         self.table.activated.connect(lambda index: self.restore(index.data(RUN_ROLE)))
         self.table.delete_asked.connect(lambda: self.delete(results.selected))
@@ -79,10 +77,11 @@ class ResultsPanel(RunsPanel):
         follow(self._show_summary, *of_rows, results.present_changed)
         selected = results.selected_changed, results.described_changed
         follow(self._describe, *of_rows, results.rowsRemoved, *selected)
-        follow(self._offer_recorded, state.ready_changed, state.recorded_changed)
 
-    def _offer_recorded(self) -> None:
-        self.explain_empty(f"{_EMPTY}\n{OFFER}" if self._state.lacks_gpu else _EMPTY)
+        def offer_recorded() -> None:
+            self.explain_empty(f"{_EMPTY}\n{OFFER}" if state.lacks_gpu else _EMPTY)
+
+        follow(offer_recorded, state.ready_changed, state.recorded_changed)
 
     def _follow_run(self) -> None:
         """Stay where the rows are while runs come; then show the selected one."""
@@ -93,17 +92,13 @@ class ResultsPanel(RunsPanel):
     def _follow_operation(self) -> None:
         current, before = self._results.current, self._operation
         self._operation = self._workspace.operation
+        # The run of an operation that was left is not what anybody looks for now.
         if before != self._operation and current is not None:
-            # The run of an operation that was left is not what anybody looks for now.
             self._results.describe(current.result)
 
     def _follow_baseline(self) -> None:
         if baseline := self._workspace.settings.baseline:
             self._results.set_baseline(baseline)
-
-    def _keep_baseline(self, run: Measurement[Any] | None) -> None:
-        if run is not None:
-            self._workspace.change(baseline=run.variant)
 
     def _describe(self) -> None:
         """Say what the selected run cost, or how two differ."""

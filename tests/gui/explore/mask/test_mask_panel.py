@@ -14,7 +14,7 @@ from engine.mask.text import parse_mask
 from gui.explore.mask.grid import cells_between
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.sessions import with_options
-from gui.explore.state import State, Step, shown_title
+from gui.explore.state import State, Step
 from gui.explore.workspace import Workspace
 from gui.page.contract import Begin
 
@@ -136,7 +136,7 @@ def test_that_runs_call_a_mask_as_the_panel_does(workspace):
         workspace.set_mask(mask)
         assert workspace.step.applied_mask.name == name
         # What a run has restored goes by the same name.
-        assert shown_title(mask, Step.of(workspace.step.applied_mask).title) == name
+        assert Step(mask, Step.of(workspace.step.applied_mask).title).mask_title == name
 
 
 def test_that_only_a_constant_border_takes_a_value(enter, panel, workspace):

@@ -121,7 +121,7 @@ def test_that_a_run_of_an_earlier_mask_is_restored_by_a_double_click(haloscope, 
     QTest.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
     settle()
     assert haloscope.workspace.mask == ran
-    assert haloscope.workspace.mask_title == "Sharpen"
+    assert haloscope.workspace.step.title == "Sharpen"
     haloscope.actions["undo"].trigger()
     assert haloscope.workspace.mask == preset("sobel-x")
 
