@@ -188,7 +188,7 @@ DAMAGED = {
 }  # fmt: skip
 
 
-def test_that_what_is_no_session_is_refused_in_words(tmp_path):
+def test_that_what_is_no_session_no_file_or_too_large_is_refused_in_words(tmp_path):
     for text in DAMAGED.values():
         (tmp_path / "bad.haloscope").write_text(text)
         with pytest.raises(SessionError) as refused:
@@ -198,9 +198,6 @@ def test_that_what_is_no_session_is_refused_in_words(tmp_path):
         # No words of Python's.
         assert "Expecting" not in refused.value.why
         assert refused.value.remedy
-
-
-def test_that_what_is_no_file_or_too_large_is_refused_before_it_is_read(tmp_path):
     with (tmp_path / "huge.haloscope").open("wb") as file:
         file.truncate(LARGEST_BYTES + 1)
     os.mkfifo(tmp_path / "pipe.json")

@@ -38,7 +38,7 @@ def test_that_undo_takes_back_the_setting_that_was_edited_last(workspace):
         assert workspace.state == before
 
 
-def test_that_a_number_that_is_stepped_is_one_step_and_none_once_it_is_back(workspace):
+def test_that_a_number_that_is_stepped_is_one_step_and_what_nobody_chose_none(workspace):
     for value in (1.0, 2.0, 3.0):
         workspace.change(cval=value)
     assert [workspace.undo_stack.text(at) for at in range(workspace.undo_stack.count())] == [
@@ -46,14 +46,13 @@ def test_that_a_number_that_is_stepped_is_one_step_and_none_once_it_is_back(work
     ]
     workspace.change(cval=0.0)
     assert workspace.undo_stack.count() == 0
-
-
-def test_that_what_nobody_chose_is_no_step(workspace):
     workspace.adopt(baseline="naive")
     assert (workspace.settings.baseline, workspace.undo_stack.count()) == ("naive", 0)
 
 
-def test_that_undo_opens_the_earlier_picture_and_redo_the_later_one(bench):
+def test_that_undo_opens_the_earlier_picture_redo_the_later_one_and_one_that_is_gone_leaves_what_is_shown(
+    bench,
+):
     bench.open("other.png")
     assert bench.workspace.undo_stack.undoText() == "Open other.png"
     bench.fake.automatic = True
@@ -62,9 +61,6 @@ def test_that_undo_opens_the_earlier_picture_and_redo_the_later_one(bench):
         bench.settle()
         assert bench.workspace.picture.title == name
         assert bench.workspace.undo_stack.count() == 1
-
-
-def test_that_a_picture_that_is_gone_leaves_the_one_that_is_shown(bench):
     bench.open("other.png")
     missing = replace(bench.workspace.state, source=PictureSource(sample="missing"))
     bench.workspace.edit(missing, "Open session")

@@ -94,17 +94,9 @@ def test_that_it_stops_at_once_and_leaves_whole_files(dialog, qtbot, photos):
         assert data.endswith(b"IEND\xaeB`\x82"), name
 
 
-def test_that_the_window_asks_before_it_closes_on_a_batch(dialog, haloscope, monkeypatch):
-    monkeypatch.setattr(BatchRun, "start", lambda self, words: None)
-    dialog.start()
-    haloscope.window.close()
-    assert haloscope.window.isVisible()
-    assert haloscope.link.files_being_saved == ("filtered",)
-    dialog.run.ended.emit(BatchEnd(why="an end"))
-    assert not haloscope.window.isVisible()
-
-
-def test_that_the_window_shows_how_far_a_batch_is_and_cancel_leaves_it(dialog, haloscope, qtbot, monkeypatch):
+def test_that_the_window_shows_how_far_a_batch_is_and_asks_before_it_closes_on_one(
+    dialog, haloscope, qtbot, monkeypatch
+):
     monkeypatch.setattr(BatchRun, "start", lambda self, words: None)
     state = haloscope.state
     qtbot.waitUntil(lambda: not state.busy)
@@ -115,6 +107,12 @@ def test_that_the_window_shows_how_far_a_batch_is_and_cancel_leaves_it(dialog, h
     assert " left" in dialog.sentence.text()
     dialog.run.ended.emit(BatchEnd(why="an end"))
     assert not state.busy
+    dialog.start()
+    haloscope.window.close()
+    assert haloscope.window.isVisible()
+    assert haloscope.link.files_being_saved == ("filtered",)
+    dialog.run.ended.emit(BatchEnd(why="an end"))
+    assert not haloscope.window.isVisible()
 
 
 def test_that_start_waits_for_pictures_and_a_folder(haloscope):
@@ -130,7 +128,7 @@ def test_that_start_waits_for_pictures_and_a_folder(haloscope):
     assert not dialog.missing.text()
 
 
-def test_that_the_job_is_that_of_the_page(tmp_path):
+def test_that_the_job_is_that_of_the_page_but_for_the_simulator(tmp_path):
     workspace = Workspace(preset("sobel-x"))
     workspace.change(border=Border.CONSTANT, cval=-2.5, variant="naive", device="cpu")
     options = ["--border", "constant", "--cval", "-2.5", "--variant", "naive", "--device", "cpu"]
@@ -142,9 +140,6 @@ def test_that_the_job_is_that_of_the_page(tmp_path):
     assert job_sentence(workspace) == "Custom mask, 1 × 2, constant -2.5 border"
     workspace.undo_stack.undo()
     workspace.undo_stack.undo()
-
-
-def test_that_the_job_leaves_the_simulator_out_and_may_be_another_operation(tmp_path):
     workspace = Workspace(preset("sobel-x"))
     workspace.change(variant="naive", device="simulator")
     assert job_words(workspace, tmp_path)[2:] == ["--border", "zero"]

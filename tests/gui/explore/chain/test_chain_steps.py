@@ -39,7 +39,7 @@ def reads(state):
     return [reads_of(state, at) for at in range(len(state.steps))]
 
 
-def test_that_each_ready_chain_comes_back_from_the_page_as_it_was(state):
+def test_that_each_ready_chain_comes_back_from_the_page_and_from_a_file_as_it_was(state):
     for chain in ready_chains():
         found = chain_of(state_of(chain, state), chain.range)
         assert found.nodes() == tuple(
@@ -48,35 +48,29 @@ def test_that_each_ready_chain_comes_back_from_the_page_as_it_was(state):
             )
             for node in chain.nodes()
         )
+    for chain in ready_chains():
+        there = state_of(chain, state)
+        saved = chain_to_json(written_chain(there, chain.range))
+        assert state_of(chain_from_json(saved), state) == there
+    assert '"mask": "sobel-x"' in chain_to_json(written_chain(state, "clip"))
 
 
-def test_that_a_step_reads_the_one_before_it_until_another_is_chosen(state):
+def test_that_steps_read_are_removed_and_moved_by_what_they_read(state):
     two = added(state, new_step(state.step, "median"))
     three = added(two, combining(two))
     assert reads(three) == [("picture",), ("s1",), ("s2", "picture")]
     assert reads(with_inputs(three, "s1", "s2"))[-1] == ("s1", "s2")
-
-
-def test_that_who_read_a_removed_step_reads_what_it_read(state):
-    two = added(state, new_step(state.step, "median"))
     three = with_inputs(added(two, combining(two)), "s1", "s2")
     gone = removed(replace(three, selected=0))
     assert reads(gone) == [("picture",), ("picture", "s2")]
     chain_of(gone)
-
-
-def test_that_removing_all_but_one_step_leaves_the_page_of_one_step(state):
-    two = added(state, replace(new_step(state.step, ""), on=False))
-    assert removed(two) == state
-    assert not removed(replace(two, selected=0)).is_chain
-
-
-def test_that_a_step_stays_after_what_it_reads(state):
-    two = added(state, new_step(state.step, "median"))
     three = with_inputs(added(two, combining(two)), "s1", "s2")
     assert why_not_moved(three, -1) == "Step 3 reads step 2, so it stays after it."
     assert moved(three, -1) == three
     assert ids(moved(two, -1)) == ["s2", "s1"]
+    two = added(state, replace(new_step(state.step, ""), on=False))
+    assert removed(two) == state
+    assert not removed(replace(two, selected=0)).is_chain
 
 
 def test_that_a_split_is_two_steps_which_readers_of_the_one_read(state):
@@ -113,14 +107,6 @@ def test_that_a_bad_step_in_a_session_is_said_and_nothing_else_is_lost(state, tm
     assert words in " ".join(loaded.left_out)
     assert loaded.state.steps[0] == state.step
     chain_of(loaded.state)
-
-
-def test_that_a_saved_chain_names_presets_and_reads_back_the_same(state):
-    for chain in ready_chains():
-        there = state_of(chain, state)
-        saved = chain_to_json(written_chain(there, chain.range))
-        assert state_of(chain_from_json(saved), state) == there
-    assert '"mask": "sobel-x"' in chain_to_json(written_chain(state, "clip"))
 
 
 def test_that_an_operation_without_a_picture_forms_no_chain(state):

@@ -48,15 +48,11 @@ def figures(panel):
     return {row.name: row.figure for row in panel.chart.rows}
 
 
-def test_that_a_click_asks_once_for_the_kernel_that_is_looked_at(bench, panel):
+def test_that_a_click_asks_once_and_each_cost_of_its_kernel_and_block_has_what_it_takes(bench, panel):
     assert not bench.asked(ABLATION)
     run(bench, panel)
     (request,) = bench.asked(ABLATION)
     assert (request.job.variant, request.job.block) == ("naive", Block(32, 8))
-
-
-def test_that_each_cost_has_what_it_takes(bench, panel):
-    run(bench, panel)
     assert figures(panel) == {
         "whole kernel": "0.360 ms",
         "border test": "0.0700 ms, 19.4 %",
@@ -65,6 +61,12 @@ def test_that_each_cost_has_what_it_takes(bench, panel):
         "stores": "0.00800 ms, 2.22 %",
         "the rest": "0.202 ms, 56.1 %",
     }
+    bench.change(block=Block(16, 16))
+    assert not panel.chart.rows
+    assert panel.stack.text
+    bench.change(block=Block(32, 8))
+    assert panel.chart.rows
+    assert len(bench.asked(ABLATION)) == 1
 
 
 def test_that_without_a_gpu_instructions_are_counted(bench, make_panel, answered):
@@ -74,16 +76,6 @@ def test_that_without_a_gpu_instructions_are_counted(bench, make_panel, answered
     run(bench, panel)
     assert figures(panel)["whole kernel"] == "53.2"
     assert panel.note.text().startswith("No GPU is here, so nothing is timed")
-
-
-def test_that_what_was_found_is_of_its_kernel_and_block_alone(bench, panel):
-    run(bench, panel)
-    bench.change(block=Block(16, 16))
-    assert not panel.chart.rows
-    assert panel.stack.text
-    bench.change(block=Block(32, 8))
-    assert panel.chart.rows
-    assert len(bench.asked(ABLATION)) == 1
 
 
 def test_that_the_kernel_to_compare_with_runs_too_and_stands_below(bench, panel):
@@ -101,7 +93,7 @@ def test_that_the_kernel_to_compare_with_runs_too_and_stands_below(bench, panel)
     assert {request.job.variant for request in bench.asked(ABLATION)} == {"naive", "tiled"}
 
 
-def test_that_an_ablation_can_be_stopped(slow_bench, make_panel):
+def test_that_an_ablation_can_be_stopped_and_a_failure_is_a_message(slow_bench, make_panel):
     panel = make_panel(slow_bench)
     panel.run_button.click()
     slow_bench.settle()
@@ -110,10 +102,6 @@ def test_that_an_ablation_can_be_stopped(slow_bench, make_panel):
     assert is_kind(slow_bench.fake.cancelled[-1], ABLATION)
     assert not slow_bench.state.running
     assert not panel.chart.rows
-
-
-def test_that_a_failure_is_a_message(slow_bench, make_panel):
-    panel = make_panel(slow_bench)
     panel.run_button.click()
     slow_bench.settle()
     slow_bench.fail(BadValue("the kernel", "it is refused here", "Choose another."), ABLATION)

@@ -44,57 +44,47 @@ def row_of(view, text):
     return next(at for at, row in enumerate(view.rows) if text in row.text)
 
 
-def test_that_the_source_stands_under_its_story_with_the_numbers_of_its_lines(panel):
+def test_that_the_source_stands_under_its_story_and_is_copied_whole(panel):
     assert panel.story.text == "tiled: its title.\nIdea: What it does."
     assert panel.left.rows[row_of(panel.left, "@kernel_factory")].number == FIRST_LINE
     assert "correlate_tiled: engine/variants/ladder/tiled.py" in panel.left.toPlainText()
+    panel.views.copy.click()
+    assert QGuiApplication.clipboard().text() == panel.left.toPlainText()
 
 
-def test_that_a_listing_stands_beside_the_source_with_its_counts(bench, panel):
+def test_that_a_listing_stands_beside_the_source_and_each_marks_what_belongs_to_a_line_of_the_other(
+    bench, panel
+):
     choose(bench, panel.form, "PTX")
     assert panel.right.rows[0].text == "correlate_tiled: PTX for sm_90"
     assert "correlate_tiled" in panel.left.toPlainText()
     assert panel.counts.text.startswith("4 instructions: ")
     assert "per multiply-add" in panel.counts.text
-
-
-def test_that_a_line_of_the_source_marks_what_it_has_become(bench, panel):
-    choose(bench, panel.form, "PTX")
     panel.left.choose(row_of(panel.left, "tile[i] = image[i]"))
     assert [panel.right.rows[row].text.split()[0] for row in sorted(panel.right.marked)] == [
         "ld.global.f32",
         "fma.rn.f32",
     ]
     assert panel.said.text().startswith(f"Line {FIRST_LINE + 6}: 2 instructions of PTX")
-
-
-def test_that_an_instruction_marks_the_line_that_it_comes_from(bench, panel):
-    choose(bench, panel.form, "PTX")
     panel.right.choose(row_of(panel.right, "st.global"))
     assert lines_of(panel.left, panel.left.marked) == [FIRST_LINE + 8]
     assert panel.said.text() == (
         f"st.global.f32: store global; from line {FIRST_LINE + 8} of engine/variants/ladder/tiled.py."
     )
-
-
-def test_that_it_is_compiled_for_the_architecture_that_is_chosen(bench, panel):
-    choose(bench, panel.form, "PTX")
     panel.state.selection.choose_gpu(Architecture(7, 5))
     bench.settle()
     assert panel.right.rows[0].text.endswith("sm_75")
 
 
-def test_that_the_heading_of_a_diff_is_the_measured_difference_once_both_were_run(bench, panel):
+def test_that_the_heading_of_a_diff_is_the_measured_difference_once_both_were_run_also_of_listings(
+    bench, panel
+):
     compare(bench, panel, "naive")
     assert panel.heading.text() == "tiled → naive: run both, and what was measured stands here."
     bench.results.add(make_result("naive", 2.0))
     bench.results.add(make_result("tiled", 0.5))
     bench.settle()
     assert panel.heading.text().startswith("tiled → naive: 2.00 ms instead of 0.500 ms")
-
-
-def test_that_the_listings_of_two_kernels_are_compared(bench, panel):
-    compare(bench, panel, "naive")
     choose(bench, panel.form, "PTX")
     assert panel.heading.text().startswith("tiled → naive: ")
     assert "ld.global.f32" in panel.left.toPlainText()
@@ -112,11 +102,6 @@ def test_that_a_text_is_found_from_one_place_to_the_next(qtbot, panel):
     assert places[0] < places[1]
     assert places[2] == places[0], "round"
     assert panel.left.textCursor().selectedText() == "tile[i]"
-
-
-def test_that_all_of_the_code_is_copied_where_nothing_is_selected(panel):
-    panel.views.copy.click()
-    assert QGuiApplication.clipboard().text() == panel.left.toPlainText()
 
 
 def test_that_the_kernel_of_another_operation_has_code(bench, panel):

@@ -8,13 +8,21 @@ from engine.host.protocol import Availability
 from tests.gui.made_explained import add_gpu_run
 
 
-def test_that_the_head_names_the_selected_kernel_and_its_block(haloscope):
+def test_that_the_head_names_the_kernel_and_the_block_that_the_segment_in_front_is_about(haloscope):
     page = haloscope.window.page
     page.selection.select("tiled")
     known = page.selection.known
     assert page.explain_head.kernel.text() == f"{known.title}, block {page.selection.block}"
     page.selection.select("cpu-serial")
     assert page.explain_head.kernel.text() == page.selection.known.title
+    run = add_gpu_run(page.results, page.workspace, "tiled")
+    page.results.describe(run)
+    page.workspace.change(block=Block(2000, 8))
+    head, title = page.explain_head.kernel, page.selection.known.title
+    page.bring_to_front("why")
+    assert head.text() == f"{title}, block {run.block}"
+    page.bring_to_front("launch")
+    assert head.text() == f"{title}, block 2000 × 8"
 
 
 def test_that_run_runs_the_selected_kernel_or_says_why_it_cannot(haloscope, qtbot):
@@ -28,18 +36,6 @@ def test_that_run_runs_the_selected_kernel_or_says_why_it_cannot(haloscope, qtbo
     assert str(reason) in page.status.sentence
     page.selection.select("auto")
     assert run.isEnabled()
-
-
-def test_that_the_head_names_the_block_that_the_segment_in_front_is_about(haloscope):
-    page = haloscope.window.page
-    run = add_gpu_run(page.results, page.workspace, "tiled")
-    page.results.describe(run)
-    page.workspace.change(block=Block(2000, 8))
-    head, title = page.explain_head.kernel, page.selection.known.title
-    page.bring_to_front("why")
-    assert head.text() == f"{title}, block {run.block}"
-    page.bring_to_front("launch")
-    assert head.text() == f"{title}, block 2000 × 8"
 
 
 def test_that_explain_has_the_whole_page_until_another_panel_is_wanted(haloscope):

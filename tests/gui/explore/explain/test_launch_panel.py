@@ -28,7 +28,7 @@ def panel(make_panel, bench):
     return make_panel(bench)
 
 
-def test_that_numbers_and_sentence_say_what_limits_the_occupancy(panel):
+def test_that_numbers_and_sentence_say_what_limits_the_occupancy_on_the_chosen_gpu(panel, bench):
     assert panel.numbers.shown == {
         "Grid": "2 × 5 × 3, 30 blocks",
         "Threads per block": "256, 8 warps",
@@ -43,6 +43,9 @@ def test_that_numbers_and_sentence_say_what_limits_the_occupancy(panel):
     assert panel.sentence.text() == (
         "Registers limit the occupancy to 50.0 %. It would be 62.5 % with 48 registers per thread."
     )
+    panel.state.selection.choose_gpu(Architecture(7, 5))
+    bench.settle()
+    assert panel.numbers.shown["Occupancy"] == "100 %, 32 of 32 warps"
 
 
 def test_that_the_first_answer_is_shown_before_the_kernel_is_compiled(slow_bench, make_panel):
@@ -94,21 +97,12 @@ def test_that_a_kernel_that_cannot_be_compiled_says_why_beside_what_is_known(slo
     assert panel.numbers.shown["Registers per thread"] == "not known"
 
 
-def test_that_a_launch_is_that_of_the_gpu_that_is_chosen(bench, panel):
-    panel.state.selection.choose_gpu(Architecture(7, 5))
-    bench.settle()
-    assert panel.numbers.shown["Occupancy"] == "100 %, 32 of 32 warps"
-
-
-def test_that_numbers_of_another_kernel_stand_where_they_differ(bench, panel):
+def test_that_another_kernel_has_its_numbers_where_they_differ_and_each_pass_its_own(bench, panel):
     panel.state.selection.compare_with("naive")
     bench.settle()
     shown = panel.numbers.shown
     assert "(naive: 0 bytes)" in shown["Shared memory"]
     assert "naive" not in shown["Threads per block"]
-
-
-def test_that_each_pass_has_its_launch(bench, panel):
     assert panel.passes.isHidden()
     bench.change(variant="separable-l1")
     assert [panel.passes.itemText(at) for at in range(panel.passes.count())] == ["Pass 1", "Pass 2"]

@@ -168,7 +168,7 @@ def test_that_a_kernel_that_is_selected_and_not_run_has_its_tile_with_the_block_
     assert bench.workspace.settings.variant == "cpu-serial"
 
 
-def test_that_the_lectures_tile_of_8_loads_12_cells_instead_of_40(tile_of):
+def test_that_the_lectures_tile_of_8_loads_12_cells_instead_of_40_and_fewer_at_the_edge(tile_of):
     (plan,) = tile_of("row-tiled", (8, 1), (1, 0))
     assert summary(plan) == "8 results use 5 cells each: 40 accesses become 12 loads (3.33 times fewer)."
     # Simpler tiled: the own 8, and of the halo 2 + 1 cells on either side, each time.
@@ -178,9 +178,6 @@ def test_that_the_lectures_tile_of_8_loads_12_cells_instead_of_40(tile_of):
     assert summary(plan) == (
         "8 results use 5 cells each: 40 loads from global memory, and nothing is kept in shared memory."
     )
-
-
-def test_that_at_the_edge_a_ghost_cell_is_neither_an_access_nor_a_load(tile_of):
     """The lecture's kernel asks `if (N_index >= 0 ...)` before it reads: 37 of 40, so 3.7 and not 4 times."""
     (plan,) = tile_of("row-tiled", (8, 1))
     assert summary(plan) == (
@@ -196,7 +193,13 @@ def test_that_at_the_edge_a_ghost_cell_is_neither_an_access_nor_a_load(tile_of):
     assert summary(plan).startswith("8 results use 5 cells each: 40 accesses become 12 loads")
 
 
-def test_that_a_cell_says_which_results_use_it_as_the_lecture_does(tile_of):
+def test_that_each_cell_says_its_loader_and_which_results_use_it_as_the_lecture_does(tile_of):
+    (plan,) = tile_of("row-tiled", (8, 1), (1, 0))
+    assert cell_sentence(plan, 0, 0) == (
+        "N[6]: halo. Thread (6, 0) loads it in step 1. In this block P[8] uses it."
+    )
+    assert "N[8]: own cell. Thread (0, 0) loads it in step 2." in cell_sentence(plan, 0, 2)
+    assert "N[17]: halo. Thread (1, 0) loads it in step 3." in cell_sentence(plan, 0, 11)
     (plan,) = tile_of("row-tiled", (8, 1))
     assert cell_sentence(plan, 0, 4).startswith("N[2]: own cell.")
     assert cell_sentence(plan, 0, 4).endswith(" In this block P[0] to P[4] use it.")
@@ -218,15 +221,6 @@ def test_that_a_cell_says_which_results_use_it_as_the_lecture_does(tile_of):
             one = names[0] if names else "no result"
             said = f"{one} to {names[-1]} use it." if len(names) > 1 else f"{one} uses it."
             assert cell_sentence(plan, row, column).endswith(f" In this block {said}")
-
-
-def test_that_each_cell_says_its_loader_and_its_step_by_name(tile_of):
-    (plan,) = tile_of("row-tiled", (8, 1), (1, 0))
-    assert cell_sentence(plan, 0, 0) == (
-        "N[6]: halo. Thread (6, 0) loads it in step 1. In this block P[8] uses it."
-    )
-    assert "N[8]: own cell. Thread (0, 0) loads it in step 2." in cell_sentence(plan, 0, 2)
-    assert "N[17]: halo. Thread (1, 0) loads it in step 3." in cell_sentence(plan, 0, 11)
 
 
 def test_that_ghost_cells_are_named_with_what_takes_their_place(tile_of):

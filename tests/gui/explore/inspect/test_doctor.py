@@ -25,7 +25,7 @@ def panel(qtbot, state):
     return panel
 
 
-def test_that_the_doctor_says_what_a_mask_is_and_costs(panel, workspace):
+def test_that_the_doctor_says_what_a_mask_is_and_costs_as_it_is_applied(panel, workspace, qtbot, state):
     picture = workspace.picture
     samples = picture.height * picture.width * picture.channels
     shown = panel.findings.shown
@@ -35,9 +35,6 @@ def test_that_the_doctor_says_what_a_mask_is_and_costs(panel, workspace):
     assert shown["For the picture"].startswith(f"{9 * samples:,} direct") or samples * 9 >= 10**6
     assert shown["Gain"] == "0 at frequency 0; largest 8 at 0.25 across, 0 down"
     assert panel.plot.image.image.max() == pytest.approx(8.0)
-
-
-def test_that_the_doctor_follows_the_mask_as_it_is_applied(qtbot, panel, state, workspace):
     workspace.set_mask(Mask(np.ones((3, 3))))
     qtbot.waitUntil(lambda: panel.findings.shown["Sum"] == "9")
     workspace.change(normalise=True)

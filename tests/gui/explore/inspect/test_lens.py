@@ -50,20 +50,14 @@ def pin(page, qtbot, row=5, column=7):
 def test_that_only_a_sum_that_is_the_result_is_said_to_be_it_exactly(look):
     assert look((1, 2), 88.0).verdict == "exactly the result shown"
     assert look((1, 2), 89.0).verdict == "not the result shown"
-
-
-def test_that_a_kernel_without_a_sum_of_the_pixel_gives_its_difference_and_the_bound(look):
     words = look((1, 2), 88.0, order=SumOrder("It transforms.")).words(0)
     assert words.startswith("It transforms. It differs from the float64 sum by 0; the bound is ")
 
 
-def test_that_the_lens_follows_the_mouse(page, qtbot):
+def test_that_the_lens_follows_the_mouse_until_a_click_pins_a_pixel_from_which_arrow_keys_walk(page, qtbot):
     qtbot.mouseMove(page.picture_view.canvas, place_of(page, 3, 4))
     page.picture_view.canvas.pixel_hovered.emit((3, 4))
     qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.pixel == (3, 4))
-
-
-def test_that_a_click_pins_a_pixel_from_which_arrow_keys_walk_until_escape(page, qtbot):
     canvas = page.picture_view.canvas
     pin(page, qtbot)
     window, pixel = canvas._frames

@@ -21,12 +21,9 @@ def look(haloscope, qtbot):
     return page.look
 
 
-def test_that_every_sample_of_the_picture_is_counted(look, haloscope):
+def test_that_every_sample_of_the_picture_is_counted_or_a_region_alone(look, haloscope, qtbot):
     rows, columns, _ = haloscope.workspace.picture.pixels.shape
     assert [one.total for one in look.numbers.before] == [rows * columns] * 3
-
-
-def test_that_a_region_is_measured_alone(look, haloscope, qtbot):
     haloscope.workspace.select(Region(4, 11, 5, 13))
     qtbot.waitUntil(lambda: look.numbers.before[0].total == 7 * 8)
     values = haloscope.window.first_page.picture_view.values
@@ -43,16 +40,12 @@ def test_that_the_page_is_not_at_rest_until_what_is_looked_at_is_counted(look, h
     assert look.numbers.before[0].total == 7 * 8
 
 
-def test_that_a_profile_has_the_values_along_the_line(look, haloscope):
+def test_that_a_profile_has_the_values_along_the_line_that_is_dragged(look, haloscope):
     look.choose(PROFILE)
     look._take_line(Line((2, 3), (2, 9)))
     values = haloscope.window.first_page.picture_view.values
     assert (look.profile.original == values.original[2, 3:10]).all()
-
-
-def test_that_dragging_draws_a_line_only_while_the_profile_is_shown(look, haloscope):
     canvas = haloscope.window.first_page.picture_view.canvas
-    look.choose(PROFILE)
     assert canvas.drawing is Drawing.LINE
     look.choose(HISTOGRAM)
     assert canvas.drawing is Drawing.PAN

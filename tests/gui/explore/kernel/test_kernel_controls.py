@@ -121,7 +121,7 @@ def box(qtbot, workspace):
     return box
 
 
-def test_that_a_result_type_changes_the_job(qtbot, box, workspace):
+def test_that_a_result_type_changes_the_job_and_is_one_of_the_picture(qtbot, box, workspace):
     workspace.change(range_mode="absolute")
     assert box.currentText() == "float32"
     with qtbot.waitSignal(workspace.job_changed):
@@ -131,9 +131,6 @@ def test_that_a_result_type_changes_the_job(qtbot, box, workspace):
     assert (workspace.job().range_mode, workspace.range_mode) == ("clip", "clip")
     workspace.change(result_type="float32")
     assert workspace.range_mode == "absolute"
-
-
-def test_that_the_result_types_are_those_of_the_picture(box, workspace):
     for dtype, text in (("uint8", "8 bit"), ("uint16", "16 bit")):
         workspace.set_picture(of_type(dtype))
         assert box.itemText(box.findData("same")) == text

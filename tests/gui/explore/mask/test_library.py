@@ -115,25 +115,22 @@ def test_that_a_name_that_cannot_be_used_is_refused_in_words(library):
         assert library.name_field.text() == name
 
 
-def test_that_a_damaged_own_mask_is_named_and_the_others_stay(own, tmp_path):
+def test_that_own_masks_keep_fractions_never_replace_a_file_and_a_damaged_one_is_named(own, tmp_path):
+    mask = generate("box:3").with_cells([(0, 0)], "1/9")
+    for name in ("a b", "a-b"):
+        own.save(mask, name)
+    assert sorted(os.listdir(own.folder)) == ["a-b-2.json", "a-b.json"]
+    assert own.read()[0][0].mask.typed == mask.typed
     kept = own.save(Mask([[1, 2]]), "fine / with a slash")
     (own.folder / "bad.json").write_text("{")
     found, faults = own.read()
-    assert [one.mask.name for one in found] == ["fine / with a slash"]
+    assert [one.mask.name for one in found] == ["a b", "a-b", "fine / with a slash"]
     assert len(faults) == 1
     assert "bad.json" in faults[0]
     assert kept.path.name == "fine-with-a-slash.json"
     (tmp_path / "file").write_text("")
     with pytest.raises(EngineError):
         OwnMasks(tmp_path / "file" / "masks").save(Mask([[1]]), "m")
-
-
-def test_that_own_masks_keep_fractions_and_never_replace_a_file(own):
-    mask = generate("box:3").with_cells([(0, 0)], "1/9")
-    for name in ("a b", "a-b"):
-        own.save(mask, name)
-    assert sorted(os.listdir(own.folder)) == ["a-b-2.json", "a-b.json"]
-    assert own.read()[0][0].mask.typed == mask.typed
 
 
 def test_that_sliding_is_live_and_one_step_to_undo(workspace, button):

@@ -75,12 +75,17 @@ def test_that_what_is_done_with_several_cells_is_one_step(model, workspace):
     assert workspace.undo_stack.count() == 2
 
 
-def test_that_numbers_and_fractions_are_read():
+def test_that_numbers_and_fractions_are_read_with_a_decimal_comma_and_other_text_is_refused():
     read = {"2": "2", " -2 ": "-2", "1/9": "1/9", "1e-3": "0.001", "−.5": "-0.5", "4.": "4", "1 /9": "1/9"}
     assert {text: read_cell(text) for text in read} == read | {"1 /9": repr(1 / 9)}
-
-
-def test_that_other_text_is_refused_in_the_words_of_its_field():
+    for text, meant in [
+        ("1,5", 1.5),
+        ("-0,25", -0.25),
+        ("−,5", -0.5),
+        (" 2,5e-3 ", 0.0025),
+        ("0,125", 0.125),
+    ]:
+        assert float(read_cell(text)) == meant == float(read_typed(text, "Offset did not change"))
     for text in ("", "  ", "abc", "1/0", "nan", "1e999", "1,500", "1 2", "1 +", "gaussian:9"):
         with pytest.raises(MaskError) as caught:
             read_cell(text)
@@ -92,17 +97,6 @@ def test_that_other_text_is_refused_in_the_words_of_its_field():
         with pytest.raises(MaskError, match=r"^Offset did not change: ") as caught:
             read_typed(text, "Offset did not change")
         assert not any(word in str(caught.value) for word in ("cell", "weight", "row 1", "Ctrl")), text
-
-
-def test_that_a_comma_in_a_number_is_a_decimal_one():
-    for text, meant in [
-        ("1,5", 1.5),
-        ("-0,25", -0.25),
-        ("−,5", -0.5),
-        (" 2,5e-3 ", 0.0025),
-        ("0,125", 0.125),
-    ]:
-        assert float(read_cell(text)) == meant == float(read_typed(text, "Offset did not change"))
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32))
@@ -127,7 +121,7 @@ def test_that_a_cell_starts_exact_and_ends_short():
 FIVE = Mask(np.arange(25).reshape(5, 5), anchor=(1, 3), offset=7.0)
 
 
-def test_that_pasted_rows_go_in_where_they_fit():
+def test_that_pasted_cells_go_in_where_they_fit_and_may_hold_fractions():
     for cells in ([(2, 3)], [(4, 4), (2, 4), (3, 3)]):
         mask, *_ = pasted(FIVE, "-1\t-2\r\n-3\t-4\r\n", cells)
         expected = FIVE.weights.copy()
@@ -138,19 +132,6 @@ def test_that_pasted_rows_go_in_where_they_fit():
         mask, *_ = pasted(FIVE, larger, [(0, 0)])
         assert mask.anchor == (mask.rows // 2, mask.columns // 2)
         assert mask.offset == 0.0
-
-
-LITERALS = [format_mask(Mask([[0.25, 0.5, 0.25]]), style) for style in ("numpy", "c", "matlab", "json")]
-
-
-def test_that_a_generator_a_literal_and_rows_with_a_factor_are_a_whole_mask_however_small():
-    assert pasted(FIVE, "box:3", [(0, 0)])[0].shape == (3, 3)
-    for text in [*LITERALS, "1 2 1 /4", "1/4 * 1 2 1", "1 2 1\n/ 4"]:
-        mask, *_ = pasted(FIVE, text, [(0, 0)])
-        assert mask.weights.tolist() == [[0.25, 0.5, 0.25]]
-
-
-def test_that_cells_may_hold_fractions():
     mask, *_ = pasted(FIVE, "1/2 1/4", [(0, 0)])
     assert mask.shape == FIVE.shape
     assert mask.weights[0, :2].tolist() == [0.5, 0.25]
@@ -162,3 +143,13 @@ def test_that_cells_may_hold_fractions():
     assert mask.shape == (1, 2)
     with pytest.raises(MaskError, match="do not fit at row 5, column 5 of 5 × 5"):
         pasted(FIVE, "1 2", [(4, 4)])
+
+
+LITERALS = [format_mask(Mask([[0.25, 0.5, 0.25]]), style) for style in ("numpy", "c", "matlab", "json")]
+
+
+def test_that_a_generator_a_literal_and_rows_with_a_factor_are_a_whole_mask_however_small():
+    assert pasted(FIVE, "box:3", [(0, 0)])[0].shape == (3, 3)
+    for text in [*LITERALS, "1 2 1 /4", "1/4 * 1 2 1", "1 2 1\n/ 4"]:
+        mask, *_ = pasted(FIVE, text, [(0, 0)])
+        assert mask.weights.tolist() == [[0.25, 0.5, 0.25]]

@@ -17,7 +17,7 @@ from tests.gui.made_results import handle_of, screen_of
 PANE = Size(640, 480)
 
 
-def test_that_zooming_keeps_the_place_under_the_cursor(view_state):
+def test_that_zooming_keeps_the_place_under_the_cursor_and_just_the_pixels_are_there(view_state):
     for at in ((0, 0), (399, 299), (37, 205)):
         view_state.fit()
         pixel = view_state.transform.to_picture(*at)
@@ -25,9 +25,18 @@ def test_that_zooming_keeps_the_place_under_the_cursor(view_state):
             view_state.zoom_by(1, *at)
             assert view_state.transform.to_picture(*at) == pytest.approx(pixel, abs=1e-9)
             assert view_state.transform.to_pane(*pixel) == pytest.approx(at, abs=1e-9)
+    x, y = view_state.transform.to_pane(0, 0)
+    assert view_state.pixel_at(x, y) == (0, 0)
+    assert view_state.pixel_at(x - 0.01, y) is None
+    view_state.show_actual()
+    assert (view_state.transform.zoom, view_state.is_fitted) == (1.0, False)
+    view_state.pan(-10_000, -10_000)
+    x, y = view_state.transform.to_pane(799.5, 599.5)
+    assert view_state.pixel_at(x, y) == (599, 799)
+    assert view_state.pixel_at(x + 1, y) is view_state.pixel_at(x, y + 1) is None
 
 
-def test_that_a_fitted_picture_lies_whole_in_the_middle():
+def test_that_a_fitted_picture_lies_whole_in_the_middle_and_zooms_end_on_stops():
     assert fitted(PANE, Size(1280, 400)) == ViewTransform(0.5, 0, 140)
     assert fitted(PANE, Size(100, 100)).zoom == 4.0
     for picture in (Size(1, 1), Size(100_000, 2)):
@@ -40,9 +49,6 @@ def test_that_a_fitted_picture_lies_whole_in_the_middle():
     column, row = lost.to_picture(320, 240)
     assert 0 <= column <= 100
     assert 0 <= row <= 100
-
-
-def test_that_steps_of_the_zoom_end_on_stops():
     for start in (0.013, 0.37, 1.0, 1.9):
         inside = next_zoom(start, 1)
         assert inside > start
@@ -74,18 +80,6 @@ def test_that_a_picture_is_fitted_when_its_size_or_the_pane_changes_unless_it_is
     middle = view_state.transform.to_picture(400, 300)
     view_state.set_pane_size(Size(1000, 800))
     assert view_state.transform.to_picture(500, 400) == middle
-
-
-def test_that_just_the_pixels_of_the_picture_are_there(view_state):
-    x, y = view_state.transform.to_pane(0, 0)
-    assert view_state.pixel_at(x, y) == (0, 0)
-    assert view_state.pixel_at(x - 0.01, y) is None
-    view_state.show_actual()
-    assert (view_state.transform.zoom, view_state.is_fitted) == (1.0, False)
-    view_state.pan(-10_000, -10_000)
-    x, y = view_state.transform.to_pane(799.5, 599.5)
-    assert view_state.pixel_at(x, y) == (599, 799)
-    assert view_state.pixel_at(x + 1, y) is view_state.pixel_at(x, y + 1) is None
 
 
 def painted(levels, transform, width, height):
@@ -208,14 +202,11 @@ def test_that_keys_move_it_within_the_pane(qtbot, handle, key, fraction):
     assert handle.fraction == 1.0
 
 
-def test_that_a_number_is_written_in_few_digits():
+def test_that_the_numbers_are_those_of_the_pixel_in_few_digits(share):
     written = {52.25: "52.25", 131: "131.0", -2.5: "−2.500", 0: "0.0", 65535: "65535.0"}
     written |= {np.nan: "NaN", np.inf: "∞", -np.inf: "−∞"}
     assert {value: value_text(np.float32(value)) for value in written} == written
     assert [value_text(np.uint8(255)), value_text(np.uint16(65535))] == ["255", "65535"]
-
-
-def test_that_the_numbers_are_those_of_the_pixel_at_every_corner(share):
     pixels = np.arange(5 * 7 * 3, dtype=np.uint8).reshape(5, 7, 3)
     values = numbers_of(handle_of(pixels, share))
     values.result = pixels.astype(np.float32) + 0.5

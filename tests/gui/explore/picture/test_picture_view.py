@@ -55,7 +55,7 @@ def colour_at(view, row, column):
     return view.canvas.grab().toImage().pixelColor(point_of(view, row, column)).name()
 
 
-def test_that_original_is_left_and_result_right_of_the_handle(shown):
+def test_that_original_is_left_and_result_right_of_the_handle_or_both_side_by_side(shown, qtbot):
     shown.canvas.handle.set_fraction(0.5)
     assert colour_at(shown, 10, 5) == "#000000"
     assert colour_at(shown, 10, 28) == "#ffffff"
@@ -65,9 +65,6 @@ def test_that_original_is_left_and_result_right_of_the_handle(shown):
         shown.set_mode(mode)
         assert not shown.canvas.handle.isVisible()
         assert colour_at(shown, 10, 5) == colour_at(shown, 10, 28) == colour
-
-
-def test_that_side_by_side_shows_the_same_place_twice(qtbot, shown):
     shown.set_mode(ViewMode.SIDE_BY_SIDE)
     left = point_of(shown, 3, 4)
     right = left + QPoint(shown.canvas.width() - (shown.canvas.width() - 2) // 2, 0)
@@ -96,7 +93,7 @@ def test_that_the_line_tells_the_numbers_under_the_cursor(qtbot, view, workspace
     )
 
 
-def test_that_the_wheel_zooms_around_the_cursor(shown, qtbot):
+def test_that_the_wheel_zooms_around_the_cursor_and_dragging_and_arrow_keys_move_the_picture(shown, qtbot):
     point = point_of(shown, 6, 9)
     before = shown.canvas.view.transform
     buttons, keys = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
@@ -115,9 +112,6 @@ def test_that_the_wheel_zooms_around_the_cursor(shown, qtbot):
     assert shown.toolbar.zoom_text.text() == "100 %"
     shown.canvas.view.fit()
     assert shown.canvas.view.is_fitted
-
-
-def test_that_dragging_and_arrow_keys_move_the_picture(qtbot, shown):
     shown.canvas.view.zoom_to(100.0, 320, 200)
 
     def moved(do):
@@ -137,7 +131,9 @@ def test_that_dragging_and_arrow_keys_move_the_picture(qtbot, shown):
         assert moved(press) == pytest.approx(way, abs=1e-9), key
 
 
-def test_that_a_new_result_keeps_the_place(shown, workspace, engine_state, share):
+def test_that_a_new_result_keeps_the_place_and_a_cursor_survives_another_picture(
+    shown, workspace, engine_state, share, qtbot, qapp
+):
     before = shown.canvas.view.transform
     engine_state.filtered.emit(filtered_of(np.full((21, 33, 3), 255.0), share))
     assert shown.canvas.view.transform == before
@@ -148,9 +144,6 @@ def test_that_a_new_result_keeps_the_place(shown, workspace, engine_state, share
     # A new picture waits for its own result.
     workspace.set_picture(handle_of(np.full((21, 33, 3), 9, np.uint8), share))
     assert colour_at(shown, 10, 28) == "#090909"
-
-
-def test_that_a_cursor_over_the_pane_survives_another_picture(qtbot, qapp, shown, workspace, share):
     qtbot.mouseMove(shown.canvas, point_of(shown, 3, 3))
     workspace.set_picture(handle_of(np.zeros((2, 3, 1), np.uint8), share))
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)

@@ -83,8 +83,19 @@ def shown(qtbot, workspace, state, results):
     return Shown(qtbot, workspace, state, results)
 
 
-def test_that_a_click_or_enter_on_a_cell_loads_it(shown):
+def test_that_a_click_or_enter_on_a_cell_loads_it_and_cells_are_the_brighter_the_faster_they_are(shown):
     shown.add((B8, 0.4), (B16, 0.1), (B32, 0.2))
+    assert shown.colour(B16) == HEAT[-1]
+    assert shown.colour(B8) == HEAT[0]
+    assert shown.colour(B32) not in (HEAT[0], HEAT[-1])
+    assert [shown.data(block) for block in LIST] == ["400", "★ 100", "200"]
+    assert "cells in µs" in shown.panel.summary.text()
+    assert "✕  refused by the kernel" in shown.panel.summary.toolTip()
+    assert "Best 16 × 16: 0.100 ms" in shown.panel.summary.text()
+    assert "best 16 × 16: 0.100 ms" in shown.table.accessibleDescription()
+    shown.results.draw("speed_up")
+    shown.settle()
+    assert "Best" not in shown.panel.summary.text(), "there is no run of the baseline"
     shown.workspace.change(variant="naive")
     shown.click(B8)
     assert (shown.settings.variant, shown.settings.block) == ("tiled", B8)
@@ -100,21 +111,6 @@ def test_that_a_click_or_enter_on_a_cell_loads_it(shown):
     assert shown.settings.block == Block(16, 8)
     shown.click(B16)
     assert shown.results.described.result.block == B16, "its run is selected"
-
-
-def test_that_cells_are_the_brighter_the_faster_they_are(shown):
-    shown.add((B8, 0.4), (B16, 0.1), (B32, 0.2))
-    assert shown.colour(B16) == HEAT[-1]
-    assert shown.colour(B8) == HEAT[0]
-    assert shown.colour(B32) not in (HEAT[0], HEAT[-1])
-    assert [shown.data(block) for block in LIST] == ["400", "★ 100", "200"]
-    assert "cells in µs" in shown.panel.summary.text()
-    assert "✕  refused by the kernel" in shown.panel.summary.toolTip()
-    assert "Best 16 × 16: 0.100 ms" in shown.panel.summary.text()
-    assert "best 16 × 16: 0.100 ms" in shown.table.accessibleDescription()
-    shown.results.draw("speed_up")
-    shown.settle()
-    assert "Best" not in shown.panel.summary.text(), "there is no run of the baseline"
 
 
 def test_that_what_cannot_be_loaded_says_why(shown, monkeypatch):
