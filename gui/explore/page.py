@@ -22,7 +22,6 @@ from gui.explore.explain.selection import ExplainHead
 from gui.explore.parts import ExploreParts
 from gui.explore.picture_exchange import PictureExchange
 from gui.explore.run_words import no_run_sentence
-from gui.explore.sessions import SessionView
 from gui.page.contract import (
     Begin,
     Intent,
@@ -87,8 +86,7 @@ class ExplorePage(ExploreParts):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._lay_out()
-        shown = self.picture_view, self.results, self.panels
-        self.sessions.view = SessionView(self.workspace, self.pictures, *shown)
+        self.sessions.show_on(self.pictures, self.picture_view, self.panels)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()

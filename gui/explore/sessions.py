@@ -66,66 +66,6 @@ class Session:
     left_out: tuple[str, ...] = ()
 
 
-class SessionView(QObject):
-    """What of a view is not known here stays as it is."""
-
-    def __init__(
-        self,
-        workspace: Workspace,
-        pictures: PictureController,
-        picture_view: PictureView,
-        results: ResultsModel,
-        panels: Sequence[Panel],
-    ) -> None:
-        super().__init__()
-        self._workspace, self._picture_view = workspace, picture_view
-        self._results, self._panels = results, panels
-        self._kept: View | None = None
-        # Another picture is fitted first.
-        pictures.opened.connect(self._look)
-
-    def read(self) -> View:
-        """Return the view."""
-        canvas, described = self._picture_view.canvas, self._results.described
-        original, result = self._picture_view.windows
-        row, column = canvas.view.middle
-        place: dict[str, Any] = {"zoom": canvas.view.transform.zoom, "row": row, "column": column}
-        return View(
-            mode=canvas.scene.mode.value,
-            panels=tuple(panel.objectName() for panel in self._panels if panel.isVisible()),
-            run=next((at for at, run in enumerate(self._results.rows()) if run is described), None),
-            original_window=original.ends,
-            result_window=result.ends,
-            **({} if canvas.view.is_fitted else place),
-        )
-
-    def give(self, kept: View) -> None:
-        """Bring a view back: its place and windows once the picture is there."""
-        for mode in ViewMode:
-            if mode.value == kept.mode:
-                self._picture_view.set_mode(mode)
-        for panel in self._panels:
-            if panel.objectName() in kept.panels and not panel.is_own_window:
-                panel.bring_to_front()
-        rows = self._results.rows()
-        if kept.run is not None and kept.run < len(rows):
-            self._results.describe(rows[kept.run].result)
-        self._kept = kept
-        picture = self._workspace.picture
-        if picture is not None and self._workspace.state.source == PictureSource.of(picture):
-            self._look()
-
-    def _look(self) -> None:
-        kept, self._kept = self._kept, None
-        if kept is None:
-            return
-        if kept.zoom:
-            self._picture_view.canvas.view.look_at(kept.zoom, kept.row, kept.column)
-        original, result = self._picture_view.windows
-        original.choose(kept.original_window)
-        result.choose(kept.result_window)
-
-
 _PICTURE = "picture of the session"
 # A larger file is read in so many pieces of 1 MB, spread over it.
 _WHOLE_BYTES, _PIECE_BYTES = 64 << 20, 1 << 20
@@ -147,8 +87,11 @@ class Sessions(QObject):
         super().__init__()
         self._workspace, self._results, self._background = workspace, results, background
         self._services, self._messages = services, services.messages
-        self.view: SessionView | None = None
-        """How the page looks; without it that is not kept."""
+        # Where the view is read and shown; without it that is not kept.
+        self._picture_view: PictureView | None = None
+        self._panels: Sequence[Panel] = ()
+        # A view whose picture is not there yet.
+        self._kept: View | None = None
         # Of the file of the shown picture when that was opened, by its source.
         self._digests: dict[PictureSource | None, str] = {}
         self._expected: tuple[PictureSource, str] | None = None
@@ -158,9 +101,61 @@ class Sessions(QObject):
         for changed in (workspace.state_changed, *of_results):
             changed.connect(self.edited)
 
+    def show_on(
+        self, pictures: PictureController, picture_view: PictureView, panels: Sequence[Panel]
+    ) -> None:
+        """Keep how the page looks, too; what of a view is not known here stays as it is."""
+        self._picture_view, self._panels = picture_view, panels
+        # Another picture is fitted first.
+        pictures.opened.connect(self._look)
+
+    def _read_view(self) -> View:
+        if self._picture_view is None:
+            return View()
+        canvas, described = self._picture_view.canvas, self._results.described
+        original, result = self._picture_view.windows
+        row, column = canvas.view.middle
+        place: dict[str, Any] = {"zoom": canvas.view.transform.zoom, "row": row, "column": column}
+        return View(
+            mode=canvas.scene.mode.value,
+            panels=tuple(panel.objectName() for panel in self._panels if panel.isVisible()),
+            run=next((at for at, run in enumerate(self._results.rows()) if run is described), None),
+            original_window=original.ends,
+            result_window=result.ends,
+            **({} if canvas.view.is_fitted else place),
+        )
+
+    def _show_view(self, kept: View) -> None:
+        """Bring a view back: its place and windows once the picture is there."""
+        if self._picture_view is None:
+            return
+        for mode in ViewMode:
+            if mode.value == kept.mode:
+                self._picture_view.set_mode(mode)
+        for panel in self._panels:
+            if panel.objectName() in kept.panels and not panel.is_own_window:
+                panel.bring_to_front()
+        rows = self._results.rows()
+        if kept.run is not None and kept.run < len(rows):
+            self._results.describe(rows[kept.run].result)
+        self._kept = kept
+        picture = self._workspace.picture
+        if picture is not None and self._workspace.state.source == PictureSource.of(picture):
+            self._look()
+
+    def _look(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is None or self._picture_view is None:
+            return
+        if kept.zoom:
+            self._picture_view.canvas.view.look_at(kept.zoom, kept.row, kept.column)
+        original, result = self._picture_view.windows
+        original.choose(kept.original_window)
+        result.choose(kept.result_window)
+
     def snapshot(self) -> Session:
         """Return all that there is now; it can be written on any thread."""
-        state, view = self._workspace.state, self.view.read() if self.view else View()
+        state, view = self._workspace.state, self._read_view()
         runs, digest = tuple(map(_kept, self._results.asked)), self._digests.get(state.source, "")
         return Session(state, runs, digest, view, self._services.session_parts())
 
@@ -238,8 +233,7 @@ class Sessions(QObject):
         self._compare_digest()
         if self._workspace.picture is not None:
             self._bring_jobs(self._workspace.picture)
-        if self.view is not None:
-            self.view.give(session.view)
+        self._show_view(session.view)
         self._services.take_session_parts(session.pages)
         if session.left_out:
             what = f"{name} was opened as far as possible"

@@ -10,13 +10,11 @@ from engine.geometry.block import ROW_BYTES, Block, Layout, Limits, Refusal, ref
 from engine.host.request import VariantInfo
 from engine.work.problem import RESULT_TYPES
 from gui.engine_link.device_box import DeviceBox
-from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Selection
 from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.preview_controller import choose_simulator
 from gui.explore.state import COMBINE
-from gui.explore.workspace import Workspace
 from gui.style.icons import icon
 from gui.style.metrics import HALF_GRID, follow
 from gui.widgets.fields import NumberBox, doubled
@@ -223,57 +221,6 @@ _CPU_IS_PACKED = (
 )
 
 
-class ResultTypeBox(NarrowBox):
-    """Chooses `Settings.result_type`; greyed, with the reason, where the picture leaves no choice."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        super().__init__("Output type", "", 5, dict.fromkeys(RESULT_TYPES, "float32"))
-        self._workspace = workspace
-        self.chosen.connect(lambda chosen: workspace.change(result_type=chosen))
-        follow(self._refresh, workspace.settings_changed, workspace.picture_changed)
-
-    def _refresh(self) -> None:
-        picture = self._workspace.picture
-        bits = _BITS.get(picture.dtype, "") if picture else ""
-        is_filtering, is_chain = self._workspace.is_filtering, self._workspace.is_chain
-        is_open = is_filtering and not is_chain and (picture is None or bool(bits))
-        same = "same" if bits and not (is_filtering or is_chain) else "float32"
-        self.setItemText(self.findData("same"), bits or "8 or 16 bit")
-        # For a float picture both mean the same; the choice is kept for the next one.
-        chosen = self._workspace.settings.result_type if is_open else same
-        self.setCurrentIndex(self.findData(chosen))
-        self.setEnabled(is_open)
-        why = _CHAIN if is_chain else _FLOAT_PICTURE if is_filtering else _OPERATION
-        self.setToolTip(_TYPE_TOOLTIP if is_open else why)
-        self.setAccessibleDescription(self.toolTip())
-
-
-class LayoutSwitch(QCheckBox):
-    """Chooses `Settings.layout`; greyed, with the reason, where the device is the CPU."""
-
-    def __init__(self, workspace: Workspace, engine_state: EngineState) -> None:
-        super().__init__()
-        self._workspace = workspace
-        self._engine_state = engine_state
-        self.setAccessibleName(f"Rows on the device begin at {ROW_BYTES}-byte boundaries")
-        self.toggled.connect(
-            lambda pitched: workspace.change(layout=Layout.PITCHED if pitched else Layout.PACKED)
-        )
-        follow(self._refresh, workspace.settings_changed, engine_state.ready_changed)
-
-    def _refresh(self) -> None:
-        settings = self._workspace.settings
-        device = self._engine_state.used_device(settings.device)
-        on_cpu = device is not None and device.kind == "cpu"
-        with QSignalBlocker(self):
-            # Greyed, it shows what holds on the CPU: rows are packed.
-            self.setChecked(on_cpu or settings.layout is Layout.PITCHED)
-        self.setEnabled(not on_cpu)
-        self.setText("Packed rows" if on_cpu else "Pitched rows")
-        self.setToolTip(_CPU_IS_PACKED if on_cpu else _LAYOUT_TOOLTIP)
-        self.setAccessibleDescription(self.toolTip())
-
-
 _BASELINE_TOOLTIP = (
     "Speed-ups are measured against the fastest verified run of this kernel on the same problem. Courses "
     "take cpu-serial: one thread, the textbook loops, as fast as in C (gcc -O2). Right-click a row of the "
@@ -301,8 +248,9 @@ class KernelPanel(QWidget):
         self.kernels = KernelList(self.variants, selection)
         self.note = ScrolledText("The selected kernel", NOTE_LINES, NOTE_LINES)
         self.block = BlockEditor(selection)
-        self.layout_switch = LayoutSwitch(workspace, engine_state)
-        self.result_type = ResultTypeBox(workspace)
+        layout_name = f"Rows on the device begin at {ROW_BYTES}-byte boundaries"
+        self.layout_switch = named(QCheckBox(), layout_name)
+        self.result_type = NarrowBox("Output type", "", 5, dict.fromkeys(RESULT_TYPES, "float32"))
         self.device = DeviceBox(workspace, engine_state)
         self.device_note = ElidedLabel(most=_DEVICE_NOTE_LINES, small=True)
         self.options = QToolButton(toolButtonStyle=Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -333,6 +281,9 @@ class KernelPanel(QWidget):
         self.show_options(False)
         self.kernels.cure_wanted.connect(self.simulate)
         self.baseline.textActivated.connect(lambda key: workspace.change(baseline=key))
+        self.result_type.chosen.connect(lambda chosen: workspace.change(result_type=chosen))
+        layouts = Layout.PACKED, Layout.PITCHED
+        self.layout_switch.toggled.connect(lambda pitched: workspace.change(layout=layouts[pitched]))
         of_workspace = workspace.settings_changed, workspace.picture_changed
         of_kernels = self.variants.dataChanged, self.variants.modelReset, selection.changed
         follow(self._refresh, *of_kernels, *of_workspace, engine_state.ready_changed)
@@ -360,8 +311,36 @@ class KernelPanel(QWidget):
         self._fields.setRowVisible(0, self.block.is_wanted)
         self.options_note.setText(f"{settings.result_type}, baseline {settings.baseline or 'none'}")
         self._refresh_note()
+        self._refresh_result_type()
+        self._refresh_layout()
         self._refresh_baselines()
         self.device_note.say(self.device.note)
+
+    def _refresh_result_type(self) -> None:
+        box, workspace, picture = self.result_type, self._workspace, self._workspace.picture
+        bits = _BITS.get(picture.dtype, "") if picture else ""
+        is_alone = workspace.is_filtering and not workspace.is_chain
+        is_open = is_alone and (picture is None or bool(bits))
+        same = "same" if bits and not (workspace.is_filtering or workspace.is_chain) else "float32"
+        box.setItemText(box.findData("same"), bits or "8 or 16 bit")
+        # For a float picture both mean the same; the choice is kept for the next one.
+        box.setCurrentIndex(box.findData(workspace.settings.result_type if is_open else same))
+        box.setEnabled(is_open)
+        why = _CHAIN if workspace.is_chain else _FLOAT_PICTURE if workspace.is_filtering else _OPERATION
+        box.setToolTip(_TYPE_TOOLTIP if is_open else why)
+        box.setAccessibleDescription(box.toolTip())
+
+    def _refresh_layout(self) -> None:
+        switch, settings = self.layout_switch, self._workspace.settings
+        device = self._engine_state.used_device(settings.device)
+        on_cpu = device is not None and device.kind == "cpu"
+        with QSignalBlocker(switch):
+            # Greyed, it shows what holds on the CPU: rows are packed.
+            switch.setChecked(on_cpu or settings.layout is Layout.PITCHED)
+        switch.setEnabled(not on_cpu)
+        switch.setText("Packed rows" if on_cpu else "Pitched rows")
+        switch.setToolTip(_CPU_IS_PACKED if on_cpu else _LAYOUT_TOOLTIP)
+        switch.setAccessibleDescription(switch.toolTip())
 
     def _refresh_note(self) -> None:
         """Describe the selected kernel, or say why it cannot run; a refusal of its block stands beside it."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt
-from PySide6.QtGui import QAction, QKeyEvent
+from PySide6.QtGui import QAction, QKeyEvent, QStandardItemModel
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -25,11 +25,11 @@ from gui.explore.mask.library_rows import (
     ENTRY,
     LibraryEntry,
     LibraryRow,
-    LibraryRows,
     MaskEffects,
     OwnMasks,
     found_entries,
     library_entries,
+    list_entries,
 )
 from gui.explore.state import preset_of
 from gui.explore.workspace import Workspace
@@ -60,7 +60,7 @@ class MaskLibrary(QFrame):
         self.setAccessibleName("Library of masks")
         self.search = named(QLineEdit(clearButtonEnabled=True), "Search the masks")
         self.generate_button = text_button("tune", "Generate", "Generate a mask", _GENERATE_TIP)
-        self.rows, self.list = LibraryRows(self), QListView()
+        self.rows, self.list = QStandardItemModel(self), QListView()
         self.name_field, self.keep_button = QLineEdit(), QPushButton("Keep")
         self.verdict, self.undo_button = Verdict(), QPushButton("Restore")
         self.sliders = GeneratorSliders(workspace)
@@ -154,7 +154,7 @@ class MaskLibrary(QFrame):
     def _filter(self) -> None:
         text = self.search.text()
         found = found_entries(self._entries, text)
-        self.rows.show_entries(found, with_heads=not text.strip())
+        list_entries(self.rows, found, with_heads=not text.strip())
         chosen = self._workspace.mask
         shown = [self.rows.index(at, 0) for at in range(self.rows.rowCount())]
         entries = [index for index in shown if index.data(ENTRY)]

@@ -180,29 +180,25 @@ class MaskEffects(QObject):
 
 ENTRY = Qt.ItemDataRole.UserRole + 1
 Index = QModelIndex | QPersistentModelIndex
-_PICTURE = SIDE
-_ROW_HEIGHT, _HEAD_HEIGHT = _PICTURE + GRID, 4 * GRID
+_ROW_HEIGHT, _HEAD_HEIGHT = SIDE + GRID, 4 * GRID
 
 
-class LibraryRows(QStandardItemModel):
-    """Entries under the heads of their groups; heads cannot be selected."""
-
-    def show_entries(self, entries: Iterable[LibraryEntry], *, with_heads: bool) -> None:
-        """List entries anew."""
-        self.clear()
-        group = ""
-        for entry in entries:
-            if with_heads and entry.group != group:
-                group = entry.group
-                head = QStandardItem(group)
-                head.setFlags(Qt.ItemFlag.NoItemFlags)
-                self.appendRow(head)
-            row = QStandardItem(entry.title)
-            row.setEditable(False)
-            row.setData(entry, ENTRY)
-            row.setToolTip(entry.about)
-            row.setData(f"{entry.title}. {entry.group}. {entry.about}", Qt.ItemDataRole.AccessibleTextRole)
-            self.appendRow(row)
+def list_entries(rows: QStandardItemModel, entries: Iterable[LibraryEntry], *, with_heads: bool) -> None:
+    """List entries anew under the heads of their groups, which cannot be selected."""
+    rows.clear()
+    group = ""
+    for entry in entries:
+        if with_heads and entry.group != group:
+            group = entry.group
+            head = QStandardItem(group)
+            head.setFlags(Qt.ItemFlag.NoItemFlags)
+            rows.appendRow(head)
+        row = QStandardItem(entry.title)
+        row.setEditable(False)
+        row.setData(entry, ENTRY)
+        row.setToolTip(entry.about)
+        row.setData(f"{entry.title}. {entry.group}. {entry.about}", Qt.ItemDataRole.AccessibleTextRole)
+        rows.appendRow(row)
 
 
 class LibraryRow(QStyledItemDelegate):
@@ -230,8 +226,8 @@ class LibraryRow(QStyledItemDelegate):
         strong, quiet = paint_ground(painter, option)
         key = entry.mask.weights_digest, current_theme().name
         if (picture := self._pictures.get(key)) is None:
-            picture = self._pictures[key] = picture_of(entry.mask, current_theme(), _PICTURE)
-        frame = QRect(rect.left() + GRID, rect.top() + HALF_GRID, _PICTURE, _PICTURE)
+            picture = self._pictures[key] = picture_of(entry.mask, current_theme(), SIDE)
+        frame = QRect(rect.left() + GRID, rect.top() + HALF_GRID, SIDE, SIDE)
         place = QRect(0, 0, picture.width(), picture.height())
         place.moveCenter(frame.center())
         painter.drawImage(place, picture)
@@ -240,7 +236,7 @@ class LibraryRow(QStyledItemDelegate):
         left = frame.right() + GRID
         if self._effects is not None:
             # Its place is free until it comes: no word moves then.
-            place = frame.translated(_PICTURE + HALF_GRID, 0)
+            place = frame.translated(SIDE + HALF_GRID, 0)
             left = place.right() + GRID
             if (effect := self._effects.of(entry.mask)) is not None:
                 painter.drawImage(place, effect)

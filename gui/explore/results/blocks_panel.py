@@ -16,13 +16,12 @@ from gui.explore.explain.selection import Selection
 from gui.explore.kernel.kernel_panel import PRESETS
 from gui.explore.kernel.variants_model import SIMULATE
 from gui.explore.results.block_map import STAR, BlockCells, BlockMap, Kind, map_of
-from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, digits_width, follow
 from gui.style.theme import current_theme, heat, theme_notifier
 from gui.widgets.fields import ListField
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import NumberTable
-from gui.widgets.panel_parts import ROUND_MARGINS, Placeholder, boxed, column
+from gui.widgets.panel_parts import ROUND_MARGINS, Placeholder, boxed, column, named
 
 # Beyond this times are not told apart: a block of one thread would leave one colour for the rest.
 _MOST_RATIO = 8.0
@@ -168,21 +167,6 @@ _TIP = (
 )
 
 
-class BlocksField(ListField):
-    """Edits `Settings.blocks`; `beside` stand in its line."""
-
-    def __init__(self, workspace: Workspace, *beside: QWidget) -> None:
-        label = QLabel("Bloc&ks")
-        super().__init__("blocks", _SETS, read_blocks, blocks_text, before=(label,), after=beside)
-        label.setBuddy(self.field)
-        self.field.setPlaceholderText("for example 8x8, 16x16")
-        self.field.setToolTip(_TIP)
-        self.field.setAccessibleName("Blocks to compare, width × height, with commas")
-        self.field.setMinimumWidth(digits_width(9))
-        self.chosen.connect(lambda blocks: workspace.change(blocks=blocks))
-        follow(lambda: self.show_items(workspace.settings.blocks), workspace.settings_changed)
-
-
 _EMPTY = (
     "A kernel's time with each block, the best one marked.\n"
     "Choose a CUDA kernel, write blocks or choose a set, then press Compare (Return)."
@@ -208,7 +192,12 @@ class BlocksPanel(QWidget):
         self._pointed = ""
         self.compare_button = QPushButton("Compare")
         self.compare_button.setToolTip(_COMPARE_TIP)
-        self.field = BlocksField(workspace, self.compare_button)
+        label, beside = QLabel("Bloc&ks"), (self.compare_button,)
+        self.field = ListField("blocks", _SETS, read_blocks, blocks_text, before=(label,), after=beside)
+        edit = named(self.field.field, "Blocks to compare, width × height, with commas", _TIP)
+        edit.setPlaceholderText("for example 8x8, 16x16")
+        edit.setMinimumWidth(digits_width(9))
+        label.setBuddy(edit)
         simulate = QAction(SIMULATE, self, toolTip="Choose the simulator, with a picture that it takes.")
         self.summary = ElidedLabel(small=True)
         self.table = BlockTable()
@@ -217,7 +206,9 @@ class BlocksPanel(QWidget):
         self.stack = Placeholder(self.empty)
         self.setLayout(column(self.field, (self.stack, 1), spacing=HALF_GRID, margins=ROUND_MARGINS))
         self.compare_button.clicked.connect(self._compare)
-        self.field.field.returnPressed.connect(self._compare)
+        edit.returnPressed.connect(self._compare)
+        self.field.chosen.connect(lambda blocks: workspace.change(blocks=blocks))
+        follow(lambda: self.field.show_items(workspace.settings.blocks), workspace.settings_changed)
         simulate.triggered.connect(self.cure_wanted)
         self.table.pointed.connect(self._point)
         self.table.chosen.connect(lambda block: self.load(self.table.shown.variant, block))

@@ -15,7 +15,7 @@ from gui.explore.files import MASK_MARK, declares, depth_in, result_filters
 from gui.page.messages import Severity
 
 
-def test_that_a_saved_mask_is_loaded_again_as_one_step(bench, tmp_path):
+def test_that_a_saved_mask_is_loaded_again_as_one_step_and_no_other_file_is_taken_for_one(bench, tmp_path):
     mask = bench.workspace.mask
     for suffix in (".json", ".csv", ".txt"):
         path = tmp_path / f"mine{suffix}"
@@ -27,6 +27,11 @@ def test_that_a_saved_mask_is_loaded_again_as_one_step(bench, tmp_path):
         np.testing.assert_array_equal(bench.workspace.mask.weights, mask.weights)
         bench.workspace.undo_stack.undo()
         assert bench.workspace.mask.shape == (5, 5)
+    bench.files.save_mask(tmp_path / "mask.json")
+    bench.files.save_session(tmp_path / "session.json")
+    os.mkfifo(tmp_path / "pipe.json")
+    assert declares(tmp_path / "mask.json", MASK_MARK)
+    assert not any(declares(tmp_path / f"{name}.json", MASK_MARK) for name in ("session", "missing", "pipe"))
 
 
 def test_that_what_is_no_mask_or_cannot_be_saved_is_reported(bench, tmp_path):
@@ -49,14 +54,6 @@ def test_that_what_is_no_mask_or_cannot_be_saved_is_reported(bench, tmp_path):
         assert bench.messages.newest.severity is Severity.ERROR
         assert bench.messages.newest.remedy
         assert not (tmp_path / name).exists()
-
-
-def test_that_only_a_file_of_a_mask_is_taken_for_one(bench, tmp_path):
-    bench.files.save_mask(tmp_path / "mask.json")
-    bench.files.save_session(tmp_path / "session.json")
-    os.mkfifo(tmp_path / "pipe.json")
-    assert declares(tmp_path / "mask.json", MASK_MARK)
-    assert not any(declares(tmp_path / f"{name}.json", MASK_MARK) for name in ("session", "missing", "pipe"))
 
 
 @pytest.mark.parametrize(("name", "metadata"), [("save", True), ("save_bare", False)])
@@ -107,7 +104,9 @@ def test_that_every_form_that_is_offered_can_be_saved_and_the_first_keeps_all(tm
                     assert found.max() >= 0.97 * full
 
 
-def test_that_an_ending_that_is_typed_chooses_the_depth(haloscope, tmp_path, monkeypatch):
+def test_that_results_are_saved_beside_their_picture_in_the_depth_of_the_ending_that_is_typed(
+    haloscope, tmp_path, qtbot, monkeypatch
+):
     asked = []
     monkeypatch.setattr(haloscope.pictures, "save_result", lambda path, depth, **_: asked.append(depth))
     haloscope.actions["save"].trigger()
@@ -117,12 +116,7 @@ def test_that_an_ending_that_is_typed_chooses_the_depth(haloscope, tmp_path, mon
     for name in ("out.tif", "out.png"):
         dialog.fileSelected.emit(str(tmp_path / name))
     assert asked == ["float32", "keep"]
-
-
-def test_that_results_are_saved_beside_their_picture(haloscope, tmp_path, qtbot):
     (tmp_path / "one.png").write_bytes(b"x")
     haloscope.pictures.open_path(tmp_path / "one.png")
-    qtbot.waitUntil(
-        lambda: haloscope.workspace.picture.title == "one.png" and not haloscope.display.is_earlier
-    )
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "one.png")
     assert haloscope.files.folder == str(tmp_path)

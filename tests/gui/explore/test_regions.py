@@ -36,13 +36,16 @@ def drag(page, qtbot, first, last, modifier=Qt.KeyboardModifier.NoModifier):
     qtbot.mouseRelease(canvas, left, modifier, places[1])
 
 
-def test_that_a_region_is_dragged_filtered_alone_and_cleared(page, haloscope, qtbot):
+def test_that_a_region_is_dragged_filtered_alone_and_cleared_or_the_patch_to_find(page, haloscope, qtbot):
     drag(page, qtbot, (4, 5), (10, 12), Qt.KeyboardModifier.ShiftModifier)
     assert haloscope.workspace.region == REGION
     haloscope.actions["region_filter"].trigger()
     assert haloscope.workspace.job().region == REGION
     haloscope.actions["region_clear"].trigger()
     assert haloscope.workspace.job().region is None
+    haloscope.workspace.choose("find-patch")
+    drag(page, qtbot, (4, 5), (10, 12), Qt.KeyboardModifier.ShiftModifier)
+    assert haloscope.workspace.settings.parameters == {"top": 4, "left": 5, "height": 7, "width": 8}
 
 
 def test_that_a_crop_becomes_the_picture_also_of_a_session_and_is_undone(page, haloscope, qtbot, tmp_path):
@@ -71,12 +74,6 @@ def test_that_a_session_with_a_bad_crop_opens_without_its_picture_and_says_so(tm
         session = load_session(path)
         assert session.state.source is None
         assert any("'picture'" in note for note in session.left_out)
-
-
-def test_that_the_patch_to_find_is_dragged(page, haloscope, qtbot):
-    haloscope.workspace.choose("find-patch")
-    drag(page, qtbot, (4, 5), (10, 12), Qt.KeyboardModifier.ShiftModifier)
-    assert haloscope.workspace.settings.parameters == {"top": 4, "left": 5, "height": 7, "width": 8}
 
 
 @pytest.mark.parametrize(("chosen", "runs"), [("cpu-serial", "auto"), ("tiled", "tiled")])

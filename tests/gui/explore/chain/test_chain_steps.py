@@ -73,15 +73,18 @@ def test_that_steps_read_are_removed_and_moved_by_what_they_read(state):
     assert not removed(replace(two, selected=0)).is_chain
 
 
-def test_that_a_split_is_two_steps_which_readers_of_the_one_read(state):
+def test_that_a_split_is_two_steps_and_an_operation_without_a_picture_forms_no_chain(state):
     two = added(state, combining(state))
     both = with_inputs(two, "s1", "s1")
     found = split(replace(both, selected=0), preset("sobel-y"), preset("sobel-x"))
     assert reads(found) == [("picture",), ("s1",), ("s3", "s3")]
     chain_of(found)
+    with pytest.raises(EngineError, match="next step needs a picture"):
+        chain_of(added(state.with_step(state.step.with_operation("histogram")), state.step))
+    assert COMBINE not in {step.operation for step in state.steps}
 
 
-def test_that_a_session_keeps_every_step(state, tmp_path):
+def test_that_a_session_keeps_every_step_and_says_which_is_bad_without_losing_another(state, tmp_path):
     two = added(state, new_step(state.step, "median"))
     whole = with_inputs(added(replace(moved(two, -1), selected=1), combining(two)), "s1", "s2")
     whole = replace(whole.with_step(replace(whole.step, on=False)), title="Mine")
@@ -107,9 +110,3 @@ def test_that_a_bad_step_in_a_session_is_said_and_nothing_else_is_lost(state, tm
     assert words in " ".join(loaded.left_out)
     assert loaded.state.steps[0] == state.step
     chain_of(loaded.state)
-
-
-def test_that_an_operation_without_a_picture_forms_no_chain(state):
-    with pytest.raises(EngineError, match="next step needs a picture"):
-        chain_of(added(state.with_step(state.step.with_operation("histogram")), state.step))
-    assert COMBINE not in {step.operation for step in state.steps}

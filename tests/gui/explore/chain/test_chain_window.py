@@ -50,7 +50,9 @@ def previews(haloscope):
     return [one.job for one in haloscope.link._client.seen if isinstance(one, Preview)]
 
 
-def test_that_a_ready_chain_is_one_step_of_undo_and_its_list_says_what_each_step_reads(page, act):
+def test_that_a_ready_chain_is_one_step_of_undo_and_what_is_shown_is_the_selected_step_or_the_whole(
+    page, act, haloscope
+):
     before = page.workspace.state
     act("chain:sobel-magnitude")
     rows = page.chain_list.list.rows
@@ -64,9 +66,6 @@ def test_that_a_ready_chain_is_one_step_of_undo_and_its_list_says_what_each_step
     act("undo")
     assert page.workspace.state == before
     assert not page.chain_list.isVisible()
-
-
-def test_that_the_picture_shows_the_selected_step_or_the_whole_chain(haloscope, page, act):
     act("chain:sobel-magnitude")
     assert previews(haloscope)[-1].step is None
     page.chain_list.list.setCurrentIndex(page.chain_list.list.rows.index(0, 0))
@@ -91,23 +90,6 @@ def test_that_the_picture_itself_is_the_result_of_steps_that_are_all_off(halosco
     picture = np.arange(12, dtype=np.uint8).reshape(3, 4)
     result = engine.convolve(picture, job.mask, border=job.filter.border)
     assert np.array_equal(result, picture)
-
-
-def test_that_the_eye_and_the_keys_change_the_steps(page, act):
-    act("chain:denoise-edges")
-    shown, left = page.chain_list.list, Qt.MouseButton.LeftButton
-    row = shown.visualRect(shown.rows.index(0, 0))
-    # Of a row that was clicked, too.
-    QTest.mouseClick(shown.viewport(), left, pos=row.center())
-    for is_on in (False, True, False):
-        QTest.mouseClick(shown.viewport(), left, pos=shown.row.eye_rect(row).center())
-        assert [step.on for step in page.workspace.state.steps] == [is_on, True, True, True]
-    shown.setFocus()
-    page.workspace.select_step(2)
-    QTest.keyClick(shown, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
-    assert ids_of(page) == ["calm", "y", "x", "edges"]
-    QTest.keyClick(shown, Qt.Key.Key_Delete)
-    assert ids_of(page) == ["calm", "x", "edges"]
 
 
 def drag(shown, first, last):
@@ -145,25 +127,14 @@ def test_that_a_row_is_dragged_as_one_step_of_undo_unless_escape_or_a_reader_kee
     QToolTip.hideText()
 
 
-def test_that_a_combining_step_has_its_panel_and_its_slider_is_one_edit(page, act):
-    act("add_step:combine")
-    panel = page.operation_choice.stack.currentWidget()
-    assert panel.accessibleName() == "Combine panel"
-    assert page.workspace.operation == COMBINE
-    panel.how.setCurrentIndex(panel.how.findData("blend"))
-    panel.how.activated.emit(panel.how.currentIndex())
-    count = page.workspace.undo_stack.count()
-    for at in (10, 20, -80):
-        panel.slider.setValue(at)
-    assert page.workspace.settings.parameters == {"how": "blend", "weight": -0.8}
-    assert page.workspace.undo_stack.count() == count + 1
-    assert page.chain_list.second.isVisible()
-    assert not page.kernel_panel.baseline.isEnabled()
-    page.workspace.select_step(0)
-    assert page.kernel_panel.baseline.isEnabled()
-
-
-def test_that_run_and_run_all_measure_the_whole_chain_once(haloscope, page, act):
+def test_that_run_and_run_all_measure_the_whole_chain_once_and_steps_that_form_none_are_refused(
+    haloscope, page, act
+):
+    page.workspace.choose("histogram")
+    act("add_step:mask")
+    assert "needs a picture" in haloscope.messages.newest.why
+    act("undo")
+    assert page.workspace.refusal is None
     act("chain:sobel-magnitude")
     page.workspace.select_step(0)
     page.run()
@@ -219,7 +190,9 @@ def test_that_the_runs_of_a_chain_whose_file_writes_out_defaults_are_of_the_pres
     assert "1 run" in page.answer_line.problem.text()
 
 
-def test_that_the_kernel_list_and_edits_are_those_of_the_selected_step(haloscope, page, act):
+def test_that_the_kernel_list_and_edits_are_those_of_the_selected_step_and_the_eye_switches_it(
+    haloscope, page, act
+):
     act("chain:denoise-edges")
     page.workspace.select_step(0)
     settle()
@@ -228,6 +201,20 @@ def test_that_the_kernel_list_and_edits_are_those_of_the_selected_step(haloscope
     page.workspace.select_step(1)
     page.workspace.change(border=Border.WRAP)
     assert [str(step.settings.border) for step in page.workspace.state.steps[1:3]] == ["wrap", "replicate"]
+    act("chain:denoise-edges")
+    shown, left = page.chain_list.list, Qt.MouseButton.LeftButton
+    row = shown.visualRect(shown.rows.index(0, 0))
+    # Of a row that was clicked, too.
+    QTest.mouseClick(shown.viewport(), left, pos=row.center())
+    for is_on in (False, True, False):
+        QTest.mouseClick(shown.viewport(), left, pos=shown.row.eye_rect(row).center())
+        assert [step.on for step in page.workspace.state.steps] == [is_on, True, True, True]
+    shown.setFocus()
+    page.workspace.select_step(2)
+    QTest.keyClick(shown, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
+    assert ids_of(page) == ["calm", "y", "x", "edges"]
+    QTest.keyClick(shown, Qt.Key.Key_Delete)
+    assert ids_of(page) == ["calm", "x", "edges"]
 
 
 def test_that_a_chain_is_dropped_and_a_damaged_one_refused_in_words(haloscope, page, qtbot, tmp_path):
@@ -245,15 +232,7 @@ def test_that_a_chain_is_dropped_and_a_damaged_one_refused_in_words(haloscope, p
     assert page.workspace.state == state
 
 
-def test_that_steps_that_form_no_chain_are_refused_in_words(haloscope, page, act):
-    page.workspace.choose("histogram")
-    act("add_step:mask")
-    assert "needs a picture" in haloscope.messages.newest.why
-    act("undo")
-    assert page.workspace.refusal is None
-
-
-def test_that_a_merger_is_offered_and_taken_as_one_step(page, act, qtbot):
+def test_that_a_combining_step_has_its_panel_and_a_merger_is_one_step(page, act, qtbot):
     act("add_step:mask")
     page.workspace.set_mask(Mask([[2.0]]))
     qtbot.waitUntil(lambda: page.chain.offer is not None)
@@ -264,6 +243,21 @@ def test_that_a_merger_is_offered_and_taken_as_one_step(page, act, qtbot):
     assert len(page.workspace.state.steps) < len(steps)
     act("undo")
     assert page.workspace.state.steps == steps
+    act("add_step:combine")
+    panel = page.operation_choice.stack.currentWidget()
+    assert panel.accessibleName() == "Combine panel"
+    assert page.workspace.operation == COMBINE
+    panel.how.setCurrentIndex(panel.how.findData("blend"))
+    panel.how.activated.emit(panel.how.currentIndex())
+    count = page.workspace.undo_stack.count()
+    for at in (10, 20, -80):
+        panel.slider.setValue(at)
+    assert page.workspace.settings.parameters == {"how": "blend", "weight": -0.8}
+    assert page.workspace.undo_stack.count() == count + 1
+    assert page.chain_list.second.isVisible()
+    assert not page.kernel_panel.baseline.isEnabled()
+    page.workspace.select_step(0)
+    assert page.kernel_panel.baseline.isEnabled()
 
 
 @pytest.fixture

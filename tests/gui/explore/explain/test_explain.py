@@ -25,7 +25,9 @@ def test_that_the_head_names_the_kernel_and_the_block_that_the_segment_in_front_
     assert head.text() == f"{title}, block 2000 × 8"
 
 
-def test_that_run_runs_the_selected_kernel_or_says_why_it_cannot(haloscope, qtbot):
+def test_that_run_runs_the_selected_kernel_and_explain_has_the_whole_page_until_another_panel_is_wanted(
+    haloscope, qtbot
+):
     page, run, run_all = haloscope.window.page, *(haloscope.actions[name] for name in ("run", "run_all"))
     assert "Automatic" in run.toolTip()
     reason = Refusal("device", "No NVIDIA driver")
@@ -36,10 +38,6 @@ def test_that_run_runs_the_selected_kernel_or_says_why_it_cannot(haloscope, qtbo
     assert str(reason) in page.status.sentence
     page.selection.select("auto")
     assert run.isEnabled()
-
-
-def test_that_explain_has_the_whole_page_until_another_panel_is_wanted(haloscope):
-    page = haloscope.window.page
     page.bring_to_front("launch")
     page.explain_head.room.click()
     assert page.panel("launch").isVisible()

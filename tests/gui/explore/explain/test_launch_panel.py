@@ -48,7 +48,9 @@ def test_that_numbers_and_sentence_say_what_limits_the_occupancy_on_the_chosen_g
     assert panel.numbers.shown["Occupancy"] == "100 %, 32 of 32 warps"
 
 
-def test_that_the_first_answer_is_shown_before_the_kernel_is_compiled(slow_bench, make_panel):
+def test_that_the_first_answer_is_shown_before_the_kernel_is_compiled_or_says_why_it_cannot_be(
+    slow_bench, make_panel
+):
     panel = make_panel(slow_bench)
     assert panel.stack.text == "Finding out what the kernel takes of a GPU."
     slow_bench.answer_all(AT_ONCE)
@@ -56,6 +58,11 @@ def test_that_the_first_answer_is_shown_before_the_kernel_is_compiled(slow_bench
     assert panel.numbers.shown["Occupancy"] == "at most 100 %, 64 of 64 warps"
     slow_bench.answer_all(COMPILED)
     assert panel.numbers.shown["Registers per thread"] == "60"
+    panel = make_panel(slow_bench)
+    slow_bench.answer_all(AT_ONCE)
+    slow_bench.fail(BadValue("the kernel", "it is refused here", "Choose another."), COMPILED)
+    assert "it is refused here" in panel.note.text()
+    assert panel.numbers.shown["Registers per thread"] == "not known"
 
 
 def test_that_registers_of_an_earlier_block_are_left_out(slow_bench, make_panel):
@@ -68,8 +75,13 @@ def test_that_registers_of_an_earlier_block_are_left_out(slow_bench, make_panel)
     assert panel.numbers.shown["Registers per thread"] == "compiling …"
 
 
-def test_that_one_kernel_is_compiled_at_a_time(slow_bench, make_panel):
+def test_that_one_kernel_is_compiled_at_a_time_and_none_during_a_run(slow_bench, make_panel):
     make_panel(slow_bench)
+    slow_bench.state.set_running(True)
+    slow_bench.answer_all(AT_ONCE)
+    assert not slow_bench.fake.waiting(COMPILED)
+    slow_bench.state.set_running(False)
+    assert len(slow_bench.fake.waiting(COMPILED)) == 1
     for width in (4, 8, 16):
         slow_bench.answer_all(AT_ONCE)
         slow_bench.change(block=Block(width, 4))
@@ -78,23 +90,6 @@ def test_that_one_kernel_is_compiled_at_a_time(slow_bench, make_panel):
     slow_bench.answer(COMPILED)
     (last,) = slow_bench.fake.waiting(COMPILED)
     assert last.request.job.block == Block(16, 4)
-
-
-def test_that_nothing_is_compiled_during_a_run(slow_bench, make_panel):
-    make_panel(slow_bench)
-    slow_bench.state.set_running(True)
-    slow_bench.answer_all(AT_ONCE)
-    assert not slow_bench.fake.waiting(COMPILED)
-    slow_bench.state.set_running(False)
-    assert len(slow_bench.fake.waiting(COMPILED)) == 1
-
-
-def test_that_a_kernel_that_cannot_be_compiled_says_why_beside_what_is_known(slow_bench, make_panel):
-    panel = make_panel(slow_bench)
-    slow_bench.answer_all(AT_ONCE)
-    slow_bench.fail(BadValue("the kernel", "it is refused here", "Choose another."), COMPILED)
-    assert "it is refused here" in panel.note.text()
-    assert panel.numbers.shown["Registers per thread"] == "not known"
 
 
 def test_that_another_kernel_has_its_numbers_where_they_differ_and_each_pass_its_own(bench, panel):

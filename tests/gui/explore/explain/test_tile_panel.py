@@ -109,7 +109,19 @@ def test_that_the_view_follows_the_arrow_keys_over_the_cells(qtbot, grid, tile_o
     assert grid.cell_size == 6
 
 
-def test_that_the_panel_follows_kernel_block_and_mask_while_somebody_looks(bench, panel):
+def test_that_the_panel_follows_what_is_set_and_another_block_of_the_grid_can_be_chosen(qtbot, bench, panel):
+    panel.across.setValue(0)
+    panel.down.setValue(0)
+    bench.settle()
+    assert panel.used.text().startswith("P[0, 0] uses N[-2, -2] to N[2, 2] (25 cells); 16 of them are ghost")
+    assert "ghost cells" in panel.legend.accessibleDescription()
+    panel.down.selectAll()
+    qtbot.keyClicks(panel.down, "99")
+    qtbot.keyClick(panel.down, Qt.Key.Key_Return)
+    assert panel.refusal.text() == "Block down did not change: '99' is not a whole number from 0 to 4."
+    assert panel.refusal.isVisible()
+    for block in (Block(4, 4), Block(8, 8)):
+        bench.change(block=block)
     assert panel.state.plan.block == Block(8, 8)
     assert panel.used.text().startswith("P[8, 8] uses N[6, 6] to N[10, 10] (25 cells)")
     assert panel.summary.text().startswith("64 results use 25 cells each: 1,600 accesses become 144 loads")
@@ -124,19 +136,6 @@ def test_that_the_panel_follows_kernel_block_and_mask_while_somebody_looks(bench
     panel.state.watch(False)
     bench.change(block=Block(8, 8))
     assert len(bench.asked(TileRequest)) == asked
-
-
-def test_that_another_block_of_the_grid_can_be_chosen(qtbot, bench, panel):
-    panel.across.setValue(0)
-    panel.down.setValue(0)
-    bench.settle()
-    assert panel.used.text().startswith("P[0, 0] uses N[-2, -2] to N[2, 2] (25 cells); 16 of them are ghost")
-    assert "ghost cells" in panel.legend.accessibleDescription()
-    panel.down.selectAll()
-    qtbot.keyClicks(panel.down, "99")
-    qtbot.keyClick(panel.down, Qt.Key.Key_Return)
-    assert panel.refusal.text() == "Block down did not change: '99' is not a whole number from 0 to 4."
-    assert panel.refusal.isVisible()
 
 
 def test_that_passes_and_colours_can_be_chosen(qtbot, bench, panel):
@@ -223,7 +222,7 @@ def test_that_each_cell_says_its_loader_and_which_results_use_it_as_the_lecture_
             assert cell_sentence(plan, row, column).endswith(f" In this block {said}")
 
 
-def test_that_ghost_cells_are_named_with_what_takes_their_place(tile_of):
+def test_that_ghost_cells_are_named_and_counting_all_windows_at_once_is_counting_one_after_the_other(tile_of):
     (plan,) = tile_of("row-tiled", (8, 1))
     assert use_sentence(plan, 0, 0).startswith("P[0] uses N[-2] to N[2]; 2 of them are ghost cells.")
     assert use_sentence(plan, 0, 1).startswith("P[1] uses N[-1] to N[3]; 1 of them is a ghost cell.")
@@ -233,9 +232,6 @@ def test_that_ghost_cells_are_named_with_what_takes_their_place(tile_of):
     assert "ghost cell, N[1] in its place. Thread (6, 0) loads it" in cell_sentence(plan, 0, 0)
     (plan,) = tile_of("cached", (4, 4), mask=(3, 3), size=(9, 9))
     assert "the border's value in its place. In this block" in cell_sentence(plan, 0, 0)
-
-
-def test_that_counting_all_windows_at_once_is_counting_one_after_the_other(tile_of):
     for key in ("cached", "naive", "tiled"):
         for at in ((0, 0), (1, 1), (3, 2)):
             (plan,) = tile_of(key, (8, 8), at, mask=(5, 4), size=(21, 30))

@@ -104,9 +104,10 @@ def test_that_what_came_is_kept_with_the_result(bench, panel):
     assert "300 µs" in panel.bars.accessibleDescription()
 
 
-def test_that_a_result_keeps_its_place_its_problem_and_its_baseline(bench, panel):
+def test_that_nothing_is_asked_while_nobody_looks_and_a_result_keeps_its_place_and_its_baseline(bench, panel):
     panel.state.watch(False)
     result = add(bench)
+    assert not bench.asked(TIME)
     bench.results.use_as_baseline(result)
     panel.state.watch(True)
     bench.settle()
@@ -115,12 +116,6 @@ def test_that_a_result_keeps_its_place_its_problem_and_its_baseline(bench, panel
     assert bench.results.chosen is kept
     assert bench.results.described.result is kept
     assert not bench.results.is_earlier(kept)
-
-
-def test_that_nothing_is_asked_while_nobody_looks(bench, panel):
-    panel.state.watch(False)
-    add(bench)
-    assert not bench.asked(TIME)
 
 
 def test_that_a_question_is_dropped_when_another_result_is_selected(slow_bench, slow_panel):
@@ -160,13 +155,6 @@ def test_that_limits_that_were_not_measured_are_measured_with_a_click(bench, mak
     assert [one.device for one in bench.fake.seen if isinstance(one, MeasureLimits)] == ["cuda:0"]
     assert read(panel) == WORDS
     assert panel.button.isHidden()
-
-
-def test_that_a_simulated_run_has_bounds_and_no_line(bench, panel):
-    bench.fake.limits["simulator"] = made_limits("simulator")
-    add(bench, device="simulator")
-    assert bench.asked(TIME)[0].measured_ms is None
-    assert "No time was measured" in panel.caption.text()
 
 
 @pytest.mark.parametrize(
@@ -264,7 +252,9 @@ def test_that_the_recorded_run_of_the_same_kernel_stays_selected_with_another_ma
     assert bench.results.described.result is after[1]
 
 
-def test_that_a_run_is_compared_with_that_of_the_kernel_that_is_chosen(bench, panel):
+def test_that_a_simulated_run_has_bounds_and_no_line_and_a_run_is_compared_with_that_of_another_kernel(
+    bench, panel
+):
     add(bench, "naive", 0.4)
     add(bench, "cached", 0.3)
     add(bench, "tiled", 0.2)
@@ -280,12 +270,16 @@ def test_that_a_run_is_compared_with_that_of_the_kernel_that_is_chosen(bench, pa
     panel.state.selection.compare_with("cpu-serial")
     bench.settle()
     assert "cpu-serial" in panel.compared.text()
+    bench.fake.limits["simulator"] = made_limits("simulator")
+    add(bench, device="simulator")
+    assert bench.asked(TIME)[-1].measured_ms is None
+    assert "No time was measured" in panel.caption.text()
 
 
 LINK = f"<a href='tiled' style='color: {LIGHT.accent}'>"
 
 
-def test_that_the_remedy_is_a_link():
+def test_that_the_remedy_is_a_link_and_several_launches_have_their_numbers_side_by_side():
     for sentence, remedy, title, html in [
         ("Slow. `tiled` is not.", "tiled", "Tiled", f"Slow. {LINK}tiled</a> is not."),
         ("Slow & so.", "tiled", "Tiled", f"Slow &amp; so. {LINK}Choose Tiled</a>"),
@@ -293,9 +287,6 @@ def test_that_the_remedy_is_a_link():
         ("See `devices --measure`.", "", "", "See <b>devices --measure</b>."),
     ]:
         assert sentence_html(sentence, remedy, title, LIGHT) == html
-
-
-def test_that_several_launches_have_their_numbers_side_by_side_but_for_those_that_are_not_known():
     launch = LaunchFacts((2, 8, 1), (32, 8, 1))
     assert [number.name for number in numbers_of([launch], None)] == ["Launch"]
     launches = [replace(LAUNCH, registers=registers) for registers in (40, 32)]

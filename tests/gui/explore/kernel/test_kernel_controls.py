@@ -6,7 +6,7 @@ from engine.geometry.block import Block, Layout, Refusal
 from engine.host.protocol import Availability
 from engine.host.request import Ready
 from gui.explore.explain.selection import Selection
-from gui.explore.kernel.kernel_panel import BlockEditor, LayoutSwitch, ResultTypeBox
+from gui.explore.kernel.kernel_panel import BlockEditor, KernelPanel
 from gui.explore.results.results_model import ResultsModel
 from tests.gui.made_results import VARIANTS, make_engine_state, make_picture
 from tests.made_runs import made_reason
@@ -29,7 +29,7 @@ def type_number(qtbot, box, text):
     qtbot.keyClick(box, Qt.Key.Key_Return)
 
 
-def test_that_a_side_can_be_any_whole_number(qtbot, editor, workspace):
+def test_that_a_side_can_be_any_whole_number_or_one_of_the_menu(qtbot, editor, workspace):
     for text in ("64", "0", "-5", "2048", "7"):
         type_number(qtbot, editor.width_box, text)
         assert workspace.settings.block == Block(int(text), 8)
@@ -37,6 +37,13 @@ def test_that_a_side_can_be_any_whole_number(qtbot, editor, workspace):
     qtbot.keyClick(editor.width_box, Qt.Key.Key_Up)
     qtbot.keyClick(editor.height_box, Qt.Key.Key_Down)
     assert workspace.settings.block == Block(64, 4)
+    menu = editor.menu_button.menu()
+    menu.aboutToShow.emit()
+    next(action for action in menu.actions() if action.text().startswith("32 × 32")).trigger()
+    assert workspace.settings.block == Block(32, 32)
+    menu.aboutToShow.emit()
+    menu.actions()[0].trigger()
+    assert workspace.settings.block is None
 
 
 @pytest.mark.parametrize("variant", ["tiled", "auto"])
@@ -74,26 +81,15 @@ def test_that_automatic_on_the_cpu_has_no_fields_for_blocks(qtbot, workspace):
         assert editor.is_wanted == is_used
 
 
-def test_that_the_menu_offers_common_sizes_beside_the_default(editor, workspace):
-    menu = editor.menu_button.menu()
-    menu.aboutToShow.emit()
-    next(action for action in menu.actions() if action.text().startswith("32 × 32")).trigger()
-    assert workspace.settings.block == Block(32, 32)
-    menu.aboutToShow.emit()
-    menu.actions()[0].trigger()
-    assert workspace.settings.block is None
-
-
-def test_that_what_is_being_typed_stays_when_the_engine_answers(qtbot, editor, workspace, state):
+def test_that_what_is_being_typed_stays_when_the_engine_answers_and_a_text_that_is_no_side_is_refused(
+    qtbot, editor, workspace, state
+):
     editor.width_box.selectAll()
     qtbot.keyClicks(editor.width_box, "12")
     state.set_availability((Availability("tiled", made_reason("no driver")),))
     qtbot.keyClicks(editor.width_box, "8")
     qtbot.keyClick(editor.width_box, Qt.Key.Key_Return)
     assert workspace.settings.block == Block(128, 8)
-
-
-def test_that_a_text_that_is_no_side_is_refused_until_something_else_is_set(qtbot, editor, workspace, state):
     workspace.change(block=Block(64, 64))
     type_number(qtbot, editor.width_box, "1e3")
     assert editor.refusal.text().startswith("Block width did not change: '1e3' is not a whole number")
@@ -115,10 +111,10 @@ def of_type(dtype):
 
 
 @pytest.fixture
-def box(qtbot, workspace):
-    box = ResultTypeBox(workspace)
-    qtbot.addWidget(box)
-    return box
+def box(qtbot, workspace, state):
+    panel = KernelPanel(Selection(workspace, state, ResultsModel()))
+    qtbot.addWidget(panel)
+    yield panel.result_type
 
 
 def test_that_a_result_type_changes_the_job_and_is_one_of_the_picture(qtbot, box, workspace):
@@ -145,8 +141,9 @@ def test_that_a_result_type_changes_the_job_and_is_one_of_the_picture(qtbot, box
 
 @pytest.mark.parametrize(("device", "cuda"), [("cpu", True), ("auto", False)])
 def test_that_on_the_cpu_the_chosen_layout_is_greyed(qtbot, workspace, device, cuda):
-    switch = LayoutSwitch(workspace, make_engine_state(cuda=cuda))
-    qtbot.addWidget(switch)
+    panel = KernelPanel(Selection(workspace, make_engine_state(cuda=cuda), ResultsModel()))
+    qtbot.addWidget(panel)
+    switch = panel.layout_switch
     workspace.change(device=device)
     assert (switch.isEnabled(), switch.isChecked(), switch.text()) == (False, True, "Packed rows")
     assert "always packed" in switch.toolTip()

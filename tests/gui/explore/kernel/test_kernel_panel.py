@@ -88,17 +88,6 @@ def ladder_of_fourteen():
     return state
 
 
-def test_that_the_panel_shows_the_kernel_or_baseline_that_is_chosen(show):
-    shown = show()
-    shown.click("tiled")
-    assert shown.workspace.settings.variant == "tiled"
-    shown.workspace.change(variant="cached")
-    assert shown.kernels.currentIndex() == shown.index("cached")
-    assert shown.panel.baseline.currentText() == "cpu-serial"
-    shown.panel.baseline.textActivated.emit("naive")
-    assert shown.workspace.settings.baseline == "naive"
-
-
 def test_that_greyed_kernels_say_why_they_cannot_be_chosen(qtbot, show):
     shown = show(make_engine_state(cuda=False))
     head = shown.index("CUDA").data(ROW_ROLE)
@@ -196,7 +185,9 @@ def test_that_the_button_of_a_head_simulates_with_a_small_picture_where_it_must(
     assert shown.workspace.settings.device == "simulator"
 
 
-def test_that_the_kernel_of_the_selected_run_is_marked_and_choosing_one_selects_its_run(show):
+def test_that_the_panel_shows_the_kernel_or_baseline_that_is_chosen_and_the_selected_run_marks_its_kernel(
+    show,
+):
     shown = show()
     for variant in ("cpu-serial", "tiled", "cached"):
         shown.results.add(make_result(variant))
@@ -210,6 +201,13 @@ def test_that_the_kernel_of_the_selected_run_is_marked_and_choosing_one_selects_
     shown.click("tiled")
     assert shown.results.described.result.variant == "tiled"
     assert marked() == ["tiled"]
+    shown.click("tiled")
+    assert shown.workspace.settings.variant == "tiled"
+    shown.workspace.change(variant="cached")
+    assert shown.kernels.currentIndex() == shown.index("cached")
+    assert shown.panel.baseline.currentText() == "cpu-serial"
+    shown.panel.baseline.textActivated.emit("naive")
+    assert shown.workspace.settings.baseline == "naive"
 
 
 @pytest.fixture

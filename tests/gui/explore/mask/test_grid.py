@@ -37,7 +37,17 @@ def editor_of(grid):
     return grid.viewport().findChild(QLineEdit)
 
 
-def test_that_typing_overwrites_the_cell(qtbot, grid, workspace):
+def test_that_typing_overwrites_the_cell_and_arrow_keys_stop_at_the_edge(qtbot, grid, workspace):
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_Down, Qt.Key.Key_Left, Qt.Key.Key_Left, Qt.Key.Key_Up):
+        qtbot.keyClick(grid, key)
+    assert current(grid) == (0, 0)
+    qtbot.keyClick(grid, Qt.Key.Key_Right, SHIFT)
+    qtbot.keyClick(grid, Qt.Key.Key_Down, SHIFT)
+    for key in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+        workspace.set_mask(Mask(np.ones((5, 5))))
+        qtbot.keyClick(grid, key)
+        assert workspace.mask.weights.sum() == 21
+        assert not workspace.mask.weights[:2, :2].any()
     refused = []
     grid.model().edit_refused.connect(refused.append)
     for text, key, weight, then_at in (
@@ -59,19 +69,6 @@ def test_that_typing_overwrites_the_cell(qtbot, grid, workspace):
         assert workspace.mask.weights[0, 0] == weight
         assert current(grid) == then_at
         assert bool(refused) == (text == "x")
-
-
-def test_that_arrow_keys_stop_at_the_edge(qtbot, grid, workspace):
-    for key in (Qt.Key.Key_Right, Qt.Key.Key_Down, Qt.Key.Key_Left, Qt.Key.Key_Left, Qt.Key.Key_Up):
-        qtbot.keyClick(grid, key)
-    assert current(grid) == (0, 0)
-    qtbot.keyClick(grid, Qt.Key.Key_Right, SHIFT)
-    qtbot.keyClick(grid, Qt.Key.Key_Down, SHIFT)
-    for key in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
-        workspace.set_mask(Mask(np.ones((5, 5))))
-        qtbot.keyClick(grid, key)
-        assert workspace.mask.weights.sum() == 21
-        assert not workspace.mask.weights[:2, :2].any()
 
 
 def test_that_the_clipboard_takes_cells_or_whole_masks(qtbot, grid, workspace):
@@ -104,7 +101,14 @@ def test_that_tab_leaves_the_table_at_its_last_cell(qtbot, workspace):
     assert window.focusWidget() is after
 
 
-def test_that_the_current_cell_survives_another_size(grid, workspace):
+def test_that_the_current_cell_survives_another_size_and_the_context_menu_puts_the_anchor_there(
+    grid, workspace
+):
+    for cell in ((2, 2), (0, 0)):
+        action = grid.context_menu(grid.model().index(*cell)).actions()[0]
+        assert action.isEnabled() == (cell != workspace.mask.anchor)
+        action.trigger()
+        assert workspace.mask.anchor == cell
     grid.setCurrentIndex(grid.model().index(4, 1))
     workspace.set_mask(Mask(np.ones((3, 3))))
     assert current(grid) == (2, 1)
@@ -117,11 +121,3 @@ def test_that_the_current_cell_survives_another_size(grid, workspace):
     grid.resize(200, 240)
     QApplication.processEvents()
     assert grid.viewport().rect().contains(grid.visualRect(grid.currentIndex()))
-
-
-def test_that_the_context_menu_puts_the_anchor_on_its_cell(grid, workspace):
-    for cell in ((2, 2), (0, 0)):
-        action = grid.context_menu(grid.model().index(*cell)).actions()[0]
-        assert action.isEnabled() == (cell != workspace.mask.anchor)
-        action.trigger()
-        assert workspace.mask.anchor == cell

@@ -70,7 +70,7 @@ def test_that_the_library_shows_what_each_mask_does_to_the_picture_that_is_open(
     assert asked.picture is bench.workspace.picture
 
 
-def test_that_a_search_finds_titles_keys_and_sentences():
+def test_that_a_search_finds_titles_keys_and_sentences_and_enter_chooses_a_mask(qtbot, workspace, library):
     for words, first in [
         ("sobel y", "Sobel y"),
         ("gabor", "Gabor"),
@@ -78,9 +78,6 @@ def test_that_a_search_finds_titles_keys_and_sentences():
         ("  RELIEF", "Emboss"),
     ]:
         assert found_entries(library_entries([]), words)[0].title == first
-
-
-def test_that_typing_and_enter_choose_a_mask(qtbot, workspace, library):
     qtbot.keyClicks(library.search, "sobel")
     qtbot.keyClick(library.search, Qt.Key.Key_Down)
     qtbot.keyClick(library.search, Qt.Key.Key_Return)
@@ -89,7 +86,9 @@ def test_that_typing_and_enter_choose_a_mask(qtbot, workspace, library):
     assert not library.isVisible()
 
 
-def test_that_an_own_mask_is_kept_deleted_and_brought_back(qtbot, workspace, library):
+def test_that_an_own_mask_is_kept_deleted_and_brought_back_and_a_name_that_cannot_be_used_refused(
+    qtbot, workspace, library
+):
     workspace.set_mask(Mask([[1, 5, 1]]))
     library.name_field.setText("Better")
     library.keep()
@@ -102,9 +101,6 @@ def test_that_an_own_mask_is_kept_deleted_and_brought_back(qtbot, workspace, lib
     library.choose(library.rows.index(1, 0).data(ENTRY))
     assert workspace.mask == Mask([[1, 5, 1]])
     assert workspace.mask.name == "Better"
-
-
-def test_that_a_name_that_cannot_be_used_is_refused_in_words(library):
     library.name_field.setText("mine")
     library.keep()
     refused = {"": "no name", "  ": "no name", "x" * 300: "300 characters", "MINE": "your masks is called"}

@@ -74,7 +74,7 @@ def test_that_growing_keeps_the_centre(panel, workspace):
     assert not size.square_button.isChecked()
 
 
-def test_that_the_button_names_the_mask_also_of_a_step_that_is_undone(panel, workspace):
+def test_that_a_mask_goes_by_the_name_that_it_resembles_also_in_runs_and_undone(panel, workspace):
     sobel = preset("sobel-x")
     for mask, name in (
         (Mask([[1, 5]], name="mine"), "mine"),
@@ -90,9 +90,6 @@ def test_that_the_button_names_the_mask_also_of_a_step_that_is_undone(panel, wor
     for step, name in (("undo", edited), ("redo", box), ("undo", edited), ("undo", "Sobel x")):
         getattr(workspace.undo_stack, step)()
         assert panel.presets.text() == name
-
-
-def test_that_a_mask_has_a_name_only_while_it_resembles_what_has_it(panel, workspace):
     sharpen = preset("sharpen")
     workspace.set_mask(sharpen)
     for row, column, title in (
@@ -109,6 +106,17 @@ def test_that_a_mask_has_a_name_only_while_it_resembles_what_has_it(panel, works
     for alike in (sharpen.resized(5, 5), sharpen.divided_by(3.0), sharpen.with_offset(9.0)):
         workspace.set_mask(alike)
         assert panel.presets.text() == "Sharpen, edited"
+    sharpen = preset("sharpen")
+    for mask, name in (
+        (sharpen, "Sharpen"),
+        (sharpen.with_weight(0, 0, 2.0), "Sharpen, edited"),
+        # Taken back by hand: the weights are the preset's again.
+        (sharpen.with_weight(0, 0, 2.0).with_weight(0, 0, 0.0), "Sharpen"),
+    ):
+        workspace.set_mask(mask)
+        assert workspace.step.applied_mask.name == name
+        # What a run has restored goes by the same name.
+        assert Step(mask, Step.of(workspace.step.applied_mask).title).mask_title == name
 
 
 def test_that_a_mask_that_is_no_edit_of_the_one_before_does_not_take_its_name(panel, workspace, tmp_path):
@@ -123,20 +131,6 @@ def test_that_a_mask_that_is_no_edit_of_the_one_before_does_not_take_its_name(pa
     begun = with_options(State((Step.of(preset("sharpen")),)), Begin(mask="1 2; 3 4"))
     assert (begun.step.title, begun.step.applied_mask.name) == ("", "")
     assert Step.of(preset("sharpen")).with_mask(typed, is_new=True).title == ""
-
-
-def test_that_runs_call_a_mask_as_the_panel_does(workspace):
-    sharpen = preset("sharpen")
-    for mask, name in (
-        (sharpen, "Sharpen"),
-        (sharpen.with_weight(0, 0, 2.0), "Sharpen, edited"),
-        # Taken back by hand: the weights are the preset's again.
-        (sharpen.with_weight(0, 0, 2.0).with_weight(0, 0, 0.0), "Sharpen"),
-    ):
-        workspace.set_mask(mask)
-        assert workspace.step.applied_mask.name == name
-        # What a run has restored goes by the same name.
-        assert Step(mask, Step.of(workspace.step.applied_mask).title).mask_title == name
 
 
 def test_that_only_a_constant_border_takes_a_value(enter, panel, workspace):
@@ -158,7 +152,7 @@ def test_that_only_a_constant_border_takes_a_value(enter, panel, workspace):
     assert workspace.mask.weights.tolist() == [[1, 2, 1]]
 
 
-def test_that_a_typed_divisor_and_fractions_are_shown_as_typed(panel, workspace):
+def test_that_a_divisor_and_fractions_are_shown_as_typed_or_refused(panel, workspace, enter):
     workspace.set_mask(parse_mask("1 2 1; 2 4 2; 1 2 1 /16"))
     assert panel.presets.text() == "Gaussian 3 × 3"
     assert panel.apply_controls.divide_field.text() == "16"
@@ -169,9 +163,6 @@ def test_that_a_typed_divisor_and_fractions_are_shown_as_typed(panel, workspace)
     assert cell.data(TOOLTIP).startswith("Row 1, column 1: 1/9 / 16 = 0.0069")
     workspace.undo_stack.undo()
     assert (cell.data(), panel.apply_controls.divide_field.text()) == ("1", "16")
-
-
-def test_that_a_divisor_that_cannot_be_used_is_refused_and_the_old_one_stays(enter, panel, workspace):
     workspace.set_mask(parse_mask("1 2 1 /4"))
     no_divisor = {"0": "divisor is 0", "/0": "divisor is 0", "x": "you typed 'x'"}
     for text, words in (no_divisor | {"1,500": "may be", "1 2": "2 numbers"}).items():
@@ -262,20 +253,6 @@ def stroke(panel, *cells, modifier=NONE):
     QTest.mouseRelease(viewport, LEFT, modifier, place(panel, *cells[-1]))
 
 
-def test_that_a_stroke_paints_without_gaps_and_is_one_step(panel, workspace):
-    workspace.set_mask(Mask(np.zeros((5, 5))))
-    panel.brush.button.click()
-    panel.brush.take("1/9")
-    stroke(panel, (0, 0), (4, 4))
-    assert workspace.mask.typed.cells[2][2] == "1/9"
-    assert np.array_equal(workspace.mask.weights, np.eye(5) / 9)
-    stroke(panel, (0, 4), (0, 3))
-    workspace.undo_stack.undo()
-    assert np.array_equal(workspace.mask.weights, np.eye(5) / 9)
-    workspace.undo_stack.undo()
-    assert not workspace.mask.weights.any()
-
-
 def test_that_dragging_selects_without_the_brush_and_with_shift_and_control_takes_a_value(panel, workspace):
     workspace.set_mask(Mask(np.zeros((5, 5))))
     panel.grid.setCurrentIndex(panel.model.index(1, 1))
@@ -303,8 +280,21 @@ def test_that_a_value_that_cannot_be_painted_is_refused_and_escape_puts_the_brus
     assert not panel.brush.is_on
 
 
-def test_that_a_line_touches_every_step():
+def test_that_a_stroke_paints_without_gaps_and_is_one_step_and_dragging_selects_without_the_brush(
+    panel, workspace
+):
     assert cells_between((0, 0), (0, 0)) == [(0, 0), (0, 0)]
     line = cells_between((1, 1), (4, 9))
     assert (line[0], line[-1], len(line)) == ((1, 1), (4, 9), 9)
     assert all(abs(a - c) <= 1 and abs(b - d) <= 1 for (a, b), (c, d) in pairwise(line))
+    workspace.set_mask(Mask(np.zeros((5, 5))))
+    panel.brush.button.click()
+    panel.brush.take("1/9")
+    stroke(panel, (0, 0), (4, 4))
+    assert workspace.mask.typed.cells[2][2] == "1/9"
+    assert np.array_equal(workspace.mask.weights, np.eye(5) / 9)
+    stroke(panel, (0, 4), (0, 3))
+    workspace.undo_stack.undo()
+    assert np.array_equal(workspace.mask.weights, np.eye(5) / 9)
+    workspace.undo_stack.undo()
+    assert not workspace.mask.weights.any()

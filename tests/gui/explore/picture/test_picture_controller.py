@@ -20,7 +20,7 @@ def test_that_a_picture_that_cannot_be_opened_leaves_the_old_one(bench):
     assert outcomes == [False, True]
 
 
-def test_that_the_picture_asked_for_last_wins(slow_bench):
+def test_that_the_picture_asked_for_last_wins_and_one_that_is_replaced_is_kept_while_it_is_read(slow_bench):
     outcomes = []
     slow_bench.pictures.open_path(Path("first.png"), outcomes.append)
     slow_bench.pictures.open_path(Path("second.png"), outcomes.append)
@@ -31,6 +31,17 @@ def test_that_the_picture_asked_for_last_wins(slow_bench):
     slow_bench.answer(OpenPicture)
     assert slow_bench.workspace.picture.title == "second.png"
     assert outcomes == [True]
+    old = slow_bench.workspace.picture.pixels.name
+    slow_bench.runs.run()
+    slow_bench.pictures.open_path(Path("next.png"))
+    slow_bench.answer_all(OpenPicture)
+    assert slow_bench.workspace.picture.title == "next.png"
+    assert slow_bench.state.last_result is None
+    assert old not in slow_bench.fake.released
+    while slow_bench.fake.asked:
+        slow_bench.answer()
+    assert old in slow_bench.fake.released
+    assert slow_bench.state.last_result is not None
 
 
 def test_that_a_picture_that_comes_in_spite_of_its_end_is_given_back(slow_bench, monkeypatch):
@@ -65,20 +76,6 @@ def test_that_the_picture_before_stays_when_opening_is_stopped(slow_bench, monke
     slow_bench.pictures.cancel()
     slow_bench.open("next.png")
     assert slow_bench.workspace.picture.title == "next.png"
-
-
-def test_that_a_replaced_picture_is_kept_while_it_is_read(slow_bench):
-    old = slow_bench.workspace.picture.pixels.name
-    slow_bench.runs.run()
-    slow_bench.pictures.open_path(Path("next.png"))
-    slow_bench.answer_all(OpenPicture)
-    assert slow_bench.workspace.picture.title == "next.png"
-    assert slow_bench.state.last_result is None
-    assert old not in slow_bench.fake.released
-    while slow_bench.fake.asked:
-        slow_bench.answer()
-    assert old in slow_bench.fake.released
-    assert slow_bench.state.last_result is not None
 
 
 def test_that_the_result_that_is_shown_is_saved_with_what_the_format_could_not_keep(bench, tmp_path):

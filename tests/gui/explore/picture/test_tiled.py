@@ -122,7 +122,7 @@ def test_that_between_two_tiles_no_seam_is_seen_at_any_zoom(make):
         assert (tiled.look(transform) == 90).all()
 
 
-def test_that_a_coarser_tile_stands_in_until_the_finer_one_is_there(tiled):
+def test_that_a_coarser_tile_stands_in_until_all_that_is_seen_is_there(tiled):
     transform = ViewTransform(1.0, -300.0, -300.0)
     tiled.look(transform)
     tiled.answer(colour=(7, 7, 7))

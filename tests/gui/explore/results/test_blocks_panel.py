@@ -113,24 +113,6 @@ def test_that_a_click_or_enter_on_a_cell_loads_it_and_cells_are_the_brighter_the
     assert shown.results.described.result.block == B16, "its run is selected"
 
 
-def test_that_what_cannot_be_loaded_says_why(shown, monkeypatch):
-    entries = [Availability("tiled", block=B8)]
-    entries += [
-        Availability("tiled", made_reason(f"{one}: no room"), one) for one in (Block(64, 8), Block(8, 64))
-    ]
-    shown.cells.plan(shown.workspace.job(), entries)
-    shown.settle()
-    shown.click(Block(64, 8))
-    assert shown.settings.block is None
-    assert "Not loaded. 64 × 8: no room" in shown.panel.summary.text()
-    shown.click(Block(64, 64))
-    assert "4,096 threads" in shown.panel.summary.text()
-    for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
-        assert "the limit is 1,024 threads per block" in shown.data(Block(64, 64), role)
-    heard = shown.table.accessibleDescription()
-    assert "1 waiting, 2 refused by the kernel, 1 illegal for CUDA" in heard
-
-
 def test_that_the_map_is_of_the_newest_run_or_the_selected_kernel(shown):
     entries = [Availability(key, block=block) for key in ("naive", "tiled") for block in LIST]
     shown.cells.plan(shown.workspace.job(), entries)
@@ -150,7 +132,7 @@ def test_that_the_map_is_of_the_newest_run_or_the_selected_kernel(shown):
     assert shown.table.shown.variant == "tiled"
 
 
-def test_that_a_list_or_a_set_is_chosen_or_refused_in_a_line(shown):
+def test_that_what_cannot_be_loaded_says_why_and_a_list_is_chosen_or_refused_in_a_line(shown, monkeypatch):
     shown.type("8x8, 16x16; 32 × 8")
     assert shown.settings.blocks == LIST
     assert shown.field.field.text() == "8x8, 16x16, 32x8"
@@ -170,6 +152,21 @@ def test_that_a_list_or_a_set_is_chosen_or_refused_in_a_line(shown):
     shown.field.sets.menu().actions()[0].trigger()
     assert shown.settings.blocks == ()
     assert shown.field.field.text() == ""
+    entries = [Availability("tiled", block=B8)]
+    entries += [
+        Availability("tiled", made_reason(f"{one}: no room"), one) for one in (Block(64, 8), Block(8, 64))
+    ]
+    shown.cells.plan(shown.workspace.job(), entries)
+    shown.settle()
+    shown.click(Block(64, 8))
+    assert shown.settings.block is None
+    assert "Not loaded. 64 × 8: no room" in shown.panel.summary.text()
+    shown.click(Block(64, 64))
+    assert "4,096 threads" in shown.panel.summary.text()
+    for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
+        assert "the limit is 1,024 threads per block" in shown.data(Block(64, 64), role)
+    heard = shown.table.accessibleDescription()
+    assert "1 waiting, 2 refused by the kernel, 1 illegal for CUDA" in heard
 
 
 CUDA = Limits()

@@ -126,7 +126,7 @@ def test_that_a_run_of_an_earlier_mask_is_restored_by_a_double_click(haloscope, 
     assert haloscope.workspace.mask == preset("sobel-x")
 
 
-def test_that_return_in_the_list_of_blocks_compares_them(haloscope, qtbot):
+def test_that_return_in_the_list_of_blocks_compares_them_or_the_common_ones(haloscope, qtbot):
     panel = haloscope.blocks_panel
     haloscope.window.first_page.bring_to_front("blocks")
     haloscope.workspace.change(variant="naive")
@@ -135,11 +135,7 @@ def test_that_return_in_the_list_of_blocks_compares_them(haloscope, qtbot):
     qtbot.keyClick(panel.field.field, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == before + 2 and not haloscope.state.running)
     assert haloscope.workspace.settings.blocks == (Block(8, 8), Block(16, 16))
-
-
-def test_that_compare_takes_the_common_blocks_where_none_are_written(haloscope, qtbot):
-    haloscope.window.first_page.bring_to_front("blocks")
-    haloscope.workspace.change(variant="naive")
-    haloscope.blocks_panel.compare_button.click()
+    haloscope.workspace.change(blocks=())
+    panel.compare_button.click()
     assert haloscope.workspace.settings.blocks == PRESETS
     qtbot.waitUntil(lambda: not haloscope.state.running and haloscope.results.rowCount() > 0)
