@@ -111,13 +111,14 @@ def of_type(dtype):
 
 
 @pytest.fixture
-def box(qtbot, workspace, state):
+def panel(qtbot, workspace, state):
     panel = KernelPanel(Selection(workspace, state, ResultsModel()))
     qtbot.addWidget(panel)
-    yield panel.result_type
+    return panel
 
 
-def test_that_a_result_type_changes_the_job_and_is_one_of_the_picture(qtbot, box, workspace):
+def test_that_a_result_type_changes_the_job_and_is_one_of_the_picture(qtbot, panel, workspace):
+    box = panel.result_type
     workspace.change(range_mode="absolute")
     assert box.currentText() == "float32"
     with qtbot.waitSignal(workspace.job_changed):
