@@ -46,7 +46,7 @@ _QUALIFIERS = re.compile(r"\b(const|volatile|restrict|__restrict__|__restrict|__
 _ARRAY_TYPES = {"float": "float32"} | dict.fromkeys(
     ("unsigned char", "uint8_t", "std::uint8_t", "unsigned char int"), "uint8"
 )
-_NUMBER_TYPES = {
+_INTEGERS = {
     "int",
     "unsigned",
     "unsigned int",
@@ -66,10 +66,7 @@ WAIT_S = 0.1
 
 
 def judged_cuda_c(
-    text: str,
-    header: Header,
-    function: str | None = None,
-    checkpoint: Checkpoint = lambda done: None,
+    text: str, header: Header, function: str | None = None, checkpoint: Checkpoint = lambda done: None
 ) -> JudgedKernel:
     """Return the kernel of a CUDA C source; raises NotJudged for what does not compile or is no filter."""
     _refuse_files(text)
@@ -125,7 +122,7 @@ def _parameters(name: str, declared: str) -> tuple[tuple[str, ...], dict[str, st
             "out": ("a pointer to float or unsigned char", dtype != ""),
             "mask": ("a pointer to float", dtype == "float32"),
             "border_value": ("float", kind == "float"),
-        }.get(found[2], ("int", kind in _NUMBER_TYPES or found[2] not in NUMBERS))
+        }.get(found[2], ("int", kind in _INTEGERS or found[2] not in NUMBERS))
         if not fits:
             raise NotJudged(f"the kernel {name}", f"its parameter {found[2]} must be {wanted}", EXPECTED)
         names.append(found[2])
@@ -146,9 +143,16 @@ def compiled(text: str, checkpoint: Checkpoint = lambda done: None) -> str:
     """Return the PTX of a CUDA C source with the lines of it; raises NotJudged with NVRTC's own words."""
     options = [f"--gpu-architecture={CAPABILITY}", "-lineinfo", "--std=c++17", *_headers()]
     is_right, said = _in_own_process(text.encode(), options, checkpoint)
-    if not is_right:
-        raise _refusal(said.decode(errors="replace"))
-    return said.decode()
+    if is_right:
+        return said.decode()
+    log = said.decode(errors="replace")
+    errors = _ERROR.findall(log)[:MOST_ERRORS]
+    if not errors:
+        why = " ".join(log.split())[:400] or "NVRTC needs more memory than it gets, or fails without a word"
+        raise NotJudged("the file does not compile", why)
+    (first, why), *rest = errors
+    more = (f"; line {line}: {message.strip()}" for line, message in rest)
+    raise NotJudged("the file does not compile", why.strip() + "".join(more), line=int(first))
 
 
 def _in_own_process(source: bytes, options: list[str], checkpoint: Checkpoint) -> tuple[bool, bytes]:
@@ -172,13 +176,3 @@ def _in_own_process(source: bytes, options: list[str], checkpoint: Checkpoint) -
         except BaseException:
             process.kill()
             raise
-
-
-def _refusal(log: str) -> NotJudged:
-    errors = _ERROR.findall(log)[:MOST_ERRORS]
-    if not errors:
-        why = " ".join(log.split())[:400] or "NVRTC needs more memory than it gets, or fails without a word"
-        return NotJudged("the file does not compile", why)
-    (first, said), *rest = errors
-    more = (f"; line {line}: {message.strip()}" for line, message in rest)
-    return NotJudged("the file does not compile", said.strip() + "".join(more), line=int(first))

@@ -109,7 +109,13 @@ def outcome_of(kernel: JudgedKernel, trial: Trial, checkpoint: Checkpoint) -> Ou
     # Copies: a kernel may write to them, and what is right stays that of the picture and mask given.
     given = vars(trial) | {"out": out, "border_value": border_value}
     given |= {"image": Array("image", image.copy()), "mask": Array("mask", mask.weights32.copy())}
-    arguments = [value for name in kernel.parameters for value in _passed(kernel, given[name])]
+    arguments: list[object] = []
+    for argument in (given[name] for name in kernel.parameters):
+        if kernel.is_numba and isinstance(argument, Array):
+            values = argument.values
+            arguments += array_parameters(argument, values[..., 0] if values.ndim == 3 else values)
+        else:
+            arguments.append(argument)
     across, down = kernel.header.block_results
     result = run(
         kernel.ptx,
@@ -128,14 +134,6 @@ def outcome_of(kernel: JudgedKernel, trial: Trial, checkpoint: Checkpoint) -> Ou
     with np.errstate(invalid="ignore"):
         wrong = ~(np.abs(out.values.astype(np.float64) - wanted) <= bound)
     return Outcome(trial, result, arguments, out, wanted, wrong)
-
-
-def _passed(kernel: JudgedKernel, argument: object) -> list[object]:
-    """Return an argument as the compiler of the kernel passes it."""
-    if not (kernel.is_numba and isinstance(argument, Array)):
-        return [argument]
-    values = argument.values
-    return array_parameters(argument, values[..., 0] if values.ndim == 3 else values)
 
 
 def _mask(trial: Trial, random: np.random.Generator, *, positive: bool) -> Mask:
@@ -210,16 +208,16 @@ def _moved(found: np.ndarray, wanted: np.ndarray) -> str | None:
     for down, right in product(range(-3, 4), repeat=2):
         inner = wanted[3 - down : height - 3 - down, 3 - right : width - 3 - right]
         if (down or right) and is_like(inner):
-            ways = _by(right, "column", "right", "left"), _by(down, "row", "down", "up")
-            return f"the whole result lies {' and '.join(filter(None, ways))}"
+            ways = (right, "column", "right", "left"), (down, "row", "down", "up")
+            said = [
+                f"{abs(steps)} {unit}{'s' * (abs(steps) > 1)} too far {ahead if steps > 0 else back}"
+                for steps, unit, ahead, back in ways
+                if steps
+            ]
+            return f"the whole result lies {' and '.join(said)}"
     if height == width and is_like(wanted.T[3:-3, 3:-3]):
         return "rows and columns of the result are swapped"
     return None
-
-
-def _by(steps: int, unit: str, ahead: str, back: str) -> str:
-    way = f"{abs(steps)} {unit}{'s' * (abs(steps) > 1)} too far {ahead if steps > 0 else back}"
-    return way if steps else ""
 
 
 # Both load Numba, which CUDA C is judged without.
@@ -333,7 +331,14 @@ def _judged(
     if wrong is not None or unlike is not None:
         verdict = Verdict.WRONG
     metrics = metrics_of(kernel, largest.run, largest.wrong.size)
-    naive = _naive_metrics(kernel, largest.trial) if gates else {}
+    naive = {}
+    if gates:
+        # With a thread per result and no memory but global, in the same launch.
+        across, down, deep = kernel.header.block
+        header = Header(block=(across, down * deep, 1), border=kernel.header.border)
+        plain = cuda_c.judged_cuda_c(_NAIVE, header)
+        outcome = outcome_of(plain, replace(largest.trial, channels=1), lambda done: None)
+        naive = metrics_of(plain, outcome.run, outcome.wrong.size)
     return Judgement(
         kernel.name,
         verdict,
@@ -357,15 +362,6 @@ def _within_time(checkpoint: Checkpoint, begun: float, count: int) -> Checkpoint
         checkpoint(begun + done / count)
 
     return check
-
-
-def _naive_metrics(kernel: JudgedKernel, trial: Trial) -> dict[str, float]:
-    """Return what a kernel with a thread per result and no memory but global has in the same launch."""
-    across, down, deep = kernel.header.block
-    header = Header(block=(across, down * deep, 1), border=kernel.header.border)
-    naive = cuda_c.judged_cuda_c(_NAIVE, header)
-    outcome = outcome_of(naive, replace(trial, channels=1), lambda done: None)
-    return metrics_of(naive, outcome.run, outcome.wrong.size)
 
 
 def _wrong(kernel: JudgedKernel, outcome: Outcome) -> Finding:

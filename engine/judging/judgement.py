@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -90,29 +91,29 @@ def _with(header: Header, name: str, value: str) -> Header:
     if not re.fullmatch(r"\d{1,6}([ ,x×]+\d{1,6}){0,2}", value):
         raise BadValue(what, "it needs whole numbers, as in 'block: 32 8'")
     numbers = [int(one) for one in re.findall(r"\d+", value)]
-    if len(numbers) > (most := {"block": 3, "shared": 1}.get(name, 2)):
-        raise BadValue(what, f"of its {len(numbers)} numbers {most} would be used")
+    most = {"block": 3, "shared": 1}.get(name, 2)
     x, y, z = (*numbers, 1, 1)[:3]
-    if name == "shared":
-        if x > MOST_SHARED:
-            raise BadValue(what, f"a block has at most {MOST_SHARED:,} bytes of shared memory")
-        return replace(header, shared=x)
-    if min(numbers) < 1:
-        raise BadValue(what, "a side is at least 1")
-    if name == "block":
-        if x * y * z > MOST_THREADS_PER_BLOCK:
-            raise BadValue(what, f"a block has at most {MOST_THREADS_PER_BLOCK:,} threads")
-        return replace(header, block=(x, y, z))
-    if name == "results":
-        return replace(header, results=(x, y))
-    if len(numbers) < 2:
-        y = x
-    if not (x % 2 and y % 2) or max(x, y) > MOST_MASK_SIDE:
-        why = (
-            f"both sides of a mask are odd here, so that one cell lies in its middle, up to {MOST_MASK_SIDE}"
-        )
-        raise BadValue(what, why)
-    return replace(header, mask=(x, y))
+    side = y if len(numbers) > 1 else x
+    found: Any = {"block": (x, y, z), "results": (x, y), "mask": (x, side), "shared": x}[name]
+    for is_bad, why in (
+        (len(numbers) > most, f"of its {len(numbers)} numbers {most} would be used"),
+        (name != "shared" and min(numbers) < 1, "a side is at least 1"),
+        (
+            name == "shared" and x > MOST_SHARED,
+            f"a block has at most {MOST_SHARED:,} bytes of shared memory",
+        ),
+        (
+            name == "block" and x * y * z > MOST_THREADS_PER_BLOCK,
+            f"a block has at most {MOST_THREADS_PER_BLOCK:,} threads",
+        ),
+        (
+            name == "mask" and (not (x % 2 and side % 2) or max(x, side) > MOST_MASK_SIDE),
+            f"both sides of a mask are odd here, so that one cell lies in its middle, up to {MOST_MASK_SIDE}",
+        ),
+    ):
+        if is_bad:
+            raise BadValue(what, why)
+    return replace(header, **{name: found})
 
 
 ARRAYS = ("image", "mask", "out")
@@ -260,13 +261,7 @@ class Judgement:
         }
 
 
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
-    "<=": operator.le,
-    ">=": operator.ge,
-    "<": operator.lt,
-    ">": operator.gt,
-    "==": operator.eq,
-}
+_COMPARE = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "==": operator.eq}
 _GATE = re.compile(r"\s*([a-z ]+?)\s*(<=|>=|==|<|>)\s*(\d+(?:\.\d+)?(?:e-?\d+)?)\s*")
 METRICS = {
     "sectors per request": "sectors of 32 bytes that a warp's load from the picture takes",

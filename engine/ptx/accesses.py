@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from engine.ptx import arithmetic
 from engine.ptx.arithmetic import BITWISE, U32, Values
-from engine.ptx.group import Group, Step, address_source, registers_of, source_of
 from engine.ptx.kernel import SPACES, Kernel
-from engine.ptx.machine import Machine
+from engine.ptx.machine import Group, Machine, Step, address_source, registers_of, source_of
 from engine.ptx.memory import ARRAY_SHIFT, LOCAL_WINDOW, OUTSIDE_BYTE, SHARED_WINDOW, Access, Segment
 from engine.ptx.module import Instruction, listed
 
@@ -40,7 +39,6 @@ _SPELLED = re.compile(
     rf"|(?P<update>{'|'.join(_UPDATES)}))\.)*"
 )
 _HALF = 1 << ARRAY_SHIFT - 1
-Chosen = NDArray[np.intp] | None
 
 
 def _access(instruction: Instruction, kernel: Kernel) -> Step:
@@ -135,9 +133,12 @@ def _copies(instruction: Instruction, kernel: Kernel) -> Step:
         lengths = np.minimum(np.broadcast_to(taken(group), (count,)), np.uint32(size))
         data = np.zeros((count, size), np.uint8)
         for length in map(int, np.unique(lengths[lengths > 0])):
-            among = np.flatnonzero(lengths == length)
-            for one in accessed(group, instruction, "global", "read", length, addresses, among):
-                rows = np.arange(count) if one.at is None else one.at
+            at = np.flatnonzero(lengths == length)
+            some, own = group, addresses
+            if len(at) < count:
+                some, own = group.some(at, ()), addresses if addresses.ndim == 0 else addresses[at]
+            for one in accessed(some, instruction, "global", "read", length, own):
+                rows = at if one.at is None else at[one.at]
                 data[rows[:, None], np.arange(length)] = one.segment.data[_bytes_at(one)]
         for one in accessed(group, instruction, "shared", "copy", size, target(group)):
             one.segment.data[_bytes_at(one)] = data if one.at is None else data[one.at]
@@ -150,51 +151,44 @@ def _bytes_at(one: Access) -> NDArray[np.int64]:
 
 
 def accessed(
-    group: Group,
-    instruction: Instruction,
-    space: str,
-    effect: str,
-    size: int,
-    addresses: Values,
-    among: Chosen = None,
+    group: Group, instruction: Instruction, space: str, effect: str, size: int, addresses: Values
 ) -> Iterator[Access]:
-    """Yield the accesses of some of a group's threads, to one array each, checked and counted.
+    """Yield the accesses of a group's threads, to one array each, checked and counted.
 
     Those that are not allowed are left out. `space` is empty for generic addresses.
     """
-    machine = group.machine
+    machine, together = group.machine, group.active
 
-    def noted(segment: Segment, offsets: Values, at: Chosen) -> Access:
-        active, flat = group.active if at is None else group.active.some(at), offsets.view(np.int64)
+    def noted(segment: Segment, offsets: Values, at: NDArray[np.intp] | None) -> Access:
+        active, flat = together if at is None else together.some(at), offsets.view(np.int64)
         if segment.stride:
             flat = (active.blocks if segment.space == "shared" else active.slots) * segment.stride + flat
         found = Access(instruction, effect, size, segment, offsets, flat, active, at)
         machine.note(found)
         return found
 
-    if among is not None and len(among) < group.active.count:
-        addresses = addresses if addresses.ndim == 0 else addresses[among]
-    else:
-        among = None
     segment, offsets = _segment_at(machine, space, addresses)
     if segment is not None and np.all(segment.contains(offsets, size)):
-        yield noted(segment, offsets, among)
+        yield noted(segment, offsets, None)
         return
     # Addresses of several arrays, or of none.
-    places = np.arange(group.active.count) if among is None else among
-    addresses = np.broadcast_to(addresses, places.shape)
+    addresses = np.broadcast_to(addresses, (together.count,))
     numbers = (addresses + np.uint64(_HALF)) >> np.uint64(ARRAY_SHIFT)
     for number in np.unique(numbers):
         at = np.flatnonzero(numbers == number)
         segment, offsets = _segment_at(machine, space, addresses[at])
         bad = np.ones(len(at), bool) if segment is None else ~segment.contains(offsets, size)
         if bad.any():
-            where = _distance(int(offsets[bad][0].view(np.int64)), segment)
+            offset, where = int(offsets[bad][0].view(np.int64)), "an address where no array is"
+            if segment is not None and offset < 0:
+                where = f"{-offset} bytes before the beginning of {segment.name}"
+            elif segment is not None:
+                where = f"{segment.name} {offset - segment.owner_bytes + 1} bytes or less past its end"
             message = f"a thread {_VERBS.get(instruction.name, 'accesses')} {where}"
-            name, slot = "" if segment is None else segment.name, group.active.slots[places[at[bad.argmax()]]]
+            name, slot = "" if segment is None else segment.name, together.slots[at[bad.argmax()]]
             machine.report("outside", (instruction.line,), slot, message, name)
         if segment is not None and not bad.all():
-            yield noted(segment, offsets[~bad], places[at[~bad]])
+            yield noted(segment, offsets[~bad], at[~bad])
 
 
 def _segment_at(machine: Machine, space: str, addresses: Values) -> tuple[Segment | None, Values]:
@@ -211,15 +205,6 @@ def _segment_at(machine: Machine, space: str, addresses: Values) -> tuple[Segmen
         number = (first + _HALF) >> ARRAY_SHIFT
         segment = machine.segments[number - 1] if 1 <= number <= len(machine.segments) else None
     return segment, addresses - np.uint64(0 if segment is None else segment.base)
-
-
-def _distance(offset: int, segment: Segment | None) -> str:
-    """Return how far outside an offset lies, in words."""
-    if segment is None:
-        return "an address where no array is"
-    if offset < 0:
-        return f"{-offset} bytes before the beginning of {segment.name}"
-    return f"{segment.name} {offset - segment.owner_bytes + 1} bytes or less past its end"
 
 
 MEMORY_STEPS: dict[str, Callable[[Instruction, Kernel], Step]] = {

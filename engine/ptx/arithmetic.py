@@ -10,6 +10,7 @@ to odd", IEEE Transactions on Computers 57(4), 2008, theorem 1 and algorithm 5; 
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,18 +32,10 @@ DTYPES = {
 
 BITWISE = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
-_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
-_WIDER = {np.dtype(f"{sign}{size}"): np.dtype(f"{sign}{2 * size}") for sign in "iu" for size in (1, 2, 4)}
-
-
-def unsigned(dtype: np.dtype) -> np.dtype:
-    """Return the unsigned type of the same size."""
-    return _UNSIGNED[dtype.itemsize]
-
-
-def wider(dtype: np.dtype) -> np.dtype:
-    """Return the type of twice the size, as of the product of `mul.wide`."""
-    return _WIDER[dtype]
+UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+"""The unsigned type of a size in bytes."""
+WIDER = {np.dtype(f"{sign}{size}"): np.dtype(f"{sign}{2 * size}") for sign in "iu" for size in (1, 2, 4)}
+"""The type of twice the size, as of the product of `mul.wide`."""
 
 
 def as_type(values: Values, dtype: np.dtype) -> Values:
@@ -52,8 +45,8 @@ def as_type(values: Values, dtype: np.dtype) -> Values:
         return values
     if own.itemsize == dtype.itemsize:
         return values.view(dtype)
-    bits = values.view(_UNSIGNED[own.itemsize]) if own.kind != "b" else values
-    return bits.astype(_UNSIGNED[dtype.itemsize]).view(dtype)
+    bits = values.view(UNSIGNED[own.itemsize]) if own.kind != "b" else values
+    return bits.astype(UNSIGNED[dtype.itemsize]).view(dtype)
 
 
 def extended(values: Values, size: int) -> Values:
@@ -62,7 +55,7 @@ def extended(values: Values, size: int) -> Values:
     if own.itemsize >= size or own.kind == "b":
         return values
     if own.kind == "f":
-        values, own = values.view(_UNSIGNED[own.itemsize]), _UNSIGNED[own.itemsize]
+        values, own = values.view(UNSIGNED[own.itemsize]), UNSIGNED[own.itemsize]
     return values.astype(np.dtype(f"{own.kind}{size}"))
 
 
@@ -82,15 +75,14 @@ def two_sum(a: Values, b: Values) -> tuple[Values, Values]:
 
 def two_product(a: Values, b: Values) -> tuple[Values, Values]:
     """Return a float64 product and its error: both together are a * b exactly (Dekker)."""
-    product = a * b
-    high_a, high_b = _high(a), _high(b)
+
+    def high(a: Values) -> Values:
+        scaled = _SPLIT * a
+        return scaled - (scaled - a)
+
+    product, high_a, high_b = a * b, high(a), high(b)
     low_a, low_b = a - high_a, b - high_b
     return product, ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
-
-
-def _high(a: Values) -> Values:
-    scaled = _SPLIT * a
-    return scaled - (scaled - a)
 
 
 def to_odd(total: Values, error: Values) -> Values:
@@ -152,12 +144,8 @@ def _moved(nearest: Values, above: Values, below: Values, direction: str) -> Val
     """Return values one step on where the nearest one lies on the wrong side of the exact one."""
     if direction in ("rn", "rna"):
         return nearest
-    if direction == "rz":
-        moves, towards = np.where(nearest > 0, above, below), np.zeros_like(nearest)
-    elif direction == "rm":
-        moves, towards = above, np.full_like(nearest, -np.inf)
-    else:
-        moves, towards = below, np.full_like(nearest, np.inf)
+    moves = {"rz": np.where(nearest > 0, above, below), "rm": above, "rp": below}[direction]
+    towards = nearest.dtype.type({"rz": 0, "rm": -np.inf, "rp": np.inf}[direction])
     return np.where(moves, np.nextafter(nearest, towards), nearest)[()]
 
 
@@ -213,21 +201,18 @@ def unordered(a: Values, b: Values) -> Values:
     return np.isnan(a) | np.isnan(b)
 
 
-def _extreme(whole: Any, real: Any, join: Any) -> Callable[[Values, Values], Values]:
-    def compute(a: Values, b: Values) -> Values:
-        if a.dtype.kind != "f":
-            return whole(a, b)
-        own = unsigned(a.dtype)
-        # Equal numbers differ at most in the sign of a zero.
-        same = join(a.view(own), b.view(own)).view(a.dtype)
-        return np.where(a == b, same, real(a, b))[()]
-
-    return compute
+def _extreme(whole: Any, real: Any, join: Any, a: Values, b: Values) -> Values:
+    if a.dtype.kind != "f":
+        return whole(a, b)
+    own = UNSIGNED[a.dtype.itemsize]
+    # Equal numbers differ at most in the sign of a zero.
+    same = join(a.view(own), b.view(own)).view(a.dtype)
+    return np.where(a == b, same, real(a, b))[()]
 
 
 # The other one of a NaN; -0 is smaller than +0.
-least = _extreme(np.minimum, np.fmin, np.bitwise_or)
-greatest = _extreme(np.maximum, np.fmax, np.bitwise_and)
+least = partial(_extreme, np.minimum, np.fmin, np.bitwise_or)
+greatest = partial(_extreme, np.maximum, np.fmax, np.bitwise_and)
 
 
 def propagating(choose: Callable[[Values, Values], Values], a: Values, b: Values) -> Values:
@@ -235,44 +220,23 @@ def propagating(choose: Callable[[Values, Values], Values], a: Values, b: Values
     return np.where(unordered(a, b), CANONICAL_NAN.astype(a.dtype), choose(a, b))[()]
 
 
-WHOLE = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+_WHOLE = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 
-def between_floats(dtype: np.dtype, direction: str, values: Values) -> Values:
-    """Return values in another floating-point type, or whole, rounded as said."""
-    if direction in WHOLE:
-        return WHOLE[direction](values).astype(dtype)
-    if direction in ("", "rn") or dtype.itemsize >= values.dtype.itemsize:
-        return values.astype(dtype)
-    return narrowed(dtype, direction, values.astype(F64))
+def converted(dtype: np.dtype, direction: str, values: Values) -> Values:
+    """Return values in another type, or whole, rounded once as said.
 
-
-def to_integer(dtype: np.dtype, direction: str, values: Values) -> Values:
-    """Return values as integers: rounded as said, the nearest that the type has.
-
-    NaN becomes 0, in 64 bit and from float64 the value with the top bit alone (PTX ISA, `cvt`).
+    An integer is the nearest that the type has. NaN becomes 0, in 64 bit and from float64 the value with the
+    top bit alone (PTX ISA, `cvt`).
     """
-    info = np.iinfo(dtype)
-    whole = WHOLE.get(direction, np.trunc)(values.astype(F64) if values.dtype != F64 else values)
-    is_nan = np.isnan(whole)
-    # The largest integers of 64 bit are no float64: compared as the power of two above them.
-    top = np.float64(2.0 ** (info.bits - (info.kind == "i")))
-    inside = (whole >= info.min) & (whole < top)
-    found = np.where(inside, whole, 0).astype(dtype)
-    found = np.where(whole >= top, dtype.type(info.max), found)
-    found = np.where(whole < info.min, dtype.type(info.min), found)
-    if np.any(is_nan):
-        wide = info.bits == 64 or values.dtype == F64
-        of_nan = np.array(1 << (info.bits - 1), f"u{dtype.itemsize}").view(dtype) if wide else dtype.type(0)
-        found = np.where(is_nan, of_nan, found)
-    return found[()]
-
-
-def from_integer(dtype: np.dtype, direction: str, values: Values) -> Values:
-    """Return integers as floating-point numbers, rounded once."""
-    if direction in ("rn", "") and dtype != F16:
+    is_float, is_nearest = values.dtype.kind == "f", direction in ("", "rn")
+    if dtype.kind != "f":
+        return _to_integer(dtype, direction, values) if is_float else values.astype(dtype)
+    if direction in _WHOLE:
+        return _WHOLE[direction](values).astype(dtype)
+    if (is_nearest or dtype.itemsize >= values.dtype.itemsize) if is_float else is_nearest and dtype != F16:
         return values.astype(dtype)
-    if values.dtype.itemsize < 8:
+    if is_float or values.dtype.itemsize < 8:
         return narrowed(dtype, direction or "rn", values.astype(F64))
     # Both halves are float64 exactly.
     half = values.dtype.type(32)
@@ -281,6 +245,22 @@ def from_integer(dtype: np.dtype, direction: str, values: Values) -> Values:
     if dtype == F64:
         return _moved(total, error < 0, error > 0, direction)
     return narrowed(dtype, direction or "rn", to_odd(total, error))
+
+
+def _to_integer(dtype: np.dtype, direction: str, values: Values) -> Values:
+    info = np.iinfo(dtype)
+    whole = _WHOLE.get(direction, np.trunc)(values.astype(F64, copy=False))
+    is_nan = np.isnan(whole)
+    # The largest integers of 64 bit are no float64: compared as the power of two above them.
+    top = np.float64(2.0 ** (info.bits - (info.kind == "i")))
+    found = np.where((whole >= info.min) & (whole < top), whole, 0).astype(dtype)
+    found = np.where(whole >= top, dtype.type(info.max), found)
+    found = np.where(whole < info.min, dtype.type(info.min), found)
+    if np.any(is_nan):
+        wide = info.bits == 64 or values.dtype == F64
+        of_nan = np.array(1 << (info.bits - 1), f"u{dtype.itemsize}").view(dtype) if wide else dtype.type(0)
+        found = np.where(is_nan, of_nan, found)
+    return found[()]
 
 
 def half_bits(values: Values) -> Values:
@@ -294,11 +274,7 @@ def two_halves(direction: str, high: Values, low: Values) -> Values:
     return (upper << np.uint32(16)) | lower
 
 
-def approximate(function: Callable[[Values], Values], values: Values) -> Values:
-    """Return a function of float32 computed in float64: within the error that `.approx` documents."""
-    return function(values.astype(F64)).astype(values.dtype)[()]
-
-
+# Computed in float64: within the error that `.approx` documents.
 APPROXIMATE: dict[str, Callable[[Values], Values]] = {
     "sin": np.sin,
     "cos": np.cos,

@@ -115,14 +115,16 @@ class Counts:
         segment, active, size = access.segment, access.active, access.size
         offsets = np.broadcast_to(access.offsets.view(np.int64), (active.count,))
         kind = {"read": "loads", "write": "stores"}.get(access.effect, "atomics")
-        kind = "copies" if access.instruction.name == "cp" else kind
+        if access.instruction.name == "cp":
+            kind = "copies"
         counted = self.accesses[AccessKey(access.instruction.number, segment.space, kind, segment.name)]
         counted.requests += self._warps(active)
         counted.bytes += size * self._sum(active, active.threads_of_warps)
         if segment.space == "global":
-            of_warps, transactions, numbers = sectors(active, offsets)
+            numbers, of_warps = different(offsets >> 5, active.starts(WARP_SHIFT))
+            _, lines = different(numbers >> 2, np.cumsum(of_warps) - of_warps)
             counted.sectors += self._sum(active, of_warps)
-            counted.transactions += self._sum(active, transactions)
+            counted.transactions += self._sum(active, lines)
             self._touch(segment, active, offsets >> 5, numbers)
         elif segment.space == "shared":
             counted.wavefronts += self._sum(active, wavefronts(active, offsets, size))
@@ -173,13 +175,6 @@ class Counts:
             if key.space == space and key.kind in kinds and array in ("", key.array)
         )
         return sum(asked, Requests())
-
-
-def sectors(active: Active, addresses: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """Return each warp's sectors of 32 bytes and lines of 128, and the numbers of all these sectors."""
-    numbers, of_warps = different(addresses >> 5, active.starts(WARP_SHIFT))
-    _, lines = different(numbers >> 2, np.cumsum(of_warps) - of_warps)
-    return of_warps, lines, numbers
 
 
 def wavefronts(active: Active, addresses: Numbers, size: int) -> Numbers:

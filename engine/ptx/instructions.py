@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.ptx import arithmetic
-from engine.ptx.arithmetic import BITWISE, DTYPES, S32, U32, U64, Values, as_type, unsigned, wider
+from engine.ptx.arithmetic import BITWISE, DTYPES, F64, S32, U32, U64, UNSIGNED, WIDER, Values, as_type
 from engine.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WARP
 
 Compute = Callable[..., Values]
@@ -46,25 +46,15 @@ def _quotient(a: Values, b: Values) -> Values:
     return chosen[()]
 
 
-def _remainder(a: Values, b: Values) -> Values:
-    chosen: Values = np.where(b == 0, a, np.fmod(a, b))
-    return chosen[()]
-
-
-def _clipped(dtype: np.dtype, values: Values) -> Values:
-    own, info = np.iinfo(values.dtype), np.iinfo(dtype)
-    return np.clip(values, max(own.min, info.min), min(own.max, info.max)).astype(dtype)
-
-
 def _wide_product(a: Values, b: Values) -> Values:
-    wide = wider(a.dtype)
+    wide = WIDER[a.dtype]
     return a.astype(wide) * b.astype(wide)
 
 
 def _high_product(a: Values, b: Values) -> Values:
     dtype = a.dtype
     if dtype.itemsize < 8:
-        return (_wide_product(a, b) >> wider(dtype).type(8 * dtype.itemsize)).astype(dtype)
+        return (_wide_product(a, b) >> WIDER[dtype].type(8 * dtype.itemsize)).astype(dtype)
     low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     x, y = a.view(U64), b.view(U64)
     x0, x1, y0, y1 = x & low, x >> half, y & low, y >> half
@@ -95,7 +85,7 @@ def _population(a: Values) -> Values:
 
 def _find_leading(a: Values) -> Values:
     """Return the place of the highest bit unlike the sign, -1 where there is none."""
-    own = np.where(a < 0, ~a, a)[()].view(unsigned(a.dtype)) if a.dtype.kind == "i" else a
+    own = np.where(a < 0, ~a, a)[()].view(UNSIGNED[a.dtype.itemsize]) if a.dtype.kind == "i" else a
     return _population(_smeared(own)) - np.uint32(1)
 
 
@@ -116,23 +106,21 @@ def _reverse(a: Values) -> Values:
     return np.packbits(bits[:, ::-1], axis=1).view(a.dtype).reshape(a.shape)[()]
 
 
-def _place(values: Values, bits: int) -> Values:
-    """Return where a field begins, or how long it is: of 32 bit the low byte says it (seen on an H100)."""
-    return values & np.uint32(255) if bits == 32 else values
+# Where a field of bits begins, or how long it is: of 32 bit the low byte says it (seen on an H100).
+_PLACE = {4: np.uint32(0xFF), 8: np.uint32(0xFFFFFFFF)}
 
 
 def _extract_field(a: Values, start: Values, length: Values) -> Values:
     """Return a field of bits, of signed numbers with the sign that it ends in."""
-    bits, wide = 8 * a.dtype.itemsize, np.dtype(f"{a.dtype.kind}8")
-    beyond = (np.uint32(64) - np.minimum(_place(length, bits), np.uint32(64))).astype(wide)
-    found = a.astype(wide) >> _place(start, bits).astype(wide)
+    said, wide = _PLACE[a.dtype.itemsize], np.dtype(f"{a.dtype.kind}8")
+    beyond = (np.uint32(64) - np.minimum(length & said, np.uint32(64))).astype(wide)
+    found = a.astype(wide) >> (start & said).astype(wide)
     return ((found << beyond) >> beyond).astype(a.dtype)
 
 
 def _insert_field(a: Values, b: Values, start: Values, length: Values) -> Values:
-    bits, every = 8 * a.dtype.itemsize, ~a.dtype.type(0)
-    at, count = (_place(one, bits).astype(a.dtype) for one in (start, length))
-    mask = ~(every << count) << at
+    at, count = ((one & _PLACE[a.dtype.itemsize]).astype(a.dtype) for one in (start, length))
+    mask = ~(~a.dtype.type(0) << count) << at
     return (b & ~mask) | ((a << at) & mask)
 
 
@@ -175,7 +163,7 @@ def _dot(width: int, first: int, a: Values, b: Values, c: Values) -> Values:
 
 def _add_with_carry(takes: bool, sign: int, a: Values, b: Values, flag: Values) -> tuple[Values, Values]:
     """Return a + sign * b with the carry that it takes, and the carry that it gives. PTX ISA, 9.7.2."""
-    own = unsigned(a.dtype)
+    own = UNSIGNED[a.dtype.itemsize]
     carry, x, y = flag if takes else np.False_, a.view(own), b.view(own)
     if sign < 0:
         return x - y - carry.astype(own), (x < y) | (carry & (x == y))
@@ -183,10 +171,9 @@ def _add_with_carry(takes: bool, sign: int, a: Values, b: Values, flag: Values) 
     return total, (total < x) | (carry & (total == x))
 
 
-def _multiply_add_with_carry(
-    takes: bool, part: str, a: Values, b: Values, c: Values, flag: Values
-) -> tuple[Values, Values]:
-    return _add_with_carry(takes, 1, _PRODUCTS[part](a, b), c, flag)
+def _multiply_add_with_carry(takes: bool, part: str, *values: Values) -> tuple[Values, Values]:
+    a, b, *rest = values
+    return _add_with_carry(takes, 1, _PRODUCTS[part](a, b), *rest)
 
 
 # Comparisons, and what two types decide.
@@ -221,18 +208,16 @@ def _address(back: str | None, space: str, a: Values) -> Values:
     return a - shift if back else a + shift
 
 
-def _converted(result: np.dtype, direction: str, a: Values) -> Values:
-    if a.dtype.kind == "f":
-        return (arithmetic.between_floats if result.kind == "f" else arithmetic.to_integer)(
-            result, direction, a
-        )
-    return arithmetic.from_integer(result, direction, a) if result.kind == "f" else a.astype(result)
-
-
 def _packed(kind: str, high: Values, low: Values, rest: Values | None = None) -> Values:
     """Return the result of `cvt.pack`: two integers, the first above the second, below what a third has."""
-    dtype, own, bits = DTYPES[kind], unsigned(DTYPES[kind]), np.uint32(8 * DTYPES[kind].itemsize)
-    upper, lower = (_clipped(dtype, one).view(own).astype(U32) for one in (high, low))
+    dtype, info = DTYPES[kind], np.iinfo(DTYPES[kind])
+    own, bits = UNSIGNED[dtype.itemsize], np.uint32(info.bits)
+
+    def clipped(values: Values) -> Values:
+        of = np.iinfo(values.dtype)
+        return np.clip(values, max(of.min, info.min), min(of.max, info.max)).astype(own).astype(U32)
+
+    upper, lower = clipped(high), clipped(low)
     packed = (upper << bits) | lower
     return packed if rest is None else (rest << (bits + bits)) | packed
 
@@ -354,7 +339,7 @@ ROWS = (
     Row("subc", "(?:cc)?", "I:IIC", partial(_add_with_carry, True, -1)),
     Row("madc", r"(lo|hi)(?:\.cc)?", "I:IIIC", partial(_multiply_add_with_carry, True)),
     Row("div", "", "I:II", _quotient),
-    Row("rem", "", "I:II", _remainder),
+    Row("rem", "", "I:II", lambda a, b: _choose(a, np.fmod(a, b), b == 0)),
     Row("sad", "", "I:III", lambda a, b, c: np.where(a > b, a - b, b - a)[()] + c),
     Row("shl", "", "I:IU", lambda a, b: np.left_shift(a, b.astype(a.dtype))),
     Row("shr", "", "I:IU", lambda a, b: np.right_shift(a, b.astype(a.dtype))),
@@ -378,7 +363,7 @@ ROWS = (
     Row("sqrt", "(?:rn|approx)?", "F:F", np.sqrt),
     Row("rcp", "(?:rn|approx)?", "F:F", lambda a: a.dtype.type(1) / a),
     *(
-        Row(name, "(?:approx)?", "F:F", partial(arithmetic.approximate, one))
+        Row(name, "(?:approx)?", "F:F", lambda a, one=one: one(a.astype(F64)).astype(a.dtype)[()])
         for name, one in arithmetic.APPROXIMATE.items()
     ),
     *(
@@ -391,7 +376,7 @@ ROWS = (
     Row("min", "NaN", "F:FF", partial(arithmetic.propagating, arithmetic.least)),
     Row("max", "NaN", "F:FF", partial(arithmetic.propagating, arithmetic.greatest)),
     # Conversions.
-    Row("cvt", "(rn|rz|rm|rp|rna|rni|rzi|rmi|rpi|)", "S:T", _converted, typed=True),
+    Row("cvt", "(rn|rz|rm|rp|rna|rni|rzi|rmi|rpi|)", "S:T", arithmetic.converted, typed=True),
     Row("cvt", r"(rn|rz|rm|rp|rna|)\.?f16x2", "U:TT", arithmetic.two_halves),
     Row("cvt", r"pack\.sat\.([su](?:8|16))", "U:II", _packed),
     Row("cvt", r"pack\.sat\.([su](?:8|16))", "T:SST", _packed),

@@ -18,164 +18,25 @@ from typing import Any
 from engine.ptx.arithmetic import DTYPES, Values
 from engine.ptx.memory import ARRAY_SHIFT, refuse_more
 from engine.ptx.module import (
-    IGNORED,
-    Body,
+    NAME,
+    TABLE,
+    Function,
     Instruction,
     Module,
     PtxError,
-    Statement,
+    SourceLine,
     Variable,
+    address_of,
     listed,
-    variable_of,
+    renamed,
 )
 
-_NAME = re.compile(r"[%$\w]+")
-_REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.*)", re.DOTALL)
-_TABLE = re.compile(r"([$\w]+)\s*:\s*\.branchtargets\s+(.*)", re.DOTALL)
-_INSTRUCTION = re.compile(r"(?:@(!?[%$\w]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.DOTALL)
+_INSTRUCTION = re.compile(r"(?:@(!?[%$\w~]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.DOTALL)
 _OPERAND = re.compile(r"(?:[^,\[{(]|\[[^\]]*\]|\{[^}]*\}|\([^)]*\))+")
 # The carry flag (PTX ISA, 9.7.2) is a register more, named among the operands.
 _CARRY = "%carry"
 # Calls in calls double what is called; no kernel that somebody wrote is as long.
 MOST_INSTRUCTIONS = 50_000
-
-
-class Code:
-    """The code of a kernel without calls: registers by type, variables, instructions, labels.
-
-    Raises PtxError for a function that calls itself, that the module lacks (`printf`, `malloc`), or that only
-    a pointer names.
-    """
-
-    def __init__(self, module: Module, entry: str) -> None:
-        self._module, self._opened = module, 0
-        self.registers: dict[str, str] = {}
-        self.passed: dict[str, tuple[str, int]] = {}  # registers that are parameters, and the offset in these
-        self.variables: dict[str, Variable] = {}
-        self.instructions: list[Instruction] = []
-        self.labels: dict[str, int] = {}  # the number of the instruction behind each
-        self.targets: dict[str, tuple[str, ...]] = {}  # tables of `brx.idx`
-        self._put(module.functions[entry].body, {}, "", "", (entry,))
-
-    def _put(
-        self, body: Body, outer: Mapping[str, str], suffix: str, behind: str, callers: tuple[str, ...]
-    ) -> None:
-        """Append what stands in a pair of braces, with names that end in a suffix.
-
-        A return goes to the label `behind`, where one is given.
-        """
-        names = dict(outer)
-        for one in body:
-            if not isinstance(one, list):
-                self._declare(one.text, names, suffix)
-        for one in body:
-            if isinstance(one, list):
-                self._put(one, names, self._suffix(suffix), behind, callers)
-            elif one.text[-1:] == ":":
-                label = one.text[:-1].strip()
-                self.labels[names.get(label, label)] = len(self.instructions)
-            elif table := _TABLE.fullmatch(one.text):
-                labels = tuple(names.get(label, label) for label in _NAME.findall(table[2]))
-                self.targets[names.get(table[1], table[1])] = labels
-            elif one.text[:1] not in ("", "."):
-                self._append(self._instruction(one, names), behind, callers)
-
-    def _suffix(self, suffix: str) -> str:
-        self._opened += 1
-        return f"{suffix}~{self._opened}"
-
-    def _declare(self, text: str, names: dict[str, str], suffix: str) -> None:
-        """Give what a statement declares its name, and note registers and variables."""
-
-        def own(name: str) -> str:
-            if suffix:
-                names[name] = name + suffix
-            return name + suffix
-
-        if found := _REGISTERS.match(text):
-            for one in found[2].split(","):
-                name, _, count = one.strip().rstrip(">").partition("<")
-                if found[1] not in DTYPES:
-                    raise PtxError(f"registers of type .{found[1]}", "such are not known here")
-                every = [f"{name}{number}" for number in range(int(count))] if count else [name]
-                self.registers |= dict.fromkeys(map(own, every), found[1])
-        elif text[-1:] == ":" or _TABLE.fullmatch(text):
-            own(text.partition(":")[0].strip())
-        elif text[:1] == "." and not text.startswith(IGNORED):
-            variable = variable_of(text)
-            name = own(variable.name)
-            self.variables[name] = replace(variable, name=name, extern=False)
-
-    def _instruction(self, one: Statement, names: Mapping[str, str]) -> Instruction:
-        if (found := _INSTRUCTION.fullmatch(one.text)) is None:
-            raise PtxError("the text of PTX", f"this is no instruction: {one.text[:80]}")
-        guard, opcode, rest = (
-            _NAME.sub(lambda one: names.get(one[0], one[0]), text or "") if names else text or ""
-            for text in found.groups()
-        )
-        name, *modifiers = opcode.split(".")
-        operands = tuple(text.strip() for text in _OPERAND.findall(rest) if text.strip())
-        if name in ("addc", "subc", "madc") or "cc" in modifiers:
-            self.registers[_CARRY] = "pred"
-            target = f"{operands[0]}|{_CARRY}" if "cc" in modifiers else operands[0]
-            operands = (target, *operands[1:], _CARRY)
-        return Instruction(name, (*modifiers,), operands, guard, one.line)
-
-    def _append(self, one: Instruction, behind: str, callers: tuple[str, ...]) -> None:
-        if one.guard and one.name != "bra":
-            label = self._suffix("around")
-            guard = one.guard[1:] if one.guard[0] == "!" else f"!{one.guard}"
-            self._emit(one, name="around", modifiers=(), operands=(label,), guard=guard)
-            self._append(replace(one, guard=""), behind, callers)
-            self.labels[label] = len(self.instructions)
-        elif one.name == "call":
-            self._call(one, callers)
-        elif behind and one.name == "ret":
-            self._emit(one, name="bra", modifiers=("uni",), operands=(behind,))
-        elif "param" in one.modifiers and one.name in ("ld", "st"):
-            self._pass(one)
-        else:
-            self._emit(one)
-
-    def _emit(self, one: Instruction, **changes: Any) -> None:
-        self.instructions.append(replace(one, number=len(self.instructions), **changes))
-
-    def _call(self, call: Instruction, callers: tuple[str, ...]) -> None:
-        operands = list(call.operands)
-        results = listed(operands.pop(0)) if operands[0].startswith("(") else []
-        name = operands.pop(0)
-        given = listed(operands.pop(0)) if operands else []
-        function = self._module.functions.get(name)
-        why = ""
-        if name in ("vprintf", "printf"):
-            name, why = "printf", "an interpreted kernel cannot print"
-        elif function is None:
-            why = "the module has no such function, or only a pointer names it"
-        elif name in callers:
-            why = "a function that calls itself is not interpreted"
-        elif len(self.instructions) > MOST_INSTRUCTIONS:
-            why = f"with all that it calls the kernel has more than {MOST_INSTRUCTIONS:,} instructions"
-        if why or function is None:
-            remedy = "Remove it." if name == "printf" else ""
-            raise PtxError(f"the call of {name}", why, remedy).at(call.line)
-        names = dict(zip((one.name for one in function.parameters), given, strict=True))
-        names |= zip((one.name for one in function.results), results, strict=True)
-        suffix = self._suffix("")
-        self._put(function.body, names, suffix, f"behind{suffix}", (*callers, name))
-        self.labels[f"behind{suffix}"] = len(self.instructions)
-
-    def _pass(self, one: Instruction) -> None:
-        """Append moves between registers instead of a load or a store of parameters."""
-        is_load, size = one.name == "ld", one.dtype.itemsize
-        values, (name, first) = one.operands[not is_load], one.address
-        for number, register in enumerate(listed(values)):
-            offset = first + number * size
-            place = f"[{name}+{offset}]" if offset else f"[{name}]"
-            self.passed[place], self.registers[place] = (name, offset), f"b{8 * max(size, 2)}"
-            operands = (register, place) if is_load else (place, register)
-            self._emit(one, name=f"{one.name}.param", modifiers=one.modifiers[-1:], operands=operands)
-
-
 ENDS = ("bra", "around", "brx", "ret", "exit", "trap")
 # What these write is not their first operand.
 _WRITE_NOTHING = ("st", "red", "membar", "fence", "cp", "prefetch", "prefetchu", "nanosleep", *ENDS)
@@ -218,26 +79,117 @@ class Kernel:
 
     Its registers and labels have numbers, its variables addresses; of shared and local memory these count
     from the beginning of their window. `granules` has the shortest access to shared, global and local memory
-    in bytes; `knows_warps` says whether it has barriers of warps.
+    in bytes; `knows_warps` says whether it has barriers of warps. Raises PtxError for a function that calls
+    itself, that the module lacks (`printf`, `malloc`), or that only a pointer names.
     """
 
     def __init__(self, module: Module, name: str) -> None:
         self.name, self.parameters = name, module.functions[name].parameters
-        self.code = code = Code(module, name)
-        self.instructions = code.instructions
-        self.registers = {name: number for number, name in enumerate(code.registers)}
-        self.passed = {self.registers[name]: where for name, where in code.passed.items()}
-        self.zeros: list[Values] = [DTYPES[kind].type(0) for kind in code.registers.values()]
+        self.instructions: list[Instruction] = []
+        self._functions, self._variables = module.functions, {**module.variables}
+        self._kinds: dict[str, str] = {}  # the types of registers
+        self._passed: dict[str, tuple[str, int]] = {}
+        self._places: dict[str, int] = {}  # the number of the instruction behind each label
+        self._tables: dict[str, list[str]] = {}  # the labels in tables of `brx.idx`
+        self._put(module.functions[name], {}, "", (name,))
+        self.registers = {name: number for number, name in enumerate(self._kinds)}
+        self.passed = {self.registers[name]: where for name, where in self._passed.items()}
+        """Registers that are parameters, and the offset in these."""
+        self.zeros: list[Values] = [DTYPES[kind].type(0) for kind in self._kinds.values()]
         self.granules = {space: self._shortest(space) for space in ("shared", "global", "local")}
         self.knows_warps = any(
             one.name in ("bar", "barrier") and "warp" in one.modifiers for one in self.instructions
         )
-        self._lay_out([*module.variables.values(), *code.variables.values()])
+        self._lay_out([*self._variables.values()])
         self.blocks, self.labels = self._parted()
         for block in self.blocks:
             end, behind = block.end, [block.number + 1]
             block.next = behind if end is None else self.goals_of(end) + (behind if end.guard else [])
         self._find_live()
+
+    def _put(
+        self, function: Function, names: Mapping[str, str], suffix: str, callers: tuple[str, ...]
+    ) -> None:
+        """Append what a function does, by other names for its own; the names of a call end in a suffix."""
+        for name, kind in function.registers.items():
+            if kind not in DTYPES:
+                raise PtxError(f"registers of type .{kind}", "such are not known here")
+            self._kinds[names.get(name, name)] = kind
+        for variable in function.variables.values():
+            name = names.get(variable.name, variable.name)
+            self._variables[name] = replace(variable, name=name)
+        for own, line in function.body:
+            text = renamed(own, names)
+            if text[-1] == ":":
+                self._places[text[:-1].strip()] = len(self.instructions)
+            elif table := TABLE.fullmatch(text):
+                self._tables[table[1]] = NAME.findall(table[2])
+            else:
+                self._append(self._instruction(text, line), suffix, callers)
+
+    def _instruction(self, text: str, line: SourceLine) -> Instruction:
+        if (found := _INSTRUCTION.fullmatch(text)) is None:
+            raise PtxError("the text of PTX", f"this is no instruction: {text[:80]}")
+        name, *modifiers = found[2].split(".")
+        operands = tuple(one.strip() for one in _OPERAND.findall(found[3]) if one.strip())
+        if name in ("addc", "subc", "madc") or "cc" in modifiers:
+            self._kinds[_CARRY] = "pred"
+            target = f"{operands[0]}|{_CARRY}" if "cc" in modifiers else operands[0]
+            operands = (target, *operands[1:], _CARRY)
+        return Instruction(name, (*modifiers,), operands, found[1] or "", line)
+
+    def _append(self, one: Instruction, suffix: str, callers: tuple[str, ...]) -> None:
+        """Append an instruction; in place of a call what it calls, of a load of a parameter a move."""
+        if one.guard and one.name != "bra":
+            label = f"around~{len(self.instructions)}"
+            guard = one.guard[1:] if one.guard[0] == "!" else f"!{one.guard}"
+            self._emit(one, name="around", modifiers=(), operands=(label,), guard=guard)
+            self._append(replace(one, guard=""), suffix, callers)
+            self._places[label] = len(self.instructions)
+        elif one.name == "call":
+            self._call(one, suffix, callers)
+        elif suffix and one.name == "ret":
+            self._emit(one, name="bra", modifiers=("uni",), operands=(f"behind{suffix}",))
+        elif "param" in one.modifiers and one.name in ("ld", "st"):
+            is_load, size = one.name == "ld", one.dtype.itemsize
+            address = next((text for text in one.operands if text.startswith("[")), "")
+            name, first = address_of(address)
+            for number, register in enumerate(listed(one.operands[not is_load])):
+                offset = first + number * size
+                place = f"[{name}+{offset}]" if offset else f"[{name}]"
+                self._passed[place], self._kinds[place] = (name, offset), f"b{8 * max(size, 2)}"
+                operands = (register, place) if is_load else (place, register)
+                self._emit(one, name=f"{one.name}.param", modifiers=one.modifiers[-1:], operands=operands)
+        else:
+            self._emit(one)
+
+    def _emit(self, one: Instruction, **changes: Any) -> None:
+        self.instructions.append(replace(one, number=len(self.instructions), **changes))
+
+    def _call(self, call: Instruction, suffix: str, callers: tuple[str, ...]) -> None:
+        operands = list(call.operands)
+        results = listed(operands.pop(0)) if operands[0].startswith("(") else []
+        name = operands.pop(0)
+        given = listed(operands.pop(0)) if operands else []
+        function = self._functions.get(name)
+        why = remedy = ""
+        if name in ("vprintf", "printf"):
+            name, why, remedy = "printf", "an interpreted kernel cannot print", "Remove it."
+        elif function is None:
+            why = "the module has no such function, or only a pointer names it"
+        elif name in callers:
+            why = "a function that calls itself is not interpreted"
+        elif len(self.instructions) > MOST_INSTRUCTIONS:
+            why = f"with all that it calls the kernel has more than {MOST_INSTRUCTIONS:,} instructions"
+        if why or function is None:
+            raise PtxError(f"the call of {name}", why, remedy).at(call.line)
+        suffix += f"~call{len(self.instructions)}"
+        own = (*function.registers, *function.variables, *function.labels)
+        names = {one: one + suffix for one in own}
+        names |= zip((one.name for one in function.parameters), given, strict=True)
+        names |= zip((one.name for one in function.results), results, strict=True)
+        self._put(function, names, suffix, (*callers, name))
+        self._places[f"behind{suffix}"] = len(self.instructions)
 
     def _lay_out(self, variables: list[Variable]) -> None:
         """Give variables addresses; dynamic shared memory begins behind what is declared."""
@@ -276,7 +228,7 @@ class Kernel:
 
     def _parted(self) -> tuple[list[Block], dict[str, int]]:
         instructions = self.instructions
-        starts = {0, len(instructions), *self.code.labels.values()}
+        starts = {0, len(instructions), *self._places.values()}
         for number, one in enumerate(instructions):
             if one.name in ENDS:
                 starts.add(number + 1)
@@ -285,14 +237,14 @@ class Kernel:
         number_at: dict[int, int] = {first: number for number, first in enumerate(sorted(starts))}
         parts = enumerate(pairwise(number_at))
         blocks = [Block(number, instructions[first:last]) for number, (first, last) in parts]
-        return blocks, {name: number_at[number] for name, number in self.code.labels.items()}
+        return blocks, {name: number_at[number] for name, number in self._places.items()}
 
     def goals_of(self, end: Instruction) -> list[int]:
         """Return the blocks that a jump or a return may lead to: the number of blocks where threads end."""
         if end.name not in ("bra", "around", "brx"):
             return [len(self.blocks)]
         try:
-            labels = self.code.targets[end.operands[1]] if end.name == "brx" else end.operands[:1]
+            labels = self._tables[end.operands[1]] if end.name == "brx" else end.operands[:1]
             return [self.labels[label] for label in labels or ("",)]
         except LookupError as error:
             raise end.unknown("it leads to no place of the kernel") from error
@@ -319,7 +271,7 @@ class Kernel:
             return [self.registers[operand]]
         if operand[:1] not in "[{(!" and "|" not in operand:
             return []
-        names = re.findall(r"[%$\w~@]+", operand)
+        names = re.findall(r"[%$\w~]+", operand)
         return [self.registers[name] for name in names if name in self.registers]
 
     def written_by(self, one: Instruction) -> set[int]:

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.ptx.counts import Counts
-from engine.ptx.group import Group, Step, joined
-from engine.ptx.machine import Finding, Index3, Machine, Observer
+from engine.ptx.machine import Finding, Group, Index3, Machine, Observer, Step, joined
 from engine.ptx.memory import Access, Active
 from engine.ptx.module import Instruction, PtxError, SourceLine
 from engine.ptx.program import Program, kernel_of, program_of
@@ -77,22 +76,19 @@ class TraceStep:
 
 
 class Tracer:
-    """Notes the steps of one block; None: of none."""
+    """Notes the steps of one block."""
 
-    def __init__(self, machine: Machine, block: Index3 | None) -> None:
+    def __init__(self, machine: Machine, block: Index3) -> None:
         self._machine, self._block = machine, block
         self.steps: list[TraceStep] = []
         self.is_whole = True
         self._bytes = 0
         self._accesses: list[Access] = []
-        if block is not None:
-            # Nothing that the machine refers to refers to it: its memory goes at once.
-            machine.observers.append(self._accesses.append)
+        # Nothing that the machine refers to refers to it: its memory goes at once.
+        machine.observers.append(self._accesses.append)
 
     def traced(self, program: Program) -> Program:
         """Return the steps of a kernel as steps that are noted, with what ends each basic block."""
-        if self._block is None:
-            return program
         return [
             ([partial(self._run, *pair) for pair in zip_longest(block.shown, steps)], leave)
             for block, (steps, leave) in zip(self._machine.kernel.blocks, program, strict=True)
@@ -131,9 +127,8 @@ class Tracer:
             threads = (slots % active.row).astype(np.uint16)
             what = instruction.number, instruction.text, instruction.line
             parts.append(TraceStep(*what, threads, array, space, addresses, values))
-            self._bytes += _STEP_BYTES + sum(
-                one.nbytes for one in (threads, addresses, values) if one is not None
-            )
+            noted = (one.nbytes for one in (threads, addresses, values) if one is not None)
+            self._bytes += _STEP_BYTES + sum(noted)
         self.is_whole = self._bytes <= MOST_BYTES
         if self.is_whole:
             self.steps += parts
@@ -223,10 +218,11 @@ def run(
     counts = Counts(weights)
     machine = Machine(kernel, over, sides, arguments, constants or {}, dynamic_shared, counts, checks=checks)
     machine.observers += [*([counts.access] if counted else ()), *([on_access] if on_access else ())]
-    tracer = Tracer(machine, None if trace is None else _three(trace))
+    tracer = None if trace is None else Tracer(machine, _three(trace))
     with np.errstate(all="ignore"):
-        _run_chunks(tracer.traced(program), machine, blocks, checkpoint)
-    return Run(tuple(machine.findings.values()), counts, machine, tuple(tracer.steps), tracer.is_whole)
+        _run_chunks(program if tracer is None else tracer.traced(program), machine, blocks, checkpoint)
+    noted = () if tracer is None else (tuple(tracer.steps), tracer.is_whole)
+    return Run(tuple(machine.findings.values()), counts, machine, *noted)
 
 
 def _three(sides: Sequence[int]) -> Index3:

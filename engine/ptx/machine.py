@@ -1,20 +1,26 @@
-"""The machine that a kernel runs on: what it is given, its memory, what is checked and counted.
+"""The machine that a kernel runs on, the threads that are at one place, and what operands are for them.
 
-A chunk of its blocks has shared and local memory at a time. A fault is found once.
+A chunk of a kernel's blocks has shared and local memory at a time. A fault is found once.
+
+A register holds an array with a value for each thread, or one NumPy scalar where all threads have the same:
+what a kernel computes of its parameters alone is computed once.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from engine.ptx.arithmetic import Values
+from engine.ptx.arithmetic import U32, U64, Values, as_type, extended
 from engine.ptx.counts import Counts
 from engine.ptx.kernel import Kernel, written_parameters
 from engine.ptx.memory import (
     ARRAY_SHIFT,
     LOCAL_WINDOW,
+    MOST_BLOCKS,
+    ONE_BLOCK,
     ONE_MOMENT,
     OUTSIDE_BYTE,
     SHARED_WINDOW,
@@ -26,9 +32,8 @@ from engine.ptx.memory import (
     Numbers,
     Segment,
     refuse_more,
-    stamps_of,
 )
-from engine.ptx.module import Instruction, PtxError, SourceLine, Variable
+from engine.ptx.module import Instruction, PtxError, SourceLine, Variable, address_of, literal
 
 Index3 = tuple[int, int, int]
 
@@ -116,7 +121,15 @@ class Machine:
             raise PtxError(f"a launch of {kernel.name}", why)
         self.segments: list[Segment] = []
         for one in kernel.statics:
-            self._add_variable(one, constants.get(one.name))
+            contents = constants.get(one.name)
+            if contents is None:
+                contents = np.zeros(max(one.size, 1), np.uint8)
+                contents[: len(one.contents)] = np.frombuffer(one.contents, np.uint8)
+            segment = self._add(one.name, np.ascontiguousarray(contents), one.space)
+            if one.space == "global" and checks:
+                # As aligned as its granule, so that every place lies whole within it.
+                size = len(segment.data)
+                segment.watch(min(size & -size, kernel.granules["global"]), is_written=True)
         pairs = [*zip(kernel.parameters, arguments, strict=True)]
         names = written_parameters(kernel) if checks else ()
         written = {id(one.values) for to, one in pairs if to.name in names and isinstance(one, Array)}
@@ -127,17 +140,6 @@ class Machine:
             if name in given:
                 dtype = kernel.zeros[number].dtype
                 self.registers[number] = given[name][offset : offset + dtype.itemsize].view(dtype)[0]
-
-    def _add_variable(self, variable: Variable, given: np.ndarray | None) -> None:
-        """Lay out a variable in global or constant memory with what it holds at first."""
-        if given is None:
-            given = np.zeros(max(variable.size, 1), np.uint8)
-            given[: len(variable.contents)] = np.frombuffer(variable.contents, np.uint8)
-        segment = self._add(variable.name, np.ascontiguousarray(given), variable.space)
-        if variable.space == "global" and self.checks:
-            # As aligned as its granule, so that every place lies whole within it.
-            size = len(segment.data)
-            segment.watch(min(size & -size, self.kernel.granules["global"]), is_written=True)
 
     def _bytes_of(self, variable: Variable, argument: object, written: set[int]) -> np.ndarray:
         """Return the bytes of an argument, with zeros behind; an array is taken in."""
@@ -179,8 +181,8 @@ class Machine:
         self.blocks = np.array(blocks, np.int64).reshape(-1, 3)
         across, down, _ = self.grid
         numbers = self.blocks @ np.array([1, across, across * down])
-        threads = np.arange(slots) % self.row
-        self._stamps = stamps_of(self.moment, np.repeat(numbers, self.row), threads)
+        stamps = np.repeat((numbers & MOST_BLOCKS) * ONE_BLOCK, self.row) + self.moment * ONE_MOMENT
+        self._stamps = stamps + np.arange(slots) % self.row + 1
         self.counts.begin_chunk(len(blocks), self.row)
         self._special: dict[str, Values] = {}
         self.pass_barrier()
@@ -288,11 +290,7 @@ class Machine:
         self.findings.setdefault((kind, frozenset(lines), array), found)
 
 
-def _lane_bit(slots: Numbers) -> Numbers:
-    bit: Numbers = np.int64(1) << slots % WARP
-    return bit
-
-
+_LANE_BITS = np.int64(1) << np.arange(WARP)
 # Clocks and the device's own numbers are none of a kernel's result.
 SPECIAL: dict[str, Callable[[Machine, Numbers], Any]] = {
     "%tid": lambda machine, slots: np.broadcast_arrays(*place_in(machine.block, slots % machine.row)),
@@ -302,11 +300,11 @@ SPECIAL: dict[str, Callable[[Machine, Numbers], Any]] = {
     "%laneid": lambda machine, slots: slots % WARP,
     "%warpid": lambda machine, slots: slots % machine.row // WARP,
     "%nwarpid": lambda machine, slots: machine.row // WARP,
-    "%lanemask_eq": lambda machine, slots: _lane_bit(slots),
-    "%lanemask_lt": lambda machine, slots: _lane_bit(slots) - 1,
-    "%lanemask_le": lambda machine, slots: 2 * _lane_bit(slots) - 1,
-    "%lanemask_gt": lambda machine, slots: ~(2 * _lane_bit(slots) - 1),
-    "%lanemask_ge": lambda machine, slots: ~(_lane_bit(slots) - 1),
+    "%lanemask_eq": lambda machine, slots: _LANE_BITS[slots % WARP],
+    "%lanemask_lt": lambda machine, slots: _LANE_BITS[slots % WARP] - 1,
+    "%lanemask_le": lambda machine, slots: 2 * _LANE_BITS[slots % WARP] - 1,
+    "%lanemask_gt": lambda machine, slots: ~(2 * _LANE_BITS[slots % WARP] - 1),
+    "%lanemask_ge": lambda machine, slots: ~(_LANE_BITS[slots % WARP] - 1),
     "%dynamic_smem_size": lambda machine, slots: machine.dynamic_shared,
     "%total_smem_size": lambda machine, slots: machine.shared_bytes,
 }
@@ -316,3 +314,109 @@ def place_in(sides: Index3, number: Numbers | int) -> Any:
     """Return where a block of a grid, or a thread of a block, lies, by its number."""
     across, down, _ = sides
     return number % across, number // across % down, number // (across * down)
+
+
+class Group:
+    """Threads at one place, their registers, and the machine that they run on."""
+
+    __slots__ = ("active", "machine", "values")
+
+    def __init__(self, machine: Machine, active: Active, values: list[Any]) -> None:
+        self.machine, self.active, self.values = machine, active, values
+
+    def some(self, at: NDArray[np.intp], registers: Collection[int]) -> "Group":
+        """Return the threads at some places, with these of their registers."""
+        values = list(self.machine.kernel.zeros)
+        for number in registers:
+            value = self.values[number]
+            values[number] = value if value.ndim == 0 else value[at]
+        return Group(self.machine, self.active.some(at), values)
+
+    def put(self, registers: Iterable[int], values: Iterable[Values]) -> None:
+        """Give registers values, widened to what these hold."""
+        zeros = self.machine.kernel.zeros
+        for number, value in zip(registers, values, strict=False):
+            self.values[number] = extended(value, zeros[number].itemsize)
+
+
+Step = Callable[[Group], None]
+"""What one instruction does."""
+
+
+def joined(groups: list[Group], registers: Collection[int], known: dict[int, Active]) -> Group:
+    """Return several groups at one place as one; `known` has threads that were together, by their number."""
+    if len(groups) == 1:
+        return groups[0]
+    machine = groups[0].machine
+    slots = np.concatenate([one.active.slots for one in groups])
+    order = np.argsort(slots, kind="stable")
+    slots = slots[order]
+    active = known.get(len(slots))
+    if active is None or not np.array_equal(active.slots, slots):
+        active = known[len(slots)] = Active(slots, machine.row)
+    values = list(machine.kernel.zeros)
+    for number in registers:
+        values[number] = _joined([one.values[number] for one in groups], groups, order)
+    return Group(machine, active, values)
+
+
+def _joined(parts: list[Any], groups: list[Group], order: NDArray[np.intp]) -> Any:
+    """Return a register of several groups, in the order of their threads; a scalar where all agree."""
+    first = parts[0]
+    if all(one is first for one in parts) and first.ndim == 0:
+        return first
+    alike = [as_type(one, first.dtype) for one in parts]
+    if all(one.ndim == 0 for one in alike) and all(one.tobytes() == first.tobytes() for one in alike):
+        return first
+    whole = [np.broadcast_to(one, group.active.count) for one, group in zip(alike, groups, strict=True)]
+    return np.concatenate(whole)[order]
+
+
+Source = Callable[[Group], Values]
+_OF_THREE = "%tid", "%ntid", "%ctaid", "%nctaid"
+
+
+def registers_of(kernel: Kernel, names: list[str]) -> list[int]:
+    """Return the numbers of registers that are written."""
+    for name in names:
+        if name not in kernel.registers:
+            raise PtxError(f"the operand {name}", "it is no register")
+    return [kernel.registers[name] for name in names]
+
+
+def source_of(kernel: Kernel, text: str, dtype: np.dtype) -> Source:
+    """Return where an operand's values come from, read as a type."""
+    if text.startswith("!"):
+        own = source_of(kernel, text[1:].strip(), dtype)
+        return lambda group: ~own(group)
+    if text in kernel.registers:
+        at = kernel.registers[text]
+
+        def value(group: Group) -> Values:
+            found = group.values[at]
+            return found if found.dtype is dtype else as_type(found, dtype)
+
+        return value
+    register, _, axis = text.partition(".")
+    if register in SPECIAL and axis in (("x", "y", "z") if register in _OF_THREE else ("",)):
+        return lambda group: as_type(group.machine.special(text, group.active), dtype)
+    if text.startswith("%"):
+        raise PtxError(f"the special register {text}", "its value is not the kernel's to use")
+    symbol, _, shift = text.partition("+")
+    if symbol in kernel.addresses:
+        constant = np.uint64(kernel.addresses[symbol] + int(shift or "0", 0)).astype(dtype)
+    else:
+        constant = dtype.type(WARP) if text == "WARP_SZ" else literal(text, dtype)
+    return lambda group: constant
+
+
+def address_source(kernel: Kernel, text: str) -> Source:
+    """Return where an address comes from, as uint64."""
+    name, by = address_of(text)
+    # Within a register of 32 bits an address wraps.
+    is_short = name in kernel.registers and kernel.zeros[kernel.registers[name]].itemsize == 4
+    own = U32 if is_short else U64
+    base, shift = source_of(kernel, name, own), own.type(by % (1 << 8 * own.itemsize))
+    if not by and own is U64:
+        return base
+    return lambda group: (base(group) + shift).astype(U64, copy=False)

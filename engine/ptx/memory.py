@@ -80,8 +80,7 @@ class Active:
 
 Flags = NDArray[np.bool_]
 # A stamp has the number of the block, the barriers passed, and the number of the thread plus one.
-ONE_MOMENT, ONE_BLOCK = 1 << 11, 1 << 37
-_MOST_BLOCKS = (1 << 26) - 1
+ONE_MOMENT, ONE_BLOCK, MOST_BLOCKS = 1 << 11, 1 << 37, (1 << 26) - 1
 
 
 class Marks(NamedTuple):
@@ -97,11 +96,6 @@ class Marks(NamedTuple):
         """Return some of them."""
         warps = None if self.warps is None else self.warps[chosen]
         return self._replace(places=self.places[chosen], stamps=self.stamps[chosen], warps=warps)
-
-
-def stamps_of(moment: int, blocks: Numbers, threads: Numbers) -> Numbers:
-    """Return when and who: threads by their number within a block."""
-    return (blocks & _MOST_BLOCKS) * ONE_BLOCK + moment * ONE_MOMENT + threads + 1
 
 
 class Fault(NamedTuple):

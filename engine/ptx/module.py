@@ -5,13 +5,14 @@ PTX 6 to 9 as NVVM and NVRTC write it, inline assembly included. Source: PTX ISA
 """
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.errors import EngineError
-from engine.ptx.arithmetic import DTYPES, Values, as_type, unsigned
+from engine.ptx.arithmetic import DTYPES, UNSIGNED, Values, as_type
 
 
 class SourceLine(NamedTuple):
@@ -71,11 +72,11 @@ def literal(text: str, dtype: np.dtype) -> Values:
         raise PtxError(f"the operand {text}", "the interpreter does not know it") from None
     if dtype.kind in "bf":
         return dtype.type(value)
-    own = unsigned(dtype)
+    own = UNSIGNED[dtype.itemsize]
     return own.type(value % (1 << 8 * own.itemsize)).view(dtype)
 
 
-_ADDRESS = re.compile(r"\[\s*([%$\w~@.]+|\d+)\s*(?:\+\s*(-?\w+))?\s*\]")
+_ADDRESS = re.compile(r"\[\s*([%$\w~.]+|\d+)\s*(?:\+\s*(-?\w+))?\s*\]")
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -108,11 +109,6 @@ class Instruction:
             raise self.unknown()
         return DTYPES[self.modifiers[-1]]
 
-    @property
-    def address(self) -> tuple[str, int]:
-        """The name in its first address, and what is added to it."""
-        return address_of(next((text for text in self.operands if text.startswith("[")), ""))
-
     def first_of(self, *words: str) -> str:
         """Return the first of some modifiers that it has; empty where it has none."""
         return next((word for word in words if word in self.modifiers), "")
@@ -141,35 +137,46 @@ class Variable:
     extern: bool = False
 
 
-class Statement(NamedTuple):
-    """An instruction, a declaration, a table of labels, or a label with its colon."""
-
-    text: str
-    line: SourceLine
-
-
-Body = list["Statement | Body"]
-"""What stands in a pair of braces."""
-
-
 @dataclass(slots=True, eq=False)
 class Function:
-    """A kernel, or a function that one calls."""
+    """A kernel, or a function that one calls: what it declares, and its instructions, labels and tables.
 
-    name: str
+    What is declared between braces within it has names of its own, which end in `~` and a number.
+    """
+
     is_entry: bool
     parameters: list[Variable]
     results: list[Variable]
-    body: Body
-
-
-@dataclass(slots=True, eq=False)
-class Module:
-    """A PTX module."""
-
-    target: str = ""
-    functions: dict[str, Function] = field(default_factory=dict)
+    registers: dict[str, str] = field(default_factory=dict)  # each with its type
     variables: dict[str, Variable] = field(default_factory=dict)
+    labels: set[str] = field(default_factory=set)  # and the names of tables of labels
+    body: list[tuple[str, SourceLine]] = field(default_factory=list)
+
+    def declares(self, text: str, suffix: str, names: dict[str, str]) -> bool:
+        """Note what a statement declares, with a suffix, in `names` too; return whether that is all of it."""
+        if found := _REGISTERS.match(text):
+            for one in found[2].split(","):
+                name, _, count = one.strip().rstrip(">").partition("<")
+                every = [f"{name}{number}" for number in range(int(count))] if count else [name]
+                names |= {name: name + suffix for name in every}
+                self.registers |= {name + suffix: found[1] for name in every}
+        elif text[-1:] == ":" or TABLE.fullmatch(text):
+            name = text.partition(":")[0].strip()
+            names[name] = name + suffix
+            self.labels.add(name + suffix)
+            return False
+        elif text[:1] == "." and not text.startswith(_IGNORED):
+            variable = variable_of(text)
+            name = names[variable.name] = variable.name + suffix
+            self.variables[name] = replace(variable, name=name, extern=False)
+        return text[:1] in ("", ".")
+
+
+class Module(NamedTuple):
+    """A PTX module: its functions and its variables, by their names."""
+
+    functions: dict[str, Function]
+    variables: dict[str, Variable]
 
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -201,12 +208,23 @@ _VARIABLE = re.compile(
 _FUNCTION = re.compile(
     rf"{_LINKING}\.(entry|func)\s*(?:\(([^)]*)\))?\s*([$%\w]+)\s*(?:\((.*)\))?(.*)", re.DOTALL
 )
-IGNORED = (".pragma", ".maxn", ".minn", ".reqntid", ".alias", ".callprototype", ".attribute")
+NAME = re.compile(r"[%$\w~]+")
+_REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.*)", re.DOTALL)
+TABLE = re.compile(r"([$\w~]+)\s*:\s*\.branchtargets\s+(.*)", re.DOTALL)
+_IGNORED = (".pragma", ".maxn", ".minn", ".reqntid", ".alias", ".callprototype", ".attribute")
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """Return a statement with other names for some of those in it."""
+    return NAME.sub(lambda one: names.get(one[0], one[0]), text) if names else text
 
 
 def parsed(text: str) -> Module:
     """Return a module of PTX; raises PtxError for what is no PTX or of a version that is not known."""
-    module, line, head, depth = Module(), NOWHERE, "", list[Body]()
+    module, line, head, has_target, count = Module({}, {}), NOWHERE, "", False, 0
+    function = Function(False, [], [])
+    # Of each pair of braces that is open where it begins, what its names end in, and these names.
+    opened: list[tuple[int, str, dict[str, str]]] = []
     # NVVM names the files behind the code.
     files = {found[1]: found[2] for found in _FILE.finditer(text)}
     places: dict[str, SourceLine] = {}  # by file, line and column
@@ -218,31 +236,35 @@ def parsed(text: str) -> Module:
         if kind == "place":
             line = _located(piece, files, places) or line
         elif kind == "directive":
-            _declare(module, piece)
+            word, value = piece.split(None, 1)
+            has_target |= word == ".target"
+            if word == ".version" and not re.match("[6-9][.]", value):
+                raise PtxError("the text of PTX", f"it is of version {value}; 6.0 to 9.x are known")
         elif kind == "head":
             head = piece
         elif piece == "{":
-            inner: Body = []
-            if depth:
-                depth[-1].append(inner)
-            else:
-                _begin(module, head, inner)
-                line, head = NOWHERE, ""
-            depth.append(inner)
-        elif piece == "}" and depth:
-            depth.pop()
-        elif depth and kind != "section":
-            depth[-1].append(Statement(piece, line))
-        elif kind == "statement" and piece and not head and not piece.startswith(IGNORED):
+            if not opened:
+                name, function = _function_of(head)
+                module.functions[name], line, head = function, NOWHERE, ""
+            opened.append((len(function.body), f"~{count}" if opened else "", {}))
+            count += 1
+        elif piece == "}" and opened:
+            first, suffix, names = opened.pop()
+            if suffix:
+                function.body[first:] = [(renamed(one, names), of) for one, of in function.body[first:]]
+        elif opened and kind != "section":
+            if not function.declares(piece, *opened[-1][1:]):
+                function.body.append((piece, line))
+        elif kind == "statement" and piece and not head and not piece.startswith(_IGNORED):
             variable = variable_of(piece)
             module.variables.setdefault(variable.name, variable)
         elif kind == "label":
             raise PtxError("the text of PTX", f"the label {piece[:-1]} stands outside of every function")
         elif kind == "statement":
             head = ""
-    if depth:
+    if opened:
         raise PtxError("the text of PTX", "it ends within a statement")
-    if not module.target:
+    if not has_target:
         raise PtxError("the text of PTX", "it has no .version and .target")
     return module
 
@@ -263,21 +285,14 @@ def _located(piece: str, files: dict[str, str], places: dict[str, SourceLine]) -
     return places[found[1]]
 
 
-def _declare(module: Module, piece: str) -> None:
-    word, value = piece.split(None, 1)
-    if word == ".target":
-        module.target = value.split(",")[0].strip()
-    elif word == ".version" and not re.match("[6-9][.]", value):
-        raise PtxError("the text of PTX", f"it is of version {value}; 6.0 to 9.x are known")
-
-
-def _begin(module: Module, head: str, body: Body) -> None:
+def _function_of(head: str) -> tuple[str, Function]:
+    """Return the name of a function, and the function without what stands in its braces."""
     if (found := _FUNCTION.match(head)) is None:
         raise PtxError("the text of PTX", f"this is no function: {head[:80]}")
     parameters, results = (
         [variable_of(one) for one in (text or "").split(",") if one.strip()] for text in (found[4], found[2])
     )
-    module.functions[found[3]] = Function(found[3], found[1] == "entry", parameters, results, body)
+    return found[3], Function(found[1] == "entry", parameters, results)
 
 
 def variable_of(text: str) -> Variable:

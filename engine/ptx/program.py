@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from engine.ptx import arithmetic
 from engine.ptx.accesses import MEMORY_STEPS
-from engine.ptx.arithmetic import BOOL, DTYPES, F16, S32, U32, Values, as_type, unsigned, wider
-from engine.ptx.group import Group, Source, Step, registers_of, source_of
+from engine.ptx.arithmetic import BOOL, DTYPES, F16, S32, U32, UNSIGNED, WIDER, Values, as_type
 from engine.ptx.instructions import LANE, ROWS, Compute, Lanes, Row, Warps
 from engine.ptx.kernel import Block, Kernel
+from engine.ptx.machine import Group, Source, Step, registers_of, source_of
 from engine.ptx.memory import WARP
 from engine.ptx.module import Instruction, PtxError, listed, parsed
 
@@ -51,7 +51,7 @@ _OTHER: dict[str, Callable[[Types], np.dtype]] = {
     "U": lambda types: U32,
     "P": lambda types: BOOL,
     "C": lambda types: BOOL,
-    "W": lambda types: wider(types[-1]),
+    "W": lambda types: WIDER[types[-1]],
     "D": lambda types: S32 if "i" in (types[-2].kind, types[-1].kind) else U32,
 }
 
@@ -73,26 +73,33 @@ def _rule_of(instruction: Instruction) -> Rule | None:
     if rule is None:
         raise instruction.unknown()
     if "|" in operands[0] and rule.result == BOOL:
-        return rule._replace(compute=partial(_then, lambda found: (found, ~found), rule.compute))
+        own = rule.compute
+
+        def both(*given: Values) -> tuple[Values, Values]:
+            found = own(*given)
+            return found, ~found
+
+        return rule._replace(compute=both)
     return rule
 
 
 @cache
 def _flagged(name: str, modifiers: tuple[str, ...]) -> Rule | None:
     """Return a rule with what `.ftz` and `.sat` add to it, where it does not read these itself."""
-    for flags in ((), ("ftz",), ("sat",), ("ftz", "sat")):
-        rest = [one for one in modifiers if one not in flags]
-        if len(rest) + len(flags) != len(modifiers) or (rule := _plain(name, rest)) is None:
-            continue
-        compute = rule.compute
-        if flags and "f" not in (rule.result.kind, *(one.kind for one in rule.sources)):
-            continue
-        if "ftz" in flags:
-            compute = partial(_flushing, compute)
-        if "sat" in flags and rule.result.kind == "f":
-            compute = partial(_then, arithmetic.saturated, compute)
-        return rule._replace(compute=compute)
-    return None
+    if (rule := _plain(name, [*modifiers])) is not None:
+        return rule
+    rule = _plain(name, [one for one in modifiers if one not in ("ftz", "sat")])
+    if rule is None or "f" not in (rule.result.kind, *(one.kind for one in rule.sources)):
+        return None
+    flushes, saturates = "ftz" in modifiers, "sat" in modifiers and rule.result.kind == "f"
+    own = rule.compute
+
+    def compute(*operands: Values) -> Values:
+        found = own(*(map(arithmetic.flushed, operands) if flushes else operands))
+        found = arithmetic.flushed(found) if flushes else found
+        return arithmetic.saturated(found) if saturates else found
+
+    return rule._replace(compute=compute)
 
 
 def _plain(name: str, modifiers: list[str]) -> Rule | None:
@@ -124,14 +131,6 @@ def _matched(row: Row, modifiers: list[str]) -> Rule | None:
     return Rule(result, tuple(sources), compute, row.lanes)
 
 
-def _then(after: Compute, compute: Compute, *operands: Values) -> Values:
-    return after(compute(*operands))
-
-
-def _flushing(compute: Compute, *operands: Values) -> Values:
-    return arithmetic.flushed(compute(*map(arithmetic.flushed, operands)))
-
-
 def _by_halves(compute: Compute, *operands: Values) -> Values:
     """Return what is computed of float16 in both halves of 32-bit registers."""
     halves = [[as_type(one >> np.uint32(shift), F16) for one in operands] for shift in (0, 16)]
@@ -141,7 +140,7 @@ def _by_halves(compute: Compute, *operands: Values) -> Values:
 
 def _parts(whole: np.dtype, count: int, packs: bool) -> Rule:
     """Return the rule of a `mov` between a register and the parts of one."""
-    whole = unsigned(whole)
+    whole = UNSIGNED[whole.itemsize]
     part = np.dtype(f"u{whole.itemsize // count}")
     shifts = [whole.type(8 * part.itemsize * number) for number in range(count)]
 
