@@ -219,18 +219,8 @@ def run(
     machine = Machine(kernel, over, sides, arguments, constants or {}, dynamic_shared, counts, checks=checks)
     machine.observers += [*([counts.access] if counted else ()), *([on_access] if on_access else ())]
     tracer = None if trace is None else Tracer(machine, _three(trace))
-    with np.errstate(all="ignore"):
-        _run_chunks(program if tracer is None else tracer.traced(program), machine, blocks, checkpoint)
-    noted = () if tracer is None else (tuple(tracer.steps), tracer.is_whole)
-    return Run(tuple(machine.findings.values()), counts, machine, *noted)
-
-
-def _three(sides: Sequence[int]) -> Index3:
-    x, y, z = (*map(int, sides), 1, 1)[:3]
-    return x, y, z
-
-
-def _run_chunks(program: Program, machine: Machine, blocks: Sequence[Index3], checkpoint: Checkpoint) -> None:
+    if tracer is not None:
+        program = tracer.traced(program)
     checked, done = time.perf_counter(), 0.0
 
     def check() -> None:
@@ -239,14 +229,22 @@ def _run_chunks(program: Program, machine: Machine, blocks: Sequence[Index3], ch
             checked = now
             checkpoint(done)
 
-    each = machine.shared_bytes + machine.row * machine.kernel.local_bytes
+    each = machine.shared_bytes + machine.row * kernel.local_bytes
     most = max(1, min(CHUNK_THREADS // machine.row, CHUNK_BYTES // max(1, each)))
-    for first in range(0, len(blocks), most):
-        part, done = blocks[first : first + most], first / len(blocks)
-        machine.begin_chunk(part)
-        slots = (np.arange(len(part))[:, None] * machine.row + np.arange(machine.threads)).reshape(-1)
-        _run_chunk(program, machine, Active(slots, machine.row), check)
-        machine.counts.end_chunk()
+    with np.errstate(all="ignore"):
+        for first in range(0, len(blocks), most):
+            part, done = blocks[first : first + most], first / len(blocks)
+            machine.begin_chunk(part)
+            slots = (np.arange(len(part))[:, None] * machine.row + np.arange(machine.threads)).reshape(-1)
+            _run_chunk(program, machine, Active(slots, machine.row), check)
+            counts.end_chunk()
+    noted = () if tracer is None else (tuple(tracer.steps), tracer.is_whole)
+    return Run(tuple(machine.findings.values()), counts, machine, *noted)
+
+
+def _three(sides: Sequence[int]) -> Index3:
+    x, y, z = (*map(int, sides), 1, 1)[:3]
+    return x, y, z
 
 
 def _run_chunk(program: Program, machine: Machine, everyone: Active, check: Callable[[], object]) -> None:

@@ -17,7 +17,7 @@ from engine.ptx.accesses import MEMORY_STEPS
 from engine.ptx.arithmetic import BOOL, DTYPES, F16, S32, U32, UNSIGNED, WIDER, Values, as_type
 from engine.ptx.instructions import LANE, ROWS, Compute, Lanes, Row, Warps
 from engine.ptx.kernel import Block, Kernel
-from engine.ptx.machine import Group, Source, Step, registers_of, source_of
+from engine.ptx.machine import Group, Step, registers_of, source_of
 from engine.ptx.memory import WARP
 from engine.ptx.module import Instruction, PtxError, listed, parsed
 
@@ -62,27 +62,6 @@ for _row in ROWS:
         _ROWS.setdefault(_name, []).append(_row)
 
 
-def _rule_of(instruction: Instruction) -> Rule | None:
-    """Return what an instruction computes; None where that is more than values."""
-    name, operands = instruction.name, instruction.operands
-    if name == "mov" and (parts := [one for one in operands if one[0] == "{"]):
-        return _parts(instruction.dtype, len(listed(parts[0])), operands[1].startswith("{"))
-    if name not in _ROWS:
-        return None
-    rule = _flagged(name, instruction.modifiers)
-    if rule is None:
-        raise instruction.unknown()
-    if "|" in operands[0] and rule.result == BOOL:
-        own = rule.compute
-
-        def both(*given: Values) -> tuple[Values, Values]:
-            found = own(*given)
-            return found, ~found
-
-        return rule._replace(compute=both)
-    return rule
-
-
 @cache
 def _flagged(name: str, modifiers: tuple[str, ...]) -> Rule | None:
     """Return a rule with what `.ftz` and `.sat` add to it, where it does not read these itself."""
@@ -103,12 +82,11 @@ def _flagged(name: str, modifiers: tuple[str, ...]) -> Rule | None:
 
 
 def _plain(name: str, modifiers: list[str]) -> Rule | None:
-    for row in _ROWS[name]:
+    for row in _ROWS.get(name, ()):
         if (found := _matched(row, modifiers)) is not None:
             return found
-    if modifiers[-1:] != ["f16x2"] or (rule := _plain(name, [*modifiers[:-1], "f16"])) is None:
-        return None
-    if {rule.result, *rule.sources} != {F16}:
+    rule = _plain(name, [*modifiers[:-1], "f16"]) if modifiers[-1:] == ["f16x2"] else None
+    if rule is None or {rule.result, *rule.sources} != {F16}:
         return None
     return Rule(U32, (U32,) * len(rule.sources), partial(_by_halves, rule.compute))
 
@@ -187,12 +165,7 @@ def _steps_of(kernel: Kernel, block: Block) -> list[Step]:
     steps = []
     for one in block.instructions[: -1 if block.end is not None else None]:
         try:
-            if (rule := _rule_of(one)) is not None:
-                steps.append(_computing(one, rule, kernel))
-            elif one.name in _OF_MORE_THAN_VALUES:
-                steps.append(_OF_MORE_THAN_VALUES[one.name](one, kernel))
-            else:
-                raise one.unknown()
+            steps.append(_OF_MORE_THAN_VALUES.get(one.name, _computing)(one, kernel))
         except PtxError as error:
             raise error.at(one.line) from error
         except (LookupError, ValueError) as error:
@@ -200,20 +173,29 @@ def _steps_of(kernel: Kernel, block: Block) -> list[Step]:
     return steps
 
 
-def _computing(instruction: Instruction, rule: Rule, kernel: Kernel) -> Step:
+def _computing(instruction: Instruction, kernel: Kernel) -> Step:
     """Make a step of what values alone say."""
-    names = [name for text in instruction.operands[1:] for name in listed(text)]
+    packed = [one for one in instruction.operands if instruction.name == "mov" and one[0] == "{"]
+    rule = None if packed else _flagged(instruction.name, instruction.modifiers)
+    if packed:
+        rule = _parts(instruction.dtype, len(listed(packed[0])), instruction.operands[1].startswith("{"))
+    if rule is None:
+        raise instruction.unknown()
+    target, *given = instruction.operands
+    names = [name for text in given for name in listed(text)]
     if len(names) != len(rule.sources):
         raise instruction.unknown()
-    compute = rule.compute
+    compute, gives_both = rule.compute, "|" in target and rule.result == BOOL
     sources = [source_of(kernel, *pair) for pair in zip(names, rule.sources, strict=True)]
-    targets = registers_of(kernel, listed(instruction.operands[0].replace("|", ",")))
+    targets = registers_of(kernel, listed(target.replace("|", ",")))
     if rule.lanes:
         compute = partial(_together, instruction, rule.sources, compute)
         sources = [lambda group: group, *sources]
 
     def step(group: Group) -> None:
         found = compute(*[source(group) for source in sources])
+        if gives_both:
+            found = found, ~found
         group.put(targets, found if isinstance(found, tuple) else (found,))
 
     return step
@@ -255,21 +237,14 @@ def _together(
 
 def _leave_of(kernel: Kernel, block: Block) -> Leave:
     """Return what says where threads go after a block."""
-    end, behind = block.end, block.number + 1
-    if end is None:
-        return lambda group: [(behind, None)]
-    if end.name == "trap":
+    end, goals = block.end, [block.number + 1]
+    if end is not None and end.name == "trap":
         raise end.unknown("a trap ends the whole launch")
-    goals = kernel.goals_of(end)
-    if end.name == "brx":
-        return _parting(end, goals, source_of(kernel, end.operands[0], U32))
-    if not end.guard:
+    if end is not None:
+        goals = kernel.goals_of(end) if not end.guard else [*goals, *kernel.goals_of(end)]
+    if end is None or not (end.guard or end.name == "brx"):
         return lambda group: [(goals[0], None)]
-    return _parting(end, [behind, *goals], source_of(kernel, end.guard, BOOL))
-
-
-def _parting(end: Instruction, goals: list[int], index: Source) -> Leave:
-    """Make what sends each thread to one of some goals."""
+    index = source_of(kernel, end.guard, BOOL) if end.guard else source_of(kernel, end.operands[0], U32)
 
     def leave(group: Group) -> Ways:
         numbers: Values = index(group)
