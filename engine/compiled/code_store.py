@@ -67,7 +67,9 @@ class CodeStore:
             return None
         except OSError:
             content = b""
-        code = _unpacked(content, key)
+        digest, body, head = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:], key.encode() + b"\0"
+        is_whole = hashlib.sha256(body).digest() == digest and body.startswith(head)
+        code = body[len(head) :] if is_whole else None
         # The time of its last use decides which entry goes. A damaged one would be read again at each start.
         with suppress(OSError):
             if code is None:
@@ -88,7 +90,8 @@ class CodeStore:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._is_trusted():
                 # Whatever the person's mask of permissions allows others.
-                atomic_write(path, _packed(key, code), permissions=0o600)
+                body = key.encode() + b"\0" + code
+                atomic_write(path, hashlib.sha256(body).digest() + body, permissions=0o600)
                 self._make_room(path)
         except OSError as error:
             self._warn(write_error(str(self._folder), error).why)
@@ -188,17 +191,6 @@ def _is_own(facts: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or (
         facts.st_uid == os.geteuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     )
-
-
-def _packed(key: str, code: bytes) -> bytes:
-    body = key.encode() + b"\0" + code
-    return hashlib.sha256(body).digest() + body
-
-
-def _unpacked(content: bytes, key: str) -> bytes | None:
-    digest, body, head = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:], key.encode() + b"\0"
-    is_whole = hashlib.sha256(body).digest() == digest and body.startswith(head)
-    return body[len(head) :] if is_whole else None
 
 
 def source_digest() -> str:

@@ -27,12 +27,9 @@ def entry_point(typingctx):
             inside.load(inside.bitcast(cgutils.gep(inside, slots, index), value.type.as_pointer()))
             for index, value in enumerate(function.args[2:])
         ]
-        inside.ret(inside.call(function, [*unused_results(inside, function.function_type), *values]))
+        # Somewhere for what each compiled function returns: its result and its exception.
+        unused = [inside.alloca(argument.pointee) for argument in function.function_type.args[:2]]
+        inside.ret(inside.call(function, [*unused, *values]))
         return context.get_dummy_value()
 
     return types.void(), codegen
-
-
-def unused_results(builder: ir.IRBuilder, kind: ir.FunctionType) -> list[ir.Value]:
-    """Return somewhere for what each compiled function returns: its result and its exception."""
-    return [builder.alloca(argument.pointee) for argument in kind.args[:2]]

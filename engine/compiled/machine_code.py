@@ -145,38 +145,28 @@ class MachineFunction:
 
     def _compiled(self, types: str) -> bytes:
         """Return the name of the entry point and the object file, compiled for arguments of these types."""
-        _load_numba(without_scipy=_is_own_process)
-        name, library = compiled_library(self.function(), types, self._options)
-        code: bytes = library._get_compiled_object()
-        return (name + ENTRY).encode() + b"\0" + code
+        if _is_own_process and "scipy.linalg" not in sys.modules:
+            # What is None there counts as not installed.
+            sys.modules["scipy.linalg"] = None  # type: ignore[assignment]
+            try:
+                importlib.import_module("numba.np.arraymath")
+            finally:
+                del sys.modules["scipy.linalg"]
+        # After that, which is 0.1 s faster without scipy.linalg.
+        import numba.core.sigutils
 
-
-def _load_numba(*, without_scipy: bool) -> None:
-    """Import Numba; without scipy.linalg, which it needs for products of matrices alone, in 0.1 s less."""
-    if not without_scipy or "scipy.linalg" in sys.modules:
-        return
-    # What is None there counts as not installed.
-    sys.modules["scipy.linalg"] = None  # type: ignore[assignment]
-    try:
-        importlib.import_module("numba.np.arraymath")
-    finally:
-        del sys.modules["scipy.linalg"]
-
-
-def compiled_library(function: Callable[..., None], types: str, options: dict[str, Any]) -> tuple[str, Any]:
-    """Return the name of a function that is compiled for arguments of these types, and its code library."""
-    # After `load_numba`.
-    import numba.core.sigutils
-
-    # Without Numba's own runtime, which counts references: arrays belong to the caller.
-    plain = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    # What reads lines of assembly in the code of a function.
-    llvm.initialize_native_asmparser()
-    arguments, _ = numba.core.sigutils.normalize_signature(f"void({types})")
-    # Looking for garbage in between takes a twelfth of the time of compiling.
-    with no_collection():
-        result = numba.njit(**plain, **options)(function)._compiler.compile(arguments, None)
-    return result.fndesc.llvm_func_name, result.library
+        # Without Numba's own runtime, which counts references: arrays belong to the caller.
+        plain = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        options: dict[str, Any] = plain | self._options
+        # What reads lines of assembly in the code of a function.
+        llvm.initialize_native_asmparser()
+        arguments, _ = numba.core.sigutils.normalize_signature(f"void({types})")
+        compiler = numba.njit(**options)(self.function())._compiler
+        # Looking for garbage in between takes a twelfth of the time of compiling.
+        with no_collection():
+            result = compiler.compile(arguments, None)
+        code: bytes = result.library._get_compiled_object()
+        return (result.fndesc.llvm_func_name + ENTRY).encode() + b"\0" + code
 
 
 class Call:

@@ -202,7 +202,24 @@ def gpu_info(number: int) -> DeviceInfo:
     if stated["COMPUTE_MODE"] == _PROHIBITED:
         raise DriverError(f"the compute mode of GPU {number} lets no process use it")
     major, minor = stated["COMPUTE_CAPABILITY_MAJOR"], stated["COMPUTE_CAPABILITY_MINOR"]
-    attributes = _attributes(stated, (major, minor))
+    memory_clock_mhz, bus_width_bits = stated["MEMORY_CLOCK_RATE"] / 1e3, stated["GLOBAL_MEMORY_BUS_WIDTH"]
+    attributes = GpuAttributes(
+        multiprocessors=stated["MULTIPROCESSOR_COUNT"],
+        threads=stated["MAX_THREADS_PER_MULTIPROCESSOR"],
+        blocks=stated["MAX_BLOCKS_PER_MULTIPROCESSOR"],
+        registers=stated["MAX_REGISTERS_PER_MULTIPROCESSOR"],
+        shared_bytes=stated["MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"],
+        reserved_shared_bytes=stated["RESERVED_SHARED_MEMORY_PER_BLOCK"],
+        most_block_threads=stated["MAX_THREADS_PER_BLOCK"],
+        clock_mhz=stated["CLOCK_RATE"] / 1e3,
+        bandwidth_gb_s=memory_bytes_per_second(memory_clock_mhz, bus_width_bits) / 1e9,
+        memory_clock_mhz=memory_clock_mhz,
+        bus_width_bits=bus_width_bits,
+        host_bus_gb_s=host_bus_gb_s(stated["PCI_DOMAIN_ID"], stated["PCI_BUS_ID"], stated["PCI_DEVICE_ID"]),
+        lanes=_LANES.get((major, minor), _MOST_LANES),
+        l2_bytes=stated["L2_CACHE_SIZE"],
+        **allocation_units((major, minor), stated["MAX_BLOCKS_PER_MULTIPROCESSOR"]),
+    )
     return DeviceInfo(
         key=f"cuda:{number}",
         kind="cuda",
@@ -261,27 +278,6 @@ def host_bus_gb_s(domain: int, bus: int, device: int) -> float:
     return gigatransfers * data * lanes / 8
 
 
-def _attributes(stated: dict[str, int], compute_capability: tuple[int, int]) -> GpuAttributes:
-    memory_clock_mhz, bus_width_bits = stated["MEMORY_CLOCK_RATE"] / 1e3, stated["GLOBAL_MEMORY_BUS_WIDTH"]
-    return GpuAttributes(
-        multiprocessors=stated["MULTIPROCESSOR_COUNT"],
-        threads=stated["MAX_THREADS_PER_MULTIPROCESSOR"],
-        blocks=stated["MAX_BLOCKS_PER_MULTIPROCESSOR"],
-        registers=stated["MAX_REGISTERS_PER_MULTIPROCESSOR"],
-        shared_bytes=stated["MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"],
-        reserved_shared_bytes=stated["RESERVED_SHARED_MEMORY_PER_BLOCK"],
-        most_block_threads=stated["MAX_THREADS_PER_BLOCK"],
-        clock_mhz=stated["CLOCK_RATE"] / 1e3,
-        bandwidth_gb_s=memory_bytes_per_second(memory_clock_mhz, bus_width_bits) / 1e9,
-        memory_clock_mhz=memory_clock_mhz,
-        bus_width_bits=bus_width_bits,
-        host_bus_gb_s=host_bus_gb_s(stated["PCI_DOMAIN_ID"], stated["PCI_BUS_ID"], stated["PCI_DEVICE_ID"]),
-        lanes=_LANES.get(compute_capability, _MOST_LANES),
-        l2_bytes=stated["L2_CACHE_SIZE"],
-        **allocation_units(compute_capability, stated["MAX_BLOCKS_PER_MULTIPROCESSOR"]),
-    )
-
-
 def _attribute(code: int, device: ctypes.c_int) -> int:
     """Return an attribute; 0 where the driver is older than it."""
     value = ctypes.c_int()
@@ -300,16 +296,9 @@ def _call(function: str, *arguments: object) -> None:
     called = getattr(library, function, None)
     if called is None:
         raise DriverError(f"its library has no {function}")
-    result = called(*arguments)
-    if result:
-        raise DriverError(f"{function} fails with {_name_of(result)}", result)
-
-
-@cache
-def _name_of(result: int) -> str:
-    """Return the name of an error, "CUDA_ERROR_NOT_INITIALIZED"; its number where the driver has none."""
-    name = ctypes.c_char_p()
-    library = driver_library()
-    if library is not None:
+    if result := called(*arguments):
+        name = ctypes.c_char_p()
         library.cuGetErrorName(ctypes.c_int(result), ctypes.byref(name))
-    return name.value.decode(errors="replace") if name.value else f"error {result}"
+        # "CUDA_ERROR_NOT_INITIALIZED"; its number where the driver has none.
+        said = name.value.decode(errors="replace") if name.value else f"error {result}"
+        raise DriverError(f"{function} fails with {said}", result)

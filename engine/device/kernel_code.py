@@ -77,22 +77,15 @@ def kept(
     load: Callable[[bytes], Loaded],
 ) -> Loaded:
     """Return what `load` makes of code of some kind of a kernel, kept or compiled now."""
-    key = key_of(kernel, signature, capability)
-    # Code for a debugger names files and lines.
-    if key is None or kernel.targetoptions["debug"]:
-        return load(compile_now())
-    return code_store().built(kind, key, compile_now, load)
-
-
-def key_of(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str | None:
-    """Return what a kernel's code is kept under; None where nothing of it is kept."""
     origin = origin_of(kernel)
-    if origin is None or os.environ.get(SWITCH) == "0":
-        return None
+    # Code for a debugger names files and lines.
+    if origin is None or os.environ.get(SWITCH) == "0" or kernel.targetoptions["debug"]:
+        return load(compile_now())
     # What is linked to a kernel comes from its factory too.
     options = {name: str(value) for name, value in kernel.targetoptions.items() if name != "link"}
     facts = [*origin, str(signature), options, capability, *_compilers()]
-    return json.dumps(facts, sort_keys=True, allow_nan=False)
+    key = json.dumps(facts, sort_keys=True, allow_nan=False)
+    return code_store().built(kind, key, compile_now, load)
 
 
 def architecture_of(capability: tuple[int, int]) -> tuple[int, int, str]:

@@ -77,18 +77,14 @@ class LoadedKernel:
 
     def write(self, name: str, contents: np.ndarray) -> None:
         """Write its constant array of that name; the host waits until it is written."""
-        address, size = self._global(name)
+        status, address, size = driver.cuLibraryGetGlobal(self._library.handle, name.encode())
+        check((status,))
         if contents.nbytes != size:
             raise ValueError(f"{name} has {size} bytes in the compiled kernel, not {contents.nbytes}")
         check(driver.cuMemcpyHtoD(address, contents.ctypes.data, size))
         # From memory that is not page-locked it returns before the values have arrived, and not every stream
         # waits.
         cuda.synchronize()
-
-    def _global(self, name: str) -> tuple[object, int]:
-        status, address, size = driver.cuLibraryGetGlobal(self._library.handle, name.encode())
-        check((status,))
-        return address, size
 
 
 class BoundLaunch:

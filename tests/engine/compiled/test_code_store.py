@@ -102,9 +102,13 @@ def test_that_a_folder_where_nothing_can_be_kept_is_named_once(tmp_path, monkeyp
 
 
 def test_that_code_of_another_person_or_that_others_can_write_is_never_used(tmp_path, monkeypatch):
-    folder = tmp_path / "folder"
-    CodeStore(folder).save("cpu", "key", CODE)
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder, before = tmp_path / "folder", os.umask(0o000)
+    try:
+        CodeStore(folder).save("cpu", "key", CODE)
+    finally:
+        os.umask(before)
+    # Whatever the mask of permissions allows others.
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, only_file(folder))] == [0o700, 0o600]
     assert CodeStore(folder).load("cpu", "key") == CODE
     for mode in (0o720, 0o702):
         folder.chmod(mode)
@@ -152,16 +156,6 @@ def another_owner(facts, owner):
     return os.stat_result((*facts[:4], owner, *facts[5:10]))
 
 
-def test_that_files_are_the_persons_own_whatever_the_mask_of_permissions_allows(tmp_path):
-    before = os.umask(0o000)
-    try:
-        CodeStore(tmp_path / "folder").save("cpu", "key", CODE)
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE(only_file(tmp_path / "folder").stat().st_mode) == 0o600
-    assert CodeStore(tmp_path / "folder").load("cpu", "key") == CODE
-
-
 @pytest.mark.parametrize("place", ["folder", "parent"])
 def test_that_a_link_of_another_person_on_the_way_to_the_folder_is_not_followed(tmp_path, monkeypatch, place):
     real, link = tmp_path / "real", tmp_path / "link"
@@ -180,18 +174,14 @@ def test_that_a_link_of_another_person_on_the_way_to_the_folder_is_not_followed(
         assert CodeStore(link / inside).load("cpu", "key") is None
 
 
-@pytest.mark.parametrize("is_chosen", [True, False])
-def test_that_compiled_code_is_in_the_chosen_folder_or_the_persons_cache(monkeypatch, tmp_path, is_chosen):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path) if is_chosen else "")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    parent = tmp_path if is_chosen else tmp_path / "haloscope" / "compiled"
-    assert code_store.code_store.__wrapped__()._folder == parent / code_store.source_digest()
-
-
-def test_that_a_new_version_removes_the_code_of_those_that_were_not_used_for_a_month(monkeypatch, tmp_path):
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+def test_that_code_is_in_the_chosen_folder_or_the_persons_cache_without_that_of_unused_versions(
+    monkeypatch, tmp_path
+):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     parent = tmp_path / "haloscope" / "compiled"
+    for chosen, place in ((str(tmp_path), tmp_path), ("", parent)):
+        monkeypatch.setenv("NUMBA_CACHE_DIR", chosen)
+        assert code_store.code_store.__wrapped__()._folder == place / code_store.source_digest()
     for name, days in (("unused", 31), ("used", 29)):
         (parent / name).mkdir(parents=True)
         (parent / name / "entry.cpu").write_bytes(CODE)

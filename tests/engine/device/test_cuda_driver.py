@@ -80,7 +80,6 @@ def install(monkeypatch):
     """Return a function that makes a driver the one that is found."""
 
     def install(driver):
-        device_list._name_of.cache_clear()
         monkeypatch.setattr(device_list, "driver_library", lambda: driver)
         for name, value in (("missing", ""), ("has_driver", lambda: True)):
             monkeypatch.setattr(device_list, name, value)

@@ -22,36 +22,25 @@ def found_as(strides, shape=(5, 8), address=4096, dtype=FLOAT):
     return Found(address, shape, dtype, strides, 0)
 
 
-def test_that_a_dense_array_is_taken_as_it_is():
-    assert as_view(found_as(None), (5, 8, 1)).shape == (5, 8, 1)
-
-
-def test_that_rows_may_be_further_apart_by_whole_pixels_and_vectors():
+def test_that_rows_may_be_apart_by_whole_pixels_and_vectors_and_all_else_has_to_be_copied_first():
     for strides, shape, pitch in [
+        (None, (5, 8), 8),
         ((64, 4), (5, 8), 16),
         ((48, 12, 4), (5, 3, 3), 4),
         ((96, 12, 4), (5, 3, 3), 8),
         ((32, 4), (5, 1), 8),
+        ((36, 4), (5, 8), None),  # no whole vectors
+        ((64, 8), (5, 8), None),  # every second column
+        ((-64, 4), (5, 8), None),
+        ((64, -4), (5, 8), None),
+        ((0, 4), (5, 8), None),  # one row for all
+        ((4, 20), (5, 8), None),  # Fortran's order
+        ((64, 12, 4), (5, 3, 3), None),  # no whole pixels
     ]:
-        channels = shape[2] if len(shape) == 3 else 1
-        view = as_view(found_as(strides, shape), (*shape[:2], channels))
-        assert view.shape == (5, pitch, channels)
-
-
-def test_that_other_layouts_have_to_be_copied_first():
-    for strides, shape in [
-        ((36, 4), (5, 8)),  # no whole vectors
-        ((64, 8), (5, 8)),  # every second column
-        ((-64, 4), (5, 8)),
-        ((64, -4), (5, 8)),
-        ((0, 4), (5, 8)),  # one row for all
-        ((4, 20), (5, 8)),  # Fortran's order
-        ((64, 12, 4), (5, 3, 3)),  # no whole pixels
-    ]:
-        assert as_view(found_as(strides, shape), (*shape[:2], shape[2] if len(shape) == 3 else 1)) is None
-
-
-def test_that_an_array_that_begins_between_vectors_has_to_be_copied_first():
+        height, width, channels = (*shape, 1)[:3]
+        view = as_view(found_as(strides, shape), (height, width, channels))
+        assert (view and view.shape) == (pitch and (5, pitch, channels))
+    # Between vectors.
     assert as_view(found_as(None, address=4100), (5, 8, 1)) is None
 
 
@@ -74,7 +63,7 @@ class Lender:
         return 0, 7
 
 
-def test_that_streams_of_every_library_have_a_handle():
+def test_that_streams_of_every_library_have_a_handle_and_all_else_is_refused():
     for stream in [
         7,
         Lender(),
@@ -87,12 +76,9 @@ def test_that_streams_of_every_library_have_a_handle():
         assert stream_handle(stream) == 7
         # Numba's default stream.
         assert stream_handle(SimpleNamespace(handle=c_void_p(0))) == 0
-
-
-@pytest.mark.parametrize("stream", ["main", object(), 1.5])
-def test_that_what_is_no_stream_is_refused_in_words(stream):
-    with pytest.raises(BadValue, match="it has no handle"):
-        stream_handle(stream)
+    for other in ("main", object(), 1.5):
+        with pytest.raises(BadValue, match="it has no handle"):
+            stream_handle(other)
 
 
 class Lent:
@@ -122,43 +108,23 @@ class OnCpu:
 
 
 def test_that_what_is_on_the_host_has_no_library():
-    for array in [
-        np.ones(3),
-        np.ma.ones(3),
-        np.float32(1),
-        [1, 2],
-        None,
-        "text",
-        Lent(1),
-        Lent(None),
-        OnCpu(),
-        Lent,
-        OnCpu,
-    ]:
+    values = (np.ones(3), np.ma.ones(3), np.float32(1), [1, 2], None, "text")
+    for array in (*values, Lent(1), Lent(None), OnCpu(), Lent, OnCpu):
         assert library_of(array) is None
 
 
-@pytest.mark.parametrize("array", [Lent(2), Lent(13), Shown()])
-def test_that_a_protocol_is_enough(array, gpu):
-    assert library_of(array).has_own_streams
-
-
-def test_that_an_array_of_cupy_is_known_by_its_package():
+def test_that_a_protocol_is_enough_and_an_array_of_cupy_is_known_by_its_package(gpu):
+    assert all(library_of(array).has_own_streams for array in (Lent(2), Lent(13), Shown()))
     array = Array(np.ones((2, 3), np.float32))
     found = library_of(array).read(array, 0)
     assert found == (array.data.ptr, (2, 3), FLOAT, None, 0, False)
 
 
-@pytest.mark.parametrize(
-    "cut", [np.s_[:], np.s_[::-1], np.s_[:, ::-2], np.s_[2:3, 1:], np.s_[:0]], ids=lambda cut: str(cut)
-)
-def test_that_a_copy_on_the_host_has_the_samples_of_any_view(cut, gpu):
-    values = np.arange(35, dtype=np.float32).reshape(5, 7)[cut]
-    array = Array(values)
-    assert np.array_equal(on_host(given(library_of(array), array)), values)
-
-
-def test_that_the_host_waits_for_a_copy_on_the_stream_of_the_array(gpu):
+def test_that_a_copy_on_the_host_has_the_samples_of_any_view_and_is_waited_for_on_the_arrays_stream(gpu):
+    for cut in (np.s_[:], np.s_[::-1], np.s_[:, ::-2], np.s_[2:3, 1:], np.s_[:0]):
+        array = Array(np.arange(35, dtype=np.float32).reshape(5, 7)[cut])
+        assert np.array_equal(on_host(given(library_of(array), array)), array.values), cut
+    gpu.calls.clear()
     array = Array(np.ones((2, 3), np.float32))
     on_host(given(library_of(array), array, 5))
     assert gpu.calls == [("copy", 5), ("cuStreamSynchronize", 5)]

@@ -238,20 +238,11 @@ def spares(dropped):
     return Spares(lambda buffer: buffer.size, 3, lambda buffer: dropped.append(buffer.size))
 
 
-def test_that_a_spare_serves_one_at_a_time(spares):
-    buffer = Buffer(100)
-    spares.keep([buffer], math.inf)
-    assert spares.take(100) is buffer
-    assert spares.take(100) is None
-
-
-def test_that_the_smallest_that_is_large_enough_is_taken(spares):
+def test_that_the_smallest_spare_that_is_large_enough_serves_one_at_a_time_and_no_small_need(spares):
     spares.keep([Buffer(300), Buffer(100), Buffer(200)], math.inf)
     assert spares.take(150).size == 200
     assert spares.take(301) is None
-
-
-def test_that_a_large_spare_is_not_wasted_on_a_small_need(spares):
+    assert [spares.take(100).size, spares.take(100).size, spares.take(100)] == [100, 300, None]
     spares.keep([Buffer(1 << 20)], math.inf)
     assert spares.take(1 << 18) is None
     assert spares.take(1 << 19).size == 1 << 20

@@ -56,14 +56,9 @@ def code(kernel, signature=SIGNATURE):
 
 
 @pytest.mark.slow
-def test_that_the_next_process_loads_what_this_one_compiled(compilations):
+def test_that_the_next_process_loads_what_this_one_compiled_and_compiles_for_other_arguments(compilations):
     assert code(fresh()) == code(fresh())
     assert len(compilations) == 1
-
-
-@pytest.mark.slow
-def test_that_other_arguments_and_types_are_compiled_for(compilations):
-    code(fresh(3))
     code(fresh(4))
     code(fresh(3, Border.WRAP))
     code(fresh(3), (float32[:, ::1], types.int32))
@@ -94,12 +89,9 @@ def test_that_code_that_the_driver_refuses_is_compiled_again(compilations, monke
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_that_arguments_of_equal_text_are_told_apart():
+def test_that_arguments_of_equal_text_are_told_apart_and_what_only_this_process_knows_is_refused():
     values = (1, "1", True, (1,), Block(1, 1), Border.ZERO, "zero")
     assert len({kernel_factory._text_of((value,)) for value in values}) == len(values)
-
-
-def test_that_arguments_that_mean_nothing_in_another_process_are_refused():
     with pytest.raises(TypeError, match="cannot be kept on disk"):
         kernel_factory.kernel_factory(lambda thing: factory(thing, 1))(object())
 

@@ -1,5 +1,6 @@
 """The threads that help a launch: their work, their waiting, what is left afterwards; copies by them."""
 
+import itertools
 import threading
 import time
 
@@ -8,23 +9,9 @@ import pytest
 
 from engine.compiled.entry_point import entry_point
 from engine.compiled.machine_code import MachineFunction
-from engine.device import thread_pool
 from engine.device import thread_pool as threads
 from engine.device.thread_code import finish, row_of, share
-from engine.device.thread_pool import (
-    AWAITED,
-    CALLER_LOCK,
-    CORE,
-    PIECE_BYTES,
-    QUEUE_ELEMENTS,
-    STAGE_BITS,
-    STARTED,
-    STATE,
-    TAKEN,
-    WAKE_LOCK,
-    copy_bytes,
-)
-from engine.device.thread_pool import BEGUN as BEGUN_STAGE
+from engine.device.thread_pool import PIECE_BYTES, STARTED, STATE, TAKEN, copy_bytes
 from engine.process import OncePerProcess
 from engine.variants.emit.cpu_vectors import count_one
 from engine.variants.fast import fft
@@ -62,9 +49,9 @@ TAKE_BANDS = MachineFunction(__name__, "take_bands", error_model="numpy")
 def four_threads(monkeypatch):
     """Four threads that are held to no core, also where the machine has two."""
     threads.compiled()
-    queues = np.zeros((4, QUEUE_ELEMENTS), np.int64)
+    queues = np.zeros((4, threads.QUEUE_ELEMENTS), np.int64)
     for queue in queues:
-        queue[WAKE_LOCK], queue[CORE] = threads._locked(), -1
+        queue[threads.WAKE_LOCK], queue[threads.CORE] = threads._locked(), -1
         threading.Thread(target=threads._help, args=(queue,), daemon=True).start()
     monkeypatch.setattr(threads, "work_queues", lambda: queues)
     yield queues
@@ -124,8 +111,8 @@ def test_that_a_caller_sleeps_until_the_others_are_done(four_threads, monkeypatc
     call.launch(0, 0)
     task, queue = call.task, four_threads[0]
     # A task under way, as the caller finds it: it is done only when this test says so.
-    task[CALLER_LOCK] = threads._locked()
-    queue[STATE] = (task.ctypes.data << STAGE_BITS) + BEGUN_STAGE
+    task[threads.CALLER_LOCK] = threads._locked()
+    queue[STATE] = (task.ctypes.data << threads.STAGE_BITS) + threads.BEGUN
     over = threading.Event()
 
     def wait():
@@ -134,18 +121,18 @@ def test_that_a_caller_sleeps_until_the_others_are_done(four_threads, monkeypatc
 
     caller = threading.Thread(target=wait)
     caller.start()
-    awaited = (task.ctypes.data << STAGE_BITS) + AWAITED
+    awaited = (task.ctypes.data << threads.STAGE_BITS) + threads.AWAITED
     while queue[STATE] != awaited:
         time.sleep(0.001)
     assert not over.is_set()
     queue[STATE] = 0
-    threads.ctypes.pythonapi.PyThread_release_lock(threads.ctypes.c_void_p(int(task[CALLER_LOCK])))
+    threads.ctypes.pythonapi.PyThread_release_lock(threads.ctypes.c_void_p(int(task[threads.CALLER_LOCK])))
     caller.join()
     assert over.is_set()
 
 
 def test_that_the_thread_of_the_callers_own_core_is_left_asleep(four_threads, monkeypatch):
-    four_threads[:, CORE] = range(4)
+    four_threads[:, threads.CORE] = range(4)
     monkeypatch.setattr(threads, "_current_core", lambda: 2)
     assert launched(5, 1, 4)[2][BEGUN] == 4
 
@@ -218,7 +205,7 @@ GUARD = 64
 @pytest.fixture
 def four_workers(monkeypatch):
     """Let copies have up to four threads, also where the machine has two cores."""
-    monkeypatch.setattr(thread_pool, "launch_cores", lambda: 4)
+    monkeypatch.setattr(threads, "launch_cores", lambda: 4)
 
 
 def copied(source, source_offset, target_offset):
@@ -232,9 +219,8 @@ def copied(source, source_offset, target_offset):
     return memory[first:after], np.concatenate([memory[:first], memory[after:]])
 
 
-@pytest.mark.parametrize("offsets", [(0, 0), (1, 0), (0, 3), (5, 7)], ids=str)
-def test_that_every_byte_is_copied_and_no_other(four_workers, offsets):
-    for size in SIZES:
+def test_that_every_byte_is_copied_and_no_other(four_workers):
+    for size, offsets in itertools.product(SIZES, [(0, 0), (1, 0), (0, 3), (5, 7)]):
         source = RANDOM.integers(0, 256, size, np.uint8)
         values, around = copied(source, *offsets)
         assert np.array_equal(values, source), size
@@ -250,20 +236,17 @@ def test_that_threads_copy_at_the_same_time(four_workers):
         )
         wrong.extend(number for _ in range(20) if not np.array_equal(copied(source, number, 0)[0], source))
 
-    threads = [threading.Thread(target=copy, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    numbers = itertools.count()
+    at_the_same_time(8, lambda: copy(next(numbers)))
     assert not wrong
 
 
 def test_that_small_copies_have_one_worker(monkeypatch):
     made = []
-    monkeypatch.setattr(thread_pool, "_calls", thread_pool.defaultdict(list))
-    kept = thread_pool.SharedCall
-    monkeypatch.setattr(thread_pool, "SharedCall", lambda *how: made.append(how[2]) or kept(*how))
-    monkeypatch.setattr(thread_pool, "launch_cores", lambda: 64)
+    monkeypatch.setattr(threads, "_calls", threads.defaultdict(list))
+    kept = threads.SharedCall
+    monkeypatch.setattr(threads, "SharedCall", lambda *how: made.append(how[2]) or kept(*how))
+    monkeypatch.setattr(threads, "launch_cores", lambda: 64)
     for size in (1, 2 * PIECE_BYTES - 1, 3 * PIECE_BYTES, 99 * PIECE_BYTES):
         copied(np.zeros(size, np.uint8), 0, 0)
-    assert made == [1, 3, thread_pool.MOST_WORKERS]
+    assert made == [1, 3, threads.MOST_WORKERS]
