@@ -31,6 +31,11 @@ MASKS_AS = {f"{form.title} (*{form.suffix})": style for style, form in FORMS.ite
 MASK_MARK, CHAIN_MARK = b"haloscope-mask", b'"haloscope-chain"'
 SESSIONS = ["Haloscope sessions (*.haloscope *.json)", "All files (*)"]
 SESSIONS_AS = ["Haloscope session (*.haloscope)"]
+_NOT_BARE = (
+    "The result was not saved without metadata",
+    "a picture in parts is saved with its tags",
+    "Save it with them, or crop it to a region first.",
+)
 
 
 class ExploreFiles(QObject):
@@ -166,11 +171,7 @@ class ExploreFiles(QObject):
         if not self._pictures.can_save_result():
             return
         if self._pictures.saves_in_parts and not metadata:
-            what, why = (
-                "The result was not saved without metadata",
-                "a picture in parts is saved with its tags",
-            )
-            self._messages.warn(SAVE_SOURCE, what, why, "Save it with them, or crop it to a region first.")
+            self._messages.warn(SAVE_SOURCE, *_NOT_BARE)
             return
         # A kernel that writes 8 or 16 bit has clipped its results.
         with_float = self._workspace.result_dtype == "float32"

@@ -116,12 +116,9 @@ class ExplorePage(ExploreParts):
         if picture is not None and isinstance(picture.screen, TiledScreen):
             height, width, _ = measured_shape(picture)
             of_part = f" Of this picture it measures {width:,} × {height:,} pixels in the middle of the view."
-        one, to_compare = (
-            f"{known.title if known else 'Automatic'}{own_block}",
-            f"{each_block}, to compare them.",
-        )
+        one, each = f"{known.title if known else 'Automatic'}{own_block}", f"these settings{each_block}"
         run_does = f"Verifies {one} against the float64 reference, then measures its time.{of_part}"
-        all_does = f"Verifies and times every variant that can run these settings{to_compare}{of_part}"
+        all_does = f"Verifies and times every variant that can run {each}, to compare them.{of_part}"
         no_run = no_run_sentence(self._services.state.is_ready, picture is not None)
         return replace(
             super().status,

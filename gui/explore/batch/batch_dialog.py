@@ -87,8 +87,7 @@ class BatchRun(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._process: QProcess | None = None
-        self._said = self._last = ""
-        self._begun_s = 0.0
+        self._said, self._last, self._begun_s = "", "", 0.0
         self.is_stopping = False
         """Whether it was asked to end."""
         self.done = self.total = 0
@@ -111,9 +110,8 @@ class BatchRun(QObject):
         process.readyReadStandardError.connect(self._hear)
         process.finished.connect(self._finish)
         process.errorOccurred.connect(self._fail)
-        self._said, self._last, self.is_stopping = "", "", False
-        self._begun_s = time.monotonic()
-        self.done = self.total = 0
+        self._said, self._last, self._begun_s = "", "", time.monotonic()
+        self.is_stopping, self.done, self.total = False, 0, 0
         process.start(program[0], program[1:])
 
     def stop(self) -> None:
@@ -127,13 +125,13 @@ class BatchRun(QObject):
 
     def end_now(self) -> None:
         """End it before the window is gone."""
-        if self._process is not None:
+        if (process := self._process) is not None:
             self.is_stopping = True
-            self._process.terminate()
-            self._process.terminate()
-            if not self._process.waitForFinished(_KILL_MS):
-                self._process.kill()
-                self._process.waitForFinished(_KILL_MS)
+            process.terminate()
+            process.terminate()
+            if not process.waitForFinished(_KILL_MS):
+                process.kill()
+                process.waitForFinished(_KILL_MS)
 
     def _hear(self) -> None:
         if self._process is None:
@@ -265,11 +263,10 @@ class BatchDialog(QDialog):
             return
         self._show_end(None)
         try:
-            words = self.words()
+            self.run.start(self.words())
         except EngineError as error:
             self._show_end(BatchEnd(why=str(error)))
             return
-        self.run.start(words)
         self._writes_to = self.out.text().strip()
         self._messages.clear(_SOURCE)
         self._services.link.begin_writing(self._writes_to)
@@ -319,8 +316,7 @@ class BatchDialog(QDialog):
         self.close_button.clicked.connect(self.reject)
         self.run.progressed.connect(self._show_progress)
         self.run.ended.connect(self._end)
-        application = QCoreApplication.instance()
-        if application is not None:
+        if (application := QCoreApplication.instance()) is not None:
             application.aboutToQuit.connect(self.run.end_now)
 
     def _take_inputs(self, paths: Sequence[str]) -> None:

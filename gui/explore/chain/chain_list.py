@@ -78,8 +78,8 @@ class StepList(QListView):
         self._taken: QPoint | None = None
         self._undo_to = 0
         self.rows = StepRows(chain)
-        self.setModel(self.rows)
         self.row = StepRow(self.rows)
+        self.setModel(self.rows)
         self.setItemDelegate(self.row)
         self.setMouseTracking(True)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)

@@ -115,8 +115,8 @@ class KernelQuestion(Question, Generic[Answer]):
             self._show(None, why_not)
             return
         self._answers.ask(self._request_about(job), self._take, self._failed)
+        # Why there was none may no longer hold.
         if self.words:
-            # Why there was none may no longer hold.
             self._show(None, self.asking)
 
     def _take(self, found: Answer) -> None:

@@ -195,28 +195,26 @@ class Selection(QObject):
         return self._choices.get(self.workspace.operation, "")
 
     def _follow_settings(self) -> None:
-        settings = self.workspace.settings.variant, self.workspace.settings.block
-        before, self._settings = self._settings, settings
+        before = self._settings
+        self._settings = settings = self.workspace.settings.variant, self.workspace.settings.block
+        # The block field is that of the selected kernel.
         if settings != before:
-            # The block field is that of the selected kernel.
             self._select(self._kernel if settings[0] == before[0] else "", None)
 
     def _follow_run(self) -> None:
-        if self.state.running:
-            # Questions about each run as it comes would disturb the next.
+        # Questions about each run as it comes would disturb the next.
+        run = self.results.described.result if self.results.described else None
+        if self.state.running or run is self._run:
             return
-        run = self.results.described
-        before, self._run = self._run, run.result if run else None
-        if self._run is before:
-            return
-        self._means_chain = self._run is not None and self._run.task == ChainProblem.task
-        if self._run is None or self._means_chain:
+        self._run = run
+        self._means_chain = run is not None and run.task == ChainProblem.task
+        if run is None or self._means_chain:
             # With the last run its kernel goes, which may be one that cannot run here.
             self._kernel, self._block = "", None
             self.changed.emit()
-        elif any(known.key == self._run.variant for known in self.alternatives):
-            is_chosen = self._run.variant == self._chosen_by_auto and self.workspace.settings.variant == AUTO
-            self._select(*("", None) if is_chosen else (self._run.variant, self._run.block))
+        elif any(known.key == run.variant for known in self.alternatives):
+            is_chosen = run.variant == self._chosen_by_auto and self.workspace.settings.variant == AUTO
+            self._select(*("", None) if is_chosen else (run.variant, run.block))
 
     def _note_choice(self, filtered: Filtered) -> None:
         others = (known.key for known in self.alternatives if known.key != self._chosen_by_auto)

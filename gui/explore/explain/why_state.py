@@ -73,10 +73,8 @@ class WhyState(Question):
 
     def __init__(self, selection: Selection, link: EngineLink, roofline: RooflineState) -> None:
         workspace, state, results = selection.workspace, selection.state, selection.results
-        of_kernels = selection.changed, state.availability_changed
-        super().__init__(
-            *of_kernels, results.described_changed, workspace.picture_changed, state.ready_changed
-        )
+        of_engine = state.availability_changed, state.ready_changed
+        super().__init__(selection.changed, results.described_changed, workspace.picture_changed, *of_engine)
         self.workspace, self.state, self.results = workspace, state, results
         self.selection, self._roofline = selection, roofline
         self._asks = self._times = Newest(link)

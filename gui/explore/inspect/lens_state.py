@@ -49,7 +49,14 @@ def shown_step(job: PictureJob, ran: Sequence[StepTime], device: str) -> ShownSt
     What it reads is asked for by the same variants, so that it has the same bits.
     """
     keys = {one.id: one.variant for one in ran}
-    chain = _by_variants(job.chain.needed(job.shown), keys)
+    needed = job.chain.needed(job.shown)
+    chain = replace(
+        needed,
+        steps=tuple(
+            one if one.kind == CombineStep.kind else replace(one, variant=keys.get(one.id, one.variant))
+            for one in needed.steps
+        ),
+    )
     step = chain.steps[-1]
     reads = tuple(
         None if id_ == PICTURE else replace(job, chain=chain.needed(id_), shown="", device=device)
@@ -61,14 +68,6 @@ def shown_step(job: PictureJob, ran: Sequence[StepTime], device: str) -> ShownSt
         only = replace(job.chain, steps=(replace(step, input=""),))
         alone = replace(job, chain=only, shown="", device=device, result_type=step.result_type)
     return ShownStep(step, reads, InChain(_number(job.chain, step.id), names), alone)
-
-
-def _by_variants(chain: Chain, keys: dict[str, str]) -> Chain:
-    steps = tuple(
-        step if step.kind == CombineStep.kind else replace(step, variant=keys.get(step.id, step.variant))
-        for step in chain.steps
-    )
-    return replace(chain, steps=steps)
 
 
 def _number(chain: Chain, id_: str) -> str:

@@ -35,12 +35,8 @@ class PictureController(QObject):
         self, workspace: Workspace, state: EngineState, link: EngineLink, messages: Messages, display: Display
     ) -> None:
         super().__init__()
-        self._workspace = workspace
-        self._state = state
-        self._link = link
-        self._messages = messages
-        self._display = display
-        self._newest = Newest(link)
+        self._workspace, self._state, self._link = workspace, state, link
+        self._messages, self._display, self._newest = messages, display, Newest(link)
         self._is_stopping = False
         self._saving: Ask | None = None
         # What the end of a connection kept from being opened.

@@ -87,16 +87,12 @@ def of_result(haloscope):
 
 
 @OF_BOTH
-def test_that_the_numbers_under_the_cursor_are_those_of_full_size(view, pixels, whole, qtbot):
+def test_that_numbers_lens_and_profile_are_those_of_full_size(view, pixels, whole, qtbot, opened, page):
     view.canvas.view.zoom_to(0.25, 10, 10)
     view.canvas.pixel_hovered.emit((201, 77))
     wait(qtbot, lambda: f"original {pixels[201, 77, 0]} " in view.readout.words)
     wanted = f"{whole[201, 77, 2]:#.4g}".replace("-", "−")
     wait(qtbot, lambda: view.readout.words.endswith(wanted))
-
-
-@OF_BOTH
-def test_that_the_lens_ends_in_the_value_of_the_whole_result(opened, page, pixels, whole, qtbot):
     opened.actions["lens"].trigger()
     wait(qtbot, lambda: page.lens.is_visible)
     for pixel in ((0, 0), (157, 300), (SIDES[0] - 1, SIDES[1] - 1)):
@@ -105,10 +101,6 @@ def test_that_the_lens_ends_in_the_value_of_the_whole_result(opened, page, pixel
         np.testing.assert_array_equal(page.lens.seen.window.cells[1, 1], pixels[pixel])
         assert page.lens.seen.is_equal
         np.testing.assert_array_equal(page.lens.seen.shown, whole[pixel])
-
-
-@OF_BOTH
-def test_that_a_profile_has_the_values_along_the_line(opened, page, pixels, whole, qtbot):
     opened.actions["lens"].trigger()
     page.look.choose(PROFILE)
     page.look.watch(True)
@@ -119,8 +111,10 @@ def test_that_a_profile_has_the_values_along_the_line(opened, page, pixels, whol
     assert page.look.words == ""
 
 
-def test_that_the_tiles_of_picture_and_result_that_are_seen_are_asked_for(opened, qtbot):
+def test_that_the_tiles_that_are_seen_are_asked_for_and_another_picture_closes_the_file(opened, qtbot):
     wait(qtbot, lambda: 0 < len(of_result(opened)) < len(of_kind(opened, WantedTiles)))
+    opened.pictures.open_sample("astronaut")
+    wait(qtbot, lambda: bool(of_kind(opened, CloseTiled)))
 
 
 def test_that_the_lens_says_why_a_pixel_cannot_be_read(opened, page, qtbot):
@@ -136,11 +130,6 @@ def test_that_the_lens_says_why_a_pixel_cannot_be_read(opened, page, qtbot):
     wait(qtbot, lambda: "it was cut short" in page.lens.words)
 
 
-def test_that_another_picture_closes_the_file(opened, qtbot):
-    opened.pictures.open_sample("astronaut")
-    wait(qtbot, lambda: bool(of_kind(opened, CloseTiled)))
-
-
 def test_that_a_run_is_of_the_part_in_the_middle_of_the_view(opened, view):
     view.canvas.view.show_actual()
     view.canvas.view.pan(-100, 0)
@@ -149,7 +138,7 @@ def test_that_a_run_is_of_the_part_in_the_middle_of_the_view(opened, view):
     assert run.job.centre == view.canvas.view.middle
 
 
-def test_that_the_result_is_saved_by_filtering_the_file(opened, tmp_path, qtbot):
+def test_that_a_result_is_saved_by_filtering_the_file_also_with_an_operation(opened, tmp_path, qtbot, pixels):
     opened.pictures.save_result(tmp_path / "result.npy")
     wait(qtbot, lambda: (tmp_path / "result.npy").exists())
     (request,) = of_kind(opened, SaveFiltered)
@@ -157,20 +146,24 @@ def test_that_the_result_is_saved_by_filtering_the_file(opened, tmp_path, qtbot)
     saved = np.load(tmp_path / "result.npy")
     assert saved.shape[:2] == SIDES
     assert saved.dtype == np.uint8
-
-
-def test_that_an_operation_is_saved_in_parts_too(opened, pixels, tmp_path, qtbot):
     shown = opened.state.last_result
     opened.workspace.choose("median")
     wait(qtbot, lambda: opened.workspace.job().operation is not None)
     opened.display.show(shown)
-    opened.pictures.save_result(tmp_path / "result.npy")
-    wait(qtbot, lambda: (tmp_path / "result.npy").exists())
+    opened.pictures.save_result(tmp_path / "median.npy")
+    wait(qtbot, lambda: (tmp_path / "median.npy").exists())
     whole = engine.operate(pixels, "median", device="cpu").picture
-    np.testing.assert_array_equal(np.load(tmp_path / "result.npy").reshape(whole.shape), whole)
+    np.testing.assert_array_equal(np.load(tmp_path / "median.npy").reshape(whole.shape), whole)
 
 
-def test_that_a_save_that_was_stopped_says_how_to_go_on(opened, tmp_path, qtbot):
+def test_that_a_save_that_was_stopped_says_how_to_go_on_and_one_without_metadata_why_not(
+    opened, tmp_path, qtbot
+):
+    opened.actions["save_bare"].trigger()
+    message = opened.messages.of(SAVE_SOURCE)
+    assert message.severity is Severity.WARNING
+    assert "tags" in message.why
+    assert opened.files.dialog is None
     fake = opened.link._client
     fake.automatic = False
     opened.pictures.save_result(tmp_path / "result.tif")
@@ -181,14 +174,6 @@ def test_that_a_save_that_was_stopped_says_how_to_go_on(opened, tmp_path, qtbot)
     message = opened.messages.of(SAVE_SOURCE)
     assert message.severity is Severity.INFO
     assert "go on" in message.remedy
-
-
-def test_that_a_result_in_parts_is_not_saved_without_metadata_as_it_keeps_its_tags(opened):
-    opened.actions["save_bare"].trigger()
-    message = opened.messages.of(SAVE_SOURCE)
-    assert message.severity is Severity.WARNING
-    assert "tags" in message.why
-    assert opened.files.dialog is None
 
 
 def test_that_results_in_parts_are_offered_as_files_that_are_written_in_parts():
@@ -206,7 +191,9 @@ def test_that_a_large_picture_is_not_copied_but_its_user_told_what_to_do(opened,
 
 
 @IN_MEMORY
-def test_that_the_histogram_is_that_of_the_whole_result(opened, page, whole, qtbot):
+def test_that_the_histogram_is_that_of_the_whole_result_and_an_edit_stops_its_count(
+    opened, page, whole, qtbot
+):
     page.look.choose(HISTOGRAM)
     opened.actions["region_measure"].trigger()
     wait(qtbot, lambda: page.look.numbers is not None and bool(page.look.numbers.after))
@@ -215,10 +202,6 @@ def test_that_the_histogram_is_that_of_the_whole_result(opened, page, whole, qtb
     wanted = answer(MeasurePicture(opened.workspace.picture, kept), lambda step: None)
     shared.unlink(kept.name)
     assert page.look.numbers == wanted
-
-
-@IN_MEMORY
-def test_that_an_edit_stops_the_count_that_its_preview_would_wait_for(opened, page, qtbot):
     opened.actions["region_measure"].trigger()
     wait(qtbot, lambda: page.look.numbers is not None)
     fake = opened.link._client
@@ -231,16 +214,14 @@ def test_that_an_edit_stops_the_count_that_its_preview_would_wait_for(opened, pa
 
 
 @IN_MEMORY
-def test_that_difference_and_error_are_shown(page, qtbot):
+def test_that_full_size_and_differences_are_those_of_the_result_whose_memory_is_given_back(
+    page, qtbot, opened, view, whole
+):
     for mode in (ViewMode.DIFFERENCE, ViewMode.ERROR):
         page.picture_view.set_mode(mode)
         word = mode.value
         wait(qtbot, lambda word=word: page.picture_view.comparison.words.startswith(word))
         assert page.picture_view.comparison.screen is not None
-
-
-@IN_MEMORY
-def test_that_full_size_is_asked_for_where_it_is_seen_and_is_the_result(opened, view, whole, qtbot):
     seen = opened.link._client.seen
     view.canvas.view.fit()
     wait(qtbot, lambda: view.is_settled)
@@ -254,10 +235,6 @@ def test_that_full_size_is_asked_for_where_it_is_seen_and_is_the_result(opened, 
         rows, columns = view._result._screen.extent(0, place)
         pixels = np.frombuffer(kept.image.constBits(), np.uint8).reshape(shown[rows, columns].shape)
         np.testing.assert_array_equal(pixels, shown[rows, columns])
-
-
-@IN_MEMORY
-def test_that_the_memory_of_a_result_is_given_back_with_the_next_one(opened, qtbot):
     for name in ("sharpen", "gaussian-5", "identity"):
         old = opened.state.last_result
         opened.workspace.set_mask(preset(name))

@@ -45,7 +45,9 @@ def message(haloscope):
     return haloscope.window.message_bar.text
 
 
-def test_that_a_picture_pasted_on_any_page_is_opened_under_the_name_clipboard(haloscope, put, qtbot):
+def test_that_a_picture_or_numbers_pasted_on_any_page_are_opened_there_where_they_belong(
+    haloscope, put, qtbot
+):
     haloscope.window.show_page("network")
     put(png=b"the bytes of another program")
     haloscope.actions["paste"].trigger()
@@ -53,15 +55,25 @@ def test_that_a_picture_pasted_on_any_page_is_opened_under_the_name_clipboard(ha
     assert haloscope.window.page.objectName() == "explore"
     assert Path(haloscope.workspace.picture.path).read_bytes() == b"the bytes of another program"
     assert "newest pasted pictures are kept" in message(haloscope)
+    put(text="1 2 1\n2 4 2\n1 2 1")
+    haloscope.actions["paste"].trigger()
+    assert haloscope.workspace.mask.weights.tolist() == [[1, 2, 1], [2, 4, 2], [1, 2, 1]]
 
 
-def test_that_a_picture_without_a_file_form_is_written_as_it_is(clipboard):
+def test_that_a_picture_without_a_file_form_is_written_as_it_is_and_only_the_newest_are_kept(
+    clipboard, put, monkeypatch
+):
     image = QImage(5, 3, QImage.Format.Format_RGB888)
     image.fill(QColor(10, 20, 30))
     clipboard.setImage(image)
     picture = open_image(keep_picture(picture_on(clipboard.mimeData())))
     assert picture.pixels.shape == (3, 5, 3)
     assert (picture.pixels == (10, 20, 30)).all()
+    monkeypatch.setattr(picture_exchange, "MOST_KEPT", 2)
+    put(png=b"bytes")
+    paths = [keep_picture(picture_on(clipboard.mimeData())) for _ in range(3)]
+    assert [path.exists() for path in paths] == [False, True, True]
+    assert paths[-1].is_relative_to(pasted_folder())
 
 
 def test_that_a_file_on_the_clipboard_is_opened(window_of_file, put, qtbot, tmp_path):
@@ -76,12 +88,6 @@ def test_that_a_file_on_the_clipboard_is_opened(window_of_file, put, qtbot, tmp_
         put(**{kind: form(path)})
         window_of_file.actions["paste"].trigger()
         waited(window_of_file, qtbot, path.name)
-
-
-def test_that_numbers_go_into_the_mask(haloscope, put):
-    put(text="1 2 1\n2 4 2\n1 2 1")
-    haloscope.actions["paste"].trigger()
-    assert haloscope.workspace.mask.weights.tolist() == [[1, 2, 1], [2, 4, 2], [1, 2, 1]]
 
 
 def test_that_what_cannot_be_pasted_is_said_in_words(window_of_file, put):
@@ -114,14 +120,6 @@ def test_that_what_was_copied_here_is_pasted_without_reading_it_in_the_window(
     waited(haloscope, qtbot, "Clipboard.png")
     assert Path(haloscope.workspace.picture.path).read_bytes() == b"36 MB"
     assert read == []
-
-
-def test_that_only_the_newest_pasted_pictures_are_kept(put, clipboard, monkeypatch):
-    monkeypatch.setattr(picture_exchange, "MOST_KEPT", 2)
-    put(png=b"bytes")
-    paths = [keep_picture(picture_on(clipboard.mimeData())) for _ in range(3)]
-    assert [path.exists() for path in paths] == [False, True, True]
-    assert paths[-1].is_relative_to(pasted_folder())
 
 
 def test_that_the_result_and_the_original_are_copied_as_png_by_the_engine(haloscope, clipboard, qtbot):

@@ -121,7 +121,7 @@ def test_that_only_a_preview_waits_for_the_end_of_a_run(slow_bench):
     assert borders(slow_bench) == [Border.WRAP]
 
 
-def test_that_a_failed_preview_is_reported_until_one_succeeds(slow_bench):
+def test_that_a_failed_preview_is_reported_until_one_succeeds_unless_a_newer_one_is_wanted(slow_bench):
     refuse(slow_bench)
     assert slow_bench.messages.newest.remedy == REFUSAL.remedy
     slow_bench.change(border=Border.ZERO)

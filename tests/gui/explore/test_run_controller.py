@@ -43,17 +43,6 @@ def test_that_a_run_becomes_a_row_whose_picture_is_shown(bench):
     assert bench.fake.leaked == shown
 
 
-def test_that_nothing_is_run_without_a_picture_or_while_a_run_goes_on(make_bench, slow_bench):
-    empty = make_bench()
-    empty.runs.run()
-    empty.runs.run_every_variant()
-    assert not empty.state.running
-    assert not empty.fake.seen
-    slow_bench.runs.run()
-    slow_bench.runs.run()
-    assert len(runs(slow_bench)) == 1
-
-
 def test_that_every_available_variant_is_run_in_order_with_the_job_of_the_beginning(slow_bench):
     run_every_variant(slow_bench)
     slow_bench.answer(Run)
@@ -204,7 +193,7 @@ def test_that_a_stopped_run_of_blocks_leaves_what_is_known(slow_bench):
     assert left[BLOCKS[2]] == refused
 
 
-def test_that_it_is_said_when_no_variant_can_run(make_bench):
+def test_that_nothing_is_run_without_a_picture_or_where_no_variant_can(make_bench, slow_bench):
     keys = [variant.key for variant in VARIANTS]
     bench = make_bench(unavailable=dict.fromkeys(keys, "the mask is too large"))
     bench.open()
@@ -212,6 +201,14 @@ def test_that_it_is_said_when_no_variant_can_run(make_bench):
     bench.settle()
     assert "the mask is too large" in bench.messages.newest.why
     assert not bench.state.running
+    empty = make_bench()
+    empty.runs.run()
+    empty.runs.run_every_variant()
+    assert not empty.state.running
+    assert not empty.fake.seen
+    slow_bench.runs.run()
+    slow_bench.runs.run()
+    assert len(runs(slow_bench)) == 1
 
 
 def test_that_a_failed_run_keeps_what_it_was_to_do():

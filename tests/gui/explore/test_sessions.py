@@ -107,7 +107,7 @@ def read_lines(tmp_path, lines):
     return load_session(path)
 
 
-def test_that_of_a_newer_session_what_is_known_opens_and_the_rest_is_said(tmp_path):
+def test_that_of_a_newer_or_damaged_session_what_is_known_opens_and_the_rest_is_said(tmp_path):
     session = full_session(tmp_path)
     lines = lines_of(session)
     lines[0]["version"] = 9
@@ -123,6 +123,18 @@ def test_that_of_a_newer_session_what_is_known_opens_and_the_rest_is_said(tmp_pa
     for word in ("another version", "torus", '"dithering"', '"colour"', "'dreams'"):
         assert word in said
     assert all(sentence.endswith(".") for sentence in found.left_out)
+    for name, value in WRONG_SETTINGS:
+        lines = lines_of(Session(State((Step.of(MASK),))))
+        lines[2]["settings"][name] = value
+        found = read_lines(tmp_path, lines)
+        assert found.state == State((Step.of(MASK),))
+        assert f'"{name}"' in found.left_out[0]
+    for section in WRONG_LINES:
+        lines = lines_of(full_session(tmp_path))
+        damaged = {"section": section} | WRONG_LINES[section]
+        found = read_lines(tmp_path, [*lines[:-1], damaged, lines[-1]])
+        assert found.runs == full_session(tmp_path).runs
+        assert section == "view" or f"'{section}' in line {len(lines)}" in found.left_out[0]
 
 
 WRONG_SETTINGS = [
@@ -134,15 +146,6 @@ WRONG_SETTINGS = [
 ]  # fmt: skip
 
 
-def test_that_a_wrong_setting_keeps_its_default_and_is_named(tmp_path):
-    for name, value in WRONG_SETTINGS:
-        lines = lines_of(Session(State((Step.of(MASK),))))
-        lines[2]["settings"][name] = value
-        found = read_lines(tmp_path, lines)
-        assert found.state == State((Step.of(MASK),))
-        assert f'"{name}"' in found.left_out[0]
-
-
 WRONG_LINES = {
     "step": {"mask": {"weights": [["1"]]}},
     "picture": {"path": 3},
@@ -151,15 +154,6 @@ WRONG_LINES = {
     "problem": {"number": "first"},
     "view": {"section": "view", "zoom": [], "mode": 7, "panels": 3, "run": "x"},
 }
-
-
-def test_that_a_damaged_part_is_left_out_and_the_others_open(tmp_path):
-    for section in WRONG_LINES:
-        lines = lines_of(full_session(tmp_path))
-        damaged = {"section": section} | WRONG_LINES[section]
-        found = read_lines(tmp_path, [*lines[:-1], damaged, lines[-1]])
-        assert found.runs == full_session(tmp_path).runs
-        assert section == "view" or f"'{section}' in line {len(lines)}" in found.left_out[0]
 
 
 @pytest.mark.parametrize(
@@ -250,7 +244,9 @@ def test_that_results_come_back_with_their_jobs_and_are_compared(bench, tmp_path
     assert step_of(bench.results.job_of(bench.results.results()[1])).settings.variant == "tiled"
 
 
-def test_that_a_session_whose_picture_is_gone_brings_the_rest(bench, tmp_path):
+def test_that_a_session_without_its_picture_brings_the_rest_and_a_picture_given_beside_it_stays(
+    bench, tmp_path
+):
     bench.files.save_session(tmp_path / "work.haloscope")
     text = (tmp_path / "work.haloscope").read_text()
     (tmp_path / "work.haloscope").write_text(text.replace('"sample": "photo.png"', '"sample": "missing"'))
@@ -261,9 +257,6 @@ def test_that_a_session_whose_picture_is_gone_brings_the_rest(bench, tmp_path):
     bench.settle()
     assert bench.workspace.mask == mask
     assert bench.messages.newest.what == "missing cannot be opened"
-
-
-def test_that_a_picture_given_beside_a_session_stays(bench, tmp_path):
     bench.workspace.change(border=Border.WRAP)
     bench.files.save_session(tmp_path / "work.haloscope")
     bench.workspace.change(border=Border.ZERO)
@@ -287,8 +280,19 @@ def test_that_a_change_of_a_file_changes_its_digest(tmp_path, size):
     assert digest_of(path) != before
 
 
-def test_that_a_picture_that_has_changed_is_said(open_window, tmp_path, qtbot):
+def test_that_the_view_comes_back_and_a_picture_that_has_changed_is_said(open_window, tmp_path, qtbot):
     haloscope = open_window()
+    page = haloscope.window.first_page
+    view = page.picture_view.canvas.view
+    view.look_at(4.0, 20.0, 31.0)
+    page.bring_to_front("tile")
+    page.files.save_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil((tmp_path / "work.haloscope").exists)
+    view.fit()
+    page.bring_to_front("mask")
+    page.files.open_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil(lambda: (view.transform.zoom, view.middle) == (4.0, (20, 31)))
+    qtbot.waitUntil(lambda: page.panel("tile").isVisible())
     page, picture = haloscope.window.first_page, tmp_path / "photo.png"
     Image.fromarray(np.zeros((8, 8), np.uint8)).save(picture)
     page.pictures.open_path(picture)
@@ -302,21 +306,6 @@ def test_that_a_picture_that_has_changed_is_said(open_window, tmp_path, qtbot):
     page.files.open_session(tmp_path / "work.haloscope")
     said = "photo.png has changed since the session was saved"
     qtbot.waitUntil(lambda: any(message.what == said for message in haloscope.messages._here()))
-
-
-def test_that_the_view_comes_back(open_window, tmp_path, qtbot):
-    haloscope = open_window()
-    page = haloscope.window.first_page
-    view = page.picture_view.canvas.view
-    view.look_at(4.0, 20.0, 31.0)
-    page.bring_to_front("tile")
-    page.files.save_session(tmp_path / "work.haloscope")
-    qtbot.waitUntil((tmp_path / "work.haloscope").exists)
-    view.fit()
-    page.bring_to_front("mask")
-    page.files.open_session(tmp_path / "work.haloscope")
-    qtbot.waitUntil(lambda: (view.transform.zoom, view.middle) == (4.0, (20, 31)))
-    qtbot.waitUntil(lambda: page.panel("tile").isVisible())
 
 
 def test_that_only_what_is_not_in_a_session_is_unsaved(haloscope, tmp_path, qtbot):

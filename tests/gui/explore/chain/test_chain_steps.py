@@ -84,7 +84,7 @@ def test_that_a_split_is_two_steps_and_an_operation_without_a_picture_forms_no_c
     assert COMBINE not in {step.operation for step in state.steps}
 
 
-def test_that_a_session_keeps_every_step_and_says_which_is_bad_without_losing_another(state, tmp_path):
+def test_that_a_session_keeps_every_step(state, tmp_path):
     two = added(state, new_step(state.step, "median"))
     whole = with_inputs(added(replace(moved(two, -1), selected=1), combining(two)), "s1", "s2")
     whole = replace(whole.with_step(replace(whole.step, on=False)), title="Mine")

@@ -44,12 +44,16 @@ def row_of(view, text):
     return next(at for at, row in enumerate(view.rows) if text in row.text)
 
 
-def test_that_the_source_stands_under_its_story_and_is_copied_whole(panel):
+def test_that_the_source_stands_under_its_story_and_is_copied_whole_also_of_another_operation(panel, bench):
     assert panel.story.text == "tiled: its title.\nIdea: What it does."
     assert panel.left.rows[row_of(panel.left, "@kernel_factory")].number == FIRST_LINE
     assert "correlate_tiled: engine/variants/ladder/tiled.py" in panel.left.toPlainText()
     panel.views.copy.click()
     assert QGuiApplication.clipboard().text() == panel.left.toPlainText()
+    bench.workspace.choose("median")
+    bench.settle()
+    assert bench.asked(CODE)[-1].job.operation is not None
+    assert panel.heading.text() == "cpu-median, compiled for a made problem."
 
 
 def test_that_a_listing_stands_beside_the_source_and_each_marks_what_belongs_to_a_line_of_the_other(
@@ -102,13 +106,6 @@ def test_that_a_text_is_found_from_one_place_to_the_next(qtbot, panel):
     assert places[0] < places[1]
     assert places[2] == places[0], "round"
     assert panel.left.textCursor().selectedText() == "tile[i]"
-
-
-def test_that_the_kernel_of_another_operation_has_code(bench, panel):
-    bench.workspace.choose("median")
-    bench.settle()
-    assert bench.asked(CODE)[-1].job.operation is not None
-    assert panel.heading.text() == "cpu-median, compiled for a made problem."
 
 
 @pytest.mark.slow

@@ -138,7 +138,9 @@ def test_that_the_panel_follows_what_is_set_and_another_block_of_the_grid_can_be
     assert len(bench.asked(TileRequest)) == asked
 
 
-def test_that_passes_and_colours_can_be_chosen(qtbot, bench, panel):
+def test_that_passes_and_colours_can_be_chosen_and_a_kernel_that_is_only_selected_has_its_tile(
+    qtbot, bench, panel
+):
     assert panel.passes.isHidden()
     bench.change(variant="separable-l1")
     assert [panel.passes.itemText(at) for at in range(2)] == ["along the rows", "along the columns"]
@@ -151,9 +153,6 @@ def test_that_passes_and_colours_can_be_chosen(qtbot, bench, panel):
     assert panel.legend.accessibleDescription() == "thread 0, thread 63"
     for widget in (panel.across, panel.down, panel.passes, panel.colours, panel.grid, panel.legend):
         assert widget.accessibleName()
-
-
-def test_that_a_kernel_that_is_selected_and_not_run_has_its_tile_with_the_block_of_the_settings(bench, panel):
     bench.change(variant="cpu-serial", block=None)
     assert "no blocks of threads" in panel.stack.text
 

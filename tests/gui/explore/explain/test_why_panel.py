@@ -82,13 +82,23 @@ def test_that_bounds_stand_beside_the_time_and_a_click_on_the_remedy_chooses_its
     assert bench.workspace.settings.variant == "tiled"
 
 
-def test_that_the_remedy_of_a_recorded_run_leads_to_the_recorded_one(bench, make_panel):
+def test_that_the_remedy_of_a_recorded_run_leads_to_the_recorded_one_which_stays_with_another_mask(
+    bench, make_panel
+):
     panel = make_panel(bench)
     runs = tuple(gpu_run(bench.workspace.filter_job(), key, device=RECORDED) for key in ("cached", "tiled"))
     bench.results.show_recorded(RecordedRuns(runs, ""))
     bench.results.describe(runs[0])
     panel.sentence.linkActivated.emit("tiled")
     assert bench.results.described.result is runs[1]
+    job = bench.workspace.filter_job()
+    before, after = (
+        tuple(gpu_run(job, key, device=RECORDED) for key in ("cached", "tiled")) for _ in range(2)
+    )
+    bench.results.show_recorded(RecordedRuns(before, ""))
+    bench.results.describe(before[1])
+    bench.results.show_recorded(RecordedRuns(after, "Nearest recorded"))
+    assert bench.results.described.result is after[1]
 
 
 def test_that_what_came_is_kept_with_the_result(bench, panel):
@@ -191,16 +201,9 @@ def test_that_runs_of_other_operations_and_of_chains_are_said_to_have_no_explana
     assert "was not run yet" in panel.stack.text
 
 
-def test_that_a_recorded_run_of_the_present_problem_is_explained_where_no_gpu_is(bench, make_panel):
-    panel = make_panel(bench)
-    bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
-    bench.fake.limits = {RECORDED: made_limits(RECORDED)}
-    show_recorded(bench, panel)
-    assert [one.job.device for one in bench.asked(TIME)] == [RECORDED]
-    assert read(panel) == WORDS
-
-
-def test_that_a_recorded_run_of_a_cpu_is_not_explained_by_the_cpu_that_is_here(bench, make_panel):
+def test_that_a_recorded_run_of_the_present_problem_is_explained_where_no_gpu_is_but_for_one_of_a_cpu(
+    bench, make_panel
+):
     panel = make_panel(bench)
     bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
     show_recorded(bench, panel, "cpu-serial", launches=None)
@@ -208,9 +211,15 @@ def test_that_a_recorded_run_of_a_cpu_is_not_explained_by_the_cpu_that_is_here(b
     assert panel.stack.text.startswith(
         "The recording keeps what its GPU does per second at most, not what its CPU"
     )
+    bench.fake.limits = {RECORDED: made_limits(RECORDED)}
+    show_recorded(bench, panel)
+    assert [one.job.device for one in bench.asked(TIME)] == [RECORDED]
+    assert read(panel) == WORDS
 
 
-def test_that_one_button_sets_what_a_run_was_recorded_for_and_undo_brings_back_what_was(bench, make_panel):
+def test_that_one_button_sets_what_a_run_was_recorded_for_or_leads_to_the_recorded_run_of_a_kernel(
+    bench, make_panel
+):
     panel = make_panel(bench)
     bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
     panel.state.watch(False)
@@ -227,11 +236,6 @@ def test_that_one_button_sets_what_a_run_was_recorded_for_and_undo_brings_back_w
     assert job.filter.border == "zero"
     bench.workspace.undo_stack.undo()
     assert bench.workspace.mask == preset("emboss")
-
-
-def test_that_a_kernel_that_needs_a_gpu_leads_to_its_recorded_run(bench, make_panel):
-    panel = make_panel(bench)
-    bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
     bench.workspace.change(variant="tiled")
     bench.settle()
     runs = tuple(gpu_run(bench.workspace.filter_job(), key, device=RECORDED) for key in ("cached", "tiled"))
@@ -239,17 +243,6 @@ def test_that_a_kernel_that_needs_a_gpu_leads_to_its_recorded_run(bench, make_pa
     panel.button.click()
     assert bench.results.described.result is runs[1]
     assert bench.state.shows_recorded
-
-
-def test_that_the_recorded_run_of_the_same_kernel_stays_selected_with_another_mask(bench):
-    job = bench.workspace.filter_job()
-    before, after = (
-        tuple(gpu_run(job, key, device=RECORDED) for key in ("cached", "tiled")) for _ in range(2)
-    )
-    bench.results.show_recorded(RecordedRuns(before, ""))
-    bench.results.describe(before[1])
-    bench.results.show_recorded(RecordedRuns(after, "Nearest recorded"))
-    assert bench.results.described.result is after[1]
 
 
 def test_that_a_simulated_run_has_bounds_and_no_line_and_a_run_is_compared_with_that_of_another_kernel(

@@ -151,11 +151,28 @@ def test_that_what_cannot_be_computed_in_parts_is_read_from_the_whole(page, take
         np.testing.assert_array_equal(seen.window.cells[1, 1], whole[row, column])
 
 
-def test_that_a_step_that_is_switched_off_is_passed_by(take, look, pixels):
+def test_that_steps_that_are_off_are_passed_by_and_an_edit_of_the_step_alone_reads_nothing_anew(
+    take, look, pixels, page
+):
     take({"mask": "gaussian:5:1"}, {"mask": "sharpen", "on": False}, {"operation": "median"})
     seen = look(INSIDE)
     assert seen.chain.step == "step 3"
     assert seen.chain.reads[0].startswith("step 1 ")
+    take({"mask": "gaussian:5:1"}, {"mask": "sobel-x"})
+    look(INSIDE)
+    fake = page.lens._link._client
+    asked = len([one for one in fake.seen if isinstance(one, WantedValues)])
+    take({"mask": "gaussian:5:1"}, {"mask": "sobel-y"})
+    assert look(INSIDE).is_equal
+    assert len([one for one in fake.seen if isinstance(one, WantedValues)]) == asked
+    take({"mask": "gaussian:5:1"}, {"mask": "sobel-x"})
+    before = look(INSIDE).window.cells
+    take({"mask": "gaussian:5:2"}, {"mask": "sobel-x"})
+    seen = look(INSIDE)
+    assert seen.is_equal
+    assert not np.array_equal(seen.window.cells, before)
+    page.lens.watch(False)
+    assert page.lens._inputs == {}
 
 
 def test_that_a_large_picture_is_explained_but_for_steps_that_look_at_all_of_it(
@@ -189,23 +206,3 @@ def test_that_a_moving_mouse_asks_for_few_squares_and_keeps_the_pixel_before(
     fake.answer_all((WantedValues, MaskStep))
     wait(qtbot, lambda: page.lens.seen.pixel == (ROWS - 1, COLUMNS - 1))
     assert page.lens.seen.is_equal
-
-
-def test_that_squares_go_with_the_step_that_made_them_and_an_edit_of_the_step_alone_reads_nothing_anew(
-    page, take, look
-):
-    take({"mask": "gaussian:5:1"}, {"mask": "sobel-x"})
-    look(INSIDE)
-    fake = page.lens._link._client
-    asked = len([one for one in fake.seen if isinstance(one, WantedValues)])
-    take({"mask": "gaussian:5:1"}, {"mask": "sobel-y"})
-    assert look(INSIDE).is_equal
-    assert len([one for one in fake.seen if isinstance(one, WantedValues)]) == asked
-    take({"mask": "gaussian:5:1"}, {"mask": "sobel-x"})
-    before = look(INSIDE).window.cells
-    take({"mask": "gaussian:5:2"}, {"mask": "sobel-x"})
-    seen = look(INSIDE)
-    assert seen.is_equal
-    assert not np.array_equal(seen.window.cells, before)
-    page.lens.watch(False)
-    assert page.lens._inputs == {}

@@ -62,7 +62,15 @@ def test_that_a_refused_block_offers_the_nearest_one(qtbot, editor, workspace, s
     assert not editor.offer.isVisible()
 
 
-def test_that_a_kernel_without_blocks_of_ones_choice_has_no_fields_for_them(editor, workspace, state):
+def test_that_a_kernel_without_blocks_and_automatic_on_the_cpu_have_no_fields_for_them(
+    qtbot, workspace, editor, state
+):
+    for cuda, device, is_used in ((False, "auto", False), (True, "cpu", False), (True, "auto", True)):
+        workspace.change(variant="auto", device=device, block=Block(8, 8))
+        state = make_engine_state(cuda=cuda)
+        editor = BlockEditor(Selection(workspace, state, ResultsModel()))
+        qtbot.addWidget(editor)
+        assert editor.is_wanted == is_used
     assert editor.is_wanted
     workspace.change(variant="cpu-serial")
     assert not editor.is_wanted
@@ -70,15 +78,6 @@ def test_that_a_kernel_without_blocks_of_ones_choice_has_no_fields_for_them(edit
     state.set_ready(Ready((*VARIANTS, own), state.devices))
     workspace.change(variant="register-blocked")
     assert not editor.is_wanted
-
-
-def test_that_automatic_on_the_cpu_has_no_fields_for_blocks(qtbot, workspace):
-    for cuda, device, is_used in ((False, "auto", False), (True, "cpu", False), (True, "auto", True)):
-        workspace.change(variant="auto", device=device, block=Block(8, 8))
-        state = make_engine_state(cuda=cuda)
-        editor = BlockEditor(Selection(workspace, state, ResultsModel()))
-        qtbot.addWidget(editor)
-        assert editor.is_wanted == is_used
 
 
 def test_that_what_is_being_typed_stays_when_the_engine_answers_and_a_text_that_is_no_side_is_refused(

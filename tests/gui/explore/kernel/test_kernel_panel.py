@@ -247,13 +247,21 @@ def test_that_the_time_is_that_of_the_newest_run_of_this_problem_and_layout(qtbo
     assert times(model, "naive", "tiled", "cpu-serial") == ["", "", ""]
 
 
-def test_that_a_word_stands_in_place_of_a_time_that_is_no_speed(model, state, results):
+def test_that_a_word_stands_in_place_of_a_time_that_is_no_speed_and_neighbours_share_their_reason(
+    model, state, results
+):
     results.add(make_simulated("naive"))
     refused = Availability("tiled", Refusal("block", "The block is too large", nearest_block=Block(16, 16)))
     state.set_availability((refused,))
     assert times(model, "naive", "tiled") == ["simulated", "block refused"]
     # So that its block can be mended.
     assert model.index(model.position("tiled")).flags() & Qt.ItemFlag.ItemIsSelectable
+    driver, rank = (
+        Reason("driver", "No driver", remedy="Install one."),
+        Reason("rank", "Rank 2", "Rank 2; not 1."),
+    )
+    given = [None, driver, Reason("driver", "No driver", remedy="Or else."), driver, None, rank, driver]
+    assert reasons_in_list(given) == ["", "No driver: 3 kernels", "", "", "", "Rank 2", "No driver"]
 
 
 def preview(variant, because=None):
@@ -272,12 +280,3 @@ def test_that_auto_says_why_it_chose_until_the_job_or_the_variant_changes(model,
     assert model.rows()[0].subtitle == "tiled"
     workspace.change(variant="naive")
     assert model.rows()[0].subtitle == ""
-
-
-def test_that_neighbours_share_their_short_reason():
-    driver, rank = (
-        Reason("driver", "No driver", remedy="Install one."),
-        Reason("rank", "Rank 2", "Rank 2; not 1."),
-    )
-    given = [None, driver, Reason("driver", "No driver", remedy="Or else."), driver, None, rank, driver]
-    assert reasons_in_list(given) == ["", "No driver: 3 kernels", "", "", "", "Rank 2", "No driver"]

@@ -102,7 +102,7 @@ def test_that_typed_text_reads_back_to_the_same_weight(weight):
         assert abs(float(text.replace("−", "-")) - weight) <= 0.5 * abs(weight)
 
 
-def test_that_typed_text_reads_back():
+def test_that_a_cell_starts_exact_and_ends_short():
     short = {0.0: ("0", "0"), -1.0: ("-1", "-1"), 1 / 9: ("0.1111", ".1"), -0.0625: ("-0.0625", "-.06")}
     short |= {1e-7: ("1e-7", "1e-7"), 12345.0: ("12345", "1e4")}
     for weight, ends in short.items():
@@ -115,7 +115,7 @@ def test_that_typed_text_reads_back():
 FIVE = Mask(np.arange(25).reshape(5, 5), anchor=(1, 3), offset=7.0)
 
 
-def test_that_pasted_cells_go_in_where_they_fit_and_may_hold_fractions():
+def test_that_pasted_cells_go_in_where_they_fit_and_what_is_a_whole_mask_takes_its_place():
     for cells in ([(2, 3)], [(4, 4), (2, 4), (3, 3)]):
         mask, *_ = pasted(FIVE, "-1\t-2\r\n-3\t-4\r\n", cells)
         expected = FIVE.weights.copy()
@@ -137,13 +137,10 @@ def test_that_pasted_cells_go_in_where_they_fit_and_may_hold_fractions():
     assert mask.shape == (1, 2)
     with pytest.raises(MaskError, match="do not fit at row 5, column 5 of 5 × 5"):
         pasted(FIVE, "1 2", [(4, 4)])
-
-
-LITERALS = [format_mask(Mask([[0.25, 0.5, 0.25]]), style) for style in ("numpy", "c", "matlab", "json")]
-
-
-def test_that_a_generator_a_literal_and_rows_with_a_factor_are_a_whole_mask_however_small():
     assert pasted(FIVE, "box:3", [(0, 0)])[0].shape == (3, 3)
     for text in [*LITERALS, "1 2 1 /4", "1/4 * 1 2 1", "1 2 1\n/ 4"]:
         mask, *_ = pasted(FIVE, text, [(0, 0)])
         assert mask.weights.tolist() == [[0.25, 0.5, 0.25]]
+
+
+LITERALS = [format_mask(Mask([[0.25, 0.5, 0.25]]), style) for style in ("numpy", "c", "matlab", "json")]

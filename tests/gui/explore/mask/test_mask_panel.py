@@ -133,25 +133,6 @@ def test_that_a_mask_that_is_no_edit_of_the_one_before_does_not_take_its_name(pa
     assert Step.of(preset("sharpen")).with_mask(typed, is_new=True).title == ""
 
 
-def test_that_only_a_constant_border_takes_a_value(enter, panel, workspace):
-    field = panel.apply_controls.value_field
-    assert field.isHidden()
-    workspace.change(border=Border.CONSTANT)
-    assert not field.isHidden()
-    enter(field, "255/2")
-    assert workspace.settings.cval == 127.5
-    workspace.set_mask(Mask([[1, 2, 1]], name="mine"))
-    enter(panel.apply_controls.divide_field, "4")
-    assert panel.presets.text() == "mine, edited"
-    assert workspace.mask.weights.tolist() == [[0.25, 0.5, 0.25]]
-    assert [panel.model.index(0, at).data() for at in range(3)] == ["1", "2", "1"]
-    enter(panel.apply_controls.divide_field, "/16")
-    assert panel.apply_controls.divide_field.text() == "16"
-    assert workspace.mask.weights.tolist() == [[1 / 16, 1 / 8, 1 / 16]]
-    enter(panel.apply_controls.divide_field, " ")
-    assert workspace.mask.weights.tolist() == [[1, 2, 1]]
-
-
 def test_that_a_divisor_and_fractions_are_shown_as_typed_or_refused(panel, workspace, enter):
     workspace.set_mask(parse_mask("1 2 1; 2 4 2; 1 2 1 /16"))
     assert panel.presets.text() == "Gaussian 3 × 3"
@@ -171,7 +152,9 @@ def test_that_a_divisor_and_fractions_are_shown_as_typed_or_refused(panel, works
         assert panel.apply_controls.divide_field.text() == "4"
 
 
-def test_that_flip_and_normalise_are_settings(panel, workspace):
+def test_that_flip_and_normalise_are_settings_and_only_a_constant_border_takes_a_value(
+    panel, workspace, enter
+):
     flip, normalise = panel.apply_controls.flip_box, panel.apply_controls.normalise_box
     assert not normalise.isEnabled()
     assert "add up to 0" in normalise.toolTip()
@@ -181,6 +164,22 @@ def test_that_flip_and_normalise_are_settings(panel, workspace):
     assert (workspace.settings.flip, workspace.settings.normalise) == (True, True)
     assert "correlation" in flip.toolTip()
     assert "convolution" in flip.toolTip()
+    field = panel.apply_controls.value_field
+    assert field.isHidden()
+    workspace.change(border=Border.CONSTANT)
+    assert not field.isHidden()
+    enter(field, "255/2")
+    assert workspace.settings.cval == 127.5
+    workspace.set_mask(Mask([[1, 2, 1]], name="mine"))
+    enter(panel.apply_controls.divide_field, "4")
+    assert panel.presets.text() == "mine, edited"
+    assert workspace.mask.weights.tolist() == [[0.25, 0.5, 0.25]]
+    assert [panel.model.index(0, at).data() for at in range(3)] == ["1", "2", "1"]
+    enter(panel.apply_controls.divide_field, "/16")
+    assert panel.apply_controls.divide_field.text() == "16"
+    assert workspace.mask.weights.tolist() == [[1 / 16, 1 / 8, 1 / 16]]
+    enter(panel.apply_controls.divide_field, " ")
+    assert workspace.mask.weights.tolist() == [[1, 2, 1]]
 
 
 def test_that_an_offset_is_a_step_of_its_own_after_an_edit_of_any_cell(enter, panel, workspace):
@@ -253,7 +252,16 @@ def stroke(panel, *cells, modifier=NONE):
     QTest.mouseRelease(viewport, LEFT, modifier, place(panel, *cells[-1]))
 
 
-def test_that_dragging_selects_without_the_brush_and_with_shift_and_control_takes_a_value(panel, workspace):
+def test_that_a_value_that_cannot_be_painted_is_refused_and_dragging_selects_without_the_brush(
+    enter, panel, workspace
+):
+    panel.brush.button.click()
+    for text, words in (("x", "you typed 'x'"), (" ", "nothing"), ("1 2", "2 numbers"), ("1,500", "may be")):
+        enter(panel.brush.field, text)
+        assert words in panel.facts.text()
+        assert (panel.brush.cell, panel.brush.field.text()) == ("1", "1")
+    QTest.keyClick(panel.grid, Qt.Key.Key_Escape)
+    assert not panel.brush.is_on
     workspace.set_mask(Mask(np.zeros((5, 5))))
     panel.grid.setCurrentIndex(panel.model.index(1, 1))
     stroke(panel, (1, 1), (2, 3))
@@ -268,16 +276,6 @@ def test_that_dragging_selects_without_the_brush_and_with_shift_and_control_take
     stroke(panel, (1, 1))
     assert workspace.mask.typed.cells == (("1/9", "2"), ("3", "1/9"))
     assert workspace.mask.typed.divisor == "8"
-
-
-def test_that_a_value_that_cannot_be_painted_is_refused_and_escape_puts_the_brush_away(enter, panel):
-    panel.brush.button.click()
-    for text, words in (("x", "you typed 'x'"), (" ", "nothing"), ("1 2", "2 numbers"), ("1,500", "may be")):
-        enter(panel.brush.field, text)
-        assert words in panel.facts.text()
-        assert (panel.brush.cell, panel.brush.field.text()) == ("1", "1")
-    QTest.keyClick(panel.grid, Qt.Key.Key_Escape)
-    assert not panel.brush.is_on
 
 
 def test_that_a_stroke_paints_without_gaps_and_is_one_step_and_dragging_selects_without_the_brush(

@@ -101,7 +101,9 @@ def display(workspace, state):
     return Display(workspace, state, SegmentKeeper(lambda *names: None))
 
 
-def test_that_a_patch_from_a_file_takes_the_place_of_the_parameters(workspace, display, qtbot):
+def test_that_every_parameter_has_a_control_and_a_patch_from_a_file_takes_their_place(
+    workspace, display, qtbot
+):
     workspace.choose("find-patch")
     workspace.set_parameter("width", 8)
     ask = partial(workspace.change, patch_path="/p/eye.png")
@@ -114,9 +116,6 @@ def test_that_a_patch_from_a_file_takes_the_place_of_the_parameters(workspace, d
     assert panel.patch_label.text() == "Patch: eye.png"
     panel.own_patch_button.click()
     assert (workspace.job().patch_path, parameters_of(workspace.job())) == ("", {"width": 8})
-
-
-def test_that_every_parameter_has_a_control_with_its_name_and_explanation(workspace, display, qtbot):
     for key, operation in OPERATIONS.items():
         workspace.choose(key)
         panel = OperationPanel(operation, workspace, display, lambda: None)
@@ -210,7 +209,7 @@ def test_that_a_failed_run_of_an_operation_is_a_row_unless_its_problem_is_not_kn
     assert not slow_bench.results.is_earlier(result)
 
 
-def test_that_an_operation_takes_the_place_of_the_mask_while_it_is_chosen(page, haloscope, qtbot):
+def test_that_an_operation_takes_the_place_of_the_mask_and_its_best_place_is_marked(page, haloscope, qtbot):
     assert page.operation_choice.stack.currentWidget() is page.mask_panel
     asked = len(haloscope.link._client.seen)
     choose(page, qtbot, "histogram")
@@ -227,9 +226,6 @@ def test_that_an_operation_takes_the_place_of_the_mask_while_it_is_chosen(page, 
     qtbot.waitUntil(lambda: not haloscope.state.result_is_earlier)
     assert page.operation_choice.stack.currentWidget() is page.mask_panel
     assert page.kernel_panel.variants.row("cpu-serial")
-
-
-def test_that_the_best_place_is_marked_with_its_score(page, qtbot):
     choose(page, qtbot, "find-patch")
     canvas = page.picture_view.canvas
     assert (canvas.scene.mark, canvas.scene.mark_text) == (Mark(5, 7, 11, 13), "Best score 0.7500")

@@ -151,22 +151,8 @@ def test_that_a_new_result_keeps_the_place_and_a_cursor_survives_another_picture
     assert shown.readout.words.split() == ["row", "1", "col", "2", "original", "0", "result", "–"]
 
 
-def test_that_the_range_mode_is_a_setting_unless_the_kernel_has_clipped(shown, workspace):
-    box = shown.toolbar.range_box
-    box.setCurrentIndex(1)
-    box.activated.emit(1)
-    assert workspace.settings.range_mode == "absolute"
-    workspace.change(result_type="same")
-    assert box.currentData() == "clip"
-    assert not box.isEnabled()
-    assert "clipped already" in box.toolTip()
-    workspace.change(range_mode="rescale", result_type="float32")
-    assert box.currentData() == "rescale"
-    assert box.isEnabled()
-
-
-def test_that_an_earlier_result_is_called_so_and_large_zooms_write_numbers_into_the_pixels(
-    shown, engine_state
+def test_that_an_earlier_result_is_called_so_and_the_range_mode_is_a_setting_unless_the_kernel_has_clipped(
+    shown, engine_state, workspace
 ):
     shown.canvas.pixel_hovered.emit((10, 5))
     before = shown.canvas.grab().toImage()
@@ -185,3 +171,14 @@ def test_that_an_earlier_result_is_called_so_and_large_zooms_write_numbers_into_
         # Bright, around the middle of a black picture.
         middle = [image.pixelColor(x, y).lightness() for x in range(280, 360) for y in range(160, 240)]
         assert (max(middle) > 200) == is_written
+    box = shown.toolbar.range_box
+    box.setCurrentIndex(1)
+    box.activated.emit(1)
+    assert workspace.settings.range_mode == "absolute"
+    workspace.change(result_type="same")
+    assert box.currentData() == "clip"
+    assert not box.isEnabled()
+    assert "clipped already" in box.toolTip()
+    workspace.change(range_mode="rescale", result_type="float32")
+    assert box.currentData() == "rescale"
+    assert box.isEnabled()

@@ -112,7 +112,7 @@ def test_that_what_is_painted_are_the_pixels(tiled, pixels, zoom):
     np.testing.assert_array_equal(tiled.look(transform), wanted)
 
 
-def test_that_between_two_tiles_no_seam_is_seen_at_any_zoom(make):
+def test_that_no_seam_is_seen_between_tiles_and_samples_become_finer_until_all_is_read(make):
     tiled = make()
     tiled.pixels = np.full((*SIDES, 3), 90, np.uint8)
     for zoom in (0.401, 0.77, 1.0, 1.3, 7.7):
@@ -120,9 +120,18 @@ def test_that_between_two_tiles_no_seam_is_seen_at_any_zoom(make):
         tiled.look(transform)
         tiled.answer_all()
         assert (tiled.look(transform) == 90).all()
+    tiled = make(sampled_from=0)
+    tiled.look(ViewTransform(0.2))
+    details = []
+    while tiled.asked:
+        (request,) = tiled.asked
+        if request.level == 2:
+            details.append(request.detail)
+        tiled.answer(detail=request.detail)
+    assert details == [0, 1, 2, WHOLE]
 
 
-def test_that_a_coarser_tile_stands_in_until_all_that_is_seen_is_there(tiled):
+def test_that_a_coarser_tile_stands_in_until_the_finer_one_is_there(tiled):
     transform = ViewTransform(1.0, -300.0, -300.0)
     tiled.look(transform)
     tiled.answer(colour=(7, 7, 7))
@@ -142,7 +151,9 @@ def test_that_the_newest_view_is_served_next(tiled):
     assert sorted(request.tiles) == [(2, 3), (2, 4), (2, 5), (3, 3), (3, 4), (3, 5)]
 
 
-def test_that_it_is_settled_when_all_that_is_seen_is_there(tiled):
+def test_that_it_is_settled_when_all_that_is_seen_is_there_and_tiles_are_kept_within_a_bound(
+    tiled, monkeypatch
+):
     tiled.look(ViewTransform(1.0))
     settled = []
     while tiled.asked:
@@ -150,9 +161,6 @@ def test_that_it_is_settled_when_all_that_is_seen_is_there(tiled):
         tiled.answer()
     assert set(settled) == {False}
     assert tiled.levels.is_settled
-
-
-def test_that_tiles_are_kept_within_a_bound(tiled, monkeypatch):
     monkeypatch.setattr(levels, "CACHE_BYTES", 8 * TILE * TILE * 4)
     for left in range(0, 1200, 100):
         tiled.look(ViewTransform(1.0, -float(left), -float(left) / 2))
@@ -160,18 +168,6 @@ def test_that_tiles_are_kept_within_a_bound(tiled, monkeypatch):
     seen = len(tiled.levels._seen)
     assert tiled.levels._kept_bytes <= (8 + seen) * TILE * TILE * 4
     assert tiled.levels._kept_bytes == sum(kept.bytes for kept in tiled.levels._kept.values())
-
-
-def test_that_samples_become_finer_until_all_is_read(make):
-    tiled = make(sampled_from=0)
-    tiled.look(ViewTransform(0.2))
-    details = []
-    while tiled.asked:
-        (request,) = tiled.asked
-        if request.level == 2:
-            details.append(request.detail)
-        tiled.answer(detail=request.detail)
-    assert details == [0, 1, 2, WHOLE]
 
 
 def test_that_a_damaged_tile_is_marked_and_said_once(tiled):
@@ -224,15 +220,12 @@ def half_here(make, pixels, share):
     return make(job=job, coarse=tuple(map(share, coarse)))
 
 
-def test_that_a_level_that_is_here_is_painted_at_once_and_not_asked_for(half_here, pixels):
+def test_that_a_level_that_is_here_is_painted_at_once_and_stands_in_for_full_size(half_here, pixels):
     seen = half_here.look(ViewTransform(0.5, -100.0, -50.0))
     np.testing.assert_array_equal(seen, pixels[::2, ::2][50:350, 100:500])
     assert half_here.asked == []
     assert half_here.levels.is_settled
     assert half_here.levels.remark == ""
-
-
-def test_that_a_level_that_is_here_stands_in_for_full_size_until_that_comes(half_here, pixels):
     place = ViewTransform(1.0, -300.0, -300.0)
     before = half_here.look(place)
     assert not (before == [0, 255, 0]).all(2).any()

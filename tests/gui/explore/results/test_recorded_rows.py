@@ -46,16 +46,15 @@ def test_that_a_new_run_stands_before_the_recorded_ones_and_stays_selected(qtbot
     assert results.described.result.variant == "cpu-serial"
 
 
-def test_that_recorded_rows_come_and_go_as_a_model_must_say(results):
+def test_that_recorded_rows_come_and_go_as_a_model_must_say_and_are_offered_where_there_is_no_gpu(
+    results, qtbot, workspace
+):
     QAbstractItemModelTester(results, QAbstractItemModelTester.FailureReportingMode.Fatal)
     results.show_recorded(RECORDED_RUNS)
     results.add(make_result())
     results.take_out(results.kept)
     results.show_recorded(RecordedRuns())
     assert results.rowCount() == 0
-
-
-def test_that_the_panel_offers_recorded_runs_where_there_is_no_gpu(qtbot, results, workspace):
     panel = ResultsPanel(results, workspace, make_engine_state(cuda=False))
     qtbot.addWidget(panel)
     assert "There is no GPU here" in panel.stack.text

@@ -45,7 +45,9 @@ def hidden(panel, results, *keys):
     return [panel.table.isColumnHidden(results.position(key)) for key in keys]
 
 
-def test_that_copy_takes_the_selected_rows_in_the_order_shown_or_every_row(qtbot, panel, results):
+def test_that_copy_takes_the_selected_rows_or_every_row_and_the_header_has_the_baseline(
+    qtbot, panel, results, workspace
+):
     for variant, kernel_ms in (("cpu-serial", 20.0), ("naive", 2.0), ("tiled", 0.5)):
         results.add(make_result(variant, kernel_ms))
     panel.table.copy_all()
@@ -54,9 +56,6 @@ def test_that_copy_takes_the_selected_rows_in_the_order_shown_or_every_row(qtbot
     qtbot.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert [cells[0] for cells in copied()] == ["Variant", "tiled"]
     assert "40" in copied()[1]
-
-
-def test_that_the_table_has_the_baseline_of_the_workspace_in_its_header(panel, results, workspace):
     workspace.change(baseline="separable-register-blocked")
     assert results.baseline == "separable-register-blocked"
     at, header = results.position(SPEED_UP), panel.table.horizontalHeader()
@@ -132,7 +131,9 @@ def speed_ups(results):
     return [cell(results, row, SPEED_UP) for row in range(results.rowCount())]
 
 
-def test_that_the_model_keeps_to_the_rules_of_qt(results, order):
+def test_that_the_model_keeps_to_the_rules_of_qt_and_times_are_sorted_as_numbers_before_missing_ones(
+    results, order
+):
     fatal = QAbstractItemModelTester.FailureReportingMode.Fatal
     testers = [QAbstractItemModelTester(results, fatal), QAbstractItemModelTester(order, fatal)]
     for result in (make_result("cpu-serial", 18.0), make_failure(), make_unverified(), make_simulated()):
@@ -142,9 +143,6 @@ def test_that_the_model_keeps_to_the_rules_of_qt(results, order):
     results.take_out(results.kept)
     assert results.rowCount() == 0
     assert len(testers) == 2
-
-
-def test_that_times_are_sorted_as_numbers_before_missing_ones(results, order):
     for result in (make_failure(), make_result(kernel_ms=9.0), make_simulated(), make_result(kernel_ms=10.0)):
         results.add(result)
     results.add(make_result(kernel_ms=0.5))
@@ -293,7 +291,7 @@ def test_that_the_axis_ends_at_the_data_and_says_that_it_is_logarithmic(panel, r
     assert "log" not in results.headerData(results.bar_column, Qt.Orientation.Horizontal)
 
 
-def test_that_only_verified_runs_have_a_bar_which_can_be_any_number(panel, results):
+def test_that_only_verified_runs_have_a_bar_and_the_others_their_reason(panel, results):
     add(results, ("cpu-serial", 20.0), ("tiled", 0.5))
     for result in (make_failure("cached"), make_unverified("naive"), make_simulated("constant")):
         results.add(result)
