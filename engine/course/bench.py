@@ -7,13 +7,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from statistics import median
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.course.jobs import SEED, job_of, variant_of
 from engine.course.messages import MeasuredPaper
-from engine.course.paper import CourseTable
 from engine.course.runs import (
     AllocationRun,
     AttributesRun,
@@ -27,7 +25,7 @@ from engine.course.runs import (
     StreamsRun,
     TimerRun,
 )
-from engine.course.tables import tables_module, tables_of, transactions_per_request
+from engine.course.tables import tables_of, transactions_per_request
 from engine.device.backend import Backend, Buffers
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_streams import check
@@ -44,6 +42,7 @@ from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan, timed
 from engine.tasks.network.task import NETWORK_VARIANTS
 from engine.tasks.product.problem import MatrixProduct
+from engine.work.pictures import random_picture
 
 ROUNDS = 20
 """How often memory is allocated and freed; a round takes less than a millisecond."""
@@ -73,17 +72,12 @@ def fresh_memory(sizes: Sequence[int]) -> dict[str, float]:
     return {"allocate_ms": median(allocating[1:]), "free_ms": median(freeing[1:])}
 
 
-class Streamed(NamedTuple):
-    """Time for each picture, ms, on one stream and on two that take turns; and every result."""
-
-    one_ms: float
-    two_ms: float
-    results: list[np.ndarray]
-
-
-def on_streams(machine: Backend, prepared: Prepared, picture: np.ndarray, pictures: int) -> Streamed:
+def on_streams(
+    machine: Backend, prepared: Prepared, picture: np.ndarray, pictures: int
+) -> tuple[float, float, list[np.ndarray]]:
     """Filter a picture so many times: copy in, kernel and copy out one after another on each stream.
 
+    Returned are the time for each picture, ms, on one stream and on two that take turns; and every result.
     Picture and results lie in pinned memory of the host, so that a copy of one stream can run beside the
     kernel of the other; the prepared variant must not keep values between passes.
     """
@@ -92,30 +86,23 @@ def on_streams(machine: Backend, prepared: Prepared, picture: np.ndarray, pictur
     results = [cuda.pinned_array(picture.shape, np.float32) for _ in range(pictures)]
     slots = [(cuda.stream(), machine.allocate(source, results[0])) for _ in range(2)]
     times_ms: dict[int, list[float]] = {1: [], 2: []}
-    for _ in range(1 + STREAM_ROUNDS):
-        for streams, found in times_ms.items():
-            # What a launch leaves out must not seem right with an earlier one's result.
-            for result in results:
-                result.fill(np.nan)
-            found.append(_walk(prepared, source, results, slots[:streams]))
+    for streams in (1, 2) * (1 + STREAM_ROUNDS):
+        # What a launch leaves out must not seem right with an earlier one's result.
+        for result in results:
+            result.fill(np.nan)
+        with CAPTURE_LOCK, cuda_errors_in_words("filtering on streams"):
+            begin = time.perf_counter()
+            for number, result in enumerate(results):
+                stream, buffers = slots[number % streams]
+                copy_in(source, buffers.image, stream)
+                prepared.launch(buffers.image, buffers.out, stream)
+                copy_out(buffers.out, result, stream)
+            for stream, _ in slots[:streams]:
+                stream.synchronize()
+            times_ms[streams].append((time.perf_counter() - begin) * 1e3)
     # The first round loads the kernel.
     one_ms, two_ms = (median(found[1:]) / pictures for found in times_ms.values())
-    return Streamed(one_ms, two_ms, results)
-
-
-def _walk(
-    prepared: Prepared, source: np.ndarray, results: list[np.ndarray], slots: list[tuple[Any, Buffers]]
-) -> float:
-    with CAPTURE_LOCK, cuda_errors_in_words("filtering on streams"):
-        begin = time.perf_counter()
-        for number, result in enumerate(results):
-            stream, buffers = slots[number % len(slots)]
-            copy_in(source, buffers.image, stream)
-            prepared.launch(buffers.image, buffers.out, stream)
-            copy_out(buffers.out, result, stream)
-        for stream, _ in slots:
-            stream.synchronize()
-        return (time.perf_counter() - begin) * 1e3
+    return one_ms, two_ms, results
 
 
 HOST_SAMPLES = 20
@@ -171,7 +158,7 @@ class Bench:
     results: list[AnyResult] = field(default_factory=list, repr=False)
     _pictures: dict[tuple[int, int], np.ndarray] = field(default_factory=dict, repr=False)
 
-    def take(self, run: Run, checkpoint: Checkpoint = lambda step: None) -> Measured:
+    def take(self, run: Run, checkpoint: Checkpoint = go_on) -> Measured:
         """Do a run; the checkpoint is called before each step and may raise to stop.
 
         A DeviceFault is raised, because the process cannot use CUDA any longer; other errors are reasons.
@@ -182,23 +169,23 @@ class Bench:
                     return self._time_twice(run, checkpoint)
                 case AllocationRun():
                     backend(cuda_device(self.device).key).activate()
-                    return Measured(fresh_memory((4 * run.side**2,) * 2))
+                    return fresh_memory((4 * run.side**2,) * 2)
                 case StreamsRun():
                     return self._stream(run, checkpoint)
                 case AttributesRun():
                     device = cuda_device(self.device)
                     if device.attributes is None:
-                        return Measured(reason=f"{device.title} has no attributes.")
-                    return Measured(asdict(device.attributes))
+                        return Quantity(reason=f"{device.title} has no attributes.")
+                    return asdict(device.attributes)
                 case _:
                     return self._measure(run, checkpoint)
         except (Cancelled, DeviceFault):
             raise
         except EngineError as error:
-            return Measured(reason=str(error))
+            return Quantity(reason=str(error))
         except MemoryError:
             self._pictures.clear()
-            return Measured(reason="Not enough memory: the system gave no more.")
+            return Quantity(reason="Not enough memory: the system gave no more.")
 
     def _device_of(self, run: JobRun) -> DeviceInfo:
         is_on_cpu = variant_of(run).device is DeviceKind.CPU
@@ -208,8 +195,7 @@ class Bench:
         """Return a random picture, cached until another size is needed."""
         if (height, width) not in self._pictures:
             self._pictures.clear()
-            random = np.random.default_rng(SEED)
-            self._pictures[height, width] = random.random((height, width, 1), np.float32)
+            self._pictures[height, width] = random_picture((height, width, 1), "float32", SEED)
         return self._pictures[height, width]
 
     def _measure(self, run: JobRun, checkpoint: Checkpoint) -> Measured:
@@ -222,21 +208,11 @@ class Bench:
         result: AnyResult = measure(job, backend(device.key), plan, checkpoint=checkpoint).result
         self.results.append(result)
         found = _measured_of(result)
-        if not isinstance(run, NetworkRun) or result.timing is None or found.reason:
+        if not isinstance(run, NetworkRun) or result.timing is None or isinstance(found, Quantity):
             return found
         # A stage that copies from pinned memory does so within its launch.
         whole = result.timing.kernel if job.variant.pinned_drawings else result.timing.end_to_end
-        return Measured({**found.values, "running_ms": whole.median_ms})
-
-    def _time_twice(self, run: TimerRun, checkpoint: Checkpoint) -> Measured:
-        by_device = self._measure(run.filtering, checkpoint)
-        if by_device.reason:
-            return by_device
-        checkpoint(Progress("timing by the host's clock", 0.9, _EXPECTED_S))
-        machine, _, prepared, buffers = self._made_ready(run.filtering)
-        # Of launch and wait; the first launch may compile.
-        times_ms = [timed(lambda: machine.run(prepared, buffers))[1] for _ in range(1 + HOST_SAMPLES)]
-        return Measured({"kernel_ms": by_device.values["kernel_ms"], "host_ms": median(times_ms[1:])})
+        return {**found, "running_ms": whole.median_ms}
 
     def _made_ready(self, run: FilterRun) -> tuple[Backend, np.ndarray, Prepared, Buffers]:
         """Return the device of a run, selected, its picture, its variant made ready, and filled buffers."""
@@ -245,29 +221,37 @@ class Bench:
         buffers = job.filled(machine)
         return machine, job.operands, job.prepare(), buffers
 
+    def _time_twice(self, run: TimerRun, checkpoint: Checkpoint) -> Measured:
+        by_device = self._measure(run.filtering, checkpoint)
+        if isinstance(by_device, Quantity):
+            return by_device
+        checkpoint(Progress("timing by the host's clock", 0.9, _EXPECTED_S))
+        machine, _, prepared, buffers = self._made_ready(run.filtering)
+        # Of launch and wait; the first launch may compile.
+        times_ms = [timed(lambda: machine.run(prepared, buffers))[1] for _ in range(1 + HOST_SAMPLES)]
+        return {"kernel_ms": by_device["kernel_ms"], "host_ms": median(times_ms[1:])}
+
     def _stream(self, run: StreamsRun, checkpoint: Checkpoint) -> Measured:
         verified = self._measure(run.filtering, checkpoint)
-        if verified.reason:
+        if isinstance(verified, Quantity):
             return verified
         checkpoint(Progress("filtering on streams", 0.9, _EXPECTED_S))
         machine, samples, prepared, buffers = self._made_ready(run.filtering)
         machine.run(prepared, buffers)
         wanted = machine.download(buffers)
-        found = on_streams(machine, prepared, samples, run.pictures)
-        if not all(np.array_equal(result, wanted) for result in found.results):
-            return Measured(reason="not verified: a result on streams is another one", not_verified=True)
-        return Measured({"one_stream_ms": found.one_ms, "two_streams_ms": found.two_ms})
+        one_ms, two_ms, results = on_streams(machine, prepared, samples, run.pictures)
+        if not all(np.array_equal(result, wanted) for result in results):
+            return Quantity(reason="not verified: a result on streams is another one", not_verified=True)
+        return {"one_stream_ms": one_ms, "two_streams_ms": two_ms}
 
 
 def _measured_of(result: AnyResult) -> Measured:
     """Return the values of a run's result, or why it has none."""
-    if result.failure:
-        return Measured(reason=result.status)
-    if result.verification is not None and not result.verification.passed:
-        return Measured(reason=result.status, not_verified=True)
-    timing, kernel_ms = result.timing, result.kernel_ms
+    timing, kernel_ms, proof = result.timing, result.kernel_ms, result.verification
+    if result.failure or (proof is not None and not proof.passed):
+        return Quantity(reason=result.status, not_verified=not result.failure)
     if timing is None or kernel_ms is None:
-        return Measured(reason=NO_SPEED)
+        return Quantity(reason=NO_SPEED)
     values = {"kernel_ms": kernel_ms}
     rate = number_of(result, "gflops") if result.task == MatrixProduct.task else None
     if rate is not None:
@@ -276,7 +260,7 @@ def _measured_of(result: AnyResult) -> Measured:
         # Not with `allocate_ms`: it is 0 where an earlier run's memory was kept.
         values["copy_in_ms"] = timing.host_to_device.median_ms
         values["copy_out_ms"] = timing.device_to_host.median_ms
-    return Measured(values)
+    return values
 
 
 MAX_SIDE = 16_384
@@ -326,11 +310,23 @@ def measured_paper(
     DeviceFault
         The process is lost for CUDA.
     """
-    wanted = _checked_sizes(sizes)
+    if sizes is not None:
+        bad = [f"size {size}" for size in sizes if not 1 <= size <= MAX_SIDE] if sizes else ["no size"]
+        if bad:
+            raise BadValue(bad[0], f"a side has 1 to {MAX_SIDE:,} pixels", "Choose sizes within these.")
+    wanted = None if sizes is None else tuple(dict.fromkeys(sizes))
     check_device(device)
-    runs = tuple(dict.fromkeys(tables_module(paper_key).runs(wanted)))
-    bench = Bench(device, SamplingPlan(budget_s=budget_s, fewest=3, fewest_copies=3, patience_s=PATIENCE_S))
-    done = _measured(runs, bench, checkpoint)
+    plan = SamplingPlan(budget_s=budget_s, fewest=3, fewest_copies=3, patience_s=PATIENCE_S)
+    # Nothing is measured yet: the tables say what they need.
+    bench, nothing, done = Bench(device, plan), Results({}), dict[Run, Measured]()
+    unmeasured = tables_of(paper_key, nothing, wanted)
+    for number, run in enumerate(nothing.asked):
+
+        def within(step: Progress, run: Run = run, number: int = number) -> None:
+            checkpoint(Progress(run.label, (number + step.fraction) / len(nothing.asked), step.expected_s))
+
+        within(Progress("", 0.0, PREPARING_S))
+        done[run] = bench.take(run, within)
     checkpoint(Progress("the tables", 1.0, PREPARING_S))
 
     def transactions(run: JobRun) -> Quantity:
@@ -338,9 +334,14 @@ def measured_paper(
             run, lambda step: checkpoint(Progress("the tables", 1.0, step.expected_s))
         )
 
-    results = Results(done, transactions)
-    tables = tables_of(paper_key, results, wanted)
-    tables = tables if wanted is None else _with_note(paper_key, tables, wanted)
+    tables = tables_of(paper_key, Results(done, transactions), wanted)
+    if wanted is not None:
+        # The sizes are noted in each table that has other rows than with the paper's own sizes.
+        note = f"Measured for the sizes {', '.join(map(str, wanted))} only, not for the paper's own."
+        tables = tuple(
+            table if whole.rows == part.rows else replace(table, notes=(*table.notes, note))
+            for table, whole, part in zip(tables, tables_of(paper_key, Results({})), unmeasured, strict=True)
+        )
     return MeasuredPaper(tables, tuple(bench.results))
 
 
@@ -349,37 +350,3 @@ def check_device(device: str) -> None:
     if device != "auto" and not device_named(device).times_mean_speed:
         why = "its times mean nothing, and the tables are about times"
         raise BadValue("The simulator", why, "Choose auto, cpu or cuda:0.")
-
-
-def _checked_sizes(sizes: Sequence[int] | None) -> tuple[int, ...] | None:
-    if sizes is None:
-        return None
-    bad = [f"size {size}" for size in sizes if not 1 <= size <= MAX_SIDE] if sizes else ["no size"]
-    if bad:
-        raise BadValue(bad[0], f"a side has 1 to {MAX_SIDE:,} pixels", "Choose sizes within these.")
-    return tuple(dict.fromkeys(sizes))
-
-
-def _measured(runs: tuple[Run, ...], bench: Bench, checkpoint: Checkpoint) -> dict[Run, Measured]:
-    done: dict[Run, Measured] = {}
-    for number, run in enumerate(runs):
-
-        def within(step: Progress, run: Run = run, number: int = number) -> None:
-            checkpoint(Progress(run.label, (number + step.fraction) / len(runs), step.expected_s))
-
-        within(Progress("", 0.0, PREPARING_S))
-        done[run] = bench.take(run, within)
-    return done
-
-
-def _with_note(
-    paper_key: str, tables: tuple[CourseTable, ...], wanted: tuple[int, ...]
-) -> tuple[CourseTable, ...]:
-    """Note the sizes in each table that has other rows than with the paper's own sizes."""
-    note = f"Measured for the sizes {', '.join(map(str, wanted))} only, not for the paper's own."
-    nothing = Results({})
-    in_full, restricted = tables_of(paper_key, nothing), tables_of(paper_key, nothing, wanted)
-    return tuple(
-        table if whole.rows == part.rows else replace(table, notes=(*table.notes, note))
-        for table, whole, part in zip(tables, in_full, restricted, strict=True)
-    )

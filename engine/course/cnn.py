@@ -1,23 +1,10 @@
 """The CNN report: the unrolled matrix that is never stored, its control divergence, its convolutions."""
 
 import itertools
-from collections.abc import Iterator
 
 import numpy as np
 
-from engine.course.paper import CourseTable
-from engine.course.papers import paper
-from engine.course.runs import (
-    BankRun,
-    NetworkRun,
-    Quantity,
-    Results,
-    Row,
-    Run,
-    Tables,
-    course_table,
-    filter_run,
-)
+from engine.course.runs import BankRun, NetworkRun, Quantity, Results, Row, Sizes, Tables, Told, filter_run
 from engine.device_info import WARP
 from engine.geometry.block import FLOAT_BYTES, Block
 from engine.mask.generators import box
@@ -70,7 +57,6 @@ def unrolled() -> np.ndarray:
     return np.stack(columns, axis=1)
 
 
-CNN = paper("cnn")
 SIZES = (512, 1024)
 FILTERS = (1, 8, 32)
 BLOCK = Block(16, 16)
@@ -82,14 +68,6 @@ MAPS = (
     ("first average pool", 12, 12, 32),
     ("second average pool", 4, 4, 64),
 )
-
-
-def _one(size: int) -> Run:
-    return filter_run(variant="naive", mask=box(5), width=size, height=size, block=BLOCK)
-
-
-def _bank(size: int, filters: int) -> Run:
-    return BankRun(5, filters, size)
 
 
 # The report does not say how many digits took its 40 seconds; its course's data set has 10,000. The
@@ -120,44 +98,6 @@ COMPARED_LAYOUTS = frozenset(
 )
 
 
-def _stage(key: str, sizes: tuple[int, ...] | None) -> NetworkRun:
-    if key == "network-serial":
-        return NetworkRun(key, FEW_SERIAL_DIGITS if sizes else SERIAL_DIGITS)
-    return NetworkRun(key, FEW_DIGITS if sizes else DIGITS)
-
-
-def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
-    """Return what is measured: one filter by `naive`, banks by `implicit-gemm`, the network's stages."""
-    wanted = sizes or SIZES
-    filters = (run for size in wanted for run in (_one(size), *(_bank(size, number) for number in FILTERS)))
-    return (*filters, *(_stage(key, sizes) for key in STAGES))
-
-
-def tables(results: Results, sizes: tuple[int, ...] | None) -> Tables:
-    """Return the report's tables."""
-    return (
-        _unrolled(sizes or SIZES),
-        _divergence(),
-        _stages(results, sizes),
-        _memory(),
-        _worked_product(),
-        _worked_columns(),
-        _banks(results, sizes or SIZES),
-    )
-
-
-def _unrolled(sizes: tuple[int, ...]) -> Iterator[Row]:
-    for size, filters in itertools.product(sizes, FILTERS):
-        problem = Problem(size, size, mask_shape=(5, 5), anchor=(2, 2))
-        values = (
-            problem.samples * FLOAT_BYTES,
-            problem.multiply_adds * FLOAT_BYTES,
-            filters * variant("naive").work(problem, BLOCK).picture_loads,
-            bank_work(problem, bank_block(filters), filters).picture_loads,
-        )
-        yield ((f"{size} × {size}", filters), values)
-
-
 def diverging_warps(height: int, width: int, block: Block) -> int:
     """Return the warps of a launch in which some threads are inside the result and some are not."""
     diverging = 0
@@ -171,52 +111,58 @@ def diverging_warps(height: int, width: int, block: Block) -> int:
     return diverging
 
 
-def _divergence() -> Iterator[Row]:
+def tables(results: Results, sizes: Sizes) -> Tables:
+    """Yield the report's tables: one filter by `naive`, banks by `implicit-gemm`, the network's stages."""
+    digits, of_serial = (FEW_DIGITS, FEW_SERIAL_DIGITS) if sizes else (DIGITS, SERIAL_DIGITS)
+    pictures = list(itertools.product(sizes or SIZES, FILTERS))
+
+    # The unrolled matrix that is never stored.
+    rows: list[Row] = []
+    for size, filters in pictures:
+        problem = Problem(size, size, mask_shape=(5, 5), anchor=(2, 2))
+        loads = (
+            filters * variant("naive").work(problem, BLOCK).picture_loads,
+            bank_work(problem, bank_block(filters), filters).picture_loads,
+        )
+        stored = problem.samples * FLOAT_BYTES, problem.multiply_adds * FLOAT_BYTES
+        rows.append(((f"{size} × {size}", filters), (*stored, *loads)))
+    yield Told(rows)
+
+    # Control divergence.
+    rows = []
     for name, height, width, maps in MAPS:
         of_a_map = diverging_warps(height, width, BLOCK)
-        yield ((name, f"{height} × {width}"), (of_a_map, maps, of_a_map * maps))
+        rows.append(((name, f"{height} × {width}"), (of_a_map, maps, of_a_map * maps)))
+    yield Told(rows)
 
+    # The time of each stage for the same number of digits, beside the printed one.
+    rows, serial = [], Quantity()
+    for key, title in STAGES.items():
+        run = NetworkRun(key, of_serial if key == "network-serial" else digits)
+        running_s = results.value(run, "running_ms") * (digits / run.batch / 1e3)
+        # It is the first.
+        serial = running_s if key == "network-serial" else serial
+        transactions = results.transactions(run) if key in COMPARED_LAYOUTS else Quantity()
+        rows.append(((title, key), (running_s, serial / running_s, transactions)))
+    yield Told(rows, (f"Here: {digits:,} digits.",))
 
-def _stages(results: Results, sizes: tuple[int, ...] | None) -> CourseTable:
-    """Return the time of each stage for the same number of digits, beside the printed one."""
-    digits = FEW_DIGITS if sizes else DIGITS
-
-    def running_s(key: str) -> Quantity:
-        run = _stage(key, sizes)
-        return results.value(run, "running_ms") * (digits / run.batch / 1e3)
-
-    def transactions(key: str) -> Quantity:
-        return results.transactions(_stage(key, sizes)) if key in COMPARED_LAYOUTS else Quantity()
-
-    serial = running_s("network-serial")
-    rows: list[Row] = [
-        ((title, key), (running_s(key), serial / running_s(key), transactions(key)))
-        for key, title in STAGES.items()
-    ]
-    return course_table(CNN, 2, rows, f"Here: {digits:,} digits.")
-
-
-def _memory() -> Iterator[Row]:
-    """Yield what filters and unrolled matrices take, against constant memory."""
+    # What filters and unrolled matrices take, against constant memory.
+    rows = []
     for layer, needed in zip((LAYERS[0], LAYERS[2]), FILTER_BYTES, strict=True):
         fits = "yes" if needed <= CONSTANT_BYTES else f"no: {needed:,} of {CONSTANT_BYTES:,} bytes"
         one, many = (matrix_bytes(ForwardPass(batch), layer) for batch in (1, DIGITS))
-        yield ((layer.title,), (needed, fits, one, many))
+        rows.append(((layer.title,), (needed, fits, one, many)))
+    yield Told(rows)
 
+    # Y = W' X_unrolled, computed from the maps and the filters; and X_unrolled, which the report misprints.
+    product, columns = (one.astype(int).tolist() for one in (W @ unrolled(), unrolled()))
+    yield Told([((f"output feature {number}",), row) for number, row in enumerate(product, start=1)])
+    yield Told([((number,), row) for number, row in enumerate(columns, start=1)])
 
-def _worked_product() -> Iterator[Row]:
-    """Yield Y = W' X_unrolled, computed from the maps and the filters."""
-    for number, row in enumerate((W @ unrolled()).astype(int).tolist(), start=1):
-        yield ((f"output feature {number}",), row)
-
-
-def _worked_columns() -> Iterator[Row]:
-    """Yield X_unrolled: what the report misprints."""
-    for number, row in enumerate(unrolled().astype(int).tolist(), start=1):
-        yield ((number,), row)
-
-
-def _banks(results: Results, sizes: tuple[int, ...]) -> Iterator[Row]:
-    for size, filters in itertools.product(sizes, FILTERS):
-        each_ms, bank_ms = results.value(_one(size)) * filters, results.value(_bank(size, filters))
-        yield ((f"{size} × {size}", filters), (each_ms, bank_ms, each_ms / bank_ms))
+    # One thread per output element, and matrix multiplication on the fly.
+    rows = []
+    for size, filters in pictures:
+        one_filter = filter_run(variant="naive", mask=box(5), width=size, height=size, block=BLOCK)
+        each_ms, bank_ms = results.value(one_filter) * filters, results.value(BankRun(5, filters, size))
+        rows.append(((f"{size} × {size}", filters), (each_ms, bank_ms, each_ms / bank_ms)))
+    yield Told(rows)

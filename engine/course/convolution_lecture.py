@@ -1,18 +1,16 @@
 """The lecture on convolution: what tiles save, by the kernels' own models of work; and padded rows."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
-from engine.course.papers import paper
-from engine.course.runs import FilterRun, Quantity, Results, Row, Run, Tables, Value, filter_run
+from engine.course.runs import Quantity, Results, Row, Sizes, Tables, Told, Value, filter_run
 from engine.geometry.block import FLOAT_BYTES, ROW_BYTES, Block, Layout, Limits
 from engine.geometry.border import Border
 from engine.mask.generators import box, gaussian
 from engine.work.filtering.variants import variant
 from engine.work.problem import Problem
 
-CONVOLUTION = paper("convolution")
 # 4 and 8 are those of the slides' examples.
 TILE_SIZES = (4, 8, 16, 32, 128, 256)
 MASK_WIDTHS = (3, 5, 9)
@@ -33,31 +31,94 @@ _READS = (
     ("all", tuple(range(SPACE_BYTES))),
 )
 SIDE = 1024
+_LAYOUTS = Layout.PACKED, Layout.PITCHED
 
 
-def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
-    """Return what is measured: packed and pitched rows."""
-    return tuple(_layout_run(width, layout) for width in sizes or WIDTHS for layout in Layout)
+# The lecture's name, the variant, the mask's sides, the block.
+_KERNELS = (
+    ("convolution_1D_basic_kernel", "row-naive", (1, 5), Block(256, 1)),
+    ("with M in constant memory", "row-constant", (1, 5), Block(256, 1)),
+    ("convolution_1D_tiled_kernel", "row-tiled-constant", (1, 5), Block(256, 1)),
+    ("with M in global memory", "row-tiled", (1, 5), Block(256, 1)),
+    ("convolution_1D_tiled_caching_kernel", "row-cached-constant", (1, 5), Block(256, 1)),
+    ("with M in global memory", "row-cached", (1, 5), Block(256, 1)),
+    ("convolution_2D_basic_kernel", "naive", (5, 5), BLOCK),
+    ("with M in constant memory", "constant", (5, 5), BLOCK),
+    ("tiled 2-D, block = input tile", "tiled-input", (5, 5), Block(20, 20)),
+    ("tiled 2-D, block = output tile", "tiled", (5, 5), BLOCK),
+)
 
 
-def tables(results: Results, sizes: tuple[int, ...] | None) -> Tables:
-    """Return the lecture's counts, and the pitch."""
-    return (
-        _row_tiles(),
-        _eight_elements(),
-        _square_tiles(),
-        _accesses(results),
-        _padded_rows(),
-        _layouts(results, sizes or WIDTHS),
-        _bursts(),
-    )
+def tables(results: Results, sizes: Sizes) -> Tables:
+    """Yield the lecture's counts, and the pitch."""
+    # A 1-D tile: elements loaded, bandwidth reduction.
+    rows: list[Row] = []
+    for tile, width in itertools.product(TILE_SIZES, MASK_WIDTHS):
+        basic, tiled, cached = (
+            _tile_loads(key, 1, tile, (1, width), Block(tile, 1))
+            for key in ("row-naive", "row-tiled", "row-cached")
+        )
+        rows.append(((tile, width), (basic, tiled, basic / tiled, cached)))
+    yield Told(rows)
 
+    # What each thread of the second block of 8 loads, and what its result uses of 5 cells. It counts as the
+    # slide does; the panel Tile shows the same of `row-tiled-constant`, as it runs.
+    rows = []
+    for thread in range(EIGHT):
+        result = EIGHT + thread
+        uses = range(result - EIGHTS_HALO, result + EIGHTS_HALO + 1)
+        left = [result - EIGHT] if thread >= EIGHT - EIGHTS_HALO else []
+        right = [result + EIGHT] if thread < EIGHTS_HALO else []
+        cells = (", ".join(f"N[{column}]" for column in of) for of in (uses, left, [result], right))
+        rows.append(((f"P[{result}]", thread), list(cells)))
+    yield Told(rows)
 
-def _layout_run(width: int, layout: Layout) -> FilterRun:
-    mask = gaussian(5, sigma=1.0)
-    return filter_run(
-        variant="naive", mask=mask, width=width, height=width, block=Block(32, 8), layout=layout
-    )
+    # A 2-D tile.
+    rows = []
+    for tile, width in itertools.product(O_TILES, MASK_WIDTHS):
+        side = tile + width - 1
+        basic, second, first = (
+            _tile_loads(key, tile, tile, (width, width), Block(of_block, of_block))
+            for key, of_block in (("naive", tile), ("tiled", tile), ("tiled-input", side))
+        )
+        share: Value = first if first.reason else f"{100 * tile * tile / side**2:.0f} %"
+        rows.append(((tile, width, side), (basic, second, basic / second, first, share)))
+    yield Told(rows)
+
+    # The kernels' accesses to each memory.
+    rows = []
+    for name, key, mask_shape, block in _KERNELS:
+        work = variant(key).work(_problem(SIDE, SIDE, mask_shape, Border.ZERO), block)
+        mask = gaussian(*mask_shape, sigma=1.0)
+        run = filter_run(variant=key, mask=mask, width=SIDE, height=SIDE, block=block)
+        of_mask = work.global_loads - work.picture_loads
+        counts = work.picture_loads, of_mask, work.shared_loads, work.constant_loads, work.cgma
+        names = name, key, f"{mask_shape[0]} × {mask_shape[1]}", block
+        rows.append((names, (*counts, results.transactions(run))))
+    yield Told(rows)
+
+    # Padded rows, counted and measured.
+    rows = []
+    for width in COUNTED_WIDTHS:
+        lengths = [layout.row_pixels(width, 1, FLOAT_BYTES) * FLOAT_BYTES for layout in _LAYOUTS]
+        rows.append(((width,), (*lengths, *map(_aligned_share, lengths))))
+    yield Told(rows)
+    rows, mask = [], gaussian(5, sigma=1.0)
+    for width in sizes or WIDTHS:
+        runs = [filter_run(mask, "naive", width, width, block=Block(32, 8), layout=one) for one in _LAYOUTS]
+        packed, pitched = map(results.value, runs)
+        values = packed, pitched, packed / pitched, *map(results.transactions, runs)
+        rows.append(((f"{width} × {width}",), values))
+    yield Told(rows)
+
+    # What some reads of a space of 16 bytes deliver, in sections of 4, as on the slide.
+    rows = []
+    for what, locations in _READS:
+        sections = sorted({location // BURST_BYTES for location in locations})
+        delivered = [first * BURST_BYTES + byte for first in sections for byte in range(BURST_BYTES)]
+        words = _in_words(sections), _in_words(delivered), len(delivered)
+        rows.append(((what, _in_words(locations)), (*words, 100.0 * len(locations) / len(delivered))))
+    yield Told(rows)
 
 
 def _problem(rows: int, columns: int, mask_shape: tuple[int, int], border: Border) -> Problem:
@@ -77,92 +138,11 @@ def _tile_loads(key: str, rows: int, columns: int, mask_shape: tuple[int, int], 
     return Quantity(variant(key).work(problem, block).picture_loads)
 
 
-def _row_tiles() -> Iterator[Row]:
-    for tile, width in itertools.product(TILE_SIZES, MASK_WIDTHS):
-        basic, tiled, cached = (
-            _tile_loads(key, 1, tile, (1, width), Block(tile, 1))
-            for key in ("row-naive", "row-tiled", "row-cached")
-        )
-        values = basic, tiled, basic / tiled, cached
-        yield ((tile, width), values)
-
-
-def _eight_elements() -> Iterator[Row]:
-    """Yield what each thread of the second block of 8 loads, and what its result uses of 5 cells.
-
-    It counts as the slide does; the panel Tile shows the same of `row-tiled-constant`, as it runs.
-    """
-    for thread in range(EIGHT):
-        result = EIGHT + thread
-        uses = range(result - EIGHTS_HALO, result + EIGHTS_HALO + 1)
-        left = [result - EIGHT] if thread >= EIGHT - EIGHTS_HALO else []
-        right = [result + EIGHT] if thread < EIGHTS_HALO else []
-        cells = (", ".join(f"N[{column}]" for column in of) for of in (uses, left, [result], right))
-        yield ((f"P[{result}]", thread), cells)
-
-
-def _square_tiles() -> Iterator[Row]:
-    for tile, width in itertools.product(O_TILES, MASK_WIDTHS):
-        side = tile + width - 1
-        blocks = {"naive": tile, "tiled": tile, "tiled-input": side}
-        basic, second, first = (
-            _tile_loads(key, tile, tile, (width, width), Block(of_block, of_block))
-            for key, of_block in blocks.items()
-        )
-        share: Value = first if first.reason else f"{100 * tile * tile / side**2:.0f} %"
-        yield ((tile, width, side), (basic, second, basic / second, first, share))
-
-
-# The lecture's name, the variant, the mask's sides, the block.
-_KERNELS = (
-    ("convolution_1D_basic_kernel", "row-naive", (1, 5), Block(256, 1)),
-    ("with M in constant memory", "row-constant", (1, 5), Block(256, 1)),
-    ("convolution_1D_tiled_kernel", "row-tiled-constant", (1, 5), Block(256, 1)),
-    ("with M in global memory", "row-tiled", (1, 5), Block(256, 1)),
-    ("convolution_1D_tiled_caching_kernel", "row-cached-constant", (1, 5), Block(256, 1)),
-    ("with M in global memory", "row-cached", (1, 5), Block(256, 1)),
-    ("convolution_2D_basic_kernel", "naive", (5, 5), BLOCK),
-    ("with M in constant memory", "constant", (5, 5), BLOCK),
-    ("tiled 2-D, block = input tile", "tiled-input", (5, 5), Block(20, 20)),
-    ("tiled 2-D, block = output tile", "tiled", (5, 5), BLOCK),
-)
-
-
-def _accesses(results: Results) -> Iterator[Row]:
-    for name, key, mask_shape, block in _KERNELS:
-        problem = _problem(SIDE, SIDE, mask_shape, Border.ZERO)
-        work = variant(key).work(problem, block)
-        of_mask = work.global_loads - work.picture_loads
-        mask = gaussian(*mask_shape, sigma=1.0)
-        run = filter_run(variant=key, mask=mask, width=SIDE, height=SIDE, block=block)
-        counts = work.picture_loads, of_mask, work.shared_loads, work.constant_loads, work.cgma
-        values = *counts, results.transactions(run)
-        yield ((name, key, f"{mask_shape[0]} × {mask_shape[1]}", block), values)
-
-
-def _padded_rows() -> Iterator[Row]:
-    for width in COUNTED_WIDTHS:
-        packed, pitched = (
-            layout.row_pixels(width, 1, FLOAT_BYTES) * FLOAT_BYTES
-            for layout in (Layout.PACKED, Layout.PITCHED)
-        )
-        yield ((width,), (packed, pitched, _aligned_share(packed), _aligned_share(pitched)))
-
-
 def _aligned_share(row_bytes: int) -> str:
     """Return how many of the rows begin on a burst's boundary; the pattern repeats within 128 rows."""
     aligned = sum(row * row_bytes % ROW_BYTES == 0 for row in range(ROW_BYTES))
     share = Fraction(aligned, ROW_BYTES)
     return "all" if share == 1 else f"{share.numerator} of {share.denominator}"
-
-
-def _bursts() -> Iterator[Row]:
-    """Yield what some reads of a space of 16 bytes deliver, in sections of 4, as on the slide."""
-    for what, locations in _READS:
-        sections = sorted({location // BURST_BYTES for location in locations})
-        delivered = [first * BURST_BYTES + byte for first in sections for byte in range(BURST_BYTES)]
-        values = _in_words(sections), _in_words(delivered), len(delivered)
-        yield ((what, _in_words(locations)), (*values, 100.0 * len(locations) / len(delivered)))
 
 
 def _in_words(numbers: Sequence[int]) -> str:
@@ -171,11 +151,3 @@ def _in_words(numbers: Sequence[int]) -> str:
     if len(numbers) > 1 and list(numbers) == list(range(first, last + 1)):
         return f"{first} to {last}"
     return ", ".join(map(str, numbers))
-
-
-def _layouts(results: Results, widths: tuple[int, ...]) -> Iterator[Row]:
-    for width in widths:
-        runs = [_layout_run(width, layout) for layout in (Layout.PACKED, Layout.PITCHED)]
-        packed, pitched = map(results.value, runs)
-        transactions = map(results.transactions, runs)
-        yield ((f"{width} × {width}",), (packed, pitched, packed / pitched, *transactions))

@@ -1,9 +1,8 @@
 """The tables of the 2-D convolution report: times, speed-ups, sensitivity to the block, overhead, GFLOPs."""
 
 import itertools
-from collections.abc import Iterator
 
-from engine.course.paper import MISPRINT, CourseTable
+from engine.course.paper import MISPRINT
 from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import (
     AllocationRun,
@@ -11,11 +10,10 @@ from engine.course.runs import (
     Quantity,
     Results,
     Row,
-    Run,
+    Sizes,
     StreamsRun,
     Tables,
-    Value,
-    course_table,
+    Told,
     filter_run,
     significant,
 )
@@ -44,96 +42,60 @@ def _run(key: str, size: int, side: int = 0) -> FilterRun:
     return filter_run(variant=key, mask=resolve_mask(MASK), width=size, height=size, block=block)
 
 
-def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
-    """Return what the tables need: once per size what has no block, the kernels with every block."""
-    kernels: list[list[Run]] = [
-        [
-            _run(SERIAL, size),
-            *(_run(key, size, side) for key in (NAIVE, OPTIMIZED, *BESIDE) for side in BLOCKS),
-            _run(FASTEST, size),
-            AllocationRun(size),
-            _streams(size),
-        ]
-        for size in sizes or SIZES
-    ]
-    return tuple(itertools.chain.from_iterable(kernels))
+def tables(results: Results, sizes: Sizes) -> Tables:
+    """Yield the paper's tables, as far as there are results."""
+    sizes = sizes or SIZES
 
+    def seconds(key: str, size: int, side: int = 0) -> Quantity:
+        return results.value(_run(key, size, side)) / 1e3
 
-def tables(results: Results, sizes: tuple[int, ...] | None) -> Tables:
-    """Return the paper's tables, as far as there are results."""
-    wanted = sizes or SIZES
-    return (
-        _times(results, wanted),
-        _changes(results, wanted, 1, NAIVE),
-        _changes(results, wanted, 2, OPTIMIZED),
-        _overhead(results, wanted),
-        _gflops(results, wanted),
-    )
-
-
-def _seconds(results: Results, run: Run) -> Quantity:
-    return results.value(run) / 1e3
-
-
-def _times(results: Results, sizes: tuple[int, ...]) -> Iterator[Row]:
-    for size, side in itertools.product(sizes, BLOCKS):
-        runs = [_run(SERIAL, size), *(_run(key, size, side) for key in (NAIVE, OPTIMIZED, *BESIDE))]
-        serial, naive, optimized, *beside = (_seconds(results, run) for run in (*runs, _run(FASTEST, size)))
-        transactions = (results.transactions(_run(key, size, side)) for key in (UNCOALESCED, COALESCED))
-        speedups = serial / naive, serial / optimized, naive / optimized
-        values = serial, naive, optimized, *speedups, *beside, *transactions
-        yield ((f"{size}x{size}", side), values)
-
-
-def _changes(results: Results, sizes: tuple[int, ...], number: int, key: str) -> CourseTable:
     rows: list[Row] = []
-    for size, (small, large) in itertools.product(sizes, itertools.pairwise(BLOCKS)):
-        change = _seconds(results, _run(key, size, large)) - _seconds(results, _run(key, size, small))
-        # The paper counts one extra thread per step of the side; the block really gains large^2 - small^2.
-        values = change, change / (large - small), change / (large**2 - small**2)
-        rows.append(((f"{size}x{size}", f"{small}->{large}"), values))
-    # A note for each printed change per thread that is not the total divided by that of the side.
-    notes = []
-    for names, (total, each) in TABLE_TEXTS[REPORT][number].printed.items():
-        side = int(names.partition(", ")[2].partition("->")[0])
-        right = float(total) / side
-        if abs(float(each) - right) > 1e-6 * abs(right):
-            quotient = f"{total} / {side} is {significant(right, 6)}"
-            notes.append(f"{MISPRINT} Misprint in the paper: {names}: {quotient}, printed is {each}.")
-    return course_table(REPORT, number, rows, *notes)
+    for size, side in itertools.product(sizes, BLOCKS):
+        serial, fastest = seconds(SERIAL, size), seconds(FASTEST, size)
+        naive, optimized, *beside = (seconds(key, size, side) for key in (NAIVE, OPTIMIZED, *BESIDE))
+        speedups = serial / naive, serial / optimized, naive / optimized
+        transactions = (results.transactions(_run(key, size, side)) for key in (UNCOALESCED, COALESCED))
+        values = serial, naive, optimized, *speedups, *beside, fastest, *transactions
+        rows.append(((f"{size}x{size}", side), values))
+    yield Told(rows)
 
+    # The change for each extra thread, of both kernels.
+    for key, text in zip((NAIVE, OPTIMIZED), TABLE_TEXTS[REPORT][1:3], strict=True):
+        rows, notes = [], []
+        for size, (small, large) in itertools.product(sizes, itertools.pairwise(BLOCKS)):
+            change = seconds(key, size, large) - seconds(key, size, small)
+            # The paper counts one extra thread per step of the side; the block gains large^2 - small^2.
+            each = change / (large - small), change / (large**2 - small**2)
+            rows.append(((f"{size}x{size}", f"{small}->{large}"), (change, *each)))
+        # A note for each printed change per thread that is not the total divided by that of the side.
+        for names, (total, printed) in text.printed.items():
+            side = int(names.partition(", ")[2].partition("->")[0])
+            right = float(total) / side
+            if abs(float(printed) - right) > 1e-6 * abs(right):
+                quotient = f"{total} / {side} is {significant(right, 6)}"
+                notes.append(f"{MISPRINT} Misprint in the paper: {names}: {quotient}, printed is {printed}.")
+        yield Told(rows, tuple(notes))
 
-def _streams(size: int) -> StreamsRun:
-    """Return the run of the optimized kernel on streams."""
-    return StreamsRun(_run(OPTIMIZED, size, OVERHEAD_BLOCK))
-
-
-def _overhead(results: Results, sizes: tuple[int, ...]) -> Iterator[Row]:
+    # Overhead of allocation and transfer.
+    rows = []
     for size in sizes:
         runs = [_run(key, size, OVERHEAD_BLOCK) for key in (NAIVE, OPTIMIZED)]
         # Measured once, for both: which run finds memory that another one has left is chance.
-        fresh = AllocationRun(size)
+        fresh, both_ways = AllocationRun(size), StreamsRun(_run(OPTIMIZED, size, OVERHEAD_BLOCK))
         memory = results.value(fresh, "allocate_ms") + results.value(fresh, "free_ms")
         copies = (results.value(run, "copy_in_ms") + results.value(run, "copy_out_ms") for run in runs)
         overheads = [of_run + memory for of_run in copies]
         fractions = [overhead / results.value(run) for overhead, run in zip(overheads, runs, strict=True)]
-        streams = (results.value(_streams(size), f"{name}_ms") for name in ("one_stream", "two_streams"))
+        streams = (results.value(both_ways, f"{name}_ms") for name in ("one_stream", "two_streams"))
         values = *(part / 1e3 for part in overheads), *fractions, *(part / 1e3 for part in (memory, *streams))
-        yield ((f"{size}x{size}",), values)
+        rows.append(((f"{size}x{size}",), values))
+    yield Told(rows)
 
-
-def _gflops(results: Results, sizes: tuple[int, ...]) -> Iterator[Row]:
+    # GFLOPs, of the multiply-adds of the kernel's own model of work.
+    rows, mask, block = [], resolve_mask(MASK), Block(GFLOPS_BLOCK, GFLOPS_BLOCK)
     for size in sizes:
-        operations = _operations(size)
-        rates = [
-            operations / 1e9 / _seconds(results, _run(key, size, GFLOPS_BLOCK)) for key in (NAIVE, OPTIMIZED)
-        ]
-        values: list[Value] = [operations, *rates, *(rate * 2 for rate in rates)]
-        yield ((size,), values)
-
-
-def _operations(size: int) -> int:
-    """Return the multiply-adds, from the kernel's own model of work."""
-    mask = resolve_mask(MASK)
-    problem = Problem(size, size, mask_shape=mask.shape, anchor=mask.anchor)
-    return variant(NAIVE).work(problem, Block(GFLOPS_BLOCK, GFLOPS_BLOCK)).flops // 2
+        problem = Problem(size, size, mask_shape=mask.shape, anchor=mask.anchor)
+        operations = variant(NAIVE).work(problem, block).flops // 2
+        rates = [operations / 1e9 / seconds(key, size, GFLOPS_BLOCK) for key in (NAIVE, OPTIMIZED)]
+        rows.append(((size,), (operations, *rates, *(rate * 2 for rate in rates))))
+    yield Told(rows)

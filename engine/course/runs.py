@@ -4,15 +4,14 @@
 """
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from engine.course.paper import Cell, CourseTable, Figure, Paper, TableText
-from engine.course.papers import TABLE_TEXTS
+from engine.course.paper import Cell, CourseTable, Figure, TableText
 from engine.geometry.block import Block, Layout
 from engine.mask.mask import Mask
 from engine.work.steps import Chain, MaskStep, PictureRequest
@@ -63,14 +62,40 @@ def significant(value: float, digits: int = 4) -> str:
 
 
 Value = Quantity | float | str
-
-
-# The cells that name a row, and the values: numbers, or words.
 Row = tuple[tuple[object, ...], Iterable[Value]]
+"""The cells that name a row, and the values: numbers, or words."""
 
 
-Tables = tuple[CourseTable | Iterable[Row], ...]
-"""Those of a paper in its order; some by their rows alone."""
+class Told(NamedTuple):
+    """What is told of a table here: its rows, notes that follow those in papers.toml, and a figure."""
+
+    rows: Iterable[Row]
+    notes: tuple[str, ...] = ()
+    figure: Figure | None = None
+
+
+Tables = Iterator[Told]
+"""Those of a paper in its order."""
+Sizes = tuple[int, ...] | None
+"""Sides of pictures or matrices; None for the paper's own."""
+
+
+def course_table(text: TableText, told: Told) -> CourseTable:
+    """Return a table: this machine's values beside the printed ones.
+
+    Whole numbers are counts and written in full; others have four digits.
+    """
+    rows = []
+    for names, values in told.rows:
+        words = [str(name) for name in names]
+        key = ", ".join(words)
+        wrong = text.misprints.get(key, frozenset())
+        cells = list(map(Cell, words))
+        pairs = zip_longest(values, text.printed.get(key, ()), fillvalue="")
+        for position, (value, printed) in enumerate(pairs):
+            cells.append(replace(_cell(value, printed), is_misprint=position in wrong))
+        rows.append(tuple(cells))
+    return CourseTable(text.title, text.headings, tuple(rows), (*text.notes, *told.notes), told.figure)
 
 
 def _cell(value: Value, printed: str) -> Cell:
@@ -80,31 +105,6 @@ def _cell(value: Value, printed: str) -> Cell:
     if found.number is None:
         return Cell(printed, "", found.reason, found.not_verified)
     return Cell(printed, str(found.number) if isinstance(found.number, int) else significant(found.number))
-
-
-def course_table(
-    paper: Paper, number: int, rows: Iterable[Row], *notes: str, figure: Figure | None = None
-) -> CourseTable:
-    """Return a paper's table of that number, counted from 0: this machine's values beside the printed ones.
-
-    Whole numbers are counts and written in full; others have four digits. `notes` follow those in
-    papers.toml.
-    """
-    text = TABLE_TEXTS[paper][number]
-    table = tuple(_row(text, names, values) for names, values in rows)
-    return CourseTable(text.title, text.headings, table, (*text.notes, *notes), figure)
-
-
-def _row(text: TableText, names: tuple[object, ...], values: Iterable[Value]) -> tuple[Cell, ...]:
-    words = [str(name) for name in names]
-    row = ", ".join(words)
-    pairs = zip_longest(values, text.printed.get(row, ()), fillvalue="")
-    misprints = text.misprints.get(row, frozenset())
-    cells = (
-        replace(_cell(value, printed), is_misprint=position in misprints)
-        for position, (value, printed) in enumerate(pairs)
-    )
-    return (*map(Cell, words), *cells)
 
 
 NOT_YET = "not measured yet"
@@ -228,16 +228,8 @@ JobRun = FilterRun | BankRun | ProductRun | NetworkRun
 Run = JobRun | TimerRun | AllocationRun | StreamsRun | AttributesRun
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The values of a run by name (durations are medians), or why there are none.
-
-    With `not_verified` the reason is a wrong result.
-    """
-
-    values: Mapping[str, float] = field(default_factory=dict)
-    reason: str = ""
-    not_verified: bool = False
+Measured = Mapping[str, float] | Quantity
+"""The values of a run by name (durations are medians), or a quantity that says why there are none."""
 
 
 def not_counted(run: JobRun) -> Quantity:
@@ -250,13 +242,15 @@ class Results:
     """The values of a paper's runs; a run that is not among them was not measured yet.
 
     `transactions` counts the transactions per request of a run's kernels without a device, up to a second;
-    without it their cells say that they are being counted.
+    without it their cells say that they are being counted. `asked` are the runs whose values were asked for.
     """
 
     done: Mapping[Run, Measured]
     transactions: Callable[[JobRun], Quantity] = not_counted
+    asked: dict[Run, None] = field(default_factory=dict)
 
     def value(self, run: Run, name: str = "kernel_ms") -> Quantity:
         """Return a value of a run, or why there is none."""
-        found = self.done.get(run, Measured(reason=NOT_YET))
-        return Quantity(found.values.get(name), found.reason, found.not_verified)
+        self.asked[run] = None
+        found = self.done.get(run, Quantity(reason=NOT_YET))
+        return found if isinstance(found, Quantity) else Quantity(found.get(name))

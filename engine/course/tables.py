@@ -3,10 +3,9 @@
 Lines of code are found in the sources by the texts that they have, so that no number has to be kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Protocol
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from engine.course.runs import (
     ProductRun,
     Quantity,
     Results,
-    Run,
+    Sizes,
     Tables,
     course_table,
     not_counted,
@@ -36,10 +35,8 @@ _HEADING = "In our code"
 
 def with_excerpts(table: CourseTable, text: TableText) -> CourseTable:
     """Return a table of words with a last column: where our code does what each row is about."""
-    found = tuple(
-        tuple(_excerpt(row[0].printed, place) for place in text.code.get(row[0].printed, ()))
-        for row in table.rows
-    )
+    names = [row[0].printed for row in table.rows]
+    found = tuple(tuple(_excerpt(name, place) for place in text.code.get(name, ())) for name in names)
     cells = (Cell("", "; ".join(f"`{one.code}`: {one.where}" for one in of_row)) for of_row in found)
     rows = tuple((*row, cell) for row, cell in zip(table.rows, cells, strict=True))
     return replace(table, headings=(*table.headings, _HEADING), rows=rows, excerpts=found)
@@ -53,21 +50,18 @@ def kernels_of(kernel: CourseKernel) -> tuple[Excerpt, ...]:
 
 @cache
 def _excerpt(about: str, place: CodePlace) -> Excerpt:
-    function, code = _function(place)
-    lit = tuple(at for at, line in enumerate(function.lines) if any(text in line for text in place.lit))
-    return Excerpt(about, code, function, lit)
-
-
-def _function(place: CodePlace) -> tuple[SourceFunction, str]:
-    """Return the function of a place, and what it is called: of a variant's the first with all its texts."""
+    """Return the function of a place with its lit lines: of a variant the first kernel with all its texts."""
     module, _, name = place.code.partition(":")
     if name:
         function = function_source(module, name)
-        return function, function.name
-    kernels = source_of(example_of(variant_named(place.code))).kernels
-    has_all = (one for one in kernels if all(text in one.text for text in place.lit))
-    function = next(has_all, kernels[0])
-    return function, _called(place.code, function, kernels)
+        code = function.name
+    else:
+        kernels = source_of(example_of(variant_named(place.code))).kernels
+        has_all = (one for one in kernels if all(text in one.text for text in place.lit))
+        function = next(has_all, kernels[0])
+        code = _called(place.code, function, kernels)
+    lit = tuple(at for at, line in enumerate(function.lines) if any(text in line for text in place.lit))
+    return Excerpt(about, code, function, lit)
 
 
 def _called(key: str, function: SourceFunction, kernels: Sequence[SourceFunction]) -> str:
@@ -97,38 +91,22 @@ def transactions_per_request(run: JobRun, checkpoint: Checkpoint = lambda step: 
     return Quantity(found.transactions_per_request)
 
 
-class PaperTables(Protocol):
-    """What such a module has; `sizes` are sides of pictures or matrices, None for the paper's own."""
-
-    def runs(self, sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
-        """Return what is measured, in an order that keeps a picture as long as it is needed."""
-
-    def tables(self, results: Results, sizes: tuple[int, ...] | None) -> Tables:
-        """Return the paper's tables; cells without a result say why."""
-
-
-_MODULES: dict[str, PaperTables] = {
-    "report": report,
-    "cnn": cnn,
-    "lab": lab,
-    "convolution": convolution_lecture,
-    "performance": performance_lecture,
+# What is measured for a paper is what its tables ask for, in that order: a size's runs one after another.
+_TABLES: dict[str, Callable[[Results, Sizes], Tables]] = {
+    "report": report.tables,
+    "cnn": cnn.tables,
+    "lab": lab.tables,
+    "convolution": convolution_lecture.tables,
+    "performance": performance_lecture.tables,
 }
 
 
-def tables_module(paper_key: str) -> PaperTables:
-    """Return what makes the tables of a paper."""
-    return _MODULES[paper(paper_key).key]
-
-
-def tables_of(
-    paper_key: str, results: Results, sizes: tuple[int, ...] | None = None
-) -> tuple[CourseTable, ...]:
+def tables_of(paper_key: str, results: Results, sizes: Sizes = None) -> tuple[CourseTable, ...]:
     """Return a paper's tables as far as there are results, with our code where a table names some."""
-    found, texts = [], TABLE_TEXTS[paper(paper_key)]
-    for number, part in enumerate(tables_module(paper_key).tables(results, sizes)):
-        whole = part if isinstance(part, CourseTable) else course_table(paper(paper_key), number, part)
-        found.append(with_excerpts(whole, texts[number]) if texts[number].code else whole)
+    chosen, found = paper(paper_key), []
+    for text, told in zip(TABLE_TEXTS[chosen], _TABLES[chosen.key](results, sizes), strict=True):
+        table = course_table(text, told)
+        found.append(with_excerpts(table, text) if text.code else table)
     return tuple(found)
 
 

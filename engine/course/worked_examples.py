@@ -7,13 +7,12 @@ Thing..." and "Performance Improvement Guidelines".
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from engine.course.paper import CourseTable
 from engine.course.papers import TABLE_TEXTS, paper
-from engine.course.runs import Quantity, Row, Value, course_table
+from engine.course.runs import Quantity, Row, Told, Value, course_table
 from engine.device_info import WARP, GpuAttributes, occupancy
 from engine.geometry.block import Block
 
@@ -38,31 +37,6 @@ _STATED = {
 
 # The GPU here, or why there is none.
 Gpu = GpuAttributes | str
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A worked example: the table of that number, counted from 0."""
-
-    number: int
-    rows: Callable[[Values, Gpu], Iterable[Row]]
-
-    def table(self, gpu: Gpu) -> CourseTable:
-        """Return the table for the GPU here: what its driver states, or why its cells are empty."""
-        return course_table(PERFORMANCE, self.number, self.rows(self.values, gpu))
-
-    @property
-    def values(self) -> Values:
-        """The lecture's values."""
-        return TABLE_TEXTS[PERFORMANCE][self.number].values
-
-
-def example_of(paper_key: str, title: str) -> Example | None:
-    """Return the worked example behind a table of a paper; None where it is no such table."""
-    if paper_key != PERFORMANCE.key or title not in PERFORMANCE.tables:
-        return None
-    number = PERFORMANCE.tables.index(title)
-    return next((example for example in EXAMPLES if example.number == number), None)
 
 
 def transactions(stride: int, element_bytes: int, first: int, transaction_bytes: int) -> int:
@@ -154,8 +128,18 @@ def _occupancies(values: Values, gpu: Gpu) -> Iterable[Row]:
         yield (block, name), (block.threads, *resident, 100 * found.share, found.limited_by)
 
 
-EXAMPLES = tuple(
-    Example(at, rows)
-    for at, rows in {1: _bandwidths, 8: _bus, 9: _peaks, 10: _strides, 11: _occupancies}.items()
-)
-"""The examples in the order of their tables."""
+EXAMPLES = {1: _bandwidths, 8: _bus, 9: _peaks, 10: _strides, 11: _occupancies}
+"""The examples by the numbers of their tables, counted from 0."""
+
+
+def example(number: int, gpu: Gpu) -> Told:
+    """Return what is told in the table of that number: what the driver of the GPU here states, or why not."""
+    return Told(EXAMPLES[number](TABLE_TEXTS[PERFORMANCE][number].values, gpu))
+
+
+def example_table(paper_key: str, title: str, gpu: Gpu) -> CourseTable | None:
+    """Return a table of a paper that is a worked example, for the GPU here; None for another table."""
+    for number in EXAMPLES:
+        if (paper_key, title) == (PERFORMANCE.key, PERFORMANCE.tables[number]):
+            return course_table(TABLE_TEXTS[PERFORMANCE][number], example(number, gpu))
+    return None

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import groupby, zip_longest
-from typing import NamedTuple
 
 from engine.device_info import RECORDED
 from engine.explain.code_lines import Form, Listing, SourceFunction
@@ -19,16 +18,12 @@ from engine.results.measurement import AnyResult
 from engine.results.metrics import compared
 from engine.results.text_forms import ms_cell
 
-# More than this part of the time before is said in times.
-_MOST_MORE = 1.0
-
 
 @dataclass(frozen=True, slots=True)
 class MeasuredDifference:
     """Two median kernel times of one problem on one device."""
 
     before: str
-    after: str
     before_ms: float
     after_ms: float
     problem: str
@@ -46,7 +41,7 @@ class MeasuredDifference:
         word = f"{100 * share:.0f} % {'less' if self.saved > 0 else 'more'} than"
         if share < 0.01:
             word = "about as long as"
-        elif self.saved <= -_MOST_MORE:
+        elif self.saved <= -1.0:
             word = f"{1 + share:.3g} times as long as"
         return (
             f"{ms_cell(self.after_ms)} ms instead of {ms_cell(self.before_ms)} ms, {word} {self.before} "
@@ -70,7 +65,7 @@ def measured_difference(results: Sequence[AnyResult], before: str, after: str) -
         return None
     before_ms, after_ms, best = min(runs, key=lambda run: (-run[0], run[1]))
     problem = best.problem.size_text + (f", {best.mask_name}" if best.mask_name else "")
-    return MeasuredDifference(before, after, before_ms, after_ms, problem, machine_text(best))
+    return MeasuredDifference(before, before_ms, after_ms, problem, machine_text(best))
 
 
 def machine_text(result: AnyResult) -> str:
@@ -91,17 +86,9 @@ class Change(StrEnum):
 _MARKS = {Change.SAME: " ", Change.REMOVED: "-", Change.ADDED: "+"}
 
 
-class ShownLine(NamedTuple):
-    """A line of one side: the number in its file or listing, from 1, its text, and what is compared."""
-
-    number: int | None = None  # None: the side has no such line
-    text: str = ""
-    compared: str = ""
-
-
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """A row of two columns; the side that has no such line has no number."""
+    """A row of two columns, or of one; the side that has no such line has no number: a gap has none."""
 
     change: Change
     left_number: int | None = None
@@ -109,21 +96,14 @@ class DiffRow:
     right_number: int | None = None
     right: str = ""
 
-
-_GAP = DiffRow(Change.SAME)
-
-
-class UnifiedLine(NamedTuple):
-    """A line of one column: same, removed or added, with its number on either side."""
-
-    change: Change
-    left_number: int | None
-    right_number: int | None
-    text: str
+    @property
+    def text(self) -> str:
+        """The line, of both sides the right one."""
+        return self.left if self.right_number is None else self.right
 
     @property
     def marked(self) -> str:
-        """The line behind a blank, a minus or a plus."""
+        """The line of one column behind a blank, a minus or a plus."""
         return f"{_MARKS[self.change]}{self.text}".rstrip()
 
 
@@ -152,90 +132,70 @@ class Diff:
         """Lines that the right one alone has."""
         return sum(row.change in (Change.ADDED, Change.CHANGED) for row in self.rows)
 
-    def unified(self, around: int | None = None) -> tuple[UnifiedLine, ...]:
+    def unified(self, around: int | None = None) -> tuple[DiffRow, ...]:
         """Return the rows as one column, removed lines before added ones.
 
         `around` is how many equal lines stay before and after each difference; None: all. A gap is an empty
         line without numbers.
         """
-        lines: list[UnifiedLine] = []
-        rows = _near_changes(self.rows, around)
-        for is_same, group in groupby(rows, lambda row: row.change is Change.SAME):
-            for one in (alike := list(group)):
-                if is_same:
-                    lines.append(UnifiedLine(Change.SAME, one.left_number, one.right_number, one.right))
-                elif one.left_number is not None:
-                    lines.append(UnifiedLine(Change.REMOVED, one.left_number, None, one.left))
-            lines += [
-                UnifiedLine(Change.ADDED, None, one.right_number, one.right)
-                for one in alike
-                if not is_same and one.right_number is not None
-            ]
+        lines: list[DiffRow] = []
+        for is_same, group in groupby(self._near_changes(around), lambda row: row.change is Change.SAME):
+            rows = list(group)
+            if is_same:
+                lines += rows
+                continue
+            for row in rows:
+                if row.left_number is not None:
+                    lines.append(DiffRow(Change.REMOVED, row.left_number, row.left))
+            for row in rows:
+                if row.right_number is not None:
+                    lines.append(DiffRow(Change.ADDED, None, "", row.right_number, row.right))
         return tuple(lines)
 
+    def _near_changes(self, around: int | None) -> Iterator[DiffRow]:
+        """Yield the rows near a change, and a gap where some are left out between."""
+        changed = [at for at, row in enumerate(self.rows) if row.change is not Change.SAME]
+        near = {at + step for at in changed for step in range(-(around or 0), (around or 0) + 1)}
+        before = None
+        for at, row in enumerate(self.rows):
+            if around is None or at in near:
+                if before is not None and before < at - 1:
+                    yield DiffRow(Change.SAME)
+                yield row
+                before = at
 
-def source_diff(
-    left: Sequence[SourceFunction],
-    right: Sequence[SourceFunction],
+
+_Code = SourceFunction | Listing
+
+
+def diff_of(
+    left: Sequence[_Code],
+    right: Sequence[_Code],
     names: tuple[str, str],
     measured: MeasuredDifference | None = None,
 ) -> Diff:
-    """Return the diff of the functions of two kernels; functions that both call are left out."""
-    sides = (
-        [
-            line
-            for one in side
-            if one.is_kernel or one not in left or one not in right
-            for line in _source_lines(one)
-        ]
-        for side in (left, right)
+    """Return the diff of the functions of two kernels, or of their listings in one form.
+
+    Functions that both call are left out.
+    """
+    a, b = (
+        [line for one in side if not _is_called(one) or one not in other for line in _lines(one)]
+        for side, other in ((left, right), (right, left))
     )
-    return Diff(*names, tuple(_rows(*sides)), measured)
-
-
-def listing_diff(
-    left: Sequence[Listing],
-    right: Sequence[Listing],
-    names: tuple[str, str],
-    measured: MeasuredDifference | None = None,
-) -> Diff:
-    """Return the diff of the listings of two variants, of the same form."""
-    sides = ([line for listing in side for line in _listing_lines(listing)] for side in (left, right))
-    return Diff(*names, tuple(_rows(*sides)), measured)
-
-
-def _rows(left: list[ShownLine], right: list[ShownLine]) -> Iterator[DiffRow]:
-    a_keys, b_keys = ([line.compared for line in side] for side in (left, right))
-    for name, a, b, c, d in SequenceMatcher(None, a_keys, b_keys, autojunk=False).get_opcodes():
-        for one, other in zip_longest(left[a:b], right[c:d], fillvalue=ShownLine()):
+    rows = []
+    matcher = SequenceMatcher(None, [line[2] for line in a], [line[2] for line in b], autojunk=False)
+    for name, *ends in matcher.get_opcodes():
+        sides = a[slice(*ends[:2])], b[slice(*ends[2:])]
+        for one, other in zip_longest(*sides, fillvalue=(None, "", "")):
             change = Change.SAME if name == "equal" else Change.CHANGED
-            if one.number is None or other.number is None:
-                change = Change.ADDED if one.number is None else Change.REMOVED
-            yield DiffRow(change, *one[:2], *other[:2])
+            if one[0] is None or other[0] is None:
+                change = Change.ADDED if one[0] is None else Change.REMOVED
+            rows.append(DiffRow(change, *one[:2], *other[:2]))
+    return Diff(*names, tuple(rows), measured)
 
 
-def _near_changes(rows: Sequence[DiffRow], around: int | None) -> Iterator[DiffRow]:
-    """Yield the rows near a change, and a gap where some are left out between."""
-    if around is None:
-        yield from rows
-        return
-    changed = [at for at, row in enumerate(rows) if row.change is not Change.SAME]
-    kept = {at for one in changed for at in range(one - around, one + around + 1) if 0 <= at < len(rows)}
-    for at in sorted(kept):
-        if at - 1 not in kept and at > min(kept):
-            yield _GAP
-        yield rows[at]
-
-
-def _source_lines(function: SourceFunction) -> Iterator[ShownLine]:
-    """Yield the lines of a function without docstrings; of a kernel without its name."""
-    nodes = (node for node in ast.walk(function.tree) if isinstance(node, ast.FunctionDef))
-    docstrings = [node.body[0] for node in nodes if ast.get_docstring(node) is not None]
-    own = re.compile(rf"\b{re.escape(function.name)}\b")
-    for at, text in enumerate(function.lines, start=1):
-        if not any(one.lineno <= at <= (one.end_lineno or at) for one in docstrings):
-            compared = own.sub("kernel", text.rstrip()) if function.is_kernel else text.rstrip()
-            yield ShownLine(function.first_line + at - 1, text, compared)
+def _is_called(one: _Code) -> bool:
+    return isinstance(one, SourceFunction) and not one.is_kernel
 
 
 _SHORTENED: dict[Form, Callable[[str], str]] = {
@@ -244,9 +204,19 @@ _SHORTENED: dict[Form, Callable[[str], str]] = {
 }
 
 
-def _listing_lines(listing: Listing) -> Iterator[ShownLine]:
-    own = re.compile(rf"\b{re.escape(listing.kernel)}")
-    for number, line in enumerate(listing.lines, start=1):
-        if line.text.strip():
-            compared = _SHORTENED[listing.form](own.sub("kernel", line.text))
-            yield ShownLine(number, line.text, " ".join(compared.split()))
+def _lines(code: _Code) -> Iterator[tuple[int | None, str, str]]:
+    """Yield the number of each line in its file or listing, its text, and what is compared of it."""
+    if isinstance(code, Listing):
+        own = re.compile(rf"\b{re.escape(code.kernel)}")
+        for number, line in enumerate(code.lines, start=1):
+            if line.text.strip():
+                compared = _SHORTENED[code.form](own.sub("kernel", line.text))
+                yield number, line.text, " ".join(compared.split())
+        return
+    nodes = (node for node in ast.walk(code.tree) if isinstance(node, ast.FunctionDef))
+    docstrings = [node.body[0] for node in nodes if ast.get_docstring(node) is not None]
+    own = re.compile(rf"\b{re.escape(code.name)}\b")
+    for at, text in enumerate(code.lines, start=1):
+        if not any(one.lineno <= at <= (one.end_lineno or at) for one in docstrings):
+            compared = own.sub("kernel", text.rstrip()) if code.is_kernel else text.rstrip()
+            yield code.first_line + at - 1, text, compared

@@ -23,7 +23,7 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.device_list import missing
 from engine.device.launches import DeviceKind, Kernel, Pass, Signature
 from engine.errors import BadValue
-from engine.explain.code_diff import Diff, MeasuredDifference, listing_diff, source_diff
+from engine.explain.code_diff import Diff, MeasuredDifference, diff_of
 from engine.explain.code_lines import (
     CodeLine,
     Form,
@@ -326,9 +326,9 @@ def kernel_diff(
     """Return what differs between two kernels in a form; None: in their source."""
     names = left.variant.key, right.variant.key
     if form is None:
-        return source_diff(source_of(left).functions, source_of(right).functions, names, measured)
+        return diff_of(source_of(left).functions, source_of(right).functions, names, measured)
     sides = [[one.listing for one in listed_kernels(side, form, architecture)] for side in (left, right)]
-    return listing_diff(sides[0], sides[1], names, measured)
+    return diff_of(sides[0], sides[1], names, measured)
 
 
 @lru_cache(maxsize=64)

@@ -12,10 +12,9 @@ from engine.explain.code_diff import (
     Change,
     Diff,
     MeasuredDifference,
-    UnifiedLine,
+    diff_of,
     machine_text,
     measured_difference,
-    source_diff,
 )
 from engine.explain.code_lines import SAVES, KernelSource, paragraphs_of, story_of
 from engine.explain.examples import example_of
@@ -88,19 +87,17 @@ def compared_with(variant: AnyVariant, known: Sequence[AnyVariant]) -> AnyVarian
 
 def _steps(known: dict[str, AnyVariant], results: Sequence[AnyResult]) -> Iterator[Step]:
     sources = {key: source_of(example_of(variant)) for key, variant in known.items()}
-    for key, variant in known.items():
-        source = sources[key]
-        if named := compared_with(variant, tuple(known.values())):
-            before = named.key
-        else:
-            # The first kernel of the story with the same source, where it comes before.
-            before = next(other for other, one in sources.items() if one.kernels == source.kernels)
+    for key, source in sources.items():
+        named = compared_with(known[key], tuple(known.values()))
+        # Else the first kernel of the story with the same source, where it comes before.
+        same = (other for other, one in sources.items() if one.kernels == source.kernels)
+        before = named.key if named else next(same)
         if before == key:
-            yield Step(key, variant.title, source)
+            yield Step(key, known[key].title, source)
             continue
         measured = measured_difference(results, before, key)
-        diff = source_diff(sources[before].kernels, source.kernels, (before, key), measured)
-        yield Step(key, variant.title, source, before, diff, measured)
+        diff = diff_of(sources[before].kernels, source.kernels, (before, key), measured)
+        yield Step(key, known[key].title, source, before, diff, measured)
 
 
 TITLE = "One kernel after another"
@@ -134,9 +131,22 @@ def slides(chapters: Sequence[Chapter], about: str = "") -> str:
 
     `about` says where the times come from.
     """
-    body = [_cover(chapters, about)]
+    links = "".join(
+        f'<li><a href="#{_anchor(chapter.title)}">{escape(chapter.title)}</a> '
+        f'<span class="quiet">{len(chapter.steps)} kernels</span></li>'
+        for chapter in chapters
+    )
+    body = [
+        f"<section><h1>{escape(TITLE)}</h1>"
+        "<p>Each step is what it changes in the kernel that it is compared with: the idea, the lines, and "
+        f'what they saved.</p><ul>{links}</ul><p class="quiet">{escape(about)}</p></section>'
+    ]
     for chapter in chapters:
-        body.append(_chapter(chapter))
+        rows = "".join(map(_row, chapter.steps))
+        body.append(
+            f'<section id="{_anchor(chapter.title)}"><h1>{escape(chapter.title)}</h1><table><tr><th>kernel'
+            f"</th><th>compared with</th><th>lines</th><th>time saved</th></tr>{rows}</table></section>"
+        )
         body += map(_slide, chapter.steps)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -153,28 +163,14 @@ def about_text(results: Sequence[AnyResult]) -> str:
     return f"Times: {', '.join(devices)}." if devices else "No times were given."
 
 
-def _cover(chapters: Sequence[Chapter], about: str) -> str:
-    links = "".join(
-        f'<li><a href="#{_anchor(chapter.title)}">{escape(chapter.title)}</a> '
-        f'<span class="quiet">{len(chapter.steps)} kernels</span></li>'
-        for chapter in chapters
-    )
+def _row(step: Step) -> str:
+    """Return a step's row in the table of its chapter."""
+    lines = f"{sum(len(one.lines) for one in step.source.kernels)}"
+    if step.diff is not None:
+        lines = f"−{step.diff.removed} +{step.diff.added}"
     return (
-        f"<section><h1>{escape(TITLE)}</h1>"
-        "<p>Each step is what it changes in the kernel that it is compared with: the idea, the lines, and "
-        f'what they saved.</p><ul>{links}</ul><p class="quiet">{escape(about)}</p></section>'
-    )
-
-
-def _chapter(chapter: Chapter) -> str:
-    rows = "".join(
         f'<tr><td><a href="#{step.key}"><code>{step.key}</code></a></td><td><code>{step.before or "–"}</code>'
-        f"</td><td>{_lines(step)}</td><td>{f'{step.measured.saved:+.0%}' if step.measured else '–'}</td></tr>"
-        for step in chapter.steps
-    )
-    return (
-        f'<section id="{_anchor(chapter.title)}"><h1>{escape(chapter.title)}</h1><table><tr><th>kernel</th>'
-        f"<th>compared with</th><th>lines</th><th>time saved</th></tr>{rows}</table></section>"
+        f"</td><td>{lines}</td><td>{f'{step.measured.saved:+.0%}' if step.measured else '–'}</td></tr>"
     )
 
 
@@ -185,35 +181,27 @@ def _slide(step: Step) -> str:
         parts.append(f'<p class="measured">{escape(step.measured.sentence)}</p>')
     parts += [f"<p>{_inline(one)}</p>" for one in paragraphs_of(step.idea or step.source.story.title)]
     parts += [f'<p class="quiet">{_inline(one)}</p>' for one in paragraphs_of(step.saves)]
-    parts.append(_code(step))
-    return "".join([*parts, "</section>"])
+    where = ", ".join(f"{one.path}, line {one.first_line}" for one in step.source.kernels)
+    return "".join([*parts, f'<p class="quiet">{escape(where)}</p>', _code(step), "</section>"])
 
 
 def _code(step: Step) -> str:
-    where = ", ".join(f"{one.path}, line {one.first_line}" for one in step.source.kernels)
-    head = f'<p class="quiet">{escape(where)}</p>'
     if step.diff is None:
         lines = [line for one in step.source.kernels for line in one.lines]
         shown = [f"<span>{escape(line)}</span>" for line in lines[:_MOST_LINES]]
         if len(lines) > _MOST_LINES:
             shown.append(f'<span class="quiet">… {len(lines) - _MOST_LINES} lines more</span>')
-        return f"{head}<pre>{''.join(shown)}</pre>"
-    if not step.diff.removed and not step.diff.added:
-        return f"{head}<p>The same kernel; what differs is what the compiler takes for constants.</p>"
-    return f"{head}<pre>{''.join(map(_diff_line, step.diff.unified(_AROUND)))}</pre>"
-
-
-def _diff_line(line: UnifiedLine) -> str:
-    if line.change is not Change.SAME:
-        return f'<span class="{line.change}">{escape(line.marked)}</span>'
-    is_gap = line.left_number is None
-    return '<span class="gap"></span>' if is_gap else f"<span>{escape(line.marked)}</span>"
-
-
-def _lines(step: Step) -> str:
-    if step.diff is None:
-        return f"{sum(len(one.lines) for one in step.source.kernels)}"
-    return f"−{step.diff.removed} +{step.diff.added}"
+    elif not step.diff.removed and not step.diff.added:
+        return "<p>The same kernel; what differs is what the compiler takes for constants.</p>"
+    else:
+        shown = []
+        for row in step.diff.unified(_AROUND):
+            if row.change is Change.SAME:
+                is_gap = row.left_number is None
+                shown.append('<span class="gap"></span>' if is_gap else f"<span>{escape(row.marked)}</span>")
+            else:
+                shown.append(f'<span class="{row.change}">{escape(row.marked)}</span>')
+    return f"<pre>{''.join(shown)}</pre>"
 
 
 def _inline(text: str) -> str:

@@ -20,7 +20,7 @@ from engine.course.messages import (
 )
 from engine.course.paper import CourseTable, Excerpt, Paper
 from engine.course.papers import PAPERS, RecordedCourse, RecordedPaper, beside
-from engine.course.worked_examples import Gpu, example_of
+from engine.course.worked_examples import Gpu, example_table
 from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError
 from engine.host.protocol import Saved
@@ -95,8 +95,8 @@ class CourseModel(QObject):
     def tables(self, key: str) -> tuple[CourseTable, ...]:
         """Return a paper's tables as they are shown: worked examples with the GPU here, recorded figures."""
         recorded = self.recorded.get(key) if self._shows_recorded else None
-        examples = ((table, example_of(key, table.title)) for table in self.known(key).tables)
-        tables = (one.table(self._gpu) if one and self._gpu else table for table, one in examples)
+        gpu, tables = self._gpu, self.known(key).tables
+        tables = tuple((gpu and example_table(key, table.title, gpu)) or table for table in tables)
         return tuple(beside(table, recorded) if recorded else table for table in tables)
 
     def excerpts(self, key: str) -> tuple[Excerpt, ...]:

@@ -1,7 +1,7 @@
 """The code of kernels as the engine would send it: short ones, which nothing was compiled for."""
 
 from engine.errors import BadValue
-from engine.explain.code_diff import listing_diff, source_diff
+from engine.explain.code_diff import diff_of
 from engine.explain.code_lines import (
     Form,
     KernelSource,
@@ -52,9 +52,9 @@ def made_code(asked):
     kernels = [_listed(one, asked) for one in keys] if asked.form else []
     diff = None
     if asked.other and asked.form:
-        diff = listing_diff([kernels[0].listing], [kernels[1].listing], tuple(keys))
+        diff = diff_of([kernels[0].listing], [kernels[1].listing], tuple(keys))
     elif asked.other:
-        diff = source_diff(functions[:1], functions[1:], tuple(keys))
+        diff = diff_of(functions[:1], functions[1:], tuple(keys))
     story = story_in(f"`{key}`: its title.\n\nIdea\n    What it\n    does.\n")
     return ShownCode(
         key,

@@ -5,7 +5,7 @@ import pytest
 import engine.course.bench
 import engine.course.files
 from engine.course.papers import PAPERS, paper
-from engine.course.runs import FilterRun, Measured, NetworkRun, Quantity
+from engine.course.runs import FilterRun, NetworkRun, Quantity
 from tests.engine.commands.conftest import LOST
 
 TINY = "--sizes 33 --budget 0.001 --device cpu"
@@ -44,7 +44,7 @@ def quick(monkeypatch):
     """Filters take 2 ms, nothing else is measured or counted: `tests/engine/course` measures every paper."""
 
     def take(self, run, checkpoint):
-        return Measured({"kernel_ms": 2.0}) if isinstance(run, FilterRun) else Measured(reason="not here")
+        return {"kernel_ms": 2.0} if isinstance(run, FilterRun) else Quantity(reason="not here")
 
     monkeypatch.setattr(engine.course.bench.Bench, "take", take)
     monkeypatch.setattr(engine.course.bench, "transactions_per_request", lambda *_: Quantity(1.5))
@@ -103,7 +103,7 @@ def test_that_tables_with_a_wrong_result_are_printed_with_status_4(command, monk
 
     def wrong(self, run, checkpoint):
         found = taken(self, run, checkpoint)
-        refuted = Measured(reason="not verified: row 0", not_verified=True)
+        refuted = Quantity(reason="not verified: row 0", not_verified=True)
         return refuted if found.values else found
 
     monkeypatch.setattr(engine.course.bench.Bench, "take", wrong)

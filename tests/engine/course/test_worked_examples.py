@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import engine
-from engine.course.papers import paper
-from engine.course.performance_lecture import TILE_WIDTH, WIDTH, block_rows, read_rows
+from engine.course.papers import TABLE_TEXTS, paper
+from engine.course.performance_lecture import TILE_WIDTH, WIDTH
 from engine.course.runs import significant
-from engine.course.worked_examples import EXAMPLES, HERE, LECTURE, example_of, transactions
+from engine.course.tables import counted_tables
+from engine.course.worked_examples import EXAMPLES, HERE, LECTURE, example_table, transactions
 from engine.device import device_list
 from engine.device.device_list import host_bus_gb_s
 from engine.device_info import GpuAttributes
@@ -23,9 +24,15 @@ GPU = GpuAttributes(
 )
 
 
-def rows(example, gpu=NO_GPU):
+PAPER = paper("performance")
+
+
+def rows(number, gpu=NO_GPU):
     """Return (names, values) of a table's rows; a value is its text here, or why it is empty."""
-    table = example.table(gpu)
+    return cells_of(example_table("performance", PAPER.tables[number], gpu))
+
+
+def cells_of(table):
     names = next(at for at, cell in enumerate(table.rows[0]) if cell.here or cell.reason)
     return [
         (tuple(cell.printed for cell in row[:names]), [cell.here or cell.reason for cell in row[names:]])
@@ -43,7 +50,8 @@ def test_that_the_lectures_values_come_out_beside_what_it_printed():
     by_stride = {names[0]: values for names, values in rows(STRIDES)}
     assert by_stride["1"][:6] == ["1", "128", "100", "4", "128", "100"]
     assert by_stride["32"][:6] == ["32", "4096", "3.125", "32", "1024", "12.5"]
-    printed = [cell.printed for row in PEAKS.table(NO_GPU).rows for cell in row[2:] if cell.printed]
+    peaks = example_table("performance", PAPER.tables[PEAKS], NO_GPU)
+    printed = [cell.printed for row in peaks.rows for cell in row[2:] if cell.printed]
     assert printed == ["86.4", "> 370", "21.6", "6", "86.4", "347.6"]
 
 
@@ -56,8 +64,9 @@ def test_that_a_gpu_stands_beside_them_by_its_attributes():
 
 
 def test_that_without_a_gpu_or_without_a_fact_the_cells_say_why_they_are_empty():
-    for example in EXAMPLES:
-        reasons = {cell.reason for row in example.table(NO_GPU).rows for cell in row} - {""}
+    for number in EXAMPLES:
+        table = example_table("performance", PAPER.tables[number], NO_GPU)
+        reasons = {cell.reason for row in table.rows for cell in row} - {""}
         assert reasons == {NO_GPU}
     silent = dataclasses.replace(GPU, host_bus_gb_s=0.0)
     _, values = rows(BUS, silent)[1]
@@ -67,8 +76,8 @@ def test_that_without_a_gpu_or_without_a_fact_the_cells_say_why_they_are_empty()
 
 def test_that_occupancy_counts_warps_as_cuda_does_also_where_a_block_does_not_fill_them():
     """A block of 10 x 10 takes 4 warps: 4 of 24 are 16.67 %, where 100 of 768 threads would be 13.02."""
-    values = OCCUPANCY.values | {"block": ["10x10"], "per_thread": 40}
-    (_, theirs), (_, here) = OCCUPANCY.rows(values, GPU)
+    values = TABLE_TEXTS[PAPER][OCCUPANCY].values | {"block": ["10x10"], "per_thread": 40}
+    (_, theirs), (_, here) = EXAMPLES[OCCUPANCY](values, GPU)
     assert theirs[1:4] == (1, 100, "4 of 24")
     assert theirs[4] == pytest.approx(100 * 4 / 24)
     assert here[1:] == (12, 1200, "48 of 64", 75, "registers")
@@ -83,11 +92,10 @@ def test_that_transactions_are_the_aligned_pieces_that_a_warp_touches():
 
 
 def test_that_an_example_is_found_by_its_table_alone():
-    titles = paper("performance").tables
-    found = [example_of("performance", title) for title in titles]
-    assert [example for example in found if example] == list(EXAMPLES)
-    assert example_of("report", titles[EXAMPLES[0].number]) is None
-    assert example_of("performance", "no such table") is None
+    found = [example_table("performance", title, NO_GPU) for title in PAPER.tables]
+    assert [at for at, table in enumerate(found) if table] == list(EXAMPLES)
+    assert example_table("report", PAPER.tables[BUS], NO_GPU) is None
+    assert example_table("performance", "no such table", NO_GPU) is None
 
 
 @pytest.mark.parametrize(
@@ -129,7 +137,7 @@ def words(pairs, name):
 
 
 def test_that_the_threads_of_block_0_0_do_what_the_table_says():
-    rows = {names[0]: (names[1], list(cells)) for names, cells in block_rows()}
+    rows = {names[0]: (names[1], cells) for names, cells in cells_of(counted_tables("performance")[4])}
     of_m, of_n, of_p = traced("matmul-naive")
     assert len(rows) == TILE_WIDTH**2
     for thread, (result, (accesses, *_)) in rows.items():
@@ -148,7 +156,8 @@ def test_that_the_threads_of_block_0_0_do_what_the_table_says():
 
 
 def test_that_an_element_is_read_as_often_as_counted():
-    (_, times), *_ = read_rows()
+    (_, texts), *_ = cells_of(counted_tables("performance")[5])
+    times = list(map(int, texts))
     elements = 2 * WIDTH * TILE_WIDTH, 2 * WIDTH * WIDTH
     blocks = [(x, y) for x in range(WIDTH // TILE_WIDTH) for y in range(WIDTH // TILE_WIDTH)]
     for place, key in enumerate(("matmul-naive", "matmul-tiled")):
@@ -156,4 +165,4 @@ def test_that_an_element_is_read_as_often_as_counted():
         reads = [sum(len(cells) for one in both for cells in one.values()) for both in loads]
         assert times[place] == reads[0] // elements[0]
         assert times[2 + place] == sum(reads) // elements[1]
-    assert list(times) == [2, 1, 4, 2]
+    assert times == [2, 1, 4, 2]

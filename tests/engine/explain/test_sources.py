@@ -7,7 +7,7 @@ import pytest
 
 from engine.device_info import RECORDED
 from engine.explain import kernel_code
-from engine.explain.code_diff import Change, listing_diff, measured_difference, source_diff
+from engine.explain.code_diff import Change, diff_of, measured_difference
 from engine.explain.code_lines import Role, SourceFunction, story_in, story_of
 from engine.explain.examples import example_of, variant_named
 from engine.explain.kernel_code import ptx_listing, sass_listing, source_of
@@ -95,7 +95,7 @@ def diff(left, right, names=("f", "f")):
         [function("\n    ".join([f"def {name}():", *map(str.strip, body.split(";"))]), name)]
         for name, body in zip(names, (left, right), strict=True)
     ]
-    return source_diff(*sides, NAMES)
+    return diff_of(*sides, NAMES)
 
 
 def test_that_names_of_kernels_and_docstrings_are_no_difference():
@@ -131,7 +131,7 @@ def test_that_equal_lines_far_from_a_difference_are_left_out_for_a_gap():
 def test_that_functions_that_both_kernels_call_are_left_out_and_all_of_a_kernel_is_there():
     left, right = source("naive").functions, source("tiled").functions
     assert "ghost" in {one.name for one in left} & {one.name for one in right}
-    found = source_diff(left, right, NAMES)
+    found = diff_of(left, right, NAMES)
     assert not [row for row in found.rows if "def ghost" in row.left + row.right]
     right = [row.right for row in found.rows if row.right_number is not None]
     (kernel,) = [one for one in source("tiled").functions if one.is_kernel]
@@ -146,12 +146,12 @@ def test_that_registers_labels_addresses_and_names_are_no_difference():
     left, right = (
         ptx_listing(code.format(name, number), f"kernel_{name}", "sm_90") for name, number in ("a1", "b2")
     )
-    found = listing_diff([left], [right], NAMES)
+    found = diff_of([left], [right], NAMES)
     assert (found.removed, found.added) == (0, 0)
     assert [row.right for row in found.rows if "add" in row.right] == ["\tadd.s64 \t%rd2, %rd2, 8;"]
     code = "        /*{1}0*/                   IADD3 R{0}, P0, R{0}, UR{0}, RZ ;\n"
     left, right = (sass_listing(code.format(number, f"00{number}"), "k", "sm_90") for number in (1, 2))
-    assert listing_diff([left], [right], NAMES).removed == 0
+    assert diff_of([left], [right], NAMES).removed == 0
 
 
 def test_that_of_measured_blocks_the_fastest_counts_and_recorded_times_give_way_to_measured_ones():
