@@ -63,7 +63,7 @@ def sections(job: MaskJob, device: DeviceInfo, ablation: Ablation | None = None)
     yield _time(job, device)
     advice = LaunchAdvice(job.variant.key)
     if job.variant.has_kernels:
-        advice = launch_advice(job, device, lambda: kernel_resources(job, device))
+        advice = launch_advice(job, device, kernel_resources(job, device))
         yield _launch(device, advice)
         yield _accesses(job)
     if metrics := _metrics(job, device, advice):
@@ -88,8 +88,7 @@ def _launch(device: DeviceInfo, advice: LaunchAdvice) -> Section:
         }
         if launch.is_compiled:
             document["curves"] = {
-                name: [point._asdict() for point in getattr(launch.curves, name)]
-                for name in ("threads", "registers", "shared_bytes")
+                name: [point._asdict() for point in points] for name, points in launch.curves.items()
             }
         kernels.append(document)
     architecture = {"architecture": str(architecture_of(device)), "gpu": advice.gpu}

@@ -66,7 +66,6 @@ class Altered:
     """A variant's kernels, whole or without a cost: how long they take, and their instructions."""
 
     cost: Cost | None = None  # that is missing; None for the whole kernel
-    why_not: str = ""  # why there is no such sibling; else empty
     kernel: Spread | None = None  # None where nothing was timed
     # For a tap, executed on the picture's size and weighed by the issue slots that they take; None where
     # times are measured.
@@ -76,6 +75,11 @@ class Altered:
     def amount(self) -> float | None:
         """Its time in ms, or its instructions for a tap; None where there is no such sibling."""
         return self.instructions if self.kernel is None else self.kernel.median_ms
+
+    @property
+    def why_not(self) -> str:
+        """Why there is no such sibling; empty where there is one."""
+        return self.cost.absent if self.cost and self.amount is None else ""
 
 
 class Step(NamedTuple):
@@ -129,26 +133,26 @@ class Ablation:
 
 def ablation_document(ablation: Ablation) -> dict[str, object]:
     """Return plain data: every sample of every sibling, and what each saves."""
+
+    def altered(one: Altered) -> dict[str, object]:
+        kernel = None if one.kernel is None else asdict(one.kernel) | one.kernel.statistics
+        return {"kernel": kernel, "instructions_per_tap": one.instructions}
+
     return {
         "device": ablation.device or None,
         "machine": ablation.machine,
         "reason": ablation.reason or None,
         "wrong_on_purpose": True,
-        "whole": _altered_document(ablation.whole),
+        "whole": altered(ablation.whole),
         "siblings": [
             {"without": str(one.cost), "instead": one.cost.instead if one.cost and not one.why_not else None}
             | {"why_not": one.why_not or None}
-            | _altered_document(one)
+            | altered(one)
             for one in ablation.siblings
         ],
         "saves": {str(step.cost): step.amount for step in ablation.steps() if step.cost},
         "unit": "ms" if ablation.is_timed else PER_TAP,
     }
-
-
-def _altered_document(one: Altered) -> dict[str, object]:
-    kernel = None if one.kernel is None else asdict(one.kernel) | one.kernel.statistics
-    return {"kernel": kernel, "instructions_per_tap": one.instructions}
 
 
 def step_name(step: Step) -> str:
@@ -164,8 +168,7 @@ def amount_text(ablation: Ablation, amount: float) -> str:
 
 def amount_and_share(ablation: Ablation, step: Step) -> str:
     """Return what a step takes, and its share of the whole."""
-    text = amount_text(ablation, step.amount)
-    whole = next(ablation.steps()).amount
+    text, whole = amount_text(ablation, step.amount), next(ablation.steps()).amount
     if step.altered is ablation.whole or not whole:
         return text
     sign = "\u2212" if step.amount < 0 else ""
@@ -175,9 +178,9 @@ def amount_and_share(ablation: Ablation, step: Step) -> str:
 def ablation_rows(ablation: Ablation) -> list[tuple[str, str]]:
     """Return a row for the whole kernel, for each cost with what it takes, and for the rest."""
     rows = [(step_name(step), amount_and_share(ablation, step)) for step in ablation.steps()]
-    mark = f"{MISSING} " if rows else ""
-    absent = [one for one in ablation.siblings if one.why_not or not rows]
-    return rows + [(one.cost.words, f"{mark}{one.why_not}") for one in absent if one.cost]
+    return rows + [
+        (one.cost.words, f"{MISSING} {one.why_not}") for one in ablation.siblings if one.cost and one.why_not
+    ]
 
 
 def most_sentence(ablation: Ablation) -> str:

@@ -18,6 +18,7 @@ import linecache
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import is_not
 from pathlib import Path
 
 import numpy as np
@@ -159,20 +160,14 @@ class Sibling:
 
 def without(passes: tuple[Pass, ...], cost: Cost) -> tuple[Pass, ...] | None:
     """Return the passes without a cost; None where none of them has it."""
-    kernels = [_sibling(step.kernel, cost, _roles(step)) for step in passes]
-    if not any(kernels):
-        return None
-    return tuple(
-        step
-        if kernel is None
-        else step._replace(
-            name=kernel.py_func.__name__,
-            kernel=kernel,
+    changed = []
+    for step in passes:
+        if (kernel := _sibling(step.kernel, cost, _roles(step))) is not None:
             # What is not read need not be written before the launch.
-            constant=None if cost is Cost.WEIGHT_LOADS else step.constant,
-        )
-        for step, kernel in zip(passes, kernels, strict=True)
-    )
+            constant = None if cost is Cost.WEIGHT_LOADS else step.constant
+            step = step._replace(name=kernel.py_func.__name__, kernel=kernel, constant=constant)
+        changed.append(step)
+    return tuple(changed) if any(map(is_not, changed, passes)) else None
 
 
 def _roles(step: Pass) -> _Roles:
@@ -290,7 +285,7 @@ def _each(found: Ablation, job: MaskJob, run_altered: _RunAltered) -> Ablation:
     whole, siblings = run_altered(job.passes, None, 0.0), []
     for number, cost in enumerate(Cost, start=1):
         changed, fraction = without(job.passes, cost), number / (1 + len(Cost))
-        siblings.append(run_altered(changed, cost, fraction) if changed else Altered(cost, cost.absent))
+        siblings.append(run_altered(changed, cost, fraction) if changed else Altered(cost))
     return replace(found, whole=whole, siblings=tuple(siblings))
 
 

@@ -77,36 +77,33 @@ def advice(request: LaunchRequest, report: Checkpoint) -> LaunchAdvice:
         return LaunchAdvice(request.job.variant, reason=str(error.refusal))
     key = job.variant.key, job.problem, job.constant.weights_digest, job.block, gpu.limits.compute_capability
 
-    def resources() -> Resources:
-        if key not in _known and isinstance(request, CompiledLaunchRequest):
-            # One that is not wanted any more ends between two kernels.
-            _known[key] = kernel_resources(job, gpu, lambda: report(_COMPILING))
-            if len(_known) > _MOST_KNOWN:
-                del _known[next(iter(_known))]
-        return _known.get(key, ())
-
-    return launch_advice(job, gpu, resources)
+    if key not in _known and isinstance(request, CompiledLaunchRequest):
+        # One that is not wanted any more ends between two kernels.
+        _known[key] = kernel_resources(job, gpu, lambda: report(_COMPILING))
+        if len(_known) > _MOST_KNOWN:
+            del _known[next(iter(_known))]
+    return launch_advice(job, gpu, _known.get(key, ()))
 
 
-def launch_advice(job: AnyJob, gpu: DeviceInfo, resources: Callable[[], Resources]) -> LaunchAdvice:
-    """Return the launches of a job of our kernels; `resources` are asked where kernels can be compiled."""
-    not_compiled, attributes = why_not_compiled(), attributes_of(gpu)
-    taken = () if not_compiled else resources()
-    launches = job.variant.plan(job.problem, job.block)
+def launch_advice(job: AnyJob, gpu: DeviceInfo, taken: Resources) -> LaunchAdvice:
+    """Return the launches of a job of our kernels, of which it is known what they take; empty: it is not."""
+    attributes, launches = attributes_of(gpu), job.variant.plan(job.problem, job.block)
     known = taken or [KernelResources(0, launch.shared_bytes, 0) for launch in launches]
     explained = tuple(
         explained_launch(facts, one, attributes, launch.constant_bytes)
         for launch, facts, one in zip(launches, facts_of(job, launches, known, gpu), known, strict=True)
     )
-    return LaunchAdvice(job.variant.key, gpu_text(gpu), explained, str(not_compiled or ""))
+    return LaunchAdvice(job.variant.key, gpu_text(gpu), explained, str(why_not_compiled() or ""))
 
 
 def kernel_resources(job: AnyJob, gpu: DeviceInfo, between: Callable[[], object] = lambda: None) -> Resources:
     """Return what each kernel takes on a GPU, one per launch; `between` is called before each.
 
-    It must be something that the variant accepts there, in a process that compiles kernels
-    (`engine.explain.launches.why_not_compiled`). A kernel takes 0.2 to 0.5 s where it is not kept.
+    None where this process compiles no kernels. It must be something that the variant accepts there. A kernel
+    takes 0.2 to 0.5 s where it is not kept.
     """
+    if why_not_compiled():
+        return ()
     import_names(__name__)
     found = []
     for step in job.passes:
@@ -152,12 +149,10 @@ def _example(job: PictureJob, key: str, architecture: Architecture) -> tuple[Exa
     resolved = resolved_job(job.changed(variant=key))
     # The block is that of the job's own kernel.
     block = job.block if key == job.variant else None
-    chosen = resolved.asked.named
-    example = Example(chosen, resolved.problem, resolved.constant, block)
-    if missing or not example.variant.has_kernels:
-        return example, ""
+    example = Example(resolved.asked.named, resolved.problem, resolved.constant, block)
     try:
-        example.passes(architecture)
+        if not missing and example.variant.has_kernels:
+            example.passes(architecture)
     except UnsupportedVariant as error:
         instead = example_of(example.variant)
         return instead, f"{key}: {error.refusal.short}. So it is shown for {instead.compiled_for}."

@@ -30,14 +30,11 @@ class LeastTime:
 
     job: AnyJob
     limits: DeviceLimits
-    in_turn: tuple[tuple[Bound, ...], ...]
-    """Of each launch, or of each loop: they follow one another."""
-    beside: tuple[Bound, ...] = ()
-    """Of all of them together."""
-    before: tuple[Bound, ...] = ()
-    """Of a call, which comes before all that it does."""
-    not_counted: Reason | None = None
-    """Why it is not counted what the run does: its bytes alone bound it."""
+    in_turn: tuple[tuple[Bound, ...], ...]  # of each launch, or of each loop: they follow one another
+    beside: tuple[Bound, ...] = ()  # of all of them together
+    before: tuple[Bound, ...] = ()  # of a call, which comes before all that it does
+    not_counted: Reason | None = None  # why it is not counted what the run does: its bytes alone bound it
+    loops: tuple[LoopWork, ...] = ()  # on a processor, where they are ours
 
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
@@ -83,8 +80,13 @@ def bound_launch(
     launch: Launch, counted: CountedAccesses, gpu: DeviceInfo, limits: DeviceLimits
 ) -> tuple[Bound, ...]:
     """Return the bounds of a counted launch on a GPU of known limits."""
-    # How much more of it the busiest multiprocessor has than the mean.
-    uneven, of_issue = _uneven(launch, attributes_of(gpu).multiprocessors)
+    # How much more than the mean the busiest multiprocessor has to do, and its busiest scheduler: one has a
+    # whole number of blocks, the other a whole number of warps.
+    uneven = of_issue = 1.0
+    if multiprocessors := attributes_of(gpu).multiprocessors:
+        most, warps = -(-launch.blocks // multiprocessors), -(-math.prod(launch.block) // WARP)
+        mean = launch.blocks / multiprocessors
+        uneven, of_issue = most / mean, -(-most * warps // SCHEDULERS) * SCHEDULERS / (mean * warps)
     moved, ptx = float(counted.launch_sectors * SECTOR_BYTES), "executed PTX"
     wavefronts = counted.of("global_accesses").transactions + counted.of("shared_accesses").wavefronts
     shared = _rate(limits.shared_bytes_per_s, BANKS * WORD_BYTES)
@@ -105,19 +107,6 @@ def bound_launch(
     )
 
 
-def _uneven(launch: Launch, multiprocessors: int) -> tuple[float, float]:
-    """Return how much more than the mean the busiest multiprocessor has to do, and its busiest scheduler.
-
-    One has a whole number of blocks, the other a whole number of warps.
-    """
-    if not multiprocessors:
-        return 1.0, 1.0
-    blocks, warps = -(-launch.blocks // multiprocessors), -(-math.prod(launch.block) // WARP)
-    busiest = -(-blocks * warps // SCHEDULERS) * SCHEDULERS
-    mean = launch.blocks / multiprocessors
-    return blocks / mean, busiest / (mean * warps)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GpuTime(LeastTime):
     """What the launches of a job must do on a GPU: none where its accesses are not counted."""
@@ -134,16 +123,24 @@ class GpuTime(LeastTime):
 def gpu_time(job: AnyJob, gpu: DeviceInfo, limits: DeviceLimits, checkpoint: Checkpoint) -> GpuTime:
     """Return the bounds of a job on a GPU, which need not be here."""
     counted = counted_run(job, checkpoint)
-    steps = job.passes if counted.passes else ()
+    in_turn = (
+        bound_launch(step.launch, accesses, gpu, limits)
+        for step, accesses in zip(job.passes if counted.passes else (), counted.passes, strict=True)
+    )
+    beside = list[Bound]()
+    if job.work is not None:
+        # The model of work knows no code, but every multiply-add.
+        source, size = "the model of work", float(job.work.minimum_bytes)
+        beside = _bound("copy", "copy", size, "bytes", limits.copy_rate(size), source)
+        if counted.passes and not any(is_tensor(one) for launch in counted.passes for one in launch.executed):
+            rate = _rate(limits.multiply_adds_per_s)
+            beside += _bound(_ADDS, _ADDS, work_multiply_adds(job), _ADDS, rate, source)
     return GpuTime(
         job=job,
         gpu=gpu,
         limits=limits,
-        in_turn=tuple(
-            bound_launch(step.launch, accesses, gpu, limits)
-            for step, accesses in zip(steps, counted.passes, strict=True)
-        ),
-        beside=tuple(_of_work(job, limits, counted)),
+        in_turn=tuple(in_turn),
+        beside=tuple(beside),
         not_counted=counted.not_counted,
         counted=counted,
         checkpoint=checkpoint,
@@ -155,27 +152,7 @@ def work_multiply_adds(job: AnyJob) -> float:
     return 0.0 if job.work is None or job.problem.task == OperationProblem.task else job.work.flops / 2
 
 
-def _of_work(job: AnyJob, limits: DeviceLimits, counted: CountedRun) -> list[Bound]:
-    """Return what the model of work says of all launches: it knows no code, but every multiply-add."""
-    if job.work is None:
-        return []
-    source, size = "the model of work", float(job.work.minimum_bytes)
-    copies = _bound("copy", "copy", size, "bytes", limits.copy_rate(size), source)
-    uses_tensor_cores = any(map(is_tensor, (one for launch in counted.passes for one in launch.executed)))
-    if not counted.passes or uses_tensor_cores:
-        return copies
-    rate = _rate(limits.multiply_adds_per_s)
-    return copies + _bound(_ADDS, _ADDS, work_multiply_adds(job), _ADDS, rate, source)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CpuTime(LeastTime):
-    """What a variant must do on a processor: its loops, where they are ours."""
-
-    loops: tuple[LoopWork, ...] = ()
-
-
-def cpu_time(job: MaskJob, limits: DeviceLimits) -> CpuTime:
+def cpu_time(job: MaskJob, limits: DeviceLimits) -> LeastTime:
     """Return the bounds of a job on a processor of known limits."""
     library, problem = job.variant.library, job.problem
     prepared: object = None if library else job.prepare()
@@ -184,10 +161,15 @@ def cpu_time(job: MaskJob, limits: DeviceLimits) -> CpuTime:
     loops: tuple[LoopWork, ...] = ()
     calls, share = list[Bound](), 1.0
     if isinstance(prepared, HasLoops):
-        loops, share = prepared.loops, _share(limits, prepared.workers)
+        loops = prepared.loops
         beside = "a call beside the work of each thread"
         calls = _bound("launch", "call", 1, "calls", _rate(limits.launches_per_s), beside)
-    return CpuTime(
+        if prepared.workers < limits.cores:
+            # The part of the rates of all cores that so many threads have.
+            one, together = limits.core_multiply_adds_per_s, limits.multiply_adds_per_s
+            of_core = one.measured / together.measured if one and together else 1.0
+            share = min(1.0, prepared.workers * of_core)
+    return LeastTime(
         job=job,
         limits=limits,
         in_turn=tuple(_of_loop(one, problem, limits, share) for one in loops),
@@ -218,11 +200,3 @@ def _of_loop(one: LoopWork, problem: Problem, limits: DeviceLimits, share: float
         *bound("vector-operations", "vector operations", operations, "operations", of_vectors),
         *bound("loads", "loads from the first cache", vectors * one.loads, "vectors", loads),
     )
-
-
-def _share(limits: DeviceLimits, threads: int) -> float:
-    """Return the part of the rates of all cores that so many threads have."""
-    if threads >= limits.cores:
-        return 1.0
-    one, together = limits.core_multiply_adds_per_s, limits.multiply_adds_per_s
-    return min(1.0, threads * (one.measured / together.measured if one and together else 1.0))

@@ -7,7 +7,7 @@ another limit, is measured again. If it is exceeded again it is left out, with t
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from engine.device_info import WARP
 from engine.host.request import QueuePolicy, Request
@@ -33,44 +33,35 @@ class DeviceLimits:
     """
 
     device: str
+    # Bytes read and bytes written, together, in memory outside the caches: the fastest such copy.
     copy_bytes_per_s: Limit | None
-    """Bytes read and bytes written, together, in memory outside the caches: the fastest such copy."""
+    # GPU: bytes read from L2. CPU: bytes read and written within the cache of each core.
     l2_bytes_per_s: Limit | None
-    """GPU: bytes read from L2. CPU: bytes read and written within the cache of each core."""
-    multiply_adds_per_s: Limit | None
-    """Of float32."""
-    core_multiply_adds_per_s: Limit | None = None
-    """CPU: of one core while the others are idle."""
-    shared_bytes_per_s: Limit | None = None
-    """GPU: bytes read from shared memory without bank conflicts."""
-    instructions_per_s: Limit | None = None
-    """GPU: instructions issued, each for the 32 threads of a warp."""
-    blocks_per_s: Limit | None = None
-    """GPU: blocks of one warp that do nothing."""
+    multiply_adds_per_s: Limit | None  # of float32
+    core_multiply_adds_per_s: Limit | None = None  # CPU: of one core while the others are idle
+    shared_bytes_per_s: Limit | None = None  # GPU: read from shared memory without bank conflicts
+    instructions_per_s: Limit | None = None  # GPU: issued, each for the 32 threads of a warp
+    blocks_per_s: Limit | None = None  # GPU: of one warp that do nothing
+    # GPU: launches of one such block, each after the one before has ended. CPU: calls of compiled code that
+    # has nothing to do, by one thread.
     launches_per_s: Limit | None = None
-    """GPU: launches of one such block, each after the one before has ended. CPU: calls of compiled code that
-    has nothing to do, by one thread."""
+    # CPU: of float32, one at a time, with the loads of both factors; and of samples of 8 bit, which are made
+    # float32 one by one.
     scalar_multiply_adds_per_s: Limit | None = None
-    """CPU: of float32, one at a time, with the loads of both factors."""
     converted_multiply_adds_per_s: Limit | None = None
-    """CPU: the same of samples of 8 bit, which are made float32 one by one."""
+    # CPU: computations with whole vectors, multiply-adds and others side by side; loads of whole vectors from
+    # the first cache of each core, each from within a cache line; and stores into it, likewise.
     vector_operations_per_s: Limit | None = None
-    """CPU: computations with whole vectors, multiply-adds and others side by side."""
     vector_loads_per_s: Limit | None = None
-    """CPU: loads of whole vectors from the first cache of each core, each from within a cache line."""
     vector_stores_per_s: Limit | None = None
-    """CPU: stores of whole vectors into the first cache of each core, each within a cache line."""
-    int8_tensor_multiply_adds_per_s: Limit | None = None
-    """GPU: of int8 into int32 by `mma.sync`."""
-    cores: int = 0
-    """CPU: cores that this process may use."""
-    vector_bits: int = 0
-    """CPU: width of the widest vectors that its code uses."""
+    int8_tensor_multiply_adds_per_s: Limit | None = None  # GPU: of int8 into int32 by `mma.sync`
+    cores: int = 0  # CPU: that this process may use
+    vector_bits: int = 0  # CPU: width of the widest vectors that its code uses
+    # Copies of less than that: bytes read and written, ascending, and bytes per second. What a cache holds is
+    # copied faster; a smaller copy counts as no slower than a larger one.
     copies: tuple[tuple[int, float], ...] = ()
-    """Copies of less than that: bytes read and written, ascending, and bytes per second. What a cache holds
-    is copied faster; a smaller copy counts as no slower than a larger one."""
+    # Names of limits that were exceeded, each with what exceeded it.
     left_out: tuple[tuple[str, str], ...] = ()
-    """Names of limits that were exceeded, each with what exceeded it."""
 
     def copy_rate(self, copied_bytes: float) -> float | None:
         """Return the bytes per second that a copy of so many bytes, read and written, reaches at most.
@@ -149,19 +140,14 @@ _LIMITS = {
 }
 
 
-class Reached(NamedTuple):
-    """That something did a limit's work so many times as fast as the limit says."""
-
-    limit: str
-    """Name of a field of `DeviceLimits`."""
-    times: float
-    by: str
+Reached = tuple[str, float, str]
+"""A field of `DeviceLimits`, how many times as fast as it says its work was done, and by what."""
 
 
 def measured_well(measure: Callable[[], DeviceLimits]) -> DeviceLimits:
     """Return limits that the kernels which measured them do not exceed; others are measured again once."""
     limits = measure()
-    if any(one.times > MOST_SHARE for one in reached_by_kernels(limits)):
+    if any(times > MOST_SHARE for _, times, _ in reached_by_kernels(limits)):
         limits = limits.or_more(measure())
     return without_refuted(limits, reached_by_kernels(limits))
 
@@ -179,7 +165,7 @@ def reached_by_kernels(limits: DeviceLimits) -> Iterator[Reached]:
     ]
     for work, each, limit, by in works:
         if work in rates and limit in rates and each:
-            yield Reached(limit, rates[work] / each / rates[limit], by)
+            yield limit, rates[work] / each / rates[limit], by
 
 
 def reached_by_run(
@@ -187,24 +173,20 @@ def reached_by_run(
 ) -> Iterator[Reached]:
     """Yield what a run did of each limit that its bounds follow from; `bounds` has the tallest first."""
     if measured_ms and bounds:
-        for bound in bounds:
-            yield Reached(_limit_of(bound), bound.ms / measured_ms, "a run")
+        names = [_LIMITS.get(one.key, f"{one.key.replace('-', '_')}_per_s") for one in bounds]
+        for name, bound in zip(names, bounds, strict=True):
+            yield name, bound.ms / measured_ms, "a run"
         # Passes that follow one another may together exceed what none of them does.
         if bounds[0].ms <= MOST_SHARE * measured_ms:
-            yield Reached(_limit_of(bounds[0]), least_ms / measured_ms, "a run")
-
-
-def _limit_of(bound: Bound) -> str:
-    return _LIMITS.get(bound.key, f"{bound.key.replace('-', '_')}_per_s")
+            yield names[0], least_ms / measured_ms, "a run"
 
 
 def without_refuted(limits: DeviceLimits, reached: Iterable[Reached]) -> DeviceLimits:
     """Return the limits without those that were exceeded; the same limits where none was."""
     refuted: dict[str, str] = {}
-    for one in sorted(reached, key=lambda one: -one.times):
-        if one.times > MOST_SHARE and getattr(limits, one.limit) is not None:
-            times = digits_text(one.times, 3)
-            refuted.setdefault(one.limit, f"{one.by} did {times} times what was measured as the most")
+    for name, times, by in sorted(reached, key=lambda one: -one[1]):
+        if times > MOST_SHARE and getattr(limits, name) is not None:
+            refuted.setdefault(name, f"{by} did {digits_text(times, 3)} times what was measured as the most")
     if not refuted:
         return limits
     copies = () if "copy_bytes_per_s" in refuted else limits.copies

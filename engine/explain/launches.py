@@ -157,7 +157,9 @@ class ExplainedLaunch:
 
     facts: LaunchFacts
     occupancy: Occupancy  # without registers where they are not known: then at most this
-    curves: "Curves"
+    # By what differs along them, each from low to high: "threads" of a block, whole warps; "registers" per
+    # thread, empty where they are not known; "shared_bytes" per block.
+    curves: dict[str, tuple["CurvePoint", ...]]
     constant_bytes: int  # that the kernel declares
 
     @property
@@ -188,36 +190,24 @@ class CurvePoint(NamedTuple):
     share: float  # the occupancy, 0 to 1
 
 
-@dataclass(frozen=True, slots=True)
-class Curves:
-    """The curves of a launch, each from low to high; no registers where they are not known."""
-
-    threads: tuple[CurvePoint, ...]  # of a block, whole warps
-    registers: tuple[CurvePoint, ...]  # per thread
-    shared_bytes: tuple[CurvePoint, ...]  # per block
-
-
 def explained_launch(
     facts: LaunchFacts, taken: KernelResources, gpu: GpuAttributes, constant_bytes: int = 0
 ) -> ExplainedLaunch:
     """Return a launch whose kernel takes these resources."""
-
-    def curve(places: Iterable[int], name: str) -> tuple[CurvePoint, ...]:
-        """Return the curve along which one thing differs, threads of a block or a resource."""
-        points = []
-        for at in places:
-            of_threads = name == "threads"
-            own = taken if of_threads else taken._replace(**{name: at})
-            found = occupancy_of(at if of_threads else facts.threads, own, gpu)
-            points.append(CurvePoint(at, found.blocks, found.share))
-        return tuple(points)
-
     registers = (*range(_REGISTER_STEP, MOST_REGISTERS, _REGISTER_STEP), MOST_REGISTERS)
-    curves = Curves(
-        curve(range(WARP, gpu.most_block_threads + 1, WARP), "threads"),
-        curve(registers if taken.registers else (), "registers"),
-        curve(range(0, STATIC_BYTES + 1, _BYTE_STEP), "shared_bytes"),
-    )
+    places: dict[str, Iterable[int]] = {
+        "threads": range(WARP, gpu.most_block_threads + 1, WARP),
+        "registers": registers if taken.registers else (),
+        "shared_bytes": range(0, STATIC_BYTES + 1, _BYTE_STEP),
+    }
+    curves = {}
+    for name, along in places.items():
+        points = []
+        for at in along:
+            own = taken if name == "threads" else taken._replace(**{name: at})
+            found = occupancy_of(at if name == "threads" else facts.threads, own, gpu)
+            points.append(CurvePoint(at, found.blocks, found.share))
+        curves[name] = tuple(points)
     return ExplainedLaunch(facts, occupancy_of(facts.threads, taken, gpu), curves, constant_bytes)
 
 
@@ -245,54 +235,48 @@ def numbers_of(launch: ExplainedLaunch, unknown: str = "not known") -> tuple[Lau
     facts, found = launch.facts, launch.occupancy
     block = " × ".join(str(side) for side in facts.block if side > 1) or "1"
     room = ", ".join(f"{limit.what} {limit.blocks}" for limit in found.limits)
-    constant = f", {_several(launch.constant_bytes, 'byte')} of constant memory"
-    local = f", {_several(facts.local_bytes or 0, 'byte')} of local memory"
-    shared = MISSING if facts.shared_bytes is None else _several(facts.shared_bytes, "byte")
-    waves = halo = idle = MISSING
+    registers = f"{facts.registers}" if launch.is_compiled else unknown
+    if launch.is_compiled and facts.local_bytes:
+        registers += f", {_several(facts.local_bytes, 'byte')} of local memory"
+    shared = waves = halo = idle = MISSING
+    if facts.shared_bytes is not None:
+        shared = _several(facts.shared_bytes, "byte")
+        if launch.constant_bytes:
+            shared += f", {_several(launch.constant_bytes, 'byte')} of constant memory"
     if facts.waves is not None and facts.last_wave is not None:
         waves = f"{digits_text(facts.waves, 3)}, the last {percent_text(facts.last_wave)} full"
     if facts.halo_redundancy is not None:
         halo = f"{digits_text(facts.halo_redundancy, 3)} cells per result"
     if facts.idle_threads is not None:
         idle = percent_text(facts.idle_threads)
+    # fmt: off
     numbers = {
         "Grid": (f"{sides_text(facts.grid)}, {_several(facts.blocks, 'block')}", "All blocks."),
         "Threads per block": (
             f"{facts.threads:,}, {_several(found.block_warps, 'warp')}",
-            f"{block} threads. A warp has 32, and a block takes whole warps.",
-        ),
+            f"{block} threads. A warp has 32, and a block takes whole warps."),
         "Registers per thread": (
-            f"{facts.registers}{local if facts.local_bytes else ''}" if launch.is_compiled else unknown,
+            registers,
             "That the kernel takes, compiled for this architecture. What had no room in registers, and a "
-            "thread's own arrays, lie in its local memory, which is global memory.",
-        ),
-        "Shared memory": (
-            f"{shared}{constant if launch.constant_bytes and shared != MISSING else ''}",
-            "Of each block; constant memory is what the kernel declares.",
-        ),
+            "thread's own arrays, lie in its local memory, which is global memory."),
+        "Shared memory": (shared, "Of each block; constant memory is what the kernel declares."),
         "Resident blocks": (
             f"{found.blocks}, limited by {found.limited_by}",
-            f"Blocks that a multiprocessor holds at once. It has room for, by resource: {room}.",
-        ),
+            f"Blocks that a multiprocessor holds at once. It has room for, by resource: {room}."),
         "Occupancy": (
             f"{_occupancy(launch)}, {found.warps} of {found.most_warps} warps",
             "Resident warps over those that a multiprocessor has room for. More of them hide more latency, "
-            "but a kernel with more need not be faster.",
-        ),
+            "but a kernel with more need not be faster."),
         "Waves": (
             waves,
             "How often the GPU is filled until all blocks of the grid have run. While a last wave runs that "
-            "is not full, multiprocessors stand idle.",
-        ),
+            "is not full, multiprocessors stand idle."),
         "Halo redundancy": (
-            halo,
-            "Cells of the input tile per result of its block: 1 would be without a halo.",
-        ),
+            halo, "Cells of the input tile per result of its block: 1 would be without a halo."),
         "Idle threads": (
-            idle,
-            "Threads of the grid that compute no result, such as those beyond the picture's edge.",
-        ),
+            idle, "Threads of the grid that compute no result, such as those beyond the picture's edge."),
     }
+    # fmt: on
     return tuple(LaunchNumber(name, *texts) for name, texts in numbers.items())
 
 
@@ -329,11 +313,11 @@ def _ways(launch: ExplainedLaunch) -> Iterator[str]:
     def highest_below(curve: tuple[CurvePoint, ...], now: int) -> CurvePoint | None:
         return next((point for point in reversed(curve) if point.at < now and point.share > share), None)
 
-    if fewer := highest_below(drawn.registers, facts.registers or 0):
+    if fewer := highest_below(drawn["registers"], facts.registers or 0):
         yield f"{percent_text(fewer.share)} with {fewer.at} registers per thread"
-    if less := highest_below(drawn.shared_bytes, facts.shared_bytes or 0):
+    if less := highest_below(drawn["shared_bytes"], facts.shared_bytes or 0):
         yield f"{percent_text(less.share)} with {less.at // _KIB} KiB of shared memory"
-    best = max(drawn.threads, key=lambda point: (point.share, -abs(point.at - facts.threads)))
+    best = max(drawn["threads"], key=lambda point: (point.share, -abs(point.at - facts.threads)))
     if best.share > share:
         yield f"{percent_text(best.share)} with {best.at:,} threads per block"
 

@@ -13,6 +13,7 @@ Called on: the main thread of the engine's process, or of a script.
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -161,17 +162,14 @@ class BlockLoads:
             self._kept.append(Accesses(threads, samples, times, offsets + at * self.unit))
         stored[threads] = self._now
 
-    def of(self, threads: range) -> tuple[Accesses, Accesses, Accesses]:
-        """Return some threads' stores of results, what they keep in the order of the stores, other loads."""
+    def of(self, threads: range) -> Iterator[Accesses]:
+        """Yield some threads' stores of results, what they keep in the order of the stores, other loads."""
         direct = [one for number, one in self._loads if number not in self.keeping]
-        return _joined(self._results, threads), _joined(self._kept, threads), _joined(direct, threads)
-
-
-def _joined(parts: list[Accesses], threads: range) -> Accesses:
-    none = Accesses(*(np.zeros(0, np.int64),) * 4)
-    every = Accesses(*map(np.concatenate, zip(none, *parts, strict=True)))
-    is_own = (every.threads >= threads.start) & (every.threads < threads.stop)
-    return Accesses(*(one[is_own] for one in every))
+        for parts in (self._results, self._kept, direct):
+            none = Accesses(*(np.zeros(0, np.int64),) * 4)
+            every = Accesses(*map(np.concatenate, zip(none, *parts, strict=True)))
+            is_own = (every.threads >= threads.start) & (every.threads < threads.stop)
+            yield Accesses(*(one[is_own] for one in every))
 
 
 NOWHERE = np.iinfo(np.int32).min
@@ -257,7 +255,7 @@ def tile_plans(job: MaskJob, at: tuple[int, int], checkpoint: Checkpoint = go_on
     for step in job.passes:
         checkpoint(Progress("running a block", 0.5, 1.0))
         arrays = interpreter.arrays_of(step, buffers.image, buffers.out)
-        found += _Pass(job.problem, step, arrays, at).tiles()
+        found += _tiles(job.problem, step, arrays, at)
     return tuple(found)
 
 
@@ -280,74 +278,55 @@ class _Box(NamedTuple):
         is_row = (rows >= self.top - around) & (rows < self.top + self.rows + around)
         return is_row & (columns >= self.left - around) & (columns < self.left + self.columns + around)
 
-    def with_cells(self, rows: Numbers, columns: Numbers) -> "_Box":
-        """Return the smallest one that has it and these cells."""
-        corners = [self.top, self.top + self.rows - 1], [self.left, self.left + self.columns - 1]
-        return self.of(np.concatenate([corners[0], rows]), np.concatenate([corners[1], columns]))
 
+def _tiles(problem: Problem, step: Pass, arrays: dict[Any, Array], at: tuple[int, int]) -> Iterator[TilePlan]:
+    """Run a block of a pass, and yield its tile, or that of each of its warps that computes something."""
+    source, result = (one for one in step.arguments if isinstance(one, Operand))
+    is_first, is_last = source is Operand.IMAGE, result is Operand.OUT
+    block = Block(*step.launch.block[:2])
+    loads = BlockLoads(kernel_of(interpreter.ptx_of(step)), arrays[source], arrays[result], block.threads)
+    run = interpreter.run_pass(
+        step, arrays, checks=False, counted=False, chosen_blocks=[(*at, 0)], on_access=loads.note
+    )
+    # Channels are samples side by side where no block has one of them alone.
+    apart = problem.channels if step.launch.grid[2] == 1 else 1
+    width = problem.width * apart
+    # Of two passes the first goes along the rows, the second along the columns.
+    down, across = problem.mask_shape[0] if is_last else 1, problem.mask_shape[1] if is_first else 1
+    above, before = problem.anchor[0] if is_last else 0, problem.anchor[1] * apart if is_first else 0
 
-class _Pass:
-    """One pass of a filter, whose block has run."""
-
-    def __init__(self, problem: Problem, step: Pass, arrays: dict[Any, Array], at: tuple[int, int]) -> None:
-        source, result = (one for one in step.arguments if isinstance(one, Operand))
-        self._problem, self._block = problem, Block(*step.launch.block[:2])
-        self._source, self._result = arrays[source].values, arrays[result].values
-        kernel = kernel_of(interpreter.ptx_of(step))
-        self._loads = BlockLoads(kernel, arrays[source], arrays[result], self._block.threads)
-        run = interpreter.run_pass(
-            step, arrays, checks=False, counted=False, chosen_blocks=[(*at, 0)], on_access=self._loads.note
-        )
-        # Channels are samples side by side where no block has one of them alone.
-        self._apart = problem.channels if step.launch.grid[2] == 1 else 1
-        self._width = problem.width * self._apart
-        self._is_first, self._is_last = source is Operand.IMAGE, result is Operand.OUT
-        (rows, columns), (top, left) = problem.mask_shape, problem.anchor
-        # Of two passes the first goes along the rows, the second along the columns.
-        if not self._is_last:
-            rows, top = 1, 0
-        if not self._is_first:
-            columns, left = 1, 0
-        self._window, self._anchor = (rows, columns), (top, left * self._apart)
-        self._has_own_warps = bool(self._loads.keeping) and not run.counts.barriers
-
-    def tiles(self) -> list[TilePlan]:
-        """Return the tile of the block, or of each of its warps that computes something."""
-        titles = {(True, False): "along the rows", (False, True): "along the columns"}
-        parts = [(range(self._block.threads), titles.get((self._is_first, self._is_last), ""))]
-        if self._has_own_warps and self._block.threads > WARP:
-            firsts = range(0, self._block.threads, WARP)
-            parts = [(range(one, one + WARP), f"strip of warp {one // WARP}") for one in firsts]
-        return [plan for threads, title in parts if (plan := self._tile(threads, title)) is not None]
-
-    def _at(self, samples: Numbers, values: np.ndarray) -> tuple[Numbers, Numbers]:
+    def places_in(samples: Numbers, operand: Operand) -> tuple[Numbers, Numbers]:
         """Return row and column in the picture of samples of an array."""
-        rows, columns = np.divmod(samples, values[0].size)
-        return rows, columns // (self._problem.channels // self._apart)
+        rows, columns = np.divmod(samples, arrays[operand].values[0].size)
+        return rows, columns // (problem.channels // apart)
 
-    def _tile(self, threads: range, title: str) -> TilePlan | None:
-        """Return the tile of some threads; None of those that have no result in the picture."""
-        loads, size = self._loads, (self._problem.height, self._width)
+    titles = {(True, False): "along the rows", (False, True): "along the columns"}
+    parts = [(range(block.threads), titles.get((is_first, is_last), ""))]
+    if loads.keeping and not run.counts.barriers and block.threads > WARP:
+        firsts = range(0, block.threads, WARP)
+        parts = [(range(one, one + WARP), f"strip of warp {one // WARP}") for one in firsts]
+    for threads, title in parts:
         results, kept, direct = loads.of(threads)
-        rows, columns = self._at(results.samples, self._result)
-        is_one = columns < self._width
+        rows, columns = places_in(results.samples, result)
+        is_one = columns < width
         if not is_one.any():
-            return None
+            continue
         own = _Box.of(rows[is_one], columns[is_one])
         writers = np.full((own.rows, own.columns), NOBODY, np.int32)
         writers[rows[is_one] - own.top, columns[is_one] - own.left] = results.threads[is_one]
         # The cells under the mask, and those around them that the block loads.
-        down, across = self._window
-        top, left = own.top - self._anchor[0], own.left - self._anchor[1]
-        needed = _Box(top, left, own.rows + down - 1, own.columns + (across - 1) * self._apart)
-        rows, columns = self._at(kept.samples, self._source)
+        top, left = own.top - above, own.left - before
+        needed = _Box(top, left, own.rows + down - 1, own.columns + (across - 1) * apart)
+        rows, columns = places_in(kept.samples, source)
         is_loaded = kept.samples != NOT_OF_PICTURE
-        rows, columns = places(kept, rows, columns, loads.unit, size, is_loaded & needed.has(rows, columns))
+        is_near = is_loaded & needed.has(rows, columns)
+        rows, columns = places(kept, rows, columns, loads.unit, (problem.height, width), is_near)
         drawn = is_loaded & needed.has(rows, columns, _AROUND)
-        box = needed.with_cells(rows[drawn], columns[drawn])
+        corners = [top, top + needed.rows - 1], [left, left + needed.columns - 1]
+        box = _Box.of(np.append(rows[drawn], corners[0]), np.append(columns[drawn], corners[1]))
         loaders = np.full((box.rows, box.columns), NOBODY, np.int32)
         steps = np.zeros_like(loaders)
-        direct_rows, direct_columns = self._at(direct.samples, self._source)
+        direct_rows, direct_columns = places_in(direct.samples, source)
         is_here = box.has(direct_rows, direct_columns)
         loaders[direct_rows[is_here] - box.top, direct_columns[is_here] - box.left] = DIRECT
         numbers = np.unique(kept.times, return_inverse=True)[1]
@@ -355,24 +334,24 @@ class _Pass:
         here = np.flatnonzero(box.has(rows, columns))[::-1]
         there = rows[here] - box.top, columns[here] - box.left
         loaders[there], steps[there] = kept.threads[here], numbers[here] + 1
-        return TilePlan(
-            height=self._problem.height,
-            width=self._width,
-            border=self._problem.border,
-            block=self._block,
+        yield TilePlan(
+            height=problem.height,
+            width=width,
+            border=problem.border,
+            block=block,
             first=box[:2],
             loaders=loaders,
             steps=steps,
             first_result=own[:2],
             writers=writers,
-            window_shape=self._window,
+            window_shape=(down, across),
             window_at=(top - box.top, left - box.left),
-            apart=self._apart,
+            apart=apart,
             loads=int(is_loaded.sum()),
             direct_reads=len(direct.samples),
             at_once=loads.at_once,
-            reads="N" if self._is_first else "S",
-            writes="P" if self._is_last else "S",
+            reads="N" if is_first else "S",
+            writes="P" if is_last else "S",
             title=title,
         )
 

@@ -1,5 +1,6 @@
 """Why a run takes its time: its bounds on a device of known limits, and the reason in a sentence."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, WARP, DeviceInfo
 from engine.errors import Reason
 from engine.explain.answers import asked_job
-from engine.explain.bounds import CpuTime, GpuTime, LeastTime, cpu_time, gpu_time, work_multiply_adds
+from engine.explain.bounds import GpuTime, LeastTime, cpu_time, gpu_time, work_multiply_adds
 from engine.explain.code_lines import SAVES, paragraphs_of, story_of
 from engine.explain.counting import counted_run
 from engine.explain.device_limits import (
@@ -38,7 +39,6 @@ LEAST_SHARE = 0.5
 RECORDED_ARCHITECTURE = DEFAULT
 """That of the GPU whose runs and limits came with the program."""
 
-_TOO_LOW = "bounds-too-low"
 _AGAIN = "`devices --measure` measures them again."
 
 
@@ -89,9 +89,7 @@ def explained_by(
     if is_on_gpu and (not_compiled := why_not_compiled()) is not None:
         return ExplainedTime(limits.device, not_explained=not_compiled), limits
     while True:
-        found: CpuTime | GpuTime = (
-            gpu_time(job, device, limits, checkpoint) if is_on_gpu else cpu_time(job, limits)
-        )
+        found = gpu_time(job, device, limits, checkpoint) if is_on_gpu else cpu_time(job, limits)
         left = without_refuted(limits, reached_by_run(found.bounds, found.least_ms, measured_ms))
         if left is limits:
             break
@@ -99,21 +97,25 @@ def explained_by(
     return _explained(found, measured_ms), limits
 
 
-def _explained(found: CpuTime | GpuTime, measured_ms: float | None) -> ExplainedTime:
+def _explained(found: LeastTime, measured_ms: float | None) -> ExplainedTime:
     share = found.least_ms / measured_ms if measured_ms else None
     part = duration_text(found.least_ms)
     if share is not None:
         part = f"{percent_text(min(1.0, share))} of the time"
-    reason = _not_explained(share, found)
-    sentence, remedy = str(reason), ""
-    if reason is None:
-        what, removed_by, remedy = gpu_cause(found) if isinstance(found, GpuTime) else cpu_cause(found)
-        sentence = f"{what}. That takes at least {part}. {removed_by}."
-    elif reason.code == _TOO_LOW:
+    reason, remedy = found.not_counted if share is None else None, ""
+    if not found.bounds:
+        reason = Reason("limits-left-out", "Not explained: no limit is left", remedy=_AGAIN)
+    if reason is not None:
+        sentence = str(reason)
+    elif share is not None and share < LEAST_SHARE:
+        reason = Reason("bounds-too-low", f"Bounds reach {percent_text(share)} of the time")
         sentence = (
             f"Most of what is counted goes into {found.bounds[0].title}: at least {part}; what takes the "
             f"rest is not known. {found.not_counted or ''}"
         ).rstrip()
+    else:
+        what, removed_by, remedy = gpu_cause(found) if isinstance(found, GpuTime) else cpu_cause(found)
+        sentence = f"{what}. That takes at least {part}. {removed_by}."
     if left_out := left_out_words(found.limits):
         sentence = f"{sentence.rstrip('.')}. {left_out}"
     return ExplainedTime(
@@ -127,16 +129,6 @@ def _explained(found: CpuTime | GpuTime, measured_ms: float | None) -> Explained
         "".join(paragraphs_of(story_of(found.job.variant).part(SAVES))[:1]),
         reason,
     )
-
-
-def _not_explained(share: float | None, found: LeastTime) -> Reason | None:
-    if not found.bounds:
-        return Reason("limits-left-out", "Not explained: no limit is left", remedy=_AGAIN)
-    if share is None:
-        return found.not_counted
-    if share < LEAST_SHARE:
-        return Reason(_TOO_LOW, f"Bounds reach {percent_text(share)} of the time")
-    return None
 
 
 def answer_time(request: TimeRequest, report: Checkpoint) -> ExplainedTime:
@@ -203,35 +195,33 @@ def gpu_cause(time: GpuTime) -> Cause:
     return Cause(what, *_fewer(time, _PICTURE, _LOADS, _GLOBAL, _FLOPS))
 
 
-class _Cost(NamedTuple):
-    """What a variant could do less of, per result."""
-
-    of: Callable[[Work], float]
-    verb: str
-    what: str
-
-
-_PICTURE = _Cost(lambda work: work.picture_loads, "reads", "cells per result")
-_LOADS = _Cost(
+# What a variant could do less of: how much of it there is, a verb, and what it is.
+_Cost = tuple[Callable[[Work], float], str, str]
+_PICTURE: _Cost = lambda work: work.picture_loads, "reads", "cells per result"
+_GLOBAL: _Cost = lambda work: work.global_loads, "loads", "values per result from global memory"
+_FLOPS: _Cost = lambda work: work.flops / 2, "makes", "multiply-adds per result"
+_LOADS: _Cost = (
     lambda work: work.global_loads + work.shared_loads,
     "loads",
     "values per result from global and shared memory",
 )
-_GLOBAL = _Cost(lambda work: work.global_loads, "loads", "values per result from global memory")
-_FLOPS = _Cost(lambda work: work.flops / 2, "makes", "multiply-adds per result")
-_BYTES = _Cost(lambda work: work.global_load_bytes + work.global_store_bytes, "moves", "bytes per result")
+_BYTES: _Cost = (
+    lambda work: work.global_load_bytes + work.global_store_bytes,
+    "moves",
+    "bytes per result",
+)
 
 
 def _fewer(time: GpuTime, *costs: _Cost) -> tuple[str, str]:
     """Return what the nearest variant in teaching order does much less of, and its key."""
     values, own = time.job.problem.values, time.job.work
-    for cost in costs:
-        ours = cost.of(own) / values if own else 0.0
+    for amount, verb, what in costs:
+        ours = amount(own) / values if own else 0.0
         for other in _others(time) if ours else ():
-            key, work = other.variant.key, other.work
-            if work is not None and cost.of(work) / values <= _FEWER * ours and _is_faster(time, other):
-                its = _short(cost.of(work) / values)
-                return f"`{key}` {cost.verb} {its} instead of {_short(ours)} {cost.what}", key
+            its = amount(other.work) / values if other.work is not None else math.inf
+            if its <= _FEWER * ours and _is_faster(time, other):
+                key = other.variant.key
+                return f"`{key}` {verb} {_short(its)} instead of {_short(ours)} {what}", key
     return "No variant does much less of it", ""
 
 
@@ -269,7 +259,7 @@ def _short(value: float) -> str:
     return rate_text(float(f"{value:.3g}"))
 
 
-def cpu_cause(found: CpuTime) -> Cause:
+def cpu_cause(found: LeastTime) -> Cause:
     """Return what the bounds give as the cause of the time, and the variant that removes it."""
     job, bound, vector = found.job, found.bounds[0], found.limits.vector_bits // 32
     each = bound.amount / job.problem.samples
@@ -286,7 +276,7 @@ def cpu_cause(found: CpuTime) -> Cause:
     return Cause(f"Bound by {words}", f"`{best.key}` {_removes(best, found)}", best.key)
 
 
-def _removes(best: Variant, found: CpuTime) -> str:
+def _removes(best: Variant, found: LeastTime) -> str:
     """Return what the best variant does less of."""
     job, limits = found.job, found.limits
     if found.loops and not any(one.multiply_adds or one.operations for one in found.loops):

@@ -20,7 +20,7 @@ def made_ablation(job, without_ms=None, **fields):
     siblings = [
         Altered(cost, kernel=spread(without_ms[cost]), instructions=20.0)
         if cost in without_ms
-        else Altered(cost, cost.absent)
+        else Altered(cost)
         for cost in Cost
     ]
     whole = Altered(kernel=spread(WHOLE_MS), instructions=53.2)
@@ -32,9 +32,7 @@ def counted_ablation(job):
     """Return the answer where no GPU is: instructions for a tap."""
     found = made_ablation(job)
     siblings = [
-        Altered(one.cost, one.why_not, instructions=53.2 * one.kernel.median_ms / WHOLE_MS)
-        if one.kernel
-        else one
+        Altered(one.cost, instructions=53.2 * one.kernel.median_ms / WHOLE_MS) if one.kernel else one
         for one in found.siblings
     ]
     whole = Altered(instructions=found.whole.instructions)

@@ -211,7 +211,7 @@ AXES = {
         [(at, f"{at // _KIB} KiB" if at else "0") for at in range(0, STATIC_BYTES + 1, 16 * _KIB)],
     ),
 }
-"""The curves by their names in `Curves`."""
+"""The curves of a launch by their names."""
 _COMPILING, _UNKNOWN = "compiling …", "not known"
 
 
@@ -263,4 +263,4 @@ class LaunchPanel(QWidget):
         now = getattr(facts, name)
         empty = "Registers are being found." if state.is_compiling else "Registers are not known."
         point = None if now is None else (now, shown.occupancy.share)
-        self.plot.show_curve(AXES[name], getattr(shown.curves, name), point, empty)
+        self.plot.show_curve(AXES[name], shown.curves[name], point, empty)

@@ -14,7 +14,6 @@ from engine.explain.device_limits import (
     DeviceLimits,
     KeptLimits,
     MeasureLimits,
-    Reached,
     left_out_words,
     without_refuted,
 )
@@ -237,7 +236,7 @@ class RooflineState(Question):
         runs = [run for run in self.results.rows() if self.limits_are_of(run.result)]
         # Without those that a timed run of the device exceeded.
         reached = [
-            Reached(_FIELDS[point.roof_name], point.share, f"run {point.run.number}")
+            (_FIELDS[point.roof_name], point.share, f"run {point.run.number}")
             for point in points_of(runs, self.device, self._limits)
             if point.share is not None
         ]

@@ -44,9 +44,7 @@ from tests.picture_jobs import filter_job, mask_request
 def made(whole_ms, **without_ms):
     """Return an ablation with these medians, by the names of the costs."""
     siblings = [
-        Altered(cost, kernel=Spread((without_ms[cost.name],)))
-        if cost.name in without_ms
-        else Altered(cost, cost.absent)
+        Altered(cost, kernel=Spread((without_ms[cost.name],))) if cost.name in without_ms else Altered(cost)
         for cost in Cost
     ]
     whole = Altered(kernel=Spread((whole_ms,)))

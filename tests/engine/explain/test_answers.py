@@ -37,7 +37,7 @@ def test_that_a_launch_is_described_at_once_without_its_registers(picture):
     (launch,) = advice.launches
     assert advice.gpu == "sm_86 (GeForce RTX 3090)"
     assert launch.facts.grid == (13, 17, 1)
-    assert (launch.facts.registers, launch.curves.registers, advice.is_complete) == (None, (), False)
+    assert (launch.facts.registers, launch.curves["registers"], advice.is_complete) == (None, (), False)
 
 
 @pytest.mark.slow

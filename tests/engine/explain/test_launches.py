@@ -77,20 +77,20 @@ def drawn_of(taken):
 
 def test_that_curves_go_through_the_launch_itself_and_fall_with_registers_and_shared_memory():
     drawn, here = drawn_of(TAKEN), occupancy_of(256, TAKEN, GA102.attributes)
-    by_threads = {point.at: point for point in drawn.threads}
-    by_registers = {point.at: point for point in drawn.registers}
+    by_threads = {point.at: point for point in drawn["threads"]}
+    by_registers = {point.at: point for point in drawn["registers"]}
     assert by_threads[256].blocks == by_registers[40].blocks == here.blocks
     assert by_threads[256].share == here.share
     assert list(by_threads) == list(range(32, 1025, 32))
-    assert drawn.registers[-1].at == 255
-    assert drawn.shared_bytes[-1].at == STATIC_BYTES
-    for curve in (drawn.registers, drawn.shared_bytes):
+    assert drawn["registers"][-1].at == 255
+    assert drawn["shared_bytes"][-1].at == STATIC_BYTES
+    for curve in (drawn["registers"], drawn["shared_bytes"]):
         shares = [point.share for point in curve]
         assert shares == sorted(shares, reverse=True)
     # Unknown registers have no curve.
     drawn = drawn_of(KernelResources(0, 1728, 0))
-    assert drawn.registers == ()
-    assert drawn.threads
+    assert drawn["registers"] == ()
+    assert drawn["threads"]
 
 
 HOPPER = ABSENT_GPUS[Architecture(9, 0)].attributes
