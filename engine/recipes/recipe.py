@@ -16,7 +16,6 @@ from engine.errors import BadValue
 from engine.geometry.block import Layout
 from engine.geometry.border import Border
 from engine.mask.generator_table import number_text
-from engine.mask.mask import Mask
 from engine.mask.presets import presets
 from engine.mask.text import format_mask
 from engine.work.steps import Chain, MaskStep, OperationStep, PictureRequest
@@ -160,18 +159,18 @@ def command_line(recipe: Recipe, system: str = os.name) -> str:
 def option_words(recipe: Recipe, file: str = "") -> list[str]:
     """Return the options of `filter` and `batch`; a `file` has the mask or chain, else it is written out."""
     if recipe.chain is not None:
-        how = ["--chain", file or json.dumps(_document(recipe.chain), ensure_ascii=False, allow_nan=False)]
+        # The table of chains takes a while to import, and masks do without.
+        files = import_module("engine.work.chain_files")
+        document = {"format": files.FORMAT, "version": files.VERSION, **files.entry_of(recipe.chain)}
+        how = ["--chain", file or json.dumps(document, ensure_ascii=False, allow_nan=False)]
+    elif (operation := recipe.asked.operation) is not None:
+        how = ["--operation", operation.operation]
+        how += [word for name, value in operation.settings for word in ("--set", f"{name}={value}")]
+        how += ["--patch", recipe.patch_path] if recipe.patch_path else []
     else:
-        operation = recipe.asked.operation
-        how = _mask_words(recipe, file) if operation is None else _operation(recipe, operation)
+        how = _mask_words(recipe, file)
     where = [word for name, value in recipe.where.items() for word in (f"--{name}", value)]
     return [*how, *where]
-
-
-def _document(chain: Chain) -> dict[str, object]:
-    # The table of chains takes a while to import, and masks do without.
-    files = import_module("engine.work.chain_files")
-    return {"format": files.FORMAT, "version": files.VERSION, **files.entry_of(chain)}
 
 
 def _mask_words(recipe: Recipe, file: str) -> list[str]:
@@ -194,13 +193,6 @@ def _mask_words(recipe: Recipe, file: str) -> list[str]:
     return arguments
 
 
-def _operation(recipe: Recipe, step: OperationStep) -> list[str]:
-    arguments = ["--operation", step.operation]
-    for name, value in step.settings:
-        arguments += ["--set", f"{name}={value}"]
-    return [*arguments, "--patch", recipe.patch_path] if recipe.patch_path else arguments
-
-
 def engine_code(recipe: Recipe) -> str:
     """Return a script that writes the bytes that the window's Save writes; where, as of `command_line`."""
     recipe.refuse_parts("Python")
@@ -211,9 +203,10 @@ def engine_code(recipe: Recipe) -> str:
     ]
     if recipe.chain is not None:
         body = _chained(recipe, recipe.chain)
+    elif (operation := recipe.asked.operation) is not None:
+        body = _operated(recipe, operation)
     else:
-        operation = recipe.asked.operation
-        body = _filtered(recipe) if operation is None else _operated(recipe, operation)
+        body = _filtered(recipe)
     return "\n".join([*begin, *body, ""])
 
 
@@ -240,7 +233,11 @@ def _filtered(recipe: Recipe) -> list[str]:
         options.append(f"result={recipe.asked.result_type!r}")
     call = "engine.convolve" if recipe.filter.flip else "engine.correlate"
     given = ", ".join(["picture", "mask", *options, *_where(recipe)])
-    mask = f"engine.preset({recipe.preset!r})" if recipe.preset else _weights(recipe.filter.mask)
+    mask = f"engine.preset({recipe.preset!r})"
+    if not recipe.preset:
+        typed = recipe.filter.mask
+        rows = ",\n     ".join(repr(row) for row in typed.weights.tolist())
+        mask = f"engine.Mask(\n    [{rows}],\n    anchor={typed.anchor!r},\n    offset={typed.offset!r},\n)"
     return [
         f"mask = {mask}{'.normalised()' * recipe.filter.normalise}",
         f"values = {call}({given})",
@@ -249,18 +246,12 @@ def _filtered(recipe: Recipe) -> list[str]:
     ]
 
 
-def _weights(mask: Mask) -> str:
-    rows = ",\n     ".join(repr(row) for row in mask.weights.tolist())
-    return f"engine.Mask(\n    [{rows}],\n    anchor={mask.anchor!r},\n    offset={mask.offset!r},\n)"
-
-
 def _operated(recipe: Recipe, step: OperationStep) -> list[str]:
     patch = recipe.patch_path
-    read = [f"patch = engine.open_image({patch!r})"] if patch else []
     options = ["patch=patch"] * bool(patch) + [f"{name}={value!r}" for name, value in step.settings]
     given = ", ".join(["picture", repr(step.operation), *options, *_where(recipe)])
     return [
-        *read,
+        *[f"patch = engine.open_image({patch!r})"] * bool(patch),
         f"found = engine.operate({given})",
         "print(found.numbers, found.mark)  # where a patch was found is not drawn, as in the window",
         "if found.picture is not None:  # the counts of a histogram are found.counts",

@@ -8,6 +8,7 @@ written out with NumPy: a border that it lacks is padding, and the range of the 
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,30 +21,6 @@ from engine.recipes.recipe import Recipe, as_comment, command_line, engine_code,
 from engine.work.steps import PICTURE, CombineStep, MaskStep, one_step
 
 _Filtering = Callable[[Recipe], list[str]]
-
-
-class _Reading(NamedTuple):
-    """How a picture is read and written: what is imported, the reading, the writing."""
-
-    imports: tuple[str, ...]
-    read: str
-    write: str
-
-
-def opencv_code(recipe: Recipe) -> str:
-    """Return a script that calls `cv2.filter2D`."""
-    if recipe.source.dtype == "float32":
-        # OpenCV 5 reads no TIFF of float32.
-        how, note = _read_as_rgb(recipe, ("import cv2",)), ""
-    else:
-        colours = "COLOR" if recipe.source.channels > 1 else "GRAYSCALE"
-        how = _Reading(
-            ("import cv2", "import numpy as np"),
-            f"cv2.imread({recipe.source.name!r}, cv2.IMREAD_{colours} | cv2.IMREAD_ANYDEPTH)",
-            f"cv2.imwrite({recipe.output!r}, result)",
-        )
-        note = "  # blue before red, without alpha" if recipe.source.channels > 1 else ""
-    return _script(recipe, how, note, "OpenCV", _opencv_filtering)
 
 
 def _opencv_filtering(recipe: Recipe) -> list[str]:
@@ -59,21 +36,9 @@ def _opencv_filtering(recipe: Recipe) -> list[str]:
     return [*_padding(recipe), f"values = {call}{_inside(recipe)}"] if is_padded else [f"values = {call}"]
 
 
-def scipy_code(recipe: Recipe) -> str:
-    """Return a script that calls `scipy.ndimage.correlate`."""
-    how = _read_as_rgb(recipe, ("from scipy import ndimage",))
-    return _script(recipe, how, "", "SciPy", _scipy_filtering)
-
-
 def _scipy_filtering(recipe: Recipe) -> list[str]:
     call = f"ndimage.correlate(picture, {_weights(recipe)}, {_mode(recipe, recipe.filter.border)})"
     return [f"values = {call}{_offset(recipe)}"]
-
-
-def cupy_code(recipe: Recipe) -> str:
-    """Return a script that calls `cupyx.scipy.ndimage.correlate` on a GPU."""
-    how = _read_as_rgb(recipe, ("import cupy as cp", "from cupyx.scipy import ndimage"))
-    return _script(recipe, how, "", "CuPy", _cupy_filtering)
 
 
 def _cupy_filtering(recipe: Recipe) -> list[str]:
@@ -94,50 +59,59 @@ def _mask_lines(mask: Mask) -> list[str]:
     return ["mask = np.array(", f"    [{rows}],", "    dtype=np.float32,", ").astype(np.float64)"]
 
 
-def _script(recipe: Recipe, how: _Reading, note: str, target: str, filtering: _Filtering) -> str:
+def _script(target: str, imports: tuple[str, ...], filtering: _Filtering, recipe: Recipe) -> str:
+    """Return a script for a library, of which `imports` are its own and `filtering` the lines of a mask."""
     recipe.refuse_operation(target)
     recipe.refuse_parts(target)
     source = recipe.source
-    if recipe.chain is not None:
-        body = chain_blocks(recipe, target, lambda one: [*_mask_lines(one.filter.applied), *filtering(one)])
-    else:
-        body = [*_mask_lines(recipe.filter.applied), *filtering(recipe)]
-    hint = [f"# {source.hint}"] * bool(source.hint)
+    every, read, write = _reading(recipe, imports)
+
+    def body(one: Recipe) -> list[str]:
+        return [*_mask_lines(one.filter.applied), *filtering(one)]
+
     is_ours = recipe.where.keys() & {"variant", "block", "device"}
     elsewhere = ["# Kernel, block and device are Haloscope's: the library chooses its own."] * bool(is_ours)
     return "\n".join(
         [
             f"# {recipe.summary}",
-            *hint,
+            *[f"# {source.hint}"] * bool(source.hint),
             *elsewhere,
-            *how.imports,
+            *every,
             "",
-            f"picture = {how.read}{note}",
+            f"picture = {read}",
             "dtype, picture = picture.dtype, picture.astype(np.float64)",
-            *body,
+            *(body(recipe) if recipe.chain is None else chain_blocks(recipe, target, body)),
             *_result(recipe),
-            how.write,
+            write,
             "",
         ]
     )
 
 
-def _read_as_rgb(recipe: Recipe, imports: tuple[str, ...]) -> _Reading:
-    """Return how a picture is read upright and without its alpha; Pillow has no RGB of 16 bit."""
+def _reading(recipe: Recipe, own: tuple[str, ...]) -> tuple[tuple[str, ...], str, str]:
+    """Return what is imported, and how a picture is read, upright and without its alpha, and written."""
     source, output = recipe.source, recipe.output
+    is_grey = source.channels == 1
+    # OpenCV 5 reads no TIFF of float32.
+    if "import cv2" in own and source.dtype != "float32":
+        flags = f"cv2.IMREAD_{'GRAYSCALE' if is_grey else 'COLOR'} | cv2.IMREAD_ANYDEPTH"
+        note = "" if is_grey else "  # blue before red, without alpha"
+        read = f"cv2.imread({source.name!r}, {flags}){note}"
+        return (*own, "import numpy as np"), read, f"cv2.imwrite({output!r}, result)"
+    # Pillow has no RGB of 16 bit.
     if source.dtype == "uint8":
-        mode = "L" if source.channels == 1 else "RGB"
-        return _Reading(
-            ("import numpy as np", "from PIL import Image, ImageOps", *imports),
-            f"np.asarray(ImageOps.exif_transpose(Image.open({source.name!r})).convert({mode!r}))",
+        opened = f"ImageOps.exif_transpose(Image.open({source.name!r}))"
+        return (
+            ("import numpy as np", "from PIL import Image, ImageOps", *own),
+            f"np.asarray({opened}.convert({('L' if is_grey else 'RGB')!r}))",
             f"Image.fromarray(result).save({output!r})",
         )
     # The alpha is the last channel.
-    colours = "[..., 0]" if source.channels == 1 else "[..., :3]"
-    photometric = ", photometric='rgb'" * (source.channels > 1 and _library_of(output) == "tifffile")
+    colours = "[..., 0]" if is_grey else "[..., :3]"
     reader, writer = _library_of(source.name), _library_of(output)
-    return _Reading(
-        (*(f"import {name}" for name in sorted({reader, writer})), "import numpy as np", *imports),
+    photometric = ", photometric='rgb'" * (not is_grey and writer == "tifffile")
+    return (
+        (*(f"import {name}" for name in sorted({reader, writer})), "import numpy as np", *own),
         f"{reader}.imread({source.name!r}){colours if source.has_alpha else ''}",
         f"{writer}.imwrite({output!r}, result{photometric})",
     )
@@ -174,12 +148,11 @@ def _padding(recipe: Recipe) -> list[str]:
     mask = recipe.filter.applied
     (up, left), channels = mask.anchor, recipe.source.channels
     sides = [(up, mask.rows - 1 - up), (left, mask.columns - 1 - left), *[(0, 0)] * (channels > 1)]
-    value = (
-        f", constant_values={float32_text(recipe.filter.cval)}" if recipe.filter.border.takes_value else ""
-    )
+    border = recipe.filter.border
+    value = f", constant_values={float32_text(recipe.filter.cval)}" if border.takes_value else ""
     return [
-        f"# Border {recipe.filter.border} is made by NumPy: the library has none that is the same.",
-        f"padded = np.pad(picture, {tuple(sides)}, mode={_named(recipe.filter.border, 'NumPy')!r}{value})",
+        f"# Border {border} is made by NumPy: the library has none that is the same.",
+        f"padded = np.pad(picture, {tuple(sides)}, mode={_named(border, 'NumPy')!r}{value})",
     ]
 
 
@@ -277,23 +250,19 @@ class Target(NamedTuple):
     is_exact: bool = False
 
 
+# fmt: off
 TARGETS = (
-    Target(
-        "command",
-        "Command line",
-        "The command that writes the file that Save result would write.",
-        command_line,
-        is_exact=True,
-    ),
-    Target(
-        "python",
-        "Python",
-        "A script with Haloscope's engine that writes the same file.",
-        engine_code,
-        is_exact=True,
-    ),
-    Target("opencv", "OpenCV", "A Python script with OpenCV: the same up to rounding.", opencv_code),
-    Target("scipy", "SciPy", "A Python script with SciPy: the same up to rounding.", scipy_code),
-    Target("cupy", "CuPy", "A Python script with CuPy on a GPU: the same up to rounding.", cupy_code),
+    Target("command", "Command line", "The command that writes the file that Save result would write.",
+           command_line, is_exact=True),
+    Target("python", "Python", "A script with Haloscope's engine that writes the same file.",
+           engine_code, is_exact=True),
+    Target("opencv", "OpenCV", "A Python script with OpenCV: the same up to rounding.",
+           partial(_script, "OpenCV", ("import cv2",), _opencv_filtering)),
+    Target("scipy", "SciPy", "A Python script with SciPy: the same up to rounding.",
+           partial(_script, "SciPy", ("from scipy import ndimage",), _scipy_filtering)),
+    Target("cupy", "CuPy", "A Python script with CuPy on a GPU: the same up to rounding.",
+           partial(_script, "CuPy", ("import cupy as cp", "from cupyx.scipy import ndimage"),
+                   _cupy_filtering)),
     Target("c", "C array", "The mask as it is applied, as an array of C with its anchor.", c_array),
 )
+# fmt: on

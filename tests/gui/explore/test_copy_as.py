@@ -25,7 +25,7 @@ from engine.image.convert import to_depth
 from engine.mask.mask import Mask
 from engine.mask.presets import preset, preset_names
 from engine.recipes.recipe import command_line, engine_code
-from engine.recipes.targets import TARGETS, c_array, cupy_code, opencv_code, scipy_code
+from engine.recipes.targets import TARGETS, c_array
 from engine.work import answers
 from engine.work.chain_oracle import ChainOracle
 from engine.work.chain_task import CHAIN
@@ -38,6 +38,7 @@ from gui.explore.copy_as import recipe_of
 from gui.explore.workspace import Workspace
 
 CASES, CHAINS = 80, 12
+WRITE = {one.key: one.write for one in TARGETS}
 # Blanks, quotes, letters of other alphabets, and what a shell or Python would take for something else.
 NAMES = ("plain.png", "two words.png", "it's $HOME `x`.png", 'a "b" \\n.png', "šířka 幅 ü.png")
 DTYPES = (np.uint8, np.uint16, np.float32)
@@ -183,7 +184,7 @@ def assert_within_bound(workspace, recipe, code):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("library", "write"), [("cv2", opencv_code), ("scipy", scipy_code)])
+@pytest.mark.parametrize(("library", "write"), [("cv2", WRITE["opencv"]), ("scipy", WRITE["scipy"])])
 def test_that_other_libraries_agree_within_the_bound(cases, chains, tmp_path, monkeypatch, library, write):
     pytest.importorskip(library)
     monkeypatch.chdir(tmp_path)
@@ -195,7 +196,7 @@ def test_that_other_libraries_agree_within_the_bound(cases, chains, tmp_path, mo
 @pytest.mark.slow
 def test_that_the_code_for_cupy_can_be_compiled_and_agrees_where_there_is_cupy(cases, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    codes = [cupy_code(recipe_of(workspace)) for workspace in cases]
+    codes = [WRITE["cupy"](recipe_of(workspace)) for workspace in cases]
     for code in codes:
         compile(code, "copied", "exec")
     pytest.importorskip("cupy")
