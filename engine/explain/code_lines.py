@@ -29,15 +29,15 @@ class Form(StrEnum):
     SASS = "sass"
 
 
-# `engine`, or what it is called where it is installed.
-_ENGINE = __name__.rpartition(".explain.")[0]
-
-
 class SourceLine(NamedTuple):
     """A line of a file, which is named from the root of the program on."""
 
     path: str
     line: int
+
+
+# `engine`, or what it is called where it is installed.
+_ENGINE = __name__.rpartition(".explain.")[0]
 
 
 def short_path(path: str) -> str:
@@ -155,17 +155,16 @@ def _taps(listing: Listing) -> TapCounts | None:
         return kinds[InstructionClass.FLOAT_FMA] or kinds[InstructionClass.FLOAT_MULTIPLY]
 
     inner = (
-        loop
-        for loop in ends.items()
-        if not any(loop[0] < other and end <= loop[1] for other, end in ends.items())
+        (first, last)
+        for first, last in ends.items()
+        if not any(first < other and end <= last for other, end in ends.items())
     )
-    place = max(inner, key=lambda loop: multiply_adds(*loop), default=(0, 0))
-    is_loop = multiply_adds(*place) > 0 and place[1] > 0
+    first, last = max(inner, key=lambda loop: multiply_adds(*loop), default=(0, 0))
+    is_loop = multiply_adds(first, last) > 0 and last > 0
     if not is_loop:
-        place = 0, len(lines) - 1
-    taps = multiply_adds(*place)
-    counts = _by_class(lines[place[0] : place[1] + 1])
-    return TapCounts(*place, taps, is_loop, *counts) if taps else None
+        first, last = 0, len(lines) - 1
+    taps = multiply_adds(first, last)
+    return TapCounts(first, last, taps, is_loop, *_by_class(lines[first : last + 1])) if taps else None
 
 
 def _by_class(lines: tuple[CodeLine, ...]) -> tuple[dict[InstructionClass, int], int]:
@@ -234,8 +233,7 @@ def paragraphs_of(text: str) -> list[str]:
     return [" ".join(one.split()) for one in re.split(r"\n\s*\n", text) if one.strip()]
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A part of the story: its heading (empty: none) and its text, paragraphs apart by empty lines."""
 
     heading: str
@@ -259,12 +257,11 @@ def story_of(variant: AnyVariant) -> Story:
     if variant.story:
         return story_in(inspect.cleandoc(variant.story))
     # Not by `getattr`, which has modules look for names that they make when asked: 14 ms a variant.
-    modules = [
-        each for each in list(sys.modules.values()) if getattr(each, "__dict__", {}).get("VARIANT") is variant
-    ]
+    every = ((one, getattr(one, "__dict__", {})) for one in list(sys.modules.values()))
+    modules = [one for one, names in every if names.get("VARIANT") is variant]
     # Another module may have imported it.
-    ours = [each for each in modules if each.__name__.startswith(f"{_ENGINE}.")]
-    module = next(iter((*ours, *modules)), None) or sys.modules[variant.passes.__module__]
+    modules.sort(key=lambda one: not one.__name__.startswith(f"{_ENGINE}."))
+    module = modules[0] if modules else sys.modules[variant.passes.__module__]
     return story_in(inspect.cleandoc(module.__doc__ or variant.idea))
 
 

@@ -20,7 +20,7 @@ Called on: the main thread of the engine's process, or of a script.
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -35,7 +35,7 @@ from engine.device.interpreter import InterpreterBackend
 from engine.device.launches import Between, Launch, Pass, Placeholder
 from engine.errors import Reason
 from engine.explain.launches import why_not_compiled
-from engine.ptx import PtxError, Run
+from engine.ptx import PtxError
 from engine.ptx.counts import Requests
 from engine.ptx.kernel import depends_on_contents
 from engine.ptx.machine import Index3
@@ -69,10 +69,8 @@ REQUESTS: dict[str, tuple[str, tuple[str, ...]]] = {
 class ArrayAccesses:
     """Requests to one array of a pass."""
 
-    # "global", "shared", "constant" or "local".
-    memory: str
-    # "loads", "stores", "copies" (from global to shared memory, without a register) or "atomics".
-    kind: str
+    memory: str  # "global", "shared", "constant" or "local"
+    kind: str  # "loads", "stores", "copies" (from global to shared memory, without a register) or "atomics"
     array: str  # the parameter of the kernel, or the memory
     requests: Requests
     # Sectors of global memory that a block asks for, each once per block, in all blocks together.
@@ -136,18 +134,15 @@ def accesses_document(run: CountedRun) -> dict[str, object]:
         "not_counted": None if reason is None else reason.as_json(),
         "transactions_per_request": run.transactions_per_request,
         "launches": [
-            {
-                "name": one.name,
-                "blocks": one.blocks,
-                "counted_blocks": one.counted_blocks,
-                "exact": one.is_exact,
-                "barriers": one.barriers,
+            {"name": one.name, "blocks": one.blocks, "counted_blocks": one.counted_blocks}
+            | {"exact": one.is_exact, "barriers": one.barriers}
+            | {
                 "arrays": [
                     {"memory": array.memory, "kind": array.kind, "array": array.array}
                     | asdict(array.requests)
                     | {"block_sectors": array.block_sectors, "launch_sectors": array.launch_sectors}
                     for array in one.arrays
-                ],
+                ]
             }
             for one in run.passes
         ],
@@ -175,12 +170,11 @@ _GLOBAL = (
     ("transactions of 128 bytes per request", "transactions_per_request"),
     ("bytes asked for per byte of sectors", "efficiency"),
 )
-_SHARED = (("wavefronts per request", "wavefronts_per_request"),)
 _ROWS = {
-    "global_loads": _GLOBAL,
-    "global_stores": _GLOBAL,
-    "shared_loads": _SHARED,
-    "shared_stores": _SHARED,
+    **dict.fromkeys(("global_loads", "global_stores"), _GLOBAL),
+    **dict.fromkeys(
+        ("shared_loads", "shared_stores"), (("wavefronts per request", "wavefronts_per_request"),)
+    ),
     "constant_loads": (("different words per request", "wavefronts_per_request"),),
 }
 
@@ -193,15 +187,8 @@ class Axis(NamedTuple):
     last: int
 
 
-class Sample(NamedTuple):
-    """A block, how many blocks it stands for, and what it shares with those that stand for the same ones.
-
-    `place` is its place along each axis, None along those where it stands for others.
-    """
-
-    block: Index3
-    weight: float
-    place: tuple[int | None, ...]
+Sample = tuple[Index3, float, tuple[int | None, ...]]
+"""A block, how many blocks it stands for, and its place along each axis: None where it stands for others."""
 
 
 def places(count: int, axis: Axis) -> list[tuple[int, float]]:
@@ -227,7 +214,7 @@ def sampled(grid: Index3, axes: tuple[Axis, ...]) -> list[Sample]:
     for along in product(*(places(count, axis) for count, axis in zip(grid[::-1], axes[::-1], strict=True))):
         block, weights = zip(*along[::-1], strict=True)
         own = tuple(place if weight == 1.0 else None for place, weight in zip(block, weights, strict=True))
-        found.append(Sample(block, math.prod(weights), own))
+        found.append((block, math.prod(weights), own))
     return found
 
 
@@ -306,8 +293,7 @@ def _counted(step: Pass, problem: Any, buffers: Buffers, checkpoint: Checkpoint)
     # How many cells a result reaches to before and behind it, along the axis where it is most.
     radius = max(anchor), max(side - 1 - at for side, at in zip(shape, anchor, strict=True))
     constant = step.constant is not None and step.constant[1].shape
-    arguments = tuple(map(fact, step.arguments))
-    key = step.name, step.kernel, step.launch, arguments, constant, picture, radius
+    key = step.name, step.kernel, step.launch, *map(fact, step.arguments), constant, picture, radius
     if key in _kept:
         return _kept[key]
 
@@ -322,34 +308,29 @@ def _counted(step: Pass, problem: Any, buffers: Buffers, checkpoint: Checkpoint)
     instructions = sum(warps for _, warps, _ in one_block.executed) / -(-math.prod(step.launch.block) // 32)
     samples = sampled(step.launch.grid, _axes(step.launch, picture, radius, instructions))
     between()
-    found = run(chosen_blocks=[one.block for one in samples], weights=[one.weight for one in samples])
-    executed: dict[str, int] = {}
+    blocks, weights, own_places = map(list, zip(*samples, strict=True))
+    found = run(chosen_blocks=blocks, weights=weights)
+    counts, executed = found.counts, Counter[str]()
     for one, warps, _ in found.executed:
-        executed[one.spelling] = executed.get(one.spelling, 0) + warps
+        executed[one.spelling] += warps
+    # Blocks that stand for others agree with those that stand for the same ones.
+    same: dict[Hashable, float] = {}
+    of_blocks = zip(own_places, counts.of_blocks, strict=True)
+    is_exact = all(same.setdefault(place, count) == count for place, count in of_blocks)
+    # Requests by memory, kind and array; its sectors stand at the first kind of each array.
+    requests = defaultdict[tuple[str, str, str], Requests](Requests)
+    for (_, space, kind, array), asked in counts.accesses.items():
+        requests["constant" if space == "const" else space, kind, array] += asked
+    sectors = dict(counts.block_sectors), dict(counts.launch_sectors)
+    accesses = tuple(
+        ArrayAccesses(*of, asked, *(one.pop(of[2], 0) for one in sectors)) for of, asked in requests.items()
+    )
     _kept[key] = CountedAccesses(
-        step.name,
-        step.launch.blocks,
-        len(samples),
-        _is_exact(samples, found.counts.of_blocks),
-        _arrays(found),
-        found.counts.barriers,
-        executed,
+        step.name, step.launch.blocks, len(samples), is_exact, accesses, counts.barriers, dict(executed)
     )
     if len(_kept) > MOST_KEPT:
         del _kept[next(iter(_kept))]
     return _kept[key]
-
-
-def _arrays(run: Run) -> tuple[ArrayAccesses, ...]:
-    """Return the requests by memory, kind and array; its sectors stand at the first kind of each array."""
-    counts, found = run.counts, defaultdict[tuple[str, str, str], Requests](Requests)
-    for (_, space, kind, array), requests in counts.accesses.items():
-        found["constant" if space == "const" else space, kind, array] += requests
-    of_blocks, of_launch = dict(counts.block_sectors), counts.launch_sectors
-    return tuple(
-        ArrayAccesses(*key, requests, of_blocks.pop(key[2], 0), of_launch.pop(key[2], 0))
-        for key, requests in found.items()
-    )
 
 
 def _axes(
@@ -381,11 +362,3 @@ def _axes(
         if blocks * threads * instructions <= MOST_COUNTED:
             break
     return axes
-
-
-def _is_exact(samples: list[Sample], per_block: np.ndarray) -> bool:
-    """Return whether blocks that stand for others agree with those that stand for the same ones."""
-    same: dict[Hashable, float] = {}
-    return all(
-        same.setdefault(one.place, found) == found for one, found in zip(samples, per_block, strict=True)
-    )

@@ -136,30 +136,24 @@ def default_mask(variant: Variant) -> Mask:
     return gaussian(side, sigma=1.0).with_name(f"gaussian {side} × {side}")
 
 
+def _blank(dtype: str, asked: Asked) -> np.ndarray:
+    """Return a picture of which only shape and type matter."""
+    return np.broadcast_to(np.zeros((), dtype), (HEIGHT, WIDTH, asked.channels))
+
+
 def _filtering(variant: Variant, asked: Asked) -> tuple[Problem, Mask]:
     step = MaskStep(mask=asked.mask or default_mask(variant), border=asked.border)
     samples = _blank(asked.dtype or ("uint8" if variant.uint8_only else variant.picture_types[-1]), asked)
     return FILTERING.described(step, samples, samples, "same" if variant.uint8_only else asked.result_type)
 
 
-def _blank(dtype: str, asked: Asked) -> np.ndarray:
-    """Return a picture of which only shape and type matter."""
-    return np.broadcast_to(np.zeros((), dtype), (HEIGHT, WIDTH, asked.channels))
-
-
-def _filter_facts(problem: Problem, mask: Mask) -> dict[str, str]:
-    rows, columns = mask.shape
-    facts = {"mask": mask.name or f"{rows} × {columns}", "border": str(problem.border)}
-    return facts | {"picture": _picture(problem), "result": problem.result_dtype}
-
-
 def _operation(variant: OperationVariant, asked: Asked) -> tuple[OperationProblem, object]:
-    dtype = asked.dtype or "uint8"
     operation = operation_named(variant.operation)
     step = OperationStep(operation=operation.key, settings=Settings(asked.settings.items()))
     # Operations on colours take three channels.
     channels = asked.channels if asked.channels > 1 else 3
-    samples = (np.arange(PART * PART * channels) % 251).reshape(PART, PART, channels).astype(dtype)
+    samples = (np.arange(PART * PART * channels) % 251).reshape(PART, PART, channels)
+    samples = samples.astype(asked.dtype or "uint8")
     return OPERATION.described(step, samples, samples)
 
 
@@ -167,12 +161,16 @@ def _chain(variant: AnyVariant, asked: Asked) -> tuple[ChainProblem, Plan]:
     """Return a chain of two masks and a combination: the steps of its own are what it adds to theirs."""
     chain, samples = chain_named("sobel-magnitude"), _blank(asked.dtype or "uint8", asked)
     device = cpu_info() if variant.device is DeviceKind.CPU else ABSENT_GPUS[DEFAULT]
-    problem = CHAIN.described(chain, samples, "float32")
-    return problem, CHAIN.plan(chain.nodes(), Among(samples, device))
+    return CHAIN.described(chain, samples, "float32"), CHAIN.plan(chain.nodes(), Among(samples, device))
 
 
-def _picture(problem: PictureProblem) -> str:
-    return f"{problem.dtype}, {problem.channels} channel{'s' * (problem.channels > 1)}"
+def _picture(problem: PictureProblem) -> dict[str, str]:
+    return {"picture": f"{problem.dtype}, {problem.channels} channel{'s' * (problem.channels > 1)}"}
+
+
+def _filter_facts(problem: Problem, mask: Mask) -> dict[str, str]:
+    named = {"mask": mask.name or "{} × {}".format(*mask.shape), "border": str(problem.border)}
+    return named | _picture(problem) | {"result": problem.result_dtype}
 
 
 class _Kind(NamedTuple):
@@ -183,24 +181,19 @@ class _Kind(NamedTuple):
     depends_on: tuple[str, ...] = ()
 
 
+# fmt: off
 _KINDS = {
     Problem.task: _Kind(_filtering, _filter_facts, ("mask", "border", "dtype", "result_type", "channels")),
     OperationProblem.task: _Kind(
-        _operation,
-        lambda problem, _: {"operation": problem.operation_text, "picture": _picture(problem)},
-        ("dtype", "channels", "set"),
-    ),
+        _operation, lambda problem, _: {"operation": problem.operation_text} | _picture(problem),
+        ("dtype", "channels", "set")),
+    ChainProblem.task: _Kind(
+        _chain, lambda problem, _: {"chain": problem.chain} | _picture(problem), ("dtype", "channels")),
     MatrixProduct.task: _Kind(
         lambda variant, asked: (MatrixProduct(INNER, INNER, INNER), None),
-        lambda product, _: {"product": product.size_text},
-    ),
+        lambda product, _: {"product": product.size_text}),
     ForwardPass.task: _Kind(
         lambda variant, asked: (ForwardPass(BATCH), trained_weights()),
-        lambda problem, _: {"batch": str(problem.batch)},
-    ),
-    ChainProblem.task: _Kind(
-        _chain,
-        lambda problem, _: {"chain": problem.chain, "picture": _picture(problem)},
-        ("dtype", "channels"),
-    ),
+        lambda problem, _: {"batch": str(problem.batch)}),
 }
+# fmt: on

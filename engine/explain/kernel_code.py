@@ -40,7 +40,6 @@ from engine.explain.code_lines import (
 from engine.explain.examples import Example
 from engine.explain.instructions import InstructionClass, is_ptx_64_bit, is_sass_64_bit, ptx_class, sass_class
 from engine.explain.launches import Architecture
-from engine.run.variant import AnyVariant
 
 if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes half a second
     from engine.device import kernel_code
@@ -58,7 +57,8 @@ def source_of(example: Example) -> KernelSource:
     variant, remark = example.variant, ""
     if variant.has_kernels and missing:
         # Kernels with memory of their own cannot be made, so what they call is not known.
-        found = _factories(variant)
+        passes = _reached((Role.HOST, variant.passes))
+        found = iter([(Role.KERNEL, one) for _, one in passes if _makes_kernels(one)])
         remark = f"The functions that the kernel calls are not shown: {missing}."
     elif variant.has_kernels:
         found = _reached(*((Role.KERNEL, step.kernel.py_func) for step in example.passes()))
@@ -95,12 +95,9 @@ def function_source(module: str, name: str) -> SourceFunction:
     return _shown(Role.HOST, node.name, node, path)
 
 
-def _factories(variant: AnyVariant) -> Iterator[tuple[Role, FunctionType]]:
-    """Yield the factories of kernels that a variant's passes call, which are not made."""
-    for _, function in _reached((Role.HOST, variant.passes)):
-        node = _around(_file(function.__code__.co_filename)[1], function.__code__.co_firstlineno)
-        if node is not None and any(ast.unparse(one) == "kernel_factory" for one in node.decorator_list):
-            yield Role.KERNEL, function
+def _makes_kernels(function: FunctionType) -> bool:
+    node = _around(_file(function.__code__.co_filename)[1], function.__code__.co_firstlineno)
+    return node is not None and any(ast.unparse(one) == "kernel_factory" for one in node.decorator_list)
 
 
 def _shown(role: Role, name: str, node: Any, path: str) -> SourceFunction:
@@ -203,7 +200,7 @@ _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"')
 _PTX_LABEL = re.compile(r"(\$\w+):")
 _PTX_INSTRUCTION = re.compile(r"\s+(?:\{\s*)?(?:@!?%p\d+\s+)?([a-z][\w.:]*)\b")
 _PTX_TARGET = re.compile(r"\bbra(?:\.uni)?\s+(\$\w+)")
-_MANGLED = re.compile(r"_ZN\w+?(?=_param_\d+|\W|$)")
+_MANGLED, _NUMBER = re.compile(r"_ZN\w+?(?=_param_\d+|\W|$)"), re.compile(r"\d+")
 
 
 def ptx_listing(ptx: str, kernel: str, architecture: str) -> Listing:
@@ -240,25 +237,20 @@ def ptx_listing(ptx: str, kernel: str, architecture: str) -> Listing:
 def _with_short_names(ptx: str, kernel: str) -> str:
     entry = re.search(r"\.entry\s+([^\s(]+)", ptx)
     text = ptx if entry is None else ptx.replace(entry[1], kernel)
-    text = _MANGLED.sub(lambda found: _last_name(found[0]), text)
-    arrays: dict[str, str] = {}
 
-    def short(found: re.Match[str]) -> str:
-        number = len(arrays) + 1
-        return arrays.setdefault(found[0], "shared" if number == 1 else f"shared_{number}")
+    def last_name(found: re.Match[str]) -> str:
+        """Return the name of a function within the name that a linker sees: lengths and names in turn."""
+        at, mangled = len("_ZN"), found[0]
+        name = mangled
+        while "NumbaEnv" not in mangled and (number := _NUMBER.match(mangled, at)):
+            at = number.end() + int(number[0])
+            name = mangled[number.end() : at]
+        return name
 
-    return re.sub(r"_cudapy_smem\w*", short, text)
-
-
-def _last_name(mangled: str) -> str:
-    """Return the name of a function within the name that a linker sees: lengths and names in turn."""
-    at, name = len("_ZN"), mangled
-    if "NumbaEnv" in mangled:
-        return mangled
-    while number := re.compile(r"\d+").match(mangled, at):
-        at = number.end() + int(number[0])
-        name = mangled[number.end() : at]
-    return name
+    text = _MANGLED.sub(last_name, text)
+    arrays = dict.fromkeys(re.findall(r"_cudapy_smem\w*", text))
+    short = {name: f"shared_{number}" if number > 1 else "shared" for number, name in enumerate(arrays, 1)}
+    return re.sub(r"_cudapy_smem\w*", lambda found: short[found[0]], text)
 
 
 _PLACE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')

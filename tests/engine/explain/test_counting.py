@@ -238,7 +238,7 @@ def test_that_blocks_at_both_ends_stand_for_themselves_and_all_for_the_grid():
     assert places(10, Axis(1, 2, 2)) == [(0, 1.0), (3, 4.0), (4, 3.0), (8, 1.0), (9, 1.0)]
     assert places(4, Axis(1, 2, 2)) == [(place, 1.0) for place in range(4)]
     axes = (Axis(1, 2, 2), Axis(1, 1, 1), Axis(1, 1, 1))
-    assert sum(one.weight for one in sampled((100, 7, 3), axes)) == 2100
+    assert sum(weight for _, weight, _ in sampled((100, 7, 3), axes)) == 2100
 
 
 # Kept, stopped, refused.

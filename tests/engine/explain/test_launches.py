@@ -28,13 +28,7 @@ H200, GA102 = ABSENT_GPUS[9, 0], ABSENT_GPUS[8, 6]
 
 def launches_of(known, problem, block, gpu, resources=()):
     """Return the launches of a variant; they depend on no operands."""
-    return answers.launch_advice(Job(None, known, block, problem, None), gpu, lambda: resources).launches
-
-
-@pytest.fixture(autouse=True)
-def _is_compiled(monkeypatch):
-    """Registers are known where a test says them, also without a compiler."""
-    monkeypatch.setattr(answers, "why_not_compiled", lambda: None)
+    return answers.launch_advice(Job(None, known, block, problem, None), gpu, resources).launches
 
 
 def test_that_a_launch_says_what_limits_it_and_how_often_it_fills_the_gpu():
