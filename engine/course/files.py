@@ -14,7 +14,7 @@ from enum import StrEnum
 from importlib.util import find_spec
 from typing import Any
 
-from engine.course.paper import MISPRINT, Cell, CourseKernel, CourseTable, Excerpt, Figure, Paper, Series
+from engine.course.paper import MISPRINT, Cell, CourseTable, Excerpt, Figure, Paper
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
 from engine.interrupts import undivided
@@ -90,16 +90,13 @@ def sheet_of(table: CourseTable, *, with_marks: bool = True) -> Sheet:
         return cell.here or marks.get(cell.reason, "")
 
     rows = tuple(tuple(text(row[column.position], column) for column in columns) for row in table.rows)
-    numbers = frozenset(
-        position
-        for position, column in enumerate(columns)
-        if column.part is not Part.NAME and all(_is_number(row[position]) for row in rows)
-    )
-    return Sheet(columns, rows, reasons, numbers)
 
+    def is_figure(text: str) -> bool:
+        return not text or text.startswith("(") or is_number(text.replace(",", "").rstrip(f" {MISPRINT}"))
 
-def _is_number(text: str) -> bool:
-    return not text or text.startswith("(") or is_number(text.replace(",", "").rstrip(f" {MISPRINT}"))
+    are_numbers = [all(map(is_figure, of_column)) for of_column in zip(*rows, strict=True)]
+    numbers = (at for at, column in enumerate(columns) if column.part is not Part.NAME and are_numbers[at])
+    return Sheet(columns, rows, reasons, frozenset(numbers))
 
 
 def csv_of(paper: Paper, table: CourseTable, machine: Sequence[tuple[str, str]]) -> str:
@@ -131,14 +128,8 @@ def tabs_of(table: CourseTable) -> str:
 def excerpt_lines(excerpt: Excerpt) -> list[str]:
     """Return the lit lines with their numbers, those around them, and a gap where some are left out."""
     lines = excerpt.function.lines
-    kept = sorted(
-        {
-            at
-            for one in excerpt.lit
-            for at in range(one - _AROUND, one + _AROUND + 1)
-            if 0 <= at < len(lines) and lines[at]
-        }
-    )
+    near = {at for one in excerpt.lit for at in range(one - _AROUND, one + _AROUND + 1)}
+    kept = [at for at in sorted(near) if 0 <= at < len(lines) and lines[at]]
     shown: list[str] = []
     for at in kept:
         if shown and at - 1 not in kept:
@@ -146,9 +137,6 @@ def excerpt_lines(excerpt: Excerpt) -> list[str]:
         mark = ">" if at in excerpt.lit else " "
         shown.append(f"{excerpt.function.first_line + at:5d} {mark} {lines[at]}".rstrip())
     return shown
-
-
-_RECORDED = "Those marked (recorded) are another machine's, which a note under each table names."
 
 
 def markdown_of(
@@ -164,50 +152,32 @@ def markdown_of(
         paper.about,
         "\n".join(f"- {name}: {value}" for name, value in machine),
         "Columns marked (paper) are as printed; those marked (here) are this machine's.",
-        *(
-            [_RECORDED]
-            if any(cell.recorded for table in tables for row in table.rows for cell in row)
-            else []
-        ),
-        "## Which kernel is which",
-        _kernels(paper),
     ]
-    for table in tables:
-        parts += _table(table)
-        if table.figure and table.figure.title in pictures:
-            parts.append(f"![{table.figure.title}]({pictures[table.figure.title]})")
-    return "\n\n".join(parts) + "\n"
-
-
-def _kernels(paper: Paper) -> str:
-    rows: list[tuple[str, ...]] = [
-        (one.name, one.place, f"`{one.variant}`", str(one.block or ""), one.difference, _names(one))
-        for one in paper.kernels
-    ]
+    if any(cell.recorded for table in tables for row in table.rows for cell in row):
+        parts.append("Those marked (recorded) are another machine's, which a note under each table names.")
     headings = ["In the paper", "Where", "Here", "Block", "What differs", "Names there, and here"]
+    rows: list[tuple[str, ...]] = []
+    for one in paper.kernels:
+        names = ", ".join(f"`{theirs}` is `{ours}`" for ours, theirs in one.names.items())
+        block = str(one.block or "")
+        rows.append((one.name, one.place, f"`{one.variant}`", block, one.difference, names))
     if not any(one.names for one in paper.kernels):
         headings.pop()
         rows = [row[:-1] for row in rows]
-    return _lines(headings, rows, frozenset())
-
-
-def _names(kernel: CourseKernel) -> str:
-    return ", ".join(f"`{theirs}` is `{ours}`" for ours, theirs in kernel.names.items())
-
-
-def _table(table: CourseTable) -> list[str]:
-    sheet = sheet_of(table)
-    headings = [column.title for column in sheet.columns]
-    reasons = "\n".join(f"({number}) {reason}  " for number, reason in enumerate(sheet.reasons, start=1))
-    notes = "\n".join(f"- {note}" for note in table.notes)
-    lines = _lines(headings, sheet.rows, sheet.numbers)
-    code = map(_excerpt, itertools.chain.from_iterable(table.excerpts))
-    return [part for part in (f"## {table.title}", lines, reasons, notes, *code) if part]
-
-
-def _excerpt(excerpt: Excerpt) -> str:
-    lines = "\n".join(excerpt_lines(excerpt))
-    return f"{_escaped(excerpt.about)}: `{excerpt.code}`, {_escaped(excerpt.where)}\n\n```text\n{lines}\n```"
+    parts += ["## Which kernel is which", _lines(headings, rows, frozenset())]
+    for table in tables:
+        sheet = sheet_of(table)
+        reasons = "\n".join(f"({number}) {reason}  " for number, reason in enumerate(sheet.reasons, start=1))
+        notes = "\n".join(f"- {note}" for note in table.notes)
+        lines = _lines([column.title for column in sheet.columns], sheet.rows, sheet.numbers)
+        parts += [part for part in (f"## {table.title}", lines, reasons, notes) if part]
+        for excerpt in itertools.chain.from_iterable(table.excerpts):
+            code, where = "\n".join(excerpt_lines(excerpt)), _escaped(excerpt.where)
+            head = f"{_escaped(excerpt.about)}: `{excerpt.code}`, {where}"
+            parts.append(f"{head}\n\n```text\n{code}\n```")
+        if table.figure and table.figure.title in pictures:
+            parts.append(f"![{table.figure.title}]({pictures[table.figure.title]})")
+    return "\n\n".join(parts) + "\n"
 
 
 def _lines(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int]) -> str:
@@ -254,9 +224,21 @@ def svg_of(figure: Figure) -> bytes:
     with matplotlib.rc_context(SETTINGS):
         drawing = matplotlib.figure.Figure(figsize=(7.5, 4.5), layout="constrained")
         axes = drawing.add_subplot()
-        for dashed, curves in ((True, figure.printed), (False, figure.series)):
-            for position, series in enumerate(curves):
-                _draw(axes, series, position, dashed=dashed)
+        curves = [(True, *one) for one in enumerate(figure.printed)]
+        curves += [(False, *one) for one in enumerate(figure.series)]
+        for dashed, position, series in curves:
+            points = [(x, y) for x, y in zip(series.x, series.y, strict=True) if y is not None]
+            if points:
+                axes.plot(
+                    *zip(*points, strict=True),
+                    color=_OF_VARIANT.get(series.variant, _BY_POSITION[position % len(_BY_POSITION)]),
+                    marker=MARKERS[position % len(MARKERS)],
+                    markersize=5,
+                    linewidth=1.2 if dashed else 1.8,
+                    linestyle="--" if dashed else "-",
+                    markerfacecolor="none" if dashed else None,
+                    label=f"{series.name} (paper)" if dashed else series.name,
+                )
         axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
         if figure.log_y:
             axes.set_yscale("log")
@@ -279,24 +261,6 @@ def as_svg(drawing: Any, title: str) -> bytes:
     file = io.BytesIO()
     drawing.savefig(file, format="svg", metadata={"Date": None, "Title": title})
     return file.getvalue()
-
-
-def _draw(axes: Any, series: Series, position: int, *, dashed: bool) -> None:
-    points = [(x, y) for x, y in zip(series.x, series.y, strict=True) if y is not None]
-    if not points:
-        return
-    x, y = zip(*points, strict=True)
-    axes.plot(
-        x,
-        y,
-        color=_OF_VARIANT.get(series.variant, _BY_POSITION[position % len(_BY_POSITION)]),
-        marker=MARKERS[position % len(MARKERS)],
-        markersize=5,
-        linewidth=1.2 if dashed else 1.8,
-        linestyle="--" if dashed else "-",
-        markerfacecolor="none" if dashed else None,
-        label=f"{series.name} (paper)" if dashed else series.name,
-    )
 
 
 def check_figures(tables: Iterable[CourseTable]) -> None:

@@ -18,7 +18,6 @@ from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.results.problem import Work
 from engine.run.task import AnyJob, Job
 from engine.run.variant import AnyVariant
 from engine.tasks.network.stages import stage_job
@@ -35,11 +34,6 @@ from engine.work.resolve import Resolved
 
 if TYPE_CHECKING:
     from engine.verify.closeness import Verification
-
-
-def _work(problem: Problem, block: Block) -> Work:
-    """Return the work: each cell is read once and written once."""
-    return filter_work(problem, picture_loads=problem.samples, multiply_adds=0)
 
 
 def _unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -71,12 +65,11 @@ COPY = Variant(
     idea="Each thread reads one cell and writes it.",
     default_block=Block(32, 8),
     plan=one_launch,
-    work=_work,
+    # Each cell is read once and written once.
+    work=lambda problem, block: filter_work(problem, picture_loads=problem.samples, multiply_adds=0),
     unsupported=_unsupported,
     **by_passes(_passes),
 )
-
-
 SEED = 0
 
 
@@ -124,11 +117,10 @@ class BankFiltering(Filtering):
         """Compare every result with the oracle; return the first wrong one's verification, or the last."""
         bank, samples = self._bank, job.operands
         affordable = AFFORDABLE_MULTIPLY_ADDS // len(bank)
-        for number, (mask, part) in enumerate(
-            zip(bank, values.reshape(len(bank), *samples.shape), strict=True)
-        ):
+        parts = values.reshape(len(bank), *samples.shape)
+        for number, mask in enumerate(bank):
             checkpoint(number / len(bank))
-            found = verify(part, samples, mask, job.problem, seed=job.seed, affordable=affordable)
+            found = verify(parts[number], samples, mask, job.problem, seed=job.seed, affordable=affordable)
             if not found.passed:
                 break
         return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from engine.course.files import Part, columns_of
-from engine.course.paper import MISPRINT, Cell, CodePlace, CourseKernel, CourseTable, Paper, TableText
+from engine.course.paper import MISPRINT, CodePlace, CourseKernel, CourseTable, Paper, TableText
 from engine.errors import UnknownName, did_you_mean
 from engine.files.reading import ASSETS, Json, faults_of_asset
 from engine.geometry.block import Block
@@ -22,15 +22,17 @@ PAPERS_FILE = ASSETS / "course" / "papers.toml"
 
 def read_papers() -> dict[Paper, tuple[TableText, ...]]:
     """Return all papers in the course's order with the texts of their tables, or refuse a damaged file."""
+    found = {}
     with faults_of_asset(PAPERS_FILE, "The list of papers"):
-        document = tomllib.loads(PAPERS_FILE.read_text(encoding="utf-8"))
-        return dict(_paper(entry) for entry in document["papers"])
-
-
-def _paper(entry: Json) -> tuple[Paper, tuple[TableText, ...]]:
-    kernels = tuple(_kernel(kernel) for kernel in entry.pop("kernels"))
-    texts = tuple(_table(table) for table in entry.pop("tables"))
-    return Paper(kernels=kernels, tables=tuple(text.title for text in texts), **entry), texts
+        for entry in tomllib.loads(PAPERS_FILE.read_text(encoding="utf-8"))["papers"]:
+            kernels = []
+            for kernel in entry.pop("kernels"):
+                block = kernel.pop("block", None)
+                kernels.append(CourseKernel(block=Block(*block) if block else None, **kernel))
+            texts = tuple(map(_table, entry.pop("tables")))
+            titles = tuple(text.title for text in texts)
+            found[Paper(kernels=tuple(kernels), tables=titles, **entry)] = texts
+    return found
 
 
 def _table(entry: Json) -> TableText:
@@ -47,11 +49,6 @@ def _table(entry: Json) -> TableText:
         for name, found in entry.get("code", {}).items()
     }
     return TableText(entry["title"], headings, notes, printed, misprints, values, rows, places)
-
-
-def _kernel(entry: Json) -> CourseKernel:
-    block = entry.pop("block", None)
-    return CourseKernel(block=Block(*block) if block else None, **entry)
 
 
 TABLE_TEXTS = read_papers()
@@ -142,21 +139,16 @@ def beside(table: CourseTable, recorded: RecordedPaper) -> CourseTable:
 
     What is this machine's too, such as a count, is not repeated.
     """
-    values = recorded.tables.get(table.title, {})
-    figures = [values.get(names, {}) for names in _names(table)]
-    rows = tuple(
-        tuple(
-            _filled(cell, of_row.get(heading, "")) for heading, cell in zip(table.headings, row, strict=True)
+    values, rows = recorded.tables.get(table.title, {}), []
+    for names, row in zip(_names(table), table.rows, strict=True):
+        figures = [values.get(names, {}).get(heading, "") for heading in table.headings]
+        pairs = zip(row, figures, strict=True)
+        rows.append(
+            tuple(replace(cell, recorded=one) if one and one != cell.here else cell for cell, one in pairs)
         )
-        for of_row, row in zip(figures, table.rows, strict=True)
-    )
-    if rows == table.rows:
+    if tuple(rows) == table.rows:
         return table
-    return replace(table, rows=rows, notes=(recorded.source, *table.notes))
-
-
-def _filled(cell: Cell, figure: str) -> Cell:
-    return replace(cell, recorded=figure) if figure and figure != cell.here else cell
+    return replace(table, rows=tuple(rows), notes=(recorded.source, *table.notes))
 
 
 def _names(table: CourseTable) -> list[Names]:

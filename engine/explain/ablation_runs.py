@@ -15,7 +15,7 @@ Called on: the main thread of the engine's process, or of a script.
 import ast
 import inspect
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import is_not
@@ -40,6 +40,7 @@ from engine.explain.messages import AblationJob
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host.request import Run
+from engine.results.measurement import Spread
 from engine.results.problem import Checkpoint, Progress, go_on
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled_kernel, timed
@@ -207,8 +208,6 @@ def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
 
 
 BUDGET_S = 0.3
-# Runs the passes without a cost, None for the whole kernel; called with the part that is done.
-_RunAltered = Callable[[tuple[Pass, ...], Cost | None, float], Altered]
 
 
 def ablated(
@@ -233,22 +232,24 @@ def ablated(
         return replace(found, reason=f"The kernel gave no time: {verified.result.status}.")
     rows = rows_around(job.problem, job.block)
     plan, expected_s = SamplingPlan(budget_s=budget_s), job.task.expected_launch_s(job, info)
+
+    def time(passes: tuple[Pass, ...], words: str, fraction: float) -> Spread:
+        def step(progress: Progress) -> None:
+            checkpoint(progress._replace(stage=f"{words}: {progress.stage}", fraction=fraction))
+
+        step(Progress("compiling", fraction, 2.0 + expected_s))
+        prepared = _PassesWithin(passes, rows)
+        _, launch_ms = timed(lambda: machine.run(prepared, buffers))
+        return sampled_kernel(machine, prepared, buffers, plan, step, launch_ms / 1e3)[0]
+
     with machine.selected():
         # A part of an array does not hold its memory.
         _around, buffers = _allocated(job, machine, rows)
-
-        def run_altered(passes: tuple[Pass, ...], cost: Cost | None, fraction: float) -> Altered:
-            def step(progress: Progress) -> None:
-                stage = f"{_which(cost)}: {progress.stage}"
-                checkpoint(progress._replace(stage=stage, fraction=fraction))
-
-            step(Progress("compiling", fraction, 2.0 + expected_s))
-            prepared = _PassesWithin(passes, rows)
-            _, launch_ms = timed(lambda: machine.run(prepared, buffers))
-            kernel, _ = sampled_kernel(machine, prepared, buffers, plan, step, launch_ms / 1e3)
-            return Altered(cost, kernel=kernel)
-
-        return _each(found, job, run_altered)
+        whole, *siblings = (
+            Altered(cost, kernel=None if passes is None else time(passes, words, fraction))
+            for cost, passes, words, fraction in _altered(job)
+        )
+        return replace(found, whole=whole, siblings=tuple(siblings))
 
 
 def counted_ablation(job: MaskJob, checkpoint: Checkpoint = go_on) -> Ablation:
@@ -257,14 +258,17 @@ def counted_ablation(job: MaskJob, checkpoint: Checkpoint = go_on) -> Ablation:
     if reason := str(why_not_compiled() or "") or _why_no_siblings(job):
         return replace(found, reason=reason)
 
-    def per_tap(changed: tuple[Pass, ...], cost: Cost | None, fraction: float) -> Altered:
-        checkpoint(Progress(f"counting {_which(cost)}", fraction, 2.0))
+    def per_tap(passes: tuple[Pass, ...], words: str, fraction: float) -> float:
+        checkpoint(Progress(f"counting {words}", fraction, 2.0))
         # Without stores of results a branch depends on the results: of zeros, which it does not store.
-        run = counted_passes(job, changed, checkpoint, of_zeros=True)
-        slots = sum(executed(one, issue_slots) for one in run.passes)
-        return Altered(cost, instructions=slots * WARP / job.problem.multiply_adds)
+        run = counted_passes(job, passes, checkpoint, of_zeros=True)
+        return sum(executed(one, issue_slots) for one in run.passes) * WARP / job.problem.multiply_adds
 
-    return replace(_each(found, job, per_tap), reason=NO_GPU)
+    whole, *siblings = (
+        Altered(cost, instructions=None if passes is None else per_tap(passes, words, fraction))
+        for cost, passes, words, fraction in _altered(job)
+    )
+    return replace(found, whole=whole, siblings=tuple(siblings), reason=NO_GPU)
 
 
 def _why_no_siblings(job: MaskJob) -> str:
@@ -280,17 +284,11 @@ def _why_no_siblings(job: MaskJob) -> str:
     return ""
 
 
-def _each(found: Ablation, job: MaskJob, run_altered: _RunAltered) -> Ablation:
-    """Return an ablation with the whole kernel and every sibling."""
-    whole, siblings = run_altered(job.passes, None, 0.0), []
+def _altered(job: MaskJob) -> Iterator[tuple[Cost | None, tuple[Pass, ...] | None, str, float]]:
+    """Yield the whole kernel and every sibling: the cost, the passes, words, and the part that is done."""
+    yield None, job.passes, "the whole kernel", 0.0
     for number, cost in enumerate(Cost, start=1):
-        changed, fraction = without(job.passes, cost), number / (1 + len(Cost))
-        siblings.append(run_altered(changed, cost, fraction) if changed else Altered(cost))
-    return replace(found, whole=whole, siblings=tuple(siblings))
-
-
-def _which(cost: Cost | None) -> str:
-    return f"without {cost.words}" if cost else "the whole kernel"
+        yield cost, without(job.passes, cost), f"without {cost.words}", number / (1 + len(Cost))
 
 
 def _allocated(job: MaskJob, machine: Backend, rows: int) -> tuple[Buffers, Buffers]:

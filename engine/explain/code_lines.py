@@ -233,7 +233,8 @@ def paragraphs_of(text: str) -> list[str]:
     return [" ".join(one.split()) for one in re.split(r"\n\s*\n", text) if one.strip()]
 
 
-class Section(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Section:
     """A part of the story: its heading (empty: none) and its text, paragraphs apart by empty lines."""
 
     heading: str

@@ -50,11 +50,9 @@ class Work(NamedTuple):
     """What each thread does in a round of a kernel's loop."""
 
     name: str
-    units: float
-    """Multiply-adds, operations, bytes."""
+    units: float  # multiply-adds, operations, bytes
+    # Of a launch: 0.5 ms on an H100, and on others about as long, as each multiprocessor has as much work.
     rounds: int
-    """Of a launch, which take 0.5 ms on an H100, and on others about as long: each multiprocessor has as much
-    work."""
 
 
 _REPEATED = _CHAINS * _STEPS
@@ -89,14 +87,13 @@ def _emit_mixed(code: "CudaCode", x: "Value", y: "Value", n: "Value", rounds: "V
     """Emit as many multiply-adds of float32 as operations of int32, in turn: they have lanes of their own."""
 
     def step(values: Any) -> object:
-        floats, integers = values
         for number in range(_STEPS):
             pairs = [
                 (code.fma(one, x, y), other ^ word if number % 2 else other + n)
-                for one, other in zip(floats, integers, strict=True)
+                for one, other in zip(*values, strict=True)
             ]
-            floats, integers = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        return [floats, integers]
+            values = [list(one) for one in zip(*pairs, strict=True)]
+        return values
 
     word = narrow(rounds)
     floats, integers = _rounds(code, [_floats(x), [n + number for number in range(_CHAINS)]], rounds, step)
@@ -170,9 +167,8 @@ def _emit_tensor(code: "CudaCode", x: "Value", y: "Value", n: "Value", rounds: "
 @kernel_factory
 def arithmetic_kernel(name: str):
     """Return the kernel of arithmetic in registers of that name; each thread stores one number."""
-    emitters = {MULTIPLY_ADDS: _emit_multiply_adds, MIXED: _emit_mixed, INT8_TENSOR: _emit_tensor}
-    (emit,) = (emit for work, emit in emitters.items() if work.name == name)
-    work = device_function(types.float32, emit)
+    works = {MULTIPLY_ADDS: _emit_multiply_adds, MIXED: _emit_mixed, INT8_TENSOR: _emit_tensor}
+    work = device_function(types.float32, {one.name: emit for one, emit in works.items()}[name])
 
     @cuda.jit
     def arithmetic(x, y, n, rounds, out):

@@ -75,31 +75,31 @@ def cpu_limits(report: Checkpoint = lambda progress: None) -> DeviceLimits:
 
 
 def _measured(report: Checkpoint) -> DeviceLimits:
-    cores, copies, found = launch_cores(), dict[int, float](), dict[str, Any]()
+    cores, found = launch_cores(), dict[str, float]()
     source, target = _aligned(SIZES[-1]), _aligned(SIZES[-1])
     nothing = _in_registers(MULTIPLY_ADDS, 1, 0, 1)
-    steps: list[tuple[str, Callable[[], float]]] = [
-        ("multiply_adds_per_s", lambda: work_per_s(MULTIPLY_ADDS, cores)),
-        ("core_multiply_adds_per_s", lambda: work_per_s(MULTIPLY_ADDS, 1)),
-        *((name, partial(work_per_s, work, 1, _FEW_PIECES, _BRIEFLY_S)) for name, work in _WORKS.items()),
+    steps: dict[str, Callable[[], float]] = {
+        "multiply_adds_per_s": lambda: work_per_s(MULTIPLY_ADDS, cores),
+        "core_multiply_adds_per_s": lambda: work_per_s(MULTIPLY_ADDS, 1),
+        **{name: partial(work_per_s, work, 1, _FEW_PIECES, _BRIEFLY_S) for name, work in _WORKS.items()},
         # Calls that have nothing to do, by one thread.
-        ("launches_per_s", lambda: 1 / _least_s(partial(nothing.launch, 0, 0), _BRIEFLY_S)),
-        ("l2_bytes_per_s", lambda: cached_copy_bytes_per_s(cores)),
-    ]
-    for number, (name, measure) in enumerate(steps):
+        "launches_per_s": lambda: 1 / _least_s(partial(nothing.launch, 0, 0), _BRIEFLY_S),
+        "l2_bytes_per_s": lambda: cached_copy_bytes_per_s(cores),
+    }
+    sizes = {f"copies of {size >> 20} MiB": size for size in SIZES}
+    steps |= {name: partial(copy_bytes_per_s, source, target, size) for name, size in sizes.items()}
+    for number, (name, measure) in enumerate(steps.items()):
         # Compiling takes some seconds, once.
-        report(Progress(f"measuring {limit_name(name)}", number / (len(steps) + len(SIZES)), 3.0))
-        found[name] = Limit(measure())
-    of_core = found["core_multiply_adds_per_s"].measured
+        report(Progress(f"measuring {limit_name(name)}", number / len(steps), 3.0))
+        found[name] = measure()
     for name in _WORKS:
-        found[name] = Limit(found[name].measured * found["multiply_adds_per_s"].measured / of_core)
-    for number, size in enumerate(SIZES, len(steps)):
-        report(Progress(f"measuring copies of {size >> 20} MiB", number / (len(steps) + len(SIZES)), 3.0))
-        copies[2 * size] = copy_bytes_per_s(source, target, size)
+        found[name] *= found["multiply_adds_per_s"] / found["core_multiply_adds_per_s"]
+    copies = {2 * size: found.pop(name) for name, size in sizes.items()}
+    found["copy_bytes_per_s"] = copies[2 * SIZES[-1]]
     # Less than each core's cache holds.
-    copies[2 * PIECE_BYTES * cores] = found["l2_bytes_per_s"].measured
-    found["copy_bytes_per_s"] = Limit(copies[2 * SIZES[-1]])
-    return DeviceLimits(cpu_info().title, cores=cores, vector_bits=32 * VECTOR, **found).with_copies(copies)
+    copies[2 * PIECE_BYTES * cores] = found["l2_bytes_per_s"]
+    limits: dict[str, Any] = {name: Limit(rate) for name, rate in found.items()}
+    return DeviceLimits(cpu_info().title, cores=cores, vector_bits=32 * VECTOR, **limits).with_copies(copies)
 
 
 def work_per_s(work: _Work, cores: int, pieces: int = _PIECES, sampling_s: float = _SAMPLING_S) -> float:
@@ -130,12 +130,12 @@ def copy_bytes_per_s(source: np.ndarray, target: np.ndarray, size: int) -> float
     # Eight pieces a core or more: a core that begins late takes fewer.
     piece = max(PIECE_BYTES, min(MOST_PIECE_BYTES, size // (8 * cores) // PIECE_BYTES * PIECE_BYTES))
     rounds = max(1, _LEAST_COPIED // size)
+    ours = [_copies(piece, size // piece, (rounds, 1), past_cache, cores) for past_cache in (False, True)]
 
     def systems() -> None:
         for _ in range(rounds):
             copy_bytes(*addresses, size)
 
-    ours = [_copies(piece, size // piece, (rounds, 1), past_cache, cores) for past_cache in (False, True)]
     ways: list[Callable[[], None]] = [systems, *(partial(call.launch, *addresses) for call in ours)]
     fastest = min(ways, key=lambda way: _least_s(way, 0.0))
     return 2 * (size // piece * piece) * rounds / _least_s(fastest)
