@@ -7,7 +7,6 @@ the machine and its boot; parts of others are kept until they are a day old.
 """
 
 import errno
-import importlib.util
 import os
 import re
 import reprlib
@@ -18,13 +17,19 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from io import FileIO
 from pathlib import Path
 from shutil import rmtree
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
 
 from engine.errors import BadValue, FileWriteError
 from engine.interrupts import undivided
+
+# Windows has none: there an open file cannot be removed.
+fcntl: Any = None
+with suppress(ImportError):
+    fcntl = import_module("fcntl")
 
 _CHOOSE_ANOTHER, _GIVE_PATH = "Choose another folder or name.", "Give it as text or as a pathlib.Path."
 # Two letters at least: one is a drive of Windows.
@@ -128,7 +133,6 @@ def write_error(path: str, error: OSError) -> FileWriteError:
 def _write_beside_and_replace(target: Path, data: bytes | memoryview, permissions: int | None) -> None:
     remove_dead_parts(target.parent)
     file = part_file(target.parent)
-    temporary = file.name
     try:
         # It stays open, and so locked, until it has its name.
         with file:
@@ -145,11 +149,11 @@ def _write_beside_and_replace(target: Path, data: bytes | memoryview, permission
                 os.umask(mask)
                 permissions = 0o666 & ~mask
             # A temporary file can only be read by its owner.
-            os.chmod(temporary, permissions)
-            os.replace(temporary, target)
+            os.chmod(file.name, permissions)
+            os.replace(file.name, target)
     except BaseException:
         with suppress(OSError):
-            os.unlink(temporary)
+            os.unlink(file.name)
         raise
     # The new name shall survive a power failure; not every system can, and the file itself is safe already.
     with suppress(OSError):
@@ -196,9 +200,6 @@ def check_other_file(
         raise BadValue(f"{output} is the {what} itself", "its result would replace it", remedy)
 
 
-# Windows has none: there an open file cannot be removed.
-_HAS_LOCKS = importlib.util.find_spec("fcntl") is not None
-
 _PREFIX, _SUFFIX = ".haloscope-", ".part"
 _OLD_S = 24 * 3600.0
 
@@ -233,41 +234,40 @@ def remove_dead_parts(folder: Path) -> None:
     if folder in _looked_at:
         return
     _looked_at.add(folder)
+    is_of_this_machine = f"{_PREFIX}{_machine()}-"
+
+    def remove_if_dead(path: str, about: os.stat_result) -> None:
+        is_ours = os.path.basename(path).startswith(is_of_this_machine)
+        if not stat.S_ISREG(about.st_mode) or (not is_ours and time.time() - about.st_mtime < _OLD_S):
+            return
+        descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        try:
+            if lock(descriptor, wait=False) or fcntl is None:
+                os.unlink(path)
+        finally:
+            os.close(descriptor)
+
+    _each_in(folder, re.escape(_PREFIX) + ".*" + re.escape(_SUFFIX), remove_if_dead)
+
+
+def _each_in(folder: Path | str, names: str, act: Callable[[str, os.stat_result], None]) -> None:
+    """Call `act` with what has such a name in a folder, and what it is; where that fails, it stays."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.startswith(_PREFIX) and entry.name.endswith(_SUFFIX):
+            if re.fullmatch(names, entry.name, re.DOTALL):
                 with suppress(OSError):
-                    _remove_if_dead(entry)
-
-
-def _remove_if_dead(entry: "os.DirEntry[str]") -> None:
-    if not entry.is_file(follow_symlinks=False):
-        return
-    is_ours = entry.name.startswith(f"{_PREFIX}{_machine()}-")
-    if not is_ours and time.time() - entry.stat(follow_symlinks=False).st_mtime < _OLD_S:
-        return
-    descriptor = os.open(entry.path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    try:
-        if lock(descriptor, wait=False) or not _HAS_LOCKS:
-            os.unlink(entry.path)
-    finally:
-        os.close(descriptor)
+                    act(entry.path, entry.stat(follow_symlinks=False))
 
 
 def lock(descriptor: int, *, wait: bool) -> bool | None:
     """Lock a file; return whether it is. None: its folder knows no locks, and is written to all the same."""
-    if not _HAS_LOCKS:
+    if fcntl is None:
         return None
-    # Windows has none.
-    import fcntl
-
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
+        return True
+    except OSError as error:
+        return False if isinstance(error, BlockingIOError) else None
 
 
 def _machine() -> str:
@@ -308,20 +308,14 @@ def remove_dead_folders(prefix: str, on_dead: Callable[[Sequence[str]], object])
 
     What cannot be removed stays. Where files have no locks, nothing is removed.
     """
-    is_ours = re.compile(re.escape(prefix) + r"\w+")
-    with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
-        for entry in entries:
-            if is_ours.fullmatch(entry.name):
-                with suppress(OSError):
-                    _remove_folder_if_dead(entry, on_dead)
 
+    def remove_if_dead(path: str, about: os.stat_result) -> None:
+        # Anybody may make folders there; the one of this user can be written to by nobody else.
+        if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid() or about.st_mode & 0o022:
+            return
+        with open(Path(path, _HELD), "rb") as file:
+            if lock(file.fileno(), wait=False):
+                on_dead(file.read(_MOST_BYTES).decode("utf-8", "replace").splitlines())
+                rmtree(path, ignore_errors=True)
 
-def _remove_folder_if_dead(entry: "os.DirEntry[str]", on_dead: Callable[[Sequence[str]], object]) -> None:
-    # Anybody may make folders there; the one of this user can be written to by nobody else.
-    about = entry.stat(follow_symlinks=False)
-    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid() or about.st_mode & 0o022:
-        return
-    with open(Path(entry.path, _HELD), "rb") as file:
-        if lock(file.fileno(), wait=False):
-            on_dead(file.read(_MOST_BYTES).decode("utf-8", "replace").splitlines())
-            rmtree(entry.path, ignore_errors=True)
+    _each_in(tempfile.gettempdir(), re.escape(prefix) + r"\w+", remove_if_dead)

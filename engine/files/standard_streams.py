@@ -7,10 +7,8 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import TextIO
 
 # Beside the control characters, those that turn the direction of what is printed after them.
@@ -80,7 +78,7 @@ def log(line: str) -> None:
 
 def print_answer(text: str) -> int:
     """Print an answer and return the exit status; where it cannot be printed, a line says why."""
-    return _sent(lambda: pass_on(f"{text}\n", answers()), 0)
+    return flushed(0, f"{text}\n")
 
 
 def pass_on(text: str, stream: TextIO) -> None:
@@ -99,15 +97,10 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def flushed(status: int) -> int:
-    """Flush standard output and return the exit status; Python would complain at the very end."""
-    return _sent(lambda: None, status)
-
-
-def _sent(write: Callable[[], object], status: int) -> int:
+def flushed(status: int, text: str = "") -> int:
+    """Print a text, flush the output and return the exit status; Python would complain at the very end."""
     try:
-        write()
-        answers().flush()
+        pass_on(text, answers())
         return status
     except BrokenPipeError:
         # The reader has enough.
@@ -158,16 +151,11 @@ def open_crash_log() -> None:
         faulthandler.enable()
 
 
-def write_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Log an unexpected error with its traceback."""
+def note_error(error: BaseException) -> None:
+    """Log an error with its traceback: one that was not expected, or could not be shown."""
     target = _file or sys.stderr
     if target is not None:
         with suppress(OSError, ValueError):
             target.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}\n")
-            traceback.print_exception(kind, error, trace, file=target)
+            traceback.print_exception(error, file=target)
             target.flush()
-
-
-def note_error(error: BaseException) -> None:
-    """Log an error that was handled but could not be shown."""
-    write_error(type(error), error, error.__traceback__)

@@ -82,8 +82,11 @@ def host_array(values: Any, name: str) -> np.ndarray:
     memory. A `BadValue` says why all else, called `name`, cannot be read.
     """
     refuse_masked(values)
+    kind = type(values)
+    is_of_numpy = any(hasattr(kind, f"__array{name}__") for name in ("", "_interface", "_struct"))
+    is_by_dlpack = not is_of_numpy and hasattr(kind, "__dlpack__") and _dlpack_device(values) in _DLPACK_HOSTS
     try:
-        array = np.from_dlpack(values) if _is_read_by_dlpack(values) else np.asarray(values)
+        array = np.from_dlpack(values) if is_by_dlpack else np.asarray(values)
     # What CuPy, torch and DLPack raise for memory or types that NumPy does not know.
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         if isinstance(error, ValueError) and isinstance(values, list | tuple):
@@ -119,20 +122,10 @@ def refuse_masked(values: object) -> None:
         raise BadValue("A masked array", why, "Fill them first, such as with array.filled(0).")
 
 
-def _is_read_by_dlpack(values: object) -> bool:
-    kind = type(values)
-    if kind in (np.ndarray, list):
-        return False  # the usual ones at once: this is asked with every mask
-    if any(hasattr(kind, name) for name in ("__array__", "__array_interface__", "__array_struct__")):
-        return False
-    return hasattr(kind, "__dlpack__") and _dlpack_device(values) in _DLPACK_HOSTS
-
-
 def _is_elsewhere(values: object) -> bool:
     """Return whether it is an array in memory that only a device reads."""
-    if hasattr(values, "__cuda_array_interface__"):
-        return True
-    return hasattr(values, "__dlpack__") and _dlpack_device(values) not in _DLPACK_HOSTS
+    is_dlpack = hasattr(values, "__dlpack__") and _dlpack_device(values) not in _DLPACK_HOSTS
+    return is_dlpack or hasattr(values, "__cuda_array_interface__")
 
 
 def _dlpack_device(values: object) -> int | None:

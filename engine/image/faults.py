@@ -12,16 +12,14 @@ import threading
 import warnings
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from engine.errors import CodeNotKept, EngineError, ImageReadError
 from engine.process import shortage_of
 
 # A library may complain of each of a million rows.
 _MOST_SAID = 1000
-_lock = threading.Lock()
-_opening = 0
-_caught = warnings.catch_warnings()
+_lock, _opening, _before = threading.Lock(), 0, ExitStack()
 
 
 @contextmanager
@@ -32,12 +30,10 @@ def ignored_warnings() -> Iterator[None]:
     one restores it: if each did, the list that the last one restores would be that of another thread, and all
     later warnings of the process would be lost.
     """
-    global _opening, _caught
+    global _opening
     with _lock:
         if _opening == 0:
-            _caught = warnings.catch_warnings()
-            _caught.__enter__()
-            warnings.simplefilter("ignore")
+            _before.enter_context(warnings.catch_warnings(action="ignore"))
             # That is for the person: code that checks a file is kept like any other.
             warnings.simplefilter("default", CodeNotKept)
         _opening += 1
@@ -47,7 +43,7 @@ def ignored_warnings() -> Iterator[None]:
         with _lock:
             _opening -= 1
             if _opening == 0:
-                _caught.__exit__(None, None, None)
+                _before.close()
 
 
 @contextmanager
@@ -124,10 +120,8 @@ def shortage_of_decoder(error: Exception) -> EngineError | None:
 
     try:
         importlib.import_module(f"imagecodecs.{imagecodecs._ATTRIBUTES[found[1]]}")
-    except ModuleNotFoundError:
-        return None
     except (ImportError, OSError, MemoryError) as cause:
-        return shortage_of(cause)
+        return None if isinstance(cause, ModuleNotFoundError) else shortage_of(cause)
     return None
 
 

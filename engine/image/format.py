@@ -145,14 +145,18 @@ class Scratch:
 
     def __init__(self, shape: tuple[int, ...], dtype: DTypeLike, *, huge_pages: bool = False) -> None:
         count = math.prod(shape)
+        # Shared memory would not be given back by MADV_DONTNEED.
+        private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
         try:
-            self.memory = _private_memory(
-                count * np.dtype(dtype).itemsize + 1, "MADV_HUGEPAGE" if huge_pages else "MADV_NOHUGEPAGE"
-            )
+            self.memory = mmap.mmap(-1, count * np.dtype(dtype).itemsize + 1, **private)
         except OSError as error:
             if error.errno != errno.ENOMEM:
                 raise
             raise MemoryError from error
+        # A kernel without huge pages refuses to be asked about them.
+        if advice := getattr(mmap, "MADV_HUGEPAGE" if huge_pages else "MADV_NOHUGEPAGE", None):
+            with suppress(OSError):
+                self.memory.madvise(advice)
         self.array: np.ndarray = np.frombuffer(self.memory, dtype, count).reshape(shape)
         self._begin = self.array.ctypes.data
 
@@ -178,18 +182,6 @@ def bands(rows: int, row_bytes: int) -> Iterator[slice]:
 def bands_of(array: np.ndarray) -> Iterator[slice]:
     """Cut the rows of an array into bands of about 1 MB."""
     return bands(len(array), array.nbytes // max(1, len(array)))
-
-
-def _private_memory(size: int, pages: str) -> mmap.mmap:
-    if not hasattr(mmap, "MAP_PRIVATE"):
-        return mmap.mmap(-1, size)
-    # Shared memory would not be given back by MADV_DONTNEED.
-    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, pages):
-        # A kernel without huge pages refuses to be asked about them.
-        with suppress(OSError):
-            memory.madvise(getattr(mmap, pages))
-    return memory
 
 
 # EXIF orientations in which rows of the file are columns of the upright picture.

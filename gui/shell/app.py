@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QApplication
 from engine import interrupts
 from engine.errors import EngineError
 from engine.files.reading import ASSETS
-from engine.files.standard_streams import log, log_path, print_answer, write_error
+from engine.files.standard_streams import log, log_path, note_error, print_answer
 from engine.process import shortage_of
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
@@ -160,7 +160,7 @@ class UnexpectedErrors(QObject):
         """Log an error and show it. Called on: any thread."""
         if issubclass(kind, KeyboardInterrupt):
             return
-        write_error(kind, error, trace)
+        note_error(error)
         line = f"{kind.__name__}: {error}" if str(error) else kind.__name__
         found = shortage_of(error) or EngineError("Something went wrong in the window", line)
         try:

@@ -10,12 +10,12 @@ data: so the same pixels with and without surplus prove that nothing was missing
 
 import hashlib
 import io
+import itertools
 import mmap
 import re
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 from typing import BinaryIO
 
 import imagecodecs
@@ -50,13 +50,13 @@ def read_jpeg(file: BinaryIO, budget: Budget) -> Decoded:
 
 def decoded_jpeg(data: mmap.mmap | bytes, budget: Budget) -> Decoded:
     """Decode the bytes of a file as `read_jpeg` does."""
-    frame, head = frame_of(data), head_of(data)
+    frame = frame_of(data)
     if frame.unsupported:
         raise Unsupported(frame.unsupported)
     frame.check_scans()
     if frame.end is None and (not frame.missing or any(frame.missing.values())):
         raise Refused(CUT_SHORT)
-    with opened_with_pillow(io.BytesIO(head), "JPEG") as image:
+    with opened_with_pillow(io.BytesIO(frame.head), "JPEG") as image:
         info, mode, (width, height) = image.info, image.mode, image.size
         orientation, notes = orientation_of(image), [*note_of_first(getattr(image, "n_frames", 1), "frame")]
         # The steps of quantisation of its brightness.
@@ -70,7 +70,7 @@ def decoded_jpeg(data: mmap.mmap | bytes, budget: Budget) -> Decoded:
     if frame.end is None:
         source, frame.end = b"".join((data, b"\xff\xd9")), len(data)
         notes.append(NO_END)
-    if _PROFILE_MARK in head and not info.get("icc_profile"):
+    if _PROFILE_MARK in frame.head and not info.get("icc_profile"):
         notes.append("Its colour profile is damaged and was left out.")
 
     def decode(out: NDArray[np.uint8]) -> None:
@@ -126,7 +126,7 @@ _START_OF_SCAN = 0xDA
 _MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 # Between segments libjpeg passes over what is no marker, and over FF that fills up.
 _NEXT_MARKER = re.compile(rb"\xff[^\x00\xff]")
-_START_OF_IMAGE = 0xD8
+_START_OF_IMAGE, _START = 0xD8, b"\xff\xd8"
 # Photographs have some dozens, scans counted; with a large profile or preview some hundreds.
 MOST_MARKERS = 2**16
 
@@ -170,6 +170,9 @@ class Frame:
     in all `scans`; `missing` has the coefficients of each component that no scan has had with their lowest
     bit. `unsupported` is what no decoder here reads, in words; else empty. `end` is the offset of the end
     marker of the first picture; None where there is none.
+
+    `head` is the segments up to the first scan, within a bound, the frame header last: Pillow adds up EXIF
+    data of any number of segments, and loses a profile that stands after that header.
     """
 
     width: int = 0
@@ -182,6 +185,7 @@ class Frame:
     scanned_blocks: int = 0
     scans: int = 0
     end: int | None = None
+    head: bytes = b""
 
     def begin(self, marker: int, content: bytes) -> None:
         """Read the header of the frame, unless it is damaged, which Pillow refuses.
@@ -241,16 +245,23 @@ def frame_of(data: mmap.mmap | bytes) -> Frame:
 
     Raises Refused where a second frame header names another size than the first.
     """
-    frame = Frame()
+    frame, left = Frame(), _MOST_HEAD_BYTES
+    # Those of the head: others, headers of frames, and the first scan.
+    parts: list[list[bytes]] = [[_START], [], []]
     for marker, position in markers(data):
-        size = int.from_bytes(data[position + 2 : position + 4], "big")
+        end = position + 2 + int.from_bytes(data[position + 2 : position + 4], "big")
+        if not frame.scans:
+            left -= end - position
+            rank = 1 if marker in FRAMES else 2 if marker == _START_OF_SCAN else 0
+            parts[rank] += [data[position:end]] if rank or left >= 0 else []
         if marker in FRAMES:
-            frame.begin(marker, data[position + 4 : position + 2 + size])
+            frame.begin(marker, data[position + 4 : end])
         elif marker == _START_OF_SCAN:
             frame.scan(data[position + 4 : position + 4 + _MOST_SCAN_BYTES])
         elif marker == END_OF_IMAGE:
             frame.end = position
             break
+    frame.head = b"".join(itertools.chain(*parts))
     return frame
 
 
@@ -280,25 +291,6 @@ def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
             position = found.start()
 
 
-def head_of(data: mmap.mmap | bytes) -> bytes:
-    """Return the segments up to the first scan, within a bound; the frame header last.
-
-    Pillow adds up EXIF data of any number of segments, and loses a profile that stands after that header.
-    """
-    segments: list[tuple[int, bytes]] = []
-    left = _MOST_HEAD_BYTES
-    for marker, position in markers(data):
-        segment = data[position : position + 2 + int.from_bytes(data[position + 2 : position + 4], "big")]
-        rank = (marker in FRAMES) + 2 * (marker == _START_OF_SCAN)
-        left -= len(segment)
-        if rank or left >= 0:
-            segments.append((rank, segment))
-        if marker in (_START_OF_SCAN, END_OF_IMAGE):
-            break
-    segments.sort(key=itemgetter(0))
-    return b"".join((b"\xff\xd8", *(segment for _, segment in segments)))
-
-
 def decode_into(out: NDArray[np.uint8], data: mmap.mmap | bytes, colours: str) -> None:
     """Let simplejpeg decode a JPEG; ValueError: what libjpeg warns of first, else what it does not know."""
     # Loaded with the first JPEG.
@@ -319,12 +311,8 @@ def decoded_whole(
     notes = (DAMAGED,) if _DAMAGE.search(warning) else ()
     longer = b"".join((memoryview(data)[: frame.end], _SURPLUS, b"\xff\xd9"))
     # One after the other: of a TIFF a strip may be as large as the picture.
-    expected = _digest(decode(longer))
+    expected = hashlib.blake2b(np.ascontiguousarray(decode(longer)).data).digest()
     found = decode(data)
-    if not frame.unsupported and _digest(found) != expected:
+    if not frame.unsupported and hashlib.blake2b(np.ascontiguousarray(found).data).digest() != expected:
         raise Refused(CUT_SHORT)
     return found, notes
-
-
-def _digest(samples: np.ndarray) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(samples).data).digest()

@@ -6,6 +6,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -33,8 +34,9 @@ _limit_lock = threading.Lock()
 
 def read_with_pillow(kind: str, file: BinaryIO, budget: Budget) -> Decoded:
     """Decode a file of the format that Pillow calls `kind`, which has one frame."""
-    file.seek(0)
     with opened_with_pillow(file, kind) as image:
+        if kind == "BMP" and image.info.get("compression") in _RUNS:
+            raise Unsupported("its pixels are packed in runs (RLE)")
         if image.mode not in _TARGET_MODES:
             raise Unsupported(f"its pixels are of the kind {image.mode}")
         mode, (width, height) = _TARGET_MODES[image.mode], image.size
@@ -43,7 +45,6 @@ def read_with_pillow(kind: str, file: BinaryIO, budget: Budget) -> Decoded:
         form = Form.of_samples(height, width, len(mode), np.dtype(np.uint8))
         stored_bytes = form.pixel_count * _STORED_BYTES.get(image.mode, 4)
         budget.check(form, stored_bytes)
-        file.seek(0)
         image.load()
         if image.size != (width, height):
             raise Refused(
@@ -63,13 +64,13 @@ def opened_with_pillow(file: BinaryIO, kind: str, most_text: int = 0) -> "ImageF
     `most_text` is the most bytes that the texts of a PNG inflate to.
     """
     image, plugin = _with_plugin(kind)
-    limits: list[tuple[Any, str, int | None]] = [(image, "MAX_IMAGE_PIXELS", None)]
+    limits: list[tuple[Any, dict[str, Any]]] = [(image, {"MAX_IMAGE_PIXELS": None})]
     if most_text:
-        limits += [(plugin, name, most_text) for name in ("MAX_TEXT_CHUNK", "MAX_TEXT_MEMORY")]
+        limits.append((plugin, {"MAX_TEXT_CHUNK": most_text, "MAX_TEXT_MEMORY": most_text}))
     with _limit_lock, ExitStack() as before:
-        for owner, name, limit in limits:
-            before.callback(setattr, owner, name, getattr(owner, name))
-            setattr(owner, name, limit)
+        for owner, values in limits:
+            before.callback(vars(owner).update, {name: getattr(owner, name) for name in values})
+            vars(owner).update(values)
         opened: ImageFile.ImageFile = image.open(file, formats=[kind])
         return opened
 
@@ -173,14 +174,10 @@ BMP_UNSUPPORTED: tuple[tuple[str, str], ...] = (
 _RUNS = (1, 2)
 
 
-def read_bmp(file: BinaryIO, budget: Budget) -> Decoded:
-    """Decode a BMP."""
-    with opened_with_pillow(file, "BMP") as image:
-        if image.info.get("compression") in _RUNS:
-            raise Unsupported("its pixels are packed in runs (RLE)")
-    return read_with_pillow("BMP", file, budget)
-
-
 BMP = Format(
-    "BMP", suffixes=(".bmp", ".dib"), signatures=(b"BM",), decode=read_bmp, unsupported=BMP_UNSUPPORTED
+    "BMP",
+    suffixes=(".bmp", ".dib"),
+    signatures=(b"BM",),
+    decode=partial(read_with_pillow, "BMP"),
+    unsupported=BMP_UNSUPPORTED,
 )

@@ -65,17 +65,11 @@ def png_bytes(
     content = imagecodecs.deflate_encode(filtered, level=1, out=file[begin : begin + room])
     if len(content) > _MOST_CHUNK_BYTES:
         raise ValueError("its compressed pixels take more than 2 GiB")
-    _put(file, 0, before + struct.pack(">I", len(content)) + b"IDAT")
     checksum = zlib.crc32(content, zlib.crc32(b"IDAT"))
-    end = _put(file, begin + len(content), struct.pack(">I", checksum) + after)
-    return memoryview(file)[:end]
-
-
-def _put(file: NDArray[np.uint8], at: int, content: bytes) -> int:
-    """Write bytes into a file; return where they end."""
-    end = at + len(content)
-    file[at:end] = np.frombuffer(content, np.uint8)
-    return end
+    written, end = memoryview(file), begin + len(content)
+    written[:begin] = before + struct.pack(">I", len(content)) + b"IDAT"
+    written[end : end + 4 + len(after)] = struct.pack(">I", checksum) + after
+    return written[: end + 4 + len(after)]
 
 
 def _differences(

@@ -39,7 +39,7 @@ from engine.image.large.source import (
     SegmentedPicture,
     Storage,
 )
-from engine.image.large.tiff_writer import KNOWN_TYPES, RATIONAL, SHORT, Tag, TiffResult
+from engine.image.large.tiff_writer import KNOWN_TYPES, RATIONAL, SHORT, Tags, TiffResult
 from engine.image.metadata import INCH, TEXT_TAGS, TiffTag
 from engine.image.picture import Picture, with_alpha
 
@@ -62,15 +62,14 @@ def stored_as(tiff: "TiffFile", pages: "list[list[TiffPage]]") -> Storage:
         # It may be cut at any row.
         row_bytes = segment_bytes(first) // rows
         rows = min(rows, max(1, _MOST_PLAIN_STRIP_BYTES // row_bytes))
-    tags = [
-        Tag(code, int(tag.dtype), _values(tag.value))
+    tags = {
+        code: (int(tag.dtype), _values(tag.value))
         for code in _KEPT_TAGS
         if (tag := first.tags.get(code)) is not None and int(tag.dtype) in KNOWN_TYPES
-    ]
+    }
     # Of an OME-TIFF the description is its metadata.
     texts = TEXT_TAGS[0 if is_photo(first) or tiff.is_ome else 1 :]
-    kept = {tag.code for tag in tags} | {*texts, TiffTag.EXIF, TiffTag.GPS, TiffTag.ICC_PROFILE}
-    last = pages[-1][0]
+    kept, last = {*tags, *texts, TiffTag.EXIF, TiffTag.GPS, TiffTag.ICC_PROFILE}, pages[-1][0]
     return Storage(
         "tiff",
         (rows, columns),
@@ -120,17 +119,13 @@ class TiffPicture(SegmentedPicture):
 
     def __init__(self, data: BytesAt, pages: "list[list[TiffPage]]", dtype: np.dtype, channels: int) -> None:
         super().__init__()
-        self.path, self._bytes = data.path, data
+        self.path, self._bytes, self.format = data.path, data, _title_of(pages[0][0])
         self._pages = [[PageSegments(page, data, self.note) for page in level] for level in pages]
         self._is_as_stored = all(is_as_stored(page) for level in pages for page in level)
         self.dtype, self.channels = dtype, channels
         self.levels = tuple((level[0].imagelength, level[0].imagewidth) for level in pages)
-        self.chunk = self.segment_shape(0)
-        self.format = _title_of(pages[0][0])
-
-    def segment_shape(self, level: int) -> tuple[int, int]:
-        """Return rows and columns of the strips or tiles of a level."""
-        return self._pages[level][0].shape
+        self.segments = tuple(level[0].shape for level in self._pages)
+        self.chunk = self.segments[0]
 
     def _decode(self, level: int, row: int, column: int) -> np.ndarray:
         found = []
@@ -139,11 +134,6 @@ class TiffPicture(SegmentedPicture):
             found.append(samples if self._is_as_stored else picture_samples(samples, segments.page)[0])
         # Each of several pages is one channel.
         return found[0] if len(found) == 1 else np.concatenate([one[..., :1] for one in found], axis=2)
-
-    def close(self) -> None:
-        """Close the file; nothing is read after that."""
-        super().close()
-        self._bytes.close()
 
 
 def in_parts(
@@ -203,9 +193,8 @@ def open_tiff(file: BinaryIO) -> LargePicture:
 
 def _title_of(page: "TiffPage") -> str:
     """Return the title of a kind of TIFF: "BigTIFF, tiled"."""
-    kind = "BigTIFF" if page.parent.is_bigtiff else "TIFF"
-    kind = f"OME-{kind}" if page.parent.is_ome else kind
-    return f"{kind}, {'tiled' if page.is_tiled else 'in strips'}"
+    kind = "OME-" * page.parent.is_ome + "Big" * page.parent.is_bigtiff
+    return f"{kind}TIFF, {'tiled' if page.is_tiled else 'in strips'}"
 
 
 def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
@@ -290,11 +279,9 @@ def read_tiff(file: BinaryIO, budget: Budget) -> Decoded:
 def encode_tiff(picture: Picture, quality: int) -> bytes:
     """Encode any of our depths, deflated (exact) with a predictor, as a result in bands is."""
     samples, metadata = with_alpha(picture).reshape(picture.height, picture.width, -1), picture.metadata
-    tags = []
+    tags: Tags = {TiffTag.RESOLUTION_UNIT: (SHORT, [INCH])} if metadata.dpi else {}
     for code, value in zip((TiffTag.X_RESOLUTION, TiffTag.Y_RESOLUTION), metadata.dpi or (), strict=False):
-        tags.append(Tag(code, RATIONAL, Fraction(value).limit_denominator(_MOST_DIVISOR).as_integer_ratio()))
-    if tags:
-        tags.append(Tag(TiffTag.RESOLUTION_UNIT, SHORT, [INCH]))
+        tags[code] = RATIONAL, Fraction(value).limit_denominator(_MOST_DIVISOR).as_integer_ratio()
     strip = max(1, _STRIP_BYTES // samples[0].nbytes), picture.width
     details = {"tags": tags, "metadata": metadata}
     storage = Storage("tiff", strip, is_tiled=False, compression="deflate", details=details)

@@ -30,7 +30,7 @@ from engine.image.formats.jpeg import (
 from engine.image.formats.pillow import first_boxes
 from engine.image.formats.png import SURPLUS
 from engine.image.large.source import BytesAt
-from engine.image.large.tiff_writer import LONG, Tag, header, list_of_tags
+from engine.image.large.tiff_writer import LONG, Tags, header, list_of_tags
 from engine.image.metadata import TiffTag
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _tiff_of_fax(page: "TiffPage", data: bytes, width: int, height: int) -> byte
     values |= {TiffTag.COMPRESSION: int(page.compression), TiffTag.FILL_ORDER: page.fillorder}
     values |= {TiffTag.STRIP_OFFSETS: 8, TiffTag.STRIP_BYTES: len(data)}
     values[TiffTag.FAX_OPTIONS] = int(page.tags.valueof(TiffTag.FAX_OPTIONS, 0))
-    tags = [Tag(code, LONG, [value]) for code, value in values.items()]
+    tags: Tags = {code: (LONG, [value]) for code, value in values.items()}
     tail, begin = list_of_tags(tags, 8 + len(data), is_big=False)
     return header(begin, is_big=False) + data + tail
 

@@ -116,7 +116,7 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
     if kind != "tiff" and picture.icc_profile:
         notes.append("The colour profile is not saved: only a TIFF has one.")
     if not metadata:
-        details = details | {"tags": [], "ome": {}}
+        details = details | {"tags": {}, "ome": {}}
     else:
         title, most_exif = {"npy": ("NumPy", 0), "zarr": ("Zarr", 0)}.get(
             kind, ("TIFF", TIFF.most_exif_bytes)
@@ -190,9 +190,6 @@ class DecodedPicture(LargePicture):
     def fill(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
         """Read the pixels of a rectangle into an array."""
         np.concatenate([plane[rows, columns] for plane in self._levels[level]], axis=2, out=out)
-
-    def close(self) -> None:
-        """Leave the memory to whoever still reads."""
 
 
 def decoded_bytes(form: Form) -> int:

@@ -21,7 +21,7 @@ import numpy as np
 from engine.files.reading import Json
 from engine.image.faults import Refused, errors_in_words
 from engine.image.format import Canvas, bands
-from engine.image.metadata import NO_METADATA, Metadata
+from engine.image.metadata import NO_METADATA, Metadata, unique
 from engine.process import cores
 
 
@@ -68,6 +68,7 @@ class LargePicture(ABC):
     metadata: Metadata = NO_METADATA  # EXIF data and resolution
     words: tuple[()] | tuple[str, tuple[tuple[str, str], ...]] = ()
     """The title of its kind of file, and what its library says, as of `Format`; empty: those of any file."""
+    _bytes: "BytesAt | None" = None  # its file, where it is one that stays open
 
     @property
     def height(self) -> int:
@@ -105,9 +106,10 @@ class LargePicture(ABC):
         whole = slice(0, self.height), slice(0, self.width)
         canvas.decode_into(lambda out: self.fill(0, *whole, out.reshape(*out.shape[:2], self.channels)))
 
-    @abstractmethod
     def close(self) -> None:
-        """Close the file; nothing is read after that."""
+        """Close the file; nothing is read after that. What is in memory is left to whoever still reads."""
+        if self._bytes is not None:
+            self._bytes.close()
 
     def __enter__(self) -> Self:
         return self
@@ -123,27 +125,24 @@ Key = tuple[int, int, int]
 
 
 class SegmentedPicture(LargePicture):
-    """The part that all formats of segments have in common."""
+    """The part that all formats of segments have in common.
+
+    `segments` has the rows and columns of those of each level; the last ones may be smaller. `notes` are also
+    on the parts that were read.
+    """
+
+    segments: tuple[tuple[int, int], ...]
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(cores(), thread_name_prefix="decode")
-        self._noted: dict[str, None] = {}
         self._cached_bytes = 0
         self._cache: OrderedDict[Key, np.ndarray] = OrderedDict()
         self._lock = threading.Lock()
 
-    @property
-    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What was special about the file, and about the parts of it that were read."""
-        return tuple(self._noted)
-
     def note(self, *sentences: str) -> None:
         """Add sentences for the person."""
-        self._noted |= dict.fromkeys(sentences)
-
-    @abstractmethod
-    def segment_shape(self, level: int) -> tuple[int, int]:
-        """Return rows and columns of the segments of a level; the last ones may be smaller."""
+        with self._lock:
+            self.notes = unique((*self.notes, *sentences))
 
     @abstractmethod
     def _decode(self, level: int, row: int, column: int) -> np.ndarray:
@@ -151,7 +150,7 @@ class SegmentedPicture(LargePicture):
 
     def fill(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
         """Read the pixels of a rectangle into an array."""
-        height, width = self.segment_shape(level)
+        height, width = self.segments[level]
 
         def place(key: Key) -> None:
             top, left = key[1] * height, key[2] * width
@@ -191,6 +190,7 @@ class SegmentedPicture(LargePicture):
         with self._lock:
             self._cache.clear()
             self._cached_bytes = 0
+        super().close()
 
 
 # One call of the system reads at most 2 GB.
@@ -227,8 +227,6 @@ class BytesAt:
 
     def read(self, offset: int, size: int) -> bytes:
         """Return so many bytes."""
-        if hasattr(os, "pread") and len(data := os.pread(self._file.fileno(), size, offset)) == size:
-            return data
         out = bytearray(size)
         self.fill(offset, memoryview(out))
         return bytes(out)
@@ -245,6 +243,8 @@ class PlainRows(LargePicture):
     of all `samples` of a pixel, or one for each of them. `interpret` makes pixels of these, (rows, columns,
     samples) to (rows, columns, channels); None where they are the pixels.
     """
+
+    _bytes: BytesAt
 
     def __init__(
         self,
@@ -291,10 +291,6 @@ class PlainRows(LargePicture):
                 self._bytes.fill(offset, _bytes_of(row))
                 offset += self._row_bytes
         return found
-
-    def close(self) -> None:
-        """Close the file; nothing is read after that."""
-        self._bytes.close()
 
 
 def _bytes_of(values: np.ndarray) -> memoryview:

@@ -6,7 +6,6 @@ Until then the first bytes of the file are zero, so what is unfinished is no TIF
 import struct
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -26,50 +25,33 @@ TEXT, SHORT, LONG, RATIONAL, UNDEFINED, LONG8 = 2, 3, 4, 5, 7, 16
 _CLASSIC_BYTES = 2**32 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """A tag: its number, the type of its values, and these; a text or bytes as they are."""
-
-    code: int
-    type: int
-    values: bytes | Sequence[int] | Sequence[float]
-
-    def packed(self) -> tuple[int, bytes]:
-        """Return the count of its values, and their bytes."""
-        if isinstance(self.values, bytes):
-            is_open = self.type == TEXT and not self.values.endswith(b"\0")
-            data = self.values + b"\0" * is_open
-            return len(data), data
-        array = np.asarray(self.values, _TYPES[self.type])
-        return len(array) // (2 if self.type == RATIONAL else 1), array.tobytes()
+Tags = dict[int, tuple[int, bytes | Sequence[int] | Sequence[float]]]
+"""Tags by their numbers: the type of the values of each, and these; a text or bytes as they are."""
 
 
 def header(first: int, *, is_big: bool) -> bytes:
     """Return the header of a file whose first list of tags lies at an offset."""
-    return (
-        struct.pack("<2sHHHQ", b"II", 43, 8, 0, first) if is_big else struct.pack("<2sHI", b"II", 42, first)
-    )
+    big = struct.pack("<2sHHHQ", b"II", 43, 8, 0, first)
+    return big if is_big else struct.pack("<2sHI", b"II", 42, first)
 
 
-def list_of_tags(tags: Sequence[Tag], at: int, *, is_big: bool) -> tuple[bytes, int]:
+def list_of_tags(tags: Tags, at: int, *, is_big: bool) -> tuple[bytes, int]:
     """Return the bytes of a list that is written at an offset, its values before it, and where it begins."""
     inline, entry, offset = (8, "<HHQ", "<Q") if is_big else (4, "<HHI", "<I")
     # Values and lists begin at even offsets.
-    values = [b"\0" * (at % 2)]
-    entries: list[bytes] = []
-    end = at + at % 2
-    for tag in sorted(tags, key=lambda tag: tag.code):
-        count, data = tag.packed()
+    values, entries = bytearray(at % 2), bytearray()
+    for code, (kind, held) in sorted(tags.items()):
+        data = held if isinstance(held, bytes) else np.asarray(held, _TYPES[kind]).tobytes()
+        data += b"\0" * (kind == TEXT and not data.endswith(b"\0"))
+        value_bytes = np.dtype(_TYPES[kind]).itemsize * (2 if kind == RATIONAL else 1)
+        entries += struct.pack(entry, code, kind, len(data) // value_bytes)
         if len(data) <= inline:
-            field = data.ljust(inline, b"\0")
+            entries += data.ljust(inline, b"\0")
         else:
-            field = struct.pack(offset, end)
-            data += b"\0" * (-len(data) % 8)
-            values.append(data)
-            end += len(data)
-        entries.append(struct.pack(entry, tag.code, tag.type, count) + field)
-    count_text = struct.pack("<Q" if is_big else "<H", len(entries))
-    return b"".join((*values, count_text, *entries, struct.pack(offset, 0))), end
+            entries += struct.pack(offset, at + len(values))
+            values += data + b"\0" * (-len(data) % 8)
+    count = struct.pack("<Q" if is_big else "<H", len(tags))
+    return b"".join((values, count, entries, struct.pack(offset, 0))), at + len(values)
 
 
 # Of deflate and zstd the fastest level: level 6 of deflate took seven times as long for an eighth less.
@@ -137,23 +119,20 @@ class TiffResult(LargeResult):
     def finish(self) -> None:
         """Append the lists of tags, and write the header."""
         self._is_big = self._file.byte_count + _MOST_TAG_BYTES > _CLASSIC_BYTES
+        self._offset = LONG8 if self._is_big else LONG
         # Each list says where others are, which come before it: within EXIF data, of smaller levels.
         tags = self._append_exif()
-        smaller = [self._append_list(self._tags(level)) for level in range(1, len(self.levels))]
-        if smaller:
-            tags.append(self._offsets(TiffTag.BELOW, smaller))
-        begin = self._append_list(self._tags(0) + tags)
+        if smaller := [self._append_list(self._tags(level)) for level in range(1, len(self.levels))]:
+            tags[TiffTag.BELOW] = self._offset, smaller
+        begin = self._append_list(self._tags(0) | tags)
         self._file.finish(header(begin, is_big=self._is_big))
 
-    def _append_list(self, tags: Sequence[Tag]) -> int:
+    def _append_list(self, tags: Tags) -> int:
         data, begin = list_of_tags(tags, self._file.byte_count, is_big=self._is_big)
         self._file.append(data)
         return begin
 
-    def _offsets(self, code: int, values: Sequence[int]) -> Tag:
-        return Tag(code, LONG8 if self._is_big else LONG, values)
-
-    def _tags(self, level: int) -> list[Tag]:
+    def _tags(self, level: int) -> Tags:
         storage, (height, width), samples = self.storage, self.levels[level], self.channels
         known = np.frombuffer(self._index.read(0, self._index.byte_count), np.uint64).reshape(-1, 3)
         begins, counts = known[known[:, 0] == level][:, 1:].T.tolist()
@@ -162,62 +141,62 @@ class TiffResult(LargeResult):
         if colours not in (1, 3):  # further channels, of no colour
             extra, colours = [0] * (samples - 1), 1
         down, across = storage.chunk
-        tags = [
-            Tag(TiffTag.SUBFILE_TYPE, LONG, [1 if level else 0]),
-            Tag(TiffTag.WIDTH, LONG, [width]),
-            Tag(TiffTag.HEIGHT, LONG, [height]),
-            Tag(TiffTag.BITS, SHORT, [8 * self.dtype.itemsize] * samples),
-            Tag(TiffTag.COMPRESSION, SHORT, [_ENCODERS[storage.compression][0]]),
-            Tag(TiffTag.PHOTOMETRIC, SHORT, [2 if colours == 3 else 1]),
-            Tag(TiffTag.SAMPLES, SHORT, [samples]),
-            Tag(TiffTag.PLANES, SHORT, [1]),
-            Tag(TiffTag.SOFTWARE, TEXT, b"Haloscope"),
-            Tag(TiffTag.SAMPLE_FORMAT, SHORT, [3 if self.dtype.kind == "f" else 1] * samples),
-        ]
+        tags: Tags = {
+            TiffTag.SUBFILE_TYPE: (LONG, [1 if level else 0]),
+            TiffTag.WIDTH: (LONG, [width]),
+            TiffTag.HEIGHT: (LONG, [height]),
+            TiffTag.BITS: (SHORT, [8 * self.dtype.itemsize] * samples),
+            TiffTag.COMPRESSION: (SHORT, [_ENCODERS[storage.compression][0]]),
+            TiffTag.PHOTOMETRIC: (SHORT, [2 if colours == 3 else 1]),
+            TiffTag.SAMPLES: (SHORT, [samples]),
+            TiffTag.PLANES: (SHORT, [1]),
+            TiffTag.SOFTWARE: (TEXT, b"Haloscope"),
+            TiffTag.SAMPLE_FORMAT: (SHORT, [3 if self.dtype.kind == "f" else 1] * samples),
+        }
         if storage.is_tiled:
-            tags += [Tag(TiffTag.TILE_WIDTH, LONG, [across]), Tag(TiffTag.TILE_HEIGHT, LONG, [down])]
-            tags += [self._offsets(TiffTag.TILE_OFFSETS, begins), self._offsets(TiffTag.TILE_BYTES, counts)]
+            tags |= {TiffTag.TILE_WIDTH: (LONG, [across]), TiffTag.TILE_HEIGHT: (LONG, [down])}
+            places = TiffTag.TILE_OFFSETS, TiffTag.TILE_BYTES
         else:
-            tags += [Tag(TiffTag.ROWS_PER_STRIP, LONG, [min(down, height)])]
-            tags += [self._offsets(TiffTag.STRIP_OFFSETS, begins), self._offsets(TiffTag.STRIP_BYTES, counts)]
+            tags[TiffTag.ROWS_PER_STRIP] = LONG, [min(down, height)]
+            places = TiffTag.STRIP_OFFSETS, TiffTag.STRIP_BYTES
+        tags |= {places[0]: (self._offset, begins), places[1]: (self._offset, counts)}
         if self._predictor > 1:
-            tags.append(Tag(TiffTag.PREDICTOR, SHORT, [self._predictor]))
+            tags[TiffTag.PREDICTOR] = SHORT, [self._predictor]
         if extra:
-            tags.append(Tag(TiffTag.EXTRA_SAMPLES, SHORT, extra))
+            tags[TiffTag.EXTRA_SAMPLES] = SHORT, extra
         if level == 0:
-            tags += storage.details.get("tags", [])
+            tags |= storage.details.get("tags", {})
             if self._icc_profile:
-                tags.append(Tag(TiffTag.ICC_PROFILE, UNDEFINED, self._icc_profile))
+                tags[TiffTag.ICC_PROFILE] = UNDEFINED, self._icc_profile
             if storage.is_ome:
-                tags.append(Tag(TiffTag.DESCRIPTION, TEXT, self._ome_xml()))
+                tags[TiffTag.DESCRIPTION] = TEXT, self._ome_xml()
         return tags
 
-    def _append_exif(self) -> list[Tag]:
+    def _append_exif(self) -> Tags:
         """Append the lists of tags within EXIF data; return the tags of the first page for all of it."""
         metadata: Metadata = self.storage.details.get("metadata", NO_METADATA)
         if not metadata.exif:
-            return []
+            return {}
         exif = loaded_exif(metadata.exif)
         # The description of an OME-TIFF is its OME metadata.
         texts = TEXT_TAGS[1:] if self.storage.is_ome else TEXT_TAGS
-        found = {code: str(exif[code]) for code in texts if code in exif}
-        tags = [Tag(code, TEXT, text.encode("latin-1", "replace")) for code, text in found.items()]
+        tags: Tags = {
+            code: (TEXT, str(exif[code]).encode("latin-1", "replace")) for code in texts if code in exif
+        }
         self._file.append(b"\0" * (self._file.byte_count % 2))
         lists, begins = tiff_lists(exif, self._file.byte_count, is_big=self._is_big)
         self._file.append(lists)
-        return tags + [self._offsets(code, [begin]) for code, begin in begins.items()]
+        return tags | {code: (self._offset, [begin]) for code, begin in begins.items()}
 
     def _ome_xml(self) -> bytes:
         height, width = self.levels[0]
         # 40 ms, and the source was read with it.
         document = import_module("tifffile").OmeXml()
-        shape, axes = (
-            ((height, width), "YX") if self.channels == 1 else ((height, width, self.channels), "YXS")
-        )
         stored = (1, 1, 1, height, width, self.channels)
+        shape, axes = (stored[3:5], "YX") if self.channels == 1 else (stored[3:], "YXS")
         document.addimage(self.dtype, shape, stored, axes=axes, **self.storage.details.get("ome", {}))
-        text: str = document.tostring(declaration=True)
-        return text.encode("utf-8")
+        text: bytes = document.tostring(declaration=True).encode("utf-8")
+        return text
 
     def close(self) -> None:
         """Stop its threads."""

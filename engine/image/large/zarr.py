@@ -20,6 +20,7 @@ from engine.image.faults import Refused
 from engine.image.large.result import LargeResult, PartDamaged, PartFolder, check_file
 from engine.image.large.source import MOST_CHANNELS, SegmentedPicture, Storage
 from engine.image.large.zarr_store import AGAIN, StoredArray, StoreFiles, array_in, attributes_in
+from engine.image.metadata import unique
 
 _AXES = {"t": "times", "z": "depths"}
 # A picture of 2^31 pixels a side has 32 levels down to one pixel.
@@ -35,7 +36,7 @@ class ZarrPicture(SegmentedPicture):
         first = arrays[0]
         self.dtype, notes = sample_type(first.array.dtype)
         self.channels = first.channels
-        self.levels = tuple(level.shape for level in arrays)
+        self.levels, self.segments = zip(*((level.shape, level.chunk) for level in arrays), strict=True)
         self.chunk, self.segment_bytes = first.chunk, max(level.decoded_bytes for level in arrays)
         self.format = f"{'OME-Zarr' if first.is_ome else 'Zarr'} {first.array.zarr_format}"
         kept: Json = {}
@@ -50,24 +51,16 @@ class ZarrPicture(SegmentedPicture):
             is_ome=first.is_ome,
             details=kept,
         )
-        self.note(*first.notes, *notes)
+        self.notes = self._first_notes = unique((*first.notes, *notes))
         self.missing: set[tuple[int, int, int]] = set()
-
-    @property
-    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What was special about the store, and about the parts of it that were read."""
-        count = len(self.missing)
-        holes = (f"{count:,} of the chunks that were read are not stored and are the fill value.",)
-        return (*super().notes, *(holes if count else ()))
-
-    def segment_shape(self, level: int) -> tuple[int, int]:
-        """Return rows and columns of the chunks of a level."""
-        return self._arrays[level].chunk
 
     def _decode(self, level: int, row: int, column: int) -> np.ndarray:
         found, is_whole = self._arrays[level].pixels(row, column)
         if not is_whole:
-            self.missing.add((level, row, column))
+            with self._lock:
+                self.missing.add((level, row, column))
+                holes = f"{len(self.missing):,} of the chunks that were read are not stored"
+                self.notes = (*self._first_notes, f"{holes} and are the fill value.")
         return converted(found, self.dtype)
 
 
