@@ -50,22 +50,22 @@ def ignored_warnings() -> Iterator[None]:
 def said_by_imagecodecs() -> Iterator[list[str]]:
     """Collect what the libraries in imagecodecs say within, on this thread; of many words the first ones.
 
-    imagecodecs passes it to a logger; without a handler it would go to stderr.
+    imagecodecs passes it to a logger; from there it would go to stderr.
     """
     said: list[str] = []
     thread = threading.get_ident()
 
-    class Collector(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if record.thread == thread and len(said) < _MOST_SAID:
-                said.append(record.getMessage())
+    def collect(record: logging.LogRecord) -> bool:
+        if record.thread == thread and len(said) < _MOST_SAID:
+            said.append(record.getMessage())
+        return record.thread != thread
 
-    logger, collector = logging.getLogger("imagecodecs"), Collector()
-    logger.addHandler(collector)
+    logger = logging.getLogger("imagecodecs")
+    logger.addFilter(collect)
     try:
         yield said
     finally:
-        logger.removeHandler(collector)
+        logger.removeFilter(collect)
 
 
 SAVE_AGAIN = "Get the file again, or save it again from the program that made it."

@@ -17,6 +17,7 @@ from engine.process import bytes_text
 
 if TYPE_CHECKING:
     from PIL import Image
+    from tifffile import TiffPage
 
 # 72 and 96 are what programs write that know of none.
 _NO_RESOLUTION = (72, 96)
@@ -97,7 +98,7 @@ class TiffTag(IntEnum):
     EXIF_WIDTH, EXIF_HEIGHT = 0xA002, 0xA003
 
 
-INCH = 2
+INCH, _RESOLUTION = 2, (TiffTag.X_RESOLUTION, TiffTag.Y_RESOLUTION, TiffTag.RESOLUTION_UNIT)
 # What a TIFF says in texts of the picture, not of its pixels: its description by a camera's or a person's
 # program, maker, model, date, artist, computer, copyright.
 TEXT_TAGS = (270, 271, 272, 306, 315, 316, 33432)
@@ -134,12 +135,8 @@ def exif_with_resolution(metadata: Metadata) -> bytes:
         # It has been set already.
         return metadata.exif
     exif = loaded_exif()
-    _set_resolution(exif, metadata.dpi)
+    exif.update(zip(_RESOLUTION, (*metadata.dpi, INCH), strict=True))
     return exif.tobytes()
-
-
-def _set_resolution(exif: "Image.Exif", dpi: tuple[float, float]) -> None:
-    exif[TiffTag.X_RESOLUTION], exif[TiffTag.Y_RESOLUTION], exif[TiffTag.RESOLUTION_UNIT] = (*dpi, INCH)
 
 
 def _upright_exif(metadata: Metadata, width: int, height: int) -> tuple[bytes, bool]:
@@ -163,7 +160,7 @@ def _upright_exif(metadata: Metadata, width: int, height: int) -> tuple[bytes, b
             for tag in values.keys() & tags:
                 tags[tag] = values[tag]
         if metadata.dpi is not None:
-            _set_resolution(exif, metadata.dpi)
+            exif.update(zip(_RESOLUTION, (*metadata.dpi, INCH), strict=True))
         return exif.tobytes().removeprefix(EXIF_MARK), is_whole
     except LIBRARY_ERRORS:
         return b"", False
@@ -201,15 +198,15 @@ def inner_lists(exif: "Image.Exif") -> dict[int, dict[int, object]]:
     return {tag: tags for tag, tags in found.items() if tags}
 
 
-def exif_of_tiff(file: object, offset: int, byte_order: str, *, is_big: bool, is_photo: bool) -> bytes:
-    """Return as EXIF data what a TIFF, whose first list of tags lies at an offset, says of its picture.
+def exif_of_tiff(page: "TiffPage", *, is_photo: bool) -> bytes:
+    """Return as EXIF data what a page of a TIFF says of its picture.
 
     Without `is_photo` its description is left out: microscopes' programs describe pages and axes in it.
     """
-    exif, kept = loaded_exif(), loaded_exif()
-    exif.endian, exif.bigtiff = byte_order, is_big
+    exif, kept, file = loaded_exif(), loaded_exif(), page.parent
+    exif.endian, exif.bigtiff = file.byteorder, file.is_bigtiff
     try:
-        exif.load_from_fp(_Bounded(file), offset)  # type: ignore[arg-type]
+        exif.load_from_fp(_Bounded(file.filehandle), page.offset)  # type: ignore[arg-type]
         texts = {tag: exif[tag] for tag in TEXT_TAGS[not is_photo :] if tag in exif}
         for tag, value in (texts | inner_lists(exif)).items():
             kept[tag] = value

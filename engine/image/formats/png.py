@@ -125,7 +125,11 @@ class Chunks:
                     f"it ends after {file_bytes:,} bytes, before its last chunk: the file was cut short"
                 )
             is_kept = kind in _READ_HERE and length <= (left if kind in _OF_ANY_SIZE else _MAX_SMALL_BYTES)
-            content, checksum = _content(file, length, zlib.crc32(kind), keep=is_kept)
+            content, checksum = b"", zlib.crc32(kind)
+            for rest in range(length, 0, -_READ_BYTES):
+                piece = file.read(min(rest, _READ_BYTES))
+                checksum = zlib.crc32(piece, checksum)
+                content += piece * is_kept
             if kind in _OF_ANY_SIZE:
                 left -= len(content)
             if checksum != struct.unpack(">I", file.read(4))[0]:
@@ -157,16 +161,6 @@ class Chunks:
         texts = unique("".join(filter(str.isprintable, word)) for word in words)
         more = f" and {len(texts) - _MOST_LISTED} more" * (len(texts) > _MOST_LISTED)
         return (*names, f"texts ({', '.join(texts[:_MOST_LISTED])}{more})") if words else tuple(names)
-
-
-def _content(file: BinaryIO, length: int, checksum: int, *, keep: bool) -> tuple[bytes, int]:
-    """Return the content of a chunk, empty unless `keep`, and its checksum."""
-    kept = []
-    for left in range(length, 0, -_READ_BYTES):
-        piece = file.read(min(left, _READ_BYTES))
-        checksum = zlib.crc32(piece, checksum)
-        kept += [piece] * keep
-    return b"".join(kept), checksum
 
 
 # libpng wants the whole file in memory: half of what the pixels of a photograph take, and up to all of that.
@@ -236,26 +230,20 @@ def _exif_of_texts(texts: list[bytes], most_bytes: int) -> tuple[int, bytes]:
         return 0, b""
 
 
-def _with_full_palette(header: Header, colours: bytes) -> tuple[bytes, int | None]:
-    """Return the palette for libpng, and the red of pixels whose index is past its end; None for a full one.
-
-    libpng shows such pixels as black without a word: it gets a palette that is filled up to its full size
-    with a colour whose red no other colour has.
-    """
-    missing = 2**header.depth - len(colours) // 3
-    if not colours or len(colours) % 3 or missing < 0:
-        raise Refused(f"its palette of {len(colours):,} bytes has no number of colours that it may have")
-    reds = frozenset(colours[::3])
-    red = next((red for red in range(256) if red not in reds), 0)
-    return colours + bytes((red, 0, 0)) * missing, red if missing else None
-
-
 def _decode_pixels(file: BinaryIO, head: bytes, header: Header, chunks: Chunks, canvas: Canvas) -> list[str]:
     """Decode the pixels of a PNG onto a canvas; return notes. `head` is the signature and the IHDR chunk."""
     past_end, count = None, 0
     if header.colour_type == PALETTE:
-        palette, past_end = _with_full_palette(header, chunks.extras.get(b"PLTE", b""))
-        head += png_chunk(b"PLTE", palette)
+        colours = chunks.extras.get(b"PLTE", b"")
+        missing = 2**header.depth - len(colours) // 3
+        if not colours or len(colours) % 3 or missing < 0:
+            raise Refused(f"its palette of {len(colours):,} bytes has no number of colours that it may have")
+        # Pixels whose index is past its end libpng shows as black without a word: it gets a palette that is
+        # filled up to its full size with a colour whose red no other colour has.
+        reds = frozenset(colours[::3])
+        red = next((red for red in range(256) if red not in reds), 0)
+        past_end = red if missing else None
+        head += png_chunk(b"PLTE", colours + bytes((red, 0, 0)) * missing)
     if b"tRNS" in chunks.extras:
         head += png_chunk(b"tRNS", chunks.extras[b"tRNS"])
     end = png_chunk(b"IEND", b"")

@@ -81,7 +81,14 @@ def picture_page(tiff: "TiffFile") -> tuple["TiffPage", tuple[str, ...]]:
         raise Refused("it has no page: its first list of tags is missing or damaged") from error
     if not first.is_reduced:
         return first, _page_notes(tiff, first)
-    pages, readable = _pages(tiff, first), []
+    pages, readable = [first], []
+    # After an error the others are damaged.
+    with suppress(*LIBRARY_ERRORS):
+        for number in range(min(len(tiff.pages), _MOST_PAGES_SEEN)):
+            page = tiff.pages[number].aspage()
+            # Those below it (SubIFDs) too.
+            pages += [page] * (number > 0)
+            pages += [below.aspage() for below in (page.pages or ())[:_MOST_PAGES_SEEN]]
     for page in pages:
         # Those against whose picture nothing is known.
         with suppress(Refused, Unsupported):
@@ -96,18 +103,6 @@ def picture_page(tiff: "TiffFile") -> tuple["TiffPage", tuple[str, ...]]:
         what += ", and not all are of a kind that is read"
     opened = f"that of {page.imagewidth} × {page.imagelength} was opened"
     return page, (f"It has {len(pages):,} pages: {what}; {opened}.",)
-
-
-def _pages(tiff: "TiffFile", first: "TiffPage") -> "list[TiffPage]":
-    """Return the first page, those below it (SubIFDs), and those after it with those below them."""
-    found = [first]
-    # After an error the others are damaged.
-    with suppress(*LIBRARY_ERRORS):
-        for number in range(min(len(tiff.pages), _MOST_PAGES_SEEN)):
-            page = tiff.pages[number].aspage()
-            found += [page] * (number > 0)
-            found += [below.aspage() for below in (page.pages or ())[:_MOST_PAGES_SEEN]]
-    return found
 
 
 def opened_tiff(file: BinaryIO) -> "TiffFile":
@@ -182,11 +177,8 @@ def is_photo(page: "TiffPage") -> bool:
 
 def _exif(page: "TiffPage") -> bytes:
     """Return as EXIF data what the tags say of a photograph or of who made it."""
-    if not is_photo(page) and not any(tag in page.tags for tag in TEXT_TAGS[1:]):
-        return b""
-    parent = page.parent
-    how = {"is_big": parent.is_bigtiff, "is_photo": is_photo(page)}
-    return exif_of_tiff(parent.filehandle, page.offset, parent.byteorder, **how)
+    is_said = is_photo(page) or any(tag in page.tags for tag in TEXT_TAGS[1:])
+    return exif_of_tiff(page, is_photo=is_photo(page)) if is_said else b""
 
 
 def _picture_form(page: "TiffPage", budget: Budget | None = None) -> tuple[Form, list[str]]:

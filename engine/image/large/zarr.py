@@ -6,6 +6,7 @@ OME-Zarr (0.4, on Zarr 2) is written through the package `zarr`.
 import json
 import os
 import zlib
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -28,110 +29,103 @@ _MOST_LEVELS = 64
 
 
 class ZarrPicture(SegmentedPicture):
-    """A Zarr array, or the arrays of an OME-Zarr's levels."""
+    """A Zarr array, or those of the levels of an OME-Zarr, whose `attributes` it has.
 
-    def __init__(self, path: Path, arrays: "list[_Level]") -> None:
+    It is seen as rows, columns and channels: the first of all times and depths.
+    """
+
+    def __init__(
+        self, path: Path, arrays: list[StoredArray], axes: str, attributes: Json | None = None
+    ) -> None:
         super().__init__()
-        self.path, self._arrays = path, arrays
-        first = arrays[0]
-        self.dtype, notes = sample_type(first.array.dtype)
-        self.channels = first.channels
-        self.levels, self.segments = zip(*((level.shape, level.chunk) for level in arrays), strict=True)
-        self.chunk, self.segment_bytes = first.chunk, max(level.decoded_bytes for level in arrays)
-        self.format = f"{'OME-Zarr' if first.is_ome else 'Zarr'} {first.array.zarr_format}"
-        kept: Json = {}
-        # Anybody may have written it; it says nothing of the pixels.
-        with suppress(AttributeError, LookupError, TypeError, ValueError):
-            kept = _kept(first)
-        self.storage = Storage(
-            "zarr",
-            first.chunk,
-            compression="zstd" if first.array.codecs.packed else "none",
-            smallest=arrays[-1].shape if len(arrays) > 1 else None,
-            is_ome=first.is_ome,
-            details=kept,
-        )
-        self.notes = self._first_notes = unique((*first.notes, *notes))
-        self.missing: set[tuple[int, int, int]] = set()
-
-    def _decode(self, level: int, row: int, column: int) -> np.ndarray:
-        found, is_whole = self._arrays[level].pixels(row, column)
-        if not is_whole:
-            with self._lock:
-                self.missing.add((level, row, column))
-                holes = f"{len(self.missing):,} of the chunks that were read are not stored"
-                self.notes = (*self._first_notes, f"{holes} and are the fill value.")
-        return converted(found, self.dtype)
-
-
-class _Level:
-    """An array of a store, seen as rows, columns and channels: the first of all times and depths."""
-
-    def __init__(self, array: StoredArray, axes: str, attributes: Json | None = None) -> None:
-        self.array, self.attributes, self.is_ome = array, attributes or {}, attributes is not None
-        if len(array.shape) != len(axes):
-            raise Refused(f"an array of it has {len(array.shape)} axes, its metadata names {len(axes)}")
-        self.axes, y, x, c = axes, axes.index("y"), axes.index("x"), axes.find("c")
-        self.shape, self.chunk = (array.shape[y], array.shape[x]), (array.chunks[y], array.chunks[x])
-        self.notes: list[str] = []
-        self.channels, depth = (array.shape[c], array.chunks[c]) if c >= 0 else (1, 1)
-        if self.channels > MOST_CHANNELS:
-            self.notes.append(f"It has {self.channels} channels; the first was opened.")
-            self.channels = 1
+        self.path, self._arrays, self._axes, first = path, arrays, axes, arrays[0]
+        self.dtype, notes = sample_type(first.dtype)
+        self.levels = tuple(_rows_and_columns(axes, array.shape) for array in arrays)
+        self.segments = tuple(_rows_and_columns(axes, array.chunks) for array in arrays)
+        self.chunk = self.segments[0]
+        self.segment_bytes = max(array.codecs.decoded_bytes(array.chunks) for array in arrays)
+        self.format = f"{'Zarr' if attributes is None else 'OME-Zarr'} {first.zarr_format}"
+        self.channels = _channels(axes, first)
+        sizes = dict(zip(axes, first.shape, strict=True))
         others = [
             f"{size:,} {_AXES.get(axis, f'places along {axis}')}"
-            for axis, size in zip(axes, array.shape, strict=True)
+            for axis, size in sizes.items()
             if axis not in "yxc" and size > 1
         ]
         if others:
-            self.notes.append(f"It has {' and '.join(others)}; the first was opened.")
-        # Chunk by chunk of the channels.
-        self._bands = [slice(at, min(at + depth, self.channels)) for at in range(0, self.channels, depth)]
-        self.decoded_bytes = array.codecs.decoded_bytes(array.chunks)
+            notes = f"It has {' and '.join(others)}; the first was opened.", *notes
+        if self.channels < sizes.get("c", 1):
+            notes = f"It has {sizes['c']} channels; the first was opened.", *notes
+        self.notes = self._first_notes = unique(notes)
+        self.missing: set[tuple[int, int, int]] = set()
+        kept: Json = {}
+        # Anybody may have written it; it says nothing of the pixels.
+        with suppress(AttributeError, LookupError, TypeError, ValueError):
+            kept = _kept(axes, attributes or {})
+        self.storage = Storage(
+            "zarr",
+            self.chunk,
+            compression="zstd" if first.codecs.packed else "none",
+            smallest=self.levels[-1] if len(arrays) > 1 else None,
+            is_ome=attributes is not None,
+            details=kept,
+        )
 
-    def pixels(self, row: int, column: int) -> tuple[np.ndarray, bool]:
-        """Return a chunk of rows and columns, with all channels, and whether all of it is stored."""
-        shape = [
-            min(n, side - at * n) for at, n, side in zip((row, column), self.chunk, self.shape, strict=True)
-        ]
-        wanted = {"y": slice(shape[0]), "x": slice(shape[1]), "c": slice(self.channels)}
-        order = [axis for axis in self.axes if axis in "yxc"]
-        axes = [order.index(axis) for axis in "yxc" if axis in order]
-        found, is_whole = [], True
+    def _decode(self, level: int, row: int, column: int) -> np.ndarray:
+        array, axes = self._arrays[level], self._axes
+        sides = zip((row, column), self.segments[level], self.levels[level], strict=True)
+        height, width = (min(chunk, side - at * chunk) for at, chunk, side in sides)
+        wanted = {"y": slice(height), "x": slice(width), "c": slice(self.channels)}
+        order = [axis for axis in axes if axis in "yxc"]
+        depth = array.chunks[axes.index("c")] if "c" in axes else 1
+        found, firsts = [], range(0, self.channels, depth)
         # The chunks that have some of its channels, of the first time and depth.
-        for number in range(len(self._bands)):
+        for number in range(len(firsts)):
             at = {"y": row, "x": column, "c": number}
-            values, is_stored = self.array.chunk_or_fill([at.get(axis, 0) for axis in self.axes])
-            is_whole &= is_stored
-            found.append(values[tuple(wanted.get(axis, 0) for axis in self.axes)].transpose(axes))
-        if "c" not in self.axes:
-            return found[0][..., np.newaxis], is_whole
-        if len(found) == 1 and found[0].flags.c_contiguous:
-            return found[0], is_whole
-        out = np.empty((*shape, self.channels), self.array.dtype)
-        for channels, planes in zip(self._bands, found, strict=True):
-            # Plane by plane: a fifth of the time of the copy of a transposed array.
-            for channel in range(channels.start, channels.stop):
-                out[..., channel] = planes[..., channel - channels.start]
-        return out, is_whole
+            values, is_stored = array.chunk_or_fill([at.get(axis, 0) for axis in axes])
+            if not is_stored:
+                with self._lock:
+                    self.missing.add((level, row, column))
+                    holes = f"{len(self.missing):,} of the chunks that were read are not stored"
+                    self.notes = (*self._first_notes, f"{holes} and are the fill value.")
+            values = values[tuple(wanted.get(axis, 0) for axis in axes)]
+            found.append(values.transpose([order.index(axis) for axis in "yxc" if axis in order]))
+        pixels = found[0] if "c" in axes else found[0][..., np.newaxis]
+        if "c" in axes and (len(found) > 1 or not pixels.flags.c_contiguous):
+            pixels = np.empty((height, width, self.channels), array.dtype)
+            for first, planes in zip(firsts, found, strict=True):
+                # Plane by plane: a fifth of the time of the copy of a transposed array.
+                for channel in range(min(depth, self.channels - first)):
+                    pixels[..., first + channel] = planes[..., channel]
+        return converted(pixels, self.dtype)
 
 
-def _kept(level: _Level) -> Json:
+def _rows_and_columns(axes: str, sides: Sequence[int]) -> tuple[int, int]:
+    return sides[axes.index("y")], sides[axes.index("x")]
+
+
+def _channels(axes: str, array: StoredArray) -> int:
+    """Return how many channels are opened: of more than a picture has, the first."""
+    count = array.shape[axes.index("c")] if "c" in axes else 1
+    return count if count <= MOST_CHANNELS else 1
+
+
+def _kept(axes: str, attributes: Json) -> Json:
     """Return what is kept of OME metadata: name, colours, units and the size of a pixel, across and down."""
-    multiscale = (level.attributes.get("multiscales") or [{}])[0]
+    multiscale = (attributes.get("multiscales") or [{}])[0]
     kept: Json = {
         "named": {key: multiscale[key] for key in ("name", "type") if key in multiscale},
-        "omero": {key: level.attributes[key] for key in ("omero",) if key in level.attributes},
+        "omero": {key: attributes[key] for key in ("omero",) if key in attributes},
         "units": {
             axis: {"unit": named["unit"]}
-            for axis, named in zip(level.axes, multiscale.get("axes", ()), strict=False)
+            for axis, named in zip(axes, multiscale.get("axes", ()), strict=False)
             if isinstance(named, dict) and "unit" in named
         },
     }
     for transformation in multiscale.get("datasets", [{}])[0].get("coordinateTransformations", ()):
         scale = transformation.get("scale")
-        if isinstance(scale, list) and len(scale) == len(level.axes):
-            kept["scale"] = tuple(float(scale[level.axes.index(axis)]) for axis in "xy")
+        if isinstance(scale, list) and len(scale) == len(axes):
+            kept["scale"] = tuple(float(scale[axes.index(axis)]) for axis in "xy")
     return kept
 
 
@@ -140,13 +134,12 @@ def open_zarr(path: Path) -> ZarrPicture:
     files = StoreFiles(path)
     try:
         array = array_in(files, "")
-        levels = _ome_levels(files) if array is None else _array_levels(array)
+        return _ome_zarr(path, files) if array is None else _plain_array(path, array)
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         raise Refused("its Zarr metadata is missing or damaged", AGAIN) from error
-    return ZarrPicture(path, levels)
 
 
-def _array_levels(array: StoredArray) -> list[_Level]:
+def _plain_array(path: Path, array: StoredArray) -> ZarrPicture:
     count = len(array.shape)
     axes = {2: "yx", 3: "yxc"}.get(count)
     names = array.names
@@ -158,10 +151,10 @@ def _array_levels(array: StoredArray) -> list[_Level]:
             f"{MOST_CHANNELS}",
             "Name its axes (dimension_names), or save it as an OME-Zarr.",
         )
-    return [_Level(array, axes)]
+    return ZarrPicture(path, [array], axes)
 
 
-def _ome_levels(files: StoreFiles) -> list[_Level]:
+def _ome_zarr(path: Path, files: StoreFiles) -> ZarrPicture:
     attributes = attributes_in(files, "")
     if attributes is None:
         raise Refused("its Zarr metadata is missing or damaged", AGAIN)
@@ -180,7 +173,7 @@ def _ome_levels(files: StoreFiles) -> list[_Level]:
     axes = "".join((axis if isinstance(axis, str) else axis["name"]).lower()[:1] for axis in listed)
     if not {"y", "x"} <= set(axes) or len(set(axes)) < len(axes):
         raise Refused(f"its axes are {axes!r}; a picture has y and x")
-    levels: list[_Level] = []
+    levels: list[StoredArray] = []
     for dataset in datasets:
         name = str(dataset["path"])
         folder = f"{name}/" if name else ""
@@ -189,12 +182,13 @@ def _ome_levels(files: StoreFiles) -> list[_Level]:
             is_group = attributes_in(files, folder) is not None
             what = "a group and no array" if is_group else "missing"
             raise Refused(f"its level {name[:60]!r} is {what}", AGAIN)
-        level = _Level(array, axes, named)
-        if levels and (level.channels != levels[0].channels or array.dtype != levels[0].array.dtype):
+        if len(array.shape) != len(axes):
+            raise Refused(f"an array of it has {len(array.shape)} axes, its metadata names {len(axes)}")
+        if levels and (_channels(axes, array), array.dtype) != (_channels(axes, levels[0]), levels[0].dtype):
             break
-        if not levels or (level.shape < levels[-1].shape):
-            levels.append(level)
-    return levels
+        if not levels or _rows_and_columns(axes, array.shape) < _rows_and_columns(axes, levels[-1].shape):
+            levels.append(array)
+    return ZarrPicture(path, levels, axes, named)
 
 
 _INSTALL = "Install it: pip install 'haloscope[zarr]'."
