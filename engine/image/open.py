@@ -106,10 +106,10 @@ def format_of(head: bytes) -> Format:
     begun = False
     for known in formats.FORMATS:
         for signature in known.signatures:
-            if _fits(signature, head):
+            # As far as both reach; "?" fits whatever is there.
+            if all(wanted in (found, ord("?")) for wanted, found in zip(signature, head, strict=False)):
                 if len(head) >= len(signature):
                     return known
-                # "?" fits whatever is there.
                 begun |= len(head) > len(signature) - len(signature.lstrip(b"?"))
     if begun:
         raise Refused(f"it ends after {len(head)} bytes, before the picture begins")
@@ -117,11 +117,6 @@ def format_of(head: bytes) -> Format:
         f"it is not a picture that this program reads; it looks like {_looks_like(head)}",
         f"Save it as {formats.titles()}, and open that.",
     )
-
-
-def _fits(signature: bytes, head: bytes) -> bool:
-    """Return whether a file begins with a signature, as far as both reach."""
-    return all(wanted in (found, ord("?")) for wanted, found in zip(signature, head, strict=False))
 
 
 def _looks_like(head: bytes) -> str:

@@ -14,7 +14,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.image.convert import cmyk_to_rgb, converted, sample_type, scaled, unpremultiplied, ycbcr_to_rgb
 from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
@@ -314,7 +313,14 @@ def picture_samples(samples: np.ndarray, page: "TiffPage") -> tuple[np.ndarray, 
         values = "value" if unknown == 1 else "values"
         notes.append(f"{unknown} more {values} per pixel, of unknown meaning, left out.")
     if photometric == _PALETTE:
-        colours: np.ndarray = _looked_up(stored[..., 0], page)
+        indices, colormap = stored[..., 0], page.colormap
+        if colormap is None or indices.dtype.kind not in "bu":
+            raise Refused("it has a palette picture without its palette")
+        if int(indices.max()) >= colormap.shape[1]:
+            raise Refused(f"it names colour {int(indices.max())} of a palette of {colormap.shape[1]}")
+        # It has 16 bits per value; writers fill them from 8 as v x 256 or v x 257, and some forget to.
+        palette = colormap if colormap.max() < 256 else colormap >> 8
+        colours: np.ndarray = palette.astype(np.uint8).T[indices.astype(np.intp)]
         alpha = None if alpha is None else alpha.astype(np.uint8)
     else:
         colours = _our_dtype(stored, page, notes)
@@ -343,17 +349,6 @@ def _our_dtype(samples: np.ndarray, page: "TiffPage", notes: list[str]) -> np.nd
     # A mask of ones and zeros is a picture of two greys.
     notes += found if samples.dtype != np.bool_ else ()
     return converted(samples, dtype)
-
-
-def _looked_up(indices: np.ndarray, page: "TiffPage") -> NDArray[np.uint8]:
-    colormap = page.colormap
-    if colormap is None or indices.dtype.kind not in "bu":
-        raise Refused("it has a palette picture without its palette")
-    if int(indices.max()) >= colormap.shape[1]:
-        raise Refused(f"it names colour {int(indices.max())} of a palette of {colormap.shape[1]}")
-    # The palette has 16 bits per value; writers fill them from 8 as v x 256 or v x 257, and some forget to.
-    palette = colormap if colormap.max() < 256 else colormap >> 8
-    return palette.astype(np.uint8).T[indices.astype(np.intp)]
 
 
 def is_as_stored(page: "TiffPage") -> bool:

@@ -121,10 +121,18 @@ class PageSegments:
         return samples
 
     def _fax(self, data: bytes, number: int) -> np.ndarray:
-        _, _, (_, rows, columns, _) = self.page.decode(None, number)
+        page, (_, _, (_, rows, columns, _)) = self.page, self.page.decode(None, number)
+        # As a TIFF of one strip.
+        values = {TiffTag.WIDTH: columns, TiffTag.HEIGHT: rows, TiffTag.ROWS_PER_STRIP: rows}
+        values |= {TiffTag.BITS: 1, TiffTag.PHOTOMETRIC: 1, TiffTag.SAMPLES: 1}
+        values |= {TiffTag.COMPRESSION: int(page.compression), TiffTag.FILL_ORDER: page.fillorder}
+        values |= {TiffTag.STRIP_OFFSETS: 8, TiffTag.STRIP_BYTES: len(data)}
+        values[TiffTag.FAX_OPTIONS] = int(page.tags.valueof(TiffTag.FAX_OPTIONS, 0))
+        tags: Tags = {code: (LONG, [value]) for code, value in values.items()}
+        tail, begin = list_of_tags(tags, 8 + len(data), is_big=False)
         with said_by_imagecodecs() as said:
             try:
-                samples = imagecodecs.tiff_decode(_tiff_of_fax(self.page, data, columns, rows), verbose=1)
+                samples = imagecodecs.tiff_decode(header(begin, is_big=False) + data + tail, verbose=1)
             except imagecodecs.TiffError as error:
                 raise Refused(CUT_SHORT) from error
         if any(words.startswith(_STOPS_EARLY) for words in said):
@@ -198,18 +206,6 @@ class PageSegments:
         return data, colours, (height, width, samples)
 
 
-def _tiff_of_fax(page: "TiffPage", data: bytes, width: int, height: int) -> bytes:
-    """Return a TIFF of one strip."""
-    values = {TiffTag.WIDTH: width, TiffTag.HEIGHT: height, TiffTag.ROWS_PER_STRIP: height}
-    values |= {TiffTag.BITS: 1, TiffTag.PHOTOMETRIC: 1, TiffTag.SAMPLES: 1}
-    values |= {TiffTag.COMPRESSION: int(page.compression), TiffTag.FILL_ORDER: page.fillorder}
-    values |= {TiffTag.STRIP_OFFSETS: 8, TiffTag.STRIP_BYTES: len(data)}
-    values[TiffTag.FAX_OPTIONS] = int(page.tags.valueof(TiffTag.FAX_OPTIONS, 0))
-    tags: Tags = {code: (LONG, [value]) for code, value in values.items()}
-    tail, begin = list_of_tags(tags, 8 + len(data), is_big=False)
-    return header(begin, is_big=False) + data + tail
-
-
 def _check_size(page: "TiffPage", data: bytes, whole: tuple[int, int], cut: tuple[int, int]) -> None:
     """Refuse a strip or tile that is a picture of its own, and whose sides are not those that the tags say.
 
@@ -223,7 +219,14 @@ def _check_size(page: "TiffPage", data: bytes, whole: tuple[int, int], cut: tupl
             frame.check_scans()
             width, height = frame.width, frame.height
         else:
-            width, height = _size_of_jpeg2000(data, max(page.shaped[0], page.shaped[4]))
+            start, most = b"\xff\x4f\xff\x51", max(page.shaped[0], page.shaped[4])
+            code = data if data.startswith(start) else first_boxes(data).get(b"jp2c", b"")
+            if not code.startswith(start):
+                raise Refused("a strip or tile of it is no JPEG 2000 picture")
+            right, bottom, left, top = struct.unpack_from(">4I", code, 8)
+            width, height, (samples,) = right - left, bottom - top, struct.unpack_from(">H", code, 40)
+            if samples > most:
+                raise Refused(f"a strip or tile of it has {samples:,} values per pixel, its tags say {most}")
     except (struct.error, IndexError) as error:
         raise Refused("the header of a strip or tile of it is damaged or cut short") from error
     if height not in (whole[0], cut[0]) or width not in (whole[1], cut[1]):
@@ -231,18 +234,6 @@ def _check_size(page: "TiffPage", data: bytes, whole: tuple[int, int], cut: tupl
             f"a strip or tile of it holds {width:,} × {height:,} pixels, its tags say "
             f"{whole[1]:,} × {whole[0]:,}"
         )
-
-
-def _size_of_jpeg2000(data: bytes, most_samples: int) -> tuple[int, int]:
-    begin = b"\xff\x4f\xff\x51"
-    code = data if data.startswith(begin) else first_boxes(data).get(b"jp2c", b"")
-    if not code.startswith(begin):
-        raise Refused("a strip or tile of it is no JPEG 2000 picture")
-    right, bottom, left, top = struct.unpack_from(">4I", code, 8)
-    (samples,) = struct.unpack_from(">H", code, 40)
-    if samples > most_samples:
-        raise Refused(f"a strip or tile of it has {samples:,} values per pixel, its tags say {most_samples}")
-    return right - left, bottom - top
 
 
 def bytes_beside(page: "TiffPage", picture_bytes: int) -> int:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 
@@ -202,7 +201,14 @@ class ZarrResult(LargeResult):
         self, part: PartFolder, storage: Storage, shape: tuple[int, int, int], dtype: np.dtype
     ) -> None:
         super().__init__(storage, shape, dtype)
-        zarr, path = _zarr(), part.result
+        path = part.result
+        try:
+            zarr = import_module("zarr")  # loaded with the first such result
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.split(".")[0] not in ("zarr", "numcodecs"):
+                raise
+            why = "the package zarr is not installed"
+            raise EngineError("No Zarr can be written", why, _INSTALL) from error
         # The checksums of its metadata, and of the values of the rows of each level that are written: what
         # lies in the files of chunks, the library's codecs decide.
         checksums, self._index = part.file("result-metadata"), part.file("result-written")
@@ -262,16 +268,6 @@ class ZarrResult(LargeResult):
     def finish(self) -> None:
         """Nothing is left to write: the folder has another name until then."""
         self.sync()
-
-
-def _zarr() -> ModuleType:
-    """Return the package `zarr`, which is loaded with the first such result."""
-    try:
-        return import_module("zarr")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] not in ("zarr", "numcodecs"):
-            raise
-        raise EngineError("No Zarr can be written", "the package zarr is not installed", _INSTALL) from error
 
 
 def _attributes(levels: tuple[tuple[int, int], ...], kept: Json) -> Json:

@@ -273,9 +273,6 @@ class StoredArray:
         self.dtype = self.codecs.dtype
         self.fill_value = _fill_value(found.fill_value, dtype)
         self.names = tuple(str(name).lower() for name in found.dimension_names or ())
-        self._check_sizes()
-
-    def _check_sizes(self) -> None:
         size = self.codecs.decoded_bytes(self.chunks)
         whole = self.codecs.decoded_bytes(self.shape)
         index = 16 * math.prod(self.stored) // math.prod(self.chunks) if self.index else 0
