@@ -88,7 +88,10 @@ class ExploreParts(RunsPage):
         self.regions = RegionActions(
             services.actions, workspace, state, self.pictures, self.picture_view, self._measure_region
         )
-        self._make_states(services)
+        # What explains the time of a run; what other panels show is made with them, below.
+        self.roofline = RooflineState(self.selection, services.link, services.jobs, of_window[1])
+        self.why = WhyState(self.selection, services.link, self.roofline)
+        self.roofline.save_wanted.connect(partial(self.save_drawing, "roofline"))
 
     def _make_controllers(self, services: Services) -> None:
         state, link, actions, answers = services.state, services.link, services.actions, services.messages
@@ -111,13 +114,6 @@ class ExploreParts(RunsPage):
         self.sessions = Sessions(workspace, results, services, self.background)
         self.files = ExploreFiles(services, workspace, self.pictures, self.sessions)
         self.files.connect_actions(actions)
-
-    def _make_states(self, services: Services) -> None:
-        """Make what explains the time of a run; what other panels show is made with them, below."""
-        link, messages = services.link, services.messages
-        self.roofline = RooflineState(self.selection, link, services.jobs, messages.on(self))
-        self.why = WhyState(self.selection, link, self.roofline)
-        self.roofline.save_wanted.connect(partial(self.save_drawing, "roofline"))
 
     def _seen(self) -> Seen | None:
         """Return what is seen of a result, where another machine is to send only that."""

@@ -85,8 +85,9 @@ class Workspace(QObject):
         super().__init__()
         self.undo_stack = QUndoStack(self)
         self.undo_stack.setUndoLimit(MOST_UNDO_STEPS)
-        self._picture: PictureHandle | None = None
-        self._state = State((Step.of(mask),))
+        self.picture: PictureHandle | None = None
+        self.state = State((Step.of(mask),))
+        """All of it but the picture's pixels."""
         self.looked_at: tuple[int, int] | None = None
         """Row and column in the middle of the view: of a large picture a run measures a part around it."""
         self.region: Region | None = None
@@ -103,14 +104,9 @@ class Workspace(QObject):
         self._want_timer.timeout.connect(self._want_picture)
 
     @property
-    def state(self) -> State:
-        """All of it but the picture's pixels."""
-        return self._state
-
-    @property
     def step(self) -> Step:
         """The selected step, which the panels show."""
-        return self._state.step
+        return self.state.step
 
     @property
     def operation(self) -> str:
@@ -125,11 +121,7 @@ class Workspace(QObject):
     @property
     def is_chain(self) -> bool:
         """Whether there is more to do than one step with the picture."""
-        return self._state.is_chain
-
-    @property
-    def picture(self) -> PictureHandle | None:
-        return self._picture
+        return self.state.is_chain
 
     @property
     def mask(self) -> Mask:
@@ -146,7 +138,7 @@ class Workspace(QObject):
 
         Edits with the same `merge_key` (not None) in a row become one step.
         """
-        if state != self._state:
+        if state != self.state:
             self.undo_stack.push(_Edit(self, state, text, merge_key))
 
     def begin_with(self, state: State) -> None:
@@ -155,13 +147,13 @@ class Workspace(QObject):
 
     def edit_step(self, step: Step, text: str, merge_key: Hashable = None) -> None:
         """Put another one in the place of the selected step."""
-        key = None if merge_key is None else (self._state.selected, merge_key)
-        self.edit(self._state.with_step(step), text, key)
+        key = None if merge_key is None else (self.state.selected, merge_key)
+        self.edit(self.state.with_step(step), text, key)
 
     def select_step(self, at: int) -> None:
         """Let the panels show another step. It changes no step, so there is nothing to undo."""
-        if at != self._state.selected and 0 <= at < len(self._state.steps):
-            self._take(replace(self._state, selected=at))
+        if at != self.state.selected and 0 <= at < len(self.state.steps):
+            self._take(replace(self.state, selected=at))
 
     def choose(self, operation: str) -> None:
         """Choose an operation by its key, with the settings that it had before."""
@@ -169,14 +161,14 @@ class Workspace(QObject):
 
     def set_picture(self, picture: PictureHandle) -> None:
         """Show a picture. One that the state did not ask for is a step, but for the first."""
-        if picture == self._picture:
+        if picture == self.picture:
             return
         self.looked_at = self._wanted = None
         self.region, self.filters_region = None, False
-        self._picture = picture
-        after = replace(self._state, source=self._shown)
-        if self._state.source is None:
-            self._state = after
+        self.picture = picture
+        after = replace(self.state, source=self._shown)
+        if self.state.source is None:
+            self.state = after
         else:
             was_clean = self.undo_stack.isClean()
             self.edit(after, f"{'Open' if picture.crop is None else 'Crop'} {picture.title}")
@@ -190,7 +182,7 @@ class Workspace(QObject):
     def keep_picture(self) -> None:
         """Stay with the picture that is shown: that of the state cannot be opened."""
         self._wanted = None
-        self._state = replace(self._state, source=self._shown)
+        self.state = replace(self.state, source=self._shown)
 
     def set_mask(
         self,
@@ -214,7 +206,7 @@ class Workspace(QObject):
 
     def adopt(self, **fields: object) -> None:
         """Change fields of the settings that nobody chose, such as a default that has become known."""
-        self._take(self._state.with_step(self.step.with_settings(**fields)))
+        self._take(self.state.with_step(self.step.with_settings(**fields)))
 
     def select(self, region: Region | None) -> None:
         """Select a part of the picture; None for none."""
@@ -240,7 +232,7 @@ class Workspace(QObject):
 
         `source` is that of another picture to filter.
         """
-        state = self._state
+        state = self.state
         step = replace(self.step, id=FIRST_ID, input="", second=PICTURE, on=True)
         step = step.with_mask(mask, is_new=True).with_settings(**fields)
         self.edit(State((step,), 0, source or state.source), text)
@@ -254,9 +246,9 @@ class Workspace(QObject):
     def result_dtype(self) -> str:
         """Sample type of the results: that of the picture where "same" is chosen."""
         is_float = self.is_chain or (self.is_filtering and self.settings.result_type == "float32")
-        if self._picture is None or is_float:
+        if self.picture is None or is_float:
             return "float32"
-        return self._picture.dtype
+        return self.picture.dtype
 
     @property
     def can_leave_range(self) -> bool:
@@ -278,7 +270,7 @@ class Workspace(QObject):
     @property
     def shown_step(self) -> int | None:
         """Number of the step whose result is shown, from 1; None where that is the result of all steps."""
-        at, count = self._state.selected, len(self._state.steps)
+        at, count = self.state.selected, len(self.state.steps)
         return None if self.shows_whole or at == count - 1 else at + 1
 
     def job(self) -> PictureJob | None:
@@ -300,16 +292,16 @@ class Workspace(QObject):
 
     def step_job(self) -> PictureJob | None:
         """Return the job of the selected step on the picture, whatever it reads; None where it is none."""
-        if self._picture is None or self.operation == COMBINE:
+        if self.picture is None or self.operation == COMBINE:
             return None
-        return job_of(self.step, self._picture, self.range_mode)
+        return job_of(self.step, self.picture, self.range_mode)
 
     def _chain_job(self, *, whole: bool, alone: bool = True) -> PictureJob | None:
         self.refusal = None
-        if self._picture is None:
+        if self.picture is None:
             return None
         try:
-            return chain_job(self._state, self._picture, self.range_mode, whole=whole, alone=alone)
+            return chain_job(self.state, self.picture, self.range_mode, whole=whole, alone=alone)
         except EngineError as error:
             self.refusal = error
             return None
@@ -321,7 +313,7 @@ class Workspace(QObject):
 
     def _take(self, state: State) -> None:
         """Be in another state, and say what of it changed."""
-        before, self._state = self._state, state
+        before, self.state = self.state, state
         old, new = before.step, state.step
         self._want_timer.start()
         if (before.selected, len(before.steps)) != (state.selected, len(state.steps)):
@@ -339,10 +331,10 @@ class Workspace(QObject):
 
     @property
     def _shown(self) -> PictureSource | None:
-        return PictureSource.of(self._picture) if self._picture else None
+        return PictureSource.of(self.picture) if self.picture else None
 
     def _want_picture(self) -> None:
-        wanted = self._state.source
+        wanted = self.state.source
         if wanted is not None and (wanted == self._shown or wanted.request is None):
             wanted = None
         if wanted != self._wanted:

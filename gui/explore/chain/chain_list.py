@@ -11,11 +11,11 @@ from PySide6.QtCore import (
     QSize,
     Qt,
 )
-from PySide6.QtGui import QFontMetrics, QIcon, QKeyEvent, QMouseEvent, QPainter, QStandardItemModel
+from PySide6.QtGui import QFontMetrics, QIcon, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
-    QListView,
+    QListWidget,
     QMessageBox,
     QPushButton,
     QSlider,
@@ -68,19 +68,17 @@ _READS_TIP = "What the selected step takes: the picture, or the result of an ear
 _SECOND_TIP = "The other result that is combined with the first."
 
 
-class StepList(QListView):
+class StepList(QListWidget):
     """Selects the step that the panels show; keys move, remove and switch it, the mouse drags it."""
 
     def __init__(self, chain: ChainState, actions: Actions) -> None:
-        super().__init__(uniformItemSizes=True)
+        super().__init__()
         self._chain, self._actions = chain, actions
         # Where the row was taken that is dragged, and the place in the history then; all moves are one edit.
         self._taken: QPoint | None = None
         self._undo_to = 0
-        self.rows = StepRows(chain)
-        self.row = StepRow(self.rows)
-        self.setModel(self.rows)
-        self.setItemDelegate(self.row)
+        self.setItemDelegate(StepRow(self))
+        self.setUniformItemSizes(True)
         self.setMouseTracking(True)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -89,7 +87,8 @@ class StepList(QListView):
         self.setAccessibleDescription(
             "Arrow keys select, Alt and arrows move, Space switches, Del removes; rows can be dragged."
         )
-        self.selectionModel().currentChanged.connect(lambda at: chain.workspace.select_step(at.row()))
+        self.currentRowChanged.connect(chain.workspace.select_step)
+        chain.changed.connect(self._read)
         chain.workspace.state_changed.connect(self._show)
         # All rows are taken to be as high as the first one was.
         follow_letters(self, self.scheduleDelayedItemsLayout)
@@ -109,7 +108,7 @@ class StepList(QListView):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         index = self.indexAt(event.position().toPoint())
-        if index.isValid() and self.row.eye_rect(self.visualRect(index)).contains(event.position().toPoint()):
+        if index.isValid() and StepRow.eye_rect(self.visualRect(index)).contains(event.position().toPoint()):
             if event.button() == Qt.MouseButton.LeftButton:
                 self._chain.switch(index.row())
             return
@@ -132,8 +131,8 @@ class StepList(QListView):
         bar, below = self.verticalScrollBar(), at.y() - self.viewport().height()
         bar.setValue(bar.value() + max(0, below) + min(0, at.y()))
         # Places further down than the selected row.
-        top, workspace = self.visualRect(self.rows.index(0, 0)).top(), self._chain.workspace
-        under = min(max((at.y() - top) // row_height(), 0), self.rows.rowCount() - 1)
+        top, workspace = self.visualRect(self.model().index(0, 0)).top(), self._chain.workspace
+        under = min(max((at.y() - top) // row_height(), 0), self.count() - 1)
         by = int(under) - workspace.state.selected
         why = why_not_moved(workspace.state, by) if by else ""
         workspace.edit(moved(workspace.state, by), "Move step", merge_key=("drag", self._undo_to))
@@ -143,9 +142,31 @@ class StepList(QListView):
         super().mouseReleaseEvent(event)
         self._taken = None
 
+    def _read(self) -> None:
+        """List each step, with its second line and what it took."""
+        state, roles = self._chain.workspace.state, Qt.ItemDataRole
+        # No other one is selected by it.
+        with QSignalBlocker(self):
+            while self.count() > len(state.steps):
+                self.takeItem(self.count() - 1)
+            self.addItems([""] * (len(state.steps) - self.count()))
+        for at, step in enumerate(state.steps):
+            title, settings, time = title_of_step(step), step.settings, self._chain.time_of(step)
+            how = "" if step.operation == COMBINE else settings.variant
+            border = "" if step.operation else str(settings.border)
+            note = " · ".join(filter(None, (reads_words(state, at), how, border)))
+            off = "" if step.on else "switched off"
+            spoken = ", ".join(filter(None, (f"Step {at + 1}: {title}, {note}", time, off)))
+            tip = f"{title}, {note}\nName in files: {step.id}. Space switches it."
+            texts = {roles.DisplayRole: title, roles.AccessibleTextRole: spoken, roles.ToolTipRole: tip}
+            own = {STEP_ROLE: step, NOTE_ROLE: note, TIME_ROLE: time if step.on else "off"}
+            for role, value in (texts | own).items():
+                self.item(at).setData(role, value)
+
     def _show(self) -> None:
-        with QSignalBlocker(self.selectionModel()):
-            self.setCurrentIndex(self.rows.index(self._chain.workspace.state.selected, 0))
+        self._read()
+        with QSignalBlocker(self):
+            self.setCurrentRow(self._chain.workspace.state.selected)
         if self.maximumHeight() != (height := self._height(MOST_ROWS)):
             self.setMaximumHeight(height)
             self.updateGeometry()
@@ -159,7 +180,7 @@ class StepList(QListView):
         return QSize(20 * GRID, self._height(LEAST_ROWS))
 
     def _height(self, most: int) -> int:
-        return min(most, self.rows.rowCount()) * row_height() + 2 * self.frameWidth()
+        return min(most, self.count()) * row_height() + 2 * self.frameWidth()
 
 
 class ChainList(QWidget):
@@ -233,35 +254,6 @@ def row_height() -> int:
     """Return the height of a row: of its two lines, as large as the letters are."""
     lines = QFontMetrics(number_font()).height() + QFontMetrics(small_font()).height()
     return max(5 * GRID, lines + GRID)
-
-
-class StepRows(QStandardItemModel):
-    """The steps of the page, each with its second line and what it took."""
-
-    def __init__(self, chain: ChainState) -> None:
-        super().__init__()
-        self._chain = chain
-        follow(self.refresh, chain.workspace.state_changed, chain.changed)
-
-    def refresh(self) -> None:
-        """Read the steps again."""
-        state, roles = self._chain.workspace.state, Qt.ItemDataRole
-        if len(state.steps) != self.rowCount():
-            # A reset: no other step is selected by it.
-            self.clear()
-            self.setColumnCount(1)
-            self.setRowCount(len(state.steps))
-        for at, step in enumerate(state.steps):
-            title, settings, time = title_of_step(step), step.settings, self._chain.time_of(step)
-            how = "" if step.operation == COMBINE else settings.variant
-            border = "" if step.operation else str(settings.border)
-            note = " · ".join(filter(None, (reads_words(state, at), how, border)))
-            off = "" if step.on else "switched off"
-            spoken = ", ".join(filter(None, (f"Step {at + 1}: {title}, {note}", time, off)))
-            tip = f"{title}, {note}\nName in files: {step.id}. Space switches it."
-            texts = {roles.DisplayRole: title, roles.AccessibleTextRole: spoken, roles.ToolTipRole: tip}
-            own = {STEP_ROLE: step, NOTE_ROLE: note, TIME_ROLE: time if step.on else "off"}
-            self.setItemData(self.index(at, 0), {int(role): value for role, value in (texts | own).items()})
 
 
 class StepRow(QStyledItemDelegate):

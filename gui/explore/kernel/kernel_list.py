@@ -183,7 +183,13 @@ class _Rows(QStyledItemDelegate):
         self._kernels, self._selection = kernels, selection
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(24 * GRID, _row_height(index.data(ROW_ROLE), self._kernels.reason_width()))
+        item, width, height = index.data(ROW_ROLE), self._kernels.reason_width(), line_height()
+        # One line where its reason fits beside the title.
+        if isinstance(item, VariantRow) and item.under and not _fits_beside(item, width):
+            room = QRect(0, 0, width, _MANY_LINES)
+            words = QFontMetrics(small_font()).boundingRect(room, _WRAPPED, item.under)
+            height += words.height() + HALF_GRID - _REASON_LIFT
+        return QSize(24 * GRID, height)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         item: VariantRow | GroupRow = index.data(ROW_ROLE)
@@ -269,14 +275,6 @@ class _Rows(QStyledItemDelegate):
             painter.setPen(QPen(muted, 1, Qt.PenStyle.DotLine))
             painter.drawRect(whole.adjusted(1, 1, -2, -2))
         painter.restore()
-
-
-def _row_height(item: VariantRow | GroupRow, width: int) -> int:
-    """Return the height of a row whose reason has so many pixels: one line where it fits beside the title."""
-    if isinstance(item, GroupRow) or not item.under or _fits_beside(item, width):
-        return line_height()
-    words = QFontMetrics(small_font()).boundingRect(QRect(0, 0, width, _MANY_LINES), _WRAPPED, item.under)
-    return line_height() - _REASON_LIFT + words.height() + HALF_GRID
 
 
 def _fits_beside(row: VariantRow, width: int) -> bool:

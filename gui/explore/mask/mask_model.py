@@ -134,31 +134,25 @@ class MaskModel(QAbstractTableModel):
 
     def __init__(self, workspace: Workspace, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._workspace = workspace
-        self._mask = workspace.mask
+        self._workspace, self.mask = workspace, workspace.mask
         self._colours: dict[float, tuple[QColor, QColor]] = {}
         workspace.mask_changed.connect(self._show_mask)
         workspace.settings_changed.connect(self._repaint)
         theme_notifier().changed.connect(self._repaint)
 
-    @property
-    def mask(self) -> Mask:
-        """The mask that the table shows."""
-        return self._mask
-
     def clear_cells(self, cells: Iterable[Cell]) -> None:
         """Set cells to 0, as one step."""
-        self._workspace.set_mask(self._mask.with_cells(cells, "0"), "Clear cells")
+        self._workspace.set_mask(self.mask.with_cells(cells, "0"), "Clear cells")
 
     def paint(self, cells: Iterable[Cell], cell: str, stroke: int) -> None:
         """Set cells to a value; all of one stroke of the brush is one step."""
-        mask = self._mask.with_cells(cells, cell)
+        mask = self.mask.with_cells(cells, cell)
         self._workspace.set_mask(mask, f"Paint {cell}", merge_key=("stroke", stroke))
 
     def paste(self, text: str, cells: list[Cell], *, whole: bool = False) -> None:
         """Paste text into the table; `mask_paste.pasted` says what becomes of it."""
         try:
-            mask, step, is_new = pasted(self._mask, text, cells, whole=whole)
+            mask, step, is_new = pasted(self.mask, text, cells, whole=whole)
         except MaskError as error:
             self.edit_refused.emit(str(error))
         else:
@@ -167,21 +161,21 @@ class MaskModel(QAbstractTableModel):
     def copied_text(self, cells: list[Cell]) -> str:
         """Return the rectangle around the cells, as typed, between tabs; the whole mask for no cells."""
         if not cells:
-            return format_mask(self._mask, "tabs")
+            return format_mask(self.mask, "tabs")
         rows, columns = zip(*cells, strict=True)
-        block = self._mask.typed.cells[min(rows) : max(rows) + 1]
+        block = self.mask.typed.cells[min(rows) : max(rows) + 1]
         return "\n".join("\t".join(row[min(columns) : max(columns) + 1]) for row in block)
 
     def put_anchor(self, row: int, column: int) -> None:
         """Let this cell lie on the pixel."""
-        mask = self._mask.with_anchor((row, column))
+        mask = self.mask.with_anchor((row, column))
         self._workspace.set_mask(mask, f"Anchor on row {row + 1}, column {column + 1}")
 
     def rowCount(self, parent: Index = _NOWHERE) -> int:
-        return 0 if parent.isValid() else self._mask.rows
+        return 0 if parent.isValid() else self.mask.rows
 
     def columnCount(self, parent: Index = _NOWHERE) -> int:
-        return 0 if parent.isValid() else self._mask.columns
+        return 0 if parent.isValid() else self.mask.columns
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         # An index that is not valid has no flags.
@@ -192,8 +186,8 @@ class MaskModel(QAbstractTableModel):
         if not index.isValid():
             return None
         row, column = index.row(), index.column()
-        weight = float(self._mask.weights[row, column])
-        typed = self._mask.cell_text(row, column)
+        weight = float(self.mask.weights[row, column])
+        typed = self.mask.cell_text(row, column)
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return texts_of(typed)[0]
@@ -210,7 +204,7 @@ class MaskModel(QAbstractTableModel):
             case MaskRole.SHORT_TEXTS:
                 return texts_of(typed)
             case MaskRole.IS_ANCHOR:
-                return self._mask.anchor == (row, column)
+                return self.mask.anchor == (row, column)
         return None
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
@@ -218,7 +212,7 @@ class MaskModel(QAbstractTableModel):
             return False
         row, column = index.row(), index.column()
         try:
-            mask = self._mask.with_cells([(row, column)], read_cell(str(value)))
+            mask = self.mask.with_cells([(row, column)], read_cell(str(value)))
         except MaskError as error:
             self.edit_refused.emit(str(error))
             return False
@@ -230,12 +224,12 @@ class MaskModel(QAbstractTableModel):
         """Return the colours of background and text of cells with a weight; painting needs them often."""
         if weight not in self._colours:
             theme = current_theme()
-            background = cell_background(weight, float(np.abs(self._mask.weights).max()), theme)
+            background = cell_background(weight, float(np.abs(self.mask.weights).max()), theme)
             self._colours[weight] = background, readable_text(background, theme)
         return self._colours[weight]
 
     def _tooltip(self, row: int, column: int) -> str:
-        down, right = row - self._mask.anchor[0], column - self._mask.anchor[1]
+        down, right = row - self.mask.anchor[0], column - self.mask.anchor[1]
         if self._workspace.settings.flip:
             down, right = -down, -right
         vertical = f"{abs(down)} {'below' if down > 0 else 'above'}" if down else ""
@@ -246,24 +240,24 @@ class MaskModel(QAbstractTableModel):
 
     def _words(self, row: int, column: int) -> str:
         """Return a weight as typed, and what it is where that is a quotient."""
-        weight = number_text(float(self._mask.weights[row, column]))
-        more = self._mask.more_than_weights
-        text = self._mask.cell_text(row, column)
+        weight = number_text(float(self.mask.weights[row, column]))
+        more = self.mask.more_than_weights
+        text = self.mask.cell_text(row, column)
         text = f"{text} / {more.divisor}" if more is not None and more.divisor else text
         said = weight if text == weight else f"{text} = {weight}"
         return f"Row {row + 1}, column {column + 1}: {said}"
 
     def _show_mask(self, mask: Mask) -> None:
         self._colours.clear()
-        if mask.shape == self._mask.shape:
-            self._mask = mask
+        if mask.shape == self.mask.shape:
+            self.mask = mask
             self._repaint()
         else:
             self.beginResetModel()
-            self._mask = mask
+            self.mask = mask
             self.endResetModel()
 
     def _repaint(self) -> None:
         self._colours.clear()
-        last = self.index(self._mask.rows - 1, self._mask.columns - 1)
+        last = self.index(self.mask.rows - 1, self.mask.columns - 1)
         self.dataChanged.emit(self.index(0, 0), last)

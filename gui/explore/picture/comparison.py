@@ -38,11 +38,6 @@ class Made(QObject):
         self._newest = Newest(link)
         self.screen: ScreenLevels | None = None
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether nothing is on its way."""
-        return self._newest.in_flight is None
-
     def _show(self, screen: ScreenLevels | None) -> None:
         with self._keeper.exchange(self.screen, screen):
             self.screen = screen
@@ -57,8 +52,7 @@ class Comparison(Made):
         self._mode: ViewMode | None = None
         self._seen = Region(0, 1, 0, 1)
         self._shown: ComparePictures | None = None
-        self._is_whole = False
-        self.words = ""
+        self._is_whole, self.words = False, ""
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._ask)
         state.filtered.connect(lambda _: self._again(0))

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.device_info import SIMULATOR
 from engine.geometry.block import EVERY, Block, Limits, blocks_text, every_block, read_blocks
-from engine.results.metrics import AnyMetric, ComparedRun
+from engine.results.metrics import ComparedRun
 from gui.explore.explain.selection import Selection
 from gui.explore.kernel.kernel_panel import PRESETS
 from gui.explore.kernel.variants_model import SIMULATE
@@ -232,10 +232,13 @@ class BlocksPanel(QWidget):
     def refresh(self) -> None:
         """Read the state again."""
         all_cells, known = self._cells.all(), self._selection.known
+        device = self._engine_state.used_device(self._workspace.settings.device)
+        limits = device.limits if device is not None and device.kind == "cuda" else Limits()
         # A kernel without blocks has no map: then that of another one.
         candidates = (known.key if known else "", *reversed(all_cells))
         key = next((key for key in candidates if key in all_cells), "")
-        shown = map_of(key, all_cells[key], self._number, self._limits()) if key else BlockMap()
+        number = self._cells.results.bars.metric
+        shown = map_of(key, all_cells[key], number, limits) if key else BlockMap()
         loaded = self._selection.block if known is not None and known.key == key else None
         self.empty.say("" if all_cells else f"{_EMPTY}{self._no_gpu()}")
         is_simulator = self._workspace.settings.device == SIMULATOR
@@ -243,10 +246,6 @@ class BlocksPanel(QWidget):
         self.table.show_map(shown, loaded)
         self._allow()
         self._show_summary()
-
-    @property
-    def _number(self) -> AnyMetric:
-        return self._cells.results.bars.metric
 
     def _compare(self) -> None:
         """Run with the blocks that are typed; with the common ones where none are."""
@@ -266,7 +265,7 @@ class BlocksPanel(QWidget):
         self.summary.setToolTip(f"{summary}\n\n{_HINT}")
 
     def _summary(self) -> str:
-        shown, number = self.table.shown, self._number
+        shown, number = self.table.shown, self._cells.results.bars.metric
         waiting = sum(cell.kind is Kind.WAITING for cell in shown.cells.values())
         parts = (
             shown.variant,
@@ -286,7 +285,3 @@ class BlocksPanel(QWidget):
         """Return why no kernel with blocks can be timed here, on a line of its own; empty if one can."""
         why = self._engine_state.no_gpu
         return f"\nThere is no GPU here ({why.short}). {_SIMULATOR}" if why else ""
-
-    def _limits(self) -> Limits:
-        device = self._engine_state.used_device(self._workspace.settings.device)
-        return device.limits if device is not None and device.kind == "cuda" else Limits()

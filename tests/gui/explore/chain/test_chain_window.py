@@ -15,7 +15,7 @@ from engine.mask.mask import Mask
 from engine.mask.presets import resolve_mask
 from engine.work.chain_files import chain_from, save_chain
 from engine.work.steps import Chain
-from gui.explore.chain.chain_list import NOTE_ROLE
+from gui.explore.chain.chain_list import NOTE_ROLE, StepRow
 from gui.explore.state import COMBINE
 from gui.page.contract import LoadKernel, LoadMask
 from tests.gui.made_window import settle
@@ -55,7 +55,7 @@ def test_that_a_ready_chain_is_one_step_of_undo_and_what_is_shown_is_the_selecte
 ):
     before = page.workspace.state
     act("chain:sobel-magnitude")
-    rows = page.chain_list.list.rows
+    rows = page.chain_list.list.model()
     notes = [f"{rows.index(at, 0).data()} {rows.index(at, 0).data(NOTE_ROLE)}" for at in range(3)]
     assert notes == [
         "Sobel x 3 × 3 from picture · auto · replicate",
@@ -68,7 +68,7 @@ def test_that_a_ready_chain_is_one_step_of_undo_and_what_is_shown_is_the_selecte
     assert not page.chain_list.isVisible()
     act("chain:sobel-magnitude")
     assert previews(haloscope)[-1].step is None
-    page.chain_list.list.setCurrentIndex(page.chain_list.list.rows.index(0, 0))
+    page.chain_list.list.setCurrentIndex(page.chain_list.list.model().index(0, 0))
     settle()
     # It reads the picture itself: the job is that of the page with this step alone.
     job = previews(haloscope)[-1]
@@ -81,7 +81,7 @@ def test_that_a_ready_chain_is_one_step_of_undo_and_what_is_shown_is_the_selecte
 def test_that_the_picture_itself_is_the_result_of_steps_that_are_all_off(haloscope, page, act):
     act("chain:unsharp")
     shown = page.chain_list.list
-    eye = shown.row.eye_rect(shown.visualRect(shown.rows.index(1, 0))).center()
+    eye = StepRow.eye_rect(shown.visualRect(shown.model().index(1, 0))).center()
     QTest.mouseClick(shown.viewport(), Qt.MouseButton.LeftButton, pos=eye)
     settle()
     job = previews(haloscope)[-1]
@@ -95,7 +95,7 @@ def test_that_the_picture_itself_is_the_result_of_steps_that_are_all_off(halosco
 def drag(shown, first, last):
     """Take a row with the left button, and move it over another one; the button stays down."""
     view, left, none = shown.viewport(), Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
-    begin, end = (shown.visualRect(shown.rows.index(row, 0)).center() for row in (first, last))
+    begin, end = (shown.visualRect(shown.model().index(row, 0)).center() for row in (first, last))
     QTest.mousePress(view, left, pos=begin)
     for at in (begin + (end - begin) / 2, end):
         where = QPointF(at), QPointF(view.mapToGlobal(at))
@@ -203,11 +203,11 @@ def test_that_the_kernel_list_and_edits_are_those_of_the_selected_step_and_the_e
     assert [str(step.settings.border) for step in page.workspace.state.steps[1:3]] == ["wrap", "replicate"]
     act("chain:denoise-edges")
     shown, left = page.chain_list.list, Qt.MouseButton.LeftButton
-    row = shown.visualRect(shown.rows.index(0, 0))
+    row = shown.visualRect(shown.model().index(0, 0))
     # Of a row that was clicked, too.
     QTest.mouseClick(shown.viewport(), left, pos=row.center())
     for is_on in (False, True, False):
-        QTest.mouseClick(shown.viewport(), left, pos=shown.row.eye_rect(row).center())
+        QTest.mouseClick(shown.viewport(), left, pos=StepRow.eye_rect(row).center())
         assert [step.on for step in page.workspace.state.steps] == [is_on, True, True, True]
     shown.setFocus()
     page.workspace.select_step(2)
