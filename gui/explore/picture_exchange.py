@@ -20,8 +20,8 @@ from engine.host.request import SharedArray
 from engine.mask.text import parse_mask
 from gui.engine_link.engine_link import Ask
 from gui.explore.mask.grid import MaskGrid
-from gui.explore.picture.handles import DragHandle
 from gui.explore.picture.picture_controller import PictureController
+from gui.explore.picture.picture_view import DragHandle
 from gui.explore.workspace import Workspace
 from gui.page.contract import Services
 from gui.page.jobs import Background

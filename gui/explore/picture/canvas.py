@@ -1,4 +1,4 @@
-"""The pane that paints original and result, and turns mouse and keys into zooming and panning."""
+"""The pane that paints original and result, with the handle between them; mouse and keys zoom and pan."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,6 +14,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
+    QPolygonF,
     QResizeEvent,
     QWheelEvent,
 )
@@ -21,7 +22,6 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.results.problem import Mark
 from engine.verify.verification import Region
-from gui.explore.picture.handles import SplitHandle
 from gui.explore.picture.layers import (
     Drawing,
     Layer,
@@ -68,6 +68,98 @@ class Scene:
     mark_text: str = ""
     region: Region | None = None
     line: Line | None = None
+
+
+WIDTH = 17
+# Not in the middle, where the point of an impulse and the eye of a zone plate are.
+_GRIP_PLACE = 0.75
+_GRIP_HEIGHT = 40
+_STEP = 0.01
+_LARGE_STEP = 0.1
+
+
+class SplitHandle(QWidget):
+    """A vertical line with a grip over the picture; its place is a part of its parent's width."""
+
+    moved = Signal(float)  # the new place, 0 (left edge) to 1
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._pane = parent
+        self.fraction = 0.5
+        """Where the line is, as a part of the parent's width."""
+        self._grabbed_at: float | None = None
+        self.setCursor(Qt.CursorShape.SplitHCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        # Without a button the cursor belongs to the picture below, whose pixels are read.
+        self.setMouseTracking(True)
+        self.setToolTip(
+            "Original left, result right. Drag, or use Left and Right (Shift: further, Home, End)."
+        )
+        self._describe()
+
+    def set_fraction(self, fraction: float) -> None:
+        fraction = min(max(fraction, 0.0), 1.0)
+        if fraction != self.fraction:
+            self.fraction = fraction
+            self.update_position()
+            self._describe()
+            self.moved.emit(fraction)
+
+    def update_position(self) -> None:
+        """Lie where the fraction says in the parent as large as it is now."""
+        middle = round(self.fraction * self._pane.width())
+        self.setGeometry(middle - WIDTH // 2, 0, WIDTH, self._pane.height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        middle = WIDTH // 2 + 0.5
+        # A dark line with a light core can be seen on any picture.
+        for pen in (QPen(QColor(0, 0, 0, 160), 3), QPen(QColor("#ffffff"), 1)):
+            painter.setPen(pen)
+            painter.drawLine(QPointF(middle, 0), QPointF(middle, self.height()))
+        centre = self.height() * _GRIP_PLACE
+        grip = QRectF(0.5, centre - _GRIP_HEIGHT / 2.0, WIDTH - 1, _GRIP_HEIGHT)
+        colour, width = (theme.accent, 2) if self.hasFocus() else (theme.line, 1)
+        painter.setPen(QPen(QColor(colour), width))
+        painter.setBrush(QColor(theme.raised))
+        painter.drawRoundedRect(grip.adjusted(1, 1, -1, -1), 5, 5)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(theme.text))
+        for side in (-1.0, 1.0):
+            tip, back = middle + side * 5.5, middle + side * 1.8
+            corners = (tip, centre), (back, centre - 4), (back, centre + 4)
+            painter.drawPolygon(QPolygonF([QPointF(*corner) for corner in corners]))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() != Qt.MouseButton.LeftButton:
+            event.ignore()
+            return
+        self._grabbed_at = event.position().x() - WIDTH // 2
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._grabbed_at is None:
+            event.ignore()
+            return
+        x = self.mapToParent(event.position()).x() - self._grabbed_at
+        self.set_fraction(x / max(1, self._pane.width()))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._grabbed_at = None
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step, keys = _LARGE_STEP if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else _STEP, Qt.Key
+        steps = {keys.Key_Left: -step, keys.Key_Right: step, keys.Key_Home: -1.0, keys.Key_End: 1.0}
+        if (by := steps.get(Qt.Key(event.key()))) is None:
+            super().keyPressEvent(event)
+        else:
+            self.set_fraction(self.fraction + by)
+
+    def _describe(self) -> None:
+        self.setAccessibleName("Split handle")
+        self.setAccessibleDescription(f"Original on the left {100 * self.fraction:.0f} %, result on the rest")
 
 
 class PictureCanvas(QWidget):

@@ -4,8 +4,9 @@ import math
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QWidget
+from PySide6.QtCore import QPointF, QSize, Qt, Signal
+from PySide6.QtGui import QDrag, QMouseEvent
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QStackedWidget, QToolButton, QWidget
 
 from engine.errors import EngineError, ImageReadError
 from engine.host.protocol import CloseTiled, Filtered, PictureHandle, ScreenLevels, TiledScreen
@@ -18,7 +19,6 @@ from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.canvas import PictureCanvas
 from gui.explore.picture.comparison import Comparison, Window
-from gui.explore.picture.handles import DragHandle
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.levels import PictureLevels, finest_for
 from gui.explore.picture.tiled import AskedValues, Numbers, TiledLevels, numbers_of, value_text
@@ -26,8 +26,9 @@ from gui.explore.picture.toolbar import PictureToolbar, Readout, ReadoutStrip
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.messages import Message, PageMessages, Severity
+from gui.style.icons import icon
 from gui.style.metrics import GRID, scaled_font
-from gui.widgets.panel_parts import centred_text, column, row
+from gui.widgets.panel_parts import ICON_BUTTON_SIDE, centred_text, column, row
 
 _TEXT = (
     "Open a picture with Ctrl+O, drop one here, or take a sample.\n"
@@ -56,6 +57,58 @@ class EmptyState(QWidget):
         self.title.setText(f"{stage[:1].upper()}{stage[1:]} …" if stage else _TITLE)
         for widget in (self.text, self.open_button, self.sample_button):
             widget.setVisible(not stage)
+
+
+_DRAG_TIP = (
+    "Drag the result from here into a folder or another program: it is a PNG file there.\n"
+    "A click copies it as a picture (Ctrl+Alt+C)."
+)
+_ICON_SIDE = 18
+
+
+class DragHandle(QToolButton):
+    """A button that can also be dragged."""
+
+    dragged = Signal()  # the mouse left it with its button down, once for each press
+
+    def __init__(self) -> None:
+        super().__init__(autoRaise=True)
+        self.setObjectName("dragHandle")
+        self._pressed_at: QPointF | None = None
+        self.setAccessibleName("Drag or copy the result")
+        self.setToolTip(_DRAG_TIP)
+        self.setIcon(icon("drag"))
+        self.setIconSize(QSize(_ICON_SIDE, _ICON_SIDE))
+        self.setFixedSize(ICON_BUTTON_SIDE, ICON_BUTTON_SIDE)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.hide()
+        self.setCursor(Qt.CursorShape.OpenHandCursor)
+
+    def run_drag(self, drag: QDrag) -> None:
+        """Drag until the button is released."""
+        drag.exec(Qt.DropAction.CopyAction)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        super().mousePressEvent(event)
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._pressed_at = event.position()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        # Not the button's own, which is up again as soon as the mouse leaves it.
+        if self._pressed_at is None:
+            return
+        way = (event.position() - self._pressed_at).manhattanLength()
+        if way >= QApplication.startDragDistance():
+            self._pressed_at = None
+            self.dragged.emit()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        was_dragged, self._pressed_at = self._pressed_at is None, None
+        if was_dragged:
+            # Too early for the file: neither a drag nor a click.
+            self.setDown(False)
+        else:
+            super().mouseReleaseEvent(event)
 
 
 FILE_SOURCE = "picture file"

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from engine.host.protocol import ScreenLevels, Shown
 from gui.explore.picture import levels as full_size
-from gui.explore.picture.handles import WIDTH, SplitHandle
+from gui.explore.picture.canvas import WIDTH, SplitHandle
 from gui.explore.picture.levels import PictureLevels
 from gui.explore.picture.tiled import numbers_of, value_text
 from gui.explore.picture.view import LARGEST_ZOOM, Size, ViewState, ViewTransform, centred, fitted, next_zoom
