@@ -91,14 +91,8 @@ def take_process() -> None:
 class MachineFunction:
     """A function that is compiled for the types of the arguments that it is called with.
 
-    Parameters
-    ----------
-    module, name : str
-        Where the Python function is; the module is imported only to compile it.
-    made_for : tuple, optional
-        The arguments of a factory of that name, which makes the function.
-    options
-        For Numba's compiler.
+    The Python function is that name of a module, which is imported only to compile it, or what a factory of
+    that name makes of the arguments `made_for`. The options are for Numba's compiler.
     """
 
     def __init__(

@@ -164,12 +164,9 @@ class _Arrays(NamedTuple):
 
 
 class HostCalls:
-    """A prepared variant that is called with pictures of one shape and type, by any number of threads.
+    """A prepared variant that is called with pictures (H, W, C) of the shape and type of `like`.
 
-    Parameters
-    ----------
-    like : ndarray of shape (H, W, C)
-        Has shape and type of the pictures.
+    Any number of threads may call it.
     """
 
     def __init__(

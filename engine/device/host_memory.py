@@ -21,19 +21,10 @@ _ANY_USE_BYTES = 1 << 16
 class Spares(Generic[Buffer]):
     """Buffers that nobody uses, the oldest first, kept for the next one who needs one as large.
 
-    `release` is called with each that is dropped. Each step is one operation of a dictionary: any thread may
-    call, a finalizer too, which may run between any two lines of a thread that is in here.
-
-    Parameters
-    ----------
-    size_of : callable of Buffer -> int
-        Its bytes.
-    most : int
-        How many are kept at most.
-    release : callable of Buffer
-        Frees what does not go by itself.
-    most_times : float
-        A buffer serves nobody who needs so many times less.
+    `size_of` gives the bytes of one. At most `most` are kept, and one serves nobody who needs `most_times`
+    less. `release` is called with each that is dropped, and frees what does not go by itself. Each step is
+    one operation of a dictionary: any thread may call, a finalizer too, which may run between any two lines
+    of a thread that is in here.
     """
 
     def __init__(

@@ -32,28 +32,15 @@ _CODE = re.compile(r"\s*(?:@|(?:extern|template|struct|class|static|const|conste
 
 @dataclass(frozen=True)
 class Header:
-    """How a kernel is launched.
+    """How a kernel is launched."""
 
-    Parameters
-    ----------
-    block : tuple of int
-        Threads of a block along x, y, z.
-    results : tuple of int or None
-        Results of a block along x and y; None: one for each thread.
-    mask : tuple of int or None
-        Columns and rows of the one mask that the kernel takes; None: any odd ones up to 9 x 9.
-    border : Border
-    shared : int
-        Bytes of dynamic shared memory.
-    dtype, result_dtype : str
-        Sample types of the picture and of the result: float32 or uint8. CUDA C says them in its parameters.
-    """
-
-    block: tuple[int, int, int] = (16, 16, 1)
-    results: tuple[int, int] | None = None
+    block: tuple[int, int, int] = (16, 16, 1)  # its threads along x, y, z
+    results: tuple[int, int] | None = None  # of a block along x and y; None: one for each thread
+    # Columns and rows of the one mask that the kernel takes; None: any odd ones up to 9 x 9.
     mask: tuple[int, int] | None = None
     border: Border = Border.ZERO
-    shared: int = 0
+    shared: int = 0  # bytes of dynamic shared memory
+    # Sample types: float32 or uint8. CUDA C says them in its parameters.
     dtype: str = "float32"
     result_dtype: str = "float32"
 

@@ -27,15 +27,9 @@ Numbers = NDArray[np.int64]
 
 
 class Active:
-    """Threads that are at one place, by their slots in rising order.
+    """Threads that are at one place, by their slots in rising order, where a block has a row of these.
 
     A slot is a thread's number within its block, in the block's row of slots, whole warps long.
-
-    Parameters
-    ----------
-    slots : ndarray of int64
-    row : int
-        Slots of a block.
     """
 
     def __init__(self, slots: Numbers, row: int) -> None:
@@ -109,18 +103,10 @@ class Fault(NamedTuple):
 
 
 class Hazards:
-    """The state of one segment of memory.
+    """The state of one segment of memory, of so many places.
 
-    Parameters
-    ----------
-    places : int
-        How many places it has.
-    is_written : bool
-        Whether its contents count as written before the launch.
-    among_blocks : bool
-        Whether several blocks share it.
-    tracks_reads : bool
-        Whether reads are noted beside writes.
+    Its contents may count as written before the launch, several blocks may share it, and reads may be noted
+    beside writes.
     """
 
     def __init__(self, places: int, is_written: bool, *, among_blocks: bool, tracks_reads: bool) -> None:

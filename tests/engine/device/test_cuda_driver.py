@@ -1,8 +1,7 @@
 """What the driver states of GPUs, asked of a made-up driver; `tests/gpu` asks a real one."""
 
-# ruff: noqa: N802 - the made-up driver has the names of the real one
-
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -35,44 +34,29 @@ FACTS = {
 }
 
 
-class Driver:
-    """The functions of libcuda that are called, as `ctypes` calls them."""
+def put(pointer, value):
+    pointer._obj.value = value
+    return 0
 
-    def __init__(self, gpus=1, fails=None, compute_modes=(0, 0)):
-        self._gpus, self._fails, self._compute_modes = gpus, fails or {}, compute_modes
 
-    def cuInit(self, flags):
-        return self._fails.get("cuInit", 0)
+def driver(gpus=1, compute_modes=(0, 0), **fails):
+    """Return the functions of libcuda that are called, as `ctypes` calls them."""
 
-    def cuDeviceGetCount(self, count):
-        count._obj.value = self._gpus
-        return 0
-
-    def cuDeviceGet(self, device, number):
-        device._obj.value = number.value
-        return 0
-
-    def cuDeviceGetName(self, name, size, device):
-        name.value = f"GPU {device.value}".encode()
-        return 0
-
-    def cuDeviceTotalMem_v2(self, total, device):
-        total._obj.value = 150_100_000_000
-        return self._fails.get("cuDeviceTotalMem_v2", 0)
-
-    def cuDriverGetVersion(self, version):
-        version._obj.value = 12080
-        return 0
-
-    def cuDeviceGetAttribute(self, value, code, device):
+    def attribute(value, code, device):
         key = next(key for key, known in ATTRIBUTES.items() if known == code.value)
-        mode = self._compute_modes[device.value]
-        value._obj.value = mode if key == "COMPUTE_MODE" else STATED.get(key, 0)
-        return self._fails.get(key, 0)
+        put(value, compute_modes[device.value] if key == "COMPUTE_MODE" else STATED.get(key, 0))
+        return fails.get(key, 0)
 
-    def cuGetErrorName(self, code, name):
-        name._obj.value = b"CUDA_ERROR_UNKNOWN" if code.value == 999 else None
-        return 0
+    return SimpleNamespace(
+        cuInit=lambda flags: fails.get("cuInit", 0),
+        cuDeviceGetCount=lambda count: put(count, gpus),
+        cuDeviceGet=lambda device, number: put(device, number.value),
+        cuDeviceGetName=lambda name, size, device: setattr(name, "value", b"GPU %d" % device.value),
+        cuDeviceTotalMem_v2=lambda total, device: put(total, 150_100_000_000) or fails.get("memory", 0),
+        cuDriverGetVersion=lambda version: put(version, 12080),
+        cuDeviceGetAttribute=attribute,
+        cuGetErrorName=lambda code, name: put(name, b"CUDA_ERROR_UNKNOWN" if code.value == 999 else None),
+    )
 
 
 @pytest.fixture
@@ -92,7 +76,7 @@ def listed_gpus():
 
 
 def test_that_each_gpu_is_listed_with_its_facts_limits_and_bandwidth(install):
-    install(Driver(gpus=2))
+    install(driver(gpus=2))
     assert listed_gpus() == [("cuda:0", "GPU 0", True, ""), ("cuda:1", "GPU 1", True, "")]
     gpu = gpu_info(0)
     assert gpu.facts == FACTS
@@ -102,31 +86,27 @@ def test_that_each_gpu_is_listed_with_its_facts_limits_and_bandwidth(install):
 
 
 def test_that_an_attribute_that_an_old_driver_does_not_know_is_0(install):
-    install(Driver(fails={"RESERVED_SHARED_MEMORY_PER_BLOCK": 1}))
+    install(driver(RESERVED_SHARED_MEMORY_PER_BLOCK=1))
     assert gpu_info(0).attributes.reserved_shared_bytes == 0
-    install(Driver(fails={"CLOCK_RATE": 999}))
+    install(driver(CLOCK_RATE=999))
     assert "cuDeviceGetAttribute fails with CUDA_ERROR_UNKNOWN" in listed_gpus()[0][3]
 
 
-@pytest.mark.parametrize(
-    ("driver", "listed"),
-    [
-        (Driver(gpus=0), [("cuda:0", NO_GPU.short)]),
-        (Driver(fails={"cuInit": 100}), [("cuda:0", NO_GPU.short)]),
-        (Driver(fails={"cuInit": 999}), [("cuda:0", "cuInit fails with CUDA_ERROR_UNKNOWN")]),
-        (Driver(fails={"cuInit": 7}), [("cuda:0", "cuInit fails with error 7")]),
-        (Driver(fails={"cuDeviceTotalMem_v2": 999}), [("cuda:0", "cuDeviceTotalMem_v2 fails")]),
-        (Driver(gpus=2, compute_modes=(0, 2)), [("cuda:0", ""), ("cuda:1", "the compute mode of GPU 1")]),
-        (object(), [("cuda:0", "its library has no cuInit")]),
-        (None, [("cuda:0", "the library of the driver is not found")]),
-    ],
-    ids=["no GPU", "no device", "unknown", "without a name", "no memory", "prohibited", "foreign", "gone"],
-)
-def test_that_a_driver_or_a_gpu_that_fails_is_listed_with_the_reason(install, driver, listed):
-    install(driver)
-    for (key, _, available, reason), (wanted_key, wanted) in zip(listed_gpus(), listed, strict=True):
-        assert (key, available) == (wanted_key, wanted == "")
-        assert wanted in reason
+def test_that_a_driver_or_a_gpu_that_fails_is_listed_with_the_reason(install):
+    for made, *wanted in (
+        (driver(gpus=0), NO_GPU.short),
+        (driver(cuInit=100), NO_GPU.short),
+        (driver(cuInit=999), "cuInit fails with CUDA_ERROR_UNKNOWN"),
+        (driver(cuInit=7), "cuInit fails with error 7"),
+        (driver(memory=999), "cuDeviceTotalMem_v2 fails"),
+        (driver(gpus=2, compute_modes=(0, 2)), "", "the compute mode of GPU 1"),
+        (object(), "its library has no cuInit"),
+        (None, "the library of the driver is not found"),
+    ):
+        install(made)
+        for number, ((key, _, available, reason), why) in enumerate(zip(listed_gpus(), wanted, strict=True)):
+            assert (key, available) == (f"cuda:{number}", why == "")
+            assert why in reason
 
 
 def test_that_attributes_have_the_numbers_of_the_drivers_header():
