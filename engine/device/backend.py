@@ -1,7 +1,6 @@
 """What a device does for a run, CPU and CUDA alike: buffers, copies, launches, and a clock for launches."""
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -67,14 +66,14 @@ class HostClock:
         return (time.perf_counter() - begin) * 1e3 / self.launches
 
 
-class Backend(ABC):
+class Backend:
     """A device that variants can run on; what it does not say itself is as where memory is the host's."""
 
     info: DeviceInfo
     copies: bool = True
     """Whether pictures have to be copied to the device and back."""
 
-    def activate(self) -> None:  # noqa: B027 - there is one CPU
+    def activate(self) -> None:
         """Make this device the one that the calling thread compiles for and uploads to."""
 
     def selected(self) -> AbstractContextManager[None]:
@@ -110,14 +109,13 @@ class Backend(ABC):
             host_out = np.empty(*made) if self.copies else empty_result(image, *made)
         return self._allocated(image, host_out, layout)
 
-    @abstractmethod
     def _allocated(self, image: np.ndarray, host_out: np.ndarray, layout: Layout) -> Buffers:
-        """Return the same, where there is memory of the host for the result."""
+        """Return the same, where there is memory of the host for the result, whose rows are packed."""
+        return Buffers(image, host_out, host_out)
 
-    def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:  # noqa: B027
+    def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
         """Copy the picture, or each of several operands, to the device, if it has to be, and wait for it."""
 
-    @abstractmethod
     def allocate_arrays(
         self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False
     ) -> Buffers:
@@ -125,6 +123,8 @@ class Backend(ABC):
 
         `pinned` operands stay in page-locked memory of the host, from where a device copies them by itself.
         """
+        out = np.empty(out_shape, np.float32)
+        return Buffers(tuple(inputs), out, out)
 
     def fill_result(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
         """Fill the result with one byte, by default NaN, so that unwritten samples are found."""
@@ -153,7 +153,7 @@ class Backend(ABC):
             self.run(prepared, buffers)
             self.download(buffers)
 
-        return call
+        return call if self.copies else prepared.launch
 
     def clock(self, prepared: Prepared, buffers: Buffers) -> LaunchClock:
         """Return a clock for launches, calibrated."""
@@ -179,20 +179,3 @@ class CpuBackend(Backend):
 
     def __init__(self) -> None:
         self.info = cpu_info()
-
-    def _allocated(self, image: np.ndarray, host_out: np.ndarray, layout: Layout) -> Buffers:
-        # Rows are packed for every layout.
-        return Buffers(image, host_out, host_out)
-
-    def allocate_arrays(
-        self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False
-    ) -> Buffers:
-        """Return the operands themselves and an array for the result."""
-        out = np.empty(out_shape, np.float32)
-        return Buffers(tuple(inputs), out, out)
-
-    def caller(
-        self, prepared: Prepared, like: np.ndarray, result_dtype: DTypeLike, layout: Layout
-    ) -> Callable[[np.ndarray, np.ndarray], None]:
-        """Return the variant itself, which reads and writes the host's memory."""
-        return prepared.launch

@@ -5,7 +5,7 @@ of a kernel fails the run with its words. Its times mean nothing.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -45,9 +45,9 @@ def ptx_of(step: Pass) -> str:
     return explained_ptx(step.kernel, step.signature, CAPABILITY)
 
 
-def parameters_of(step: Pass) -> tuple[str, ...]:
-    """Return the names of a kernel's parameters."""
-    return tuple(inspect.signature(step.kernel.py_func).parameters)
+def _arguments_of(step: Pass) -> Iterator[tuple[str, Any]]:
+    """Return the arguments of a pass, each behind the name of the kernel's parameter."""
+    return zip(inspect.signature(step.kernel.py_func).parameters, step.arguments, strict=True)
 
 
 def memory_of(argument: Placeholder | Between, image: DeviceArray, out: np.ndarray) -> np.ndarray:
@@ -67,10 +67,9 @@ def memory_of(argument: Placeholder | Between, image: DeviceArray, out: np.ndarr
 
 def arrays_of(step: Pass, image: DeviceArray, out: np.ndarray) -> Arrays:
     """Return the arrays of a pass, by what stands for them among its arguments, named as its parameters."""
-    pairs = zip(parameters_of(step), step.arguments, strict=True)
     return {
         argument: Array(name, memory_of(argument, image, out))
-        for name, argument in pairs
+        for name, argument in _arguments_of(step)
         if isinstance(argument, Placeholder | Between)
     }
 
@@ -83,7 +82,7 @@ def run_pass(
 ) -> Run:
     """Run one pass of a variant; `arrays` by placeholder; `asked` as of `engine.ptx.run`."""
     parameters: list[object] = []
-    for name, argument in zip(parameters_of(step), step.arguments, strict=True):
+    for name, argument in _arguments_of(step):
         if isinstance(argument, Placeholder | Between):
             array = arrays[argument]
         elif isinstance(argument, np.ndarray):

@@ -86,8 +86,9 @@ class Kernel:
     def __init__(self, module: Module, name: str) -> None:
         self.name, self.parameters = name, module.functions[name].parameters
         self.instructions: list[Instruction] = []
-        self._functions, self._variables = module.functions, {**module.variables}
+        self._functions = module.functions
         self._kinds: dict[str, str] = {}  # the types of registers
+        self._variables: dict[str, Variable] = {}
         self._passed: dict[str, tuple[str, int]] = {}
         self._places: dict[str, int] = {}  # the number of the instruction behind each label
         self._tables: dict[str, list[str]] = {}  # the labels in tables of `brx.idx`
@@ -100,7 +101,7 @@ class Kernel:
         self.knows_warps = any(
             one.name in ("bar", "barrier") and "warp" in one.modifiers for one in self.instructions
         )
-        self._lay_out([*self._variables.values()])
+        self._lay_out([*module.variables.values(), *self._variables.values()])
         self.blocks, self.labels = self._parted()
         for block in self.blocks:
             end, behind = block.end, [block.number + 1]
@@ -125,7 +126,10 @@ class Kernel:
             elif table := TABLE.fullmatch(text):
                 self._tables[table[1]] = NAME.findall(table[2])
             else:
-                self._append(self._instruction(text, line), suffix, callers)
+                try:
+                    self._append(self._instruction(text, line), suffix, callers)
+                except (LookupError, ValueError) as error:
+                    raise PtxError("the text of PTX", f"this is no instruction: {text[:80]}") from error
 
     def _instruction(self, text: str, line: SourceLine) -> Instruction:
         if (found := _INSTRUCTION.fullmatch(text)) is None:
