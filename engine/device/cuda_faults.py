@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 
 from engine.device.device_list import missing
-from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError, OutOfDeviceMemory
+from engine.errors import BadValue, DeviceFault, DeviceUnavailable, OutOfDeviceMemory
 
 # cuda.h: after these the context still works; after any other error of a launch it does not.
 _INVALID_VALUE, _OUT_OF_MEMORY, _TOO_MANY_RESOURCES = 1, 2, 701
@@ -39,28 +39,12 @@ def translated(error: Exception, doing: str) -> Exception:
     """Return what CUDA raised as ours, as `cuda_errors_in_words` raises it; any other error as it is."""
     from numba.cuda.cudadrv.error import CudaSupportError
 
+    said = " ".join(str(error).split())
     if isinstance(error, CudaSupportError):
         remedy = "Use the CPU, or install the NVIDIA driver."
-        return DeviceUnavailable(f"CUDA failed while {doing}", _one_line(error), remedy)
-    return _in_words(error, doing) if isinstance(error, _api_errors()) else error
-
-
-@cache
-def _api_errors() -> tuple[type[Exception], ...]:
-    """Return the classes of the driver's failures: Numba's own, and for launches that of cuda.core."""
-    if missing:
-        return ()
-    from numba.cuda.cudadrv.driver import CudaAPIError
-
-    try:
-        # cuda-core 1.x has no public name for it.
-        from cuda.core._utils.cuda_utils import CUDAError
-    except ImportError:
-        return (CudaAPIError,)
-    return (CudaAPIError, CUDAError)
-
-
-def _in_words(error: Exception, doing: str) -> EngineError:
+        return DeviceUnavailable(f"CUDA failed while {doing}", said, remedy)
+    if not isinstance(error, _api_errors()):
+        return error
     from engine.device.numba_cuda import cuda, driver
 
     # Numba's error has CUDA's number; cuda.core's (launches) begins with its name.
@@ -76,10 +60,21 @@ def _in_words(error: Exception, doing: str) -> EngineError:
         return OutOfDeviceMemory(what, why, "Use a smaller picture or batch, or the CPU.")
     if code in (_INVALID_VALUE, _TOO_MANY_RESOURCES):
         what = f"The device refused the launch while {doing}"
-        return BadValue(what, _one_line(error), "Choose a smaller block.")
+        return BadValue(what, said, "Choose a smaller block.")
     remedy = "The engine restarts; run again, or choose another kernel."
-    return DeviceFault(f"The GPU failed while {doing}", _one_line(error), remedy)
+    return DeviceFault(f"The GPU failed while {doing}", said, remedy)
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())
+@cache
+def _api_errors() -> tuple[type[Exception], ...]:
+    """Return the classes of the driver's failures: Numba's own, and for launches that of cuda.core."""
+    if missing:
+        return ()
+    from numba.cuda.cudadrv.driver import CudaAPIError
+
+    try:
+        # cuda-core 1.x has no public name for it.
+        from cuda.core._utils.cuda_utils import CUDAError
+    except ImportError:
+        return (CudaAPIError,)
+    return (CudaAPIError, CUDAError)
