@@ -17,8 +17,6 @@ from engine.device.device_memory import device_array, fill_bytes, freeing_stream
 from engine.device.launches import (
     Between,
     DeviceArray,
-    DeviceView,
-    Launch,
     Operand,
     Pass,
     Placeholder,
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 
 # Pictures of one shape come with rows some ways apart: with each a launch of its own, of some kB.
 MOST_BOUND = 64
-_Step = tuple["LoadedKernel", Launch, tuple[Any, ...]]
 _ALL = slice(None)
 
 
@@ -58,11 +55,14 @@ class PreparedPasses:
         self._between: dict[object, object] | None = None
         # By the shape of the result: what only passes use, for pictures however far apart their rows are.
         self._memories: dict[object, dict[object, object]] = {}
-        self._newest = NewestLaunch()
-        self._bound: dict[tuple[object, ...], _BoundPasses] = {}
+        # Launches for arrays of some shapes: each with the arguments that change, and which array each is.
+        self._bound: dict[tuple[object, ...], list[tuple[Any, list[tuple[int, int]]]]] = {}
         self._launching = threading.RLock()
+        self._newest: NewestLaunch | None = None
         if self._wanted or self._needs_scratch:
-            # The last launches may still be under way when this is dropped.
+            # A launch waits for the newest one before, which may be on another stream. The last ones may
+            # still be under way when this is dropped.
+            self._newest = NewestLaunch()
             weakref.finalize(self, self._newest.hold, freeing_stream()).atexit = False
 
     @property
@@ -78,23 +78,35 @@ class PreparedPasses:
         """Enqueue some of the passes, on the values that a whole launch left."""
         given = _given(image, out)
         with self._launching:
-            bound = self._bound.get(tuple([array.shape for array in given])) or self.bind(image, out)
-            addresses = [address_of(array) for array in given]
-            bound.enqueue(part, addresses, int(stream.handle) if stream else 0)
+            launches = self._bound.get(tuple([array.shape for array in given])) or self.bind(image, out)
+            addresses, handle = [address_of(array) for array in given], int(stream.handle) if stream else 0
+            if self._newest is not None:
+                self._newest.wait(handle)
+            for bound, changing in launches[part]:
+                bound.enqueue(handle, [(number, addresses[which]) for number, which in changing])
+            if self._newest is not None:
+                self._newest.record(handle)
 
-    def bind(self, image: DeviceArray, out: DeviceArray) -> "_BoundPasses":
+    def bind(self, image: DeviceArray, out: DeviceArray) -> list[tuple[Any, list[tuple[int, int]]]]:
         """Return the launches for arrays of these shapes, and keep them: launching allocates no more."""
-        given = _given(image, out)
+        given, launches = [view_of(array) for array in _given(image, out)], []
         with self._launching:
             if out.shape not in self._memories:
                 self._memories[out.shape] = self._memory(out.shape)
             if len(self._bound) == MOST_BOUND:
                 self._bound.clear()
             memory = self._memories[out.shape]
-            newest = self._newest if memory else None
-            bound = _BoundPasses(self._steps, memory, newest, [view_of(array) for array in given])
-            self._bound[tuple(array.shape for array in given)] = bound
-            return bound
+            for kernel, launch, arguments in self._steps:
+                values, changing = list(arguments), []
+                for number, argument in enumerate(arguments):
+                    if isinstance(argument, Placeholder) and argument is not Operand.SCRATCH:
+                        values[number] = given[argument.number]
+                        changing.append((number, argument.number))
+                    elif isinstance(argument, Placeholder | Between):
+                        values[number] = memory[argument]
+                launches.append((kernel.bound(launch.grid, launch.block, values), changing))
+            self._bound[tuple(array.shape for array in given)] = launches
+            return launches
 
     def part_ms(
         self, image: DeviceArray, out: object, clock: Callable[[Prepared], float]
@@ -132,42 +144,6 @@ class PreparedPasses:
                     fill_bytes(array, 255)
             self._between = {value: found[value.name].reshape(value.shape) for value in self._wanted}
         return self._between
-
-
-class _BoundPasses:
-    """The launches of all passes for arrays of given shapes: the operands, and the result at the end.
-
-    `memory` has the values between passes; where there are some, a launch waits for the `newest` one before,
-    which may be on another stream.
-    """
-
-    def __init__(
-        self,
-        steps: Sequence[_Step],
-        memory: dict[object, object],
-        newest: NewestLaunch | None,
-        given: Sequence[DeviceView],
-    ) -> None:
-        self._launches = []
-        for kernel, launch, arguments in steps:
-            values, changing = list(arguments), []
-            for number, argument in enumerate(arguments):
-                if isinstance(argument, Placeholder) and argument is not Operand.SCRATCH:
-                    values[number] = given[argument.number]
-                    changing.append((number, argument.number))
-                elif isinstance(argument, Placeholder | Between):
-                    values[number] = memory[argument]
-            self._launches.append((kernel.bound(launch.grid, launch.block, values), changing))
-        self._newest = newest
-
-    def enqueue(self, part: slice, addresses: Sequence[int], stream: int) -> None:
-        """Enqueue some passes for operands and a result at these addresses."""
-        if self._newest is not None:
-            self._newest.wait(stream)
-        for bound, changing in self._launches[part]:
-            bound.enqueue(stream, [(number, addresses[which]) for number, which in changing])
-        if self._newest is not None:
-            self._newest.record(stream)
 
 
 def _given(image: object, out: object) -> tuple[Any, ...]:

@@ -97,9 +97,7 @@ def reused_result(image: np.ndarray, shape: tuple[int, ...], dtype: DTypeLike) -
     size = math.prod(shape) * np.dtype(dtype).itemsize + PAGE_BYTES
     if size < PLACED_FROM_BYTES:
         return np.empty(shape, dtype)
-    if size < REUSED_FROM_BYTES:
-        return empty_result(image, shape, dtype)
-    return placed_result(_reused_memory(size), image, shape, dtype)
+    return placed_result(reused_array((size,), np.uint8), image, shape, dtype)
 
 
 def reused_array(shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
@@ -107,12 +105,9 @@ def reused_array(shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < REUSED_FROM_BYTES:
         return np.empty(shape, dtype)
-    return _reused_memory(size)[:size].view(dtype).reshape(shape)
-
-
-def _reused_memory(size: int) -> np.ndarray:
     memory = _reused.take(size)
-    return np.asarray(_Lent(np.empty(size, np.uint8) if memory is None else memory))
+    lent = np.asarray(_Lent(np.empty(size, np.uint8) if memory is None else memory))
+    return lent[:size].view(dtype).reshape(shape)
 
 
 def trim_reused() -> None:
