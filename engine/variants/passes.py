@@ -35,6 +35,19 @@ def whole_vectors(samples: int) -> int:
     return -(-samples // VECTOR) * VECTOR
 
 
+class Shape:
+    """What follows from the numbers that a kernel is made for; the same where all of it is."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        return hash(tuple(vars(self).values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({vars(self)})"
+
+
 def one_launch(
     problem: Problem, block: Block, shared_bytes: int = 0, tile: Block | None = None
 ) -> tuple[Launch, ...]:

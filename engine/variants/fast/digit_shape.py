@@ -12,13 +12,13 @@ row t. Of the matrix with 8 columns it holds rows 4 t to 4 t + 3 of column g, an
 """
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.variants.fast.tile_shape import PIECE, aligned_loads
+from engine.variants.passes import Shape
 
 PIXELS = 4
 """Neighbouring pixels of one channel in a word, and rows of results that four lanes share."""
@@ -47,104 +47,43 @@ class Chain(NamedTuple):
     pixels: tuple[int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class DigitShape:
-    """The shape of a block's work; everything is known when the kernel is compiled."""
+class DigitShape(Shape):
+    """The shape of a block's work; `left_pixels` are columns left of the anchor."""
 
-    mask_rows: int
-    mask_columns: int
-    channels: int
-    left_pixels: int  # Columns left of the anchor.
-
-    @property
-    def rounds(self) -> int:
-        """Fours of rows that a warp computes one after another, which share the rows of a tile around them.
-
-        On several channels nothing was gained (RGB 5 x 5, H200: 59.5 us with two rounds, 58.0 with one).
-        """
-        return 4 if self.channels == 1 else 1
-
-    @property
-    def registers(self) -> int | None:
-        """Registers that a lane is granted, as measured (H200); None where the compiler decides.
-
-        By itself it takes fewer, and loads digits only when they are multiplied. On one channel more blocks
-        make up for that up to 9 x 9, on several up to 5 x 5 (RGB 3 x 3, one digit: 44 instead of 47 us with
-        96). Masks longer than 11 cells need more than these.
-        """
-        limits = {9: None, 11: 128} if self.channels == 1 else {5: None, 9: 128, 11: 168}
-        longest = max(self.mask_rows, self.mask_columns)
-        return next((registers for side, registers in limits.items() if longest <= side), None)
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return 32 * WARPS
-
-    @property
-    def across(self) -> int:
-        """Samples of results in a row of one lane."""
-        return PIXELS * POSITIONS * self.channels
-
-    @property
-    def out_samples(self) -> int:
-        """Samples of results in a row of a warp and of the block."""
-        return 8 * self.across
-
-    @property
-    def out_rows(self) -> int:
-        """Rows of results of the block."""
-        return WARPS * self.rounds * PIXELS
-
-    @property
-    def pixels(self) -> range:
-        """The pixels of a row that a lane's results need, counted from its first one."""
-        return range(-self.left_pixels, PIXELS * POSITIONS + self.mask_columns - 1 - self.left_pixels)
-
-    @property
-    def pixel_groups(self) -> range:
-        """The fours of these pixels."""
-        return range(self.pixels.start // PIXELS, -(-self.pixels.stop // PIXELS))
-
-    @property
-    def left(self) -> int:
-        """Samples left of the anchor."""
-        return self.left_pixels * self.channels
-
-    @property
-    def right(self) -> int:
-        """Samples right of the anchor."""
-        return (self.mask_columns - 1) * self.channels - self.left
-
-    @property
-    def before(self) -> int:
-        """Samples of the tile before the first result: those left of the anchor, in whole pieces."""
-        return -(-self.left // PIECE) * PIECE
-
-    @property
-    def tile_rows(self) -> int:
-        """Rows of the tile that a result needs."""
-        return self.out_rows + self.mask_rows - 1
-
-    @property
-    def tile_samples(self) -> int:
-        """Samples, and bytes, in a row of the tile: an odd multiple of 32.
-
-        Then 16 bytes of each of the 8 lanes that are served at once, 2 in each of 4 rows, lie in different
-        banks.
-        """
-        thirty_twos = -(-(self.before + self.out_samples + self.right) // 32)
-        return 32 * (thirty_twos | 1)
-
-    @property
-    def fours_of_rows(self) -> int:
-        """Fours of rows that lie under one four of rows of results."""
-        return -(-(self.mask_rows + 3) // PIXELS)
-
-    @property
-    def shared_bytes(self) -> int:
-        """The tile, and rows after it that are only multiplied by zeros."""
-        return (self.out_rows + PIXELS * (self.fours_of_rows - 1)) * self.tile_samples
+    def __init__(self, mask_shape: tuple[int, int], channels: int, left_pixels: int) -> None:
+        self.mask_rows, self.mask_columns = mask_shape
+        self.channels, self.left_pixels = channels, left_pixels
+        # Fours of rows that a warp computes one after another, which share the rows of a tile around them.
+        # On several channels nothing was gained (RGB 5 x 5, H200: 59.5 us with two rounds, 58.0 with one).
+        self.rounds = 4 if channels == 1 else 1
+        # Registers that a lane is granted, as measured (H200); None where the compiler decides. By itself it
+        # takes fewer, and loads digits only when they are multiplied. On one channel more blocks make up for
+        # that up to 9 x 9, on several up to 5 x 5 (RGB 3 x 3, one digit: 44 instead of 47 us with 96). Masks
+        # longer than 11 cells need more than these.
+        limits = {9: None, 11: 128} if channels == 1 else {5: None, 9: 128, 11: 168}
+        longest = max(mask_shape)
+        self.registers = next((registers for side, registers in limits.items() if longest <= side), None)
+        self.threads = 32 * WARPS
+        self.across = PIXELS * POSITIONS * channels  # samples of results in a row of one lane
+        self.out_samples = 8 * self.across  # samples of results in a row of a warp and of the block
+        self.out_rows = WARPS * self.rounds * PIXELS  # rows of results of the block
+        # The pixels of a row that a lane's results need, counted from its first one, and the fours of these.
+        self.pixels = range(-left_pixels, PIXELS * POSITIONS + self.mask_columns - 1 - left_pixels)
+        self.pixel_groups = range(self.pixels.start // PIXELS, -(-self.pixels.stop // PIXELS))
+        # Samples left and right of the anchor; of the tile before the results: the former, in whole pieces.
+        self.left = left_pixels * channels
+        self.right = (self.mask_columns - 1) * channels - self.left
+        self.before = -(-self.left // PIECE) * PIECE
+        self.tile_rows = self.out_rows + self.mask_rows - 1  # that a result needs
+        # Samples, and bytes, in a row of the tile: an odd multiple of 32. Then 16 bytes of each of 8 lanes
+        # that are served at once, 2 in each of 4 rows, lie in different banks.
+        self.tile_samples = 32 * (-(-(self.before + self.out_samples + self.right) // 32) | 1)
+        # Fours of rows that lie under one four of rows of results.
+        self.fours_of_rows = -(-(self.mask_rows + 3) // PIXELS)
+        # The tile, and rows after it that are only multiplied by zeros.
+        self.shared_bytes = (self.out_rows + PIXELS * (self.fours_of_rows - 1)) * self.tile_samples
+        # Loads of 4 words of one digit of the weights that a lane multiplies with.
+        self.digit_vectors = -(-sum(len(self.half_steps(pair)) for pair in (0, 1)) // 4)
 
     def half_steps(self, pair: int) -> list[Sample | None]:
         """Return the halves of the multiplications for results 2 pair and 2 pair + 1 of each four, in pairs.
@@ -160,11 +99,6 @@ class DigitShape:
         ]
         halves += [(paired, group) for group in groups if self.fours_of_rows % 2]
         return [*halves, None] if len(halves) % 2 else halves
-
-    @property
-    def digit_vectors(self) -> int:
-        """Loads of 4 words of one digit of the weights that a lane multiplies with."""
-        return -(-sum(len(self.half_steps(pair)) for pair in (0, 1)) // 4)
 
     def sources(self, group: int, channel: int) -> list[tuple[int, int] | None]:
         """Return the (word, byte) of the 4 samples of a four of pixels, counted from the lane's first result.

@@ -173,7 +173,7 @@ def _largest_share(parts: Integers, whole: Integers) -> Fraction:
 @lru_cache(maxsize=256)
 def digit_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int) -> DigitShape | None:
     """Return the shape of a block's work; None where there is not enough shared memory."""
-    shape = DigitShape(*mask_shape, channels, anchor_column)
+    shape = DigitShape(mask_shape, channels, anchor_column)
     return shape if shape.shared_bytes <= SHARED_BYTES else None
 
 

@@ -37,7 +37,6 @@ from engine.variants.fast.fused_shape import (
     FusedShape,
     Size,
     first_fitting,
-    shape_of,
     tiles_of,
 )
 from engine.variants.mask_classes import refuse_mask, refuse_unequal, required_factors
@@ -93,7 +92,7 @@ def fused_shape(problem: Problem) -> FusedShape:
     results = 8 if rows >= LEAST_ROWS_OF_EIGHT else 16
     tile_rows = (4,) if is_grey_float and rows <= MOST_ROWS_OF_FOUR else (4, 5, 6)
     sizes = [Size(128, results, number, 4, TILE_WARPS, is_ring=False) for number in tile_rows]
-    sizes.sort(key=lambda size: shape_of(problem, 1, size).multiply_adds)
+    sizes.sort(key=lambda size: FusedShape(problem, 1, size).multiply_adds)
     return first_fitting(problem, 1, (*sizes, *RINGS))
 
 

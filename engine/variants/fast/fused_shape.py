@@ -12,7 +12,7 @@ from engine.device.launches import Launch
 from engine.geometry.block import MAX_GRID_Y, blocks_along
 from engine.results.problem import Work
 from engine.variants.fast.tile_shape import TileShape
-from engine.variants.passes import VECTOR, launch_of_samples, loads_of_tiles, whole_vectors
+from engine.variants.passes import VECTOR, Shape, launch_of_samples, loads_of_tiles, whole_vectors
 from engine.work.filtering.variants import filter_work
 from engine.work.problem import Problem
 
@@ -62,159 +62,69 @@ class Windows:
         return sum(min(self.apart, len(group)) * (self.length - 1) + len(group) for group in self.groups)
 
 
-@dataclass(frozen=True, slots=True)
-class FusedShape:
-    """The shape of a block's work; everything is known when the kernel is compiled."""
+class FusedShape(Shape):
+    """The shape of a block's work on a problem.
 
-    mask_rows: int
-    mask_columns: int
-    channels: int
-    left: int  # Samples left of the anchor.
-    rank: int  # Columns times rows, with their weights in constant memory; 0: all weights are one.
-    size: Size
+    `rank` is the number of columns times rows, with their weights in constant memory; 0: all weights are one.
+    """
 
-    @property
-    def products(self) -> int:
-        """Filtered rows that each input row makes."""
-        return max(self.rank, 1)
-
-    @property
-    def is_in_place(self) -> bool:
-        """Whether filtered rows lie where their samples were."""
-        return not self.size.is_ring and self.products == 1
-
-    @property
-    def before(self) -> int:
-        """Samples of an input row before the first result: those left of the anchor, in whole vectors."""
-        return whole_vectors(self.left)
-
-    @property
-    def along(self) -> Windows:
-        """The windows of a thread's results along a row."""
-        return Windows(self.mask_columns, self.channels, self.size.results)
-
-    @property
-    def shift(self) -> int:
-        """Samples from a vector to the first one under a thread's windows along a row."""
-        return self.before - self.left
-
-    @property
-    def read(self) -> int:
-        """Samples that a thread reads along a row, in whole vectors."""
-        return whole_vectors(self.shift + self.along.samples)
-
-    @property
-    def down(self) -> Windows:
-        """The windows of a thread's results down its columns, row after row."""
-        return Windows(self.mask_rows, self.size.columns, self.size.rows * self.size.columns)
-
-    @property
-    def warp_rows(self) -> int:
-        """Rows that a warp filters at once, along themselves."""
-        return LANES * self.size.results // self.size.out_samples
-
-    @property
-    def round_rows(self) -> int:
-        """Rows that the block filters at once, along themselves."""
-        return self.size.warps * self.warp_rows
-
-    @property
-    def column_threads(self) -> int:
-        """Threads side by side when columns are filtered."""
-        return self.size.out_samples // self.size.columns
-
-    @property
-    def step_rows(self) -> int:
-        """Rows of results of the block in one step."""
-        return self.size.rows * LANES * self.size.warps // self.column_threads
-
-    @property
-    def lot_rows(self) -> int:
-        """Input rows loaded at once: of a ring a step's, of a tile all, in whole rounds of a warp."""
-        if self.size.is_ring:
-            return self.step_rows
-        return -(-(self.step_rows + self.mask_rows - 1) // self.warp_rows) * self.warp_rows
-
-    @property
-    def pitch(self) -> int:
-        """Samples of an input row: an odd number of vectors, against bank conflicts among 8 threads."""
-        samples = self.size.out_samples - self.size.results + self.read
-        samples = max(samples, LANES * VECTOR)
-        return samples + (VECTOR if samples % (2 * VECTOR) == 0 else 0)
-
-    @property
-    def input(self) -> TileShape:
-        """The input rows, as they are loaded."""
+    def __init__(self, problem: Problem, rank: int, size: Size) -> None:
+        self.size, self.rank, self.channels = size, rank, problem.channels
+        results, is_ring = size.results, size.is_ring
+        mask_rows, mask_columns = problem.mask_shape
+        self.products = max(rank, 1)  # filtered rows that each input row makes
+        # Whether filtered rows lie where their samples were.
+        self.is_in_place = not is_ring and self.products == 1
+        # Samples of an input row before the first result: those left of the anchor, in whole vectors; from a
+        # vector to the first one under a thread's windows along a row.
+        left = problem.anchor[1] * problem.channels
+        self.before = whole_vectors(left)
+        self.shift = self.before - left
+        # The windows of a thread's results along a row, and down its columns, row after row.
+        self.along = Windows(mask_columns, problem.channels, results)
+        self.down = Windows(mask_rows, size.columns, size.rows * size.columns)
+        self.read = whole_vectors(self.shift + self.along.samples)  # samples that a thread reads along a row
+        # Rows that are filtered at once along themselves, by a warp and by the block.
+        self.warp_rows = LANES * results // size.out_samples
+        self.round_rows = size.warps * self.warp_rows
+        self.column_threads = size.out_samples // size.columns  # side by side when columns are filtered
+        self.step_rows = size.rows * LANES * size.warps // self.column_threads  # of results of the block
+        # Input rows loaded at once: of a ring a step's, of a tile all, in whole rounds of a warp.
+        under = self.step_rows + mask_rows - 1
+        self.lot_rows = self.step_rows if is_ring else -(-under // self.warp_rows) * self.warp_rows
+        # Samples of an input row: an odd number of vectors, against bank conflicts among 8 threads.
+        samples = max(size.out_samples - results + self.read, LANES * VECTOR)
+        self.pitch = samples + (VECTOR if samples % (2 * VECTOR) == 0 else 0)
+        # The input rows, as they are loaded.
         beyond = self.pitch - LANES * VECTOR
-        return TileShape(1, 1, self.channels, self.before, beyond, warps=self.size.warps)
-
-    @property
-    def kept_pitch(self) -> int:
-        """Elements from one filtered row to the next; those of other products lie beside it."""
-        return self.pitch if self.is_in_place else self.products * self.size.out_samples + VECTOR
-
-    @property
-    def kept_at(self) -> int:
-        """Where the filtered rows begin."""
-        return 0 if self.is_in_place else self.lot_rows * self.pitch
-
-    @property
-    def kept_rows(self) -> int:
-        """Filtered rows: of a ring those under all windows of a step, of a tile all."""
-        if not self.size.is_ring:
-            return self.lot_rows
-        return -(-(self.step_rows + self.mask_rows - 1) // self.size.rows) * self.size.rows
-
-    @property
-    def early_steps(self) -> int:
-        """Steps of a ring before the first results."""
-        return -(-(self.mask_rows - 1) // self.step_rows) if self.size.is_ring else 0
-
-    @property
-    def early_rows(self) -> int:
-        """Rows above the first window that the first step loads too."""
-        return self.early_steps * self.step_rows - self.mask_rows + 1 if self.size.is_ring else 0
-
-    @property
-    def shared_cells(self) -> int:
-        """Elements of shared memory."""
-        return self.kept_at + self.kept_rows * self.kept_pitch
-
-    @property
-    def shared_bytes(self) -> int:
-        """Bytes of shared memory."""
-        return 4 * self.shared_cells
-
-    @property
-    def row_weights(self) -> int:
-        """Weights from one row to the next in constant memory, in whole vectors; the columns come last."""
-        return whole_vectors(self.mask_columns)
-
-    @property
-    def weights(self) -> int:
-        """Weights in constant memory."""
-        return self.rank * self.row_weights + whole_vectors(self.rank * self.mask_rows)
+        self.input = TileShape((1, 1), problem.channels, self.before, beyond, warps=size.warps)
+        # Filtered rows: those of other products lie beside one. Of a ring those under all windows of a step.
+        self.kept_pitch = self.pitch if self.is_in_place else self.products * size.out_samples + VECTOR
+        self.kept_at = 0 if self.is_in_place else self.lot_rows * self.pitch
+        self.kept_rows = -(-under // size.rows) * size.rows if is_ring else self.lot_rows
+        # Steps of a ring before the first results, and rows above the first window that the first one loads.
+        self.early_steps = -(-(mask_rows - 1) // self.step_rows) if is_ring else 0
+        self.early_rows = self.early_steps * self.step_rows - mask_rows + 1 if is_ring else 0
+        self.shared_cells = self.kept_at + self.kept_rows * self.kept_pitch
+        self.shared_bytes = 4 * self.shared_cells
+        # Weights in constant memory: rows of whole vectors, then the columns.
+        self.row_weights = whole_vectors(mask_columns)
+        self.weights = rank * self.row_weights + whole_vectors(rank * mask_rows)
 
     @property
     def multiply_adds(self) -> float:
         """About how many a result of a tile takes, with those of warps that are idle meanwhile."""
         filtered = -(-self.lot_rows // self.round_rows) * self.round_rows
-        return filtered * self.mask_columns / self.step_rows + self.mask_rows
+        return filtered * self.along.length / self.step_rows + self.down.length
 
     def steps(self, rows: int) -> int:
         """Return how often a block with so many rows of results loads `lot_rows` input rows."""
         return -(-rows // self.step_rows) + self.early_steps if self.size.is_ring else 1
 
 
-def shape_of(problem: Problem, rank: int, size: Size) -> FusedShape:
-    """Return the shape of a block's work for a problem; `rank` is 0 for masks of equal weights."""
-    left = problem.anchor[1] * problem.channels
-    return FusedShape(*problem.mask_shape, problem.channels, left, rank, size)
-
-
 def first_fitting(problem: Problem, rank: int, sizes: Iterable[Size]) -> FusedShape:
     """Return the shape with the first of some sizes that there is shared memory for, else with the last."""
-    *others, last = (shape_of(problem, rank, size) for size in sizes)
+    *others, last = (FusedShape(problem, rank, size) for size in sizes)
     return next((one for one in others if one.shared_bytes <= SHARED_BYTES), last)
 
 

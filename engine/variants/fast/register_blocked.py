@@ -21,7 +21,6 @@ algebra", SC 2008, section 3) applied to the rows of a correlation; the emitters
 this one (`docs/emission.md`).
 """
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -70,8 +69,6 @@ SHARED_BYTES = 48 * 1024
 # Samples of input rows that a thread holds at once; more of them would leave registers for few warps.
 # With one channel, each is in use with all mask columns at once; with more, one column after another.
 MOST_WINDOW_SAMPLES = (120, 250)
-# Multiply-adds in a row that the instruction cache of a multiprocessor takes well: 20 KB of code.
-MOST_UNROLLED = 1300
 
 
 # `auto` asks again and again, while somebody waits.
@@ -85,16 +82,10 @@ def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, i
     """
     left = anchor_column * channels
     before = whole_vectors(left)
-    columns = mask_shape[1]
-
-    def shape(vectors: int, rows: int, warps: int) -> TileShape:
-        whole = TileShape(*mask_shape, channels, before, before - left, vectors, rows, warps)
-        return replace(whole, unrolled_rows=_unrolled_rows(whole))
-
     tiles = (*(INTEGER_TILES if channels == 1 and itemsize < 4 else ()), *TILES[channels])
-    vectors, rows = next((tile[1:] for tile in tiles if columns <= tile[0]), tiles[-1][1:])
+    vectors, rows = next((tile[1:] for tile in tiles if mask_shape[1] <= tile[0]), tiles[-1][1:])
     candidates = [
-        shape(vectors_of_row, rows_of_thread, warps)
+        TileShape(mask_shape, channels, before, before - left, vectors_of_row, rows_of_thread, warps)
         for rows_of_thread in range(rows, 0, -1)
         for vectors_of_row in range(vectors, 0, -1)
         for warps in (WARPS, WARPS // 2)
@@ -106,18 +97,6 @@ def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, i
         if candidate.shared_bytes <= SHARED_BYTES and candidate.window * candidate.rows <= most_samples
     ]
     return fitting[0] if fitting else candidates[-1]
-
-
-def _unrolled_rows(shape: TileShape) -> int:
-    """Return how many mask rows are written one after another: all of them if they are few enough.
-
-    Else a multiple of the thread's rows, so that the window of input rows needs no moves from one round to
-    the next.
-    """
-    one = shape.rows * shape.across * shape.mask_columns
-    if shape.mask_rows * one <= MOST_UNROLLED:
-        return shape.mask_rows
-    return shape.rows * max(1, min(2, MOST_UNROLLED // (one * shape.rows)))
 
 
 def _shape_of(problem: Problem) -> TileShape:

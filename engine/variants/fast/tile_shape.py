@@ -6,93 +6,62 @@ time are copied without waiting, a thread reads four samples with each word and 
 results. What is added up, and in which order, is the same.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
-from engine.variants.passes import VECTOR, whole_vectors
+from engine.variants.passes import VECTOR, Shape, whole_vectors
 from engine.work.problem import Problem
 
+# Multiply-adds in a row that the instruction cache of a multiprocessor takes well: 20 KB of code.
+MOST_UNROLLED = 1300
 
-@dataclass(frozen=True, slots=True)
-class TileShape:
-    """The shape of a block's work; everything is known when the kernel is compiled.
 
-    A block computes `rows` x `warps` rows of results.
-    """
+class TileShape(Shape):
+    """The shape of a block's work. A block computes `rows` x `warps` rows of results."""
 
-    mask_rows: int
-    mask_columns: int
-    channels: int
-    before: int  # Samples of the input tile before the output tile: those left of the anchor, whole vectors.
-    shift: int  # Samples from a thread's window's first one to the one under the mask's first column.
-    vectors: int = 1  # Neighbouring vectors of results in a row of one thread.
-    rows: int = 1  # Rows of results that a thread holds at once.
-    warps: int = 1  # Warps of a block, one above the other.
-    unrolled_rows: int = 1  # Mask rows written one after another; more go through a loop over as many.
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return 32 * self.warps
-
-    @property
-    def across(self) -> int:
-        """Samples of results in a row of one thread."""
-        return VECTOR * self.vectors
-
-    @property
-    def out_samples(self) -> int:
-        """Samples of results in a row of the block."""
-        return 32 * self.across
-
-    @property
-    def out_rows(self) -> int:
-        """Rows of results of the block."""
-        return self.rows * self.warps
-
-    @property
-    def window(self) -> int:
-        """Samples that a thread reads of an input row for its results in one row, in whole vectors."""
-        return whole_vectors(self.shift + self.across + (self.mask_columns - 1) * self.channels)
-
-    @property
-    def tile_samples(self) -> int:
-        """Samples in a row of the input tile, whole groups of vectors that `vector_index` exchanges."""
+    def __init__(
+        self,
+        mask_shape: tuple[int, int],
+        channels: int,
+        before: int,
+        shift: int = 0,
+        vectors: int = 1,
+        rows: int = 1,
+        warps: int = 1,
+    ) -> None:
+        self.mask_rows, self.mask_columns = mask_shape
+        self.channels = channels
+        # Samples of the tile before its results, those left of the anchor in whole vectors; and of a thread's
+        # window before the one under the mask's first column.
+        self.before, self.shift = before, shift
+        # Neighbouring vectors of results in a row of one thread; rows that it holds at once; warps of a block,
+        # one above the other.
+        self.vectors, self.rows, self.warps = vectors, rows, warps
+        self.threads = 32 * warps
+        self.across = VECTOR * vectors  # samples of results in a row of one thread
+        self.out_samples, self.out_rows = 32 * self.across, rows * warps  # results of the block
+        # Samples that a thread reads of an input row for its results in one row, in whole vectors.
+        self.window = whole_vectors(shift + self.across + (self.mask_columns - 1) * channels)
+        # The bits of a vector's number in a row that `vector_index` changes. Threads whose windows begin an
+        # even number of vectors apart would meet in the same banks of shared memory.
+        self.mixed = {2: 1, 4: 3, 6: 1}.get(vectors, 0)
+        # Samples in a row of the input tile, whole groups of vectors that `vector_index` exchanges.
         group = VECTOR * (self.mixed + 1)
-        return -(-(self.out_samples + self.window - self.across) // group) * group
-
-    @property
-    def mixed(self) -> int:
-        """The bits of a vector's number in a row that `vector_index` changes.
-
-        Threads whose windows begin an even number of vectors apart would meet in the same banks of shared
-        memory.
-        """
-        return {2: 1, 4: 3, 6: 1}.get(self.vectors, 0)
+        self.tile_samples = -(-(self.out_samples + self.window - self.across) // group) * group
+        self.tile_rows = self.out_rows + self.mask_rows - 1
+        self.shared_bytes = 4 * self.tile_rows * self.tile_samples
+        # Weights from one mask row to the next in constant memory: whole vectors, but for one column.
+        self.weight_pitch = 1 if self.mask_columns == 1 else whole_vectors(self.mask_columns)
+        self.weights = self.mask_rows * self.weight_pitch
+        # Mask rows that are written one after another: all of them if they are few enough. Else a multiple of
+        # the thread's rows, so that the window of input rows needs no moves from one round to the next.
+        one = rows * self.across * self.mask_columns
+        is_short = self.mask_rows * one <= MOST_UNROLLED
+        some_rows = rows * max(1, min(2, MOST_UNROLLED // (one * rows)))
+        self.unrolled_rows = self.mask_rows if is_short else some_rows
 
     def vector_index(self, vector: Any) -> Any:
         """Return where vector number `vector` of a row of the input tile lies in it."""
         return vector ^ (vector >> 3 & self.mixed) if self.mixed else vector
-
-    @property
-    def tile_rows(self) -> int:
-        """Rows of the input tile."""
-        return self.out_rows + self.mask_rows - 1
-
-    @property
-    def weight_pitch(self) -> int:
-        """Weights from one mask row to the next in constant memory: whole vectors, but for one column."""
-        return 1 if self.mask_columns == 1 else whole_vectors(self.mask_columns)
-
-    @property
-    def weights(self) -> int:
-        """Weights in constant memory, with what fills their rows up."""
-        return self.mask_rows * self.weight_pitch
-
-    @property
-    def shared_bytes(self) -> int:
-        """Bytes of the input tile."""
-        return 4 * self.tile_rows * self.tile_samples
 
 
 WORD = 4
@@ -124,44 +93,31 @@ def aligned_loads(first: int, end: int, widest: int) -> list[tuple[int, int]]:
     return loads
 
 
-@dataclass(frozen=True, slots=True)
 class ByteTileShape(TileShape):
-    """The shape of a block's work on bytes: `before` is whole pieces, `vectors` are words."""
+    """The shape of a block's work on bytes: `before` is whole pieces, `vectors` are words.
 
-    left: int = 0  # Samples left of the anchor: its column x channels.
+    `left` are the samples left of the anchor: its column x channels.
+    """
 
-    @property
-    def right(self) -> int:
-        """Samples of the mask right of the anchor."""
-        return (self.mask_columns - 1) * self.channels - self.left
-
-    @property
-    def first_word(self) -> int:
-        """Where the window of a row's first thread begins in a row of the tile, words."""
-        return (self.before - self.left - self.shift) // WORD
-
-    @property
-    def loads(self) -> tuple[tuple[int, int], ...]:
-        """The loads of a window, (first word, words): as wide as they are aligned for every thread."""
-        first, widest = self.first_word, min(4, self.vectors & -self.vectors)
-        loads = aligned_loads(first, first + self.window // WORD, widest)
-        return tuple((word - first, size) for word, size in loads)
-
-    @property
-    def tile_samples(self) -> int:
-        """Samples, and bytes, in a row of the input tile, whole pieces."""
+    def __init__(
+        self, mask_shape: tuple[int, int], channels: int, left: int, vectors: int, rows: int
+    ) -> None:
+        before = -(-left // PIECE) * PIECE
+        super().__init__(mask_shape, channels, before, -left % WORD, vectors, rows, WARPS)
+        # Samples of the mask left and right of the anchor.
+        self.left, self.right = left, (self.mask_columns - 1) * channels - left
+        # Where the window of a row's first thread begins in a row of the tile, words.
+        self.first_word = (before - left - self.shift) // WORD
+        # The loads of a window, (first word, words): as wide as they are aligned for every thread.
+        widest = min(4, vectors & -vectors)
+        loads = aligned_loads(self.first_word, self.first_word + self.window // WORD, widest)
+        self.loads = tuple((word - self.first_word, size) for word, size in loads)
+        # Samples, and bytes, in a row of the input tile, whole pieces.
         samples = WORD * self.first_word + self.out_samples - self.across + self.window
-        return -(-samples // PIECE) * PIECE
-
-    @property
-    def shared_bytes(self) -> int:
-        """Bytes of the input tile."""
-        return self.tile_rows * self.tile_samples
-
-    @property
-    def weight_pitch(self) -> int:
-        """Weights from one mask row to the next in constant memory: in whole vectors."""
-        return whole_vectors(self.mask_columns)
+        self.tile_samples = -(-samples // PIECE) * PIECE
+        self.shared_bytes = self.tile_rows * self.tile_samples
+        self.weight_pitch = whole_vectors(self.mask_columns)
+        self.weights = self.mask_rows * self.weight_pitch
 
 
 def byte_tile_shape(problem: Problem) -> ByteTileShape | None:
@@ -171,9 +127,8 @@ def byte_tile_shape(problem: Problem) -> ByteTileShape | None:
     ghost = problem.ghost_value
     if not (0 <= ghost <= 255 and float(ghost).is_integer()):
         return None
-    left, own = problem.anchor[1] * problem.channels, (*problem.mask_shape, problem.channels)
-    before = -(-left // PIECE) * PIECE
+    left = problem.anchor[1] * problem.channels
     for most_cells, vectors, rows in SHAPES.get(problem.channels, ()):
         if max(problem.mask_shape) <= most_cells:
-            return ByteTileShape(*own, before, -left % WORD, vectors, rows, WARPS, left=left)
+            return ByteTileShape(problem.mask_shape, problem.channels, left, vectors, rows)
     return None

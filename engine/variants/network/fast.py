@@ -20,7 +20,6 @@ algebra", SC 2008, section 3) applied to a direct convolution; what threads do w
 is emitted (`docs/emission.md`).
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +43,7 @@ from engine.tasks.network.problem import (
     LayerWork,
 )
 from engine.variants.network.steps import LINEARISED, Argument, Step, stage, weights_of
-from engine.variants.passes import VECTOR
+from engine.variants.passes import VECTOR, Shape
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, jit_within, types
@@ -64,69 +63,26 @@ _WINDOW = ACROSS + FILTER_SIDE - 1
 MOST_UNROLLED = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class ConvolutionShape:
+class ConvolutionShape(Shape):
     """A convolution with its pool; everything is known when the kernel is compiled.
 
     A thread computes 2 x 8 outputs of `filters` maps; threads of a block stand over all outputs of all maps
-    of one drawing.
+    of one drawing. `phase` input maps are in shared memory at once; the next ones arrive meanwhile.
     """
 
-    channels: int  # input maps
-    side: int  # of an input map
-    maps: int
-    filters: int
-    phase: int  # input maps that are in shared memory at once; the next ones arrive meanwhile
-
-    @property
-    def pooled(self) -> int:
-        """Side of a map of averages."""
-        return (self.side - FILTER_SIDE + 1) // 2
-
-    @property
-    def across(self) -> int:
-        """Threads side by side over a row of outputs."""
-        return (self.side - FILTER_SIDE + 1) // ACROSS
-
-    @property
-    def positions(self) -> int:
-        """Threads over the outputs of a map."""
-        return self.pooled * self.across
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return self.positions * (self.maps // self.filters)
-
-    @property
-    def phases(self) -> int:
-        """Phases of the sum."""
-        return self.channels // self.phase
-
-    @property
-    def buffers(self) -> int:
-        """Buffers in shared memory: two where a phase is copied while another is used."""
-        return min(2, self.phases)
-
-    @property
-    def map_cells(self) -> int:
-        """Values of one input map of one drawing."""
-        return self.side**2
-
-    @property
-    def cells(self) -> int:
-        """Values of the input maps in a buffer."""
-        return self.phase * self.map_cells
-
-    @property
-    def weights(self) -> int:
-        """Weights in a buffer."""
-        return self.phase * FILTER_CELLS * self.maps
-
-    @property
-    def shared_bytes(self) -> int:
-        """Bytes of all buffers."""
-        return 4 * self.buffers * (self.cells + self.weights)
+    def __init__(self, channels: int, side: int, maps: int, *, filters: int, phase: int) -> None:
+        self.channels, self.side = channels, side  # input maps, and their side
+        self.maps, self.filters, self.phase = maps, filters, phase
+        self.pooled = (side - FILTER_SIDE + 1) // 2  # side of a map of averages
+        self.across = (side - FILTER_SIDE + 1) // ACROSS  # threads side by side over a row of outputs
+        self.positions = self.pooled * self.across  # threads over the outputs of a map
+        self.threads = self.positions * (maps // filters)
+        self.phases = channels // phase  # of the sum
+        self.buffers = min(2, self.phases)  # two where a phase is copied while another is used
+        self.map_cells = side**2
+        # Values of the input maps, and weights, in a buffer.
+        self.cells, self.weights = phase * self.map_cells, phase * FILTER_CELLS * maps
+        self.shared_bytes = 4 * self.buffers * (self.cells + self.weights)
 
 
 CONVOLUTIONS = (

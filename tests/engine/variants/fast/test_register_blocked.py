@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.variants.fast.register_blocked import SHARED_BYTES, VARIANT, tile_shape
-from engine.variants.fast.tile_shape import byte_tile_shape
+from engine.variants.fast.tile_shape import TileShape, byte_tile_shape
 from engine.variants.passes import VECTOR
 from engine.work.problem import Problem
 from tests.engine.variants.emitted import multiply_adds, needs_nvvm, ptx_of
@@ -114,7 +113,7 @@ def test_that_bytes_are_copied_by_16(side, channels):
 
 SHAPES = [tile_shape((side, side), side // 2, 1, 4) for side in (1, 2, 5, 9, 31)]
 SHAPES += [tile_shape((5, 7), 0, channels, 1) for channels in (2, 3, 4)]
-SHAPES += [replace(tile_shape((7, 7), 3, 1, 4), vectors=vectors, unrolled_rows=2) for vectors in (2, 4)]
+SHAPES += [TileShape((7, 7), 1, 4, 1, vectors) for vectors in (2, 4)]
 
 
 def test_that_threads_that_read_at_once_meet_in_no_bank():
