@@ -58,9 +58,7 @@ TOY = Operation(
     key="posterise",
     title="Posterise",
     teaches="Fewer levels.",
-    parameters=(
-        Parameter(name="step", title="Step", explanation="Of levels.", default=64, least=1, most=128),
-    ),
+    parameters=(Parameter("step", "Step", "Of levels.", 64, least=1, most=128),),
     window=pixel_alone,
     of_cells=OfCells(rising(levels), jumps=True),
     proof="Equal.",

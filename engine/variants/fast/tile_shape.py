@@ -33,8 +33,8 @@ class TileShape(Shape):
         # Samples of the tile before its results, those left of the anchor in whole vectors; and of a thread's
         # window before the one under the mask's first column.
         self.before, self.shift = before, shift
-        # Neighbouring vectors of results in a row of one thread; rows that it holds at once; warps of a block,
-        # one above the other.
+        # Neighbouring vectors of results in a row of one thread; rows that it holds at once; warps of a
+        # block, one above the other.
         self.vectors, self.rows, self.warps = vectors, rows, warps
         self.threads = 32 * warps
         self.across = VECTOR * vectors  # samples of results in a row of one thread

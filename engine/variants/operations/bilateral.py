@@ -304,39 +304,25 @@ CUDA = cuda_variant(
     story=kernel.__doc__,
 )
 
+PARAMETERS = (
+    Parameter("size", "Size",
+              "Across the disc of neighbours, odd. Cells outside the picture repeat the nearest.",
+              5, choices=(3, 5, 7, 9, 11, 13, 15)),
+    Parameter("space", "Space", "Standard deviation of the weights over the distance in the picture.",
+              2.0, least=0.1, most=50.0, unit="px"),
+    Parameter("colour", "Colour",
+              "Standard deviation of the weights over the difference of colours, as a share of white (0.1 of "
+              "8 bit: 25.5). Large differences are edges and stay.",
+              0.1, least=0.001, most=10.0),
+)  # fmt: skip
+
 BILATERAL = Operation(
     key="bilateral",
     title="Bilateral filter",
     teaches="A blur that stops at edges: each weight is an exponential of a difference of samples, so the "
     "mask is another one at every pixel, and arithmetic counts, not memory.",
     window=half_size,
-    parameters=(
-        Parameter(
-            name="size",
-            title="Size",
-            explanation="Across the disc of neighbours, odd. Cells outside the picture repeat the nearest.",
-            default=5,
-            choices=(3, 5, 7, 9, 11, 13, 15),
-        ),
-        Parameter(
-            name="space",
-            title="Space",
-            explanation="Standard deviation of the weights over the distance in the picture.",
-            default=2.0,
-            least=0.1,
-            most=50.0,
-            unit="px",
-        ),
-        Parameter(
-            name="colour",
-            title="Colour",
-            explanation="Standard deviation of the weights over the difference of colours, as a share of "
-            "white (0.1 of 8 bit: 25.5). Large differences are edges and stay.",
-            default=0.1,
-            least=0.001,
-            most=10.0,
-        ),
-    ),
+    parameters=PARAMETERS,
     refuse=refuse,
     of_cells=OfCells(ranges),
     cost=200,

@@ -417,22 +417,18 @@ TILED = cuda_variant(
     story=tiled_kernel.__doc__,
 )
 
+PARAMETERS = (
+    Parameter("quality", "Quality", "As in JPEG, 1 to 100: coarse to fine steps of quantisation.",
+              50, least=1, most=100),
+)  # fmt: skip
+
 COMPRESS = Operation(
     key="compress",
     title="Compression (8 × 8 DCT)",
     teaches="What JPEG does: 8 × 8 pixels as a sum of 64 cosines, of which most are quantised to 0; a block "
     "of threads keeps its pixels in shared memory from the transform to the way back.",
     result=ResultKind.NUMBERS,
-    parameters=(
-        Parameter(
-            name="quality",
-            title="Quality",
-            explanation="As in JPEG, 1 to 100: coarse to fine steps of quantisation.",
-            default=50,
-            least=1,
-            most=100,
-        ),
-    ),
+    parameters=PARAMETERS,
     result_shape=shape,
     result_dtype="float32",
     refuse=refuse,

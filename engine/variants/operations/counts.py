@@ -26,13 +26,11 @@ _MOST_SAMPLES = 2**32 - 1
 # Samples counted at once by the oracle: its whole numbers and floats of 64 bits take 24 bytes each.
 _BAND_SAMPLES = 1 << 20
 BINS = Parameter(
-    name="bins",
-    title="Bins",
-    explanation="Equal intervals from black to white; a power of two, so that no sample's bin depends on "
-    "rounding. Of float32, what lies outside 0 to 1 is counted in the first or last bin.",
-    default=256,
-    choices=(4, 8, 16, 32, 64, 128, 256),
-)
+    "bins", "Bins",
+    "Equal intervals from black to white; a power of two, so that no sample's bin depends on rounding. Of "
+    "float32, what lies outside 0 to 1 is counted in the first or last bin.",
+    256, choices=(4, 8, 16, 32, 64, 128, 256),
+)  # fmt: skip
 
 
 def bins_of(samples: np.ndarray, bins: int) -> np.ndarray:

@@ -133,6 +133,13 @@ CUDA = cuda_variant(
     story=kernel.__doc__,
 )
 
+PARAMETERS = (
+    Parameter("weights", "Weights",
+              "How much red, green and blue count: rec601 (0.299, 0.587, 0.114, as in JPEG), rec709 (0.2126, "
+              "0.7152, 0.0722, as on screens), or equal.",
+              "rec601", choices=tuple(WEIGHTS)),
+)  # fmt: skip
+
 DESATURATE = Operation(
     key="desaturate",
     title="Desaturate",
@@ -140,16 +147,7 @@ DESATURATE = Operation(
     "warp read 96 bytes in a row.",
     window=pixel_alone,
     of_cells=OfCells(_of_cells, scales=True),
-    parameters=(
-        Parameter(
-            name="weights",
-            title="Weights",
-            explanation="How much red, green and blue count: rec601 (0.299, 0.587, 0.114, as in JPEG), "
-            "rec709 (0.2126, 0.7152, 0.0722, as on screens), or equal.",
-            default="rec601",
-            choices=tuple(WEIGHTS),
-        ),
-    ),
+    parameters=PARAMETERS,
     refuse=takes_rgb,
     cost=2,
     proof="The rounding bound of a float32 sum of three products.",

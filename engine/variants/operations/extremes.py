@@ -36,13 +36,16 @@ if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from engine.variants.operations.bands import put_nan
 
 SIZE = Parameter(
-    name="size",
-    title="Size",
-    explanation="Side of the square neighbourhood, odd. Cells outside the picture repeat the nearest one.",
-    default=3,
-    choices=(3, 5, 7, 9, 11, 13, 15),
-)
-KINDS = ("open", "close", "gradient", "top-hat", "black-hat")
+    "size", "Size",
+    "Side of the square neighbourhood, odd. Cells outside the picture repeat the nearest one.",
+    3, choices=(3, 5, 7, 9, 11, 13, 15),
+)  # fmt: skip
+KIND = Parameter(
+    "kind", "Kind",
+    "open (minimum, then maximum), close (maximum, then minimum), gradient (maximum less minimum), top-hat "
+    "(the picture less its opening), black-hat (the closing less the picture).",
+    "open", choices=("open", "close", "gradient", "top-hat", "black-hat"),
+)  # fmt: skip
 
 
 def cpu_comparisons(size: int) -> int:
@@ -429,17 +432,7 @@ MORPHOLOGY = Operation(
     "hat is what opening takes away: minima and maxima in turns, with a whole picture between them.",
     # Cells count twice the half side away, where one minimum follows the other.
     window=lambda parameters: half_size(parameters) * (1 if parameters["kind"] == "gradient" else 2),
-    parameters=(
-        Parameter(
-            name="kind",
-            title="Kind",
-            explanation="open (minimum, then maximum), close (maximum, then minimum), gradient (maximum less "
-            "minimum), top-hat (the picture less its opening), black-hat (the closing less the picture).",
-            default="open",
-            choices=KINDS,
-        ),
-        SIZE,
-    ),
+    parameters=(KIND, SIZE),
     of_cells=OfCells(ranges, scales=True, exact=True),
     cost=200,
     proof="Minima and maxima are samples and must be equal; a difference of float32 is rounded once.",

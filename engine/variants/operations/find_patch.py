@@ -326,12 +326,6 @@ NAIVE = cuda_variant(
 )
 
 
-def shared_bytes(problem: OperationProblem, block: Block) -> int:
-    """Return the bytes of a block's tile, float32."""
-    rows, columns = block.y + problem.whole("height") - 1, block.x + problem.whole("width") - 1
-    return rows * columns * FLOAT_BYTES
-
-
 def tiled_work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: each tile is loaded twice for each channel, each window twice, a cell once more."""
     cells, launch = cells_of(problem), TILED_STEP.launch(problem, block)
@@ -434,7 +428,10 @@ TILED_STEP = Step(
     lambda problem, block: tiled_kernel(problem.whole("height"), problem.whole("width"), block),
     lambda problem: problem.result_shape,
     match_arguments,
-    shared_bytes,
+    # A tile of float32.
+    lambda problem, block: (
+        (block.y + problem.whole("height") - 1) * (block.x + problem.whole("width") - 1) * FLOAT_BYTES
+    ),
 )
 
 TILED = cuda_variant(
@@ -453,7 +450,7 @@ FIND_PATCH = Operation(
     "whatever its brightness and contrast; a block's shared tile serves neighbouring positions.",
     result=ResultKind.MARK,
     parameters=tuple(
-        Parameter(name=name, title=name.capitalize(), explanation=explanation, unit="px", **traits)
+        Parameter(name, name.capitalize(), explanation, unit="px", **traits)
         for name, explanation, traits in (
             ("left", "Left edge of the patch (-1: centred). Not used where the patch is a file.", CORNER),
             ("top", "Upper edge of the patch (-1: centred). Not used where the patch is a file.", CORNER),

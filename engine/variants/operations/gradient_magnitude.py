@@ -163,22 +163,20 @@ CUDA = cuda_variant(
     story=kernel.__doc__,
 )
 
+PARAMETERS = (
+    Parameter("mask", "Mask",
+              "The weights of the two derivatives: sobel (1 2 1), scharr (3 10 3) or prewitt (1 1 1). Cells "
+              "outside the picture repeat the nearest one.",
+              "sobel", choices=tuple(MASKS)),
+)  # fmt: skip
+
 GRADIENT_MAGNITUDE = Operation(
     key="gradient-magnitude",
     title="Gradient magnitude (Sobel)",
     teaches="Edges of every direction in one pass: both derivatives are formed from the same nine cells, and "
     "no picture is stored between.",
     window=lambda parameters: 1,
-    parameters=(
-        Parameter(
-            name="mask",
-            title="Mask",
-            explanation="The weights of the two derivatives: sobel (1 2 1), scharr (3 10 3) or prewitt "
-            "(1 1 1). Cells outside the picture repeat the nearest one.",
-            default="sobel",
-            choices=tuple(MASKS),
-        ),
-    ),
+    parameters=PARAMETERS,
     of_cells=OfCells(ranges, scales=True),
     cost=20,
     proof="The rounding bound of two float32 sums, of their squares and of a root.",

@@ -201,6 +201,12 @@ CUDA = cuda_variant(
     story=kernel.__doc__,
 )
 
+PARAMETERS = (
+    Parameter("degrees", "Angle",
+              "How far round the colour wheel: 120 makes red green, green blue and blue red.",
+              120.0, least=-360.0, most=360.0, unit="°"),
+)  # fmt: skip
+
 HUE_SHIFT = Operation(
     key="hue-shift",
     title="Hue shift",
@@ -208,17 +214,7 @@ HUE_SHIFT = Operation(
     "make the threads of a warp diverge.",
     window=pixel_alone,
     of_cells=OfCells(_of_cells, scales=True),
-    parameters=(
-        Parameter(
-            name="degrees",
-            title="Angle",
-            explanation="How far round the colour wheel: 120 makes red green, green blue and blue red.",
-            default=120.0,
-            least=-360.0,
-            most=360.0,
-            unit="°",
-        ),
-    ),
+    parameters=PARAMETERS,
     refuse=takes_rgb,
     cost=12,
     proof="A bound of 64 u times the chroma and 4 u times the highest channel, u = 2^-24.",

@@ -426,22 +426,19 @@ TILED = cuda_variant(
     story=tiled_kernel.__doc__,
 )
 
+PARAMETERS = (
+    Parameter("size", "Size",
+              "Side of the square neighbourhood, 3 or 5. Cells outside the picture repeat the nearest one.",
+              3, choices=(3, 5)),
+)  # fmt: skip
+
 MEDIAN = Operation(
     key="median",
     title="Noise reduction (median)",
     teaches="The middle of 9 or 25 samples removes salt and pepper and keeps edges; a block's shared tile "
     "serves each sample to 9 or 25 threads, and a sorting network needs no branches.",
     window=half_size,
-    parameters=(
-        Parameter(
-            name="size",
-            title="Size",
-            explanation="Side of the square neighbourhood, 3 or 5. Cells outside the picture repeat the "
-            "nearest one.",
-            default=3,
-            choices=(3, 5),
-        ),
-    ),
+    parameters=PARAMETERS,
     of_cells=OfCells(rising(_middle), scales=True, exact=True),
     cost=100,
     proof="The middle one is one of the samples: it must be equal.",

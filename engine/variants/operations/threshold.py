@@ -104,21 +104,18 @@ CUDA = cuda_variant(
     story=kernel.__doc__,
 )
 
+PARAMETERS = (
+    Parameter("level", "Level",
+              "From 0, black, to 1, white. A sample above it becomes white, all others black.",
+              0.5, least=0.0, most=1.0),
+)  # fmt: skip
+
 THRESHOLD = Operation(
     key="threshold",
     title="Threshold",
     teaches="A comparison for each sample and no branch: white above a level, black elsewhere.",
     window=pixel_alone,
-    parameters=(
-        Parameter(
-            name="level",
-            title="Level",
-            explanation="From 0, black, to 1, white. A sample above it becomes white, all others black.",
-            default=0.5,
-            least=0.0,
-            most=1.0,
-        ),
-    ),
+    parameters=PARAMETERS,
     of_cells=OfCells(rising(_above), jumps=True),
     proof="Black or white: equal.",
     variants=(CPU, CUDA),

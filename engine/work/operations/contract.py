@@ -198,7 +198,7 @@ class ResultKind(StrEnum):
     MARK = "a mark in the picture"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter of an operation: a number within a range, or one of some choices."""
 
