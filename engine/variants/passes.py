@@ -70,15 +70,9 @@ def loads_of_tiles(
 ) -> int:
     """Return the elements of the picture that tiles load: all their cells, but no ghost cells.
 
-    Parameters
-    ----------
-    problem : Problem
-    launch : Launch
-        Of blocks of results side by side.
-    before, samples : int
-        Samples of a tile's row before those of its results, and in all.
-    bands : iterable of (int, int)
-        First row above the results, less the mask's rows above the anchor, and rows of each tile down.
+    The launch is of blocks of results side by side. A tile's row has `samples` in all, `before` of these
+    before its results. Of each tile down, `bands` have the first row above the results, less the mask's rows
+    above the anchor, and its rows.
     """
     assert launch.tile is not None
     lefts = [block * launch.tile.x - before for block in range(launch.grid[0])]

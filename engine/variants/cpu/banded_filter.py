@@ -142,18 +142,10 @@ def cut(height: int, tiles: int, workers: int, cost_rows: float) -> np.ndarray:
 
     First come bands of half of each worker's share, then of half of the rest, and so on: equally fast cores
     get equal shares, and a slow one leaves its later bands to the others. So a launch waits for little more
-    than one of the last bands, however much slower one core is.
+    than one of the last bands, however much slower one core is. `cost_rows` is what a band costs beside its
+    own rows, in rows of a tile: input rows that it shares with other bands.
 
-    Parameters
-    ----------
-    height, tiles, workers : int
-    cost_rows : float
-        What a band costs beside its own rows, in rows of a tile: input rows that it shares with other bands.
-
-    Returns
-    -------
-    ndarray of shape (bands, 3), int64
-        First and past-the-last row, tile.
+    The result is of shape (bands, 3), int64: first and past-the-last row, tile.
     """
     if workers == 1:
         sizes = np.full(tiles, height)
@@ -246,14 +238,10 @@ class BandedFilter(ABC):
         return LoopWork(loads=vectors, stores=vectors).times(self._rows_taken)
 
     @property
-    def _result_operations(self) -> float:
-        """Operations on a vector of sums that make results of them: the offset, and whole numbers."""
-        return 1 + QUANTISATION * (self._problem.result_dtype != "float32")
-
-    @property
-    def _result_stores(self) -> float:
-        """Stores of whole vectors for a vector of results: integers take fewer bytes."""
-        return float(self._problem.result_dtype == "float32")
+    def _results(self) -> LoopWork:
+        """What makes results of a vector of sums: the offset, and whole numbers, which take fewer bytes."""
+        is_whole = self._problem.result_dtype != "float32"
+        return LoopWork(operations=1 + QUANTISATION * is_whole, stores=float(not is_whole))
 
     def compiled(self) -> Self:
         """Return the filter, its code and that of the threads compiled: not within the first launch."""

@@ -131,19 +131,9 @@ class TwoPasses(BandedFilter):
         height = bands[:, 1] - bands[:, 0]
         moves = (rows - 1) * (-(-height // self._block_rows) - 1).sum() / height.sum()
         at_once = RESULTS_AT_ONCE if rows >= RESULTS_AT_ONCE else 1
-        down = LoopWork(
-            multiply_adds=rows,
-            operations=self._result_operations,
-            loads=(rows + at_once - 1) / at_once + rows / DOWN_VECTORS,
-            stores=self._result_stores,
-        )
-        return (
-            self._edge_copies(self._tile_samples),
-            *converting,
-            along,
-            LoopWork(loads=moves, stores=moves),
-            down,
-        )
+        down = LoopWork(multiply_adds=rows, loads=(rows + at_once - 1) / at_once + rows / DOWN_VECTORS)
+        edges, moving = self._edge_copies(self._tile_samples), LoopWork(loads=moves, stores=moves)
+        return (edges, *converting, along, moving, down + self._results)
 
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:
         last_results = aligned_rows(workers, RESULTS_AT_ONCE * VECTOR, self._problem.result_dtype)

@@ -127,8 +127,7 @@ class StreamedBands(BandedFilter):
     def loops(self) -> tuple[LoopWork, ...]:
         """Samples are made float32, first or as they are summed; sums stay in registers for some rows."""
         sums = self._sums_of_rows() if self.row_factor is None else self._sums_of_product()
-        results = LoopWork(operations=self._result_operations, stores=self._result_stores)
-        return (*([CONVERTED.times(self._rows_taken)] if self._floats_pitch else []), sums + results)
+        return (*([CONVERTED.times(self._rows_taken)] if self._floats_pitch else []), sums + self._results)
 
     def _sums_of_rows(self) -> LoopWork:
         """Return what `sum_rows` does for each row of results, with any mask."""

@@ -57,24 +57,6 @@ class CudaCode(LlvmCode):
             found.align = 16
         return self.value(self.builder.gep(found, [constant(0), constant(0)]))
 
-    def load_bytes(self, pointer: Value, words: int) -> list[Value]:
-        """Load `words` x 4 bytes at once, aligned to all of them, as float32.
-
-        Bytes that are not used leave no code. Written so, taking a byte out and converting it are one
-        instruction (`I2F.U8`), which runs beside the multiply-adds.
-        """
-        values = []
-        for word in pointer.pointing_to(I32).load(words):
-            for byte in range(4):
-                line = f"{{ .reg .u32 t; bfe.u32 t, $1, {8 * byte}, 8; cvt.rn.f32.u32 $0, t; }}"
-                values.append(self.assembly(line, "=f,r", [word], F32))
-        return values
-
-    def store_bytes(self, pointer: Value, value: Value, count: int) -> None:
-        """Store a byte at `count` neighbouring addresses at once."""
-        word = value.zext(I32) * 0x01010101
-        pointer.store([word] * (count // 4))
-
     def copy_ahead(
         self,
         target: Value,
@@ -125,9 +107,8 @@ class CudaCode(LlvmCode):
 
     # Numbers.
 
-    def quantised(self, value: Value, itemsize: int) -> Value:
+    def quantised(self, value: Value, bits: int) -> Value:
         """Return a float32 as an unsigned integer, in one instruction (`cvt.rni.sat`, PTX ISA 9.7.9)."""
-        bits = 8 * itemsize
         return self.assembly(f"cvt.rni.sat.u{bits}.f32 $0, $1;", "=r,f", [value], I32).trunc(ir.IntType(bits))
 
     def packed_word(self, values: list[Value]) -> Value:
@@ -188,14 +169,9 @@ DeviceFunction = Callable[..., Any]
 
 
 def device_function(returns: types.Type, emit: Callable[..., object]) -> DeviceFunction:
-    """Return the function that a kernel calls for what an emitter makes.
+    """Return the function that a kernel calls for what an emitter makes of `CudaCode` and the arguments.
 
-    Parameters
-    ----------
-    returns : Numba type
-        Of the result: void, a number, or tuples of them.
-    emit : callable of (code, arguments ...) -> result
-        The emitter. `code` is `CudaCode`; arguments are values, lists of them for tuples, and arrays.
+    These are values, lists of them for tuples, and arrays. It `returns` void, a number, or tuples of them.
     """
     function: Any = intrinsic(definition(returns, emit, CudaCode))
     function.emit = emit

@@ -29,12 +29,7 @@ _NOTHING = ir.VoidType()
 
 
 class LlvmCode:
-    """Emits operations where a builder of Numba's stands.
-
-    Parameters
-    ----------
-    context, builder : Numba's
-    """
+    """Emits operations where a builder of Numba's stands, in its context."""
 
     narrow, wide = staticmethod(narrow), staticmethod(wide)
 
@@ -150,13 +145,7 @@ class LlvmCode:
     def when(self, condition: Value, then: Callable[[], F], otherwise: Callable[[], F] | F) -> F:
         """Do `then` where a condition holds, else `otherwise`; return the values of whichever ran.
 
-        Parameters
-        ----------
-        condition : condition
-        then : callable of no arguments
-            Its result: None, a value, or lists of values.
-        otherwise : callable of no arguments, or values
-            What else is done, or what the values are else.
+        These are None, a value, or lists of values; `otherwise` may be what they are else.
         """
         if not callable(otherwise):
             before = self.builder.block
@@ -218,14 +207,9 @@ class LlvmCode:
         builder.position_at_end(after)
 
     def repeat(self, rounds: int, carried: F, body: Callable[[Value, F], F]) -> F:
-        """Do `body(number, values)` for numbers 0 to rounds - 1; return the values of the last round.
+        """Do `body(number, values)` for numbers 0 to rounds - 1, 32 bits; return the last values.
 
-        Parameters
-        ----------
-        rounds : int
-        carried : lists of values
-            What the first round gets. What a round returns, lists of the same form, the next one gets.
-        body : callable of (int32, lists of values) -> lists of values
+        The first round gets `carried`, lists of values; the next one what it returns, lists of the same form.
         """
 
         def round_of(values: _Round) -> tuple[_Round, Value]:
@@ -241,12 +225,8 @@ class LlvmCode:
     def do_while(self, start: F, body: Callable[[F], tuple[F, Value]]) -> F:
         """Do a loop that runs at least once; return the values that it leaves behind.
 
-        Parameters
-        ----------
-        start : lists or dictionaries of values
-            What the first round gets.
-        body : callable
-            Does a round; returns the values for the next one, of the same form, and whether there is one.
+        The first round gets `start`, lists or dictionaries of values. `body` does a round, and returns the
+        values for the next one, of the same form, and whether there is one.
         """
         builder, entry = self.builder, self.builder.block
         inside, after = builder.append_basic_block("rounds"), builder.append_basic_block("rounds_done")
@@ -278,26 +258,9 @@ class LlvmCode:
 
     # Memory.
 
-    def load_row(self, pointer: Value, count: int, at: int = 0) -> list[Value]:
-        """Load `count` float32 by aligned vectors; `pointer` lies `at` after an aligned address."""
-        values: list[Value] = []
-        for index in range(at, at + count):
-            if len(values) <= index - at:
-                one = pointer + (index - at)
-                values += [one.load()] if index % VECTOR else one.load(VECTOR)
-        return values[:count]
-
-    def load_if(
-        self,
-        condition: Value | None,
-        pointer: Value,
-        count: int | None = None,
-        elsewhere: Value | None = None,
-    ) -> Any:
-        """Load what a condition (None: always) says is needed, without a branch: else from `elsewhere`."""
-        if condition is not None and elsewhere is not None:
-            pointer = self.select(condition, pointer, elsewhere)
-        return pointer.load() if count is None else pointer.load(count)
+    def load_row(self, pointer: Value, count: int) -> list[Value]:
+        """Load `count` float32 from an aligned address on, by vectors."""
+        return [value for at in range(0, count, VECTOR) for value in (pointer + at).load(VECTOR)][:count]
 
     def byte(self, value: Value) -> Value:
         """Return a float32, a whole number from 0 to 255, as a sample."""

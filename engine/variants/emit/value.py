@@ -42,13 +42,7 @@ def _comparison(sign: str) -> "Operator":
 
 
 class Value:
-    """A number, a vector, a condition or a pointer.
-
-    Parameters
-    ----------
-    builder : IRBuilder
-    llvm : llvmlite value
-    """
+    """A number, a vector, a condition or a pointer: llvmlite's value, and the builder to go on with."""
 
     __hash__ = None  # type: ignore[assignment]
     __slots__ = ("builder", "llvm")

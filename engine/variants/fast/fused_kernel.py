@@ -124,20 +124,10 @@ def fused_variant(
 ) -> Variant:
     """Return the variant of the kernel with these shapes, in one launch of blocks of its own.
 
-    Parameters
-    ----------
-    shape_of : callable
-        The shape of a block's work for a problem.
-    weights_of : callable
-        What filters along the rows and down the columns of a mask that is not refused: the one weight, twice;
-        or rows of weights of shape (rank, mask columns), and columns, (mask rows, rank).
-    refuse : callable
-        Says why a mask is refused.
-    room : (str, str)
-        What shared memory is needed for, and the variant to use where there is too little.
-    refuse_problem : callable
-        Says why a mask is refused for a problem, where it is not by itself.
-    traits : of `Variant`
+    `weights_of` returns what filters along the rows and down the columns of a mask that is not refused: the
+    one weight, twice; or rows of weights of shape (rank, mask columns), and columns, (mask rows, rank).
+    `refuse` says why a mask is refused, `refuse_problem` why for a problem, where it is not by itself. `room`
+    names what shared memory is needed for, and the variant to use where there is too little.
     """
 
     def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:

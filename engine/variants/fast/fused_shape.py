@@ -194,18 +194,8 @@ def rows_of_strips(problem: Problem, across: int, resident: int, *, step: int, l
     blocks that take longer, those at an edge above all. The numbers are fitted to 475 random problems (H200;
     docs/experiments/strips.md).
 
-    Parameters
-    ----------
-    problem : Problem
-        The picture and the mask's shape.
-    across : int
-        Blocks side by side.
-    resident : int
-        Blocks that are resident on a multiprocessor at once.
-    step : int
-        The result is a multiple of it.
-    least : int
-        The fewest rows.
+    There are `across` blocks side by side, and `resident` ones on a multiprocessor at once. The result is a
+    multiple of `step`, and at least `least`.
     """
     height, halo = problem.height, problem.mask_shape[0] - 1
     # float32 of one channel is copied in the same way at an edge and inside.

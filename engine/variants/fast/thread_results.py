@@ -9,7 +9,7 @@ import itertools
 from numba import types
 
 from engine.variants.emit.cuda_code import CudaCode, DeviceFunction, device_function
-from engine.variants.emit.value import I8, ArrayArgument, Value
+from engine.variants.emit.value import F32, I8, I32, ArrayArgument, Value
 from engine.variants.fast.tile_shape import WORD, ByteTileShape, TileShape
 from engine.variants.passes import VECTOR
 
@@ -29,15 +29,6 @@ def row_sums(
     return sums
 
 
-def window_pointers(shape: TileShape, row: Value, lane: Value) -> Values:
-    """Return the pointers to the vectors of a thread's window in a row, where `vector_index` has them."""
-    first, numbers = row + lane * shape.across, range(shape.window // VECTOR)
-    if not shape.mixed:
-        return [first + VECTOR * number for number in numbers]
-    own = lane * shape.vectors
-    return [row + shape.vector_index(own + number) * VECTOR for number in numbers]
-
-
 def accumulator(shape: TileShape) -> DeviceFunction:
     """Return the function `accumulate(tile, at, lane, weights, start)` -> a thread's results.
 
@@ -53,7 +44,13 @@ def accumulator(shape: TileShape) -> DeviceFunction:
     before = shape.mask_rows if rounds < 2 else shape.mask_rows % at_once
 
     def accumulate(code, tile, at, lane, weights, start):
-        first_cells = window_pointers(shape, code.shared(tile) + at, code.narrow(lane))
+        row, lane = code.shared(tile) + at, code.narrow(lane)
+        # The vectors of the thread's window in its first row.
+        first, numbers = row + lane * shape.across, range(shape.window // VECTOR)
+        first_cells = [first + VECTOR * number for number in numbers]
+        if shape.mixed:
+            own = lane * shape.vectors
+            first_cells = [row + shape.vector_index(own + number) * VECTOR for number in numbers]
         mask = code.weights(shape.weights)
 
         def window(cells, row):
@@ -93,6 +90,20 @@ def byte_accumulator(shape: ByteTileShape) -> DeviceFunction:
     thread's rows of results, so no row is kept. Each result is one chain of fused multiply-adds.
     """
 
+    def window_of(code, row):
+        """Return a thread's samples of an input row, the first one under the mask's first column.
+
+        Bytes that are not used leave no code. Written so, taking a byte out and converting it are one
+        instruction (`I2F.U8`), which runs beside the multiply-adds.
+        """
+        samples = []
+        for first, size in shape.loads:
+            for word in (row + WORD * first).pointing_to(I32).load(size):
+                for byte in range(WORD):
+                    line = f"{{ .reg .u32 t; bfe.u32 t, $1, {8 * byte}, 8; cvt.rn.f32.u32 $0, t; }}"
+                    samples.append(code.assembly(line, "=f,r", [word], F32))
+        return samples[shape.shift :]
+
     def accumulate(code, tile, at, lane, weights, start):
         at_window = code.narrow(lane) * shape.across + shape.first_word * WORD
         first = code.shared(tile) + (code.narrow(at) + at_window)
@@ -103,21 +114,13 @@ def byte_accumulator(shape: ByteTileShape) -> DeviceFunction:
         ]
         sums = [[start] * shape.across for _ in range(shape.rows)]
         for row in range(shape.rows + shape.mask_rows - 1):
-            window = _byte_window(code, shape, first + row * shape.tile_samples)
+            window = window_of(code, first + row * shape.tile_samples)
             for i in range(max(0, row - shape.mask_rows + 1), min(shape.rows, row + 1)):
                 weights_of_row = mask_rows[row - i]
                 sums[i] = row_sums(code, [window], weights_of_row, shape.channels, shape.across, sums[i])
         return [total for row_of_sums in sums for total in row_of_sums]
 
     return device_function(types.UniTuple(types.float32, shape.rows * shape.across), accumulate)
-
-
-def _byte_window(code: CudaCode, shape: ByteTileShape, row: Value) -> Values:
-    """Return a thread's samples of an input row, the first one under the mask's first column."""
-    samples: Values = []
-    for word, size in shape.loads:
-        samples += code.load_bytes(row + WORD * word, size)
-    return samples[shape.shift :]
 
 
 MOST_BYTES = 16
@@ -128,32 +131,21 @@ def result_storer(rows: int, across: int) -> DeviceFunction:
     """Return the function that writes a thread's results: `store(out, row, sample, samples, results)`.
 
     `row` and `sample` are those of its first result; nothing is written past the picture's rows, or from
-    sample `samples` on. The results are stored in the type of `out`.
-
-    Parameters
-    ----------
-    rows, across : int
-        Rows of results, and samples in each: whole fours or one, and whole fours altogether.
+    sample `samples` on. There are `rows` rows of results, of `across` samples: whole fours or one, and whole
+    fours altogether. They are stored in the type of `out`.
     """
 
     def store(code, out, row, sample, samples, results):
         row, sample, samples = (code.narrow(value) for value in (row, sample, samples))
-        store_block(code, out, row, sample, samples, _units(code, results, _itemsize(out)), rows, across)
+        bits = out.kind.dtype.bitwidth
+        if bits == 8:
+            # A word of bytes for each whole four.
+            results = [code.packed_word(results[at : at + WORD]) for at in range(0, len(results), WORD)]
+        elif bits == 16:
+            results = [code.quantised(value, bits) for value in results]
+        store_block(code, out, row, sample, samples, results, rows, across)
 
     return device_function(types.void, store)
-
-
-def _itemsize(array: ArrayArgument) -> int:
-    return int(array.kind.dtype.bitwidth) // 8
-
-
-def _units(code: CudaCode, results: list[Value], itemsize: int) -> list[Value]:
-    """Return whole fours of float32 as they are stored: as samples of so many bytes, or as words of bytes."""
-    if itemsize == 4:
-        return results
-    if itemsize == 1:
-        return [code.packed_word(results[first : first + WORD]) for first in range(0, len(results), WORD)]
-    return [code.quantised(value, itemsize) for value in results]
 
 
 def store_block(
@@ -169,7 +161,7 @@ def store_block(
     """Store a thread's results, each or words of four bytes; the rest is as of `result_storer`, 32 bits."""
     in_unit = rows * across // len(units)
     # As many as every thread's first result is aligned to.
-    at_once = min(across & -across, MOST_BYTES // _itemsize(out))
+    at_once = min(across & -across, MOST_BYTES * 8 // out.kind.dtype.bitwidth)
     first = code.pointer(out)
     # 32 bits where nothing larger can be: index arithmetic of 64 takes two to three times the instructions.
     height, row_pixels, channels = (code.narrow(side) for side in code.shape(out))

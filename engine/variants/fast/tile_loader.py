@@ -6,15 +6,16 @@ shared memory (`CudaCode.copy_ahead`), and they are converted when they are read
 
 from functools import partial, reduce
 from operator import and_
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from numba import types
 
 from engine.geometry.border import ghost
 from engine.variants.emit.cuda_code import CudaCode, DeviceFunction, device_function
 from engine.variants.emit.llvm import Rule
-from engine.variants.emit.value import ArrayArgument, Value
-from engine.variants.fast.tile_shape import PIECE, TileShape
+from engine.variants.emit.value import I32, ArrayArgument, Value
+from engine.variants.fast.digit_shape import DigitShape
+from engine.variants.fast.tile_shape import PIECE, WORD, ByteTileShape, TileShape
 from engine.variants.passes import VECTOR
 
 # Integers that a thread has under way at once; they take registers until they are stored as float32.
@@ -22,19 +23,10 @@ BYTES_UNDER_WAY = 80
 
 
 class PictureWindow:
-    """What every loader has to know of the picture.
+    """What every loader has to know of the picture, H x W x C; `rule` is its border's.
 
-    Parameters
-    ----------
-    code : CudaCode
-    rule : callable of (int, int) -> int
-        The border's index rule, -1 for a ghost cell.
-    image : array
-        The picture, H x W x C.
-    samples : int
-        Samples of one of its rows; further ones are padding.
-    top, left : int
-        The row and the sample that the tile begins with, before or in the picture.
+    `samples` are those of one of its rows; further ones are padding. The tile begins with the row `top` and
+    the sample `left`, before or in the picture.
     """
 
     def __init__(
@@ -97,16 +89,19 @@ def copy_pieces(code: CudaCode, pieces: list[Piece], itemsize: int, always_there
         for piece in pieces:
             code.copy_ahead(piece.target, piece.source, VECTOR, *piece[2:])
         return
-    loaded = [
-        code.load_if(piece.only_if, piece.source + piece.source_at, VECTOR, always_there) for piece in pieces
-    ]
+    loaded = []
+    for piece in pieces:
+        source = piece.source + piece.source_at
+        if piece.only_if is not None:
+            source = code.select(piece.only_if, source, always_there)
+        loaded.append(source.load(VECTOR))
     for piece, values in zip(pieces, loaded, strict=True):
         for _ in code.where(piece.only_if):
             (piece.target + piece.target_at).store([code.float32(value) for value in values])
 
 
 def tile_loader(shape: TileShape, rows: int, rule: Rule) -> DeviceFunction:
-    """Return the function that fills rows of the input tile.
+    """Return the function that fills so many rows of the input tile; `rule` is the border's.
 
     `load(tile, image, samples, top, lane, warp, left, ghost_value)`: row j of them is row top + j of the
     picture, from sample `left` (a multiple of 4) on; a row of the picture has `samples` samples. Cells
@@ -117,14 +112,6 @@ def tile_loader(shape: TileShape, rows: int, rule: Rule) -> DeviceFunction:
 
     A tile that lies in the picture is copied by vectors, row under row. Of any other tile the vectors that
     lie in the picture are copied as such, and the other cells one by one, from where the border's rule says.
-
-    Parameters
-    ----------
-    shape : TileShape
-    rows : int
-        Rows that are filled.
-    rule : callable of (int, int) -> int
-        The border's index rule, -1 for a ghost cell.
     """
     # Vectors of a row under the output tile, and those past it.
     main = shape.out_samples // VECTOR
@@ -220,7 +207,6 @@ def tile_loader(shape: TileShape, rows: int, rule: Rule) -> DeviceFunction:
             Ghost cells are loaded from somewhere in the picture, and replaced (256 x 256 8-bit RGB, 3 x 3,
             float32 results: 4.9 instead of 6.7 us with zeros, 5.1 instead of 7.9 mirrored).
             """
-            is_row, are_cells = None, [None] * VECTOR
             if window.has_ghosts:
                 is_row = source_row >= 0
                 source_row = code.select(is_row, source_row, 0)
@@ -229,11 +215,8 @@ def tile_loader(shape: TileShape, rows: int, rule: Rule) -> DeviceFunction:
                 are_cells = [code.all_of(is_row, is_cell) for is_cell in in_row]
             values = code.when(
                 is_whole,
-                lambda: code.load_if(is_row, window.at(source_row, samples[0]), VECTOR),
-                lambda: [
-                    code.load_if(is_cell, window.at(source_row, sample))
-                    for is_cell, sample in zip(are_cells, samples, strict=True)
-                ],
+                lambda: window.at(source_row, samples[0]).load(VECTOR),
+                lambda: [window.at(source_row, sample).load() for sample in samples],
             )
             cells = [code.float32(value) for value in values]
             if window.has_ghosts:
@@ -264,8 +247,8 @@ def tile_loader(shape: TileShape, rows: int, rule: Rule) -> DeviceFunction:
     return device_function(types.void, load)
 
 
-def byte_tile_loader(shape: Any, rule: Rule) -> DeviceFunction:
-    """Return the function that fills the input tile.
+def byte_tile_loader(shape: ByteTileShape | DigitShape, rule: Rule) -> DeviceFunction:
+    """Return the function that fills the input tile; `rule` is the border's.
 
     `load(tile, image, samples, top, lane, warp, left, ghost_value)`: row j of the tile is row top + j of the
     picture, from sample `left` (a multiple of 16) on; a row of the picture has `samples` samples. Cells
@@ -273,12 +256,6 @@ def byte_tile_loader(shape: Any, rule: Rule) -> DeviceFunction:
     from 0 to 255. Cells that no result reads may stay what they were. In a tile that touches an edge, rows
     come from where the border's rule says, and the columns that no whole piece of the picture covers, few of
     them, are shared out cell by cell.
-
-    Parameters
-    ----------
-    shape : ByteTileShape, or another one with the properties that are asked for here
-    rule : callable of (int, int) -> int
-        The border's index rule, -1 for a ghost cell.
     """
     pieces, cells = shape.tile_samples // PIECE, shape.tile_samples
     rows_of_round = shape.threads // pieces
@@ -320,8 +297,11 @@ def byte_tile_loader(shape: Any, rule: Rule) -> DeviceFunction:
             def copied():
                 code.copy_ahead(target, window.at(source_row, first), PIECE)
 
+            def filled():
+                target.store([ghost.zext(I32) * 0x01010101] * (PIECE // WORD))
+
             if window.has_ghosts:
-                code.when(source_row >= 0, copied, lambda: code.store_bytes(target, ghost, PIECE))
+                code.when(source_row >= 0, copied, filled)
             else:
                 copied()
 
@@ -359,7 +339,7 @@ def byte_tile_loader(shape: Any, rule: Rule) -> DeviceFunction:
                 code.when(is_cell, copied, lambda: target.store(ghost))
             elif window.has_ghosts:
                 own = window.at(code.select(is_cell, source_row, 0), code.select(is_cell, sample, 0))
-                target.store(code.select(is_cell, code.load_if(is_cell, own), ghost))
+                target.store(code.select(is_cell, own.load(), ghost))
             else:
                 copied()
 

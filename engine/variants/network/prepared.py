@@ -100,31 +100,11 @@ Events = list[Stream]
 """CUDA events of Numba's, in order."""
 
 
-class _Slot:
-    """A stream with the memory of a chunk and the layers that compute it."""
-
-    def __init__(
-        self, layers: PreparedPasses, drawings: tuple[int, ...], classes: int, stream: Stream
-    ) -> None:
-        self.stream = stream
-        self.image = device_array(drawings, np.float32)
-        self.out = device_array((drawings[0], classes), np.float32)
-        self._layers = layers
-
-    def compute(self) -> None:
-        """Enqueue the chunk's layers."""
-        self._layers.launch((self.image,), self.out, self.stream)
-
-
 class PreparedChunks:
     """A batch from pinned memory of the host, chunk after chunk; the host waits for the last one.
 
-    Parameters
-    ----------
-    layers_of : callable of int -> PreparedPasses
-        The layers of a chunk of so many drawings.
-    chunks : list of (int, int)
-        The first drawing of each, and the one past its last.
+    `layers_of` returns the layers of a chunk of so many drawings. Of the `chunks` each has its first drawing,
+    and the one past its last.
     """
 
     waits_for_device = True
@@ -132,8 +112,9 @@ class PreparedChunks:
     def __init__(self, layers_of: Callable[[int], PreparedPasses], chunks: list[tuple[int, int]]) -> None:
         self._layers_of = layers_of
         self._chunks = chunks
-        self._slots: dict[tuple[int, int], _Slot] = {}
         self._streams: dict[int, Stream] = {}
+        # By a stream's number and the drawings of a chunk: its layers, and their drawings and scores.
+        self._kept: dict[tuple[int, int], tuple[PreparedPasses, DeviceArray, DeviceArray]] = {}
 
     def launch(self, image: Sequence[np.ndarray], out: DeviceArray, stream: object = None) -> None:
         """Compute the batch of the tuple (drawings,), in pinned memory, into a device array."""
@@ -169,44 +150,37 @@ class PreparedChunks:
     def _walk(
         self, drawings: np.ndarray, out: DeviceArray, marks: list[tuple[int, int, Events]] | None
     ) -> None:
-        slots = set()
+        row_bytes = 4 * out.shape[1]
         for number, (first, end) in enumerate(self._chunks):
-            slot = self._slot(number % STREAMS, end - first, drawings.shape[1:], out.shape[1])
-            slots.add(slot)
+            own, count = number % STREAMS, end - first
+            if own not in self._streams:
+                self._streams[own] = cuda.stream()
+            stream = self._streams[own]
+            # The last chunk, which may have fewer drawings, waits for those before it on its stream.
+            if (own, count) not in self._kept:
+                shapes = (count, *drawings.shape[1:]), (count, out.shape[1])
+                image, scores = (device_array(shape, np.float32) for shape in shapes)
+                self._kept[own, count] = self._layers_of(count), image, scores
+            layers, image, scores = self._kept[own, count]
             events: Events = []
 
-            def mark(slot: _Slot = slot, events: Events = events) -> None:
+            def mark(stream: Stream = stream, events: Events = events) -> None:
                 if marks is not None:
                     event = cuda.event(timing=True)
-                    event.record(slot.stream)
+                    event.record(stream)
                     events.append(event)
 
             mark()
-            copy_in(drawings[first:end], slot.image, slot.stream)
+            copy_in(drawings[first:end], image, stream)
             mark()
-            slot.compute()
+            layers.launch((image,), scores, stream)
             mark()
-            _copy_within(slot, out, first, end)
+            # The chunk's scores go to their rows among all.
+            target = out.device_ctypes_pointer.value + first * row_bytes
+            source, handle = scores.device_ctypes_pointer.value, driver.CUstream(int(stream.handle))
+            check(driver.cuMemcpyDtoDAsync(target, source, count * row_bytes, handle))
             mark()
             if marks is not None:
-                marks.append((number, number % STREAMS, events))
-        for slot in slots:
-            slot.stream.synchronize()
-
-    def _slot(self, number: int, count: int, shape: tuple[int, ...], classes: int) -> _Slot:
-        if number not in self._streams:
-            self._streams[number] = cuda.stream()
-        if (number, count) not in self._slots:
-            # The last chunk, which may have fewer drawings, waits for those before it on its stream.
-            layers, stream = self._layers_of(count), self._streams[number]
-            self._slots[number, count] = _Slot(layers, (count, *shape), classes, stream)
-        return self._slots[number, count]
-
-
-def _copy_within(slot: _Slot, out: DeviceArray, first: int, end: int) -> None:
-    """Enqueue the copy of a chunk's scores to their rows among all."""
-    row_bytes = 4 * out.shape[1]
-    target = out.device_ctypes_pointer.value + first * row_bytes
-    handle = driver.CUstream(int(slot.stream.handle))
-    source = slot.out.device_ctypes_pointer.value
-    check(driver.cuMemcpyDtoDAsync(target, source, (end - first) * row_bytes, handle))
+                marks.append((number, own, events))
+        for stream in self._streams.values():
+            stream.synchronize()

@@ -5,13 +5,12 @@ What is left to the host are the sequential program's loops.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.launches import DeviceKind, HostStep, Operand, Pass, Prepared
+from engine.device.launches import DeviceKind, HostStep, Operand, Prepared
 from engine.geometry.block import Block
 from engine.process import interprets
 from engine.results.problem import Work
@@ -194,35 +193,27 @@ HostLayer = Callable[[ForwardPass, Weights], HostStep]
 Steps = Sequence[Step | HostLayer]
 
 
-def _connect(weights: np.ndarray, rectifies: bool, values: np.ndarray, results: np.ndarray) -> None:
-    serial_connected(values, weights, rectifies, results)
-
-
 def pool_on_host(number: int) -> HostLayer:
     """Return average pool 1 or 2."""
     before, after = AFTER[f"convolution-{number}"], AFTER[f"pool-{number}"]
     return lambda *batch: HostStep(f"pool-{number}", before(*batch), after(*batch), serial_pool)
 
 
-def _hidden(problem: ForwardPass, weights: Weights) -> HostStep:
-    takes, gives = (values(problem, weights) for values in (LINEARISED, AFTER["hidden"]))
-    return HostStep("hidden", takes, gives, partial(_connect, weights.hidden, True))
-
-
-def _output(problem: ForwardPass, weights: Weights) -> HostStep:
-    takes = AFTER["hidden"](problem, weights)
-    return HostStep("output", takes, Operand.OUT, partial(_connect, weights.output, False))
-
-
-CONNECTED_ON_HOST = (_hidden, _output)
+CONNECTED_ON_HOST: tuple[HostLayer, HostLayer] = (
+    lambda problem, weights: HostStep(
+        "hidden",
+        LINEARISED(problem, weights),
+        AFTER["hidden"](problem, weights),
+        lambda values, results: serial_connected(values, weights.hidden, True, results),
+    ),
+    lambda problem, weights: HostStep(
+        "output",
+        AFTER["hidden"](problem, weights),
+        Operand.OUT,
+        lambda values, results: serial_connected(values, weights.output, False, results),
+    ),
+)
 """The hidden and the output layer."""
-
-
-def made_steps(steps: Steps, problem: ForwardPass, weights: Weights) -> tuple[Pass | HostStep, ...]:
-    """Return the steps of a stage for a problem."""
-    return tuple(
-        step.made(problem, weights) if isinstance(step, Step) else step(problem, weights) for step in steps
-    )
 
 
 def stage_with_host(steps: Steps, **traits: Any) -> NetworkVariant:
@@ -232,12 +223,16 @@ def stage_with_host(steps: Steps, **traits: Any) -> NetworkVariant:
     def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
         # The host's loops are compiled, so that no time of a stage has it in it.
         prepare_serial(problem, weights, block)
+        made = [
+            step.made(problem, weights) if isinstance(step, Step) else step(problem, weights)
+            for step in steps
+        ]
         if interprets():
-            return interpreted(made_steps(steps, problem, weights))
+            return interpreted(made)
         # The variants are listed without Numba.
         from engine.variants.network.prepared import PreparedWithHost
 
-        return PreparedWithHost(made_steps(steps, problem, weights))
+        return PreparedWithHost(made)
 
     return stage(of_device, prepare=prepare, **traits)
 
