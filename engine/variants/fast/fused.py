@@ -31,14 +31,7 @@ from engine.geometry.block import Block, Refusal
 from engine.mask.factors import factor, low_rank, may_be_exact
 from engine.mask.mask import MAX_SIDE, Mask
 from engine.variants.fast.fused_kernel import fused_variant
-from engine.variants.fast.fused_shape import (
-    LANES,
-    MULTIPROCESSORS,
-    FusedShape,
-    Size,
-    first_fitting,
-    tiles_of,
-)
+from engine.variants.fast.fused_shape import LANES, MULTIPROCESSORS, FusedShape, Size, first_fitting, tiles_of
 from engine.variants.mask_classes import refuse_mask, refuse_unequal, required_factors
 from engine.verify.closeness import relative_bound
 from engine.work.filtering.sum_order import PRODUCTS, RUNNING_SUMS, SumOrder, two_passes

@@ -74,11 +74,7 @@ WARPS = 4
 # By channels: for masks of up to so many rows and columns, the words of results in a row of a thread, and its
 # rows: the fastest of what was tried (H200). Each row shares the input rows of the others, but all code has
 # to stay in the instruction cache; larger masks, and pixels of two samples, take the kernel for all types.
-SHAPES = {
-    1: ((3, 2, 8), (5, 2, 6), (7, 2, 4)),
-    3: ((3, 4, 4), (5, 2, 8)),
-    4: ((5, 4, 4),),
-}
+SHAPES = {1: ((3, 2, 8), (5, 2, 6), (7, 2, 4)), 3: ((3, 4, 4), (5, 2, 8)), 4: ((5, 4, 4),)}
 
 
 def aligned_loads(first: int, end: int, widest: int) -> list[tuple[int, int]]:

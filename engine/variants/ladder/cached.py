@@ -25,11 +25,7 @@ from engine.device.launches import WEIGHTS, registers_for
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
-from engine.variants.ladder.teaching import (
-    bytes_of_own_cells,
-    one_pass_variant,
-    work_of_own_cells,
-)
+from engine.variants.ladder.teaching import bytes_of_own_cells, one_pass_variant, work_of_own_cells
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, cuda_rule, float32, jit_for, jit_with_constant

@@ -30,11 +30,7 @@ from engine.geometry.block import (
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
 from engine.mask.mask import MAX_SIDE, Mask
-from engine.variants.ladder.teaching import (
-    one_pass_variant,
-    teaching_variant,
-    work_by_taps,
-)
+from engine.variants.ladder.teaching import one_pass_variant, teaching_variant, work_by_taps
 from engine.variants.passes import filter_arguments, filter_pass
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.problem import Problem

@@ -27,11 +27,7 @@ from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
 from engine.mask.mask import Mask
-from engine.variants.ladder.teaching import (
-    bytes_of_own_cells,
-    one_pass_variant,
-    work_of_tiles,
-)
+from engine.variants.ladder.teaching import bytes_of_own_cells, one_pass_variant, work_of_tiles
 from engine.variants.passes import refuse_launch
 from engine.work.problem import Problem
 

@@ -184,9 +184,7 @@ CPU = cpu_code.variant(
     idea="Columns, then rows of 8 × 8 blocks, many blocks side by side in vectors, on all cores.",
     # Each sample is loaded once, 32 multiply-adds; tables stay in the first cache.
     work=lambda problem, block: operation_work(
-        problem,
-        picture_loads=math.prod(coefficients(problem)),
-        flops=64 * math.prod(coefficients(problem)),
+        problem, picture_loads=math.prod(coefficients(problem)), flops=64 * math.prod(coefficients(problem))
     ),
 )
 

@@ -380,9 +380,7 @@ CUDA = cuda_variant(
         arguments=lambda problem, patch: (_counts(problem),),
         target=_levels,
         own_launch=lambda problem: Launch(
-            (problem.channels, 1, 1),
-            (problem.whole("bins"), 1, 1),
-            (problem.whole("bins") + 1) * _SUM_BYTES,
+            (problem.channels, 1, 1), (problem.whole("bins"), 1, 1), (problem.whole("bins") + 1) * _SUM_BYTES
         ),
     ),
     Step(

@@ -57,9 +57,7 @@ def cpu_code():
 
 CPU = cpu_code.variant(
     lambda problem, patch: cpu_code.bands(
-        problem,
-        problem.width * problem.channels,
-        (level_of(problem), np.float32(problem.full_scale)),
+        problem, problem.width * problem.channels, (level_of(problem), np.float32(problem.full_scale))
     ),
     key="cpu-threshold",
     idea="Each sample compared with the level, in vectors, on all cores.",
