@@ -25,13 +25,7 @@ from engine.work.problem import Problem
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, jit_with_constant, jit_within
     from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, waiter
-    from engine.variants.fast.fused_sums import (
-        column_summer,
-        column_weigher,
-        products_store,
-        row_summer,
-        row_weigher,
-    )
+    from engine.variants.fast import fused_sums
     from engine.variants.fast.thread_results import result_storer
     from engine.variants.fast.tile_loader import tile_loader
 
@@ -49,12 +43,12 @@ def kernel(border: Border, shape: FusedShape, itemsize: int):
     load = tile_loader(shape.input, shape.lot_rows, border.rule)
     wait = waiter(pending=0)
     if shape.rank:
-        filter_along, filter_down = row_weigher(shape), column_weigher(shape)
+        filter_along, filter_down = fused_sums.row_weigher(shape), fused_sums.column_weigher(shape)
         jit = jit_with_constant(WEIGHTS, shape.weights)
     else:
-        filter_along, filter_down = row_summer(shape), column_summer(shape)
+        filter_along, filter_down = fused_sums.row_summer(shape), fused_sums.column_summer(shape)
         jit = jit_within(RING_REGISTERS if size.is_ring and itemsize < 4 else None)
-    keep = products_store(shape)
+    keep = fused_sums.products_store(shape)
     store = result_storer(size.rows, size.columns)
     CELLS, PITCH, KEPT_PITCH, KEPT_AT = shape.shared_cells, shape.pitch, shape.kept_pitch, shape.kept_at
     CHANNELS, BEFORE, OUT_SAMPLES, RESULTS = shape.channels, shape.before, size.out_samples, size.results

@@ -8,17 +8,7 @@ from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.results.problem import Work
 from engine.run.task import AnyJob
-from engine.variants.operations.counts import (
-    BINS,
-    PartialHistograms,
-    clearing,
-    count_code,
-    count_kernel,
-    counted,
-    counting,
-    cuda_bin,
-    refuse,
-)
+from engine.variants.operations import counts
 from engine.variants.operations.kernels import Step, cuda_variant
 from engine.verify.closeness import Verification
 from engine.work.operations.contract import (
@@ -43,7 +33,7 @@ def shape(height: int, width: int, channels: int, parameters: dict[str, Value]) 
 def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verification:
     """Compare every count with whole numbers counted by NumPy: nothing is rounded, so they are equal."""
     reason, problem = "", job.problem
-    exact = counted(job.operands, problem, checkpoint)
+    exact = counts.counted(job.operands, problem, checkpoint)
     off = np.abs(values[..., 0].astype(np.int64) - exact)
     if off.any():
         channel, at = np.argwhere(off)[0].tolist()
@@ -80,8 +70,8 @@ def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -
     return Answer(quantities=quantities, counts=counts)
 
 
-CPU = count_code.variant(
-    lambda problem, patch: PartialHistograms(problem),
+CPU = counts.count_code.variant(
+    lambda problem, patch: counts.PartialHistograms(problem),
     key="cpu-histogram",
     idea="Each core counts its rows into bins of its own, which are added up in the end.",
     # Each sample is read and counted once, each count is written once: cores' own ones stay in their caches.
@@ -104,7 +94,7 @@ def global_kernel(dtype: str, bins: int):
 
     Source: COSC 407, "CUDA Memories and Performance Revisited", histogram operations.
     """
-    bin_of = cuda_bin(dtype, bins)
+    bin_of = counts.cuda_bin(dtype, bins)
 
     @cuda.jit
     def count_in_global_memory(image, width, out):
@@ -120,7 +110,7 @@ def global_kernel(dtype: str, bins: int):
 
 
 GLOBAL = cuda_variant(
-    clearing(),
+    counts.clearing(),
     Step(lambda problem, block: global_kernel(problem.dtype, problem.whole("bins"))),
     # Each sample is loaded, and its atomic loads and stores a count; NaN has none.
     work=lambda problem, block: operation_work(
@@ -136,7 +126,7 @@ GLOBAL = cuda_variant(
     story=global_kernel.__doc__,
 )
 
-COUNTING = counting()
+COUNTING = counts.counting()
 
 
 def shared_work(problem: OperationProblem, block: Block) -> Work:
@@ -158,13 +148,13 @@ def shared_work(problem: OperationProblem, block: Block) -> Work:
 
 
 SHARED = cuda_variant(
-    clearing(),
+    counts.clearing(),
     COUNTING,
     work=shared_work,
     key="histogram-shared",
     title="Shared histograms",
     idea="Each block counts into bins of its own in shared memory, and adds them to global memory once.",
-    story=count_kernel.__doc__,
+    story=counts.count_kernel.__doc__,
 )
 
 HISTOGRAM = Operation(
@@ -173,10 +163,10 @@ HISTOGRAM = Operation(
     teaches="Threads that count into the same bin must take turns: atomics in global memory against a "
     "partial histogram per block in shared memory.",
     result=ResultKind.PLOT,
-    parameters=(BINS,),
+    parameters=(counts.BINS,),
     result_shape=shape,
     result_dtype="uint32",
-    refuse=refuse,
+    refuse=counts.refuse,
     verify=verify,
     answer=answer,
     proof="Whole numbers: every count must be equal.",
