@@ -5,7 +5,7 @@ innermost one with the most float32 multiply-adds; all that is written in it, ov
 A branch that is written in the loop counts as if it were always taken. Kernels for tensor cores have no such
 number: one instruction has many taps.
 
-The story is the docstring of the kernel's module: its idea, who loads what, its limit. No Numba in here.
+The story is the text beside a kernel: its idea, who loads what, its limit. No Numba in here.
 """
 
 import ast
@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from textwrap import dedent
 from typing import NamedTuple
 
@@ -243,7 +244,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The docstring of a module in its parts."""
+    """The text about a variant in its parts."""
 
     title: str
     sections: tuple[Section, ...]
@@ -253,17 +254,25 @@ class Story:
         return next((section.text for section in self.sections if section.heading == heading), "")
 
 
+_KEYS = re.compile(r"\s*(`[\w-]+`(?:, `[\w-]+`)*):")
+
+
+@cache
+def _stories_in(module: str) -> dict[str, str]:
+    """Return the texts of a module that begin with keys of variants, by each of these."""
+    found: dict[str, str] = {}
+    for one in (sys.modules[module], *vars(sys.modules[module]).values()):
+        text = one if isinstance(one, str) else one.__doc__
+        if isinstance(text, str) and (keys := _KEYS.match(text)) is not None:
+            found |= dict.fromkeys(re.findall(r"[\w-]+", keys[1]), text)
+    return found
+
+
 def story_of(variant: AnyVariant) -> Story:
-    """Return the story of a variant, or of the module that declares it."""
-    if variant.story:
-        return story_in(inspect.cleandoc(variant.story))
-    # Not by `getattr`, which has modules look for names that they make when asked: 14 ms a variant.
-    every = ((one, getattr(one, "__dict__", {})) for one in list(sys.modules.values()))
-    modules = [one for one, names in every if names.get("VARIANT") is variant]
-    # Another module may have imported it.
-    modules.sort(key=lambda one: not one.__name__.startswith(f"{_ENGINE}."))
-    module = modules[0] if modules else sys.modules[variant.passes.__module__]
-    return story_in(inspect.cleandoc(module.__doc__ or variant.idea))
+    """Return the story of a variant: the text among the modules of variants that begins with its key."""
+    modules = [name for name in list(sys.modules) if name.startswith(f"{_ENGINE}.variants.")]
+    texts = [stories[variant.key] for stories in map(_stories_in, modules) if variant.key in stories]
+    return story_in(inspect.cleandoc([*texts, variant.idea][0]))
 
 
 # A heading is a line of its own above lines that are indented.
@@ -282,7 +291,7 @@ def story_in(docstring: str) -> Story:
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
-    """The story of a variant's module, and its functions: kernels first, then what they call."""
+    """The story of a variant, and its functions: kernels first, then what they call."""
 
     story: Story
     functions: tuple[SourceFunction, ...]

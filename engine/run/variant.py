@@ -26,6 +26,8 @@ C = TypeVar("C")
 class VariantOf(Generic[P, C]):
     """One way to compute a problem P, compiled with a constant C: the mask of a filter, None for a product.
 
+    Its story (idea, who loads what, what it saves, its limit) is the text beside it that begins with its key:
+    a docstring of its module, of a function or class there, or a text by itself.
     Code that depends on what a variant is like reads its traits, never its key.
     """
 
@@ -47,8 +49,6 @@ class VariantOf(Generic[P, C]):
     # The kernels with their arguments, one per launch; empty for CPU variants.
     passes: Callable[[P, C, Block], tuple[Pass, ...]] = lambda problem, constant, block: ()
     uses_block: bool = True  # whether the block changes how the variant runs
-    # Idea, who loads what, what it saves, its limit; None: the docstring of its module has them.
-    story: str | None = None
     remark: str = ""  # a warning or limit for users; empty where the idea says it all
     # The Python package that does the work; empty where our own code does. Such a variant has no passes.
     library: str = ""

@@ -193,7 +193,6 @@ class CpuChain:
 
 
 CPU = ChainVariant(
-    story=CPU_STORY,
     key="cpu-chain",
     title="CPU, all cores",
     device=DeviceKind.CPU,
@@ -319,7 +318,6 @@ def _thread_per_sample(kernel: Any, problem: ChainProblem, arguments: tuple[Any,
 
 
 CUDA = ChainVariant(
-    story=CUDA_STORY,
     key="cuda-chain",
     title="CUDA, results stay there",
     idea="The kernels of all steps one after the other; what lies between never leaves the device.",

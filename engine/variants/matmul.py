@@ -80,7 +80,6 @@ def naive_kernel():
 
 NAIVE = cuda_variant(
     lambda block: naive_kernel(),
-    story=naive_kernel.__doc__,
     key="matmul-naive",
     title="Naive product",
     idea="One thread per element of P, which reads its row of M and its column of N from global memory.",
@@ -179,7 +178,6 @@ def tiled_kernel(tile: int):
 TILED = cuda_variant(
     lambda block: tiled_kernel(block.x),
     shared_bytes,
-    story=tiled_kernel.__doc__,
     key="matmul-tiled",
     title="Tiled product, shared memory",
     idea="In each phase the block loads tiles of M and N into shared memory; each element serves T threads.",
@@ -220,7 +218,6 @@ class NumpyProduct:
 
 
 NUMPY = MatmulVariant(
-    story=NUMPY_STORY,
     key="numpy",
     title="numpy (BLAS)",
     device=DeviceKind.CPU,

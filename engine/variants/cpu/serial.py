@@ -280,7 +280,6 @@ def down_columns_serial(
 
 SEPARABLE = Variant(
     **ON_CPU,
-    story=SEPARABLE_STORY,
     key="cpu-separable-serial",
     title="CPU, one thread, two passes",
     idea="The textbook loops on one thread, as fast as in C (gcc -O2), along the rows, then down the "

@@ -122,7 +122,6 @@ def await_lock(lock: threading.Lock) -> None:
 
 CPU_FFT = Variant(
     **ON_CPU,
-    story=OF_TILES,
     key="cpu-fft",
     title="CPU, Fourier transform",
     idea="The spectrum of the picture times that of the mask, tile by tile through NumPy: the cost does not "
@@ -234,7 +233,6 @@ _LEAST_SAMPLE = 2.0**-100
 
 
 FFT = Variant(
-    story=OF_ALL,
     key="fft",
     title="Fourier transform (cuFFT)",
     device=DeviceKind.CUDA,

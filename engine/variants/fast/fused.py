@@ -115,7 +115,6 @@ SEPARABLE = fused_variant(
     lambda mask: (factor(mask).row.reshape(1, -1), factor(mask).column.reshape(-1, 1)),
     refuse_no_product,
     ("rows", "separable-l1"),
-    story=SEPARABLE_STORY,
     key="separable-fused",
     title="Separable, fused",
     idea="Rows and columns in one kernel: what the first pass gives stays in shared memory.",
@@ -175,7 +174,6 @@ BOX = fused_variant(
     lambda mask: (mask.weights32[0, 0],) * 2,
     lambda mask: refuse_unequal(mask, "register-blocked or tiled"),
     ("sums", "tiled"),
-    story=BOX_STORY,
     key="box",
     title="Running sums (box)",
     idea="For masks of equal weights: what neighbouring windows have in common is added up once, along the "
@@ -262,7 +260,7 @@ def refuse_rank(mask: Mask, terms: int) -> Refusal | None:
     return None
 
 
-def low_rank_variant(terms: int, story: str) -> Variant:
+def low_rank_variant(terms: int) -> Variant:
     """Return the variant of so many products; the block is its own, 32 threads across."""
     word = _WORDS[terms]
 
@@ -296,7 +294,6 @@ def low_rank_variant(terms: int, story: str) -> Variant:
         ("rows", "register-blocked"),
         refuse_problem=refuse_exact,
         key=f"low-rank-{terms}",
-        story=story,
         title=f"Low rank, {word} products",
         idea=f"The mask as a sum of {word} columns times rows, all applied in one kernel as by "
         "separable-fused.",
@@ -335,7 +332,7 @@ Limit
 Source: S. Treitel and J. L. Shanks, "The design of multistage separable planar filters", IEEE Transactions on
 Geoscience Electronics 9 (1971).
 """
-LOW_RANK_2 = low_rank_variant(2, OF_TWO)
+LOW_RANK_2 = low_rank_variant(2)
 
 OF_THREE = """
 `low-rank-3`: the mask as a sum of three columns times rows, all applied in one kernel.
@@ -344,4 +341,4 @@ As `low-rank-2`, with one product more (the sum of a Gaussian and a Laplacian of
 + columns) multiply-adds per result. Below 8 x 8 these would be more than three quarters of a direct sum's,
 and it refuses.
 """
-LOW_RANK_3 = low_rank_variant(3, OF_THREE)
+LOW_RANK_3 = low_rank_variant(3)

@@ -162,7 +162,6 @@ CONSTANT = one_pass_variant(
     lambda problem, block: constant_kernel(problem.border, problem.mask_shape, block),
     bytes_of_own_cells,
     constant_floats=lambda mask_shape: mask_shape[0] * mask_shape[1],
-    story=constant_kernel.__doc__,
     key="cached-constant",
     title="Cached halo, constant memory",
     idea="Shared memory holds the block's own cells, constant memory the mask; the halo comes from global "
@@ -235,7 +234,6 @@ ROW = one_pass_variant(
     lambda problem, block: row_kernel(problem.border, problem.mask_shape[1], block),
     bytes_of_own_cells,
     wider="cached",
-    story=row_kernel.__doc__,
     key="row-cached",
     title="1-D, cached halo",
     idea="Along the rows, for masks of one row: shared memory holds the block's own cells; the halo comes "
@@ -306,7 +304,6 @@ ROW_CONSTANT = one_pass_variant(
     bytes_of_own_cells,
     wider="cached-constant",
     constant_floats=lambda mask_shape: MAX_MASK_WIDTH,
-    story=row_constant_kernel.__doc__,
     key="row-cached-constant",
     title="1-D, cached halo, constant memory",
     idea="Along the rows, for masks of one row: as row-cached, but the weights come from constant memory, as "

@@ -165,7 +165,6 @@ UNCOALESCED = teaching_variant(
     plan=uncoalesced_plan,
     unsupported=refuse_uncoalesced,
     default_block=Block(16, 16),
-    story=uncoalesced_kernel.__doc__,
     key="naive-uncoalesced",
     title="Naive, uncoalesced",
     idea="As naive, but the threads of a warp go down a column, each in another row, and sums are float64.",
@@ -224,7 +223,6 @@ def row_kernel(border: Border, mask_width: int, registers: int | None):
 ROW = one_pass_variant(
     lambda problem, block: row_kernel(problem.border, problem.mask_shape[1], registers_for(block.threads)),
     wider="naive",
-    story=row_kernel.__doc__,
     key="row-naive",
     title="1-D, naive",
     idea="Along the rows, for masks of one row: one thread per result, all its cells from global memory.",
@@ -289,7 +287,6 @@ def constant_kernel(border: Border):
 CONSTANT = one_pass_variant(
     lambda problem, block: constant_kernel(problem.border),
     constant_floats=lambda mask_shape: MAX_MASK_CELLS,
-    story=constant_kernel.__doc__,
     key="constant",
     title="Constant memory",
     idea="As naive, but the weights come from constant memory, one broadcast for all threads of a warp.",
@@ -349,7 +346,6 @@ ROW_CONSTANT = one_pass_variant(
     ),
     wider="constant",
     constant_floats=lambda mask_shape: MAX_MASK_WIDTH,
-    story=row_constant_kernel.__doc__,
     key="row-constant",
     title="1-D, constant memory",
     idea="Along the rows, for masks of one row: as row-naive, but the weights come from constant memory.",

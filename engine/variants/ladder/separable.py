@@ -140,7 +140,6 @@ L0 = two_pass_variant(
     l0_horizontal,
     l0_vertical,
     made_for=lambda block: registers_for(block.threads),
-    story=l0_horizontal.__doc__,
     key="separable-l0",
     title="Separable, global memory (L0)",
     idea="Two passes, along the rows and along the columns, for masks that are one column times one row: "
@@ -275,7 +274,6 @@ L1 = two_pass_variant(
         block.y * (block.x + mask_shape[1] - 1) * 4,
         (block.y + mask_shape[0] - 1) * block.x * 4,
     ),
-    story=l1_horizontal.__doc__,
     key="separable-l1",
     title="Separable, aprons shared (L1)",
     idea="Two passes for masks that are one column times one row; in each the block loads its cells and the "
@@ -404,7 +402,6 @@ L2 = two_pass_variant(
     l2_horizontal,
     l2_vertical,
     lambda mask_shape, block: (bytes_of_own_cells(mask_shape, block),) * 2,
-    story=l2_horizontal.__doc__,
     key="separable-l2",
     title="Separable, aprons cached (L2)",
     idea="Two passes for masks that are one column times one row; shared memory holds only the block's own "

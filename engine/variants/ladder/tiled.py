@@ -199,7 +199,6 @@ INPUT = one_pass_variant(
     lambda problem, block: input_kernel(problem.border, problem.mask_shape, block),
     bytes_of_own_cells,
     tile=output_tile,
-    story=input_kernel.__doc__,
     key="tiled-input",
     title="Tiled, block covers the input",
     idea="Each thread loads one cell of the input tile into shared memory; then only the inner ones compute.",
@@ -317,7 +316,6 @@ ROW = one_pass_variant(
     lambda problem, block: row_kernel(problem.border, problem.mask_shape[1], block),
     row_bytes,
     wider="tiled",
-    story=row_kernel.__doc__,
     key="row-tiled",
     title="1-D, tiled",
     idea="Along the rows, for masks of one row: the last threads load the left halo, all the centre, the "
@@ -407,7 +405,6 @@ ROW_CONSTANT = one_pass_variant(
     row_bytes,
     wider="tiled",
     constant_floats=lambda mask_shape: MAX_MASK_WIDTH,
-    story=row_constant_kernel.__doc__,
     key="row-tiled-constant",
     title="1-D, tiled, constant memory",
     idea="Along the rows, for masks of one row: as row-tiled, but the weights come from constant memory, as "

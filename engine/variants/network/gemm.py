@@ -151,7 +151,6 @@ use 25 by 25 blocks so each thread was responsible for loading one element from 
 """
 IMPLICIT = stage(
     STEPS,
-    story=IMPLICIT_STORY,
     key="network-implicit-gemm",
     title="Implicit matrix product",
     idea="Convolutions as products of matrices in blocks of 25 × 25; the unrolled maps exist only as tiles "
@@ -296,7 +295,6 @@ def unrolled_convolution(number: int) -> tuple[Step, Step]:
 
 UNROLLED = stage(
     (*unrolled_convolution(1), pool(1), *unrolled_convolution(2), pool(2), *CONNECTED_LAYERS),
-    story=UNROLLED_STORY,
     key="network-unrolled",
     title="Explicit unrolled matrix",
     idea="The unrolled maps are written to global memory and then multiplied: what the implicit product "
@@ -353,7 +351,6 @@ def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
 
 STREAMS = stage(
     STEPS,
-    story=STREAMS_STORY,
     key="network-streams",
     title="Streams, chunks of 100",
     idea="Chunks of 100 drawings from pinned memory on two streams that alternate: one copies while the "

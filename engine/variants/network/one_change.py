@@ -80,7 +80,6 @@ LINEARISATION = Step(
 
 LINEARISED = stage(
     (convolution(1), pool(1), convolution(2), pool(2), LINEARISATION, hidden(VECTORS), OUTPUT),
-    story=LINEARISED_STORY,
     key="network-linearised",
     title="Linearisation by itself",
     idea="As network-connected, but the linearisation is a launch of its own, as it was at first in the "
@@ -203,7 +202,6 @@ UNCOALESCED = stage(
         _pool_together(2),
         *CONNECTED_LAYERS,
     ),
-    story=UNCOALESCED_STORY,
     key="network-uncoalesced",
     title="The report's layout, not coalesced",
     idea="As network-connected, but the maps of a value lie side by side, as in the report: neighbouring "
@@ -286,7 +284,6 @@ IN_CONSTANT = of_layer(
 
 CONSTANT = stage(
     (IN_CONSTANT, pool(1), convolution(2), pool(2), *CONNECTED_LAYERS),
-    story=CONSTANT_STORY,
     key="network-constant",
     title="Filters in constant memory",
     idea="The first convolution's filters lie in constant memory: one read serves the 32 threads of a warp.",

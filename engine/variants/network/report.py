@@ -177,7 +177,6 @@ def connect_serial(values, weights, rectifies, results):
 
 
 SERIAL = NetworkVariant(
-    story=SERIAL_STORY,
     key="network-serial",
     title="Serial, one thread",
     device=DeviceKind.CPU,
@@ -260,7 +259,6 @@ blockIdx.y is the map and blockIdx.x the drawing, as here.
 """
 CONVOLUTION = stage_with_host(
     (convolution(1), pool_on_host(1), convolution(2), pool_on_host(2), *CONNECTED_ON_HOST),
-    story=CONVOLUTION_STORY,
     key="network-convolution",
     title="Parallel convolution",
     idea="A thread for each output of both convolutions, in blocks of 16 × 16; the host does all other "
@@ -290,7 +288,6 @@ average_pool", and Conclusion, 4: "so that a kernel launch was saved". After the
 """
 POOL = stage_with_host(
     (convolution(1), pool(1), convolution(2), pool(2), *CONNECTED_ON_HOST),
-    story=POOL_STORY,
     key="network-pool",
     title="Parallel pool, linearised",
     idea="A thread for each average of both pools; the second one stores each where the linear vector has "
@@ -317,7 +314,6 @@ Source: ECE408 final report "CUCUDA", Conclusion, 4 "Combine linearization and c
 """
 FUSED = stage_with_host(
     (fused(1), fused(2), *CONNECTED_ON_HOST),
-    story=FUSED_STORY,
     key="network-fused",
     title="Pool and linearisation fused",
     idea="A thread computes the four outputs under one average and stores that alone: the convolutions' "
@@ -344,7 +340,6 @@ network, the running time became around 9 seconds."
 """
 CONNECTED = stage(
     (convolution(1), pool(1), convolution(2), pool(2), *CONNECTED_LAYERS),
-    story=CONNECTED_STORY,
     key="network-connected",
     title="Parallel fully connected",
     idea="A thread for each value of the connected layers, too: the whole network runs on the device.",

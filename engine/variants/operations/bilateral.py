@@ -301,7 +301,6 @@ CUDA = cuda_variant(
     key="cuda-bilateral",
     title="Thread per pixel",
     idea="A thread per pixel: distances, exponentials and sums of its disc, for one channel after another.",
-    story=kernel.__doc__,
 )
 
 PARAMETERS = (

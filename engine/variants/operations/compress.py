@@ -275,7 +275,6 @@ DIRECT = cuda_variant(
     key="dct-direct",
     title="Direct sums",
     idea="A thread per coefficient adds up 64 samples times cosines; a second launch goes back.",
-    story=direct_kernel.__doc__,
 )
 
 
@@ -412,7 +411,6 @@ TILED = cuda_variant(
     key="dct-tiled",
     title="Tiles of 8 × 8",
     idea="Two sums of 8 instead of one of 64, there and back, without leaving shared memory.",
-    story=tiled_kernel.__doc__,
 )
 
 PARAMETERS = (

@@ -130,7 +130,6 @@ CUDA = cuda_variant(
     key="cuda-desaturate",
     title="Thread per pixel",
     idea="One thread per pixel: three loads side by side, a weighted sum, three stores.",
-    story=kernel.__doc__,
 )
 
 PARAMETERS = (

@@ -392,7 +392,6 @@ CUDA = cuda_variant(
     title="Count and scan",
     idea="Blocks count in shared memory, a thread per bin makes running sums in log2(bins) steps, a thread "
     "per sample looks its level up.",
-    story=levels_kernel.__doc__,
 )
 
 EQUALISE = Operation(

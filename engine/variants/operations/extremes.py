@@ -213,7 +213,6 @@ def _extreme(key: str, word: str, title: str, teaches: str, of_window: Callable[
         key=f"cuda-{key}",
         title="Thread per sample",
         idea="A thread per sample compares the cells of its window one after another.",
-        story=extreme_kernel.__doc__,
     )
     return Operation(
         key=key,
@@ -343,7 +342,6 @@ CPU_MORPHOLOGY = difference_code.variant(
     lambda problem, patch: CpuMorphology(problem),
     key="cpu-morphology",
     idea="Lowest, then highest of whole rows and columns in vectors, on all cores, and their difference.",
-    story=CpuMorphology.__doc__,
     work=cpu_morphology_work,
 )
 
@@ -422,7 +420,6 @@ CUDA_MORPHOLOGY = cuda_variant(
     key="cuda-morphology",
     title="Thread per sample",
     idea="Minimum and maximum one after the other, a thread per sample, and a launch for the difference.",
-    story=difference_kernel.__doc__,
 )
 
 MORPHOLOGY = Operation(

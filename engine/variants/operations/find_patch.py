@@ -322,7 +322,6 @@ NAIVE = cuda_variant(
     key="match-naive",
     title="Direct sums",
     idea="One thread per position reads its window twice and the patch once from global memory.",
-    story=naive_kernel.__doc__,
 )
 
 
@@ -440,7 +439,6 @@ TILED = cuda_variant(
     key="match-tiled",
     title="Tiled windows",
     idea="The block loads the cells of all its windows into shared memory, a channel at a time.",
-    story=tiled_kernel.__doc__,
 )
 
 FIND_PATCH = Operation(

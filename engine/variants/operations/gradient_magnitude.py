@@ -160,7 +160,6 @@ CUDA = cuda_variant(
     key="cuda-gradient",
     title="Thread per sample",
     idea="A thread per sample forms both derivatives of its nine cells and their length: no picture between.",
-    story=kernel.__doc__,
 )
 
 PARAMETERS = (

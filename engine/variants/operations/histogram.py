@@ -123,7 +123,6 @@ GLOBAL = cuda_variant(
     key="histogram-global",
     title="Global atomics",
     idea="A thread per sample adds 1 to its bin in global memory; threads with the same bin take turns.",
-    story=global_kernel.__doc__,
 )
 
 COUNTING = counts.counting()
@@ -154,7 +153,6 @@ SHARED = cuda_variant(
     key="histogram-shared",
     title="Shared histograms",
     idea="Each block counts into bins of its own in shared memory, and adds them to global memory once.",
-    story=counts.count_kernel.__doc__,
 )
 
 HISTOGRAM = Operation(

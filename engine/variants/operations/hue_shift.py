@@ -198,7 +198,6 @@ CUDA = cuda_variant(
     key="cuda-hue-shift",
     title="Thread per pixel",
     idea="One thread per pixel, with branches by its highest channel: the threads of a warp diverge.",
-    story=kernel.__doc__,
 )
 
 PARAMETERS = (

@@ -61,11 +61,11 @@ class CpuCode:
     def variant(
         self, prepare: Callable[[OperationProblem, Patch | None], Any], **traits: Any
     ) -> OperationVariant:
-        """Return the variant of this code; its story is the docstring of the factory."""
+        """Return the variant of this code."""
         return OperationVariant(
             prepare=lambda problem, constant, block: prepare(problem, constant),
             **ON_CPU,
-            **{"title": "CPU, all cores", "story": self.__doc__, **traits},
+            **{"title": "CPU, all cores", **traits},
         )
 
 

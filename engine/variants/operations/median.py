@@ -243,7 +243,6 @@ NAIVE = cuda_variant(
     key="median-naive",
     title="Counting",
     idea="A thread per sample counts for each cell of its window how many are below it: no array, n² loads.",
-    story=naive_kernel.__doc__,
 )
 
 
@@ -315,7 +314,6 @@ LOCAL = cuda_variant(
     title="Sorting, local",
     idea="A thread sorts its window in an array with indices known at run time only: the compiler puts it "
     "into local memory.",
-    story=local_kernel.__doc__,
     uses_local_memory=True,
 )
 
@@ -423,7 +421,6 @@ TILED = cuda_variant(
     key="median-tiled",
     title="Sorting, tiled",
     idea="The block loads its tile once; each thread finds the middle by a sorting network in registers.",
-    story=tiled_kernel.__doc__,
 )
 
 PARAMETERS = (

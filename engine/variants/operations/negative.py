@@ -90,7 +90,6 @@ CUDA = cuda_variant(
     key="cuda-negative",
     title="Thread per sample",
     idea="One thread per sample: a load, a subtraction, a store.",
-    story=kernel.__doc__,
 )
 
 NEGATIVE = Operation(

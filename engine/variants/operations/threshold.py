@@ -99,7 +99,6 @@ CUDA = cuda_variant(
     key="cuda-threshold",
     title="Thread per sample",
     idea="One thread per sample: a load, a comparison, a store.",
-    story=kernel.__doc__,
 )
 
 PARAMETERS = (
