@@ -9,7 +9,6 @@ input rows add up to in one part lies in rows of its own, `between`, for the nex
 first cache.
 """
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -132,7 +131,8 @@ class StreamedBands(BandedFilter):
     def _sums_of_rows(self) -> LoopWork:
         """Return what `sum_rows` does for each row of results, with any mask."""
         rows, columns = self._problem.mask_shape
-        parts = list(_equal_parts(rows))
+        # The mask rows that are taken at once: all, or equal parts.
+        parts = [len(part) for part in np.array_split(range(rows), -(-rows // MOST_ROWS))]
         # Where a band begins and ends each input row is taken by itself, for half of the mask's rows.
         alone = 1.0 if len(parts) > 1 and PARTIAL_SUMS else min(1.0, self._rows_taken - 1)
         work = LoopWork(
@@ -140,8 +140,10 @@ class StreamedBands(BandedFilter):
             operations=rows * PARTIAL_SUMS,
             loads=sum(part * columns / STRIP_VECTORS.get(part, 1) for part in parts),
         )
-        waiting = _waiting(alone + (1 - alone) / ROWS_AT_ONCE).times(rows - len(parts))
-        return work + waiting + _waiting(len(parts) - 1) + self._samples_loaded(len(parts) * columns)
+        # Sums wait in memory for the next input row, or the next part of the mask.
+        waiting = (alone + (1 - alone) / ROWS_AT_ONCE) * (rows - len(parts)) + len(parts) - 1
+        moved = LoopWork(loads=waiting, stores=waiting)
+        return work + moved + self._samples_loaded(len(parts) * columns)
 
     def _sums_of_product(self) -> LoopWork:
         """Return the same with a mask that is a column times a row."""
@@ -152,8 +154,9 @@ class StreamedBands(BandedFilter):
         each = LoopWork(multiply_adds=made, loads=made / PRODUCT_VECTORS[rows])
         single = self._samples_loaded(columns - 2 * self.pairs)
         # Where a band begins each input row is taken by itself, for all of the mask's rows.
-        waiting = _waiting(self._rows_taken - 1 + 1 / ROWS_AT_ONCE).times(rows - 1)
-        return (each + pairs.times(self.pairs) + single).times(self._rows_taken) + waiting
+        waiting = (self._rows_taken - 1 + 1 / ROWS_AT_ONCE) * (rows - 1)
+        moved = LoopWork(loads=waiting, stores=waiting)
+        return (each + pairs.times(self.pairs) + single).times(self._rows_taken) + moved
 
     def _samples_loaded(self, loads: int) -> LoopWork:
         """Return so many loads of vectors of samples, and their conversion if they are integers still."""
@@ -210,19 +213,6 @@ class StreamedBands(BandedFilter):
                     parts.append((first, last, column, buffer))
                     column += _whole_vectors(last - first)
         return np.array(tiles, np.int64), np.array(parts, np.int64)
-
-
-def _waiting(times: float) -> LoopWork:
-    """Return the work of sums that wait in memory for the next input row, or the next part of the mask."""
-    return LoopWork(loads=times, stores=times)
-
-
-def _equal_parts(rows: int) -> Iterator[int]:
-    """Yield the mask rows that are taken at once: all, or equal parts."""
-    while rows:
-        part = -(-rows // -(-rows // MOST_ROWS))
-        yield part
-        rows -= part
 
 
 def _whole_vectors(samples: int) -> int:

@@ -30,7 +30,6 @@ Source: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
 
 import math
 from types import ModuleType
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,13 +43,8 @@ from engine.work.problem import Problem
 _ERROR_OF_A_STAGE = 16 * 2.0**-53
 
 
-class Tile(NamedTuple):
-    """Results of rows top .. bottom - 1, columns left .. right - 1."""
-
-    top: int
-    bottom: int
-    left: int
-    right: int
+Tile = tuple[int, int, int, int]
+"""Results of rows from the first number to before the second, and of columns from the third on."""
 
 
 def transform_sides(problem: Problem, most_results: int) -> tuple[int, int]:
@@ -81,7 +75,7 @@ def tiles(problem: Problem, sides: tuple[int, int]) -> tuple[Tile, ...]:
     """Return the tiles that cover the picture, as large as the transforms allow."""
     high, wide = (side - cells + 1 for side, cells in zip(sides, problem.mask_shape, strict=True))
     return tuple(
-        Tile(top, min(top + high, problem.height), left, min(left + wide, problem.width))
+        (top, min(top + high, problem.height), left, min(left + wide, problem.width))
         for top in range(0, problem.height, high)
         for left in range(0, problem.width, wide)
     )
@@ -116,7 +110,9 @@ def transform_work(problem: Problem, sides: tuple[int, int]) -> Work:
     """
     rows, columns = problem.mask_shape
     covering = tiles(problem, sides)
-    cells = sum((one.bottom - one.top + rows - 1) * (one.right - one.left + columns - 1) for one in covering)
+    cells = sum(
+        (bottom - top + rows - 1) * (right - left + columns - 1) for top, bottom, left, right in covering
+    )
     size = math.prod(sides)
     flops = len(covering) * problem.channels * round(5 * size * math.log2(max(size, 2)) + 3 * size)
     return filter_work(problem, picture_loads=cells * problem.channels, multiply_adds=flops // 2)
@@ -149,16 +145,17 @@ class SpectralFilter:
         `image`, which is finite, and `out` are arrays of the arrays' own kind, of shape (H, W or more, C).
         """
         arrays, transforms = self._arrays, self._transforms
-        mask_rows, mask_columns = self._mask_shape
-        rows = self._rows[tile.top : tile.bottom + mask_rows - 1]
-        columns = self._columns[tile.left : tile.right + mask_columns - 1]
+        (top, bottom, left, right), (mask_rows, mask_columns) = tile, self._mask_shape
+        rows, columns = (
+            self._rows[top : bottom + mask_rows - 1],
+            self._columns[left : right + mask_columns - 1],
+        )
         cells = arrays.take(image[:, :, channel], arrays.maximum(rows, 0), 0)
         cells = arrays.take(cells, arrays.maximum(columns, 0), 1).astype(np.float64)
         is_ghost = (rows < 0)[:, None] | (columns < 0)[None, :]
         spectrum = transforms.rfft2(arrays.where(is_ghost, self._ghost, cells), self._sides)
         spectrum *= self._spectrum
-        results = transforms.irfft2(spectrum, self._sides)
-        results = results[: tile.bottom - tile.top, : tile.right - tile.left]
+        results = transforms.irfft2(spectrum, self._sides)[: bottom - top, : right - left]
         if self._step:
             results = arrays.rint(results / self._step) * self._step
         # Past the largest float32 a result is infinite, as everywhere.
@@ -166,7 +163,7 @@ class SpectralFilter:
             results = (results + self._offset).astype(np.float32)
         if self._largest:
             results = arrays.rint(arrays.clip(results, 0, self._largest))
-        out[tile.top : tile.bottom, tile.left : tile.right, channel] = results
+        out[top:bottom, left:right, channel] = results
 
 
 def sources(problem: Problem, axis: int) -> NDArray[np.int64]:

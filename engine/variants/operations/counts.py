@@ -65,12 +65,6 @@ def counted(samples: np.ndarray, problem: OperationProblem, checkpoint: Checkpoi
     return exact
 
 
-def shift_of(problem: OperationProblem) -> int:
-    """Return by how many bits a sample of 8 or 16 bit is shifted to the right for its bin."""
-    bits = 8 * problem.itemsize
-    return bits - problem.whole("bins").bit_length() + 1
-
-
 def bin_of_whole(sample: Any, shift: Any) -> Any:
     """Return the bin of a sample of 8 or 16 bit; indices are unsigned, as in `cpu.serial.sum_along`."""
     return np.uintp(sample) >> np.uintp(shift)
@@ -113,7 +107,8 @@ def count_code(is_float):
 
 def scale_of(problem: OperationProblem) -> int:
     """Return what the code for the CPU finds a bin by: the number of bins, or of bits to shift by."""
-    return problem.whole("bins") if problem.is_float else shift_of(problem)
+    bins = problem.whole("bins")
+    return bins if problem.is_float else 8 * problem.itemsize - bins.bit_length() + 1
 
 
 class PartialHistograms:

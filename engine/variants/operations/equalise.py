@@ -6,7 +6,7 @@ level has a range too; where no sample lies on both sides of a bin's end that is
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,18 +110,13 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
     )
 
 
-class Levels(NamedTuple):
-    """The level of each bin, and between what it lies: (channels, bins); NaN: the sample stays."""
-
-    value: Floats
-    low: Floats
-    high: Floats
-
-
 def counted_levels(
     problem: OperationProblem, range_of: Callable[[NDArray[np.intp], NDArray[np.intp]], Range]
-) -> Levels:
-    """Return the levels of a picture whose samples `range_of` gives for rows and columns, from 0 to 1."""
+) -> Range:
+    """Return the level of each bin, (channels, bins); NaN: the sample stays.
+
+    `range_of` gives the picture's samples for rows and columns, from 0 to 1.
+    """
     bins = problem.whole("bins")
     counts = np.zeros((3, problem.channels, bins), np.int64)
     rows, columns = max(1, _BAND_SAMPLES // (problem.width * problem.channels)), np.arange(problem.width)
@@ -134,7 +129,7 @@ def counted_levels(
                 of_part[channel] += np.bincount(own[own >= 0], minlength=bins)
     # The highest values lie in the highest bins: the fewest are at or below a bin.
     value, most, fewest = np.cumsum(counts, axis=2)
-    return Levels(*(np.stack(one) for one in zip(*map(_of_channel, value, fewest, most), strict=True)))
+    return Range(*(np.stack(one) for one in zip(*map(_of_channel, value, fewest, most), strict=True)))
 
 
 def _of_channel(value: Counts, fewest: Counts, most: Counts) -> tuple[Floats, Floats, Floats]:
@@ -156,20 +151,20 @@ def _of_channel(value: Counts, fewest: Counts, most: Counts) -> tuple[Floats, Fl
     return np.where(exact < 0, np.nan, exact), np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0 + rounded)
 
 
-def levelled(samples: Range, levels: Levels, problem: OperationProblem) -> tuple[Range, int]:
-    """Return the new levels of samples, and how many may lie in two bins."""
-    places = [bins_of(part, problem.whole("bins")) for part in samples.parts]
-    value, low, high = map(looked_up, levels, places, samples.parts)
-    undecided = int(np.count_nonzero(places[1] != places[2]))
-    return Range(value, np.minimum(low, value), np.maximum(high, value)), undecided
-
-
 def of_all(
     problem: OperationProblem, range_of: Callable[[NDArray[np.intp], NDArray[np.intp]], Range]
 ) -> Callable[[Range], tuple[Range, int]]:
     """Count all samples, which lie within ranges; return what gives some of them their levels."""
     levels = counted_levels(problem, range_of)
-    return lambda samples: levelled(samples, levels, problem)
+
+    def levelled(samples: Range) -> tuple[Range, int]:
+        """Return the new levels of samples, and how many may lie in two bins."""
+        places = [bins_of(part, problem.whole("bins")) for part in samples.parts]
+        value, low, high = map(looked_up, levels.parts, places, samples.parts)
+        undecided = int(np.count_nonzero(places[1] != places[2]))
+        return Range(value, np.minimum(low, value), np.maximum(high, value)), undecided
+
+    return levelled
 
 
 def levels_dtype(problem: OperationProblem) -> str:

@@ -50,10 +50,7 @@ KIND = Parameter(
 
 def cpu_comparisons(size: int) -> int:
     """Return the comparisons for a sample: of the rows, and two for each pass along the columns."""
-    passes, reach = 0, 1
-    while reach < size:
-        passes, reach = passes + 1, 3 * reach
-    return size - 1 + 2 * passes
+    return size - 1 + 2 * sum(3**done < size for done in range(size))
 
 
 @CpuCode

@@ -117,22 +117,18 @@ def _rows(blocks: np.ndarray) -> np.ndarray:
     return blocks.transpose(0, 3, 1, 4, 2).reshape(SIDE * down, SIDE * across, channels)
 
 
-def _source_blocks(samples: np.ndarray, at: int) -> np.ndarray:
-    rows = np.minimum(np.arange(at * SIDE, (at + 1) * SIDE), samples.shape[0] - 1)
-    columns = np.minimum(np.arange(filled(samples.shape[1])), samples.shape[1] - 1)
-    return _blocks(samples[rows[:, np.newaxis], columns].astype(np.float64))
-
-
 def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verification:
     """Compare coefficients and samples with float64, as the docstring of this module says."""
     problem = job.problem
     rows_of_blocks = _rows_to_check(problem, job.seed, job.affordable or AFFORDABLE)
     half, found = filled(problem.height), NOTHING
+    columns = np.minimum(np.arange(filled(problem.width)), problem.width - 1)
     for number, at in enumerate(rows_of_blocks):
         checkpoint(number / len(rows_of_blocks))
         rows = slice(at * SIDE, (at + 1) * SIDE)
         below = slice(half + rows.start, half + rows.stop)
-        blocks = _source_blocks(job.operands, at)
+        sources = np.minimum(np.arange(rows.start, rows.stop), problem.height - 1)
+        blocks = _blocks(job.operands[sources[:, np.newaxis], columns].astype(np.float64))
         levels = _blocks(values[rows].astype(np.float64))
         for part, results, exact in (
             ("coefficient", values[rows], _coefficients(blocks, levels, problem)),
@@ -260,6 +256,12 @@ def peak_signal_to_noise(picture: np.ndarray, source: np.ndarray, full_scale: fl
     return float(10 * np.log10(full_scale**2 * picture.size / total))
 
 
+_ABOUT_NOISE = (
+    "Peak signal to noise: 10 log10(white² / mean squared error). Past 40 dB hardly anybody sees it."
+)
+_ABOUT_SIZE = "Bits of the quantised coefficients by the entropy of JPEG's symbols, and a header."
+
+
 def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -> Answer:
     """Return the picture that was transformed back, with PSNR and estimated size."""
     half = filled(problem.height)
@@ -269,23 +271,12 @@ def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -
     for rows in _bands_of(picture):
         picture[rows] = back[rows] if problem.is_float else to_depth(back[rows], problem.dtype)
     noise = peak_signal_to_noise(picture, samples, problem.full_scale)
+    noise_text = f"{noise:.2f} dB" if np.isfinite(noise) else "infinite (nothing changed)"
     size, raw = estimated_bytes(levels), problem.samples * problem.itemsize
     zeros = float((levels == 0).mean())
     quantities = (
-        Quantity(
-            "psnr_db",
-            "PSNR",
-            noise,
-            f"{noise:.2f} dB" if np.isfinite(noise) else "infinite (nothing changed)",
-            "Peak signal to noise: 10 log10(white² / mean squared error). Past 40 dB hardly anybody sees it.",
-        ),
-        Quantity(
-            "estimated_bytes",
-            "Estimated size",
-            size,
-            f"{size:,} bytes",
-            "Bits of the quantised coefficients by the entropy of JPEG's symbols, and a header.",
-        ),
+        Quantity("psnr_db", "PSNR", noise, noise_text, _ABOUT_NOISE),
+        Quantity("estimated_bytes", "Estimated size", size, f"{size:,} bytes", _ABOUT_SIZE),
         Quantity("ratio", "Ratio", raw / size, f"{raw / size:.1f} : 1", "Uncompressed over estimated size."),
         Quantity("zeros", "Zeros", zeros, f"{100 * zeros:.1f} %", "Coefficients that are quantised to 0."),
     )
