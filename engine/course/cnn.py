@@ -8,7 +8,7 @@ from engine.course.runs import BankRun, NetworkRun, Quantity, Results, Row, Size
 from engine.device_info import WARP
 from engine.geometry.block import FLOAT_BYTES, Block
 from engine.mask.generators import box
-from engine.tasks.network.problem import LAYERS, ForwardPass
+from engine.tasks.network.problem import LAYERS
 from engine.variants.ladder.implicit_gemm import bank_block, bank_work
 from engine.variants.network.gemm import matrix_bytes
 from engine.variants.network.one_change import CONSTANT_BYTES, FILTER_BYTES
@@ -150,7 +150,7 @@ def tables(results: Results, sizes: Sizes) -> Tables:
     rows = []
     for layer, needed in zip((LAYERS[0], LAYERS[2]), FILTER_BYTES, strict=True):
         fits = "yes" if needed <= CONSTANT_BYTES else f"no: {needed:,} of {CONSTANT_BYTES:,} bytes"
-        one, many = (matrix_bytes(ForwardPass(batch), layer) for batch in (1, DIGITS))
+        one, many = (matrix_bytes(batch, layer) for batch in (1, DIGITS))
         rows.append(((layer.title,), (needed, fits, one, many)))
     yield Told(rows)
 

@@ -7,7 +7,6 @@ and what it makes.
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 
@@ -193,7 +192,7 @@ def closer() -> DeviceFunction:
     return device_function(types.void, lambda code: code.close_group())
 
 
-def constant_weights(count: int) -> Callable[..., np.ndarray]:
+def constant_weights(count: int) -> DeviceFunction:
     """Return the function `in_constant_memory(weights)`: `count` float32 in constant memory, row by row.
 
     The array has a fixed size, `__constant__` in CUDA C. Its module defines it, and before the kernel is
@@ -205,18 +204,12 @@ def constant_weights(count: int) -> Callable[..., np.ndarray]:
     """
     kind = types.Array(types.float32, 1, "C")
 
-    @intrinsic
-    def in_constant_memory(typingctx, weights):
-        def codegen(context, builder, signature, arguments):
-            code = CudaCode(context, builder)
-            pointer = code.weights(count)
-            array = context.make_array(kind)(context, builder)
-            # Numba's arrays have generic pointers; the compiler finds where this one comes from.
-            data = builder.addrspacecast(pointer.llvm, array.data.type)
-            shape, strides = ([context.get_constant(types.intp, one)] for one in (count, 4))
-            context.populate_array(array, data=data, shape=shape, strides=strides, itemsize=4, meminfo=None)
-            return array._getvalue()
+    def in_constant_memory(code, weights):
+        context, array = code.context, code.context.make_array(kind)(code.context, code.builder)
+        # Numba's arrays have generic pointers; the compiler finds where this one comes from.
+        data = code.builder.addrspacecast(code.weights(count).llvm, array.data.type)
+        shape, strides = ([context.get_constant(types.intp, one)] for one in (count, 4))
+        context.populate_array(array, data=data, shape=shape, strides=strides, itemsize=4, meminfo=None)
+        return code.value(array._getvalue())
 
-        return kind(weights), codegen
-
-    return in_constant_memory
+    return device_function(kind, in_constant_memory)

@@ -171,17 +171,13 @@ def _largest_share(parts: Integers, whole: Integers) -> Fraction:
 
 
 @lru_cache(maxsize=256)
-def digit_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int) -> DigitShape | None:
-    """Return the shape of a block's work; None where there is not enough shared memory."""
-    shape = DigitShape(mask_shape, channels, anchor_column)
-    return shape if shape.shared_bytes <= SHARED_BYTES else None
+def digit_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int) -> DigitShape:
+    """Return the shape of a block's work, for which there may be too little shared memory."""
+    return DigitShape(mask_shape, channels, anchor_column)
 
 
 def _shape_of(problem: Problem) -> DigitShape:
-    shape = digit_shape(problem.mask_shape, problem.anchor[1], problem.channels)
-    # `unsupported` refuses these.
-    assert shape is not None
-    return shape
+    return digit_shape(problem.mask_shape, problem.anchor[1], problem.channels)
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -232,8 +228,8 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
             f"; {rows} × {columns} has {problem.taps} cells, and a digit's sum would not be exact in float32"
         )
         return _refusal("mask-too-large", f"Takes masks of up to {MOST_CELLS} cells", more)
-    shape = digit_shape(problem.mask_shape, problem.anchor[1], problem.channels)
-    if shape is None or shape.shared_bytes > limits.shared_bytes:
+    shape = _shape_of(problem)
+    if shape.shared_bytes > min(SHARED_BYTES, limits.shared_bytes):
         short = f"A mask of {rows} × {columns} needs more shared memory than there is"
         remedy = "Use register-blocked, or fewer channels."
         return _refusal("shared-memory", short, f" ({problem.channels} channels)", remedy)

@@ -39,7 +39,7 @@ from engine.tasks.network.problem import (
     LINEAR,
     SECOND,
     SIDE,
-    ForwardPass,
+    Layer,
     LayerWork,
 )
 from engine.variants.network.steps import LINEARISED, Argument, Step, stage, weights_of
@@ -236,8 +236,8 @@ def _convolution_work(batch: int, shape: ConvolutionShape) -> LayerWork:
     )
 
 
-def _connected_work(problem: ForwardPass) -> LayerWork:
-    batch, blocks = problem.batch, blocks_along(problem.batch, DRAWINGS)
+def _connected_work(batch: int, layer: Layer) -> LayerWork:
+    blocks = blocks_along(batch, DRAWINGS)
     products, outputs = blocks * LINEAR * HIDDEN, batch * CLASSES * HIDDEN
     return LayerWork(
         multiply_adds=products * DRAWINGS + outputs,
@@ -365,17 +365,14 @@ def _averages(number: int) -> Argument:
 
 def _convolution(number: int) -> Step:
     """Return convolution 1 or 2 with its pool."""
-    shape = CONVOLUTIONS[number - 1]
+    shape, before = CONVOLUTIONS[number - 1], Operand.IMAGE if number == 1 else _averages(1)
     return Step(
-        f"convolution-{number} + pool-{number}",
-        lambda problem: Launch((problem.batch, 1, 1), (shape.threads, 1, 1), shape.shared_bytes),
-        lambda problem: _convolution_work(problem.batch, shape),
+        LAYERS[2 * number - 1],
+        lambda batch, layer: Launch((batch, 1, 1), (shape.threads, 1, 1), shape.shared_bytes),
+        lambda batch, layer: _convolution_work(batch, shape),
         lambda: convolution_kernel(shape),
-        (
-            Operand.IMAGE if number == 1 else _averages(1),
-            weights_of(f"convolution_{number}", packed_filters),
-            _averages(number),
-        ),
+        (before, weights_of(f"convolution_{number}", packed_filters), _averages(number)),
+        f"convolution-{number} + pool-{number}",
     )
 
 
@@ -383,15 +380,16 @@ STEPS = (
     _convolution(1),
     _convolution(2),
     Step(
-        "hidden + output",
-        lambda problem: Launch(
-            (blocks_along(problem.batch, DRAWINGS), 1, 1),
+        LAYERS[5],
+        lambda batch, layer: Launch(
+            (blocks_along(batch, DRAWINGS), 1, 1),
             (HIDDEN, SLICES, 1),
             FLOAT_BYTES * (DEPTH * DRAWINGS + PARTS),
         ),
         _connected_work,
         connected_kernel,
         (LINEARISED, weights_of("hidden"), weights_of("output"), Operand.OUT),
+        "hidden + output",
     ),
 )
 

@@ -23,7 +23,6 @@ from engine.variants.network.steps import (
     Step,
     chunks,
     matrix,
-    of_layer,
     pool,
     stage,
     weights_of,
@@ -115,7 +114,7 @@ def gemm_convolution(number: int) -> Step:
     """Return convolution 1 or 2 as a product of matrices."""
     layer = LAYERS[2 * number - 2]
     arguments = BEFORE[number], weights_of(f"convolution_{number}", matrix), AFTER[layer.key]
-    return of_layer(layer, gemm_launch, gemm_work, implicit_kernel, *arguments)
+    return Step(layer, gemm_launch, gemm_work, implicit_kernel, arguments)
 
 
 def picture_loads(problem: ForwardPass) -> int:
@@ -181,19 +180,19 @@ Processors, chapter "Application case study: machine learning", unrolling of the
 THREADS = 256
 
 
-def matrix_shape(problem: ForwardPass, layer: Layer) -> tuple[int, int]:
+def matrix_shape(batch: int, layer: Layer) -> tuple[int, int]:
     """Return the shape of X for a convolution: (25 x input maps, outputs of the whole batch)."""
-    return layer.multiply_adds // layer.values, problem.batch * layer.shape[1] * layer.shape[2]
+    return layer.multiply_adds // layer.values, batch * layer.shape[1] * layer.shape[2]
 
 
-def matrix_bytes(problem: ForwardPass, layer: Layer) -> int:
+def matrix_bytes(batch: int, layer: Layer) -> int:
     """Return the bytes of X for a convolution of the whole batch."""
-    return math.prod(matrix_shape(problem, layer)) * FLOAT_BYTES
+    return math.prod(matrix_shape(batch, layer)) * FLOAT_BYTES
 
 
 def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
     """Return why a batch's matrices and layers together would fill the memory, or None."""
-    matrices = sum(matrix_bytes(problem, LAYERS[number]) for number in (0, 2))
+    matrices = sum(matrix_bytes(problem.batch, LAYERS[number]) for number in (0, 2))
     needed = problem.input_bytes + problem.map_bytes + matrices
     if needed <= DEFAULT_MAX_BYTES:
         return None
@@ -270,24 +269,27 @@ def product_kernel():
     return multiply_unrolled
 
 
+def unroll_launch(batch: int, layer: Layer) -> Launch:
+    """Return the launch that unrolls: x outputs of the batch, y input maps."""
+    rows, outputs = matrix_shape(batch, layer)
+    return Launch((blocks_along(outputs, THREADS), rows // FILTER_CELLS, 1), (THREADS, 1, 1))
+
+
+def unroll_work(batch: int, layer: Layer) -> LayerWork:
+    """Return the work of unrolling: each cell of X is loaded and stored."""
+    cells = math.prod(matrix_shape(batch, layer))
+    return LayerWork(loads=cells, stores=cells)
+
+
 def unrolled_convolution(number: int) -> tuple[Step, Step]:
     """Return the steps of convolution 1 or 2: X is stored once, and loaded instead of the maps."""
     layer = LAYERS[2 * number - 2]
 
-    def unroll_launch(problem: ForwardPass) -> Launch:
-        """Return the launch that unrolls: x outputs of the batch, y input maps."""
-        rows, outputs = matrix_shape(problem, layer)
-        return Launch((blocks_along(outputs, THREADS), rows // FILTER_CELLS, 1), (THREADS, 1, 1))
-
-    def unroll_work(problem: ForwardPass) -> LayerWork:
-        cells = math.prod(matrix_shape(problem, layer))
-        return LayerWork(loads=cells, stores=cells)
-
     def unrolled(problem: ForwardPass, weights: Weights) -> Between:
-        return Between(f"X of {layer.key}", matrix_shape(problem, layer))
+        return Between(f"X of {layer.key}", matrix_shape(problem.batch, layer))
 
     to_matrix = (BEFORE[number], layer.shape[1], unrolled)
-    unroll = Step(f"unroll for {layer.key}", unroll_launch, unroll_work, unroll_kernel, to_matrix)
+    unroll = Step(layer, unroll_launch, unroll_work, unroll_kernel, to_matrix, f"unroll for {layer.key}")
     product = gemm_convolution(number)
     arguments = unrolled, *product.arguments[1:]
     return unroll, product._replace(kernel=product_kernel, arguments=arguments)
@@ -300,7 +302,7 @@ UNROLLED = stage(
     idea="The unrolled maps are written to global memory and then multiplied: what the implicit product "
     "spares.",
     unsupported=unsupported,
-    picture_loads=lambda problem: math.prod(matrix_shape(problem, LAYERS[0])),
+    picture_loads=lambda problem: math.prod(matrix_shape(problem.batch, LAYERS[0])),
     remark="The matrix takes 57,600 bytes per drawing for the first convolution and 204,800 for the second: "
     "2.6 GB for 10,000 drawings, where the maps themselves take 31 MB and 184 MB.",
 )
@@ -331,8 +333,8 @@ CHUNK = 100
 
 def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
     """Return the launches of all chunks, one after another."""
-    parts = (replace(problem, batch=end - first) for first, end in chunks(problem.batch, CHUNK))
-    return tuple(step.launch(part) for part in parts for step in STEPS)
+    counts = [end - first for first, end in chunks(problem.batch, CHUNK)]
+    return tuple(step.launch(count, step.layer) for count in counts for step in STEPS)
 
 
 def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:

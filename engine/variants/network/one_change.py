@@ -17,7 +17,6 @@ from engine.variants.network.steps import (
     hidden,
     map_launch,
     matrix,
-    of_layer,
     pool,
     stage,
     value_launch,
@@ -69,12 +68,13 @@ def linearise_kernel():
 
 VECTORS = values("linear", LINEAR)
 LINEARISATION = Step(
-    "linearisation",
-    lambda problem: value_launch(problem.batch, LAYERS[3]),
+    LAYERS[3],
+    value_launch,
     # A load and a store of each value of the linear vector.
-    lambda problem: LayerWork(loads=problem.batch * LINEAR, stores=problem.batch * LINEAR),
+    lambda batch, layer: LayerWork(loads=batch * LINEAR, stores=batch * LINEAR),
     linearise_kernel,
     (AFTER["pool-2"], VECTORS),
+    "linearisation",
 )
 
 
@@ -273,13 +273,14 @@ def _constant_work(batch: int, layer: Layer) -> LayerWork:
     return LayerWork(adds, adds, batch * layer.values, constant_loads=adds)
 
 
-IN_CONSTANT = of_layer(
+IN_CONSTANT = Step(
     LAYERS[0],
     lambda batch, layer: map_launch(batch, layer)._replace(constant_bytes=FILTER_BYTES[0]),
     _constant_work,
     constant_kernel,
-    *(Operand.IMAGE, weights_of("convolution_1", matrix), AFTER["convolution-1"]),
-)._replace(constant=lambda weights: (WEIGHTS, weights.convolution_1.reshape(-1)))
+    (Operand.IMAGE, weights_of("convolution_1", matrix), AFTER["convolution-1"]),
+    constant=lambda weights: (WEIGHTS, weights.convolution_1.reshape(-1)),
+)
 
 
 CONSTANT = stage(

@@ -185,26 +185,26 @@ Argument = Callable[[ForwardPass, Weights], Any]
 
 
 class Step(NamedTuple):
-    """A launch of a stage: the keys of its layers, how large it is, its work, its kernel with its arguments.
+    """A launch of a stage: its layer, how large it is for a batch of that, its work, its kernel.
 
     An argument that depends on the batch or on the weights is a function of both. Where the kernel has
     constant memory, `constant` gives its name and what is copied there.
     """
 
-    name: str
-    launch: Callable[[ForwardPass], Launch]
-    work: Callable[[ForwardPass], LayerWork]
+    layer: Layer
+    launch: Callable[[int, Layer], Launch]
+    work: Callable[[int, Layer], LayerWork]
     kernel: Callable[[], Kernel]
     arguments: tuple[Argument | Operand | int, ...]
+    name: str = ""  # where it is not the layer's key
     constant: Callable[[Weights], tuple[str, Floats] | None] = lambda weights: None
 
     def made(self, problem: ForwardPass, weights: Weights) -> Pass:
         """Return the pass."""
         types: Types = {Operand.IMAGE: ("float32", 4), Operand.OUT: ("float32", 2)}
         arguments = tuple(one(problem, weights) if callable(one) else one for one in self.arguments)
-        return made_pass(
-            self.kernel(), self.launch(problem), arguments, types, self.constant(weights), self.name
-        )
+        launch, name = self.launch(problem.batch, self.layer), self.name or self.layer.key
+        return made_pass(self.kernel(), launch, arguments, types, self.constant(weights), name)
 
 
 def values(key: str, *shape: int) -> Argument:
@@ -225,61 +225,39 @@ def weights_of(layer: str, form: Callable[[Floats], Floats] = lambda own: own) -
     return lambda problem, weights: form(getattr(weights, layer))
 
 
-def of_layer(
-    layer: Layer,
-    launch: Callable[[int, Layer], Launch],
-    work: Callable[[int, Layer], LayerWork],
-    kernel: Callable[[], Kernel],
-    *arguments: Argument | Operand,
-) -> Step:
-    """Return the step that is a layer; its launch and its work follow from the batch."""
-    return Step(
-        layer.key,
-        lambda problem: launch(problem.batch, layer),
-        lambda problem: work(problem.batch, layer),
-        kernel,
-        arguments,
-    )
-
-
 def convolution(number: int) -> Step:
     """Return convolution 1 or 2, a thread per output."""
     layer = LAYERS[2 * number - 2]
     arguments = BEFORE[number], weights_of(f"convolution_{number}"), AFTER[layer.key]
-    return of_layer(layer, map_launch, output_work, convolution_kernel, *arguments)
+    return Step(layer, map_launch, output_work, convolution_kernel, arguments)
 
 
 def pool(number: int) -> Step:
     """Return average pool 1 or 2, a thread per average; the second is also the linearisation."""
     before, layer = LAYERS[2 * number - 2 : 2 * number]
-    return of_layer(layer, map_launch, pool_work, pool_kernel, AFTER[before.key], AFTER[layer.key])
+    return Step(layer, map_launch, pool_work, pool_kernel, (AFTER[before.key], AFTER[layer.key]))
 
 
 def fused(number: int) -> Step:
     """Return convolution 1 or 2 with its pool, a thread per average: the four outputs are never stored."""
     layer, after = LAYERS[2 * number - 2 : 2 * number]
 
-    def work(problem: ForwardPass) -> LayerWork:
-        adds = problem.batch * layer.multiply_adds
-        return LayerWork(adds, 2 * adds, problem.batch * after.values)
+    def work(batch: int, after: Layer) -> LayerWork:
+        adds = batch * layer.multiply_adds
+        return LayerWork(adds, 2 * adds, batch * after.values)
 
-    return Step(
-        f"{layer.key} + {after.key}",
-        lambda problem: map_launch(problem.batch, after),
-        work,
-        fused_kernel,
-        (BEFORE[number], weights_of(f"convolution_{number}"), AFTER[after.key]),
-    )
+    arguments = BEFORE[number], weights_of(f"convolution_{number}"), AFTER[after.key]
+    return Step(after, map_launch, work, fused_kernel, arguments, f"{layer.key} + {after.key}")
 
 
 def hidden(takes: Argument = LINEARISED) -> Step:
     """Return the hidden layer, a thread per value."""
     arguments = takes, weights_of("hidden"), AFTER["hidden"]
-    return of_layer(LAYERS[4], value_launch, output_work, lambda: connected_kernel(True), *arguments)
+    return Step(LAYERS[4], value_launch, output_work, lambda: connected_kernel(True), arguments)
 
 
 _SCORES = AFTER["hidden"], weights_of("output"), Operand.OUT
-OUTPUT = of_layer(LAYERS[5], value_launch, output_work, lambda: connected_kernel(False), *_SCORES)
+OUTPUT = Step(LAYERS[5], value_launch, output_work, lambda: connected_kernel(False), _SCORES)
 """The output layer, a thread per score."""
 CONNECTED_LAYERS = (hidden(), OUTPUT)
 """The connected layers."""
@@ -301,12 +279,12 @@ def stage(
         return tuple(step.made(problem, weights) for step in steps)
 
     def work(problem: ForwardPass, block: Block) -> Work:
-        works = (step.work(problem) for step in steps)
+        works = (step.work(problem.batch, step.layer) for step in steps)
         return network_work(problem, *works, picture_loads=picture_loads(problem))
 
     given: dict[str, Any] = {
         **by_passes(passes),
-        "plan": lambda problem, block: tuple(step.launch(problem) for step in steps),
+        "plan": lambda problem, block: tuple(step.launch(problem.batch, step.layer) for step in steps),
         "work": work,
         "roundings": roundings_by_parts,
     }
