@@ -13,16 +13,7 @@ from engine.geometry.block import Block
 from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant, pixels
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
-from engine.work.operations.contract import (
-    Floats,
-    OfCells,
-    Operation,
-    Parameter,
-    Range,
-    operation_work,
-    pixel_alone,
-    takes_rgb,
-)
+from engine.work.operations import contract
 from engine.work.problem import OperationProblem
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
@@ -40,22 +31,22 @@ def weights_of(problem: OperationProblem) -> np.ndarray:
     return np.array(WEIGHTS[str(problem.parameters["weights"])], np.float32)
 
 
-def _of_cells(cells: Range, problem: OperationProblem) -> Range:
+def _of_cells(cells: contract.Range, problem: OperationProblem) -> contract.Range:
     """Return the weighted sum in all three channels: a float32 sum of three products."""
     weights = weights_of(problem).astype(np.float64)
 
-    def grey(part: Floats) -> Floats:
+    def grey(part: contract.Floats) -> contract.Floats:
         return np.repeat((part[..., 0, 0] @ weights)[..., np.newaxis], 3, axis=2)
 
     value, low, high, _ = cells.each(grey)
     size = np.maximum(np.abs(cells.low), np.abs(cells.high))[..., 0, 0] @ weights
     bound = relative_bound(6) * size[..., np.newaxis] + 4 * SMALLEST_SUBNORMAL
-    return Range(value, low - bound, high + bound)
+    return contract.Range(value, low - bound, high + bound)
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: each sample is read and written once; 5 operations for a pixel."""
-    return operation_work(problem, picture_loads=problem.samples, flops=5 * problem.pixels)
+    return contract.operation_work(problem, picture_loads=problem.samples, flops=5 * problem.pixels)
 
 
 @CpuCode
@@ -133,21 +124,21 @@ CUDA = cuda_variant(
 )
 
 PARAMETERS = (
-    Parameter("weights", "Weights",
+    contract.Parameter("weights", "Weights",
               "How much red, green and blue count: rec601 (0.299, 0.587, 0.114, as in JPEG), rec709 (0.2126, "
               "0.7152, 0.0722, as on screens), or equal.",
               "rec601", choices=tuple(WEIGHTS)),
 )  # fmt: skip
 
-DESATURATE = Operation(
+DESATURATE = contract.Operation(
     key="desaturate",
     title="Desaturate",
     teaches="A thread per pixel reads three samples and writes one brightness three times: neighbours in a "
     "warp read 96 bytes in a row.",
-    window=pixel_alone,
-    of_cells=OfCells(_of_cells, scales=True),
+    window=contract.pixel_alone,
+    of_cells=contract.OfCells(_of_cells, scales=True),
     parameters=PARAMETERS,
-    refuse=takes_rgb,
+    refuse=contract.takes_rgb,
     cost=2,
     proof="The rounding bound of a float32 sum of three products.",
     variants=(CPU, CUDA),

@@ -33,17 +33,7 @@ from engine.run.task import AnyJob
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, Verification, relative_bound
 from engine.verify.verification import Region, affordable_regions, kept, verify_regions
-from engine.work.operations.contract import (
-    AFFORDABLE,
-    Answer,
-    Checkpoint,
-    Mark,
-    Operation,
-    Parameter,
-    Quantity,
-    ResultKind,
-    operation_work,
-)
+from engine.work.operations import contract
 from engine.work.operations.patch import MIDDLE, MOST_SIDE, Patch
 from engine.work.problem import OperationProblem, Value
 
@@ -122,7 +112,7 @@ def scores(samples: np.ndarray, patch: Patch, region: Region) -> tuple[np.ndarra
     return score[..., np.newaxis], np.ones((*score.shape, 1)), bound[..., np.newaxis]
 
 
-def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verification:
+def verify(values: np.ndarray, job: AnyJob, checkpoint: contract.Checkpoint) -> Verification:
     """Compare the scores with the definition in float64."""
     patch = job.constant
     assert patch is not None
@@ -131,7 +121,7 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
     of = kept(partial(scores, job.operands, patch))
     return verify_regions(
         values,
-        affordable_regions(rows, columns, (1, 1), cost, job.affordable or AFFORDABLE, job.seed),
+        affordable_regions(rows, columns, (1, 1), cost, job.affordable or contract.AFFORDABLE, job.seed),
         max(1, _BAND_VALUES // patch.weights.size),
         lambda band: of(band)[0],
         lambda band: of(band)[1:],
@@ -139,7 +129,7 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
     )
 
 
-def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -> Answer:
+def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -> contract.Answer:
     """Return the best match, marked in the picture."""
     scores_found = np.where(np.isnan(values[..., 0]), -2.0, values[..., 0])
     row, column = np.unravel_index(int(scores_found.argmax()), scores_found.shape)
@@ -147,13 +137,17 @@ def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -
     if best < -1.5:
         why = "every position of the picture has NaN or infinity in it"
         raise BadValue("the patch", why, "Mend the picture.")
-    mark = Mark(int(row), int(column), problem.whole("height"), problem.whole("width"))
+    mark = contract.Mark(int(row), int(column), problem.whole("height"), problem.whole("width"))
     quantities = (
-        Quantity("score", "Best score", best, f"{best:.4f}", "1: the same but for brightness and contrast."),
-        Quantity("column", "Column", mark.column, f"{mark.column}", "Of the upper left corner, pixels."),
-        Quantity("row", "Row", mark.row, f"{mark.row}", "Of the upper left corner, pixels."),
+        contract.Quantity(
+            "score", "Best score", best, f"{best:.4f}", "1: the same but for brightness and contrast."
+        ),
+        contract.Quantity(
+            "column", "Column", mark.column, f"{mark.column}", "Of the upper left corner, pixels."
+        ),
+        contract.Quantity("row", "Row", mark.row, f"{mark.row}", "Of the upper left corner, pixels."),
     )
-    return Answer(samples, quantities, mark=mark)
+    return contract.Answer(samples, quantities, mark=mark)
 
 
 def cells_of(problem: OperationProblem) -> int:
@@ -170,7 +164,7 @@ def match_arguments(problem: OperationProblem, patch: Patch | None) -> tuple[obj
 def window_work(problem: OperationProblem, first_cells: int) -> Work:
     """Return the work: each position reads its window twice, the patch once, and so many cells beside."""
     cells = cells_of(problem)
-    return operation_work(
+    return contract.operation_work(
         problem,
         picture_loads=problem.values * (2 * cells + first_cells),
         other_loads=problem.values * cells,
@@ -336,7 +330,7 @@ def tiled_work(problem: OperationProblem, block: Block) -> Work:
 
     down = inside(problem.height, block.y, problem.whole("height"))
     loads = down * inside(problem.width, block.x, problem.whole("width"))
-    return operation_work(
+    return contract.operation_work(
         problem,
         picture_loads=2 * loads * problem.channels,
         other_loads=problem.values * cells,
@@ -441,14 +435,14 @@ TILED = cuda_variant(
     idea="The block loads the cells of all its windows into shared memory, a channel at a time.",
 )
 
-FIND_PATCH = Operation(
+FIND_PATCH = contract.Operation(
     key="find-patch",
     title="Find a patch (correlation)",
     teaches="Normalised cross-correlation: a thread per position compares the patch with what lies there, "
     "whatever its brightness and contrast; a block's shared tile serves neighbouring positions.",
-    result=ResultKind.MARK,
+    result=contract.ResultKind.MARK,
     parameters=tuple(
-        Parameter(name, name.capitalize(), explanation, unit="px", **traits)
+        contract.Parameter(name, name.capitalize(), explanation, unit="px", **traits)
         for name, explanation, traits in (
             ("left", "Left edge of the patch (-1: centred). Not used where the patch is a file.", CORNER),
             ("top", "Upper edge of the patch (-1: centred). Not used where the patch is a file.", CORNER),

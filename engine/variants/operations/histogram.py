@@ -11,14 +11,7 @@ from engine.run.task import AnyJob
 from engine.variants.operations import counts
 from engine.variants.operations.kernels import Step, cuda_variant
 from engine.verify.closeness import Verification
-from engine.work.operations.contract import (
-    Answer,
-    Checkpoint,
-    Operation,
-    Quantity,
-    ResultKind,
-    operation_work,
-)
+from engine.work.operations import contract
 from engine.work.problem import OperationProblem, Shape, Value
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
@@ -30,7 +23,7 @@ def shape(height: int, width: int, channels: int, parameters: dict[str, Value]) 
     return channels, int(parameters["bins"]), 1
 
 
-def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verification:
+def verify(values: np.ndarray, job: AnyJob, checkpoint: contract.Checkpoint) -> Verification:
     """Compare every count with whole numbers counted by NumPy: nothing is rounded, so they are equal."""
     reason, problem = "", job.problem
     exact = counts.counted(job.operands, problem, checkpoint)
@@ -45,7 +38,7 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
     )
 
 
-def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -> Answer:
+def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -> contract.Answer:
     """Return the counts, with how many there are and the fullest bin of all channels together."""
     counts = values[..., 0].astype(np.int64)
     bins, every = counts.shape[1], counts.sum(axis=0)
@@ -58,8 +51,8 @@ def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -
         where = f"{first}" if first == last else f"{first} to {last}"
     no_nan = "Samples that lie in a bin; NaN does not."
     quantities = (
-        Quantity("counted", "Counted", total, f"{total:,} samples", no_nan),
-        Quantity(
+        contract.Quantity("counted", "Counted", total, f"{total:,} samples", no_nan),
+        contract.Quantity(
             "fullest_bin",
             "Fullest bin",
             fullest,
@@ -67,7 +60,7 @@ def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -
             "The interval with the most samples, of all channels together.",
         ),
     )
-    return Answer(quantities=quantities, counts=counts)
+    return contract.Answer(quantities=quantities, counts=counts)
 
 
 CPU = counts.count_code.variant(
@@ -75,7 +68,9 @@ CPU = counts.count_code.variant(
     key="cpu-histogram",
     idea="Each core counts its rows into bins of its own, which are added up in the end.",
     # Each sample is read and counted once, each count is written once: cores' own ones stay in their caches.
-    work=lambda problem, block: operation_work(problem, picture_loads=problem.samples, flops=problem.samples),
+    work=lambda problem, block: contract.operation_work(
+        problem, picture_loads=problem.samples, flops=problem.samples
+    ),
 )
 
 
@@ -113,7 +108,7 @@ GLOBAL = cuda_variant(
     counts.clearing(),
     Step(lambda problem, block: global_kernel(problem.dtype, problem.whole("bins"))),
     # Each sample is loaded, and its atomic loads and stores a count; NaN has none.
-    work=lambda problem, block: operation_work(
+    work=lambda problem, block: contract.operation_work(
         problem,
         picture_loads=problem.samples,
         flops=problem.samples,
@@ -135,7 +130,7 @@ def shared_work(problem: OperationProblem, block: Block) -> Work:
     """
     bins = problem.whole("bins")
     blocks = COUNTING.launch(problem, block).blocks
-    return operation_work(
+    return contract.operation_work(
         problem,
         picture_loads=problem.samples,
         flops=problem.samples + blocks * bins,
@@ -155,12 +150,12 @@ SHARED = cuda_variant(
     idea="Each block counts into bins of its own in shared memory, and adds them to global memory once.",
 )
 
-HISTOGRAM = Operation(
+HISTOGRAM = contract.Operation(
     key="histogram",
     title="Histogram",
     teaches="Threads that count into the same bin must take turns: atomics in global memory against a "
     "partial histogram per block in shared memory.",
-    result=ResultKind.PLOT,
+    result=contract.ResultKind.PLOT,
     parameters=(counts.BINS,),
     result_shape=shape,
     result_dtype="uint32",

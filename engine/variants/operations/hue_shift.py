@@ -22,16 +22,7 @@ from engine.geometry.block import Block
 from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant, pixels
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
-from engine.work.operations.contract import (
-    Floats,
-    OfCells,
-    Operation,
-    Parameter,
-    Range,
-    operation_work,
-    pixel_alone,
-    takes_rgb,
-)
+from engine.work.operations import contract
 from engine.work.problem import OperationProblem
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
@@ -45,7 +36,9 @@ def shift_of(problem: OperationProblem) -> np.float32:
     return np.float32(float(problem.parameters["degrees"]) % 360.0 / 60.0)
 
 
-def _turned(pixels: Floats, highest: Floats, lowest: Floats, problem: OperationProblem) -> Floats:
+def _turned(
+    pixels: contract.Floats, highest: contract.Floats, lowest: contract.Floats, problem: OperationProblem
+) -> contract.Floats:
     """Return the turned colours; a pixel with NaN or infinity becomes NaN in all channels."""
     red, green, blue = np.moveaxis(pixels, 2, 0)
     chroma = highest - lowest
@@ -64,7 +57,7 @@ def _turned(pixels: Floats, highest: Floats, lowest: Floats, problem: OperationP
     return turned
 
 
-def _of_cells(cells: Range, problem: OperationProblem) -> Range:
+def _of_cells(cells: contract.Range, problem: OperationProblem) -> contract.Range:
     """Return the turned colours: between two colours a channel changes by 7 times the largest difference.
 
     Within a sextant it is V - C c - (a difference of two channels) with c at most 2, and it has no jumps.
@@ -78,7 +71,7 @@ def _of_cells(cells: Range, problem: OperationProblem) -> Range:
         if cells.low is not cells.value:
             bound += (7.0 + 128 * UNIT_ROUNDOFF) * cells.error[..., 0, 0].max(axis=2)
         bound = bound[..., np.newaxis]
-        return Range(value, value - bound, value + bound)
+        return contract.Range(value, value - bound, value + bound)
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
@@ -86,7 +79,7 @@ def work(problem: OperationProblem, block: Block) -> Work:
 
     Some 32 operations for a pixel: comparisons, a division, the formula for three channels.
     """
-    return operation_work(problem, picture_loads=problem.samples, flops=32 * problem.pixels)
+    return contract.operation_work(problem, picture_loads=problem.samples, flops=32 * problem.pixels)
 
 
 def chroma_part(offset: Any, hue: Any) -> Any:
@@ -201,20 +194,20 @@ CUDA = cuda_variant(
 )
 
 PARAMETERS = (
-    Parameter("degrees", "Angle",
+    contract.Parameter("degrees", "Angle",
               "How far round the colour wheel: 120 makes red green, green blue and blue red.",
               120.0, least=-360.0, most=360.0, unit="°"),
 )  # fmt: skip
 
-HUE_SHIFT = Operation(
+HUE_SHIFT = contract.Operation(
     key="hue-shift",
     title="Hue shift",
     teaches="A thread per pixel turns its colour round the colour wheel: branches by the highest channel "
     "make the threads of a warp diverge.",
-    window=pixel_alone,
-    of_cells=OfCells(_of_cells, scales=True),
+    window=contract.pixel_alone,
+    of_cells=contract.OfCells(_of_cells, scales=True),
     parameters=PARAMETERS,
-    refuse=takes_rgb,
+    refuse=contract.takes_rgb,
     cost=12,
     proof="A bound of 64 u times the chroma and 4 u times the highest channel, u = 2^-24.",
     variants=(CPU, CUDA),

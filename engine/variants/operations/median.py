@@ -23,15 +23,7 @@ from engine.geometry.block import FLOAT_BYTES, Block
 from engine.geometry.border import Border
 from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
-from engine.work.operations.contract import (
-    Floats,
-    OfCells,
-    Operation,
-    Parameter,
-    half_size,
-    operation_work,
-    rising,
-)
+from engine.work.operations import contract
 from engine.work.problem import OperationProblem
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
@@ -44,10 +36,10 @@ N = TypeVar("N", int, float)
 BORDER = Border.REPLICATE
 
 
-def _middle(cells: Floats, problem: OperationProblem) -> Floats:
+def _middle(cells: contract.Floats, problem: OperationProblem) -> contract.Floats:
     """Return the middle of each sorted window; a window with NaN has the result NaN."""
     ordered = np.sort(cells.reshape(*cells.shape[:3], -1), axis=3)
-    middle: Floats = ordered[..., ordered.shape[3] // 2].copy()
+    middle: contract.Floats = ordered[..., ordered.shape[3] // 2].copy()
     # NumPy sorts NaN to the end.
     middle[np.isnan(ordered[..., -1])] = np.nan
     return middle
@@ -170,7 +162,7 @@ CPU = cpu_code.variant(
     key="cpu-median",
     idea="Columns sorted along whole rows, then a network across them, in vectors, on all cores.",
     # Each sample is loaded once for each row of the window, the rest is in a cache.
-    work=lambda problem, block: operation_work(
+    work=lambda problem, block: contract.operation_work(
         problem,
         picture_loads=problem.whole("size") * problem.samples,
         flops=CPU_COMPARISONS[problem.whole("size")] * problem.samples,
@@ -235,7 +227,7 @@ def naive_kernel(size: int):
 NAIVE = cuda_variant(
     Step(lambda problem, block: naive_kernel(problem.whole("size"))),
     # 2 n + n squared loads and n squared comparisons for each sample, of n cells.
-    work=lambda problem, block: operation_work(
+    work=lambda problem, block: contract.operation_work(
         problem,
         picture_loads=problem.samples * (2 * problem.whole("size") ** 2 + problem.whole("size") ** 4),
         flops=problem.samples * problem.whole("size") ** 4,
@@ -305,7 +297,7 @@ LOCAL = cuda_variant(
     Step(lambda problem, block: local_kernel(problem.whole("size"))),
     # n loads of a sample's window, and at most n (n - 1) / 2 comparisons of its cells. Loads and stores of
     # local memory are not in it: how many there are depends on the samples.
-    work=lambda problem, block: operation_work(
+    work=lambda problem, block: contract.operation_work(
         problem,
         picture_loads=problem.samples * problem.whole("size") ** 2,
         flops=problem.samples * math.comb(problem.whole("size") ** 2, 2),
@@ -322,7 +314,7 @@ def tiled_work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: each block loads and stores its tile; each sample reads its window from it."""
     size, launch = problem.whole("size"), TILED_STEP.launch(problem, block)
     cells = launch.blocks * launch.shared_bytes // FLOAT_BYTES
-    return operation_work(
+    return contract.operation_work(
         problem,
         picture_loads=cells,
         flops=COMPARISONS[size] * problem.samples,
@@ -424,19 +416,19 @@ TILED = cuda_variant(
 )
 
 PARAMETERS = (
-    Parameter("size", "Size",
+    contract.Parameter("size", "Size",
               "Side of the square neighbourhood, 3 or 5. Cells outside the picture repeat the nearest one.",
               3, choices=(3, 5)),
 )  # fmt: skip
 
-MEDIAN = Operation(
+MEDIAN = contract.Operation(
     key="median",
     title="Noise reduction (median)",
     teaches="The middle of 9 or 25 samples removes salt and pepper and keeps edges; a block's shared tile "
     "serves each sample to 9 or 25 threads, and a sorting network needs no branches.",
-    window=half_size,
+    window=contract.half_size,
     parameters=PARAMETERS,
-    of_cells=OfCells(rising(_middle), scales=True, exact=True),
+    of_cells=contract.OfCells(contract.rising(_middle), scales=True, exact=True),
     cost=100,
     proof="The middle one is one of the samples: it must be equal.",
     variants=(CPU, NAIVE, LOCAL, TILED),

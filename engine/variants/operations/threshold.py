@@ -8,15 +8,7 @@ from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
-from engine.work.operations.contract import (
-    Floats,
-    OfCells,
-    Operation,
-    Parameter,
-    operation_work,
-    pixel_alone,
-    rising,
-)
+from engine.work.operations import contract
 from engine.work.problem import OperationProblem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
@@ -28,15 +20,15 @@ def level_of(problem: OperationProblem) -> np.float32:
     return np.float32(float(problem.parameters["level"]) * problem.full_scale)
 
 
-def _above(cells: Floats, problem: OperationProblem) -> Floats:
+def _above(cells: contract.Floats, problem: OperationProblem) -> contract.Floats:
     """Return white or black; NaN is above no level."""
-    white: Floats = np.where(cells[..., 0, 0] > float(level_of(problem)), problem.full_scale, 0.0)
+    white: contract.Floats = np.where(cells[..., 0, 0] > float(level_of(problem)), problem.full_scale, 0.0)
     return white
 
 
 def work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: a load, a comparison and a store for each sample."""
-    return operation_work(problem, picture_loads=problem.samples, flops=problem.samples)
+    return contract.operation_work(problem, picture_loads=problem.samples, flops=problem.samples)
 
 
 @CpuCode
@@ -102,18 +94,18 @@ CUDA = cuda_variant(
 )
 
 PARAMETERS = (
-    Parameter("level", "Level",
+    contract.Parameter("level", "Level",
               "From 0, black, to 1, white. A sample above it becomes white, all others black.",
               0.5, least=0.0, most=1.0),
 )  # fmt: skip
 
-THRESHOLD = Operation(
+THRESHOLD = contract.Operation(
     key="threshold",
     title="Threshold",
     teaches="A comparison for each sample and no branch: white above a level, black elsewhere.",
-    window=pixel_alone,
+    window=contract.pixel_alone,
     parameters=PARAMETERS,
-    of_cells=OfCells(rising(_above), jumps=True),
+    of_cells=contract.OfCells(contract.rising(_above), jumps=True),
     proof="Black or white: equal.",
     variants=(CPU, CUDA),
 )
