@@ -22,6 +22,7 @@ offset, saturated and rounded half to even.
 Source: Drexel ECEC-622, CUDA assignment 3, formula C(i, j); its serial reference.
 """
 
+import itertools
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
@@ -104,12 +105,8 @@ class TextbookLoops:
 
     def _new_calls(self) -> list[Call]:
         pictures = [np.empty((0, 1), kind) for kind in self._types]
-        return [
-            function.call(source, target, 0, *arguments)
-            for (function, arguments), source, target in zip(
-                self._passes, pictures[:-1], pictures[1:], strict=True
-            )
-        ]
+        passes = zip(self._passes, itertools.pairwise(pictures), strict=True)
+        return [function.call(*two, 0, *arguments) for (function, arguments), two in passes]
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> TextbookLoops:

@@ -91,12 +91,12 @@ def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, i
         for warps in (WARPS, WARPS // 2)
     ]
     most_samples = MOST_WINDOW_SAMPLES[channels > 1]
-    fitting = [
-        candidate
-        for candidate in candidates
-        if candidate.shared_bytes <= SHARED_BYTES and candidate.window * candidate.rows <= most_samples
-    ]
-    return fitting[0] if fitting else candidates[-1]
+    fitting = (
+        one
+        for one in candidates
+        if one.shared_bytes <= SHARED_BYTES and one.window * one.rows <= most_samples
+    )
+    return next(fitting, candidates[-1])
 
 
 def _shape_of(problem: Problem) -> TileShape:

@@ -25,6 +25,7 @@ float32 partial sum.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,26 +93,6 @@ def bank_work(problem: Problem, block: Block, masks: int) -> Work:
         shared_loads=2 * masks * problem.multiply_adds,
         shared_stores=weights_to_shared + mask_blocks * problem.multiply_adds,
         masks=masks,
-    )
-
-
-def bank_unsupported(problem: Problem, masks: int, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the block, its tiles or the grid is illegal, or None."""
-    pixels = problem.height * problem.width
-
-    def too_small() -> Refusal:
-        if block.y < least.y:
-            return grid_too_high(masks, "masks", blocks_along(masks, block.y), block)
-        across = blocks_along(pixels, block.x)
-        return grid_too_high(pixels, "pixels", across, block, "across", MAX_GRID_X)
-
-    least = Block(blocks_along(pixels, MAX_GRID_X), blocks_along(masks, MAX_GRID_Y))
-    return refuse_block(
-        block,
-        limits,
-        lambda candidate: shared_bytes(problem.taps, candidate),
-        least=least,
-        too_small=too_small,
     )
 
 
@@ -185,18 +166,6 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     return correlate_implicit_gemm
 
 
-def bank_passes(problem: Problem, bank: tuple[Mask, ...], block: Block) -> tuple[Pass, ...]:
-    """Return the one pass that applies all masks of a bank."""
-    (launch,) = bank_plan(problem, block, len(bank))
-    function = kernel(problem.border, problem.mask_shape, block)
-    # As every filter kernel's, with a matrix of weights and an array of offsets.
-    image, _, *numbers, _, out = filter_arguments(problem, bank[0])
-    weights = np.stack([mask.weights32.reshape(-1) for mask in bank])
-    offsets = np.array([mask.offset for mask in bank], np.float32)
-    arguments = (image, weights, *numbers, offsets, out)
-    return (filter_pass(function, problem, launch, arguments),)
-
-
 def bank_block(masks: int) -> Block:
     """Return the default block for a bank: up to 8 masks at once, spread evenly, and 512 threads.
 
@@ -210,7 +179,26 @@ def _variant(masks: int, bank_of: Callable[[Mask], tuple[Mask, ...]], **traits: 
     """Return the variant that applies a bank of so many masks; the bank may depend on its mask."""
 
     def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-        return bank_passes(problem, bank_of(mask), block)
+        (launch,), bank = bank_plan(problem, block, masks), bank_of(mask)
+        # As every filter kernel's, with a matrix of weights and an array of offsets.
+        image, _, *numbers, _, out = filter_arguments(problem, bank[0])
+        weights = np.stack([mask.weights32.reshape(-1) for mask in bank])
+        offsets = np.array([mask.offset for mask in bank], np.float32)
+        function = kernel(problem.border, problem.mask_shape, block)
+        return (filter_pass(function, problem, launch, (image, weights, *numbers, offsets, out)),)
+
+    def refuse(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+        pixels = problem.height * problem.width
+        least = Block(blocks_along(pixels, MAX_GRID_X), blocks_along(masks, MAX_GRID_Y))
+
+        def too_small() -> Refusal:
+            if block.y < least.y:
+                return grid_too_high(masks, "masks", blocks_along(masks, block.y), block)
+            across = blocks_along(pixels, block.x)
+            return grid_too_high(pixels, "pixels", across, block, "across", MAX_GRID_X)
+
+        tiles = partial(shared_bytes, problem.taps)
+        return refuse_block(block, limits, tiles, least=least, too_small=too_small)
 
     return teaching_variant(
         passes,
@@ -219,7 +207,7 @@ def _variant(masks: int, bank_of: Callable[[Mask], tuple[Mask, ...]], **traits: 
         "the mask.",
         plan=lambda problem, block: bank_plan(problem, block, masks),
         work=lambda problem, block: bank_work(problem, block, masks),
-        unsupported=lambda problem, mask, block, limits: bank_unsupported(problem, masks, block, limits),
+        unsupported=refuse,
         sum_order=lambda problem, mask: SumOrder(
             f"{tile_depth(mask.taps)} products at a time are added up, row after row, then these sums, "
             "then the offset.",

@@ -95,13 +95,13 @@ def uncoalesced_plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
 
 def refuse_uncoalesced(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why a block or its grid is illegal, with the nearest legal block, or None."""
-
-    def too_small() -> Refusal:
-        along = "along y, which counts columns in this kernel"
-        return grid_too_high(problem.width, "columns", blocks_along(problem.width, block.y), block, along)
-
-    least = Block(1, blocks_along(problem.width, MAX_GRID_Y))
-    return refuse_block(block, limits, least=least, too_small=too_small)
+    width, along = problem.width, "along y, which counts columns in this kernel"
+    return refuse_block(
+        block,
+        limits,
+        least=Block(1, blocks_along(width, MAX_GRID_Y)),
+        too_small=lambda: grid_too_high(width, "columns", blocks_along(width, block.y), block, along),
+    )
 
 
 @kernel_factory

@@ -47,21 +47,11 @@ def rows_function(
 class Bands:
     """Rows by compiled code. Several threads may launch it at once: each call has buffers of its own.
 
-    Parameters
-    ----------
-    problem : PictureProblem
-    function : MachineFunction
-        Made by `rows_function`.
-    steps : int
-        Work of one row, in steps of about a nanosecond.
-    arguments : tuple or callable of int
-        The arguments after the worker; a function returns those for so many workers, buffers among them.
-    rows : int, optional
-        Rows that are cut into bands; by default the picture's.
-    source_of, target_of : callable of ndarray
-        Return the arrays that the function gets, of picture and result.
-    dtype : str, optional
-        The type of what is written, where it is not the result's.
+    The function is made by `rows_function`. A row is work of so many `steps`, of about a nanosecond. The
+    `arguments` are those after the worker; a function returns them for so many workers, buffers among them.
+    So many `rows` are cut into bands, by default the picture's. `source_of` and `target_of` return the arrays
+    that the function gets, of picture and result; `dtype` is the type of what is written, where it is not the
+    result's.
     """
 
     def __init__(
