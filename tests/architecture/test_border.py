@@ -17,8 +17,8 @@ from engine.work.filtering.variants import VARIANTS
 from gui.explore.mask.mask_controls import ApplyControls
 from gui.explore.workspace import Workspace
 from gui.shell import command_line
+from tests.engine.variants.case_lists import suited
 from tests.engine.variants.cases import Case, result_of
-from tests.engine.variants.suited import suited
 
 HEIGHT, WIDTH = 7, 9
 NAMES = list(Border)

@@ -10,8 +10,8 @@ from engine.geometry.block import Block, Limits
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 from engine.work.filtering.variants import VARIANTS, Growth, MaskClass
 from engine.work.pictures import DTYPES, MAX_CHANNELS
+from tests.engine.variants.case_lists import mask_for, typed
 from tests.engine.variants.cases import Case, problem_of
-from tests.engine.variants.suited import mask_for, typed
 
 KNOWN = [known for known in VARIANTS if known.library != "cupy"]
 every_variant = pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.key)

@@ -39,8 +39,7 @@ from gui.explore.kernel.variants_model import ROW_ROLE, VariantRow, VariantsMode
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from gui.style.theme import series_for
-from tests.engine.variants.case_lists import full_cases
-from tests.engine.variants.suited import mask_for, suited_cases
+from tests.engine.variants.case_lists import full_cases, mask_for, suited_cases
 
 # Keys made of the letters of others, which say nothing: only traits do.
 IDEA = "Nothing that its key says."

@@ -21,7 +21,7 @@ from engine.tasks.product.problem import MATMUL_VARIANTS, MatrixProduct
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.operations.table import OPERATION_VARIANTS
 from engine.work.problem import Problem
-from tests.engine.variants.suited import mask_for, typed
+from tests.engine.variants.case_lists import mask_for, typed
 from tests.picture_jobs import filter_job, operation_request, resolved_operation
 
 # 30 blocks: powers of two of every size, and some whose threads do not fill their warps.

@@ -24,9 +24,8 @@ from engine.work.filtering.planner import choose
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
 from engine.work.measuring import Sweep
 from engine.work.problem import Problem
-from tests.engine.variants.case_lists import full_cases
+from tests.engine.variants.case_lists import full_cases, mask_for, suited, suited_cases, typed
 from tests.engine.variants.cases import Case, by_group, faults_of, verified
-from tests.engine.variants.suited import mask_for, suited, suited_cases, typed
 from tests.engine.work.filtering.test_sum_order import all_are_equal
 from tests.gpu.conftest import assert_compiled_as_planned
 from tests.picture_jobs import filter_job, mask_request

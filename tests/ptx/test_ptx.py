@@ -5,6 +5,7 @@ import re
 import struct
 from dataclasses import replace
 from inspect import signature
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,9 +24,9 @@ from engine.tasks.product.problem import MatrixProduct, matmul_variant
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.operations.table import OPERATION_VARIANTS
 from engine.work.problem import Problem
-from tests.engine.variants.emitted import NEEDS_NVVM, assert_as_planned, compiled
+from tests.engine.variants.case_lists import LIMITS, block_for, mask_for, typed
+from tests.engine.variants.emitted import NEEDS_NVVM, assert_as_planned, compiled, needs_nvvm
 from tests.engine.variants.operations.cases import Case
-from tests.engine.variants.suited import LIMITS, block_for, mask_for, typed
 from tests.picture_jobs import operation_request, resolved_operation
 
 pytestmark = [pytest.mark.slow, *NEEDS_NVVM]
@@ -289,3 +290,21 @@ def test_that_histograms_count_by_atomics_where_their_names_say():
             text = "".join(compiled(step, (9, 0)) for step, _ in steps_of(one, "uint8", {}))
             found[one.key] = set(re.findall(r"\b(?:atom|red)\.(global|shared)\.add\.u32", text))
     assert found == {"histogram-global": {"global"}, "histogram-shared": {"global", "shared"}}
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "emission.md"
+
+
+@pytest.mark.slow
+@needs_nvvm
+def test_that_what_the_page_on_emission_says_is_so():
+    blocks = dict.fromkeys(("python", "ptx"), "")
+    for language, text in re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+        blocks[language] += text
+    names = {}
+    exec(compile(blocks["python"], str(PAGE), "exec"), names)
+    signature = (types.float32, types.float32, types.float32[::1])
+    ptx, _ = cuda.compile_ptx(names["kernel"], signature, cc=(9, 0))
+    made = re.findall(r"^\s*((?:ld\.shared|fma)\S*)", ptx, re.MULTILINE)
+    assert made == blocks["ptx"].split()
+    assert sum(map(bool, PAGE.read_text(encoding="utf-8").splitlines())) <= 60

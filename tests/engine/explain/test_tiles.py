@@ -15,9 +15,9 @@ from engine.geometry.border import Border
 from engine.run.task import Choice
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import VARIANTS, variant
+from tests.engine.variants.case_lists import suited
 from tests.engine.variants.cases import Case, result_of
 from tests.engine.variants.executed import observed
-from tests.engine.variants.suited import suited
 from tests.picture_jobs import filter_job
 
 KERNELS = [known for known in VARIANTS if known.has_kernels]

@@ -13,7 +13,7 @@ from engine.flow.chunks import Queue
 from engine.geometry.block import Block, UnsupportedVariant
 from engine.geometry.border import Border
 from engine.work.filtering.variants import VARIANTS, variant
-from tests.engine.variants.suited import block_for, mask_for
+from tests.engine.variants.case_lists import block_for, mask_for
 
 CPU = [v for v in VARIANTS if v.device is DeviceKind.CPU and v.band_invariant]
 GOOD = np.eye(3, dtype=np.float32)

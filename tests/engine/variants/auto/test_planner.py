@@ -21,7 +21,7 @@ from engine.work.filtering import planner
 from engine.work.filtering.planner import choose, holds_bound
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.problem import Problem
-from tests.engine.variants.suited import LIMITS, mask_for
+from tests.engine.variants.case_lists import LIMITS, mask_for
 
 # Every time doubles with the picture's side squared and grows with the mask's area; nothing is moved.
 TABLE = planner.CostTable(
