@@ -16,7 +16,7 @@ from gui.course.course_table import CourseTableView, reasons_of
 from gui.course.kernels_table import SECOND_ROLE, KernelsTable, TwoLines, plain
 from gui.engine_link.device_box import OFFER
 from gui.engine_link.engine_state import EngineState
-from gui.page.contract import LoadKernel, Page, PageStatus, Services, Tool
+from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.slot import Slot
 from gui.style.metrics import GRID, HALF_GRID, follow, follow_letters, scaled_font, small_font
@@ -317,7 +317,7 @@ class CoursePage(Page):
         self.papers = PapersList(course)
         self.header = PaperHeader(course)
         self.kernels = KernelsTable(course)
-        self.kernels.load_wanted.connect(lambda kernel: services.offer(LoadKernel(kernel)))
+        self.kernels.load_wanted.connect(services.offer)
         self.kernels.code_wanted.connect(lambda kernel: self._show_code(kernel.name))
         self._lay_out()
         course.paper_changed.connect(self._look_up_code)

@@ -6,10 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut, QUndoStack
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtCore import QMimeData, Qt, QTimer
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtWidgets import QMenu
 
+from engine.course.paper import CourseKernel
 from engine.errors import EngineError
 from engine.geometry.block import Layout
 from engine.geometry.border import Border
@@ -22,17 +23,7 @@ from gui.explore.explain.selection import ExplainHead
 from gui.explore.parts import ExploreParts
 from gui.explore.picture_exchange import PictureExchange
 from gui.explore.run_words import no_run_sentence
-from gui.page.contract import (
-    Begin,
-    Intent,
-    LoadKernel,
-    LoadMask,
-    OpenFiles,
-    PageStatus,
-    Services,
-    TakeContent,
-    Tool,
-)
+from gui.page.contract import Begin, Intent, OpenFiles, PageStatus, Services, Tool
 from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.runs_page import RunsPage
 from gui.page.slot import Slot
@@ -85,20 +76,13 @@ class ExplorePage(ExploreParts):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
+        self.surface, self.undo_stack = self.picture_view.canvas, self.workspace.undo_stack
         self._lay_out()
         self.sessions.show_on(self.pictures, self.picture_view, self.panels)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
         self._exchange_pictures(services)
-
-    @property
-    def surface(self) -> QWidget:
-        return self.picture_view.canvas
-
-    @property
-    def undo_stack(self) -> QUndoStack:
-        return self.workspace.undo_stack
 
     @property
     def status(self) -> PageStatus:
@@ -193,8 +177,8 @@ class ExplorePage(ExploreParts):
     def take(self, intent: Intent) -> bool:
         if isinstance(intent, OpenFiles):
             self.files.open_dropped(intent.paths)
-        elif isinstance(intent, TakeContent):
-            self.exchange.take(intent.content, "Nothing was opened")
+        elif isinstance(intent, QMimeData):
+            self.exchange.take(intent, "Nothing was opened")
         elif isinstance(intent, Begin):
             if not self.sessions.begin(intent):
                 # Not before the window shows it.
@@ -202,15 +186,14 @@ class ExplorePage(ExploreParts):
             if intent.first is not None:
                 ask = self.pictures.asked(intent.first.request)
                 self._services.link.follow(ask, intent.first.future)
-        elif isinstance(intent, LoadMask):
-            self._load_alone(intent.mask, intent.mask.name)
-        elif isinstance(intent, LoadKernel) and any(
-            known.key == intent.kernel.variant for known in self._services.state.variants
+        elif isinstance(intent, Mask):
+            self._load_alone(intent, intent.name)
+        elif isinstance(intent, CourseKernel) and any(
+            known.key == intent.variant for known in self._services.state.variants
         ):
-            kernel = intent.kernel
-            fields: dict[str, Any] = {"variant": kernel.variant, "block": kernel.block, "blocks": ()}
-            fields |= {"border": Border(kernel.border), "layout": Layout(kernel.layout)}
-            self._load_alone(resolve_mask(kernel.mask), kernel.name, result_type="float32", **fields)
+            fields: dict[str, Any] = {"variant": intent.variant, "block": intent.block, "blocks": ()}
+            fields |= {"border": Border(intent.border), "layout": Layout(intent.layout)}
+            self._load_alone(resolve_mask(intent.mask), intent.name, result_type="float32", **fields)
         else:
             return False
         return True

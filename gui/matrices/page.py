@@ -7,12 +7,15 @@ from typing import ClassVar
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from engine.device_info import SIMULATOR_SIDE
+from engine.course.paper import CourseKernel
+from engine.device_info import AUTO, SIMULATOR_SIDE
+from engine.host.request import Run
 from engine.results.metrics import Compared, metric
 from engine.tasks.product.columns import variant_name
-from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
-from gui.matrices.product import SMALL_SIDE, LecturePanel, MatmulController, MatmulState, ProductPanel
-from gui.page.contract import Intent, LoadKernel, PageStatus, Services
+from engine.tasks.product.problem import MatrixProduct, ProductGrid, ProductRequest, ProductResult, tile_of
+from gui.matrices.product import SMALL_SIDE, LecturePanel, MatmulState, ProductPanel
+from gui.page.contract import PageStatus, Services
+from gui.page.jobs import Job
 from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.runs_page import VariantsPage, run_sentence
 from gui.page.slot import Slot
@@ -58,17 +61,15 @@ class MatmulResultsPanel(RunsPanel):
 
 
 class MatricesPage(VariantsPage):
-    """Its state, controller and panels. Built when it is first shown; the plot comes with `finish`."""
+    """Counts and runs products. Built when it is first shown; the plot comes with `finish`."""
 
-    title = "Matrices"
+    title, source, looking = "Matrices", "products", "Counting what can run here"
     sections: ClassVar = {"": "cli.md#matmul", "products": "measuring.md#the-durations"}
 
     def __init__(self, services: Services) -> None:
-        super().__init__()
-        state = services.state
         self.matmul = matmul = MatmulState()
-        self.products = MatmulController(matmul, services.link, services.jobs, services.messages.on(self))
-        self.show_state(services, matmul)
+        super().__init__(services, matmul)
+        state = services.state
         product = PanelTabs(Panel("product", "Product", Slot(lambda: ProductPanel(matmul, state))))
         plot = Slot(self._made_plot, f"{__package__}.tile_plot")
         said = Slot(lambda: LecturePanel(matmul, state))
@@ -90,7 +91,7 @@ class MatricesPage(VariantsPage):
         """The table of products; made when it is first looked at, as the other panels are."""
         made = MatmulResultsPanel(self.matmul)
         made.try_small.clicked.connect(self.matmul.try_small)
-        made.try_small.clicked.connect(self.products.run_all)
+        made.try_small.clicked.connect(self.run_all)
         self.take_panel(made)
         return made
 
@@ -109,17 +110,32 @@ class MatricesPage(VariantsPage):
         return run_sentence(what, last, rate)
 
     def run(self) -> None:
-        self.products.run_all()
+        self.run_all()
+
+    def list_request(self) -> ProductGrid:
+        settings = self.matmul.settings
+        return ProductGrid(settings.product, settings.tiles, settings.device)
+
+    def job_of(self, variant: ProductResult) -> Job:
+        tile, name = tile_of(variant), variant_name(variant)
+        # NumPy runs on the CPU, in the real host, whatever device is chosen.
+        device = AUTO if tile is None else self.matmul.settings.device
+        request = Run(ProductRequest(variant.problem, variant.variant, tile, device))
+        return Job(
+            f"{name}, tile {tile}" if tile else name,
+            request,
+            self.matmul.add,
+            lambda error: self.matmul.add(replace(variant, failure=error.failure)),
+        )
+
+    def load(self, kernel: CourseKernel) -> None:
+        # Its tile alone, its rows marked.
+        if kernel.block is not None:
+            self.matmul.load(kernel.variant, kernel.block.x)
 
     @property
     def export_stem(self) -> str:
         return f"product-{self.matmul.settings.product.size_text.replace(' × ', 'x')}"
-
-    def take(self, intent: Intent) -> bool:
-        if not (isinstance(intent, LoadKernel) and intent.kernel.is_product):
-            return False
-        self.products.load(intent.kernel)
-        return True
 
     def _made_plot(self) -> QWidget:
         from gui.matrices.tile_plot import TilePlot

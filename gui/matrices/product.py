@@ -7,10 +7,8 @@ import msgspec
 from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QCheckBox, QFrame, QTextBrowser, QWidget
 
-from engine.course.paper import CourseKernel
 from engine.device_info import AUTO, SIMULATOR, SIMULATOR_SIDE
 from engine.errors import EngineError
-from engine.host.request import Run
 from engine.process import bytes_text
 from engine.results.columns import KERNEL
 from engine.results.text_forms import digits_text
@@ -20,22 +18,17 @@ from engine.tasks.product.columns import (
     LECTURE_DEVICE,
     PRINTED_GFLOPS_TILE_16,
     bandwidth_limited_gflops,
-    variant_name,
 )
 from engine.tasks.product.problem import (
     LARGEST_TILE,
     SMALLEST_TILE,
     MatrixProduct,
-    ProductGrid,
-    ProductRequest,
     ProductResult,
     as_tile,
     tile_of,
 )
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
-from gui.page.jobs import Job
-from gui.page.runs_page import RunsController
 from gui.runs.state import RunsState
 from gui.style.metrics import GRID, follow, number_font
 from gui.style.theme import Theme, current_theme, theme_notifier
@@ -125,33 +118,6 @@ class MatmulState(RunsState[MatmulSettings]):
         if loaded != self.loaded:
             self.loaded = loaded
             self.mark()
-
-
-class MatmulController(RunsController[MatmulState]):
-    """Counts and runs the products of the page Matrices."""
-
-    source = "products"
-    looking = "Counting what can run here"
-
-    def _load(self, kernel: CourseKernel) -> None:
-        # Its tile alone, its rows marked.
-        if kernel.block is not None:
-            self._runs.load(kernel.variant, kernel.block.x)
-
-    def _list_request(self) -> ProductGrid:
-        settings = self._runs.settings
-        return ProductGrid(settings.product, settings.tiles, settings.device)
-
-    def _run_of(self, cell: ProductResult) -> Job:
-        # NumPy runs on the CPU, in the real host, whatever device is chosen.
-        device = "auto" if tile_of(cell) is None else self._runs.settings.device
-        name = variant_name(cell)
-        return Job(
-            f"{name}, tile {tile_of(cell)}" if tile_of(cell) else name,
-            Run(ProductRequest(cell.problem, cell.variant, tile_of(cell), device)),
-            self._runs.add,
-            lambda error: self._runs.add(replace(cell, failure=error.failure)),
-        )
 
 
 _EVERY = tuple(range(SMALLEST_TILE, LARGEST_TILE + 1))

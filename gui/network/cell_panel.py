@@ -1,12 +1,12 @@
 """Where the chosen value comes from: a sentence, the window and the filter in figures, the way to Explore."""
 
-from PySide6.QtCore import Qt, Signal
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.mask.mask import Mask
 from gui.network.layers import (
-    Cell,
-    Facts,
     cell_name,
     input_map_count,
     is_pool,
@@ -34,11 +34,9 @@ _TEACHES = (
 
 
 class CellPanel(QWidget):
-    """The right panel; `mask_wanted` has the Mask of a filter."""
+    """The right panel; `take_mask` gets a filter as a mask."""
 
-    mask_wanted = Signal(object)
-
-    def __init__(self, network: NetworkState) -> None:
+    def __init__(self, network: NetworkState, take_mask: Callable[[Mask], object]) -> None:
         super().__init__()
         self._network = network
         self.cell_name, self.sentence = QLabel(), QLabel()
@@ -68,18 +66,16 @@ class CellPanel(QWidget):
         margins = (GRID, GRID, GRID, HALF_GRID)
         self.setLayout(column(scrolled(boxed(column(*parts, 1, spacing=HALF_GRID, margins=margins)))))
         self.before.valueChanged.connect(lambda: network.show_origin_map(self.before.value()))
-        self.to_explore.clicked.connect(lambda: self.mask_wanted.emit(self.chosen_mask()))
+        self._take_mask = take_mask
+        self.to_explore.clicked.connect(self._give_filter)
         follow(self._show, network.cell_changed, network.answer_changed, network.facts_changed)
 
-    def chosen_mask(self) -> Mask | None:
-        """Return the filter of the chosen cell as a mask; None where there is none."""
+    def _give_filter(self) -> None:
         facts, cell, origin = self._network.facts, self._network.cell, self._network.shown_origin
-        if facts is None or cell is None or origin is None or not _has_filter(facts, cell):
-            return None
-        assert origin.weights is not None
-        of_map = f", map {origin.map}" if origin.maps > 1 else ""
-        name = f"{facts.layers[cell.layer].title}, filter {cell.map}{of_map}"
-        return Mask(origin.weights, name=name)
+        if facts is not None and cell is not None and origin is not None and origin.weights is not None:
+            of_map = f", map {origin.map}" if origin.maps > 1 else ""
+            name = f"{facts.layers[cell.layer].title}, filter {cell.map}{of_map}"
+            self._take_mask(Mask(origin.weights, name=name))
 
     def _show(self) -> None:
         network = self._network
@@ -112,9 +108,4 @@ class CellPanel(QWidget):
         self.filter_table.show_values(weights, 1.0 if weights is None else float(abs(weights).max()))
         of_filter = f"Weights of value {cell.column}" if is_vector(layer) else f"Filter {cell.map}"
         self.filter_title.setText(f"{of_filter}{of_map if count > 1 else ''}")
-        self.to_explore.setVisible(_has_filter(facts, cell))
-
-
-def _has_filter(facts: Facts, cell: Cell) -> bool:
-    layer = facts.layers[cell.layer]
-    return not is_pool(layer) and not is_vector(layer)
+        self.to_explore.setVisible(not is_pool(layer) and not is_vector(layer))

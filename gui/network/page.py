@@ -4,7 +4,6 @@ Each change of the drawing is recognised; stages run on request.
 """
 
 from dataclasses import asdict, replace
-from functools import cached_property
 from typing import ClassVar
 
 import msgspec
@@ -17,7 +16,6 @@ from engine.host.request import Check, Preview, Run, segments_of
 from engine.tasks.network.problem import (
     ChunkSpan,
     DrawingRequest,
-    ForwardPass,
     LayerTime,
     NetworkFacts,
     NetworkRequest,
@@ -26,19 +24,17 @@ from engine.tasks.network.problem import (
     Recognised,
     StageRequest,
 )
-from gui.engine_link.engine_link import EngineLink, Newest, is_reported_by_link, needs_no_message
-from gui.engine_link.engine_state import EngineState
+from gui.engine_link.engine_link import Newest, is_reported_by_link, needs_no_message
 from gui.network.cell_panel import CellPanel
 from gui.network.drawing_panel import DrawingPanel
 from gui.network.layers import kept_answer, kept_facts
 from gui.network.maps_panel import MapsPanel
 from gui.network.network_state import NetworkState
 from gui.network.stages_panel import StagesPanel, TimelinePanel
-from gui.page.contract import Intent, LoadKernel, LoadMask, PageStatus, Services, Tool
-from gui.page.jobs import Job, JobQueue
-from gui.page.messages import PageMessages
+from gui.page.contract import PageStatus, Services, Tool
+from gui.page.jobs import Job
 from gui.page.panels import Panel, PanelTabs, Share, Shares
-from gui.page.runs_page import RunsController, VariantsPage, run_sentence
+from gui.page.runs_page import VariantsPage, run_sentence
 from gui.page.slot import Slot
 from gui.style.metrics import GRID, HALF_GRID
 from gui.typed_json import Table
@@ -48,12 +44,16 @@ from gui.typed_json import Table
 _LEFT_SHARE, _LEAST_LEFT = 0.2, 34 * GRID
 _LOWER_SHARE, _LEAST_LOWER = 0.33, 30 * GRID + HALF_GRID
 _LEAST_RIGHT = 38 * GRID
+# An 8: its strokes cross, so that every map has something to show.
+FIRST_DIGIT = 8
+NO_INK = "There is no ink yet. Draw a digit with the mouse, or choose one of the held-out digits."
+_AFTER_RUN = "The drawing is recognised when the run is over."
 
 
 class NetworkPage(VariantsPage):
-    """Its state, controller and panels. Built when it is first shown."""
+    """Keeps the answer in step with the drawing, and runs what the person wants to see measured."""
 
-    title = "Network"
+    title, source, looking = "Network", "stages", "Checking what can run here"
     invites = "press Run (Ctrl+R) to verify and measure the selected stage, Run all for all."
     sections: ClassVar = {
         "": "network.md#the-page-network",
@@ -62,40 +62,40 @@ class NetworkPage(VariantsPage):
     }
 
     def __init__(self, services: Services) -> None:
-        super().__init__()
-        self._state = state = services.state
         self.network = network = NetworkState()
-        parts = network, state, services.link, services.jobs, services.messages.on(self)
-        self.stages = NetworkController(*parts)
-        self.show_state(services, network)
-        self._lay_out()
+        super().__init__(services, network)
+        self._facts, self._answers = Newest(services.link), Newest(services.link)
+        self._is_stale = True  # the drawing has changed since it was sent
         self._ran_one = False
         self.tools = tuple(Tool(services.actions[name]) for name in ("undo", "redo"))
+        self._lay_out()
+        # The cells of a stroke that arrive together are one drawing.
+        self._settle_timer = QTimer(self, singleShot=True, interval=0)
+        self._settle_timer.timeout.connect(self._recognise)
+        network.drawing.changed.connect(self._drawing_changed)
+        services.state.running_changed.connect(self._settle_timer.start)
         network.running_changed.connect(self._show_timeline)
         network.facts_changed.connect(self.status_changed)
 
-    @cached_property
-    def drawing_panel(self) -> DrawingPanel:
-        """What is drawn; made when it is first looked at, as the other panels are."""
-        return DrawingPanel(self.network)
+    def _lay_out(self) -> None:
+        network, sides = self.network, Qt.Orientation
+        drawing = PanelTabs(Panel("drawing", "Drawing", Slot(lambda: DrawingPanel(network))))
+        maps = Slot(lambda: MapsPanel(network))
+        value = PanelTabs(
+            Panel("cell", "Origin", Slot(lambda: CellPanel(network, self._services.offer))),
+            Panel("timeline", "Timeline", Slot(lambda: TimelinePanel(network))),
+        )
+        stages = PanelTabs(Panel("stages", "Stages", Slot(self._made_stages)))
+        upper = Shares("upper", sides.Horizontal, Share(maps, 0.7), Share(value, 0.3, _LEAST_RIGHT))
+        lower = Share(stages, _LOWER_SHARE, _LEAST_LOWER)
+        right = Shares("right", sides.Vertical, Share(upper, 1.0 - _LOWER_SHARE), lower)
+        left = Share(drawing, _LEFT_SHARE, _LEAST_LEFT)
+        whole = Shares("page", sides.Horizontal, left, Share(right, 1.0 - _LEFT_SHARE))
+        self.fill(whole, maps, drawing, value, stages)
 
-    @cached_property
-    def stages_panel(self) -> StagesPanel:
-        """What is run, and the table of stages."""
-        made = StagesPanel(self.network, self._state)
+    def _made_stages(self) -> StagesPanel:
+        made = StagesPanel(self.network, self._services.state)
         self.take_panel(made)
-        return made
-
-    @cached_property
-    def maps_panel(self) -> MapsPanel:
-        """What each layer makes of the drawing."""
-        return MapsPanel(self.network)
-
-    @cached_property
-    def cell_panel(self) -> CellPanel:
-        """Where a value comes from."""
-        made = CellPanel(self.network)
-        made.mask_wanted.connect(lambda mask: self._services.offer(LoadMask(mask)))
         return made
 
     @property
@@ -116,25 +116,26 @@ class NetworkPage(VariantsPage):
     @property
     def is_settled(self) -> bool:
         has_facts = self.network.facts is not None or bool(self.network.why_no_facts)
-        return self.stages.is_settled and has_facts
+        return has_facts and not self._is_stale and self._answers.in_flight is None
 
     def run(self) -> None:
         self._ran_one = True
-        self.stages.run()
+        if self.network.settle():
+            self._begin_jobs([self._run_stage(self.network.settings.stage)])
 
     def run_all(self) -> None:
         self._ran_one = False
-        self.stages.run_all()
+        super().run_all()
 
     @property
     def export_stem(self) -> str:
         return f"network-batch-{self.network.settings.batch}"
 
-    def take(self, intent: Intent) -> bool:
-        if not (isinstance(intent, LoadKernel) and intent.kernel.task == ForwardPass.task):
-            return False
-        self.stages.load(intent.kernel)
-        return True
+    def words_of(self, last: NetworkResult) -> str:
+        return run_sentence(f"Last run: {last.title}, {last.problem.size_text}", last)
+
+    def load(self, kernel: CourseKernel) -> None:
+        self.network.change(stage=kernel.variant)
 
     def table_of(self, run: NetworkRun) -> Table:
         layers, timeline = ([asdict(one) for one in parts] for parts in (run.layers, run.timeline))
@@ -145,21 +146,19 @@ class NetworkPage(VariantsPage):
         times = (msgspec.convert(table.get(name, []), kind) for name, kind in kinds.items())
         return NetworkRun(super().run_in(table), *times)
 
-    def _lay_out(self) -> None:
-        network, sides = self.network, Qt.Orientation
-        drawing = PanelTabs(Panel("drawing", "Drawing", Slot(lambda: self.drawing_panel)))
-        maps = Slot(lambda: self.maps_panel)
-        value = PanelTabs(
-            Panel("cell", "Origin", Slot(lambda: self.cell_panel)),
-            Panel("timeline", "Timeline", Slot(lambda: TimelinePanel(network))),
-        )
-        stages = PanelTabs(Panel("stages", "Stages", Slot(lambda: self.stages_panel)))
-        upper = Shares("upper", sides.Horizontal, Share(maps, 0.7), Share(value, 0.3, _LEAST_RIGHT))
-        lower = Share(stages, _LOWER_SHARE, _LEAST_LOWER)
-        right = Shares("right", sides.Vertical, Share(upper, 1.0 - _LOWER_SHARE), lower)
-        left = Share(drawing, _LEFT_SHARE, _LEAST_LEFT)
-        whole = Shares("page", sides.Horizontal, left, Share(right, 1.0 - _LEFT_SHARE))
-        self.fill(whole, maps, drawing, value, stages)
+    def list_request(self) -> Check[StageRequest]:
+        return Check(StageRequest(batch=self.network.settings.batch, device=self.network.settings.device))
+
+    def job_of(self, variant: NetworkResult) -> Job:
+        return self._run_stage(variant.variant)
+
+    def _run_stage(self, stage: str) -> Job:
+        network, settings = self.network, self.network.settings
+        known = network.known_stage(stage)
+        # A stage on the CPU runs in the real host, whatever device is chosen.
+        device = AUTO if known is not None and known.kind == "cpu" else settings.device
+        request = Run(StageRequest(stage, settings.batch, device))
+        return Job(stage, request, network.add, lambda error: network.fail(stage, error.failure))
 
     def _show_timeline(self) -> None:
         """Bring the chunks to the front when the selected stage has run by itself and works in some."""
@@ -167,96 +166,28 @@ class NetworkPage(VariantsPage):
         if self._ran_one and not self.network.running and run is not None and run.timeline:
             self.bring_to_front("timeline")
 
-    def words_of(self, last: NetworkResult) -> str:
-        return run_sentence(f"Last run: {last.title}, {last.problem.size_text}", last)
-
-
-build = NetworkPage
-
-
-NETWORK = "network"
-# An 8: its strokes cross, so that every map has something to show.
-FIRST_DIGIT = 8
-NO_INK = "There is no ink yet. Draw a digit with the mouse, or choose one of the held-out digits."
-_AFTER_RUN = "The drawing is recognised when the run is over."
-
-
-class NetworkController(RunsController[NetworkState]):
-    """Keeps the answer in step with the drawing, and runs what the person wants to see measured."""
-
-    source = "stages"
-    looking = "Checking what can run here"
-
-    def __init__(
-        self,
-        network: NetworkState,
-        state: EngineState,
-        link: EngineLink,
-        jobs: JobQueue,
-        messages: PageMessages,
-    ) -> None:
-        super().__init__(network, link, jobs, messages)
-        self._network, self._state, self._link = network, state, link
-        self._facts, self._answers = Newest(link), Newest(link)
-        self._is_stale = True  # the drawing has changed since it was sent
-        # The cells of a stroke that arrive together are one drawing.
-        self._settle_timer = QTimer(self, singleShot=True, interval=0)
-        self._settle_timer.timeout.connect(self._recognise)
-        network.drawing.changed.connect(self._drawing_changed)
-        state.running_changed.connect(self._settle_timer.start)
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether the answer is that of the drawing as it is."""
-        return not self._is_stale and self._answers.in_flight is None
-
-    def run(self) -> None:
-        """Run the selected stage."""
-        if self._network.settle():
-            self._begin_jobs([self._run_stage(self._network.settings.stage)])
-
-    def _load(self, kernel: CourseKernel) -> None:
-        self._network.change(stage=kernel.variant)
-
-    def _run_of(self, row: NetworkResult) -> Job:
-        return self._run_stage(row.variant)
-
-    def _run_stage(self, stage: str) -> Job:
-        network, settings = self._network, self._network.settings
-        known = network.known_stage(stage)
-        # A stage on the CPU runs in the real host, whatever device is chosen.
-        device = AUTO if known is not None and known.kind == "cpu" else settings.device
-        request = Run(StageRequest(stage, settings.batch, device))
-        return Job(stage, request, network.add, lambda error: network.fail(stage, error.failure))
-
-    def _begin(self) -> None:
+    def _ask(self) -> None:
         if not self._was_shown:
             return
-        if self._network.facts is None:
-            self._describe()
+        if self.network.facts is None:
+            self._facts.ask(NetworkRequest(), self._take_facts, self._facts_failed)
         self._list()
         self._is_stale = self._is_stale or self._answers.in_flight is not None
         self._answers.forget()
         self._settle_timer.start()
 
-    def _describe(self) -> None:
-        def replied(facts: NetworkFacts) -> None:
-            kept = kept_facts(facts)
-            self._link.keeper.discard(segments_of(facts))
-            self._network.set_facts(kept)
-            drawing = self._network.drawing
-            drawing.start_with(FIRST_DIGIT, kept.digits[FIRST_DIGIT])
-            drawing.name_digit(self._network.digit_of(drawing.ink))
+    def _take_facts(self, facts: NetworkFacts) -> None:
+        kept = kept_facts(facts)
+        self._services.link.keeper.discard(segments_of(facts))
+        self.network.set_facts(kept)
+        drawing = self.network.drawing
+        drawing.start_with(FIRST_DIGIT, kept.digits[FIRST_DIGIT])
+        drawing.name_digit(self.network.digit_of(drawing.ink))
 
-        def failed(error: EngineError) -> None:
-            if not needs_no_message(error):
-                self._messages.show_error(NETWORK, error)
-                self._network.refuse_facts(str(error))
-
-        self._facts.ask(NetworkRequest(), replied, failed)
-
-    def _list_request(self) -> Check[StageRequest]:
-        return Check(StageRequest(batch=self._network.settings.batch, device=self._network.settings.device))
+    def _facts_failed(self, error: EngineError) -> None:
+        if not needs_no_message(error):
+            self._own_messages.show_error("network", error)
+            self.network.refuse_facts(str(error))
 
     def _drawing_changed(self) -> None:
         self._is_stale = True
@@ -264,29 +195,28 @@ class NetworkController(RunsController[NetworkState]):
 
     def _recognise(self) -> None:
         """Send the drawing; one is on its way at a time, and what was drawn meanwhile follows it."""
-        network = self._network
+        network, state = self.network, self._services.state
         if not self._was_shown or not self._is_stale:
             return
         if network.drawing.is_empty:
             self._is_stale = False
             network.set_answer(None, NO_INK)
             return
-        if self._state.running:
+        if state.running:
             network.set_answer(None, _AFTER_RUN)
             return
-        if self._answers.in_flight is not None or not self._state.is_ready:
+        if self._answers.in_flight is not None or not state.is_ready:
             return
         self._is_stale = False
         if network.answer is None:
             # No longer why there was none; the first time its code is compiled, for some seconds.
             network.set_answer(None)
         ink = network.drawing.seen
-        request = Preview(DrawingRequest(ink.tobytes()))
 
         def replied(found: Recognised) -> None:
             if not network.drawing.is_empty:
                 network.set_answer(kept_answer(found, ink))
-            self._link.keeper.discard(segments_of(found))
+            self._services.link.keeper.discard(segments_of(found))
             self._recognise()
 
         def failed(error: EngineError) -> None:
@@ -298,4 +228,7 @@ class NetworkController(RunsController[NetworkState]):
                 network.set_answer(None, str(error))
             self._recognise()
 
-        self._answers.ask(request, replied, failed)
+        self._answers.ask(Preview(DrawingRequest(ink.tobytes())), replied, failed)
+
+
+build = NetworkPage

@@ -6,7 +6,6 @@ one wants of another is an intent.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -31,31 +30,10 @@ from gui.widgets.panel_parts import column
 
 
 @dataclass(frozen=True, slots=True)
-class LoadKernel:
-    """Set up a paper's kernel on the page that can run it."""
-
-    kernel: CourseKernel
-
-
-@dataclass(frozen=True, slots=True)
-class LoadMask:
-    """Take weights as the mask, on the page that edits masks."""
-
-    mask: Mask
-
-
-@dataclass(frozen=True, slots=True)
 class OpenFiles:
     """Files were dropped on the window."""
 
     paths: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TakeContent:
-    """Something that is in no file was dropped on the window: a picture, a text, an address."""
-
-    content: QMimeData
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +50,9 @@ class Begin:
     output: str = ""  # a file that will be written, and must not be the session's picture
 
 
-Intent = LoadKernel | LoadMask | OpenFiles | TakeContent | Begin
+Intent = CourseKernel | Mask | OpenFiles | QMimeData | Begin
+"""A paper's kernel is for the page that runs it, a mask for the page that edits them; what was dropped on the
+window is in files, or a picture, a text or an address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +150,10 @@ class Page(QWidget):
         self.message_area: QWidget = self
         """The part without panels, at whose lower edge messages lie: no results stand there."""
         self._saved_results: tuple[Any, ...] = ()
+        self.undo_stack: QUndoStack | None = None
+        """Its edits, which Undo and Redo take back while it is shown; None where it has none."""
+        self.surface: QWidget = self
+        """Where results are painted."""
 
     def fill(self, whole: QWidget, middle: QWidget, *places: PanelTabs) -> None:
         """Show the page: `middle` is its part without panels, and `places` are those with some."""
@@ -178,19 +162,9 @@ class Page(QWidget):
         self.setLayout(column((whole, 1), spacing=0))
 
     @property
-    def surface(self) -> QWidget:
-        """Where results are painted."""
-        return self
-
-    @property
     def status(self) -> PageStatus:
         """The status that the window shows of the page."""
         return PageStatus()
-
-    @property
-    def undo_stack(self) -> QUndoStack | None:
-        """Its edits, which Undo and Redo take back while it is shown; None where it has none."""
-        return None
 
     @property
     def is_settled(self) -> bool:
@@ -371,8 +345,3 @@ class PageEntry:
     icon: str
     module: str  # has `build(services: Services) -> Page`
     keys: str = ""  # that show it, beside Alt and its number
-
-    def build(self, services: Services) -> Page:
-        """Make the page."""
-        make: Callable[[Services], Page] = import_module(self.module).build
-        return make(services)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 import msgspec
-from PySide6.QtCore import QObject, SignalInstance
-from PySide6.QtGui import QUndoStack
+from PySide6.QtCore import SignalInstance
 
 from engine.course.paper import CourseKernel
 from engine.device_info import RECORDED, SIMULATOR
@@ -17,11 +17,11 @@ from engine.files.atomic_write import atomic_write
 from engine.host.request import Request
 from engine.results.columns import machine_document, results_csv, results_document
 from engine.results.text_forms import duration_text, json_text
-from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
+from gui.engine_link.engine_link import Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
-from gui.page.contract import Page, PageStatus, Services
-from gui.page.jobs import Job, JobQueue
-from gui.page.messages import Messages, PageMessages
+from gui.page.contract import Intent, Page, PageStatus, Services
+from gui.page.jobs import Job
+from gui.page.messages import Messages
 from gui.runs.bars import Kept, Run
 from gui.runs.model import RunsModel
 from gui.runs.panel import RunsPanel
@@ -149,35 +149,44 @@ def _written(path: Path, content: bytes, source: str, messages: Messages) -> boo
     return True
 
 
-State = TypeVar("State", bound=RunsState[Any])
+class VariantsPage(RunsPage):
+    """Lists the variants of a task whenever the settings change, from when it is first shown, and runs them.
 
+    A `RunsState` keeps their runs, with those of earlier settings.
+    """
 
-class RunsController(QObject, Generic[State]):
-    """Lists the variants again whenever the settings change, from when the page is first shown."""
-
+    title = ""
+    """That of the page, for messages."""
     source = ""
     """That of its tasks and messages."""
     looking = ""
     """What it does before it runs everything, such as "Checking what can run here"."""
+    invites = "press Run (Ctrl+R) to verify and measure."
+    """What to do while nothing has run."""
 
-    def __init__(self, state: State, link: EngineLink, jobs: JobQueue, messages: PageMessages) -> None:
+    def __init__(self, services: Services, state: RunsState[Any]) -> None:
         super().__init__()
-        self._runs = state
-        self._jobs = jobs
-        self._messages = messages
-        self._lists = Newest(link)
+        self._runs, self.undo_stack = state, state.undo_stack
+        self._own_messages, self._lists = services.messages.on(self), Newest(services.link)
         self._was_shown = False
-        state.shown.connect(self._shown)
+        self.show_runs(services, state, state.rows_changed, state.settings_changed, state.running_changed)
+        for changed in (state.rows_changed, state.settings_changed, state.undo_stack.indexChanged):
+            changed.connect(self.edited)
+        self.shown.connect(self._first_shown)
         state.settings_changed.connect(self._settings_changed)
         # A lost host does not reply; its successor gets the requests again.
-        link.ready.connect(self._begin)
+        services.link.ready.connect(self._ask)
 
-    def _list_request(self) -> Request:
+    def list_request(self) -> Request:
         """Return the request for what can run with these settings; its reply is listed in the state."""
         raise NotImplementedError
 
-    def _run_of(self, variant: Any) -> Job:
+    def job_of(self, variant: Any) -> Job:
         """Return the job of one of the state's `runnable`."""
+        raise NotImplementedError
+
+    def load(self, kernel: CourseKernel) -> None:
+        """Show a paper's kernel of this page's task."""
         raise NotImplementedError
 
     def run_all(self) -> None:
@@ -187,66 +196,49 @@ class RunsController(QObject, Generic[State]):
 
         def listed(found: tuple[Any, ...]) -> None:
             self._runs.set_listed(found)
-            self._jobs.add(map(self._run_of, self._runs.runnable))
+            self._services.jobs.add(map(self.job_of, self._runs.runnable))
 
-        self._begin_jobs([Job(self.looking, self._list_request(), listed, is_counted=False)])
+        self._begin_jobs([Job(self.looking, self.list_request(), listed, is_counted=False)])
 
-    def load(self, kernel: CourseKernel) -> None:
-        """Show a paper's kernel; what is being run stays."""
+    def take(self, intent: Intent) -> bool:
+        if not (isinstance(intent, CourseKernel) and intent.task == self._runs.settings.problem.task):
+            return False
         if self._runs.running:
-            what, why = f"{kernel.variant} was not loaded", "the settings stay as they are during a run"
+            what, why = f"{intent.variant} was not loaded", "the settings stay as they are during a run"
             remedy = "Load it again when the run is over, or press Esc."
-            self._messages.warn(self.source, what, why, remedy)
+            self._own_messages.warn(self.source, what, why, remedy)
         else:
-            self._load(kernel)
-
-    def _load(self, kernel: CourseKernel) -> None:
-        raise NotImplementedError
+            self.load(intent)
+        return True
 
     def _begin_jobs(self, jobs: Iterable[Job]) -> None:
-        if self._jobs.begin(self.source, jobs, self._messages, lambda: self._runs.set_running(False)):
+        over = partial(self._runs.set_running, False)
+        if self._services.jobs.begin(self.source, jobs, self._own_messages, over):
             self._runs.set_running(True)
 
-    def _shown(self) -> None:
+    def _first_shown(self) -> None:
         self._was_shown = True
-        self._begin()
+        self._ask()
 
-    def _begin(self) -> None:
+    def _ask(self) -> None:
         """Ask for all that is missing."""
         self._list()
 
     def _settings_changed(self) -> None:
-        self._messages.clear(self.source)
+        self._own_messages.clear(self.source)
         self._list()
 
     def _list(self) -> None:
         def failed(error: EngineError) -> None:
             if not needs_no_message(error):
-                self._messages.show_error(self.source, error)
+                self._own_messages.show_error(self.source, error)
 
         if self._was_shown:
-            self._lists.ask(self._list_request(), self._runs.set_listed, failed)
-
-
-class VariantsPage(RunsPage):
-    """Keeps the runs of a `RunsState`, with those of earlier settings."""
-
-    title = ""
-    """That of the page, for messages."""
-    invites = "press Run (Ctrl+R) to verify and measure."
-    """What to do while nothing has run."""
-
-    def show_state(self, services: Services, state: RunsState[Any]) -> None:
-        """Take the state, whose runs are the rows of a table."""
-        self._runs_state = state
-        self.show_runs(services, state, state.rows_changed, state.settings_changed, state.running_changed)
-        self.shown.connect(state.shown)
-        for changed in (state.rows_changed, state.settings_changed, state.undo_stack.indexChanged):
-            changed.connect(self.edited)
+            self._lists.ask(self.list_request(), self._runs.set_listed, failed)
 
     @property
     def status(self) -> PageStatus:
-        state, is_up = self._runs_state, self._services.state.is_ready
+        state, is_up = self._runs, self._services.state.is_ready
         is_hopeless = bool(state.results()) and not state.runnable
         no_run = f"No run yet: {self.invites if is_up else 'kernels run once the engine is up.'}"
         return replace(
@@ -269,30 +261,26 @@ class VariantsPage(RunsPage):
         return import_module("engine.tasks.read_results").result_from_json(table["result"])
 
     @property
-    def undo_stack(self) -> QUndoStack:
-        return self._runs_state.undo_stack
-
-    @property
     def session_part(self) -> Table:
-        state = self._runs_state
+        state = self._runs
         for run in state.task_runs:
             # 0.7 ms for each.
             run.table = run.table or {"device": run.problem.device, **self.table_of(run.whole)}
         return {**state.own_part(), "runs": [run.table for run in state.task_runs]}
 
     def take_session_part(self, part: Table) -> None:
-        what, state = f"The session's part for the page {self.title}", self._runs_state
+        what, state = f"The session's part for the page {self.title}", self._runs
         if state.running:
             raise BadValue(what, "a run is under way", "Open it again when the run is over.")
         reading = Reading()
         own = {name: value for name, value in part.items() if name != "runs"}
         change, runs = state.take_own_part(own, reading), self._runs_in(part, reading)
         if change is not None or runs or state.kept:
-            self.undo_stack.beginMacro("Open session")
+            state.undo_stack.beginMacro("Open session")
             if change is not None:
                 change()
-            self.undo_stack.push(ExchangeRuns(state, "Open session", state.kept, runs))
-            self.undo_stack.endMacro()
+            state.undo_stack.push(ExchangeRuns(state, "Open session", state.kept, runs))
+            state.undo_stack.endMacro()
         if reading.notes:
             raise BadValue(f"{what} was opened as far as possible", in_short(reading.notes))
 
@@ -307,8 +295,8 @@ class VariantsPage(RunsPage):
                     # The window of earlier versions took files of weights.
                     raise ValueError("it has the weights of a file")
                 run = self.run_in(table)
-                result = self._runs_state.result_of(run)
-                if result.task != self._runs_state.settings.problem.task:
+                result = self._runs.result_of(run)
+                if result.task != self._runs.settings.problem.task:
                     raise ValueError(f"it is a result of {result.task}")
             except (EngineError, ValueError, LookupError, TypeError) as error:
                 reading.leave_out(f"result {number}", error)

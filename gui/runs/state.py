@@ -49,7 +49,6 @@ class RunsState(RunsModel, Generic[S]):
     settings_changed = Signal(object)  # the new settings
     rows_changed = Signal()  # rows, or what is known of them
     running_changed = Signal()
-    shown = Signal()  # the page is shown for the first time, or once more
     settling = Signal(object)  # editors take what was typed; one that cannot appends why to this list
 
     def __init__(self, settings: S, baseline: str, first: Iterable[str]) -> None:

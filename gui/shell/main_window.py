@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
@@ -33,7 +34,6 @@ from gui.page.contract import (
     PageEntry,
     PageLayout,
     Services,
-    TakeContent,
     Unsaved,
     numbers_of,
 )
@@ -296,7 +296,8 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(f"{status.document} — Haloscope" if status.document else "Haloscope")
 
     def _made(self, entry: PageEntry) -> Page:
-        page = self._entered[entry.key] = entry.build(self._services)
+        page: Page = import_module(entry.module).build(self._services)
+        self._entered[entry.key] = page
         page.setObjectName(entry.key)
         page.status_changed.connect(lambda: self._show_status(page))
         page.edited.connect(self.edited)
@@ -355,7 +356,7 @@ class MainWindow(QMainWindow):
         paths = _local_files(event)
         if paths or _has_content(event):
             event.acceptProposedAction()
-            self.offer(OpenFiles(tuple(paths)) if paths else TakeContent(event.mimeData()))
+            self.offer(OpenFiles(tuple(paths)) if paths else event.mimeData())
 
     def closeEvent(self, event: QCloseEvent) -> None:
         super().closeEvent(event)

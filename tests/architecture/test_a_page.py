@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QMenu
 from engine.course.paper import CourseKernel
 from engine.tasks.product.problem import MatrixProduct, ProductGrid
 from gui.page.actions import Entry
-from gui.page.contract import LoadKernel, Page, PageEntry, PageStatus, Tool
+from gui.page.contract import Page, PageEntry, PageStatus, Tool
 from gui.page.jobs import Job
 from gui.shell import main_window
 from gui.shell.pages import PAGES
@@ -53,7 +53,7 @@ class ToyPage(Page):
         self.saved += 1
 
     def take(self, intent):
-        is_mine = isinstance(intent, LoadKernel) and intent.kernel.variant == "toy"
+        is_mine = isinstance(intent, CourseKernel) and intent.variant == "toy"
         self.loaded = intent if is_mine else self.loaded
         return is_mine
 
@@ -140,11 +140,11 @@ def test_that_its_results_are_saved_by_the_actions_of_the_frame(toy, qtbot):
 
 
 def test_that_a_page_that_takes_an_intent_is_shown(toy):
-    intent = LoadKernel(CourseKernel("a toy", "", "toy"))
+    intent = CourseKernel("a toy", "", "toy")
     assert toy.window.offer(intent)
     assert isinstance(toy.window.page, ToyPage)
     assert toy.window.page.loaded is intent
-    assert not toy.window.offer(LoadKernel(CourseKernel("nothing", "", "no such variant")))
+    assert not toy.window.offer(CourseKernel("nothing", "", "no such variant"))
 
 
 @pytest.fixture(scope="module")

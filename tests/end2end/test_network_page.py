@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication
 
 from gui.network.layers import Cell
 from tests.end2end.conftest import smooth, standing_still
+from tests.gui.made_window import made
 
 # Each starts processes: 1 s and more.
 pytestmark = pytest.mark.slow
@@ -32,7 +33,7 @@ def point_of(canvas, column, row):
 
 
 def test_that_a_digit_drawn_with_the_mouse_is_told_while_the_window_stays_smooth(page, engine, qtbot):
-    canvas, network = page.drawing_panel.canvas, page.network
+    canvas, network = made(page, "drawing").canvas, page.network
     left = Qt.MouseButton.LeftButton
     with smooth():
         with standing_still(engine):
@@ -44,7 +45,7 @@ def test_that_a_digit_drawn_with_the_mouse_is_told_while_the_window_stays_smooth
                     QApplication.processEvents()
             qtbot.mouseRelease(canvas, left, pos=point_of(canvas, *FIVE[-1]))
         ink = network.drawing.ink.tobytes()
-        qtbot.waitUntil(lambda: page.stages.is_settled, timeout=RUN_MS)
+        qtbot.waitUntil(lambda: page.is_settled, timeout=RUN_MS)
     assert network.drawing.ink.tobytes() == ink
     assert network.answer.digit == 5
     assert network.answer.probabilities[5] > 0.5

@@ -26,6 +26,7 @@ from gui.explore.sessions import Sessions
 from gui.explore.state import PictureSource, State, Step
 from gui.explore.workspace import Workspace
 from gui.network.page import FIRST_DIGIT
+from gui.page.actions import Actions
 from gui.page.contract import Services
 from gui.page.files import FileDialogs
 from gui.page.jobs import JobQueue, deliver
@@ -34,12 +35,13 @@ from gui.page.slot import Slot
 from gui.shell.app import Haloscope
 from gui.shell.closing import Closing, Recovery
 from gui.shell.machines import EngineMessages
+from gui.shell.menus import ENTRIES, PageActions
 from tests.gui.fake_engine import FakeEngineClient, is_kind
 
 _PARTS = {
     "explore": "workspace results display pictures previews runs commands cells blocks_panel",
-    "matrices": "matmul products",
-    "network": "network stages",
+    "matrices": "matmul",
+    "network": "network",
     "course": "course courses",
 }
 _PAGE_OF = {name: key for key, names in _PARTS.items() for name in names.split()}
@@ -142,15 +144,12 @@ class OpenedWindow(Haloscope):
 
     def _reset_runs(self, key, bot):
         """Leave a page that was looked at with its first settings and drawing, and without runs."""
-        page, names = (
-            self.window.page_of(key),
-            {"matrices": ("matmul", "products"), "network": ("network", "stages")},
-        )
-        state, controller = (getattr(self, name) for name in names[key])
+        page = self.window.page_of(key)
+        state = page._runs
         state.take_out(state.kept)
         first = type(state.settings)()
         state.change(**{field.name: getattr(first, field.name) for field in fields(first)})
-        if not controller._was_shown:
+        if not page._was_shown:
             return
         if key == "network":
             state.release_cell()
@@ -175,6 +174,17 @@ def _settled(name):
         self.settle()
 
     return do
+
+
+def page_on(bench, kind, bot):
+    """Put a page of a kind on a bench, not shown yet, as `bench.page`."""
+    actions = Actions()
+    actions.add(ENTRIES)
+    PageActions(actions, bench.state, bench.link)
+    services = Services(actions, bench.messages, bench.link, bench.state, FileDialogs(), bench.jobs)
+    bench.page = kind(services)
+    bot.addWidget(bench.page)
+    return bench
 
 
 class AtOnce:

@@ -10,7 +10,6 @@ from engine.course.papers import PAPERS
 from engine.errors import EngineError
 from engine.host.request import Preview
 from gui.explore.preview_controller import USE_PART
-from gui.page.contract import LoadKernel
 from tests.gui.made_results import NO_CUDA
 
 
@@ -53,7 +52,7 @@ def test_that_a_papers_kernel_without_a_gpu_comes_with_a_button_that_runs_it(hal
     client = haloscope.link._client
     haloscope.window.show_page("course")
     client.automatic = False
-    haloscope.window.offer(LoadKernel(tiled))
+    haloscope.window.offer(tiled)
     assert haloscope.window.page is haloscope.window.first_page
     assert haloscope.workspace.settings.variant == "tiled"
     bar = haloscope.window.message_bar

@@ -11,9 +11,11 @@ from engine.host.request import Run
 from engine.results.metrics import number_of
 from engine.tasks.product.problem import MatrixProduct, ProductGrid, ProductRequest, tile_of
 from gui.engine_link.engine_state import EngineState
-from gui.matrices.product import SMALL_TILES, LecturePanel, MatmulController, MatmulState, ProductPanel
+from gui.matrices.page import MatricesPage
+from gui.matrices.product import SMALL_TILES, LecturePanel, MatmulState, ProductPanel
 from gui.matrices.tile_plot import limit_words, tile_figure
 from tests.gui.fake_engine import is_kind
+from tests.gui.made_window import page_on
 from tests.made_runs import made_product, made_rows
 
 PRODUCT = MatrixProduct(1024, 1024, 1024)
@@ -135,17 +137,16 @@ def test_that_the_figure_has_what_was_measured_beside_the_limit():
 
 
 @pytest.fixture
-def slow(make_bench):
-    """A controller with its state around a fake engine that answers when it is told to."""
-    bench = make_bench(automatic=False)
-    bench.matmul = MatmulState()
-    bench.products = MatmulController(bench.matmul, bench.link, bench.jobs, bench.messages)
+def slow(make_bench, qtbot):
+    """A page with its state around a fake engine that answers when it is told to."""
+    bench = page_on(make_bench(automatic=False), MatricesPage, qtbot)
+    bench.matmul = bench.page.matmul
     return bench
 
 
 @pytest.fixture
 def bench(slow):
-    """A controller whose engine answers at once."""
+    """A page whose engine answers at once."""
     slow.fake.automatic = True
     return slow
 
@@ -154,10 +155,10 @@ def bench(slow):
 def small(slow):
     """A small product for the simulator that is counted and run."""
     bench = slow
-    bench.matmul.shown.emit()
+    bench.page.shown.emit()
     bench.matmul.try_small()
     bench.answer_all(ProductGrid)
-    bench.products.run_all()
+    bench.page.run_all()
     bench.answer_all(ProductGrid)
     return bench
 
@@ -170,7 +171,7 @@ def test_that_nothing_is_counted_before_somebody_looks(bench):
     bench.matmul.change(tiles=(8,))
     bench.settle()
     assert asked(bench, ProductGrid) == []
-    bench.matmul.shown.emit()
+    bench.page.shown.emit()
     bench.settle()
     assert [tile_of(row) for row in bench.matmul.results()] == [8, 8, None]
     bench.matmul.change(tiles=(8, 16))
@@ -179,7 +180,7 @@ def test_that_nothing_is_counted_before_somebody_looks(bench):
 
 
 def test_that_only_the_newest_question_is_answered(slow):
-    slow.matmul.shown.emit()
+    slow.page.shown.emit()
     slow.matmul.change(product=MatrixProduct(64, 64, 64))
     first, second = slow.fake.waiting(ProductGrid)
     slow.answer(second)
@@ -193,12 +194,12 @@ def test_that_only_the_newest_question_is_answered(slow):
 
 @pytest.mark.parametrize("on_simulator", [False, True], ids=["no GPU", "simulator"])
 def test_that_the_simulator_gets_the_kernels_and_the_cpu_gets_numpy(bench, qtbot, on_simulator):
-    bench.matmul.shown.emit()
+    bench.page.shown.emit()
     if on_simulator:
         bench.matmul.try_small()
     bench.settle()
     with qtbot.waitSignal(bench.jobs.finished):
-        bench.products.run_all()
+        bench.page.run_all()
     kernels = [*SMALL_TILES, *SMALL_TILES] * on_simulator
     requests = [(request.tile, request.device) for request in asked(bench, (Run, ProductRequest))]
     assert requests == [*((tile, "simulator") for tile in kernels), (None, "auto")]
@@ -232,10 +233,10 @@ def test_that_a_cell_that_fails_is_a_row_with_its_reason(small):
 
 
 def test_that_a_run_waits_for_what_changed_just_now_to_be_counted(slow):
-    slow.matmul.shown.emit()
+    slow.page.shown.emit()
     slow.answer_all(ProductGrid)
     slow.matmul.settling.connect(lambda _: slow.matmul.change(product=MatrixProduct(300, 300, 300)))
-    slow.products.run_all()
+    slow.page.run_all()
     assert slow.state.running
     assert slow.fake.waiting((Run, ProductRequest)) == []
     slow.answer_all(ProductGrid)
@@ -244,9 +245,9 @@ def test_that_a_run_waits_for_what_changed_just_now_to_be_counted(slow):
 
 @pytest.mark.parametrize("end", ["cancel", "fail", "lose"])
 def test_that_a_run_that_waits_for_the_count_can_end_before_it_begins(slow, qtbot, end):
-    slow.matmul.shown.emit()
+    slow.page.shown.emit()
     with qtbot.waitSignal(slow.jobs.finished):
-        slow.products.run_all()
+        slow.page.run_all()
         assert slow.matmul.running
         if end == "cancel":
             slow.jobs.cancel()
@@ -262,26 +263,26 @@ def test_that_a_run_that_waits_for_the_count_can_end_before_it_begins(slow, qtbo
 
 
 def test_that_nothing_runs_while_an_editor_refuses_or_another_run_goes_on(bench):
-    bench.matmul.shown.emit()
+    bench.page.shown.emit()
     bench.settle()
     refuse = bench.matmul.settling.connect(lambda refusals: refusals.append("no tile"))
-    bench.products.run_all()
+    bench.page.run_all()
     bench.matmul.settling.disconnect(refuse)
     assert not bench.state.running
     bench.state.set_running(True)
-    bench.products.run_all()
+    bench.page.run_all()
     assert asked(bench, (Run, ProductRequest)) == []
 
 
 def test_that_a_kernel_of_a_paper_brings_its_tile_unless_a_run_goes_on(bench):
     for variant in ("matmul-tiled", "matmul-naive"):
-        bench.products.load(CourseKernel("a kernel", "", variant, block=Block(12, 12)))
+        bench.page.take(CourseKernel("a kernel", "", variant, block=Block(12, 12), task="product"))
         assert (bench.matmul.settings.tiles, bench.matmul.loaded) == ((12,), (variant, 12))
     bench.matmul.change(tiles=(4, 12))
     assert bench.matmul.loaded is None
-    bench.products.load(CourseKernel("a kernel", "", "matmul-naive"))
+    bench.page.take(CourseKernel("a kernel", "", "matmul-naive", task="product"))
     assert bench.matmul.settings.tiles == (4, 12)
     bench.matmul.set_running(True)
-    bench.products.load(CourseKernel("a kernel", "", "matmul-tiled", block=Block(12, 12)))
+    bench.page.take(CourseKernel("a kernel", "", "matmul-tiled", block=Block(12, 12), task="product"))
     assert bench.matmul.settings.tiles == (4, 12)
     assert "matmul-tiled was not loaded" in bench.messages.newest.what

@@ -13,7 +13,6 @@ from engine.results.metrics import compared
 from engine.results.text_forms import json_text
 from engine.tasks.product.problem import MatrixProduct, tile_of
 from engine.tasks.read_results import results_from_document
-from gui.page.contract import LoadKernel
 from tests.gui.made_window import made, shown_page
 from tests.made_runs import made_product, made_rows
 
@@ -165,7 +164,7 @@ def test_that_a_papers_product_is_loaded_with_its_tile_alone(haloscope, qtbot):
         kernel = next(kernel for kernel in known if kernel.block)
         haloscope.window.show_page("course")
         haloscope.matmul.change(tiles=(2, 3))
-        haloscope.window.offer(LoadKernel(kernel))
+        haloscope.window.offer(kernel)
         assert haloscope.window.page is page
         assert haloscope.matmul.settings.tiles == (kernel.block.x,)
         qtbot.waitUntil(lambda: len(haloscope.matmul.results()) == 3)

@@ -12,7 +12,7 @@ from engine.host.request import Check, Preview, Run
 from engine.tasks.network.problem import ChunkSpan, DrawingRequest, LayerTime, NetworkRequest, StageRequest
 from gui.network.layers import Cell, Facts
 from gui.network.network_state import NetworkState
-from gui.network.page import FIRST_DIGIT, NO_INK, NetworkController
+from gui.network.page import FIRST_DIGIT, NO_INK, NetworkPage
 from gui.network.stages_panel import TimelinePanel, timeline_words
 from gui.style.theme import apply_theme
 from gui.typed_json import Reading
@@ -26,6 +26,7 @@ from tests.gui.made_network import (
     made_values,
     made_weights,
 )
+from tests.gui.made_window import page_on
 
 KEYS = ("convolution-1", "convolution-2", "hidden", "output")
 SPANS = (
@@ -160,18 +161,16 @@ DOT = (10.5, 10.5)
 
 
 @pytest.fixture
-def slow(make_bench):
-    bench = make_bench(automatic=False)
-    bench.network = NetworkState()
-    parts = bench.network, bench.state, bench.link, bench.jobs, bench.messages
-    bench.stages = NetworkController(*parts)
+def slow(make_bench, qtbot):
+    bench = page_on(make_bench(automatic=False), NetworkPage, qtbot)
+    bench.network = bench.page.network
     return bench
 
 
 @pytest.fixture
 def bench(slow):
     slow.fake.automatic = True
-    slow.network.shown.emit()
+    slow.page.shown.emit()
     slow.settle()
     return slow
 
@@ -190,7 +189,7 @@ def test_that_all_is_asked_when_the_page_is_first_shown(slow):
     slow.settle()
     assert slow.fake.seen == []
     slow.fake.automatic = True
-    slow.network.shown.emit()
+    slow.page.shown.emit()
     slow.settle()
     assert [
         len(asked(slow, kind)) for kind in (NetworkRequest, (Check, StageRequest), (Preview, DrawingRequest))
@@ -198,7 +197,7 @@ def test_that_all_is_asked_when_the_page_is_first_shown(slow):
     facts = slow.network.facts
     assert np.array_equal(facts.weights["convolution-2"], made_weights()[1])
     assert slow.network.answer.digit == 7
-    slow.network.shown.emit()
+    slow.page.shown.emit()
     slow.settle()
     assert len(asked(slow, NetworkRequest)) == 1
 
@@ -215,7 +214,7 @@ def test_that_a_page_begins_with_a_digit_and_gives_back_the_memory_of_what_the_e
 
 
 def test_that_only_the_newest_drawing_follows_the_one_on_its_way(slow):
-    slow.network.shown.emit()
+    slow.page.shown.emit()
     for column in range(5, 12):
         draw(slow, (column, 10.5))
     assert len(slow.fake.waiting((Preview, DrawingRequest))) == 1
@@ -230,7 +229,7 @@ def test_that_only_the_newest_drawing_follows_the_one_on_its_way(slow):
 def test_that_a_value_comes_from_the_drawing_that_was_recognised_while_another_is_on_its_way(slow):
     draw(slow)
     ink = slow.network.drawing.seen
-    slow.network.shown.emit()
+    slow.page.shown.emit()
     slow.settle()
     for kind in (NetworkRequest, (Preview, DrawingRequest)):
         slow.answer(kind)
@@ -242,7 +241,7 @@ def test_that_a_value_comes_from_the_drawing_that_was_recognised_while_another_i
 
 
 def test_that_an_answer_to_a_drawing_that_was_cleared_is_not_shown(slow):
-    slow.network.shown.emit()
+    slow.page.shown.emit()
     draw(slow)
     slow.network.drawing.clear()
     slow.settle()
@@ -253,7 +252,7 @@ def test_that_an_answer_to_a_drawing_that_was_cleared_is_not_shown(slow):
 
 
 def test_that_a_refused_drawing_is_told_where_the_maps_would_be(slow):
-    slow.network.shown.emit()
+    slow.page.shown.emit()
     draw(slow)
     error = BadValue("the drawing is empty", "there is no ink in it", "Draw a digit from 0 to 9 first.")
     slow.fail(error, slow.fake.waiting((Preview, DrawingRequest))[0])
@@ -262,7 +261,7 @@ def test_that_a_refused_drawing_is_told_where_the_maps_would_be(slow):
 
 
 def test_that_a_lost_engine_is_asked_again_by_itself(slow):
-    slow.network.shown.emit()
+    slow.page.shown.emit()
     draw(slow)
     slow.lose()
     assert slow.network.answer is None
@@ -277,10 +276,10 @@ def test_that_run_takes_the_chosen_stage_or_every_one_that_can(bench, qtbot):
     bench.network.change(stage="network-cpu", batch=10)
     bench.settle()
     with qtbot.waitSignal(bench.jobs.finished):
-        bench.stages.run()
+        bench.page.run()
     assert [(one.stage, one.batch) for one in asked(bench, (Run, StageRequest))] == [("network-cpu", 10)]
     with qtbot.waitSignal(bench.jobs.finished):
-        bench.stages.run_all()
+        bench.page.run_all()
     assert [one.stage for one in asked(bench, (Run, StageRequest))[1:]] == ["network-serial", "network-cpu"]
     assert list(bench.network.runs) == ["network-serial", "network-cpu"], "the newest last"
     assert not bench.network.running
@@ -292,25 +291,25 @@ def test_that_run_takes_the_chosen_stage_or_every_one_that_can(bench, qtbot):
     bench.network.change(device="simulator")
     bench.settle()
     with qtbot.waitSignal(bench.jobs.finished):
-        bench.stages.run_all()
+        bench.page.run_all()
     requests = [(one.stage, one.device) for one in asked(bench, (Run, StageRequest))[3:]]
     stages = ("network-serial", "auto"), ("network-cpu", "auto"), ("network-fused", "simulator")
     assert requests == [*stages], "each on a device of its kind"
 
 
 def test_that_a_stage_of_a_paper_is_chosen_unless_a_run_goes_on(bench):
-    bench.stages.load(CourseKernel("a kernel", "", "network-cpu", task="network"))
+    bench.page.take(CourseKernel("a kernel", "", "network-cpu", task="network"))
     assert bench.network.settings.stage == "network-cpu"
     bench.network.set_running(True)
-    bench.stages.load(CourseKernel("a kernel", "", "network-fused", task="network"))
+    bench.page.take(CourseKernel("a kernel", "", "network-fused", task="network"))
     assert bench.network.settings.stage == "network-cpu"
     assert "network-fused was not loaded" in bench.messages.newest.what
 
 
 def test_that_the_next_stage_runs_after_one_that_fails(slow):
-    slow.network.shown.emit()
+    slow.page.shown.emit()
     slow.answer(NetworkRequest)
-    slow.stages.run_all()
+    slow.page.run_all()
     slow.answer_all((Check, StageRequest))
     slow.fail(EngineError("The batch", "the memory is full", "Choose a smaller one."), (Run, StageRequest))
     row = slow.network.results()[0]
@@ -320,9 +319,9 @@ def test_that_the_next_stage_runs_after_one_that_fails(slow):
 
 
 def test_that_a_drawing_follows_the_run_that_it_waits_for(slow, qtbot):
-    slow.network.shown.emit()
+    slow.page.shown.emit()
     slow.answer_all((Check, StageRequest))
-    slow.stages.run()
+    slow.page.run()
     draw(slow)
     assert slow.fake.waiting((Preview, DrawingRequest)) == []
     assert slow.network.why_no_answer == "The drawing is recognised when the run is over."
@@ -349,11 +348,9 @@ def test_that_a_kept_cell_stays_under_the_mouse_until_it_is_let_go(bench):
     assert network.cell == Cell(0)
 
 
-def test_that_the_digit_of_a_session_is_known_as_such_once_the_digits_are(bench):
-    ink = bench.network.facts.digits[3].copy()
-    other = NetworkState()
-    bench.other = NetworkController(other, bench.state, bench.link, bench.jobs, bench.messages)
-    other.drawing.show_ink(ink, None, "Open session")
-    other.shown.emit()
-    bench.settle()
-    assert other.drawing.digit == 3
+def test_that_the_digit_of_a_session_is_known_as_such_once_the_digits_are(slow):
+    slow.network.drawing.show_ink(made_digits()[0][3], None, "Open session")
+    slow.fake.automatic = True
+    slow.page.shown.emit()
+    slow.settle()
+    assert slow.network.drawing.digit == 3

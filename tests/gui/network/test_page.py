@@ -39,27 +39,27 @@ def drawn(opened, qtbot):
 
 def test_that_a_page_says_what_to_do_until_there_is_a_digit(opened, qtbot):
     haloscope, page = opened
-    page.drawing_panel.clear.click()
+    made(page, "drawing").clear.click()
     qtbot.waitUntil(lambda: haloscope.network.why_no_answer == NO_INK)
-    assert page.maps_panel.empty_text.isVisible()
-    assert page.maps_panel.empty_text.text().startswith("There is no ink yet. Draw a digit")
+    assert page.message_area.widget.empty_text.isVisible()
+    assert page.message_area.widget.empty_text.text().startswith("There is no ink yet. Draw a digit")
     assert haloscope.window.message_bar.isHidden()
-    digits = page.drawing_panel.digits
+    digits = made(page, "drawing").digits
     assert digits.model().rowCount() == DIGITS
     digits.setCurrentIndex(digits.model().index(5, 0))
     qtbot.waitUntil(lambda: haloscope.network.answer is not None)
-    assert not page.maps_panel.empty_text.isVisible()
-    assert page.drawing_panel.verdict.text().startswith("Unsure: a 7 or a ")
-    assert page.drawing_panel.detail.text().startswith("Held-out digit 5, a 5:")
-    assert "The network is wrong." in page.drawing_panel.detail.text()
-    assert "7: 91.0 %" in page.drawing_panel.bars.accessibleDescription()
-    page.drawing_panel.clear.click()
-    qtbot.waitUntil(lambda: page.maps_panel.empty_text.isVisible())
+    assert not page.message_area.widget.empty_text.isVisible()
+    assert made(page, "drawing").verdict.text().startswith("Unsure: a 7 or a ")
+    assert made(page, "drawing").detail.text().startswith("Held-out digit 5, a 5:")
+    assert "The network is wrong." in made(page, "drawing").detail.text()
+    assert "7: 91.0 %" in made(page, "drawing").bars.accessibleDescription()
+    made(page, "drawing").clear.click()
+    qtbot.waitUntil(lambda: page.message_area.widget.empty_text.isVisible())
 
 
 def test_that_a_small_drawing_is_enlarged_for_the_network_and_that_is_said(drawn, qtbot):
     haloscope, page = drawn
-    network, panel = haloscope.network, page.drawing_panel
+    network, panel = haloscope.network, made(page, "drawing")
     network.drawing.dot((9.5, 9.5))
     qtbot.waitUntil(lambda: "enlarged and centred" in panel.detail.text())
     sent = [one for one in haloscope.link._client.seen if is_kind(one, (Preview, DrawingRequest))][-1]
@@ -69,24 +69,24 @@ def test_that_a_small_drawing_is_enlarged_for_the_network_and_that_is_said(drawn
 
 def test_that_pointing_at_a_cell_shows_where_its_value_is_from_and_a_click_keeps_it(drawn, qtbot):
     haloscope, page = drawn
-    network, views = haloscope.network, page.maps_panel.views
+    network, views = haloscope.network, page.message_area.widget.views
     view = views[2]
     point = view.grid.cell_rect(Cell(2, 9, 3, 4)).center().toPoint()
     qtbot.mouseMove(view, point)
     assert (network.cell, network.is_kept) == (Cell(2, 9, 3, 4), False)
-    assert page.cell_panel.cell_name.text() == "Convolution 2, map 9, row 3, column 4"
-    assert "rows 3 to 7, columns 4 to 8 of all 32 maps" in page.cell_panel.sentence.text()
+    assert made(page, "cell").cell_name.text() == "Convolution 2, map 9, row 3, column 4"
+    assert "rows 3 to 7, columns 4 to 8 of all 32 maps" in made(page, "cell").sentence.text()
     assert views[1]._window == (None, range(3, 8), range(4, 9))
     assert views[0]._window == (None, range(6, 16), range(8, 18))
-    assert page.drawing_panel.canvas._window == (range(6, 20), range(8, 22))
+    assert made(page, "drawing").canvas._window == (range(6, 20), range(8, 22))
     found = origins(network.facts, network.answer.values, network.drawing.ink / 255.0, Cell(2, 9, 3, 4))
     strongest = strongest_of(found)
-    assert page.cell_panel.before.value() == strongest.map == views[1]._shown
+    assert made(page, "cell").before.value() == strongest.map == views[1]._shown
     other = (strongest.map + 1) % 32
-    page.cell_panel.before.setValue(other)
+    made(page, "cell").before.setValue(other)
     assert views[1]._shown == other
-    assert page.cell_panel.filter_title.text() == f"Filter 9, map {other}"
-    told = page.cell_panel.filter_table.accessibleDescription()
+    assert made(page, "cell").filter_title.text() == f"Filter 9, map {other}"
+    told = made(page, "cell").filter_table.accessibleDescription()
     assert told.count(";") == 4
     assert "Convolution 2, map 9, row 3, column 4:" in view.accessibleDescription()
     # A click keeps the cell until another one.
@@ -101,7 +101,7 @@ def test_that_pointing_at_a_cell_shows_where_its_value_is_from_and_a_click_keeps
 
 def test_that_arrow_keys_walk_over_the_maps(drawn, qtbot):
     haloscope, page = drawn
-    view, network = page.maps_panel.views[1], haloscope.network
+    view, network = page.message_area.widget.views[1], haloscope.network
     view.setFocus()
     for key, cell in (
         (Qt.Key.Key_Right, Cell(1, 0, 0, 1)),
@@ -116,11 +116,11 @@ def test_that_arrow_keys_walk_over_the_maps(drawn, qtbot):
         qtbot.keyClick(view, key)
         assert network.cell == cell
     assert network.is_kept
-    assert not page.cell_panel.to_explore.isVisible(), "a pool has no filter"
-    assert "the average of" in page.cell_panel.sentence.text()
+    assert not made(page, "cell").to_explore.isVisible(), "a pool has no filter"
+    assert "the average of" in made(page, "cell").sentence.text()
     qtbot.keyClick(view, Qt.Key.Key_Escape)
     assert not network.is_kept
-    strip = page.maps_panel.views[4]
+    strip = page.message_area.widget.views[4]
     qtbot.keyClick(strip, Qt.Key.Key_End)
     assert network.cell == Cell(4, column=127)
 
@@ -130,7 +130,7 @@ def test_that_a_filter_becomes_the_mask_of_explore_as_one_step(drawn):
     haloscope.network.point(Cell(2, 9, 3, 4), keep=True)
     haloscope.network.show_origin_map(11)
     before = haloscope.workspace.mask
-    page.cell_panel.to_explore.click()
+    made(page, "cell").to_explore.click()
     assert haloscope.window.page is haloscope.window.first_page
     mask = haloscope.workspace.mask
     assert mask.weights.tolist() == made_weights()[1][9, 11].astype(float).tolist()
@@ -146,11 +146,11 @@ def test_that_undo_means_strokes_on_this_page(opened, qtbot):
     haloscope.workspace.set_mask(haloscope.workspace.mask.flipped(), "Turn")
     steps = haloscope.workspace.undo_stack.index()
     haloscope.network.drawing.clear()
-    canvas = page.drawing_panel.canvas
+    canvas = made(page, "drawing").canvas
     qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=canvas.rect().center())
     assert not haloscope.network.drawing.is_empty
     control = Qt.KeyboardModifier.ControlModifier
-    for widget in (canvas, page.stages_panel.batch):
+    for widget in (canvas, made(page, "stages").batch):
         widget.setFocus()
         qtbot.keyClick(widget, Qt.Key.Key_Z, control)
         assert haloscope.network.drawing.is_empty
@@ -166,11 +166,13 @@ def test_that_runs_of_all_stages_are_shown_as_they_arrive(opened, qtbot):
     haloscope.actions["run_all"].trigger()
     client.answer()
     qtbot.waitUntil(lambda: bool(client.waiting((Run, StageRequest))))
-    model = page.stages_panel.model
+    model = made(page, "stages").model
     assert not model.bars.parts
-    assert not page.stages_panel.batch.isEnabled()
-    assert page.stages_panel.note.text().startswith("Stage, batch and device stay as they are during a run")
-    assert "during a run" in page.stages_panel.batch.toolTip()
+    assert not made(page, "stages").batch.isEnabled()
+    assert (
+        made(page, "stages").note.text().startswith("Stage, batch and device stay as they are during a run")
+    )
+    assert "during a run" in made(page, "stages").batch.toolTip()
     client.answer((Run, StageRequest))
     qtbot.waitUntil(lambda: len(model.bars.parts) == 1 and bool(client.waiting((Run, StageRequest))))
     assert haloscope.window.status_line.last.text().startswith("Last run: Serial, one thread, 100 drawings")
@@ -179,15 +181,15 @@ def test_that_runs_of_all_stages_are_shown_as_they_arrive(opened, qtbot):
     told = [model.words(run) for run in model.rows()]
     assert "; Convolution 1: 200 ms, 16.7 %; Average pool 1: 200 ms, 16.7 %" in told[0]
     assert "; Convolution 1 + Average pool 1: 20.0 ms, 33.3 %" in told[1]
-    assert page.stages_panel.legend.isVisible()
-    assert page.stages_panel.batch.isEnabled()
-    assert "fused cannot run: There is no NVIDIA driver here" in page.stages_panel.note.text()
+    assert made(page, "stages").legend.isVisible()
+    assert made(page, "stages").batch.isEnabled()
+    assert "fused cannot run: There is no NVIDIA driver here" in made(page, "stages").note.text()
     page.grab()
 
 
 def test_that_the_table_chooses_the_stage_that_run_runs(opened):
     haloscope, page = opened
-    table = page.stages_panel.table
+    table = made(page, "stages").table
     # `selectRow` would add to the selection where a test before has pressed Ctrl.
     rows = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
     table.selectionModel().setCurrentIndex(table.order.index(1, 0), rows)
@@ -201,13 +203,13 @@ def test_that_the_table_chooses_the_stage_that_run_runs(opened):
 
 def test_that_nothing_runs_with_a_batch_that_is_no_number(opened, qtbot):
     haloscope, page = opened
-    batch = page.stages_panel.batch
+    batch = made(page, "stages").batch
     batch.setFocus()
     batch.selectAll()
     qtbot.keyClicks(batch, "0")
     haloscope.actions["run"].trigger()
     assert not haloscope.state.running
-    assert page.stages_panel.note.text() == (
+    assert made(page, "stages").note.text() == (
         "Batch did not change: '0' is not a whole number from 1 to 1,048,576."
     )
     batch.stepBy(1)
@@ -229,7 +231,7 @@ def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words_and_aske
         "Take another.",
     )
     haloscope.link._client.fail(error, NetworkRequest)
-    qtbot.waitUntil(lambda: page.maps_panel.empty_text.text() == str(error))
+    qtbot.waitUntil(lambda: page.message_area.widget.empty_text.text() == str(error))
     assert "hidden[3, 4] is nan, not a finite number" in haloscope.window.message_bar.text
     assert not haloscope.actions["run"].isEnabled()
     assert page.status.why_no_run == str(error)
@@ -267,9 +269,9 @@ def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(
     page = haloscope.window.page
     assert page is haloscope.window.page_of("network")
     assert haloscope.network.settings.stage == "network-fused"
-    qtbot.waitUntil(lambda: bool(page.stages_panel.table.selectionModel().selectedRows()))
-    (marked,) = page.stages_panel.table.selectionModel().selectedRows()
-    assert page.stages_panel.table.runs([marked.row()])[0].result.variant == "network-fused"
+    qtbot.waitUntil(lambda: bool(made(page, "stages").table.selectionModel().selectedRows()))
+    (marked,) = made(page, "stages").table.selectionModel().selectedRows()
+    assert made(page, "stages").table.runs([marked.row()])[0].result.variant == "network-fused"
 
 
 def test_that_chunks_come_to_the_front_only_when_their_stage_ran_by_itself(opened, qtbot):

@@ -17,7 +17,6 @@ from engine.work.chain_files import chain_from, save_chain
 from engine.work.steps import Chain
 from gui.explore.chain.chain_list import NOTE_ROLE, StepRow
 from gui.explore.state import COMBINE
-from gui.page.contract import LoadKernel, LoadMask
 from tests.gui.made_window import settle
 
 
@@ -294,12 +293,12 @@ def test_that_what_another_page_loads_replaces_a_chain(haloscope, page, act, sel
     chain = page.workspace.state
     page.workspace.select_step(selected)
     here = CourseKernel("a kernel", "", "cpu-serial", mask="box-3", border="mirror")
-    assert haloscope.window.offer(LoadKernel(here))
+    assert haloscope.window.offer(here)
     job = page.workspace.job()
     assert (job.mask, job.filter.border) == (resolve_mask("box-3"), Border.MIRROR)
     assert not page.workspace.is_chain
     assert haloscope.messages.of("load") is not None
     act("undo")
     assert page.workspace.state.steps == chain.steps
-    assert haloscope.window.offer(LoadMask(Mask([[2.0]])))
+    assert haloscope.window.offer(Mask([[2.0]]))
     assert page.workspace.job().mask.weights.tolist() == [[2.0]]
