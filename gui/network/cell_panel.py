@@ -13,7 +13,6 @@ from gui.network.layers import (
     is_vector,
     name_of,
     where_from,
-    window_title,
 )
 from gui.network.network_state import NetworkState
 from gui.style.metrics import GRID, HALF_GRID, follow, number_font, scaled_font
@@ -98,7 +97,8 @@ class CellPanel(QWidget):
         self.adds.setText(f"adds {number(origin.adds)}")
         of_map = "" if count == 1 and not is_pool(layer) else f", map {origin.map}"
         name = name_of(facts.layers, origin.before)
-        window = window_title(origin.rows, origin.columns)
+        rows, columns = origin.rows, origin.columns
+        window = f"rows {rows[0]}–{rows[-1]}, columns {columns[0]}–{columns[-1]}"
         self.window_title.setText(f"{name[:1].upper()}{name[1:]}{of_map}: {window}")
         answer, weights = network.answer, origin.weights
         # What has the strongest colour in the layer before, as its maps have it.

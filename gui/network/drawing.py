@@ -40,11 +40,6 @@ class Drawing(QObject):
         """Whether there is no ink."""
         return not self.ink.any()
 
-    @property
-    def is_stroking(self) -> bool:
-        """Whether a stroke has begun and not ended."""
-        return self._before is not None
-
     def begin(self, point: Point, *, erases: bool = False) -> None:
         """Begin a stroke; on a held-out digit it begins a new drawing, unless it erases."""
         self.end()
@@ -58,6 +53,12 @@ class Drawing(QObject):
         """Draw on, in a straight line."""
         if self._before is not None:
             self._paint(point, erases)
+
+    def draw_to(self, begin: Point, end: Point) -> None:
+        """Draw on from a place, where a stroke begins if none has begun."""
+        if self._before is None:
+            self.begin(begin)
+        self.extend(end)
 
     def end(self, text: str = "Stroke") -> None:
         """End the stroke: it is one step of the history."""
@@ -74,7 +75,7 @@ class Drawing(QObject):
 
     def clear(self) -> None:
         """Take all ink away; nothing happens where there is none."""
-        self.show_ink(np.zeros((SIDE, SIDE), np.uint8), None, "Clear")
+        self.show_ink(np.zeros_like(self.ink), None, "Clear")
 
     @property
     def seen(self) -> Ink:

@@ -251,12 +251,10 @@ class DrawingCanvas(QWidget):
         super().focusOutEvent(event)
 
     def _move(self, down: int, right: int, *, draws: bool) -> None:
-        if draws and not self._drawing.is_stroking:
-            self._drawing.begin(self._centre())
-        row, column = self._cursor
+        (row, column), before = self._cursor, self._centre()
         self._cursor = min(max(row + down, 0), SIDE - 1), min(max(column + right, 0), SIDE - 1)
         if draws:
-            self._drawing.extend(self._centre())
+            self._drawing.draw_to(before, self._centre())
         self.update()
 
     def _describe(self) -> None:

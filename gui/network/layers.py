@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.host.request import SharedArray, VariantInfo
+from engine.host.request import VariantInfo
 from engine.host.shared import attach
 from engine.tasks.network.problem import FILTER_SIDE, POOL_SIDE, Layer, NetworkFacts, Recognised
 from gui.widgets.number_table import number
@@ -68,20 +68,15 @@ def kept_facts(facts: NetworkFacts) -> Facts:
     """Copy what the engine says about the network."""
     shared = facts.first_filters, facts.second_filters, facts.hidden_weights, facts.output_weights
     keys = (layer.key for layer in facts.layers if layer.multiply_adds)
-    weights = dict(zip(keys, map(_copy, shared), strict=True))
+    weights = {key: attach(one).copy() for key, one in zip(keys, shared, strict=True)}
     return Facts(facts.layers, facts.stages, weights, attach(facts.digits).copy(), facts.labels)
 
 
 def kept_answer(answer: Recognised, ink: NDArray[np.uint8]) -> Answer:
     """Copy what the engine recognised in a drawing."""
-    values = tuple(_copy(layer.values) for layer in answer.layers)
+    values = tuple(attach(layer.values).copy() for layer in answer.layers)
     drawing = ink.astype(np.float32) / np.float32(255.0)
     return Answer(values, answer.probabilities, answer.digit, answer.elapsed_ms, drawing)
-
-
-def _copy(shared: SharedArray) -> Floats:
-    found: Floats = attach(shared).copy()
-    return found
 
 
 def is_vector(layer: Layer) -> bool:
@@ -191,11 +186,6 @@ def cell_name(layers: Sequence[Layer], cell: Cell) -> str:
     if is_vector(layer):
         return f"{layer.title}, value {cell.column}"
     return f"{layer.title}, map {cell.map}, row {cell.row}, column {cell.column}"
-
-
-def window_title(rows: range, columns: range) -> str:
-    """Return which window it is where there is little room: rows 3–7, columns 5–9."""
-    return f"rows {rows[0]}–{rows[-1]}, columns {columns[0]}–{columns[-1]}"
 
 
 def where_from(facts: Facts, cell: Cell, value: float, found: Sequence[Origin]) -> str:

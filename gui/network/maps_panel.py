@@ -284,7 +284,7 @@ class MapsPanel(QWidget):
         self._network = network
         # Now, not with the engine's facts: widgets made later come last for Tab.
         self.views = [LayerView(network, layer, at) for at, layer in enumerate(LAYERS)]
-        self._titles = [_Title(one.layer.title, _how(LAYERS, one.position), one) for one in self.views]
+        self._titles = [_title_of(view) for view in self.views]
         parts = chain.from_iterable(zip(self._titles, self.views, strict=True))
         self._area = scrolled(boxed(column(*parts, 1, spacing=HALF_GRID, margins=ROUND_MARGINS)))
         self.stack = Placeholder(self._area)
@@ -349,25 +349,16 @@ class MapsPanel(QWidget):
             view.set_side(side, width)
 
 
-class _Title(QWidget):
-    """The name of a layer, and what it gives and how, which is cut where there is no room."""
-
-    def __init__(self, title: str, how: str, view: LayerView) -> None:
-        super().__init__()
-        name, details = quiet_label(title), ElidedLabel(small=True)
-        name.setFont(scaled_font(0.9, bold=True))
-        name.setBuddy(view)
-        details.setText(how)
-        self.setLayout(row(name, (details, 1), spacing=2 * GRID))
-
-
-def _how(layers: tuple[Layer, ...], at: int) -> str:
-    """Return what a layer gives, and how."""
-    layer = layers[at]
-    before = name_of(layers, at - 1)
-    how = f"5 × 5 filters on {'all maps of ' * (at > 0)}{before}"
-    if is_pool(layer):
+def _title_of(view: LayerView) -> QWidget:
+    """Return the name of a layer, and what it gives and how, which is cut where there is no room."""
+    name, details = quiet_label(view.layer.title), ElidedLabel(small=True)
+    name.setFont(scaled_font(0.9, bold=True))
+    name.setBuddy(view)
+    before = name_of(LAYERS, view.position - 1)
+    how = f"5 × 5 filters on {'all maps of ' * (view.position > 0)}{before}"
+    if is_pool(view.layer):
         how = "averages of 2 × 2 cells"
-    elif is_vector(layer):
+    elif is_vector(view.layer):
         how = f"weighted sums of all values of {before}"
-    return f"{shape_text(layer)} · {how}"
+    details.setText(f"{shape_text(view.layer)} · {how}")
+    return boxed(row(name, (details, 1), spacing=2 * GRID))

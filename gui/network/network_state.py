@@ -24,10 +24,11 @@ from engine.results.text_forms import ms_text, percent_text
 from engine.tasks.network.problem import MAX_BATCH, ForwardPass, LayerTime, NetworkResult, NetworkRun
 from gui.network.drawing import SIDE, Drawing, Ink
 from gui.network.layers import Answer, Cell, Facts, Floats, Origin, origins, strongest_of
-from gui.runs.bars import Part, Run
+from gui.runs.bars import Run
 from gui.runs.state import RunsState, TaskRun
 from gui.style.theme import current_theme, series_at, theme_notifier
 from gui.typed_json import Reading, Table
+from gui.widgets.charts import Bar
 from gui.widgets.labels import LegendEntry
 
 _FIRST_COLUMNS = ("variant", KERNEL, SPEED_UP, "proof")
@@ -218,14 +219,14 @@ class NetworkState(RunsState[NetworkSettings]):
         problem = self.settings.problem
         return NetworkResult(stage, title, device, problem, None, machine, failure=reason, refused=refused)
 
-    def parts_of(self, run: Run) -> tuple[Part, ...]:
+    def parts_of(self, run: Run) -> tuple[Bar, ...]:
         layers = self._layers_of(run)
         total = sum(one.ms for one in layers) or 1.0
         ends = [sum(one.ms for one in layers[:at]) / total for at in range(len(layers) + 1)]
         # Two layers in one kernel: the second one's colour is the stripe.
         colours = [tuple(map(self._colour, _keys(one.name))) for one in layers]
         return tuple(
-            Part(*room, colour, stripes[-1] if stripes else "")
+            Bar(*room, colour, stripe=stripes[-1] if stripes else "")
             for room, (colour, *stripes) in zip(pairwise(ends), colours, strict=True)
         )
 

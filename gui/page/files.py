@@ -33,16 +33,11 @@ class FileDialogs:
 
     def ask_to_open(self, title: str, filters: list[str], chosen: Callable[[Path], None]) -> None:
         """Ask for a file that exists."""
-        dialog = self._dialog(title, chosen)
-        dialog.setNameFilters(filters)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.open()
+        self._dialog(title, filters, QFileDialog.FileMode.ExistingFile, chosen).open()
 
     def ask_for_files(self, title: str, filters: list[str], chosen: Callable[[list[str]], None]) -> None:
         """Ask for several files that exist."""
-        dialog = self._dialog(title, lambda path: None)
-        dialog.setNameFilters(filters)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog = self._dialog(title, filters, QFileDialog.FileMode.ExistingFiles, lambda path: None)
         dialog.filesSelected.connect(chosen)
         dialog.open()
 
@@ -50,10 +45,12 @@ class FileDialogs:
         self, title: str, filters: list[str], name: str, chosen: Callable[[Path, str], None]
     ) -> None:
         """Ask where to save, under this name at first; `chosen` gets the path and the filter's text."""
-        dialog = self._dialog(title, lambda path: chosen(path, dialog.selectedNameFilter()))
-        dialog.setNameFilters(filters)
+
+        def take(path: Path) -> None:
+            chosen(path, dialog.selectedNameFilter())
+
+        dialog = self._dialog(title, filters, QFileDialog.FileMode.AnyFile, take)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
         dialog.setDefaultSuffix(Path(name).suffix.lstrip("."))
         dialog.selectFile(name)
         dialog.filterSelected.connect(lambda chosen_filter: _follow_filter(dialog, chosen_filter))
@@ -61,19 +58,22 @@ class FileDialogs:
 
     def ask_for_folder(self, title: str, chosen: Callable[[Path], None]) -> None:
         """Ask for a folder that several files go to."""
-        dialog = self._dialog(title, chosen)
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog = self._dialog(title, [], QFileDialog.FileMode.Directory, chosen)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         dialog.open()
 
-    def _dialog(self, title: str, chosen: Callable[[Path], None]) -> QFileDialog:
+    def _dialog(
+        self, title: str, filters: list[str], mode: QFileDialog.FileMode, chosen: Callable[[Path], None]
+    ) -> QFileDialog:
         def take(text: str) -> None:
-            is_folder = dialog.fileMode() is QFileDialog.FileMode.Directory
-            self.folder = text if is_folder else str(Path(text).parent)
+            self.folder = text if mode is QFileDialog.FileMode.Directory else str(Path(text).parent)
             chosen(Path(text))
 
         self.dialog = dialog = QFileDialog(self.parent, title, self.folder)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if filters:
+            dialog.setNameFilters(filters)
+        dialog.setFileMode(mode)
         dialog.fileSelected.connect(take)
         return dialog
 

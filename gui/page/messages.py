@@ -39,12 +39,21 @@ def error_message(
     return Message(source, Severity.ERROR, error.what, error.why, error.remedy, action, act)
 
 
-class Speaker:
-    """Base class of what shows messages."""
+class PageMessages:
+    """Shows messages of one page; of every page for None."""
+
+    def __init__(self, messages: "Messages", page: object) -> None:
+        self._all, self._page = messages, page
 
     def show(self, message: Message) -> None:
         """Show a message in place of the last one of its source."""
-        raise NotImplementedError
+        known = self._all
+        if known.of(message.source) == message and known.newest == message:
+            return
+        known._messages.pop(message.source, None)
+        known._messages[message.source] = message
+        known._pages[message.source] = self._page
+        known.changed.emit()
 
     def show_error(self, source: str, error: EngineError) -> None:
         """Show an error of the engine."""
@@ -58,8 +67,14 @@ class Speaker:
         """Say what was not done, or only in part."""
         self.show(Message(source, Severity.WARNING, what, why, remedy))
 
+    def clear(self, *sources: str) -> None:
+        """Remove the messages of these sources: they no longer hold."""
+        removed = [self._all._messages.pop(source, None) for source in sources]
+        if any(removed):
+            self._all.changed.emit()
 
-class Messages(Speaker, QObject):
+
+class Messages(PageMessages, QObject):
     """The messages that have not been dismissed, each on the page that it is about.
 
     `show` replies to an action of the user, on the page that is visible then; `on` and `everywhere` report
@@ -69,10 +84,10 @@ class Messages(Speaker, QObject):
     changed = Signal()  # the newest message of the page that is shown is another one, or there is none
 
     def __init__(self) -> None:
-        super().__init__()
+        QObject.__init__(self)
+        PageMessages.__init__(self, self, None)
         self._messages: dict[str, Message] = {}
         self._pages: dict[str, object] = {}
-        self._page: object = None
         self.everywhere = PageMessages(self, None)
 
     @property
@@ -94,13 +109,9 @@ class Messages(Speaker, QObject):
         """Return the message of a source."""
         return self._messages.get(source)
 
-    def on(self, page: object) -> "PageMessages":
+    def on(self, page: object) -> PageMessages:
         """Return the messages of one page, also while another one is visible."""
         return PageMessages(self, page)
-
-    def show(self, message: Message) -> None:
-        """Show a message on the visible page, in place of the last one of its source."""
-        self.on(self._page).show(message)
 
     def show_page(self, page: object) -> None:
         """Note which page is visible; messages of another one wait there."""
@@ -112,12 +123,6 @@ class Messages(Speaker, QObject):
         """Report that so many rows were copied to the clipboard."""
         self.note("copy", f"{count} row{'s' if count != 1 else ''} copied")
 
-    def clear(self, *sources: str) -> None:
-        """Remove the messages of these sources: they no longer hold."""
-        removed = [self._messages.pop(source, None) for source in sources]
-        if any(removed):
-            self.changed.emit()
-
     def forget_errors(self) -> None:
         """Remove the errors of this page: what failed is over once something else was done."""
         self.clear(*(one.source for one in self._here() if one.severity is Severity.ERROR))
@@ -128,24 +133,3 @@ class Messages(Speaker, QObject):
             for source, message in self._messages.items()
             if self._page is None or self._pages[source] in (None, self._page)
         ]
-
-
-class PageMessages(Speaker):
-    """Messages of one page; of every page for None."""
-
-    def __init__(self, messages: Messages, page: object) -> None:
-        self._messages = messages
-        self._page = page
-
-    def show(self, message: Message) -> None:
-        known = self._messages
-        if known.of(message.source) == message and known.newest == message:
-            return
-        known._messages.pop(message.source, None)
-        known._messages[message.source] = message
-        known._pages[message.source] = self._page
-        known.changed.emit()
-
-    def clear(self, *sources: str) -> None:
-        """Remove the messages of these sources."""
-        self._messages.clear(*sources)

@@ -268,22 +268,18 @@ class Shares(QSplitter):
         super().__init__(orientation, childrenCollapsible=False, handleWidth=1)
         self.setObjectName(name)
         self._parts = parts
-        self._chosen: tuple[float, ...] = ()
+        self.chosen: tuple[float, ...] = ()
+        """The shares that a person chose; empty while they are as at first."""
         for part in parts:
             self.addWidget(part.area)
         self._shown = self._visible()
         self.splitterMoved.connect(self._note)
         follow_letters(self, self.fit)
 
-    @property
-    def chosen(self) -> tuple[float, ...]:
-        """The shares that a person chose; empty while they are as at first."""
-        return self._chosen
-
     def choose(self, shares: Sequence[float]) -> None:
         """Give the areas these shares, or those that they have at first."""
         is_fit = len(shares) == len(self._parts) and all(share > 0.0 for share in shares)
-        self._chosen = tuple(shares) if is_fit else ()
+        self.chosen = tuple(shares) if is_fit else ()
         self.fit()
 
     def fit(self) -> None:
@@ -294,11 +290,11 @@ class Shares(QSplitter):
         )
         if not shown or room <= 0:
             return
-        shares = self._chosen or tuple(part.share for part in self._parts)
+        shares = self.chosen or tuple(part.share for part in self._parts)
         whole = sum(shares[at] for at in shown)
         # Areas that have no share beside others share the room where they are alone.
         sizes = {at: room * (shares[at] / whole if whole else 1 / len(shown)) for at in shown}
-        if not self._chosen:
+        if not self.chosen:
             most = _MOST * room
             sizes = {at: max(size, min(most, self._parts[at].needed)) for at, size in sizes.items()}
             # What some need more, the largest has less.
@@ -325,10 +321,10 @@ class Shares(QSplitter):
         return [at for at, part in enumerate(self._parts) if not part.area.isHidden()]
 
     def _note(self) -> None:
-        sizes, shares = self.sizes(), list(self._chosen or (part.share for part in self._parts))
+        sizes, shares = self.sizes(), list(self.chosen or (part.share for part in self._parts))
         shown = self._visible()
         whole, room = sum(shares[at] for at in shown), sum(sizes)
         for at in shown:
             # None has nothing: shown alone, it would have no share of the whole.
             shares[at] = whole * max(1, sizes[at]) / max(1, room)
-        self._chosen = tuple(shares)
+        self.chosen = tuple(shares)

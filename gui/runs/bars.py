@@ -16,6 +16,7 @@ from engine.results.metrics import AnyMetric, Compared, Metric, metrics_of
 from engine.results.text_forms import duration_text, rate_text, tick_text
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.style.theme import current_theme, series_for
+from gui.widgets.charts import Bar
 
 # From this ratio of the largest to the smallest on, short bars could not be told apart on a linear axis.
 _LOG_FROM = 30.0
@@ -53,7 +54,10 @@ class BarScale:
         if self.is_log:
             first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
             return tuple(10.0**decade for decade in range(first, last + 1))
-        step = _round_step((self.high - self.low) / _LINEAR_TICKS)
+        # The smallest of 1, 2, 5, 10, 20 … that is at least so large.
+        least = (self.high - self.low) / _LINEAR_TICKS
+        decade = 10.0 ** math.floor(math.log10(least))
+        step = next(factor * decade for factor in (1, 2, 5, 10) if factor * decade >= least * (1 - 1e-9))
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return tuple(step * at for at in range(first, last + 1))
 
@@ -71,22 +75,6 @@ def scale_of(values: Iterable[float]) -> BarScale:
     return BarScale(low, high if high > low else low + 1.0)
 
 
-def _round_step(least: float) -> float:
-    """Return the smallest of 1, 2, 5, 10, 20 … that is at least so large."""
-    decade = 10.0 ** math.floor(math.log10(least))
-    return next(factor * decade for factor in (1, 2, 5, 10) if factor * decade >= least * (1 - 1e-9))
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a bar, from `begin` to `end` as shares of the room, 0 to 1."""
-
-    begin: float
-    end: float
-    colour: str
-    stripe: str = ""  # a second colour, along its lower edge
-
-
 @dataclass(frozen=True)
 class Bars:
     """Which number is drawn, of which runs, and on what axis."""
@@ -99,7 +87,7 @@ class Bars:
     """In the same way: p20, p80 and minimum of a duration."""
     widest: str
     """The longest of the numbers."""
-    parts: Mapping[int, Sequence[Part]]
+    parts: Mapping[int, Sequence[Bar]]
     """By the identity of a result: what its number is made of, as a bar as wide as all others."""
 
     @property
@@ -121,7 +109,7 @@ def bars_of(
     shown: AnyMetric,
     runs: Iterable[Compared],
     columns: Mapping[str, Column],
-    parts: Mapping[int, Sequence[Part]],
+    parts: Mapping[int, Sequence[Bar]],
 ) -> Bars:
     """Return the bars of some runs."""
     values = {id(run.result): float(value) for run in runs if (value := shown.value(run)) is not None}
@@ -170,7 +158,14 @@ def paint_bar(painter: QPainter, cell: QRect, number_width: int, bars: Bars, res
     for tick in bars.ticks:
         painter.drawLine(round(x(tick)), cell.top(), round(x(tick)), cell.bottom())
     if bars.parts:
-        _paint_parts(painter, room, bars.parts.get(id(result), ()))
+        high = _BAR_HEIGHT + HALF_GRID
+        for part in bars.parts.get(id(result), ()):
+            left, right = (room.left() + share * room.width() for share in (part.begin, part.end))
+            # The ground between two parts, which may have one colour.
+            bar = QRectF(left, room.center().y() - high / 2, max(1.0, right - left - 1), high)
+            painter.fillRect(bar, QColor(part.colour))
+            if part.stripe:
+                painter.fillRect(bar.adjusted(0, high - HALF_GRID, 0, 0), QColor(part.stripe))
         return
     colour = QColor(series_for(result.variant).colour)
     middle, begin = room.center().y(), room.left() if scale.is_log else x(0.0)
@@ -186,17 +181,6 @@ def paint_bar(painter: QPainter, cell: QRect, number_width: int, bars: Bars, res
         ink, wide = QColor(theme.text), max(1.0, x(p80) - x(p20))
         painter.fillRect(QRectF(x(p20), middle - _SPREAD_HEIGHT / 2, wide, _SPREAD_HEIGHT), ink)
         painter.fillRect(QRectF(x(minimum) - 0.75, middle - _BAR_HEIGHT / 2, 1.5, _BAR_HEIGHT), ink)
-
-
-def _paint_parts(painter: QPainter, room: QRectF, parts: Sequence[Part]) -> None:
-    high = _BAR_HEIGHT + HALF_GRID
-    for part in parts:
-        left, right = (room.left() + share * room.width() for share in (part.begin, part.end))
-        # The ground between two parts, which may have one colour.
-        bar = QRectF(left, room.center().y() - high / 2, max(1.0, right - left - 1), high)
-        painter.fillRect(bar, QColor(part.colour))
-        if part.stripe:
-            painter.fillRect(bar.adjusted(0, high - HALF_GRID, 0, 0), QColor(part.stripe))
 
 
 def tick_words(bars: Bars, room: QRectF, free_to: float) -> Sequence[tuple[float, str]]:
@@ -239,10 +223,22 @@ def run_tooltip(run: Compared) -> str:
     lines.append(escape(result.status))
     if (sentence := no_speed_sentence(result)) != result.status and sentence:
         lines.append(escape(sentence))
-    lines.append(_numbers(run))
+    metrics = metrics_of(result.problem)
+    cells = "".join(
+        f"<tr><td>{escape(metric.title)}&nbsp;&nbsp;</td><td align='right'>{escape(metric.words(run))}</td>"
+        f"<td>&nbsp;{escape(_details(run, metric, metrics))}</td></tr>"
+        for metric in metrics
+        if not metric.of and _is_shown(metric, run)
+    )
+    lines.append(f"<table>{cells}</table>" if cells else "")
     if result.timing is not None and result.kernel_ms is not None:
         lines.append(f"clock: {escape(result.timing.clock)}, cache {escape(result.timing.cache)}")
-    lines.append(escape(_machine(result)))
+    environment = result.environment
+    parts = [device_text(result) if result.device == RECORDED else environment.device]
+    parts += [environment.driver and f"driver {environment.driver}", environment.clocks]
+    parts += [f"{name} {version}" for name, version in environment.versions.items()]
+    parts.append(environment.commit and f"commit {environment.commit}")
+    lines.append(escape(", ".join(filter(None, parts))))
     return "<br>".join(line for line in lines if line)
 
 
@@ -261,17 +257,6 @@ def no_speed_sentence(result: Measurement[Any]) -> str:
     if result.no_speed == "not timed":
         return "This run was verified but not timed."
     return result.status if result.no_speed else ""
-
-
-def _numbers(run: Compared) -> str:
-    metrics = metrics_of(run.result.problem)
-    cells = "".join(
-        f"<tr><td>{escape(metric.title)}&nbsp;&nbsp;</td><td align='right'>{escape(metric.words(run))}</td>"
-        f"<td>&nbsp;{escape(_details(run, metric, metrics))}</td></tr>"
-        for metric in metrics
-        if not metric.of and _is_shown(metric, run)
-    )
-    return f"<table>{cells}</table>" if cells else ""
 
 
 def number_sentence(run: Compared, metric: AnyMetric) -> str:
@@ -293,12 +278,3 @@ def _is_shown(metric: AnyMetric, run: Compared) -> bool:
     """Whether the run has the number; a kind of memory that a kernel does not touch is left out."""
     value = metric.value(run)
     return value is not None and not (metric.key.startswith("model_") and value == 0)
-
-
-def _machine(result: Measurement[Any]) -> str:
-    environment = result.environment
-    parts = [device_text(result) if result.device == RECORDED else environment.device]
-    parts += [environment.driver and f"driver {environment.driver}", environment.clocks]
-    parts += [f"{name} {version}" for name, version in environment.versions.items()]
-    parts.append(environment.commit and f"commit {environment.commit}")
-    return ", ".join(part for part in parts if part)

@@ -25,7 +25,6 @@ from gui.runs.bars import (
     READING,
     Bars,
     Kept,
-    Part,
     Placed,
     Run,
     bars_of,
@@ -36,6 +35,7 @@ from gui.runs.bars import (
     run_heading,
 )
 from gui.style.metrics import follow
+from gui.widgets.charts import Bar
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -126,7 +126,7 @@ class RunsModel(QAbstractTableModel):
         """Return the runs that have a bar, if they have the number; by default all."""
         return self._runs
 
-    def parts_of(self, result: Run) -> tuple[Part, ...]:
+    def parts_of(self, result: Run) -> tuple[Bar, ...]:
         """Return what the time of a run is made of, each as a share of all; by default nothing is known."""
         return ()
 

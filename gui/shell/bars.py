@@ -191,7 +191,7 @@ class MessageBar(QFrame):
     def text(self) -> str:
         """The message as plain text."""
         message = self._messages.newest
-        return sentence(message) if message else ""
+        return " ".join(_words_of(message)).strip() if message else ""
 
     def show_over(self, middle: QWidget) -> None:
         """Lie over this part of the parent, or all of it, from now on."""
@@ -239,8 +239,9 @@ class MessageBar(QFrame):
             f" border-left: 4px solid {colour}; border-radius: 4px; }}"
         )
         self._icon.setPixmap(icon(message.severity).pixmap(_SIGN, self.devicePixelRatio()))
-        self._text.setText(html(message))
-        self._text.setAccessibleName(f"{_WORDS[message.severity]}: {sentence(message)}")
+        what, rest = _words_of(message)
+        self._text.setText(f"<b>{escape(what)}</b> {escape(rest)}")
+        self._text.setAccessibleName(f"{_WORDS[message.severity]}: {self.text}")
         self._more.setText(f"{self._messages.count - 1} more" if self._messages.count > 1 else "")
         self._more.setVisible(self._messages.count > 1)
         for button, text in zip(self._buttons, (message.action, message.other_action), strict=True):
@@ -260,18 +261,9 @@ class MessageBar(QFrame):
             act()
 
 
-def html(message: Message) -> str:
-    """Return a message as rich text: what happened stands out."""
-    return f"<b>{escape(_closed(message.what))}</b> {escape(_rest(message))}"
-
-
-def sentence(message: Message) -> str:
-    """Return a message as one line."""
-    return " ".join(f"{_closed(message.what)} {_rest(message)}".split())
-
-
-def _rest(message: Message) -> str:
-    return " ".join(_closed(part) for part in (message.why, message.remedy) if part)
+def _words_of(message: Message) -> tuple[str, str]:
+    """Return what happened, which stands out, and the rest, as sentences."""
+    return _closed(message.what), " ".join(_closed(part) for part in (message.why, message.remedy) if part)
 
 
 def _closed(text: str) -> str:

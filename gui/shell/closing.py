@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import platformdirs
 from PySide6.QtCore import QLockFile, QObject, Qt, QTimer, Signal
@@ -78,21 +78,22 @@ class Recovery(QObject):
         if self._offered is not None:
             self._offer(self._offered[0])
 
-    def flush(self) -> None:
-        """Write what is not kept yet, and leave all of it for the next start."""
-        self.keep_now()
-        self._timer.stop()
-        self._writer.shutdown()
-
     def keep_now(self) -> None:
         """Write what is not kept yet, at once."""
         if self._window.unsaved and self._is_locked():
             self._submit().result()
 
-    def forget(self) -> None:
-        """Remove what is kept: it is saved, or nobody wants it. Work of others that was offered stays."""
+    def end(self, *, is_kept: bool) -> None:
+        """Leave the work for the next start, or remove it: it is saved, or nobody wants it.
+
+        Work of others that was offered stays.
+        """
+        if is_kept:
+            self.keep_now()
         self._timer.stop()
         self._writer.shutdown()
+        if is_kept:
+            return
         if self._lock is not None:
             _remove(self.path, self._lock)
         if self._offered is not None:
@@ -197,13 +198,8 @@ _CLOSING = "closing"
 _FIRST, _DISCARD = QMessageBox.ButtonRole.AcceptRole, QMessageBox.ButtonRole.DestructiveRole
 
 
-class Choice(NamedTuple):
-    """A button of a question, and what it does."""
-
-    text: str
-    tip: str
-    role: QMessageBox.ButtonRole
-    act: Callable[[], object]
+# A button of a question, its tooltip, its role and what it does.
+_Choice = tuple[str, str, QMessageBox.ButtonRole, Callable[[], object]]
 
 
 def _files_words(names: Sequence[str]) -> str:
@@ -286,18 +282,15 @@ class Closing(QObject):
         lost = "Without a session this is lost when the window closes." if work else ""
         stops = "The run that is under way stops." if self._state.running and work else ""
         # Of a run it was asked as well; what was edited since is a new question.
-        save = Choice(
-            "&Save session…", "Choose a file, save picture path, steps and results, and close.", _FIRST,
-            lambda: self._window.first_page.save_work(lambda: self.close(files, "")),
-        )  # fmt: skip
+        saves = "Choose a file, save picture path, steps and results, and close."
+        save = partial(self._window.first_page.save_work, lambda: self.close(files, ""))
         # With results that came while it was asked.
-        discard = Choice(
-            "&Discard", "Close now, without it.", _DISCARD, lambda: self.close(files, self._window.unsaved)
-        )
+        tip = "Close now, without it."
+        discard = "&Discard", tip, _DISCARD, lambda: self.close(files, self._window.unsaved)
         self._ask(
             f"Save {work} as a session?" if work else "Stop the run that is under way?",
             " ".join(filter(None, (lost, stops))) or "Its finished results are lost.",
-            *((save, discard) if work else (discard,)),
+            *((("&Save session…", saves, _FIRST, save), discard) if work else (discard,)),
         )
 
     def _ask_about_files(self) -> None:
@@ -305,12 +298,12 @@ class Closing(QObject):
         self._ask(
             _files_words(self._link.files_being_saved),
             "Wait until it is written, or discard it and close now.",
-            Choice("&Wait", "Close by itself as soon as it is written.", _FIRST, self._wait),
-            Choice("&Discard", stays, _DISCARD, self._discard_files),
+            ("&Wait", "Close by itself as soon as it is written.", _FIRST, self._wait),
+            ("&Discard", stays, _DISCARD, self._discard_files),
         )
         self._waits_for_files = True
 
-    def _ask(self, what: str, meaning: str, *choices: Choice) -> None:
+    def _ask(self, what: str, meaning: str, *choices: _Choice) -> None:
         self._end_question()
         self._waits_for_files = False
         self.question = question = QMessageBox(self._window)
@@ -319,14 +312,14 @@ class Closing(QObject):
         question.setTextFormat(Qt.TextFormat.PlainText)
         question.setText(what)
         question.setInformativeText(meaning)
-        stay = Choice("Cancel", "Keep the window open. (Esc)", QMessageBox.ButtonRole.RejectRole, self._stay)
+        stay = "Cancel", "Keep the window open. (Esc)", QMessageBox.ButtonRole.RejectRole, self._stay
         acts: dict[object, Callable[[], object]] = {}
-        for choice in (*choices, stay):
-            button = question.addButton(choice.text, choice.role)
-            button.setToolTip(choice.tip)
-            button.setAutoDefault(choice.role is not _DISCARD)
-            acts[button] = choice.act
-            if choice.role is not _DISCARD and question.defaultButton() is None:
+        for text, tip, role, act in (*choices, stay):
+            button = question.addButton(text, role)
+            button.setToolTip(tip)
+            button.setAutoDefault(role is not _DISCARD)
+            acts[button] = act
+            if role is not _DISCARD and question.defaultButton() is None:
                 question.setDefaultButton(button)
 
         def answered() -> None:
@@ -372,7 +365,7 @@ class Closing(QObject):
 
     def _end_recovery(self) -> None:
         if self._recovery is not None:
-            (self._recovery.flush if self._is_kept else self._recovery.forget)()
+            self._recovery.end(is_kept=self._is_kept)
 
     def _interrupted(self) -> None:
         self._is_kept = True

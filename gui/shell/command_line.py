@@ -86,17 +86,13 @@ class ScreenshotOptions:
         return (self.theme,) if self.theme else THEMES[: 2 if self.gallery else 1]
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionOptions:
-    """The shell whose words are completed."""
+def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions | str:
+    """Return the options, or the shell whose words are completed.
 
-    shell: str
-
-
-def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions | CompletionOptions:
-    """Return the options; with bad use, end the program with status 2 and one line on stderr."""
+    With bad use, end the program with status 2 and one line on stderr.
+    """
     if arguments and arguments[0] == "completion":
-        return CompletionOptions(**vars(_completion_parser().parse_args(arguments[1:])))
+        return str(_completion_parser().parse_args(arguments[1:]).shell)
     if not arguments or arguments[0] != "screenshot":
         parser = window_options()
         parser.add_argument("image", **_IMAGE)

@@ -17,7 +17,7 @@ from engine.host.protocol import OpenPicture
 from engine.process import leave_out_float_warnings, shortage_of, too_low_limit
 from engine.remote.ssh import RemoteServer
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
-from gui.shell.command_line import CompletionOptions, ScreenshotOptions, WindowOptions, parse
+from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
 
 _IMPORTED_AT = time.perf_counter()
 FIRST_SAMPLE = "astronaut"
@@ -27,16 +27,18 @@ UNEXPECTED, BAD_INPUT, NO_DEVICE = 1, 2, 3
 NEEDED_FILES, NEEDED_BYTES = 64, 1 << 30
 _QT = "PySide6", "pyqtgraph", "qtawesome"
 _NOT_OPENED = "The window cannot be opened"
+# By these the screen is known.
+_SCREENS = "DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"
 
 
 def main(argv: list[str]) -> int:
     """Open the window or make a screenshot; return the exit status."""
     leave_out_float_warnings()
     options = parse(argv)
-    if isinstance(options, CompletionOptions):
+    if isinstance(options, str):
         from gui.shell.completion import script
 
-        return print_answer(script(options.shell))
+        return print_answer(script(options))
     if missing := [name for name in _QT if find_spec(name) is None]:
         return _complain(EngineError(f"The window needs {missing[0]}", "pip install 'haloscope[gui]'"))
     try:
@@ -52,12 +54,17 @@ def main(argv: list[str]) -> int:
     if isinstance(options, ScreenshotOptions) and sys.platform == "linux":
         # Without a screen too; the platform's own plugin would need one.
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    elif not _has_screen():
+    elif sys.platform == "linux" and not any(map(os.environ.get, _SCREENS)):
+        # Qt would abort the program.
         why = "there is no screen (neither DISPLAY nor WAYLAND_DISPLAY is set)"
         remedy = "Start it on a desktop, or use a command: `python main.py --help` lists them."
         return _complain(EngineError(_NOT_OPENED, why, remedy))
     engine = StartedEngine(make_client, lambda client: interrupts.before_leaving(client.shutdown))
-    first = None if options.session and not options.image else _open_first(engine, options)
+    first = None
+    if options.image or not options.session:
+        path = str(Path(options.image).resolve()) if options.image else ""
+        request = OpenPicture(path=path, sample="" if path else FIRST_SAMPLE)
+        first = FirstPicture(request, engine.client.submit(request))
     try:
         return interrupts.exit_status(_show(options, engine, first))
     except EngineError as error:
@@ -101,18 +108,6 @@ def _show(
     from gui.shell.app import run_window
 
     return run_window(options, engine, first, process_age_ms)
-
-
-def _open_first(engine: StartedEngine, options: WindowOptions | ScreenshotOptions) -> FirstPicture:
-    path = str(Path(options.image).resolve()) if options.image else ""
-    request = OpenPicture(path=path, sample="" if path else FIRST_SAMPLE)
-    return FirstPicture(request, engine.client.submit(request))
-
-
-def _has_screen() -> bool:
-    """Return whether there is a screen; without one Qt would abort the program."""
-    asked_for = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
-    return sys.platform != "linux" or any(os.environ.get(name) for name in asked_for)
 
 
 def _complain(error: EngineError) -> int:

@@ -29,13 +29,14 @@ _RIGHT = _MIDDLE | int(Qt.AlignmentFlag.AlignRight)
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A part of a row, from `begin` to `end` as shares of the chart's width, 0 to 1."""
+    """A bar, or a part of one, from `begin` to `end` as shares of the chart's width, 0 to 1."""
 
     begin: float
     end: float
     colour: str
     text: str = ""  # in it, where it fits
     words: str = ""  # its tooltip
+    stripe: str = ""  # a second colour, along its lower edge
 
 
 @dataclass(frozen=True, slots=True)

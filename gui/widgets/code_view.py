@@ -104,9 +104,11 @@ class CodeView(QPlainTextEdit):
 
     def __init__(self, name: str) -> None:
         super().__init__(readOnly=True, undoRedoEnabled=False)
-        self._rows: Sequence[Row] = ()
-        self._row = 0
-        self._marked: Collection[int] = ()
+        self.rows: Sequence[Row] = ()
+        self.row = 0
+        """The row with the cursor."""
+        self.marked: Collection[int] = ()
+        """Rows that belong to one that was chosen elsewhere."""
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFont(code_font())
@@ -121,29 +123,14 @@ class CodeView(QPlainTextEdit):
         self.cursorPositionChanged.connect(self._follow_cursor)
         theme_notifier().changed.connect(self._repaint)
 
-    @property
-    def rows(self) -> Sequence[Row]:
-        """What is shown."""
-        return self._rows
-
-    @property
-    def row(self) -> int:
-        """The row with the cursor."""
-        return self._row
-
-    @property
-    def marked(self) -> Collection[int]:
-        """Rows that belong to one that was chosen elsewhere."""
-        return self._marked
-
     def minimumSizeHint(self) -> QSize:
         return QSize(20 * GRID, 6 * GRID)
 
     def show_rows(self, rows: Sequence[Row], *, is_python: bool) -> bool:
         """Show rows from the first one on; the same rows stay as they are, and the reply is False."""
-        if rows == self._rows:
+        if rows == self.rows:
             return False
-        self._rows, self._marked, self._row = rows, (), 0
+        self.rows, self.marked, self.row = rows, (), 0
         self._highlighter.take(rows, is_python=is_python)
         self._numbers.fit(max(map(len, map(number_text, rows)), default=0))
         self.setViewportMargins(self._numbers.width(), 0, 0, 0)
@@ -154,7 +141,7 @@ class CodeView(QPlainTextEdit):
 
     def mark(self, rows: Collection[int]) -> None:
         """Light rows that belong to one that was chosen elsewhere, and bring the first of them into sight."""
-        self._marked = rows
+        self.marked = rows
         self._repaint()
         self._bring_into_sight(rows)
 
@@ -168,11 +155,11 @@ class CodeView(QPlainTextEdit):
         """Return the colour behind a row."""
         theme = current_theme()
         ground = QColor(theme.base)
-        if row < len(self._rows) and (tone := _TONES.get(self._rows[row].look)):
+        if row < len(self.rows) and (tone := _TONES.get(self.rows[row].look)):
             ground = mixed(ground, QColor(getattr(theme, tone)), _TINT)
-        if row in self._marked:
+        if row in self.marked:
             ground = mixed(ground, QColor(theme.accent), _TINT)
-        elif row == self._row and self.hasFocus():
+        elif row == self.row and self.hasFocus():
             ground = mixed(ground, QColor(theme.text), _CURRENT)
         return ground
 
@@ -230,8 +217,8 @@ class CodeView(QPlainTextEdit):
 
     def _follow_cursor(self) -> None:
         row = self.textCursor().blockNumber()
-        if row != self._row:
-            self._row = row
+        if row != self.row:
+            self.row = row
             self._repaint()
             self.chosen.emit(row)
 

@@ -40,7 +40,7 @@ class Plot(pg.GraphicsView):
     def __init__(self, left: pg.AxisItem | None = None, bottom: pg.AxisItem | None = None) -> None:
         super().__init__()
         self.box = pg.ViewBox(enableMouse=False, enableMenu=False)
-        self.left, self.bottom = left or pg.AxisItem("left"), bottom or pg.AxisItem("bottom")
+        self.axes = self.left, self.bottom = left or pg.AxisItem("left"), bottom or pg.AxisItem("bottom")
         self.drawn: list[pg.GraphicsItem] = []
         self.whole = pg.GraphicsWidget()
         self._grid = QGraphicsGridLayout()
@@ -64,11 +64,6 @@ class Plot(pg.GraphicsView):
             axis.setZValue(0.5)
         self.box.disableAutoRange()
         self.setCentralItem(self.whole)
-
-    @property
-    def axes(self) -> tuple[pg.AxisItem, pg.AxisItem]:
-        """The axis to the left and the one below."""
-        return self.left, self.bottom
 
     def draw(self, item: pg.GraphicsItem) -> None:
         """Add a curve, marks, a line or words."""
