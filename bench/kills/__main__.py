@@ -136,7 +136,7 @@ class Kills:
             return
         if not window.haloscope.link.uses_cuda:
             self.gpu_given_up += 1
-            window.haloscope.engine_messages.try_gpu_again()
+            window.haloscope.machines.try_gpu_again()
             window.wait(lambda: not window.haloscope.state.is_ready, PATIENCE_S)
         window.show_mask(self.new_mask())
         if not window.wait(lambda: window.shows_the_job, PATIENCE_S):

@@ -112,8 +112,9 @@ class CourseModel(QObject):
 
     def show_recorded(self, shows: bool) -> None:
         """Show recorded figures, as far as they are there, or hide them."""
-        self._shows_recorded = shows
-        self.tables_changed.emit(self.key)
+        if shows != self._shows_recorded:
+            self._shows_recorded = shows
+            self.tables_changed.emit(self.key)
 
     def set_recorded(self, key: str, recorded: RecordedPaper | None) -> None:
         """Store the recorded figures of a paper."""
@@ -196,7 +197,7 @@ class CourseController(QObject):
         # A lost host does not reply; its successor gets the request again.
         link.ready.connect(self.count)
         follow(self._find_gpu, state.ready_changed)
-        follow(self._follow_recorded, state.recorded_changed)
+        follow(self._find_recorded, state.recorded_changed)
 
     def _ask_once(
         self, request: Request, take: Callable[[Any], None], refuse: Callable[[EngineError], None]
@@ -287,12 +288,9 @@ class CourseController(QObject):
 
         self._link.ask(Ask(SaveCourse(paper, tables, str(folder), self._device()), replied, failed))
 
-    def _follow_recorded(self) -> None:
-        self._course.show_recorded(self._state.shows_recorded)
-        self._find_recorded()
-
     def _find_recorded(self) -> None:
         """Have the recorded figures of the paper that is shown read, where they are shown."""
+        self._course.show_recorded(self._state.shows_recorded)
         paper = self._course.key
         if paper and self._state.shows_recorded and paper not in self._course.recorded:
             self._ask_once(

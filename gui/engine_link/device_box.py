@@ -64,30 +64,38 @@ class DeviceBox(NarrowBox):
         return self._simulator_note if key == SIMULATOR else ""
 
     def _choose(self, position: int) -> None:
-        machine = self.itemData(position, _MACHINE)
-        if machine is not None:
-            self._show_choice()
-            # Keys that step through a closed list must not connect.
-            if not self._is_stepping:
-                self._choose_machine(machine)
+        state, number = self._engine_state, self.itemData(position, _MACHINE)
+        if number is None:
+            state.chosen_device = self.itemData(position)
+            self._workspace.change(device=self.itemData(position))
             return
-        self._engine_state.chosen_device = self.itemData(position)
-        self._workspace.change(device=self.itemData(position))
+        self._show_choice()
+        machines = [None, *state.servers]
+        if self._is_stepping:
+            # Keys that step through a closed list must not connect.
+            return
+        if number == len(machines):
+            state.another_wanted.emit()
+        elif machines[number] != state.machine or state.status == LOST:
+            state.machine_wanted.emit(machines[number])
 
     def _fill(self) -> None:
         with QSignalBlocker(self):
             self._items.clear()
             self._items.appendRow(_item("Automatic", AUTO, _AUTO_NOTE))
             for device in self._engine_state.devices:
-                self._items.appendRow(
-                    _item(_text(device), device.key, self._tooltip(device), device.available)
-                )
+                about = " (no speed)" if device.key == SIMULATOR else ""
+                text = f"{device.title}{about if device.available else ' (not available)'}"
+                self._items.appendRow(_item(text, device.key, self._tooltip(device), device.available))
             self._append_machines()
         self._show_choice()
 
     def _append_machines(self) -> None:
         state = self._engine_state
         self.insertSeparator(self._items.rowCount())
+        # Names stand below one another, with the mark or without.
+        blank = QPixmap(2 * GRID, 2 * GRID)
+        blank.fill(Qt.GlobalColor.transparent)
         servers = ((one.title, _SERVER_TIP.format(one.title, one.python), one) for one in state.servers)
         machines = ((_HERE, "Compute here.", None), *servers, (_ANOTHER, _ANOTHER_TIP, _ANOTHER))
         for number, (title, tip, machine) in enumerate(machines):
@@ -97,17 +105,8 @@ class DeviceBox(NarrowBox):
             font = item.font()
             font.setBold(is_used)
             item.setFont(font)
-            # Names stand below one another, with the mark or without.
-            item.setIcon(icon("check") if is_used else _blank())
+            item.setIcon(icon("check") if is_used else QIcon(blank))
             self._items.appendRow(item)
-
-    def _choose_machine(self, number: int) -> None:
-        state = self._engine_state
-        machines = [None, *state.servers]
-        if number == len(machines):
-            state.another_wanted.emit()
-        elif machines[number] != state.machine or state.status == LOST:
-            state.machine_wanted.emit(machines[number])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         self._is_stepping = True
@@ -135,21 +134,9 @@ class DeviceBox(NarrowBox):
         return "\n".join([device.title, *(f"{name}: {value}" for name, value in device.facts.items())])
 
 
-def _blank() -> QIcon:
-    pixmap = QPixmap(2 * GRID, 2 * GRID)
-    pixmap.fill(Qt.GlobalColor.transparent)
-    return QIcon(pixmap)
-
-
 def _item(text: str, key: str, tooltip: str, available: bool = True) -> QStandardItem:
     item = QStandardItem(text)
     item.setData(key, Qt.ItemDataRole.UserRole)
     item.setToolTip(tooltip)
     item.setEnabled(available)
     return item
-
-
-def _text(device: DeviceInfo) -> str:
-    if not device.available:
-        return f"{device.title} (not available)"
-    return f"{device.title} (no speed)" if device.key == SIMULATOR else device.title

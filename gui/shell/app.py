@@ -34,7 +34,7 @@ from gui.page.messages import Message, Messages, Severity
 from gui.page.slot import import_announced
 from gui.shell.closing import Closing, Recovery, default_folder
 from gui.shell.command_line import WindowOptions
-from gui.shell.machines import EngineMessages, Machines
+from gui.shell.machines import Machines
 from gui.shell.main_window import MainWindow
 from gui.shell.menus import ENTRIES
 from gui.shell.preferences import PreferencesController, default_path
@@ -80,7 +80,6 @@ class Haloscope:
         self.window = MainWindow(Services(*own))
         self.files.parent = self.window
         self.window.take_layout(self.preferences.preferences)
-        self.engine_messages = EngineMessages(self.link, self.messages)
         self.machines = Machines(self.link, self.state, self.messages, self.preferences.preferences.servers)
         self.machines.parent_widget = self.window
         self.recovery = (
@@ -104,7 +103,7 @@ class Haloscope:
         of_dialogs = {name: lambda name=name: self.dialogs.show(name) for name in _DIALOGS}
         self.actions.connect_to(
             cancel=window.cancel,
-            retry_gpu=self.engine_messages.try_gpu_again,
+            retry_gpu=self.machines.try_gpu_again,
             reopen_last=window.recent.open_last,
             reset_layout=lambda: window.page.restore_default(),
             quit=window.close,

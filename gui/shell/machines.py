@@ -31,7 +31,8 @@ _ABOUT = (
 class Machines(QObject):
     """Connects in the background, and goes back to the machine before where that fails.
 
-    `known` are servers of earlier times: as ssh calls them, and their Python.
+    It says which engines ended or were replaced and what code is not kept, and offers the GPU again. `known`
+    are servers of earlier times: as ssh calls them, and their Python.
     """
 
     def __init__(
@@ -48,8 +49,10 @@ class Machines(QObject):
         state.set_servers(_with(tuple(servers), state.machine))
         state.machine_wanted.connect(self.choose)
         state.another_wanted.connect(self.ask)
+        self._reported: set[str] = set()
         link.ready.connect(self._ready)
         link.lost.connect(self._lost)
+        link.noticed.connect(self._noticed)
 
     def choose(self, machine: RemoteServer | None) -> None:
         """Compute on another machine from now on; None is this computer."""
@@ -67,7 +70,27 @@ class Machines(QObject):
             self.dialog.wanted.connect(self.choose)
         self.dialog.open()
 
+    def try_gpu_again(self) -> None:
+        """Retry the GPU."""
+        self._messages.clear(ENGINE_SOURCE)
+        self._link.try_cuda_again()
+
+    def _noticed(self, warning: CodeNotKept) -> None:
+        # Each new host reports it again.
+        if str(warning) not in self._reported:
+            self._reported.add(str(warning))
+            self._messages.everywhere.note(CODE_SOURCE, warning.what, warning.why, warning.remedy)
+
     def _ready(self) -> None:
+        message = self._messages.of(ENGINE_SOURCE)
+        if message is not None and message.severity is Severity.ERROR:
+            remedy = "A new one is running; your work is kept. Run again."
+            if not self._link.uses_cuda:
+                remedy = (
+                    "A new one is running on the CPU alone, after three faults in ten minutes; your work is "
+                    "kept."
+                )
+            self._messages.everywhere.show(replace(message, severity=Severity.WARNING, remedy=remedy))
         machine = self._state.machine
         if machine is None:
             return
@@ -78,8 +101,10 @@ class Machines(QObject):
             return
         self._messages.everywhere.note(SOURCE, f"Connected to {machine.title}", "it computes from now on")
 
-    def _lost(self, error: EngineError) -> None:
+    def _lost(self, error: HostLost) -> None:
         if not isinstance(error, LineLost):
+            retry = ("", None) if self._link.uses_cuda else (RETRY_GPU, self.try_gpu_again)
+            self._messages.everywhere.show(error_message(ENGINE_SOURCE, error, *retry))
             return
         remedy = error.remedy.replace("with --host-python", "in “Python there”")
         if self._is_trying:
@@ -140,44 +165,3 @@ class ConnectDialog(QDialog):
             return
         self.accept()
         self.wanted.emit(server)
-
-
-class EngineMessages(QObject):
-    """Reports hosts that ended or were replaced, compiled code that is not cached; offers the GPU again."""
-
-    def __init__(self, link: EngineLink, messages: Messages) -> None:
-        super().__init__()
-        self._link, self._messages = link, messages
-        self._reported: set[str] = set()
-        link.noticed.connect(self._noticed)
-        link.lost.connect(self._lost)
-        link.ready.connect(self._ready)
-
-    def try_gpu_again(self) -> None:
-        """Retry the GPU."""
-        self._messages.clear(ENGINE_SOURCE)
-        self._link.try_cuda_again()
-
-    def _lost(self, error: HostLost) -> None:
-        if isinstance(error, LineLost):
-            # `Machines` says it.
-            return
-        retry = ("", None) if self._link.uses_cuda else (RETRY_GPU, self.try_gpu_again)
-        self._messages.everywhere.show(error_message(ENGINE_SOURCE, error, *retry))
-
-    def _noticed(self, warning: CodeNotKept) -> None:
-        # Each new host reports it again.
-        if str(warning) not in self._reported:
-            self._reported.add(str(warning))
-            self._messages.everywhere.note(CODE_SOURCE, warning.what, warning.why, warning.remedy)
-
-    def _ready(self) -> None:
-        message = self._messages.of(ENGINE_SOURCE)
-        if message is None or message.severity is not Severity.ERROR:
-            return
-        remedy = "A new one is running; your work is kept. Run again."
-        if not self._link.uses_cuda:
-            remedy = (
-                "A new one is running on the CPU alone, after three faults in ten minutes; your work is kept."
-            )
-        self._messages.everywhere.show(replace(message, severity=Severity.WARNING, remedy=remedy))

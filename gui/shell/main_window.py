@@ -6,7 +6,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QMimeData, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
@@ -342,7 +342,7 @@ class MainWindow(QMainWindow):
         return focus_next(self, is_forward=is_forward)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if _local_files(event) or _has_content(event):
+        if _dropped(event) is not None:
             event.acceptProposedAction()
             self._highlight.setGeometry(self.pages.rect())
             self._highlight.raise_()
@@ -353,10 +353,9 @@ class MainWindow(QMainWindow):
 
     def dropEvent(self, event: QDropEvent) -> None:
         self._highlight.hide()
-        paths = _local_files(event)
-        if paths or _has_content(event):
+        if (dropped := _dropped(event)) is not None:
             event.acceptProposedAction()
-            self.offer(OpenFiles(tuple(paths)) if paths else event.mimeData())
+            self.offer(dropped)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         super().closeEvent(event)
@@ -388,13 +387,12 @@ def _drop_highlight(parent: QWidget) -> QLabel:
     return label
 
 
-def _local_files(event: QDropEvent) -> list[str]:
-    # What is dragged out of this window is not to be opened in it by a slip.
-    urls = event.mimeData().urls() if event.source() is None else []
-    return [url.toLocalFile() for url in urls] if urls and all(url.isLocalFile() for url in urls) else []
-
-
-def _has_content(event: QDropEvent) -> bool:
-    """Return whether there is something that Paste would take too, from another program."""
-    mime = event.mimeData()
-    return event.source() is None and bool(mime.urls() or mime.hasImage() or mime.text())
+def _dropped(event: QDropEvent) -> OpenFiles | QMimeData | None:
+    """Return what another program drops: files, or what Paste would take too; None where it is neither."""
+    mime, urls = event.mimeData(), event.mimeData().urls()
+    if event.source() is not None:
+        # What is dragged out of this window is not to be opened in it by a slip.
+        return None
+    if urls and all(url.isLocalFile() for url in urls):
+        return OpenFiles(tuple(url.toLocalFile() for url in urls))
+    return mime if urls or mime.hasImage() or mime.text() else None

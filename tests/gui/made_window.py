@@ -34,7 +34,7 @@ from gui.page.messages import Messages
 from gui.page.slot import Slot
 from gui.shell.app import Haloscope
 from gui.shell.closing import Closing, Recovery
-from gui.shell.machines import EngineMessages
+from gui.shell.machines import Machines
 from gui.shell.menus import ENTRIES, PageActions
 from tests.gui.fake_engine import FakeEngineClient, is_kind
 
@@ -211,7 +211,7 @@ class Bench:
         self.messages = Messages()
         self.results = ResultsModel()
         self.link = EngineLink(self.engine, self.state)
-        self.engine_messages = EngineMessages(self.link, self.messages)
+        self.machines = Machines(self.link, self.state, self.messages, ())
         self.display = Display(self.workspace, self.state, self.link.keeper)
         self.small_pictures = []
         helped = self.workspace, self.state, lambda: self.small_pictures.append("taken")
