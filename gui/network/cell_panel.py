@@ -6,14 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.mask.mask import Mask
-from gui.network.layers import (
-    cell_name,
-    input_map_count,
-    is_pool,
-    is_vector,
-    name_of,
-    where_from,
-)
+from gui.network.layers import cell_name, input_map_count, is_pool, is_vector, name_of, where_from
 from gui.network.network_state import NetworkState
 from gui.style.metrics import GRID, HALF_GRID, follow, number_font, scaled_font
 from gui.widgets.fields import NumberBox

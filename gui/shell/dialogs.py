@@ -15,13 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt, QTimer, QUrl, qVersion
-from PySide6.QtGui import (
-    QDesktopServices,
-    QGuiApplication,
-    QKeyEvent,
-    QPalette,
-    QTextDocument,
-)
+from PySide6.QtGui import QDesktopServices, QGuiApplication, QKeyEvent, QPalette, QTextDocument
 from PySide6.QtWidgets import (
     QApplication,
     QDialog,

@@ -27,16 +27,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.errors import EngineError, UnknownName
-from gui.page.contract import (
-    Intent,
-    OpenFiles,
-    Page,
-    PageEntry,
-    PageLayout,
-    Services,
-    Unsaved,
-    numbers_of,
-)
+from gui.page.contract import Intent, OpenFiles, Page, PageEntry, PageLayout, Services, Unsaved, numbers_of
 from gui.page.panels import focus_next, shown_words
 from gui.page.slot import Slot
 from gui.shell.bars import MessageBar, StatusLine, TopBar

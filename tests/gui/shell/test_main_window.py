@@ -5,14 +5,7 @@ from itertools import count
 import pytest
 from PySide6 import QtGui, QtWidgets
 from PySide6.QtCore import QEventLoop, QMimeData, QPoint, QPointF, QRect, QSize, Qt, QUrl
-from PySide6.QtGui import (
-    QDragEnterEvent,
-    QDragLeaveEvent,
-    QDropEvent,
-    QGuiApplication,
-    QKeySequence,
-    QScreen,
-)
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication, QKeySequence, QScreen
 
 from engine.errors import UnknownName
 from engine.geometry.block import Block
