@@ -152,7 +152,9 @@ def _moved(cell: Cell, digits: int) -> Cell:
 
 def _item(cell: Cell, column: Column, row_name: str, has_commas: bool) -> QStandardItem:
     figure = plain(cell.recorded if column.part is Part.RECORDED else cell.here)
-    figure = _with_separators(figure) if has_commas else figure
+    if has_commas and _COUNTS.fullmatch(figure):
+        # A spreadsheet takes the digits alone.
+        figure = _BIG.sub(lambda found: f"{int(found[0]):,}", figure)
     text = figure or EMPTY if column.part in (Part.HERE, Part.RECORDED) else cell.marked
     item = QStandardItem(text)
     item.setData(column.part is Part.PAPER or text == EMPTY, IS_QUIET_ROLE)
@@ -173,13 +175,6 @@ def _item(cell: Cell, column: Column, row_name: str, has_commas: bool) -> QStand
     item.setToolTip(f"{where}: {found}")
     item.setAccessibleText(f"{where}: {found}")
     return item
-
-
-def _with_separators(text: str) -> str:
-    """Return a figure, big counts as 1,048,576; a spreadsheet takes the digits alone."""
-    if not _COUNTS.fullmatch(text):
-        return text
-    return _BIG.sub(lambda found: f"{int(found[0]):,}", text)
 
 
 class PairedHeader(QHeaderView):
@@ -232,7 +227,9 @@ class PairedHeader(QHeaderView):
         is_words = self._table.is_words(logical)
         align = Qt.AlignmentFlag.AlignLeft if is_words else Qt.AlignmentFlag.AlignRight
         sides = (GRID, -_NEAR) if is_words else (_NEAR, -GRID)
-        area = self._span(columns, rect, logical).adjusted(sides[0], HALF_GRID, sides[1], -HALF_GRID)
+        left = rect.left() - sum(self.sectionSize(column) for column in columns if column < logical)
+        span = QRect(left, rect.top(), sum(map(self.sectionSize, columns)), rect.height())
+        area = span.adjusted(sides[0], HALF_GRID, sides[1], -HALF_GRID)
         if has_lower:
             area.setBottom(area.bottom() - self.fontMetrics().height())
         if len(columns) > 1:
@@ -248,10 +245,6 @@ class PairedHeader(QHeaderView):
         """Return the columns under the same heading of the paper's."""
         position = self._table.columns[column].position
         return [at for at, other in enumerate(self._table.columns) if other.position == position]
-
-    def _span(self, columns: list[int], rect: QRect, logical: int) -> QRect:
-        left = rect.left() - sum(self.sectionSize(column) for column in columns if column < logical)
-        return QRect(left, rect.top(), sum(map(self.sectionSize, columns)), rect.height())
 
     def _upper_height(self, column: int) -> int:
         width = max(1, sum(map(self.sectionSize, self._pair(column))) - GRID - _NEAR)

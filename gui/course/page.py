@@ -251,7 +251,7 @@ class PapersList(QListWidget):
         self.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
         self.setAccessibleName("Papers of the course")
         self.setAccessibleDescription("Arrow keys choose a paper.")
-        self.currentRowChanged.connect(self._choose)
+        self.currentRowChanged.connect(lambda row: course.choose(course.papers[row].key if row >= 0 else ""))
         follow(self._show_choice, course.paper_changed)
         follow_letters(self, self._keep_words_whole)
 
@@ -267,10 +267,6 @@ class PapersList(QListWidget):
         super().resizeEvent(event)
         # Titles are wrapped, so heights follow the width.
         self.scheduleDelayedItemsLayout()
-
-    def _choose(self, row: int) -> None:
-        if row >= 0:
-            self._course.choose(self._course.papers[row].key)
 
     def _show_choice(self) -> None:
         if self._course.paper:
@@ -347,23 +343,18 @@ class CoursePage(Page):
     @property
     def status(self) -> PageStatus:
         paper, machine = self.course.paper, self._services.state.machine
-        has_tables = bool(self.course.known(self.course.key).tables)
+        known = self.course.known(self.course.key)
+        # Some papers' tables are counted, but for one.
+        filled, count = sum(map(can_be_filled, known.tables)), len(known.tables)
+        has_tables, which = count > 0, f"{filled} of the {count} tables" if filled < count else "the tables"
         return PageStatus(
-            sentence=f"{_LOAD}; {self._what_run_does}.",
+            sentence=f"{_LOAD}; {_MEASURED if known.measured else _FILLS.format(which)}.",
             run_does=_RUN_DOES.format(machine.title if machine else "this machine"),
             why_no_run="" if paper else "Choose a paper first.",
             has_results=has_tables,
             can_copy=has_tables,
             caption=paper.title if paper else "",
         )
-
-    @property
-    def _what_run_does(self) -> str:
-        """Say which tables a run fills: some papers' are counted, but for one."""
-        known = self.course.known(self.course.key)
-        filled, count = sum(map(can_be_filled, known.tables)), len(known.tables)
-        which = f"{filled} of the {count} tables" if filled < count else "the tables"
-        return _MEASURED if known.measured else _FILLS.format(which)
 
     @property
     def is_settled(self) -> bool:

@@ -1,5 +1,6 @@
 """The product of the page Matrices: its settings, what runs it, its panel, and what the lecture says."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -130,25 +131,10 @@ _SETS: tuple[tuple[str, tuple[int, ...]], ...] = (
 )
 
 
-class TilesField(ListField):
-    """Edits `MatmulSettings.tiles`."""
-
-    def __init__(self, matmul: MatmulState) -> None:
-        super().__init__("tiles", _SETS, _read, lambda tiles: ", ".join(map(str, tiles)))
-        self.field.setAccessibleName("Tiles, sides with commas")
-        self.field.setToolTip(
-            f"Sides of the square block of threads, {SMALLEST_TILE} to {LARGEST_TILE}, with commas: each is "
-            "a row of the table and a point of the plot. For matmul-tiled also the tiles in shared memory."
-        )
-        self.chosen.connect(lambda tiles: matmul.change(tiles=tiles))
-        matmul.settings_changed.connect(lambda settings: self.show_items(settings.tiles))
-        matmul.settling.connect(self._settle)
-        self.show_items(matmul.settings.tiles)
-
-    def _settle(self, refusals: list[str]) -> None:
-        self.take()
-        if self.is_refused:
-            refusals.append(self.refusal.text())
+_TILES_TIP = (
+    f"Sides of the square block of threads, {SMALLEST_TILE} to {LARGEST_TILE}, with commas: each is a row of "
+    "the table and a point of the plot. For matmul-tiled also the tiles in shared memory."
+)
 
 
 def _read(text: str) -> tuple[tuple[int, ...], str]:
@@ -171,7 +157,10 @@ class ProductPanel(QWidget):
         self.square = QCheckBox("Square: all three alike")
         self.refusal = Refusal()
         self.facts = quiet_label(wraps=True)
-        self.tiles = TilesField(matmul)
+        self.tiles = ListField("tiles", _SETS, _read, lambda tiles: ", ".join(map(str, tiles)))
+        self.tiles.field.setAccessibleName("Tiles, sides with commas")
+        self.tiles.field.setToolTip(_TILES_TIP)
+        self.tiles.chosen.connect(lambda tiles: matmul.change(tiles=tiles))
         self.device = DeviceBox(matmul, engine_state, f"Matrices up to {SIMULATOR_SIDE} × {SIMULATOR_SIDE}")
         self.device_note = ElidedLabel(most=2, small=True)
         self.square.setToolTip("The lecture's matrices are square: inner size and columns follow the rows.")
@@ -197,8 +186,8 @@ class ProductPanel(QWidget):
         self.refusal.say("")
         for box in self._sides:
             box.interpretText()
-        if self.refusal.text():
-            refusals.append(self.refusal.text())
+        self.tiles.take()
+        refusals += filter(None, (self.refusal.text(), self.tiles.refusal.text()))
 
     def _take(self) -> None:
         self.refusal.say("")
@@ -209,11 +198,14 @@ class ProductPanel(QWidget):
         for box, side in zip(self._sides, _SIDES, strict=True):
             box.show_value(getattr(settings.product, side))
             box.setEnabled(is_idle and (box is self.rows or not settings.square))
+        self.tiles.show_items(settings.tiles)
         with QSignalBlocker(self.square):
             self.square.setChecked(settings.square)
         for control in (self.square, self.tiles, self.device):
             control.setEnabled(is_idle)
-        self.facts.setText(_facts(settings.product))
+        product = settings.product
+        factors = f"M {product.rows} × {product.inner} · N {product.inner} × {product.columns}"
+        self.facts.setText(f"{factors}\n{product.flops:,} operations · {bytes_text(product.bytes)}")
         self.device_note.say(self.device.note)
 
 
@@ -225,11 +217,6 @@ def _side_box(name: str, teaches: str) -> NumberBox:
         "The arrows double and halve it."
     )
     return box
-
-
-def _facts(product: MatrixProduct) -> str:
-    factors = f"M {product.rows} × {product.inner} · N {product.inner} × {product.columns}"
-    return f"{factors}\n{product.flops:,} operations · {bytes_text(product.bytes)}"
 
 
 _LECTURE_TILE = 16
@@ -249,21 +236,16 @@ class LecturePanel(QTextBrowser):
         follow(self._show, matmul.settings_changed, engine_state.ready_changed, theme_notifier().changed)
 
     def _show(self) -> None:
-        self.setHtml(_lecture_html(current_theme(), *self._device()))
-
-    def _device(self) -> tuple[str, float | None]:
-        """Return the name and the bandwidth of the device that is chosen; of the first one for Automatic."""
-        chosen = self._matmul.settings.device
+        bandwidths, chosen = [(LECTURE_DEVICE, LECTURE_BANDWIDTH_GB_S)], self._matmul.settings.device
+        # Of the device that is chosen; of the first one for Automatic.
         for device in self._engine_state.devices:
             if device.bandwidth_gb_s is not None and chosen in (AUTO, device.key):
-                return device.title, device.bandwidth_gb_s
-        return "", None
+                bandwidths.append((device.title, device.bandwidth_gb_s))
+                break
+        self.setHtml(_lecture_html(current_theme(), bandwidths))
 
 
-def _lecture_html(theme: Theme, device: str, bandwidth_gb_s: float | None) -> str:
-    bandwidths = [(LECTURE_DEVICE, LECTURE_BANDWIDTH_GB_S)]
-    if bandwidth_gb_s is not None:
-        bandwidths.append((device, bandwidth_gb_s))
+def _lecture_html(theme: Theme, bandwidths: Sequence[tuple[str, float]]) -> str:
     rows = "".join(_row(name, bandwidth) for name, bandwidth in bandwidths)
     formula = f"GFLOPS ≤ bandwidth ÷ {BYTES_PER_ACCESS} bytes × CGMA"
     close = f"margin-top: {GRID}px; margin-bottom: {GRID}px;"

@@ -224,7 +224,7 @@ class NetworkState(RunsState[NetworkSettings]):
         total = sum(one.ms for one in layers) or 1.0
         ends = [sum(one.ms for one in layers[:at]) / total for at in range(len(layers) + 1)]
         # Two layers in one kernel: the second one's colour is the stripe.
-        colours = [tuple(map(self._colour, _keys(one.name))) for one in layers]
+        colours = [tuple(map(self._colour, one.name.split(" + "))) for one in layers]
         return tuple(
             Bar(*room, colour, stripe=stripes[-1] if stripes else "")
             for room, (colour, *stripes) in zip(pairwise(ends), colours, strict=True)
@@ -266,7 +266,7 @@ class NetworkState(RunsState[NetworkSettings]):
         return {layer.key: layer.title for layer in self.facts.layers} if self.facts else {}
 
     def _title(self, name: str) -> str:
-        return " + ".join(self._titles.get(key, key) for key in _keys(name))
+        return " + ".join(self._titles.get(key, key) for key in name.split(" + "))
 
     def _colour(self, key: str) -> str:
         keys = list(self._titles)
@@ -274,7 +274,3 @@ class NetworkState(RunsState[NetworkSettings]):
             return series_at(_LAYER_COLOURS[keys.index(key) % len(_LAYER_COLOURS)]).colour
         theme = current_theme()
         return theme.text if key.startswith("copy") else theme.outline
-
-
-def _keys(name: str) -> list[str]:
-    return name.split(" + ")

@@ -1,7 +1,7 @@
 """The stages: a table of all of them with their runs, batch and device of the next, and their timeline."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
@@ -150,7 +150,7 @@ class TimelinePanel(QWidget):
         shares = [tick / _TICKS for tick in range(_TICKS + 1)]
         marks = ["0", *(digits_text(end_ms * share, 2) for share in shares[1:])]
         marks[-1] += " ms"
-        self.legend.show_entries([LegendEntry(step, _colour(step)) for step in _STEPS])
+        self.legend.show_entries([LegendEntry(step, series_at(at).colour) for step, at in _STEPS.items()])
         self.chart.show_rows(rows, words, list(zip(shares, marks, strict=True)))
 
 
@@ -158,11 +158,7 @@ def _bar(span: ChunkSpan, end_ms: float) -> Bar:
     begin, end = (at / max(end_ms, 1e-9) for at in (span.begin_ms, span.end_ms))
     lasts, since = ms_text(span.end_ms - span.begin_ms), ms_text(span.begin_ms)
     words = f"Chunk {span.chunk}, stream {span.stream}, {span.step}: {lasts}, from {since} on"
-    return Bar(begin, end, _colour(span.step), str(span.chunk), words)
-
-
-def _colour(step: str) -> str:
-    return series_at(_STEPS[step]).colour
+    return Bar(begin, end, series_at(_STEPS[span.step]).colour, str(span.chunk), words)
 
 
 def timeline_words(spans: Sequence[ChunkSpan]) -> str:
@@ -176,7 +172,12 @@ def timeline_words(spans: Sequence[ChunkSpan]) -> str:
         )
 
     def lasting(*steps: str) -> float:
-        return _length((span.begin_ms, span.end_ms) for span in spans if span.step in steps)
+        """Return how long at least one of them lasts."""
+        length, last = 0.0, -math.inf
+        for begin, end in sorted((span.begin_ms, span.end_ms) for span in spans if span.step in steps):
+            length += max(0.0, end - max(begin, last))
+            last = max(last, end)
+        return length
 
     kernels, copies, whole = lasting("kernels"), lasting("copy in", "copy out"), lasting(*_STEPS)
     share = percent_text((kernels + copies - whole) / copies) if copies else "0 %"
@@ -184,12 +185,3 @@ def timeline_words(spans: Sequence[ChunkSpan]) -> str:
         f"{chunks} chunks on {streams} streams in {ms_text(end_ms)}: copies take {ms_text(copies)}, "
         f"{share} of that while kernels run."
     )
-
-
-def _length(spans: Iterable[tuple[float, float]]) -> float:
-    """Return how long at least one of them lasts."""
-    length, last = 0.0, -math.inf
-    for begin, end in sorted(spans):
-        length += max(0.0, end - max(begin, last))
-        last = max(last, end)
-    return length

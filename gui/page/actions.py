@@ -47,7 +47,8 @@ class Actions(QObject):
     def __init__(self) -> None:
         super().__init__()
         self._actions: dict[str, QAction] = {}
-        self._entries: dict[str, Entry] = {}
+        self.entries: dict[str, Entry] = {}
+        """The descriptions of all actions by their names."""
         self._words: dict[str, str] = {}
         self.own_keys: Mapping[str, str] = {}
         """The shortcuts that the person chose, by the action's name, as `Entry.keys` has them."""
@@ -58,14 +59,6 @@ class Actions(QObject):
     def all(self) -> list[QAction]:
         """Return every action."""
         return list(self._actions.values())
-
-    def entry(self, name: str) -> Entry:
-        """Return the description of an action."""
-        return self._entries[name]
-
-    def names(self) -> list[str]:
-        """Return the names of all actions."""
-        return list(self._actions)
 
     def why_not(self, name: str) -> str:
         """Return why an action cannot be chosen now; empty where it can."""
@@ -82,7 +75,7 @@ class Actions(QObject):
         for other, keys in self.own_keys.items():
             for key in keys.split():
                 taken.setdefault(key, other)
-        keys = self.own_keys.get(name, self._entries[name].keys)
+        keys = self.own_keys.get(name, self.entries[name].keys)
         return " ".join(key for key in keys.split() if taken.get(key, name) == name)
 
     def use_keys(self, own: Mapping[str, str]) -> None:
@@ -90,10 +83,6 @@ class Actions(QObject):
         self.own_keys = dict(own)
         for name in self._actions:
             self._show_keys(name)
-
-    def entries(self, menu: str) -> list[Entry]:
-        """Return the entries of a menu, in its order."""
-        return sorted((e for e in self._entries.values() if e.menu == menu), key=lambda e: e.section)
 
     def add(self, entries: Iterable[Entry]) -> list[QAction]:
         """Make actions."""
@@ -129,7 +118,7 @@ class Actions(QObject):
         """Append a text to the tooltip, such as why the action is disabled."""
         self._words[name], action = words, self._actions[name]
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        tip = f"{self._entries[name].tip} {words}".strip() + f" ({keys})" * bool(keys)
+        tip = f"{self.entries[name].tip} {words}".strip() + f" ({keys})" * bool(keys)
         if action.toolTip() != tip:
             action.setToolTip(tip)
             action.setStatusTip("")
@@ -149,6 +138,6 @@ class Actions(QObject):
         action.setData(entry.data)
         if entry.icon:
             action.setIcon(icon(entry.icon))
-        self._actions[entry.name], self._entries[entry.name] = action, entry
+        self._actions[entry.name], self.entries[entry.name] = action, entry
         self._show_keys(entry.name)
         return action

@@ -91,7 +91,7 @@ class RunsPage(Page):
 
     def copy_results(self) -> None:
         if self._table is not None:
-            self._table.copy_all()
+            self._table.copy(every=True)
 
     def clear_results(self) -> None:
         runs, stack = self._runs_model.clearable, self.undo_stack
@@ -105,7 +105,7 @@ class RunsPage(Page):
 
     @property
     def chosen_columns(self) -> dict[str, bool]:
-        return dict(self._columns) if self._table is None else self._table.chosen_columns
+        return dict(self._columns if self._table is None else self._table.chosen_columns)
 
     def choose_columns(self, chosen: Mapping[str, bool]) -> None:
         self._columns = chosen

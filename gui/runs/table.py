@@ -6,7 +6,7 @@ until the person selects it.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from PySide6.QtCore import QEvent, QModelIndex, QPoint, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QResizeEvent
 from PySide6.QtWidgets import QMenu, QTableView
 
@@ -128,7 +128,8 @@ class RunsTable(QTableView):
         super().__init__()
         self._runs = model
         self._at_first = dict(shown or {})
-        self._wanted: dict[str, bool] = {}
+        self.chosen_columns: dict[str, bool] = {}
+        """Whether the person wants a column, by its key; only of those that they chose."""
         self.caption = ""
         self.order = model.order
         # Tables that are read by their bars show them, and others all columns that they can.
@@ -168,32 +169,22 @@ class RunsTable(QTableView):
         """Return the runs of some rows, or of all, in the order shown."""
         return [self.order.index(row, 0).data(RUN_ROLE) for row in rows or range(self.order.rowCount())]
 
-    def copy(self) -> None:
-        """Copy the selected rows, or all where none is selected, with the columns in the order shown."""
-        self._copy(self.runs(sorted({index.row() for index in self.selectionModel().selectedRows()})))
-
-    def copy_all(self) -> None:
-        """Copy all rows, whichever are selected."""
-        self._copy(self.runs())
-
-    def _copy(self, runs: Sequence[Compared]) -> None:
+    def copy(self, *, every: bool = False) -> None:
+        """Copy the selected rows, or all where none is, with the columns in the order shown."""
+        rows = () if every else sorted({index.row() for index in self.selectionModel().selectedRows()})
+        runs = self.runs(rows)
         columns = [column for at, column in enumerate(self._runs.columns) if not self.isColumnHidden(at)]
         QGuiApplication.clipboard().setText(table_text(columns, runs, self._runs.baseline))
         self.copied.emit(len(runs))
 
-    @property
-    def chosen_columns(self) -> dict[str, bool]:
-        """Whether the person wants a column, by its key; only of those that they chose."""
-        return dict(self._wanted)
-
     def choose_columns(self, chosen: Mapping[str, bool]) -> None:
         """Show and hide columns as they were chosen before; a key that is not a column is kept for later."""
-        self._wanted = dict(chosen)
+        self.chosen_columns = dict(chosen)
         self._show_columns()
 
     def show_column(self, key: str, shown: bool) -> None:
         """Show or hide a column from now on."""
-        self._wanted[key] = shown
+        self.chosen_columns[key] = shown
         self._show_columns()
 
     def fill_column_menu(self, menu: QMenu) -> None:
@@ -219,7 +210,7 @@ class RunsTable(QTableView):
             fastest = menu.addAction(f"Use the fastest run of {model.baseline} as baseline")
             fastest.triggered.connect(lambda: self.baseline_asked.emit(None))
         menu.addSeparator()
-        menu.addAction("Copy").triggered.connect(self.copy)
+        menu.addAction("Copy").triggered.connect(lambda: self.copy())
         self.menu_made.emit(menu, run)
         return menu
 
@@ -263,8 +254,7 @@ class RunsTable(QTableView):
             super().keyPressEvent(event)
 
     def _open_run_menu(self, position: QPoint) -> None:
-        index: QModelIndex = self.indexAt(position)
-        if index.isValid():
+        if (index := self.indexAt(position)).isValid():
             self.run_menu(index.row()).popup(self.viewport().mapToGlobal(position))
 
     def _follow_bars(self) -> None:
@@ -336,10 +326,10 @@ class RunsTable(QTableView):
             at_first = at_first and (
                 not runs or any(self._runs.text(column, run) != MISSING for run in asked)
             )
-            is_shown = column.key in (_NAME, self._drawn) or self._wanted.get(column.key, at_first)
+            is_shown = column.key in (_NAME, self._drawn) or self.chosen_columns.get(column.key, at_first)
             self.setColumnHidden(position, not is_shown)
         self._fit_bars()
-        texts = (text for key, text in repeated_facts.items() if not self._wanted.get(key, False))
+        texts = (text for key, text in repeated_facts.items() if not self.chosen_columns.get(key, False))
         caption = " · ".join(filter(None, texts))
         if caption != self.caption:
             self.caption = caption

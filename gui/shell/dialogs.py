@@ -182,7 +182,7 @@ class Command:
 
 def commands_of(actions: Actions, page: Page) -> list[Command]:
     """Return every command while a page is shown: actions, what the page offers besides, its panels."""
-    found = [_of_action(actions, name) for name in actions.names() if name != "palette"]
+    found = [_of_action(actions, name) for name in actions.entries if name != "palette"]
     for action in page.palette_actions:
         title, where = plain(action.text()), str(action.data() or "")
         why_not = "" if action.isEnabled() else "Not available now."
@@ -218,7 +218,7 @@ def fit(typed: str, command: Command) -> int:
 
 
 def _of_action(actions: Actions, name: str) -> Command:
-    action, entry = actions[name], actions.entry(name)
+    action, entry = actions[name], actions.entries[name]
     keys = action.shortcut().toString(action.shortcut().SequenceFormat.NativeText)
     title = plain(action.text())
     if action.isCheckable() and action.isChecked():

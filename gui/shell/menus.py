@@ -40,7 +40,9 @@ class Menus:
         for title, menu in self._menus.items():
             # The actions of each menu by their sections; those of a submenu have their own within it.
             placed = {menu: [(at, one.menuAction()) for (of, at), one in self._others.items() if of == title]}
-            for entry in self._actions.entries(title):
+            for entry in self._actions.entries.values():
+                if entry.menu != title:
+                    continue
                 holder = menu
                 if entry.submenu:
                     if entry.submenu not in self._submenus:

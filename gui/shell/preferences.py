@@ -85,11 +85,18 @@ def load_preferences(path: Path) -> tuple[Preferences, str]:
     """Return the preferences, and a notice for the person (empty if there is nothing to say)."""
     if not os.path.exists(path):
         return Preferences(), ""
+    kinds, reading = get_type_hints(Preferences, include_extras=True), Reading()
+    # msgspec takes no union of two tuples.
+    kinds["window"] = get_args(kinds["window"])[0]
     try:
         document = read_json(path, LARGEST_BYTES)
         if document.get("version") != VERSION:
             raise EngineError(str(path), f"its version is {document.get('version')!r} and not {VERSION}", "")
-        preferences, faults = _converted(document)
+        # Names of another version are none of ours.
+        known = {name: value for name, value in document.items() if name in kinds}
+        if known.get("window") == []:
+            del known["window"]
+        preferences, faults = Preferences(**reading.fields(known, kinds)), reading.notes
     except EngineError as error:
         preferences, faults = Preferences(), (f"{error.why}.",)
     if not faults:
@@ -99,19 +106,6 @@ def load_preferences(path: Path) -> tuple[Preferences, str]:
         os.replace(path, kept)
     why = "The preferences could not be read" if preferences == Preferences() else "Some could not be read"
     return preferences, f"{why}. {in_short(faults)} Defaults are used; the old file is kept as {kept}."
-
-
-def _converted(document: dict[str, Any]) -> tuple[Preferences, tuple[str, ...]]:
-    """Return what is right in a document, and what is wrong with the rest."""
-    kinds = get_type_hints(Preferences, include_extras=True)
-    # msgspec takes no union of two tuples.
-    kinds["window"] = get_args(kinds["window"])[0]
-    # Names of another version are none of ours.
-    known = {name: value for name, value in document.items() if name in kinds}
-    if known.get("window") == []:
-        del known["window"]
-    reading = Reading()
-    return Preferences(**reading.fields(known, kinds)), reading.notes
 
 
 def save_preferences(path: Path, preferences: Preferences) -> None:
@@ -231,7 +225,7 @@ class KeysTable(QWidget):
 
     def __init__(self, actions: Actions) -> None:
         super().__init__()
-        self._actions, self._names = actions, actions.names()
+        self._actions, self._names = actions, list(actions.entries)
         self.table = QTableWidget(len(self._names), 3)
         dress_table(self.table, "Commands and their keys")
         # Of several, a key that is held, as Shift is where Shift+F1 opens this, would select none.
@@ -277,8 +271,8 @@ class KeysTable(QWidget):
             had = [one for one in self._names if one != name and typed in actions.keys_of(one).split()]
             # The first in the list has a key that two have.
             self._take({name: typed} | {one: its for one, its in actions.own_keys.items() if one != name})
-            lost = (f"{typed} was the key of “{actions.entry(one).title}”, which has lost it." for one in had)
-            words = next(lost, "")
+            titles = (actions.entries[one].title for one in had)
+            words = next((f"{typed} was the key of “{title}”, which has lost it." for title in titles), "")
         self.note.setText(words)
         self._show_selected()
 
@@ -286,14 +280,14 @@ class KeysTable(QWidget):
         # Those of pages that are not built yet stay.
         self.changed.emit(
             {name: keys for name, keys in own.items()
-             if name not in self._names or keys.split() != self._actions.entry(name).keys.split()}
+             if name not in self._names or keys.split() != self._actions.entries[name].keys.split()}
         )  # fmt: skip
         self._fill()
 
     def _fill(self) -> None:
         form = QKeySequence.SequenceFormat.NativeText
         for at, name in enumerate(self._names):
-            entry, keys = self._actions.entry(name), self._actions[name].shortcuts()
+            entry, keys = self._actions.entries[name], self._actions[name].shortcuts()
             for place, text in enumerate((entry.title, entry.where, QKeySequence.listToString(keys, form))):
                 item = QTableWidgetItem(text)
                 item.setToolTip(entry.tip)

@@ -414,12 +414,10 @@ def contrast(first: QColor, second: QColor) -> float:
 
 
 def _luminance(colour: QColor) -> float:
-    red, green, blue = map(_linear, _rgb(colour))
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else float(((part + 0.055) / 1.055) ** 2.4) for part in _rgb(colour)
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def _linear(part: float) -> float:
-    return part / 12.92 if part <= 0.04045 else float(((part + 0.055) / 1.055) ** 2.4)
 
 
 def _rgb(colour: QColor) -> tuple[float, float, float]:

@@ -6,7 +6,7 @@ from html import escape
 from typing import NamedTuple
 
 from PySide6.QtCore import QPointF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette, QResizeEvent, QTextLayout, QTextOption
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent, QTextLayout, QTextOption
 from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from gui.style.metrics import GRID, small_font
@@ -59,11 +59,6 @@ class ElidedLabel(QLabel):
         self.setText(text)
         self.setVisible(bool(text))
 
-    @property
-    def colour(self) -> QColor:
-        """That of its foreground role; of notes at first."""
-        return self.palette().color(self.foregroundRole())
-
     def set_most(self, lines: int) -> None:
         """Let the text take up to so many lines."""
         self._most = max(self._fewest, lines)
@@ -83,7 +78,7 @@ class ElidedLabel(QLabel):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        painter.setPen(self.colour)
+        painter.setPen(self.palette().color(self.foregroundRole()))
         metrics = self.fontMetrics()
         there = max(1, self.height() // metrics.lineSpacing())
         for number, line in enumerate(self._cut(self.text(), min(there, self._most))):

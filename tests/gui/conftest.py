@@ -80,7 +80,7 @@ def opened(app, bot, size=(1280, 800), theme="light", preferences_path=None, rec
     haloscope.pictures.open_sample("astronaut")
     bot.waitUntil(lambda: haloscope.state.last_result is not None)
     # The ready chains are listed after the first preview.
-    bot.waitUntil(lambda: "chain:unsharp" in haloscope.actions.names())
+    bot.waitUntil(lambda: "chain:unsharp" in haloscope.actions.entries)
     return haloscope
 
 

@@ -164,7 +164,7 @@ def choose(qtbot, palette, typed):
 
 def test_that_the_palette_lists_actions_samples_presets_pages_and_panels(haloscope, palette):
     listed = {command.key for command in palette.shown}
-    assert set(haloscope.actions.names()) - {"palette"} <= listed
+    assert set(haloscope.actions.entries) - {"palette"} <= listed
     assert {f"sample:{sample.key}" for sample in SAMPLES} <= listed
     assert {f"page:{page.key}" for page in PAGES} <= listed
     assert {f"panel:{panel.objectName()}" for panel in haloscope.window.page.panels} <= listed
@@ -217,7 +217,7 @@ def keys_of(haloscope, name):
 
 def type_keys(haloscope, keys, name, pressed):
     """Type the keys of a command, as a person does."""
-    keys.table.selectRow(haloscope.actions.names().index(name))
+    keys.table.selectRow(list(haloscope.actions.entries).index(name))
     QTest.keySequence(keys.edit, QKeySequence(pressed))
 
 

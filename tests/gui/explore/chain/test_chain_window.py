@@ -24,7 +24,7 @@ from tests.gui.made_window import settle
 def page(haloscope, qtbot):
     """The page Explore with its picture, and the ready chains listed."""
     page = haloscope.window.page_of("explore")
-    qtbot.waitUntil(lambda: "chain:unsharp" in haloscope.actions.names())
+    qtbot.waitUntil(lambda: "chain:unsharp" in haloscope.actions.entries)
     return page
 
 

@@ -50,7 +50,7 @@ def test_that_copy_takes_the_selected_rows_or_every_row_and_the_header_has_the_b
 ):
     for variant, kernel_ms in (("cpu-serial", 20.0), ("naive", 2.0), ("tiled", 0.5)):
         results.add(make_result(variant, kernel_ms))
-    panel.table.copy_all()
+    panel.table.copy(every=True)
     assert [cells[0] for cells in copied()] == ["Variant", "tiled", "naive", "cpu-serial"]
     results.describe(results.results()[2])
     qtbot.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
