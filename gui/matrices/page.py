@@ -20,6 +20,7 @@ from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.runs_page import VariantsPage, run_sentence
 from gui.page.slot import Slot
 from gui.runs.panel import RunsPanel
+from gui.runs.table import RunsTable
 from gui.style.metrics import GRID, HALF_GRID, at_present_letters, follow
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import column, row
@@ -39,7 +40,7 @@ class MatmulResultsPanel(RunsPanel):
     """Every variant with every tile."""
 
     def __init__(self, matmul: MatmulState) -> None:
-        super().__init__(matmul, _EMPTY, name="Products of matrices", shown=_SHOWN, typical=_TYPICAL)
+        super().__init__(matmul, RunsTable(matmul, "Products of matrices", _SHOWN, _TYPICAL), _EMPTY)
         self._matmul = matmul
         self.reasons = ElidedLabel(small=True)
         self.try_small = QPushButton(_TRY_SMALL)

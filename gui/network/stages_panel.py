@@ -13,6 +13,7 @@ from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.network.network_state import NetworkState
 from gui.runs.panel import RunsPanel
+from gui.runs.table import RunsTable
 from gui.style.metrics import GRID, HALF_GRID, at_present_letters, digits_width, follow, follow_letters
 from gui.style.theme import series_at, theme_notifier
 from gui.widgets.charts import Bar, BarChart, Row
@@ -50,7 +51,7 @@ class StagesPanel(RunsPanel):
     """Edits `NetworkSettings`: the selected row is the stage that Run runs."""
 
     def __init__(self, network: NetworkState, engine_state: EngineState) -> None:
-        super().__init__(network, _EMPTY, name="Stages of the network", shown=_SHOWN, typical=_TYPICAL)
+        super().__init__(network, RunsTable(network, "Stages of the network", _SHOWN, _TYPICAL), _EMPTY)
         self._network = network
         wanted = f"a whole number from 1 to {MAX_BATCH:,}"
         self.batch = NumberBox("Batch", 1, MAX_BATCH, wanted, follows=_next_batch)

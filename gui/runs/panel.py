@@ -1,6 +1,6 @@
 """The table of a page's runs, with one menu of what can be done with it; while empty, what it will hold."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QActionGroup, QGuiApplication
@@ -17,27 +17,16 @@ _MORE_TIP = "What the bars show, columns, copies, files."
 
 
 class RunsPanel(QWidget):
-    """Shows a `RunsModel`; a subclass lays out `more` and `stack` among its own controls.
+    """Shows a table of a `RunsModel`; a subclass lays out `more` and `stack` among its own controls.
 
-    `empty` says what the table will hold; `name`, `shown`, `typical` and `best_first` are those of
-    `RunsTable`.
+    `empty` says what the table will hold.
     """
 
     save_wanted = Signal()  # the person wants the bars in a file
 
-    def __init__(
-        self,
-        model: RunsModel,
-        empty: str,
-        *,
-        name: str,
-        shown: Mapping[str, bool] | None = None,
-        typical: Mapping[str, str] | None = None,
-        best_first: bool = False,
-    ) -> None:
+    def __init__(self, model: RunsModel, table: RunsTable, empty: str) -> None:
         super().__init__()
-        self.model = model
-        self.table = RunsTable(model, name, shown, typical, best_first=best_first)
+        self.model, self.table, name = model, table, table.accessibleName()
         self.table.baseline_asked.connect(model.use_as_baseline)
         self.page_actions: Sequence[QAction] = ()
         """Those that are in the menu too, such as those that save the runs."""

@@ -32,6 +32,7 @@ from gui.runs.bars import run_tooltip
 from gui.runs.model import RUN_ROLE
 from gui.runs.panel import RunsPanel
 from gui.runs.state import ExchangeRuns
+from gui.runs.table import RunsTable
 from gui.style.metrics import GRID, HALF_GRID, follow, scaled_font
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import ROUND_MARGINS, column, named, row
@@ -54,7 +55,7 @@ class ResultsPanel(RunsPanel):
     opening_wanted = Signal(object, object)
 
     def __init__(self, results: ResultsModel, workspace: Workspace, state: EngineState) -> None:
-        super().__init__(results, _EMPTY, name="Runs", shown=_AT_FIRST, best_first=True)
+        super().__init__(results, RunsTable(results, "Runs", _AT_FIRST, best_first=True), _EMPTY)
         self._results, self._workspace, self._state = results, workspace, state
         self._operation = workspace.operation
         self.dialog: QInputDialog | None = None
