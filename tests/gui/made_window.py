@@ -3,7 +3,8 @@
 from concurrent.futures import Future
 from dataclasses import fields
 
-from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QDialog
 from shiboken6 import delete
 
@@ -74,6 +75,25 @@ def shown_page(window, key, qtbot):
     # A page that is shown shows slots of its own.
     qtbot.waitUntil(lambda: page.isVisible() and all(slot.is_settled for slot in window.findChildren(Slot)))
     return page
+
+
+def drop(haloscope, *paths, text="", url=""):
+    """Drop files, or a text or an address from another program."""
+    data = QMimeData()
+    urls = [QUrl.fromLocalFile(str(path)) for path in paths] + ([QUrl(url)] if url else [])
+    if urls:
+        data.setUrls(urls)
+    if text:
+        data.setText(text)
+    left, nothing = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    haloscope.window.dropEvent(QDropEvent(QPointF(10, 10), Qt.DropAction.CopyAction, data, left, nothing))
+
+
+def save_session(haloscope, path, qtbot):
+    """Save a session; return its path once it is there."""
+    haloscope.window.first_page.files.save_session(path)
+    qtbot.waitUntil(lambda: path.exists() and not haloscope.window.unsaved)
+    return path
 
 
 def all_actions(menu):
@@ -234,6 +254,10 @@ class Bench:
     def asked(self, kind):
         """Return what the engine was asked of a kind, oldest first."""
         return [one for one in self.fake.seen if is_kind(one, kind)]
+
+    def jobs_asked(self, kind):
+        """Return the jobs of what the engine was asked of a kind; a request without one is its own."""
+        return [getattr(one, "job", one) for one in self.asked(kind)]
 
     def change(self, **fields):
         """Change settings of the workspace."""

@@ -9,7 +9,7 @@ from engine.course.tables import counted_tables
 from engine.geometry.border import Border
 from engine.mask.presets import resolve_mask
 from tests.gui.made_results import made_tables
-from tests.gui.made_window import shown_page
+from tests.gui.made_window import save_session, shown_page
 
 FIRST = PAPERS[0].key
 
@@ -88,12 +88,6 @@ def test_that_the_page_answers_each_click_of_its_panels(opened, qtbot, monkeypat
     assert not page.isVisible()
 
 
-def saved(haloscope, path, qtbot):
-    haloscope.window.first_page.files.save_session(path)
-    qtbot.waitUntil(lambda: path.exists() and not haloscope.window.unsaved)
-    return path
-
-
 def test_that_closing_asks_about_measured_tables_until_a_session_has_them_which_brings_them_back(
     opened, qtbot, tmp_path, open_window
 ):
@@ -101,11 +95,11 @@ def test_that_closing_asks_about_measured_tables_until_a_session_has_them_which_
     page.run()
     qtbot.waitUntil(lambda: FIRST in page.course.measured and not haloscope.state.running)
     assert haloscope.window.unsaved == "1 result"
-    saved(haloscope, tmp_path / "before.haloscope", qtbot)
+    save_session(haloscope, tmp_path / "before.haloscope", qtbot)
     page.run()
     qtbot.waitUntil(lambda: haloscope.window.unsaved == "1 result")
     page.course.choose(PAPERS[1].key)
-    path = saved(haloscope, tmp_path / "work.haloscope", qtbot)
+    path = save_session(haloscope, tmp_path / "work.haloscope", qtbot)
     haloscope.reset(qtbot)
 
     def bring(other):

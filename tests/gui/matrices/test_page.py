@@ -157,7 +157,7 @@ def test_that_settings_wait_for_a_run(opened, qtbot):
     assert "No NVIDIA driver" in status(haloscope)
 
 
-def test_that_a_papers_product_is_loaded_with_its_tile_alone(haloscope, qtbot):
+def test_that_a_papers_product_is_loaded_with_its_tile_alone_unless_a_run_goes_on(haloscope, qtbot):
     page = haloscope.window.page_of("matrices")
     for variant in ("matmul-naive", "matmul-tiled"):
         known = (kernel for paper in PAPERS for kernel in paper.kernels if kernel.variant == variant)
@@ -170,3 +170,10 @@ def test_that_a_papers_product_is_loaded_with_its_tile_alone(haloscope, qtbot):
         qtbot.waitUntil(lambda: len(haloscope.matmul.results()) == 3)
         marked = [index.row() for index in page.results_panel.table.selectionModel().selectedRows()]
         assert [haloscope.matmul.results()[at].variant for at in marked] == [variant]
+    haloscope.matmul.change(tiles=(4, 12))
+    assert haloscope.matmul.loaded is None
+    haloscope.matmul.set_running(True)
+    haloscope.window.offer(kernel)
+    haloscope.matmul.set_running(False)
+    assert haloscope.matmul.settings.tiles == (4, 12)
+    assert "matmul-tiled was not loaded" in haloscope.messages.newest.what

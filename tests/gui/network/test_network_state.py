@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QColor
 
-from engine.course.paper import CourseKernel
 from engine.errors import BadValue, EngineError
 from engine.host.request import Check, Preview, Run
 from engine.tasks.network.problem import ChunkSpan, DrawingRequest, LayerTime, NetworkRequest, StageRequest
@@ -16,7 +15,6 @@ from gui.network.page import FIRST_DIGIT, NO_INK, NetworkPage
 from gui.network.stages_panel import TimelinePanel, timeline_words
 from gui.style.theme import apply_theme
 from gui.typed_json import Reading
-from tests.gui.fake_engine import is_kind
 from tests.gui.made_network import (
     LAYERS,
     STAGES,
@@ -175,10 +173,6 @@ def bench(slow):
     return slow
 
 
-def asked(bench, kind):
-    return [getattr(request, "job", request) for request in bench.fake.seen if is_kind(request, kind)]
-
-
 def draw(bench, point=DOT):
     bench.network.drawing.dot(point)
     bench.settle()
@@ -191,15 +185,14 @@ def test_that_all_is_asked_when_the_page_is_first_shown(slow):
     slow.fake.automatic = True
     slow.page.shown.emit()
     slow.settle()
-    assert [
-        len(asked(slow, kind)) for kind in (NetworkRequest, (Check, StageRequest), (Preview, DrawingRequest))
-    ] == [1, 1, 1]
+    kinds = NetworkRequest, (Check, StageRequest), (Preview, DrawingRequest)
+    assert [len(slow.asked(kind)) for kind in kinds] == [1, 1, 1]
     facts = slow.network.facts
     assert np.array_equal(facts.weights["convolution-2"], made_weights()[1])
     assert slow.network.answer.digit == 7
     slow.page.shown.emit()
     slow.settle()
-    assert len(asked(slow, NetworkRequest)) == 1
+    assert len(slow.jobs_asked(NetworkRequest)) == 1
 
 
 def test_that_a_page_begins_with_a_digit_and_gives_back_the_memory_of_what_the_engine_sent(bench):
@@ -277,11 +270,12 @@ def test_that_run_takes_the_chosen_stage_or_every_one_that_can(bench, qtbot):
     bench.settle()
     with qtbot.waitSignal(bench.jobs.finished):
         bench.page.run()
-    assert [(one.stage, one.batch) for one in asked(bench, (Run, StageRequest))] == [("network-cpu", 10)]
+    assert [(one.stage, one.batch) for one in bench.jobs_asked((Run, StageRequest))] == [("network-cpu", 10)]
     with qtbot.waitSignal(bench.jobs.finished):
         bench.page.run_all()
-    assert [one.stage for one in asked(bench, (Run, StageRequest))[1:]] == ["network-serial", "network-cpu"]
-    assert list(bench.network.runs) == ["network-serial", "network-cpu"], "the newest last"
+    both = ["network-serial", "network-cpu"]
+    assert [one.stage for one in bench.jobs_asked((Run, StageRequest))[1:]] == both
+    assert list(bench.network.runs) == both, "the newest last"
     assert not bench.network.running
     runs = bench.network.runs
     bench.network.change(batch=11)
@@ -292,18 +286,9 @@ def test_that_run_takes_the_chosen_stage_or_every_one_that_can(bench, qtbot):
     bench.settle()
     with qtbot.waitSignal(bench.jobs.finished):
         bench.page.run_all()
-    requests = [(one.stage, one.device) for one in asked(bench, (Run, StageRequest))[3:]]
+    requests = [(one.stage, one.device) for one in bench.jobs_asked((Run, StageRequest))[3:]]
     stages = ("network-serial", "auto"), ("network-cpu", "auto"), ("network-fused", "simulator")
     assert requests == [*stages], "each on a device of its kind"
-
-
-def test_that_a_stage_of_a_paper_is_chosen_unless_a_run_goes_on(bench):
-    bench.page.take(CourseKernel("a kernel", "", "network-cpu", task="network"))
-    assert bench.network.settings.stage == "network-cpu"
-    bench.network.set_running(True)
-    bench.page.take(CourseKernel("a kernel", "", "network-fused", task="network"))
-    assert bench.network.settings.stage == "network-cpu"
-    assert "network-fused was not loaded" in bench.messages.newest.what
 
 
 def test_that_the_next_stage_runs_after_one_that_fails(slow):

@@ -184,6 +184,13 @@ def test_that_runs_of_all_stages_are_shown_as_they_arrive(opened, qtbot):
     assert made(page, "stages").legend.isVisible()
     assert made(page, "stages").batch.isEnabled()
     assert "fused cannot run: There is no NVIDIA driver here" in made(page, "stages").note.text()
+    # So are files of results: what cannot run is one with its reason.
+    assert [run.result.variant.removeprefix("network-") for run in model.tried()] == [
+        "serial",
+        "cpu",
+        "fused",
+    ]
+    assert page.export_stem == "network-batch-100"
     page.grab()
 
 
@@ -239,20 +246,6 @@ def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words_and_aske
     haloscope.window.show_page("network")
     haloscope.link._client.answer_all(NetworkRequest)
     qtbot.waitUntil(lambda: not page.status.why_no_run)
-
-
-def test_that_stages_are_saved_as_files(opened, qtbot, tmp_path):
-    haloscope, _ = opened
-    haloscope.actions["run"].trigger()
-    qtbot.waitUntil(lambda: not haloscope.state.running and bool(haloscope.network.runs))
-    haloscope.actions["save_results"].trigger()
-    assert haloscope.files.dialog.selectedFiles()[0].endswith("network-batch-100-results.csv")
-    haloscope.files.dialog.fileSelected.emit(str(tmp_path / "stages.json"))
-    haloscope.files.dialog.reject()
-    written = json.loads((tmp_path / "stages.json").read_text())
-    assert [one["variant"] for one in written["results"]] == ["network-serial", "network-fused"], (
-        "what cannot run is a result with its reason"
-    )
 
 
 def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(haloscope, qtbot):

@@ -2,20 +2,17 @@
 
 import pytest
 from PySide6.QtCore import QRect, Qt
-from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
+from engine.errors import UnknownName
 from gui.page.contract import Page, PageLayout
 from gui.page.panels import Panel, PanelTabs, Share, Shares, focus_next
 from gui.page.slot import Slot
 from gui.style.metrics import set_letter_size
 from gui.widgets.panel_parts import column
+from tests.gui.made_window import settle
 
 HORIZONTAL = Qt.Orientation.Horizontal
-
-
-def settle():
-    for _ in range(5):
-        QApplication.processEvents()
 
 
 @pytest.fixture
@@ -48,6 +45,8 @@ def test_that_a_panel_and_the_one_around_it_come_to_the_front(made):
     made.bring_to_front("e")
     made.bring_to_front("b")
     assert seen(made) == "bce"
+    with pytest.raises(UnknownName, match="It has a, b, c, d, e"):
+        made.bring_to_front("f")
 
 
 def test_that_a_panel_is_a_window_and_back_in_its_place_when_it_is_closed(made):

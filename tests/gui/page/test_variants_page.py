@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from gui.explore.session_file import load_session
 from tests.gui.made_network import made_run
+from tests.gui.made_window import save_session
 from tests.made_runs import made_product, made_rows, make_result
 
 
@@ -55,11 +56,6 @@ def runs_of(state):
     return {(run.problem, run.result.variant, run.result.block): run.whole for run in state.task_runs}
 
 
-def save(haloscope, path, qtbot):
-    haloscope.window.first_page.files.save_session(path)
-    qtbot.waitUntil(lambda: path.exists() and not haloscope.window.unsaved)
-
-
 def test_that_clear_is_undone_by_the_menu(ran):
     haloscope, state = ran
     before = runs_of(state), state.results()
@@ -95,7 +91,7 @@ def test_that_clear_leaves_the_runs_of_other_settings(ran):
 def test_that_runs_are_in_a_session_and_closing_asks_about_them(ran, qtbot, tmp_path, show, key):
     haloscope, state = ran
     assert haloscope.window.unsaved == "2 results"
-    save(haloscope, tmp_path / "work.haloscope", qtbot)
+    save_session(haloscope, tmp_path / "work.haloscope", qtbot)
     runs = runs_of(state)
     haloscope.actions["clear_results"].trigger()
     assert haloscope.window.unsaved == "1 edit"
@@ -122,12 +118,12 @@ def test_that_pages_first_shown_after_their_session_was_opened_are_kept_and_save
     haloscope.network.drawing.clear()
     haloscope.network.drawing.dot((14.0, 9.0))
     haloscope.network.change(stage="network-cpu", batch=3)
-    save(haloscope, paths[0], qtbot)
+    save_session(haloscope, paths[0], qtbot)
     other = open_window()
     other.window.first_page.files.open_session(paths[0])
     qtbot.waitUntil(lambda: set(PAGES) <= set(other.window.session_parts()))
     # It is kept also where the pages are never looked at.
-    save(other, paths[1], qtbot)
+    save_session(other, paths[1], qtbot)
     assert load_session(paths[0]).pages == load_session(paths[1]).pages
     assert other.window.findChild(QWidget, "network") is None
     assert {key: runs_of(show(other, key)) for key in PAGES} == runs
@@ -150,7 +146,7 @@ def test_that_of_a_session_whose_runs_are_damaged_the_others_open_and_one_withou
 ):
     haloscope, state = ran
     path = tmp_path / "work.haloscope"
-    save(haloscope, path, qtbot)
+    save_session(haloscope, path, qtbot)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     (part,) = [line["part"] for line in lines if line.get("key") == key]
     before = runs_of(state)

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from gui.shell.dialogs import commands_of
 from gui.shell.pages import PAGES
-from tests.gui.made_window import shown_page
+from tests.gui.made_window import all_actions, shown_page
 
 KEYS = [entry.key for entry in PAGES]
 
@@ -51,14 +51,6 @@ def show(haloscope, qtbot):
         return window.page
 
     return do
-
-
-def leaves(menu):
-    for action in menu.actions():
-        if action.menu() is not None:
-            yield from leaves(action.menu())
-        elif not action.isSeparator():
-            yield action
 
 
 def stops(root):
@@ -117,7 +109,7 @@ def test_that_each_entry_of_the_menus_has_a_key_and_tab_comes_to_each_control_on
     without = []
     for top in window.menuBar().actions():
         top.menu().aboutToShow.emit()
-        for action in leaves(top.menu()):
+        for action in (one for one in all_actions(top.menu()) if not one.isSeparator()):
             title = action.text().replace("&", "").rstrip("…")
             # The list of recent files is reached by the letters of its menu.
             is_recent = action.parent() is window.recent.menu or action in window.recent.menu.actions()

@@ -4,10 +4,9 @@ from itertools import count
 
 import pytest
 from PySide6 import QtGui, QtWidgets
-from PySide6.QtCore import QEventLoop, QMimeData, QPoint, QPointF, QRect, QSize, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication, QKeySequence, QScreen
+from PySide6.QtCore import QEventLoop, QMimeData, QPoint, QRect, QSize, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QGuiApplication, QKeySequence, QScreen
 
-from engine.errors import UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.presets import preset
@@ -18,7 +17,7 @@ from gui.shell.pages import PAGES
 from gui.style.theme import current_theme
 from gui.widgets.labels import ElidedLabel
 from tests.gui.fake_engine import FakeEngineClient
-from tests.gui.made_window import OpenedWindow, panel_of, shown_page
+from tests.gui.made_window import OpenedWindow, drop, panel_of, shown_page
 
 
 def shown(window, kind):
@@ -117,13 +116,6 @@ def test_that_the_one_button_run_runs_every_page_until_cancel(haloscope, qtbot):
         assert (run.isEnabled(), cancel.isEnabled()) == (True, False)
 
 
-def dropped(window, path):
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(path))])
-    left, nothing = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    window.dropEvent(QDropEvent(QPointF(10, 10), Qt.DropAction.CopyAction, data, left, nothing))
-
-
 def test_that_whatever_is_dragged_from_elsewhere_can_be_dropped_and_is_taken_up(haloscope, qtbot, tmp_path):
     window, nothing = haloscope.window, (Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
     for urls, is_taken in (([], False), (["https://example.org/a.png"], True), (["file:///a.png"], True)):
@@ -135,7 +127,7 @@ def test_that_whatever_is_dragged_from_elsewhere_can_be_dropped_and_is_taken_up(
         assert (enter.isAccepted(), window._highlight.isVisible()) == (is_taken, is_taken)
     window.dragLeaveEvent(QDragLeaveEvent())
     assert not window._highlight.isVisible()
-    dropped(haloscope.window, tmp_path / "photo.png")
+    drop(haloscope, tmp_path / "photo.png")
     qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "photo.png")
     assert "photo.png" in haloscope.window.windowTitle()
     workspace, files = haloscope.workspace, haloscope.window.first_page.files
@@ -144,12 +136,12 @@ def test_that_whatever_is_dragged_from_elsewhere_can_be_dropped_and_is_taken_up(
     qtbot.waitUntil((tmp_path / "work.json").exists)
     files.save_mask(tmp_path / "mask.json")
     workspace.change(border=Border.ZERO, block=None)
-    dropped(haloscope.window, tmp_path / "work.json")
+    drop(haloscope, tmp_path / "work.json")
     qtbot.waitUntil(lambda: workspace.settings.border is Border.WRAP)
     assert workspace.settings.block == Block(8, 8)
     (tmp_path / "other.csv").write_text("1,2\n3,4\n")
     for name, shape in (("other.csv", (2, 2)), ("mask.json", (3, 3))):
-        dropped(haloscope.window, tmp_path / name)
+        drop(haloscope, tmp_path / name)
         assert workspace.mask.shape == shape
 
 
@@ -364,12 +356,3 @@ def test_that_the_menu_edit_acts_on_the_page_that_is_shown(haloscope, qtbot):
     assert haloscope.workspace.mask != preset("box-3")
     actions["clear_results"].trigger()
     assert haloscope.results.rowCount() == 0
-
-
-def test_that_a_panel_is_brought_to_the_front_by_its_name(haloscope):
-    page = haloscope.window.first_page
-    page.bring_to_front("lens")
-    assert page.panel("lens").content.isVisible()
-    assert not page.operation_choice.isVisible()
-    with pytest.raises(UnknownName, match="It has mask, doctor, inspect, lens"):
-        page.bring_to_front("tiles")

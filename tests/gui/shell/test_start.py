@@ -176,29 +176,15 @@ def test_that_preferences_have_a_place_of_their_own_or_an_error_and_come_back_as
 
 
 def test_that_a_bad_file_of_preferences_is_kept_as_bak(tmp_path):
-    for text in [
-        "",
-        "not json",
-        "[]",
-        '{"version": 2}',
-        '{"version": 1, "theme": "pink"}',
-        '{"version": 1, "window": "xyz"}',
-        '{"version": 1, "window": [1, 2, 3]}',
-        '{"version": 1, "window": [0, 0, 1e9, true]}',
-        '{"version": 1, "window": [0, 0, 4294967296, 9]}',
-        '{"version": 1, "is_maximized": 1}',
-        '{"version": 1, "arranged": ["00"]}',
-        '{"version": 1, "arranged": {"explore": null}}',
-        '{"version": 1, "columns": ["block"]}',
-        '{"version": 1, "columns": {"explore": {"block": 1}}}',
-        '{"version": 1, "recorded": 1}',
-        '{"version": 1, "last_folder": 1}',
-        '{"version": 1, "letters": 70}',
-        '{"version": 1, "letters": true}',
-        '{"version": 1, "shortcuts": {"run": 1}}',
-        '{"version": 1, "recent": [1]}',
-        '{"version": 1, "theme": "dark", "theme": "light"}',
-    ]:
+    wrong = (
+        '"theme": "pink"', '"window": "xyz"', '"window": [1, 2, 3]', '"window": [0, 0, 1e9, true]',
+        '"window": [0, 0, 4294967296, 9]', '"is_maximized": 1', '"arranged": ["00"]',
+        '"arranged": {"explore": null}', '"columns": ["block"]', '"columns": {"explore": {"block": 1}}',
+        '"recorded": 1', '"last_folder": 1', '"letters": 70', '"letters": true', '"shortcuts": {"run": 1}',
+        '"recent": [1]',
+    )  # fmt: skip
+    texts = "", "not json", "[]", '{"version": 2}', '{"version": 1, "theme": "dark", "theme": "light"}'
+    for text in (*texts, *(f'{{"version": 1, {one}}}' for one in wrong)):
         path = tmp_path / "preferences.json"
         path.write_text(text)
         preferences, notice = load_preferences(path)

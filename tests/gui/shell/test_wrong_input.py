@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QGuiApplication
+from PySide6.QtCore import QMimeData
+from PySide6.QtGui import QGuiApplication
 
 from engine.geometry.border import Border
 from gui.explore.session_file import SessionError, load_session
 from gui.page.files import Recent
 from gui.shell.preferences import Preferences, load_preferences
+from tests.gui.made_window import drop, save_session
 from tests.made_runs import make_result
 from tests.unreadable_files import CONTENTS, NO_FILES, made
 
@@ -23,18 +24,6 @@ def worked(haloscope):
     haloscope.workspace.change(border=Border.WRAP)
     haloscope.results.add(make_result("tiled", 2.0))
     return haloscope
-
-
-def drop(haloscope, *paths, text="", url=""):
-    """Drop files, or a text or an address from another program."""
-    data = QMimeData()
-    urls = [QUrl.fromLocalFile(str(path)) for path in paths] + ([QUrl(url)] if url else [])
-    if urls:
-        data.setUrls(urls)
-    if text:
-        data.setText(text)
-    left, nothing = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    haloscope.window.dropEvent(QDropEvent(QPointF(10, 10), Qt.DropAction.CopyAction, data, left, nothing))
 
 
 def paste(haloscope, text=None, **formats):
@@ -213,9 +202,7 @@ def test_that_any_note_is_kept_as_a_line_of_text(worked):
 
 
 def test_that_a_damaged_session_keeps_what_was_done_meanwhile(worked, qtbot, tmp_path):
-    path = tmp_path / "a.haloscope"
-    worked.window.first_page.files.save_session(path)
-    qtbot.waitUntil(lambda: path.exists() and not worked.window.unsaved)
+    path = save_session(worked, tmp_path / "a.haloscope", qtbot)
     lines = path.read_text().splitlines()
     for at in range(1, len(lines)):
         table = json.loads(lines[at])

@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QCoreApplication, QSize
@@ -37,29 +39,17 @@ def area(qtbot):
 
 
 @pytest.mark.slow
-def test_that_the_size_of_the_content_follows_from_the_room_alone(area, qapp):
-    def sizes(heights):
-        found = {}
-        for height in heights:
-            area.resize(284, height)
-            qapp.processEvents()
-            found[height] = area.widget().size().toTuple(), area.verticalScrollBar().maximum()
-        return found
-
-    heights = range(60, 420)
-    assert sizes(heights) == sizes(reversed(heights))
-
-
-def test_that_a_scroll_bar_is_there_only_where_it_is_needed(area, qapp):
-    content, bar = area.widget(), area.verticalScrollBar()
-    for height in range(60, 420, 5):
+def test_that_the_size_of_the_content_follows_from_the_room_alone_and_a_bar_is_where_it_is_needed(area, qapp):
+    content, bar, sizes = area.widget(), area.verticalScrollBar(), {}
+    heights = range(60, 420, 3)
+    for height in (*heights, *reversed(heights)):
         area.resize(284, height)
         qapp.processEvents()
         least = content.layout().minimumHeightForWidth(content.width())
         assert content.height() == max(least, height)
-        assert bar.isVisible() == (least > height)
-        assert bar.maximum() == max(0, least - height)
+        assert (bar.isVisible(), bar.maximum()) == (least > height, max(0, least - height))
         assert content.width() <= area.viewport().width()
+        assert sizes.setdefault(height, content.size()) == content.size(), "on the way up and down"
 
 
 def test_that_a_square_that_fits_when_it_is_a_little_less_wide_needs_no_scroll_bar(qtbot, qapp):
@@ -112,11 +102,10 @@ def test_that_what_is_hidden_adopts_another_content_once_it_is_shown(qtbot):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("is_signed", [True, False])
-@pytest.mark.parametrize("largest", [1.0, np.nan, np.inf])
-def test_that_values_that_are_no_numbers_are_drawn(qtbot, is_signed, largest):
+def test_that_values_that_are_no_numbers_are_drawn(qtbot):
     values = np.array([[np.nan, np.inf, -np.inf, 0.5]])
-    for text in (number, short_number, cell_number):
+    texts = number, short_number, cell_number
+    for text, is_signed, largest in product(texts, (True, False), (1.0, np.nan, np.inf)):
         assert [text(float(value)) for value in values[0, :3]] == ["NaN", "∞", "−∞"]
         table = ValueTable("Window", is_signed=is_signed)
         table.text = text
