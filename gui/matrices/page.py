@@ -19,8 +19,7 @@ from gui.page.jobs import Job
 from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.runs_page import VariantsPage, run_sentence
 from gui.page.slot import Slot
-from gui.runs.panel import RunsPanel
-from gui.runs.table import RunsTable
+from gui.runs.table import RunsPanel, RunsTable
 from gui.style.metrics import GRID, HALF_GRID, at_present_letters, follow
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import column, row

@@ -12,8 +12,7 @@ from engine.tasks.network.problem import MAX_BATCH, SIMULATOR_BATCH, ChunkSpan
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.network.network_state import NetworkState
-from gui.runs.panel import RunsPanel
-from gui.runs.table import RunsTable
+from gui.runs.table import RunsPanel, RunsTable
 from gui.style.metrics import GRID, HALF_GRID, at_present_letters, digits_width, follow, follow_letters
 from gui.style.theme import series_at, theme_notifier
 from gui.widgets.charts import Bar, BarChart, Row

@@ -24,9 +24,8 @@ from gui.page.jobs import Job
 from gui.page.messages import Messages
 from gui.runs.bars import Kept, Run
 from gui.runs.model import RunsModel
-from gui.runs.panel import RunsPanel
 from gui.runs.state import ExchangeRuns, RunsState, Shared, TaskRun
-from gui.runs.table import RunsTable
+from gui.runs.table import RunsPanel, RunsTable
 from gui.typed_json import Reading, Table, Text, in_short
 from gui.widgets.charts import FILTERS, Drawing
 
@@ -155,12 +154,8 @@ class VariantsPage(RunsPage):
     A `RunsState` keeps their runs, with those of earlier settings.
     """
 
-    title = ""
-    """That of the page, for messages."""
-    source = ""
-    """That of its tasks and messages."""
-    looking = ""
-    """What it does before it runs everything, such as "Checking what can run here"."""
+    title = source = looking = ""
+    """Its title, the source of its tasks and messages, and what it does before it runs everything."""
     invites = "press Run (Ctrl+R) to verify and measure."
     """What to do while nothing has run."""
 

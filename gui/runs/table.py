@@ -1,4 +1,4 @@
-"""The table of runs of every page: sorted by value, copied by rows, with a choice of columns in its header.
+"""The table of runs of every page, and its panel: sorted by value, copied by rows, with a choice of columns.
 
 One of its columns has bars. Facts that are the same for all rows have no column: a caption shows them once,
 until the person selects it.
@@ -7,18 +7,27 @@ until the person selects it.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from PySide6.QtCore import QEvent, QPoint, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QResizeEvent
-from PySide6.QtWidgets import QMenu, QTableView
+from PySide6.QtGui import (
+    QAction,
+    QActionGroup,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QMenu, QTableView, QWidget
 
 from engine.device_info import RECORDED
 from engine.results.columns import KERNEL, SPEED_UP, VARIANT, Column, repeated, server_of, table_text
-from engine.results.metrics import Compared
+from engine.results.metrics import Compared, Metric
 from engine.results.text_forms import MISSING
 from gui.runs.cells import BarHeader, RunCells
 from gui.runs.model import RECORDED_MARK, RUN_ROLE, RunsModel
 from gui.style.metrics import GRID, follow, follow_letters
 from gui.widgets.charts import Drawing
 from gui.widgets.number_table import dress_table
+from gui.widgets.panel_parts import NO_ARROW, Placeholder, menu_button
 
 _GROUPS = (
     ("Durations", ("kernel_", "end_to_end_", "compile_", "allocate_", "host_to_device_", "device_to_host_")),
@@ -338,3 +347,74 @@ class RunsTable(QTableView):
 
 def _is_copy(event: QEvent) -> bool:
     return isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Copy)
+
+
+_MORE_TIP = "What the bars show, columns, copies, files."
+
+
+class RunsPanel(QWidget):
+    """Shows a table of a `RunsModel`; a subclass lays out `more` and `stack` among its own controls.
+
+    `empty` says what the table will hold.
+    """
+
+    save_wanted = Signal()  # the person wants the bars in a file
+
+    def __init__(self, model: RunsModel, table: RunsTable, empty: str) -> None:
+        super().__init__()
+        self.model, self.table, name = model, table, table.accessibleName()
+        self.table.baseline_asked.connect(model.use_as_baseline)
+        self.page_actions: Sequence[QAction] = ()
+        """Those that are in the menu too, such as those that save the runs."""
+        self.menu = QMenu()
+        self.menu.aboutToShow.connect(self.fill_menu)
+        self.more = menu_button("⋯", f"{name}: more", _MORE_TIP, self.menu)
+        self.more.setAutoRaise(True)
+        self.more.setStyleSheet(NO_ARROW)
+        # Before it is laid out: shown without a parent it would be a window.
+        self.more.setParent(self)
+        self._empty = empty
+        self.stack = Placeholder(self.table)
+        follow(self._enable, model.rowsInserted, model.rowsRemoved, model.modelReset, model.dataChanged)
+
+    def fill_menu(self) -> None:
+        """Write the menu: what the bars show, which columns there are, then pictures and the actions."""
+        menu = self.menu
+        menu.clear()
+        # The numbers of runs, of which one is drawn.
+        model, group = self.model, QActionGroup(menu)
+        drawn, numbers = model.bars.metric.key, (one for one in model.columns if isinstance(one, Metric))
+
+        def draw(number: Column, is_on: bool) -> None:
+            if is_on:
+                model.draw(number.key)
+
+        bars = menu.addMenu("Bars")
+        for action in fill_metric_menu(bars, numbers, COMMON_NUMBERS, lambda one: one.key == drawn, draw):
+            group.addAction(action)
+        self.table.fill_column_menu(menu.addMenu("Columns"))
+        menu.addSeparator()
+        has_bars = bool(self.model.bars.values)
+        for text, act in (
+            ("Copy bars as picture", self.copy_picture),
+            ("Save bars as PNG or SVG…", self.save_wanted.emit),
+        ):
+            action = menu.addAction(text)
+            action.setEnabled(has_bars)
+            action.triggered.connect(lambda _checked=False, act=act: act())
+        menu.addActions(self.page_actions)
+
+    def copy_picture(self) -> None:
+        """Put the bars on the clipboard, with all their rows."""
+        QGuiApplication.clipboard().setPixmap(self.table.drawing().pixmap())
+
+    def explain_empty(self, words: str) -> None:
+        """Say something else of what the table will hold."""
+        self._empty = words
+        self._enable()
+
+    def _enable(self) -> None:
+        has_rows = self.model.rowCount() > 0
+        self.stack.say("" if has_rows else self._empty)
+        # What nothing can be done with yet is not shown.
+        self.more.setVisible(has_rows)

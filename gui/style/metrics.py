@@ -164,10 +164,7 @@ def set_letter_size(app: QApplication, percent: int) -> None:
     # Under a style sheet the widgets that are there follow only the font of their class.
     app.setFont(font, "QWidget")  # type: ignore[arg-type]  # a text, whatever the stubs say
     for widget, its in own:
-        if its.pointSizeF() > 0.0:
-            its.setPointSizeF(its.pointSizeF() * after / before)
-        else:
-            its.setPixelSize(max(1, round(its.pixelSize() * after / before)))
+        its.setPointSizeF(its.pointSizeF() * after / before)
         widget.setFont(its)
 
     def paint(parts: Iterable[QWidget]) -> None:

@@ -30,9 +30,8 @@ from gui.explore.state import KERNEL, PictureSource, values_of
 from gui.explore.workspace import Workspace
 from gui.runs.bars import run_tooltip
 from gui.runs.model import RUN_ROLE
-from gui.runs.panel import RunsPanel
 from gui.runs.state import ExchangeRuns
-from gui.runs.table import RunsTable
+from gui.runs.table import RunsPanel, RunsTable
 from gui.style.metrics import GRID, HALF_GRID, follow, scaled_font
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import ROUND_MARGINS, column, named, row
