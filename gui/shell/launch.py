@@ -66,7 +66,13 @@ def main(argv: list[str]) -> int:
         request = OpenPicture(path=path, sample="" if path else FIRST_SAMPLE)
         first = FirstPicture(request, engine.client.submit(request))
     try:
-        return interrupts.exit_status(_show(options, engine, first))
+        if isinstance(options, ScreenshotOptions):
+            from gui.shell.screenshot import take_screenshot
+
+            return interrupts.exit_status(take_screenshot(options, engine, first))
+        from gui.shell.app import run_window
+
+        return interrupts.exit_status(run_window(options, engine, first, process_age_ms))
     except EngineError as error:
         return _complain(error)
     except Exception as error:  # noqa: BLE001 - the process's boundary: no window can show it
@@ -96,18 +102,6 @@ def _check_files(options: WindowOptions | ScreenshotOptions) -> None:
         check_place(options.out)
         if options.image:
             check_other_file(options.out, options.image)
-
-
-def _show(
-    options: WindowOptions | ScreenshotOptions, engine: StartedEngine, first: FirstPicture | None
-) -> int:
-    if isinstance(options, ScreenshotOptions):
-        from gui.shell.screenshot import take_screenshot
-
-        return take_screenshot(options, engine, first)
-    from gui.shell.app import run_window
-
-    return run_window(options, engine, first, process_age_ms)
 
 
 def _complain(error: EngineError) -> int:

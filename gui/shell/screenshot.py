@@ -1,11 +1,9 @@
 """`screenshot`: the real window with the real engine, saved as PNG once everything is shown."""
 
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QIODevice, QObject, Qt, QTimer, Signal
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QBuffer, QEventLoop, QIODevice, QTimer
 
 from engine import interrupts
 from engine.errors import EngineError
@@ -29,24 +27,28 @@ def take_screenshot(options: ScreenshotOptions, engine: StartedEngine, first: Fi
     EngineError
         An option names something that does not exist or cannot be used, or a file cannot be written.
     """
+    # Kept until the end.
     app = make_application()
     haloscope = Haloscope(app, engine, theme=options.themes[0])
     haloscope.window.resize(*options.sizes[0])
-    shots = _Shots(app, haloscope, options)
+    shots = _Shots(haloscope, options)
     haloscope.window.offer(begin_of(options, first))
     if options.page:
         haloscope.window.show_page(options.page)
     if options.panel:
         haloscope.window.page.bring_to_front(options.panel)
-    with interrupts.calling(shots.stopped.emit):
+    with interrupts.calling(shots.stop):
         haloscope.window.show()
-        app.exec()
-    if shots.error is not None:
-        raise shots.error
-    if shots.was_stopped:
-        log(f"Stopped: {shots.written or 'no'} picture{'s were' if shots.written > 1 else ' was'} written.")
-    elif options.gallery:
-        log(f"{shots.written} pictures are in {options.gallery}.")
+        try:
+            shots.take()
+        except _Stopped:
+            written = f"{shots.written or 'no'} picture{'s were' if shots.written > 1 else ' was'} written"
+            log(f"Stopped: {written}.")
+        else:
+            if options.gallery:
+                log(f"{shots.written} pictures are in {options.gallery}.")
+        finally:
+            haloscope.window.close()
     return 0
 
 
@@ -56,59 +58,39 @@ def begin_of(options: ScreenshotOptions, first: FirstPicture | None = None) -> B
     return Begin(first, options.session, *filtering, options.out)
 
 
-class _Shots(QObject):
+class _Stopped(Exception):
+    """Ctrl+C came."""
+
+
+class _Shots:
     """Shows what is asked for, one view after another, and saves each once all of it is there."""
 
-    stopped = Signal()  # Ctrl+C. Emitted on: any thread
-
-    def __init__(self, app: QApplication, haloscope: Haloscope, options: ScreenshotOptions) -> None:
-        super().__init__()
-        self._app = app
-        self._haloscope = haloscope
-        self._window = haloscope.window
-        self._options = options
-        self._steps = self._take()
-        self._timer = QTimer(self, singleShot=True, interval=SETTLE_MS)
-        self._timer.timeout.connect(self._go_on)
-        self.error: EngineError | None = None
-        self.was_stopped = False
+    def __init__(self, haloscope: Haloscope, options: ScreenshotOptions) -> None:
+        self._haloscope, self._window, self._options = haloscope, haloscope.window, options
         self.written = 0
-        self._was_at_rest = False
-        self._window.first_page.settled.connect(self._begin)
-        self.stopped.connect(self._stop, Qt.ConnectionType.QueuedConnection)
+        self._is_stopped = False
+        # What became of the first result; later ones come from what is run or looked at.
+        self._settled: list[EngineError | None] = []
+        self._window.first_page.settled.connect(self._settled.append)
 
-    def _begin(self, error: EngineError | None) -> None:
-        """Begin when the first result is shown; later ones come from what is run or looked at."""
-        self._window.first_page.settled.disconnect(self._begin)
-        if error is not None:
-            self._end(error)
-        else:
-            self._timer.start()
+    def stop(self) -> None:
+        """Take no more. Called on: any thread."""
+        self._is_stopped = True
 
-    def _go_on(self) -> None:
-        """Take the next step once the last one is shown."""
-        is_at_rest = not self._haloscope.state.busy and self._window.is_settled
-        # What has just come may not be painted yet.
-        if is_at_rest and self._was_at_rest:
-            try:
-                next(self._steps)
-            except StopIteration:
-                self._end(None)
-                return
-            except EngineError as error:
-                self._end(error)
-                return
-        self._was_at_rest = is_at_rest and not self._haloscope.state.busy
-        self._timer.start()
-
-    def _take(self) -> Iterator[None]:
-        """Show and save; each `yield` waits until what was shown or run is on the screen."""
+    def take(self) -> None:
+        """Show and save; raise _Stopped, or the EngineError of the first result."""
         options = self._options
+        while not self._settled:
+            self._pass_time()
+        if (error := self._settled[0]) is not None:
+            raise error
+        self._pass_time()
+        self._rest()
         shows_all = options.gallery and not options.page
         for key in [entry.key for entry in PAGES] if shows_all else [options.page]:
             if key:
                 self._window.show_page(key)
-                yield
+                self._rest()
             page = self._window.page
             if options.run:
                 if (why := page.status.why_no_run) and not options.gallery:
@@ -116,7 +98,7 @@ class _Shots(QObject):
                     raise EngineError("Nothing can be run for the screenshot", why, remedy)
                 if not why:
                     page.run_all()
-                    yield
+                    self._rest()
             if not options.gallery:
                 self._save(Path(options.out))
                 return
@@ -126,10 +108,24 @@ class _Shots(QObject):
                 for panel in self._panels(page):
                     if panel:
                         page.bring_to_front(panel)
-                    yield
+                    self._rest()
                     name = "-".join(filter(None, (page.objectName(), panel, f"{width}x{height}", theme)))
                     self._save(Path(options.gallery, f"{name}.png"))
                 page.restore_default()
+
+    def _rest(self) -> None:
+        """Wait until what was shown or run is on the screen: what has just come may not be painted yet."""
+        state, was_at_rest, is_at_rest = self._haloscope.state, False, not self._haloscope.state.busy
+        while not (was_at_rest and is_at_rest):
+            self._pass_time()
+            was_at_rest, is_at_rest = is_at_rest, not state.busy and self._window.is_settled
+
+    def _pass_time(self) -> None:
+        loop = QEventLoop()
+        QTimer.singleShot(SETTLE_MS, loop.quit)
+        loop.exec()
+        if self._is_stopped:
+            raise _Stopped
 
     def _panels(self, page: Page) -> list[str]:
         """Return the panels to be raised, one after another: none at first, then those that share a place."""
@@ -146,12 +142,3 @@ class _Shots(QObject):
         self._window.grab().save(buffer, "PNG")
         atomic_write(path, bytes(buffer.data().data()))
         self.written += 1
-
-    def _end(self, error: EngineError | None) -> None:
-        self.error = error
-        self._app.quit()
-
-    def _stop(self) -> None:
-        self._timer.stop()
-        self.was_stopped = True
-        self._app.quit()

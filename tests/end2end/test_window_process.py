@@ -100,11 +100,11 @@ if __name__ == "__main__":
     from engine import interrupts
     from gui.shell import screenshot
     from gui.shell.launch import main
-    shown = screenshot._Shots._begin
-    def interrupted(shot, error):
-        shown(shot, error)
+    rest = screenshot._Shots._rest
+    def interrupted(shots):
         os.kill(os.getpid(), signal.SIGINT)
-    screenshot._Shots._begin = interrupted
+        rest(shots)
+    screenshot._Shots._rest = interrupted
     interrupts.listen()
     sys.exit(main(["screenshot", {str(tmp_path / "out.png")!r}, "--run"]))
 """
