@@ -164,6 +164,7 @@ class DrawingCanvas(QWidget):
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
+        self.setMinimumSize(SIDE * GRID // 2, SIDE * GRID // 2)
         self.setCursor(Qt.CursorShape.CrossCursor)
         self.setToolTip(f"Draw a digit as large as the field. {_KEYS}")
         drawing.changed.connect(self.update)
@@ -182,9 +183,6 @@ class DrawingCanvas(QWidget):
 
     def sizeHint(self) -> QSize:
         return QSize(SIDE * GRID, SIDE * GRID)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(SIDE * GRID // 2, SIDE * GRID // 2)
 
     def heightForWidth(self, width: int) -> int:
         # Whole pixels per cell, and not so large that the probabilities are pushed out.

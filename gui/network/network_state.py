@@ -183,11 +183,6 @@ class NetworkState(RunsState[NetworkSettings]):
             return None
         return lambda: self.drawing.show_ink(ink, self.digit_of(ink), "Open session")
 
-    @property
-    def runs(self) -> dict[str, NetworkRun]:
-        """The runs of this batch on this device, by the key of the stage."""
-        return {str(key): run for key, run in self.shown_runs.items()}
-
     def result_of(self, run: NetworkRun) -> NetworkResult:
         return run.result
 

@@ -14,15 +14,6 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST_OF_A_KIND = 8
 
 
-def _follow_filter(dialog: QFileDialog, name_filter: str) -> None:
-    """Give the name in a dialog the ending of the form that was chosen."""
-    ending = re.search(r"\*(\.\w+)", name_filter)
-    selected = dialog.selectedFiles()
-    if ending and selected and not Path(selected[0]).is_dir():
-        dialog.setDefaultSuffix(ending[1].lstrip("."))
-        dialog.selectFile(Path(selected[0]).with_suffix(ending[1]).name)
-
-
 class FileDialogs:
     """Opens file dialogs in `folder`, the one used last."""
 
@@ -49,11 +40,18 @@ class FileDialogs:
         def take(path: Path) -> None:
             chosen(path, dialog.selectedNameFilter())
 
+        def follow(name_filter: str) -> None:
+            """Give the name the ending of the form that was chosen."""
+            ending, selected = re.search(r"\*(\.\w+)", name_filter), dialog.selectedFiles()
+            if ending and selected and not Path(selected[0]).is_dir():
+                dialog.setDefaultSuffix(ending[1].lstrip("."))
+                dialog.selectFile(Path(selected[0]).with_suffix(ending[1]).name)
+
         dialog = self._dialog(title, filters, QFileDialog.FileMode.AnyFile, take)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setDefaultSuffix(Path(name).suffix.lstrip("."))
         dialog.selectFile(name)
-        dialog.filterSelected.connect(lambda chosen_filter: _follow_filter(dialog, chosen_filter))
+        dialog.filterSelected.connect(follow)
         dialog.open()
 
     def ask_for_folder(self, title: str, chosen: Callable[[Path], None]) -> None:

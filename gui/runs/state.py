@@ -100,7 +100,7 @@ class RunsState(RunsModel, Generic[S]):
         return () if self.running else tuple(self._shown().values())
 
     @property
-    def shown_runs(self) -> dict[Hashable, Any]:
+    def runs(self) -> dict[Hashable, Any]:
         """The runs of what is chosen now, by their keys, the newest last."""
         return {key: run.whole for key, run in self._shown().items()}
 

@@ -64,8 +64,6 @@ class Haloscope:
         theme: str = "",
         recovery_folder: Path | None = None,
     ) -> None:
-        self._app = app
-        self._is_finished = False
         self.state = EngineState()
         self.messages = Messages()
         self.errors = UnexpectedErrors(self.messages)
@@ -91,8 +89,7 @@ class Haloscope:
 
     def finish(self) -> None:
         """Do what the first paint does not wait for; once."""
-        if not self._is_finished:
-            self._is_finished = True
+        if not self.window.is_finished:
             self.window.finish()
             if self.recovery is not None:
                 self.recovery.look()

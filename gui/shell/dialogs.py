@@ -14,8 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt, QTimer, QUrl, qVersion
-from PySide6.QtGui import QDesktopServices, QGuiApplication, QKeyEvent, QPalette, QTextDocument
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, QTimer, QUrl, qVersion
+from PySide6.QtGui import QDesktopServices, QGuiApplication, QKeyEvent, QKeySequence, QPalette, QTextDocument
 from PySide6.QtWidgets import (
     QApplication,
     QDialog,
@@ -59,6 +59,7 @@ class DocumentWindow(QDialog):
         super().__init__(parent)
         self.setWindowTitle("Documentation")
         self.resize(118 * GRID, 84 * GRID)
+        self.setMinimumSize(60 * GRID, 40 * GRID)
         self.list = QListWidget()
         self.list.setAccessibleName("Documents")
         self.list.addItems(list(documents().values()))
@@ -75,9 +76,6 @@ class DocumentWindow(QDialog):
         self.setLayout(column((sides, 1), margins=(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)))
         # Colours of links and code are in the document.
         theme_notifier().changed.connect(self.text.reload)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(60 * GRID, 40 * GRID)
 
     @property
     def shown(self) -> str:
@@ -182,7 +180,15 @@ class Command:
 
 def commands_of(actions: Actions, page: Page) -> list[Command]:
     """Return every command while a page is shown: actions, what the page offers besides, its panels."""
-    found = [_of_action(actions, name) for name in actions.entries if name != "palette"]
+    found = []
+    for name, entry in actions.entries.items():
+        action, title = actions[name], plain(actions[name].text())
+        keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        if action.isCheckable() and action.isChecked():
+            title = f"{title} (on)"
+        about = entry.where, keys, action.toolTip(), actions.why_not(name)
+        if name != "palette":
+            found.append(Command(name, title, *about, action.trigger))
     for action in page.palette_actions:
         title, where = plain(action.text()), str(action.data() or "")
         why_not = "" if action.isEnabled() else "Not available now."
@@ -215,15 +221,6 @@ def fit(typed: str, command: Command) -> int:
         if all(any(word.startswith(one) for word in there) for one in words):
             return score + (score == 3 and title[: len(words)] == words)
     return 0
-
-
-def _of_action(actions: Actions, name: str) -> Command:
-    action, entry = actions[name], actions.entries[name]
-    keys = action.shortcut().toString(action.shortcut().SequenceFormat.NativeText)
-    title = plain(action.text())
-    if action.isCheckable() and action.isChecked():
-        title = f"{title} (on)"
-    return Command(name, title, entry.where, keys, action.toolTip(), actions.why_not(name), action.trigger)
 
 
 class CommandPalette(QDialog):

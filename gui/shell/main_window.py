@@ -63,7 +63,7 @@ class MainWindow(QMainWindow):
         self.resize(_first_size())
         self.setAcceptDrops(True)
         self._was_painted = False
-        self._is_finished = False
+        self.is_finished = False
         self._services = replace(
             services,
             offer=self.offer,
@@ -214,7 +214,7 @@ class MainWindow(QMainWindow):
 
     def finish(self) -> None:
         """Build what the first paint does not wait for."""
-        self._is_finished = True
+        self.is_finished = True
         for page in self._entered.values():
             page.finish()
 
@@ -294,7 +294,7 @@ class MainWindow(QMainWindow):
         page.edited.connect(self.edited)
         self._arrange(page)
         self._give_session_part(page)
-        if self._is_finished:
+        if self.is_finished:
             page.finish()
         return page
 

@@ -71,6 +71,7 @@ class BarChart(QWidget):
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
+        self.setMinimumSize(20 * GRID, row)
 
     def show_rows(
         self,
@@ -92,9 +93,6 @@ class BarChart(QWidget):
 
     def sizeHint(self) -> QSize:
         return QSize(38 * GRID, self.heightForWidth(38 * GRID))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(20 * GRID, self._row)
 
     def heightForWidth(self, width: int) -> int:
         ticks = QFontMetrics(number_font()).height() if self._ticks else 0

@@ -7,7 +7,7 @@ from html import escape
 from types import ModuleType
 
 import numpy as np
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QGraphicsGridLayout, QLabel, QSizePolicy, QWidget
 
@@ -180,6 +180,7 @@ class FigurePlot(QWidget):
         self._bottom.setStyle(hideOverlappingLabels=False)
         self.caption.setContentsMargins(GRID, 0, GRID, 0)
         self.setLayout(column(self.caption, (self.plot, 1), spacing=HALF_GRID, margins=(0, HALF_GRID, 0, 0)))
+        self.setMinimumSize(30 * GRID, 16 * GRID)
         self.plot.box.sigResized.connect(self._place_ticks)
         theme_notifier().changed.connect(self._redraw)
 
@@ -189,9 +190,6 @@ class FigurePlot(QWidget):
         if (figure, dashed) != (self._figure, self._dashed):
             self._figure, self._dashed = figure, dashed
             self._redraw()
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(30 * GRID, 16 * GRID)
 
     def _redraw(self) -> None:
         theme, figure = current_theme(), self._figure

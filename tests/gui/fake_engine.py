@@ -33,10 +33,8 @@ from engine.explain.messages import (
     CodeRequest,
     CompiledLaunchRequest,
     LaunchRequest,
-    TileRequest,
     TimeRequest,
 )
-from engine.explain.tiles import block_tiles
 from engine.geometry.block import Block
 from engine.host import protocol, shared
 from engine.host.protocol import WHOLE, Tile, TiledScreen, Tiles, Values, WantedTiles, WantedValues
@@ -47,10 +45,9 @@ from engine.results.problem import Mark, Progress, Quantity
 from engine.tasks.messages import RecordedRequest
 from engine.tasks.network.problem import DrawingRequest, NetworkRequest, StageRequest
 from engine.tasks.product.problem import ProductGrid, ProductRequest
-from engine.work.answers import merger_offers
 from engine.work.chain_files import ready_chains
 from engine.work.filtering.variants import filter_work
-from engine.work.messages import EffectsRequest, ListRequest, MergeRequest, OperationInfo
+from engine.work.messages import EffectsRequest, ListRequest, OperationInfo
 from engine.work.operations.table import OPERATIONS
 from engine.work.problem import ChainProblem, OperationProblem, Problem
 from engine.work.steps import Chain, MaskStep, OperationStep, digest_of
@@ -292,13 +289,11 @@ class FakeEngineClient:
             (WantedValues, type(None)): self._values_of_result,
             (EffectsRequest,): lambda one: (bytes(RED) * one.side**2,) * len(one.masks),
             (ListRequest,): lambda one: OPERATION_INFOS if one.of == "operations" else ready_chains(),
-            (MergeRequest,): lambda one: merger_offers(one, lambda step: None),
             (Preview, Chain): lambda one: self._chained(one),
             (Run, Chain): lambda one: self._chained(one),
             (LaunchRequest,): lambda one: made_advice(one),
             (CompiledLaunchRequest,): lambda one: made_advice(one, REGISTERS),
             (CodeRequest,): lambda one: made_code(one),
-            (TileRequest,): lambda one: block_tiles(one, lambda step: None),
             (Run, AblationJob): lambda one: made_ablation(one.job),
             (TimeRequest,): lambda one: made_time(one, self.limits),
             (KeptLimits,): lambda one: self.limits.get(one.device),

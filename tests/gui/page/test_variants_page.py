@@ -81,11 +81,11 @@ def test_that_clear_leaves_the_runs_of_other_settings(ran):
     haloscope, state = ran
     runs = runs_of(state)
     state.change(device="simulator")
-    assert not state.shown_runs
+    assert not state.runs
     haloscope.window.page.clear_results()
     assert not state.undo_stack.count()
     state.change(device="auto")
-    assert list(state.shown_runs.values()) == list(runs.values())
+    assert list(state.runs.values()) == list(runs.values())
 
 
 def test_that_runs_are_in_a_session_and_closing_asks_about_them(ran, qtbot, tmp_path, show, key):
@@ -100,7 +100,7 @@ def test_that_runs_are_in_a_session_and_closing_asks_about_them(ran, qtbot, tmp_
     haloscope.window.first_page.files.open_session(tmp_path / "work.haloscope")
     qtbot.waitUntil(lambda: bool(state.kept))
     assert runs_of(state) == runs
-    assert list(state.shown_runs.values()) == list(runs.values())
+    assert list(state.runs.values()) == list(runs.values())
     qtbot.waitUntil(lambda: not haloscope.window.unsaved)
     haloscope.actions["undo"].trigger()
     assert not state.kept
