@@ -42,10 +42,6 @@ class Fusion(QProxyStyle):
     an event: a third of the time that it takes to make a panel.
     """
 
-    def __init__(self) -> None:
-        super().__init__("Fusion")
-        self._wheel = _Wheel(self)
-
     def polish(self, what: object) -> object:  # type: ignore[override]  # of a widget, a palette, the program
         if isinstance(what, QAbstractSpinBox | QComboBox | QAbstractSlider | QTabBar) and not isinstance(
             what, QScrollBar
@@ -53,12 +49,8 @@ class Fusion(QProxyStyle):
             # Nor does the wheel give it the focus.
             if what.focusPolicy() == Qt.FocusPolicy.WheelFocus:
                 what.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-            what.installEventFilter(self._wheel)
+            what.installEventFilter(self)
         return super().polish(what)  # type: ignore[call-overload]
-
-
-class _Wheel(QObject):
-    """Filters the events of controls."""
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() != QEvent.Type.Wheel:
@@ -133,27 +125,27 @@ class Theme:
     checker_dark: str
 
 
-# Light and dark.
+# Light and dark, and the roles of Qt's palette that have the colour in both.
 _COLOURS = {
-    "window": ("#f2f4f7", "#1d2025"),
-    "base": ("#ffffff", "#15171b"),
-    "raised": ("#e6e9ee", "#2a2e36"),
-    "text": ("#1a1e24", "#e7e9ed"),
-    "muted": ("#525b67", "#a6aeba"),
-    "accent": ("#0b5fc0", "#5aaaf5"),
-    "accent_text": ("#ffffff", "#0a1018"),
-    "line": ("#c3c9d2", "#414852"),
-    "outline": ("#858d99", "#727b88"),
-    "positive": ("#c65a00", "#f59a4a"),
-    "negative": ("#0067a5", "#58b2ec"),
-    "good": ("#136a2e", "#56c777"),
-    "warning": ("#7a5200", "#e2b340"),
-    "error": ("#b3202a", "#ff8a82"),
-    "checker_light": ("#ffffff", "#3a3f48"),
-    "checker_dark": ("#d9dde3", "#2a2e36"),
+    "window": ("#f2f4f7", "#1d2025", "Window AlternateBase"),
+    "base": ("#ffffff", "#15171b", "Base"),
+    "raised": ("#e6e9ee", "#2a2e36", "Button ToolTipBase Midlight"),
+    "text": ("#1a1e24", "#e7e9ed", "WindowText Text ButtonText ToolTipText"),
+    "muted": ("#525b67", "#a6aeba", "PlaceholderText"),
+    "accent": ("#0b5fc0", "#5aaaf5", "Highlight Accent Link LinkVisited"),
+    "accent_text": ("#ffffff", "#0a1018", "HighlightedText"),
+    "line": ("#c3c9d2", "#414852", "Mid"),
+    "outline": ("#858d99", "#727b88", ""),
+    "positive": ("#c65a00", "#f59a4a", ""),
+    "negative": ("#0067a5", "#58b2ec", ""),
+    "good": ("#136a2e", "#56c777", ""),
+    "warning": ("#7a5200", "#e2b340", ""),
+    "error": ("#b3202a", "#ff8a82", "BrightText"),
+    "checker_light": ("#ffffff", "#3a3f48", ""),
+    "checker_dark": ("#d9dde3", "#2a2e36", ""),
 }
-LIGHT = Theme("light", **{use: light for use, (light, _) in _COLOURS.items()})
-DARK = Theme("dark", **{use: dark for use, (_, dark) in _COLOURS.items()})
+LIGHT = Theme("light", **{use: light for use, (light, _, _) in _COLOURS.items()})
+DARK = Theme("dark", **{use: dark for use, (_, dark, _) in _COLOURS.items()})
 
 
 class _Notifier(QObject):
@@ -204,22 +196,13 @@ def apply_theme(app: QApplication, name: ThemeName) -> None:
 
 def palette_of(theme: Theme) -> QPalette:
     """Return Qt's palette for a theme."""
-    role, is_light = QPalette.ColorRole, theme.name == "light"
-    palette = QPalette()
-    for colour, roles in (
-        (theme.window, (role.Window, role.AlternateBase)),
-        (theme.text, (role.WindowText, role.Text, role.ButtonText, role.ToolTipText)),
-        (theme.base, (role.Base, role.Light if is_light else role.Dark)),
-        (theme.muted, (role.PlaceholderText,)),
-        (theme.raised, (role.Button, role.ToolTipBase, role.Midlight)),
-        (theme.error, (role.BrightText,)),
-        (theme.accent, (role.Highlight, role.Accent, role.Link, role.LinkVisited)),
-        (theme.accent_text, (role.HighlightedText,)),
-        (theme.line, (role.Mid, role.Dark if is_light else role.Light)),
-        (theme.line if is_light else "#000000", (role.Shadow,)),
-    ):
-        for which in roles:
-            palette.setColor(which, QColor(colour))
+    palette, role, is_light = QPalette(), QPalette.ColorRole, theme.name == "light"
+    for use, (_, _, names) in _COLOURS.items():
+        for name in names.split():
+            palette.setColor(role[name], QColor(getattr(theme, use)))
+    palette.setColor(role.Light if is_light else role.Dark, QColor(theme.base))
+    palette.setColor(role.Dark if is_light else role.Light, QColor(theme.line))
+    palette.setColor(role.Shadow, QColor(theme.line if is_light else "#000000"))
     for which in (role.WindowText, role.Text, role.ButtonText):
         palette.setColor(QPalette.ColorGroup.Disabled, which, QColor(theme.muted))
     palette.setColor(QPalette.ColorGroup.Disabled, role.Highlight, QColor(theme.line))
@@ -235,7 +218,7 @@ def _show(app: QApplication, theme: Theme) -> None:
         return
     # A style sheet replaces the style object's name, so Fusion is set once, before the sheet.
     if not app.styleSheet():
-        app.setStyle(Fusion())
+        app.setStyle(Fusion("Fusion"))
     palette = palette_of(theme)
     app.setPalette(palette)
     # Fusion outlines controls in `Window` darkened by 1.4, which on dark is invisible.
