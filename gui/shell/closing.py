@@ -279,19 +279,19 @@ class Closing(QObject):
                 self._ask_to_save(work, files)
 
     def _ask_to_save(self, work: str, files: Sequence[str]) -> None:
-        lost = "Without a session this is lost when the window closes." if work else ""
-        stops = "The run that is under way stops." if self._state.running and work else ""
-        # Of a run it was asked as well; what was edited since is a new question.
-        saves = "Choose a file, save picture path, steps and results, and close."
-        save = partial(self._window.first_page.save_work, lambda: self.close(files, ""))
         # With results that came while it was asked.
         tip = "Close now, without it."
         discard = "&Discard", tip, _DISCARD, lambda: self.close(files, self._window.unsaved)
-        self._ask(
-            f"Save {work} as a session?" if work else "Stop the run that is under way?",
-            " ".join(filter(None, (lost, stops))) or "Its finished results are lost.",
-            *((("&Save session…", saves, _FIRST, save), discard) if work else (discard,)),
-        )
+        if not work:
+            self._ask("Stop the run that is under way?", "Its finished results are lost.", discard)
+            return
+        saves = "Choose a file, save picture path, steps and results, and close."
+        # Of a run it was asked as well; what was edited since is a new question.
+        save = partial(self._window.first_page.save_work, lambda: self.close(files, ""))
+        lost = "Without a session this is lost when the window closes."
+        stops = " The run that is under way stops." if self._state.running else ""
+        choices = ("&Save session…", saves, _FIRST, save), discard
+        self._ask(f"Save {work} as a session?", f"{lost}{stops}", *choices)
 
     def _ask_about_files(self) -> None:
         stays = "Close now, without it. A file that it was to replace stays as it is."
