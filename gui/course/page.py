@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QPalette, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QListWidget, QListWidgetItem, QSizePolicy, QSplitter, QWidget
 
 from engine.course.files import tabs_of
@@ -281,10 +281,8 @@ class PaperHeader(QWidget):
         self._course = course
         # In a low window whole lines are left out.
         self.origin = ElidedLabel(most=_MOST_LINES, small=True)
-        self.title, self.about = ElidedLabel(most=_MOST_LINES), ElidedLabel(most=_MOST_LINES)
+        self.title, self.about = (ElidedLabel(most=_MOST_LINES, is_plain=True) for _ in range(2))
         self.title.setFont(scaled_font(1.25, bold=True))
-        for label in (self.title, self.about):
-            label.setForegroundRole(QPalette.ColorRole.WindowText)
         labels = self.title, self.origin, self.about
         self.setLayout(column(*labels, spacing=HALF_GRID // 2, margins=(GRID, GRID, GRID, HALF_GRID)))
         follow(self._show, course.paper_changed)

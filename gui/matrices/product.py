@@ -36,7 +36,7 @@ from gui.style.theme import Theme, current_theme, theme_notifier
 from gui.typed_json import Reading, Table
 from gui.widgets.fields import ListField, NumberBox, doubled
 from gui.widgets.labels import ElidedLabel
-from gui.widgets.panel_parts import Refusal, boxed, column, form, quiet_label, scrolled
+from gui.widgets.panel_parts import Refusal, boxed, column, form, named, quiet_label, scrolled
 
 # Three matrices of this side take 0.8 GB, and NumPy's float64 verifies a part of them within seconds.
 LARGEST_SIDE = 8192
@@ -158,8 +158,7 @@ class ProductPanel(QWidget):
         self.refusal = Refusal()
         self.facts = quiet_label(wraps=True)
         self.tiles = ListField("tiles", _SETS, _read, lambda tiles: ", ".join(map(str, tiles)))
-        self.tiles.field.setAccessibleName("Tiles, sides with commas")
-        self.tiles.field.setToolTip(_TILES_TIP)
+        named(self.tiles.field, "Tiles, sides with commas", _TILES_TIP)
         self.tiles.chosen.connect(lambda tiles: matmul.change(tiles=tiles))
         self.device = DeviceBox(matmul, engine_state, f"Matrices up to {SIMULATOR_SIDE} × {SIMULATOR_SIDE}")
         self.device_note = ElidedLabel(most=2, small=True)

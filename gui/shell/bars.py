@@ -4,7 +4,6 @@ from functools import partial
 from html import escape
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer
-from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -25,7 +24,7 @@ from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.labels import ElidedLabel
-from gui.widgets.panel_parts import row
+from gui.widgets.panel_parts import named, row
 
 _STEPS = 1000
 
@@ -35,11 +34,9 @@ class TopBar(QFrame):
 
     def __init__(self, actions: Actions) -> None:
         super().__init__()
-        self.caption = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
-        self.caption.setForegroundRole(QPalette.ColorRole.WindowText)
+        self.caption = ElidedLabel(is_plain=True, mode=Qt.TextElideMode.ElideMiddle, name="Document")
         self.caption.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.caption.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.caption.setAccessibleName("Document")
         # Made once for each page: Qt for Python ends an action with the button that it is the action of.
         self._tools: dict[Page, list[QToolButton]] = {}
         self._row = row((self.caption, 1), spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, HALF_GRID))
@@ -94,18 +91,13 @@ class StatusLine(QFrame):
         super().__init__()
         self._state = state
         self._status = PageStatus()
-        self._engine = QLabel(textFormat=Qt.TextFormat.PlainText)
-        self._engine.setAccessibleName("Engine")
-        self._engine.setToolTip("The engine's process and the device that it works on.")
-        self._stage = ElidedLabel()
-        self._bar = QProgressBar(maximum=_STEPS, textVisible=False)
+        label = QLabel(textFormat=Qt.TextFormat.PlainText)
+        self._engine = named(label, "Engine", "The engine's process and the device that it works on.")
+        bar = QProgressBar(maximum=_STEPS, textVisible=False)
+        self._bar = named(bar, "Progress", "How far the engine is. Esc stops it.")
         self._bar.setFixedSize(16 * GRID, GRID)
-        self._bar.setAccessibleName("Progress")
-        self._bar.setToolTip("How far the engine is. Esc stops it.")
-        self.last = ElidedLabel()
-        for long, name in ((self._stage, "Progress"), (self.last, "Last run")):
-            long.setAccessibleName(name)
-            long.setForegroundRole(QPalette.ColorRole.WindowText)
+        self._stage, self.last = (ElidedLabel(is_plain=True, name=name) for name in ("Progress", "Last run"))
+        for long in (self._stage, self.last):
             long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         parts, margins = ((self._stage, 1), (self.last, 1)), (2 * GRID, HALF_GRID, 2 * GRID, HALF_GRID)
         self.setLayout(row(self._engine, self._bar, *parts, spacing=2 * GRID, margins=margins))
@@ -165,11 +157,9 @@ class MessageBar(QFrame):
         for at, button in enumerate(self._buttons):
             button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
             button.clicked.connect(partial(self._dismiss, at))
-        self._close = QToolButton(autoRaise=True)
+        self._close = named(QToolButton(autoRaise=True), "Dismiss message", "Dismiss this message.")
         self._close.setIcon(icon("close"))
         self._close.setIconSize(QSize(16, 16))
-        self._close.setToolTip("Dismiss this message.")
-        self._close.setAccessibleName("Dismiss message")
         self._close.clicked.connect(lambda: self._dismiss())
         # The buttons have a line of their own: beside them, over a narrow middle, the text would have no
         # room.

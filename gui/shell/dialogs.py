@@ -40,7 +40,7 @@ from gui.shell.main_window import MainWindow
 from gui.shell.preferences import PreferencesController, PreferencesDialog
 from gui.style.metrics import GRID
 from gui.style.theme import theme_notifier
-from gui.widgets.panel_parts import close_box, column
+from gui.widgets.panel_parts import close_box, column, named
 
 FOLDER = ASSETS.parent / "docs"
 HOME = "window.md"
@@ -60,8 +60,7 @@ class DocumentWindow(QDialog):
         self.setWindowTitle("Documentation")
         self.resize(118 * GRID, 84 * GRID)
         self.setMinimumSize(60 * GRID, 40 * GRID)
-        self.list = QListWidget()
-        self.list.setAccessibleName("Documents")
+        self.list = named(QListWidget(), "Documents")
         self.list.addItems(list(documents().values()))
         self.list.setSpacing(2)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -233,18 +232,15 @@ class CommandPalette(QDialog):
         """The commands that are listed, in their order."""
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Commands")
-        self.field = QLineEdit(
-            placeholderText="Type words of a command, a preset, a sample, a page or a panel"
-        )
-        self.field.setAccessibleName("Command")
-        self.field.setToolTip("The beginnings of words are enough: “so x” finds Sobel x.")
+        field = QLineEdit(placeholderText="Type words of a command, a preset, a sample, a page or a panel")
+        tip = "The beginnings of words are enough: “so x” finds Sobel x."
+        self.field = named(field, "Command", tip)
         self.field.textChanged.connect(self._list)
         self.field.returnPressed.connect(self._choose)
         self.field.installEventFilter(self)
-        self.list = QTreeWidget(columnCount=3)
+        self.list = named(QTreeWidget(columnCount=3), "Commands that fit")
         self.list.setHeaderHidden(True)
         self.list.setRootIsDecorated(False)
-        self.list.setAccessibleName("Commands that fit")
         self.list.setUniformRowHeights(True)
         self.list.setStyleSheet("QTreeView::item { padding: 2px; }")
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)

@@ -43,7 +43,7 @@ from gui.style.theme import ThemeName, apply_theme
 from gui.typed_json import Reading, in_short
 from gui.widgets.fields import NumberBox
 from gui.widgets.number_table import dress_table
-from gui.widgets.panel_parts import boxed, close_box, column, form, label_for, quiet_label, row
+from gui.widgets.panel_parts import boxed, close_box, column, form, label_for, named, quiet_label, row
 
 SOURCE = "preferences"
 VERSION = 1
@@ -185,9 +185,7 @@ class PreferencesDialog(QDialog):
     def __init__(self, controller: PreferencesController, actions: Actions, parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle("Preferences")
-        self.theme = QComboBox()
-        self.theme.setAccessibleName("Theme")
-        self.theme.setToolTip("Light, dark, or as the desktop is.")
+        self.theme = named(QComboBox(), "Theme", "Light, dark, or as the desktop is.")
         for name in get_args(ThemeName):
             self.theme.addItem(name.capitalize(), name)
         self.theme.setCurrentIndex(self.theme.findData(controller.preferences.theme))
@@ -235,13 +233,11 @@ class KeysTable(QWidget):
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft)
-        self.edit = QKeySequenceEdit(maximumSequenceLength=1)
-        self.edit.setAccessibleName("Keys of the selected command")
-        self.edit.setToolTip("Type the new keys of the selected command.")
+        tip = "Type the new keys of the selected command."
+        self.edit = named(QKeySequenceEdit(maximumSequenceLength=1), "Keys of the selected command", tip)
         # Also said when it loses the focus.
         self.edit.editingFinished.connect(self._take_typed)
-        self.note = quiet_label(wraps=True)
-        self.note.setAccessibleName("What a new key changes")
+        self.note = named(quiet_label(wraps=True), "What a new key changes")
         self.remove = QPushButton("Re&move")
         self.remove.setToolTip("Leave the selected command without keys.")
         self.remove.clicked.connect(lambda: self._choose(""))

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QLineEdit, QSplitter, QWidget
 from engine.explain.code_diff import Diff
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.code_view import CodeView, Row, side_rows, unified_rows
-from gui.widgets.panel_parts import Placeholder, column, icon_button, quiet_label, row
+from gui.widgets.panel_parts import Placeholder, column, icon_button, named, quiet_label, row
 
 
 class CodePair(QWidget):
@@ -125,8 +125,8 @@ class FindBar(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._view: CodeView | None = None
-        self.field = QLineEdit(clearButtonEnabled=True, placeholderText="Find in the code")
-        self.field.setAccessibleName("Text to find in the code")
+        field = QLineEdit(clearButtonEnabled=True, placeholderText="Find in the code")
+        self.field = named(field, "Text to find in the code")
         self.count = quiet_label(small=True)
         self.before = icon_button("chevron-up", "Previous place", "Previous place (Shift+Enter)")
         self.after = icon_button("chevron-down", "Next place", "Next place (Enter)")
