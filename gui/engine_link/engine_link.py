@@ -227,15 +227,9 @@ class Newest:
         """The newest request, until it is answered."""
         return self._ask.request if self._ask else None
 
-    def ask(
-        self,
-        request: Request,
-        replied: Callable[[Any], None],
-        failed: Callable[[EngineError], None],
-        progressed: Callable[[Progress], None] = lambda step: None,
-    ) -> None:
-        """Send a request."""
-        self._link.ask(self.made(request, replied, failed, progressed))
+    def ask(self, request: Request, *answers: Callable[[Any], None]) -> None:
+        """Send a request; `answers` are called as those of `made`."""
+        self._link.ask(self.made(request, *answers))
 
     def made(
         self,

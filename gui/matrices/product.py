@@ -173,7 +173,7 @@ class ProductPanel(QWidget):
         fields.addRow("Device", self.device)
         fields.addRow(self.device_note)
         # A low window scrolls the panel instead of growing.
-        self.setLayout(column(scrolled(boxed(column(fields, 1, margins=(GRID, GRID, GRID, GRID))))))
+        self.setLayout(column(scrolled(boxed(column(fields, 1, margins=GRID)))))
         for box in self._sides:
             box.valueChanged.connect(self._take)
             box.refused.connect(self.refusal.say)

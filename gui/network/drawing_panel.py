@@ -95,7 +95,7 @@ class DrawingPanel(QWidget):
         answer = column(row((self.verdict, 1), self.clear), self.detail, self.bars, spacing=HALF_GRID)
         parts = self.canvas, label_for("Held-out &digits", self.digits), self.digits, answer
         # A low window scrolls the panel instead of growing.
-        self.setLayout(column(scrolled(boxed(column(*parts, 1, margins=(GRID, GRID, GRID, GRID))))))
+        self.setLayout(column(scrolled(boxed(column(*parts, 1, margins=GRID)))))
         self.clear.clicked.connect(drawing.clear)
         network.cell_changed.connect(self._mark)
         follow(lambda: self.clear.setEnabled(not drawing.is_empty), drawing.changed)

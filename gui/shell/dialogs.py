@@ -72,7 +72,7 @@ class DocumentWindow(QDialog):
         sides.addWidget(self.text)
         sides.setSizes([34 * GRID, 84 * GRID])
         sides.setStretchFactor(1, 1)
-        self.setLayout(column((sides, 1), margins=(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)))
+        self.setLayout(column((sides, 1), margins=2 * GRID))
         # Colours of links and code are in the document.
         theme_notifier().changed.connect(self.text.reload)
 
@@ -249,7 +249,7 @@ class CommandPalette(QDialog):
             self.list.header().setSectionResizeMode(at, mode)
         self.list.header().setStretchLastSection(False)
         self.list.itemClicked.connect(self._choose)
-        self.setLayout(column(self.field, (self.list, 1), margins=(GRID, GRID, GRID, GRID)))
+        self.setLayout(column(self.field, (self.list, 1), margins=GRID))
         self._list("")
         self.resize(min(_WIDTH, parent.width() - 4 * GRID), min(_HEIGHT, parent.height() - 8 * GRID))
 
@@ -340,8 +340,7 @@ class Dialogs:
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(report))
         log.setToolTip("Show the folder of the crash log.")
         log.clicked.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(log_path().parent))))
-        margins = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
-        dialog.setLayout(column(words, box, spacing=2 * GRID, margins=margins))
+        dialog.setLayout(column(words, box, spacing=2 * GRID, margins=2 * GRID))
         dialog.open()
         return dialog
 

@@ -145,10 +145,9 @@ class ConnectDialog(QDialog):
         buttons.addButton("Cancel", role.RejectRole)
         buttons.accepted.connect(self._connect)
         buttons.rejected.connect(self.reject)
-        margins = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         about = quiet_label(_ABOUT, wraps=True)
         parts = about, fields, self.refusal, 1, buttons
-        self.setLayout(column(*parts, spacing=GRID + GRID // 2, margins=margins))
+        self.setLayout(column(*parts, spacing=GRID + GRID // 2, margins=2 * GRID))
         self.server.textChanged.connect(self._allow)
         self._allow()
         self.resize(74 * GRID, self.sizeHint().height())

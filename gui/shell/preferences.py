@@ -168,7 +168,6 @@ class PreferencesController(QObject):
             show[name](value)
 
 
-_MARGINS = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
 # Every widget is laid out anew: not for each digit that is typed.
 _LETTERS_AFTER_MS = 60
 # What text fields and tables do by themselves.
@@ -206,10 +205,10 @@ class PreferencesDialog(QDialog):
         self.keys = KeysTable(actions)
         self.keys.changed.connect(lambda shortcuts: controller.choose(shortcuts=shortcuts))
         self.tabs = QTabWidget()
-        self.tabs.addTab(boxed(column(fields, self.refusal, 1, margins=_MARGINS)), "&Appearance")
+        self.tabs.addTab(boxed(column(fields, self.refusal, 1, margins=2 * GRID)), "&Appearance")
         self.tabs.addTab(self.keys, "&Keys")
         box = close_box(self)
-        self.setLayout(column((self.tabs, 1), box, spacing=2 * GRID, margins=_MARGINS))
+        self.setLayout(column((self.tabs, 1), box, spacing=2 * GRID, margins=2 * GRID))
         # Enter takes what is typed, no more.
         for button in self.findChildren(QPushButton):
             button.setAutoDefault(False)
@@ -246,7 +245,7 @@ class KeysTable(QWidget):
         self.reset_all.clicked.connect(lambda: self._take({}))
         self.table.itemSelectionChanged.connect(self._show_selected)
         below = row(label_for("&New keys", self.edit), (self.edit, 1), self.remove, self.reset_all)
-        self.setLayout(column((self.table, 1), below, self.note, margins=_MARGINS))
+        self.setLayout(column((self.table, 1), below, self.note, margins=2 * GRID))
         self._fill()
         self.table.selectRow(0)
 

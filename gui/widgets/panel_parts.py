@@ -30,13 +30,12 @@ from gui.style.metrics import GRID, HALF_GRID, at_usual_letters, follow_letters,
 
 # A widget or a layout, with a stretch factor or without; a number alone is empty space that stretches.
 Part = QWidget | QLayout | tuple[QWidget | QLayout, int] | int
-# Left, top, right, bottom, in pixels.
-Margins = tuple[int, int, int, int]
+# Left, top, right, bottom, in pixels, or one for all.
+Margins = tuple[int, int, int, int] | int
 
 ICON_BUTTON_SIDE = 3 * GRID + 4
 _ICON_SIDE = 2 * GRID + 2
 NO_ARROW = "QToolButton::menu-indicator { image: none; }"
-_NO_MARGINS = (0, 0, 0, 0)
 Box = TypeVar("Box", bound=QBoxLayout)
 Named = TypeVar("Named", bound=QWidget)
 
@@ -46,7 +45,7 @@ ROUND_MARGINS = (GRID, HALF_GRID, GRID, HALF_GRID)
 """Of what has a line of its own above."""
 
 
-def row(*parts: Part, spacing: int = GRID, margins: Margins = _NO_MARGINS) -> QHBoxLayout:
+def row(*parts: Part, spacing: int = GRID, margins: Margins = 0) -> QHBoxLayout:
     """Return the parts side by side."""
     return _filled(QHBoxLayout(), parts, spacing, margins)
 
@@ -89,10 +88,10 @@ class FoldingRow(QHBoxLayout):
 
 def folding_row(*parts: Part, spacing: int = GRID, beside_from: int = 0) -> FoldingRow:
     """Return such a row."""
-    return _filled(FoldingRow(beside_from), parts, spacing, _NO_MARGINS)
+    return _filled(FoldingRow(beside_from), parts, spacing, 0)
 
 
-def column(*parts: Part, spacing: int = GRID, margins: Margins = _NO_MARGINS) -> QVBoxLayout:
+def column(*parts: Part, spacing: int = GRID, margins: Margins = 0) -> QVBoxLayout:
     """Return the parts below one another."""
     return _filled(QVBoxLayout(), parts, spacing, margins)
 
@@ -106,7 +105,7 @@ def boxed(layout: QLayout) -> QWidget:
 
 def _filled(layout: Box, parts: Iterable[Part], spacing: int, margins: Margins) -> Box:
     layout.setSpacing(spacing)
-    layout.setContentsMargins(*margins)
+    layout.setContentsMargins(*(margins if isinstance(margins, tuple) else (margins,) * 4))
     for part in parts:
         if isinstance(part, int):
             layout.addStretch(part)
@@ -353,7 +352,7 @@ class Placeholder(QStackedWidget):
         self.button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self.button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.button.setVisible(False)
-        card = boxed(column(1, self.label, row(1, self.button, 1), 1, margins=(GRID, GRID, GRID, GRID)))
+        card = boxed(column(1, self.label, row(1, self.button, 1), 1, margins=GRID))
         card.setAutoFillBackground(True)
         card.setBackgroundRole(QPalette.ColorRole.Base)
         self.addWidget(widget)
