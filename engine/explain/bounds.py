@@ -17,7 +17,7 @@ from engine.explain.instructions import Weigh, is_tensor, issue_slots, multiply_
 from engine.explain.launches import SCHEDULERS, attributes_of
 from engine.ptx.counts import SECTOR_BYTES
 from engine.results.measurement import Bound
-from engine.results.problem import Checkpoint, HasLoops, LoopWork
+from engine.results.problem import Checkpoint, LoopWork
 from engine.run.task import AnyJob
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.work.filter_task import MaskJob
@@ -155,20 +155,20 @@ def work_multiply_adds(job: AnyJob) -> float:
 def cpu_time(job: MaskJob, limits: DeviceLimits) -> LeastTime:
     """Return the bounds of a job on a processor of known limits."""
     library, problem = job.variant.library, job.problem
-    prepared: object = None if library else job.prepare()
+    prepared = None if library else job.prepare()
     size = problem.samples * (problem.itemsize + problem.result_itemsize)
     once = "the picture read once and the result written once"
-    loops: tuple[LoopWork, ...] = ()
+    loops: tuple[LoopWork, ...] = getattr(prepared, "loops", ())
     calls, share = list[Bound](), 1.0
-    if isinstance(prepared, HasLoops):
-        loops = prepared.loops
+    if loops:
+        workers: int = getattr(prepared, "workers", limits.cores)
         beside = "a call beside the work of each thread"
         calls = _bound("launch", "call", 1, "calls", _rate(limits.launches_per_s), beside)
-        if prepared.workers < limits.cores:
+        if workers < limits.cores:
             # The part of the rates of all cores that so many threads have.
             one, together = limits.core_multiply_adds_per_s, limits.multiply_adds_per_s
             of_core = one.measured / together.measured if one and together else 1.0
-            share = min(1.0, prepared.workers * of_core)
+            share = min(1.0, workers * of_core)
     return LeastTime(
         job=job,
         limits=limits,

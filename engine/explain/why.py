@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 from engine.device.device_list import cpu_info
 from engine.device.launches import DeviceKind
@@ -32,7 +31,6 @@ from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
 from engine.tasks.registry import TASKS
 from engine.work.filtering.planner import choose
-from engine.work.filtering.variants import Variant
 
 LEAST_SHARE = 0.5
 """Bounds that reach less of the time do not explain it."""
@@ -137,14 +135,8 @@ def answer_time(request: TimeRequest, report: Checkpoint) -> ExplainedTime:
     return explained_time(job, device, request.measured_ms, report)
 
 
-class Cause(NamedTuple):
-    """What bounds a run, and what removes that; `variant` is the key of the one that does, if any."""
-
-    what: str
-    removed_by: str
-    variant: str = ""
-
-
+Cause = tuple[str, str, str]
+"""What bounds a run, what removes that, and the key of the variant that does; empty where none does."""
 _FEWER = 0.5
 """A variant removes a limit that does at most this part of what is done too often."""
 _FASTER = 0.8
@@ -160,39 +152,39 @@ def gpu_cause(time: GpuTime) -> Cause:
         case "copy":
             what = f"Memory-bound: {_short(bound.amount / 1e6)} MB at {_short(bound.per_s / 1e9)} GB/s"
             if len(time.in_turn) > 1:
-                return Cause(what, *_fewer(time, _BYTES))
-            return Cause(what, "Every sample moves once: only smaller types of samples would take less")
+                return what, *_fewer(time, _BYTES)
+            return what, "Every sample moves once: only smaller types of samples would take less", ""
         case "instructions":
             of_what, count = ("multiply-add", adds) if adds else ("result", float(results))
             issued, wide = time.executed(issue_slots), time.executed(on_64_bit)
             of_them = f", {_short(wide / count)} of them on 64-bit integers" if wide > issued / 10 else ""
             what = f"Issue-bound: {_short(issued / count)} instructions per {of_what}{of_them}"
-            return Cause(what, *_fewer(time, _PICTURE, _LOADS, _GLOBAL, _FLOPS))
+            return what, *_fewer(time, _PICTURE, _LOADS, _GLOBAL, _FLOPS)
         case "multiply-adds":
             what = f"Compute-bound: {_short(adds / results)} multiply-adds per result"
-            return Cause(what, *_fewer(time, _FLOPS, _PICTURE, _LOADS))
+            return what, *_fewer(time, _FLOPS, _PICTURE, _LOADS)
         case "int8-tensor":
             what = f"Bound by tensor cores: {_short(bound.amount / 1e9)} · 10⁹ multiply-adds"
-            return Cause(what, *_fewer(time, _FLOPS))
+            return what, *_fewer(time, _FLOPS)
         case "blocks":
             what = f"Bound by starting {count_text(bound.amount)} blocks, {_short(bound.per_s / 1e6)} per µs"
-            return Cause(f"{what} at most", "A larger block starts fewer")
+            return f"{what} at most", "A larger block starts fewer", ""
         case "launch":
             times = "a launch" if bound.amount == 1 else f"{_short(bound.amount)} launches, each"
             what = f"Bound by {times} of {_short(1e6 / bound.per_s)} µs: the picture is small"
-            return Cause(what, "A larger picture, or several at once, uses the GPU")
+            return what, "A larger picture, or several at once, uses the GPU", ""
     requests, shared = time.counted.total("global_accesses"), time.counted.total("shared_accesses")
     of_request = requests.transactions_per_request or 0.0
     if (better := _coalesced(time, of_request)) is not None:
         what = f"Bound by L1: a request takes {_short(of_request)} transactions"
-        return Cause(f"{what}, because neighbouring threads read lines far apart", *better)
+        return f"{what}, because neighbouring threads read lines far apart", *better
     conflicts = shared.wavefronts_per_request or 0.0
     if shared.wavefronts > requests.transactions and conflicts > _CONFLICTS:
         what = f"Bound by shared memory: {_short(conflicts)} wavefronts per request, of bank conflicts"
-        return Cause(what, "A block of whole warps side by side (32 × …) has fewer")
+        return what, "A block of whole warps side by side (32 × …) has fewer", ""
     accesses = (requests.requests + shared.requests) * WARP / results
     what = f"Bound by L1 and shared memory: {_short(accesses)} accesses per result"
-    return Cause(what, *_fewer(time, _PICTURE, _LOADS, _GLOBAL, _FLOPS))
+    return what, *_fewer(time, _PICTURE, _LOADS, _GLOBAL, _FLOPS)
 
 
 # What a variant could do less of: how much of it there is, a verb, and what it is.
@@ -200,16 +192,9 @@ _Cost = tuple[Callable[[Work], float], str, str]
 _PICTURE: _Cost = lambda work: work.picture_loads, "reads", "cells per result"
 _GLOBAL: _Cost = lambda work: work.global_loads, "loads", "values per result from global memory"
 _FLOPS: _Cost = lambda work: work.flops / 2, "makes", "multiply-adds per result"
-_LOADS: _Cost = (
-    lambda work: work.global_loads + work.shared_loads,
-    "loads",
-    "values per result from global and shared memory",
-)
-_BYTES: _Cost = (
-    lambda work: work.global_load_bytes + work.global_store_bytes,
-    "moves",
-    "bytes per result",
-)
+_BYTES: _Cost = lambda work: work.global_load_bytes + work.global_store_bytes, "moves", "bytes per result"
+_BOTH = "values per result from global and shared memory"
+_LOADS: _Cost = lambda work: work.global_loads + work.shared_loads, "loads", _BOTH
 
 
 def _fewer(time: GpuTime, *costs: _Cost) -> tuple[str, str]:
@@ -218,9 +203,12 @@ def _fewer(time: GpuTime, *costs: _Cost) -> tuple[str, str]:
     for amount, verb, what in costs:
         ours = amount(own) / values if own else 0.0
         for other in _others(time) if ours else ():
-            its = amount(other.work) / values if other.work is not None else math.inf
-            if its <= _FEWER * ours and _is_faster(time, other):
-                key = other.variant.key
+            its, key = amount(other.work) / values if other.work else math.inf, other.variant.key
+            if its > _FEWER * ours:
+                continue
+            # Its own bounds are well below these, too; it is counted for that.
+            least = gpu_time(other, time.gpu, time.limits, time.checkpoint)
+            if least.in_turn and least.least_ms <= _FASTER * time.least_ms:
                 return f"`{key}` {verb} {_short(its)} instead of {_short(ours)} {what}", key
     return "No variant does much less of it", ""
 
@@ -235,12 +223,6 @@ def _others(time: GpuTime) -> Iterator[AnyJob]:
         is_other = variant.has_kernels and variant is not job.variant
         if is_other and variant.why_not(job.problem, job.constant, block, time.gpu.limits) is None:
             yield replace(job, variant=variant, block=block)
-
-
-def _is_faster(time: GpuTime, other: AnyJob) -> bool:
-    """Return whether the bounds of another job are well below these; it is counted for that."""
-    its = gpu_time(other, time.gpu, time.limits, time.checkpoint)
-    return bool(its.in_turn) and its.least_ms <= _FASTER * time.least_ms
 
 
 def _coalesced(time: GpuTime, each: float) -> tuple[str, str] | None:
@@ -272,21 +254,17 @@ def cpu_cause(found: LeastTime) -> Cause:
     )
     best = choose(AUTO, job.problem, job.constant, None, cpu_info()).variant
     if best is job.variant:
-        return Cause(f"Bound by {words}", "No variant on the CPU is expected to take less")
-    return Cause(f"Bound by {words}", f"`{best.key}` {_removes(best, found)}", best.key)
-
-
-def _removes(best: Variant, found: LeastTime) -> str:
-    """Return what the best variant does less of."""
-    job, limits = found.job, found.limits
-    if found.loops and not any(one.multiply_adds or one.operations for one in found.loops):
-        cores = f", on {limits.cores} cores" if limits.cores > 1 else ""
-        return f"computes {limits.vector_bits // 32} results with an instruction{cores}"
+        return f"Bound by {words}", "No variant on the CPU is expected to take less", ""
+    # What it does less of.
     works = [one.work(job.problem, one.block_for(None)) for one in (job.variant, best)]
     ours, its = (work.flops / 2 / job.problem.samples if work else 0.0 for work in works)
-    if its < ours:
-        return f"makes {_count(its)} instead of {_count(ours)} multiply-adds for each result"
-    return "is expected to take less"
+    less = "is expected to take less"
+    if found.loops and not any(one.multiply_adds or one.operations for one in found.loops):
+        cores = f", on {found.limits.cores} cores" if found.limits.cores > 1 else ""
+        less = f"computes {vector} results with an instruction{cores}"
+    elif its < ours:
+        less = f"makes {_count(its)} instead of {_count(ours)} multiply-adds for each result"
+    return f"Bound by {words}", f"`{best.key}` {less}", best.key
 
 
 def _count(value: float) -> str:

@@ -99,6 +99,9 @@ class Work:
 class LoopWork:
     """What one loop of a CPU variant does at least; what is around loops, and edges, is left out.
 
+    A variant ready for a problem has its `loops`, one after the other, and at most how many threads take part
+    (`workers`), where that is known.
+
     Multiply-adds one at a time count for each result, everything else for each vector of results.
     """
 
@@ -124,19 +127,6 @@ class LoopWork:
     def times(self, factor: float) -> "LoopWork":
         """Return the work of a loop that does all of it so many times."""
         return LoopWork(**{name: factor * value for name, value in asdict(self).items()})
-
-
-@runtime_checkable
-class HasLoops(Protocol):
-    """A CPU variant ready for a problem, of which it is known what its loops do."""
-
-    @property
-    def workers(self) -> int:
-        """Threads that take part, at most."""
-
-    @property
-    def loops(self) -> tuple[LoopWork, ...]:
-        """The loops of a launch, one after the other."""
 
 
 MODEL_OF_WORK = (
