@@ -13,7 +13,7 @@ from engine.commands.output import log_notes, print_answer, print_json, table
 from engine.commands.step_options import PictureOptions
 from engine.errors import BadValue
 from engine.explain.code_diff import Change, Diff, MeasuredDifference, measured_difference
-from engine.explain.code_lines import CodeLine, Form, InstructionCounts, KernelSource, ListedKernel
+from engine.explain.code_lines import CodeLine, Form, InstructionCounts, KernelSource, Listing
 from engine.explain.examples import Asked, Example, example_of, variant_named
 from engine.explain.kernel_code import kernel_diff, listed_kernels, source_of
 from engine.explain.launches import ARCHITECTURES, DEFAULT, Architecture
@@ -176,17 +176,17 @@ def _write_story(settings: CodeSettings, path: str, results: Sequence[AnyResult]
     return DONE
 
 
-def listing_document(kernels: Sequence[ListedKernel]) -> dict[str, object]:
+def listing_document(kernels: Sequence[Listing]) -> dict[str, object]:
     """Return the listings of a variant's kernels, with their counts."""
     return {
         "kernels": [
             {
-                "kernel": one.listing.kernel,
+                "kernel": one.kernel,
                 "passes": list(one.passes),
-                "form": str(one.listing.form),
-                "architecture": one.listing.architecture,
+                "form": str(one.form),
+                "architecture": one.architecture,
                 "counts": _counts(one.counts),
-                "lines": [_line(line) for line in one.listing.lines],
+                "lines": [_line(line) for line in one.lines],
             }
             for one in kernels
         ]
@@ -260,11 +260,11 @@ def source_text(example: Example, source: KernelSource) -> str:
     return "\n\n".join(parts)
 
 
-def listing_text(example: Example, kernels: Sequence[ListedKernel]) -> str:
+def listing_text(example: Example, kernels: Sequence[Listing]) -> str:
     """Return each kernel: its counts, then its lines beside those of the source."""
     parts = [_compiled_for(example)]
     for one in kernels:
-        parts += [one.heading, counts_text(one.counts), "\n".join(_beside_source(one.listing.lines))]
+        parts += [one.heading, counts_text(one.counts), "\n".join(_beside_source(one.lines))]
     return "\n\n".join(parts)
 
 

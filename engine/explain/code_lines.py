@@ -69,21 +69,6 @@ class CodeLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """The code of one kernel for an architecture."""
-
-    form: Form
-    kernel: str
-    architecture: str
-    lines: tuple[CodeLine, ...]
-
-    @property
-    def text(self) -> str:
-        """All lines."""
-        return "\n".join(line.text for line in self.lines)
-
-
-@dataclass(frozen=True, slots=True)
 class TapCounts:
     """What a tap costs: `first` and `last` are the lines of the loop, from 0; `taps` those of a round."""
 
@@ -132,9 +117,31 @@ class InstructionCounts:
         return sum(self.by_class.values())
 
 
-def counted(listing: Listing) -> InstructionCounts:
-    """Return the counts of a listing."""
-    return InstructionCounts(*_by_class(listing.lines), _taps(listing))
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The code of one kernel for an architecture, and the passes that launch it."""
+
+    form: Form
+    kernel: str
+    architecture: str
+    lines: tuple[CodeLine, ...]
+    passes: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All lines."""
+        return "\n".join(line.text for line in self.lines)
+
+    @property
+    def heading(self) -> str:
+        """What stands above it: kernel, form, architecture, and passes that have other names."""
+        passes = "" if self.passes == (self.kernel,) else f" ({', '.join(self.passes)})"
+        return f"{self.kernel}: {self.form.upper()} for {self.architecture}{passes}"
+
+    @property
+    def counts(self) -> InstructionCounts:
+        """Its instructions."""
+        return InstructionCounts(*_by_class(self.lines), _taps(self))
 
 
 def loops(listing: Listing) -> dict[int, int]:
@@ -171,21 +178,6 @@ def _taps(listing: Listing) -> TapCounts | None:
 def _by_class(lines: tuple[CodeLine, ...]) -> tuple[dict[InstructionClass, int], int]:
     kinds, wide = Counter(line.kind for line in lines), sum(line.is_64_bit for line in lines)
     return {kind: kinds[kind] for kind in InstructionClass if kinds[kind]}, wide
-
-
-@dataclass(frozen=True, slots=True)
-class ListedKernel:
-    """A kernel of a variant: the passes that launch it, its listing and counts."""
-
-    passes: tuple[str, ...]
-    listing: Listing
-    counts: InstructionCounts
-
-    @property
-    def heading(self) -> str:
-        """What stands above its listing: kernel, form, architecture, and passes that have other names."""
-        passes = "" if self.passes == (self.listing.kernel,) else f" ({', '.join(self.passes)})"
-        return f"{self.listing.kernel}: {self.listing.form.upper()} for {self.listing.architecture}{passes}"
 
 
 class Role(StrEnum):

@@ -12,6 +12,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,12 +29,10 @@ from engine.explain.code_lines import (
     CodeLine,
     Form,
     KernelSource,
-    ListedKernel,
     Listing,
     Role,
     SourceFunction,
     SourceLine,
-    counted,
     short_path,
     story_of,
 )
@@ -286,7 +285,7 @@ def sass_listing(written: str, kernel: str, architecture: str) -> Listing:
     return Listing(Form.SASS, kernel, architecture, tuple(lines))
 
 
-def listed_kernels(example: Example, form: Form, architecture: Architecture) -> tuple[ListedKernel, ...]:
+def listed_kernels(example: Example, form: Form, architecture: Architecture) -> tuple[Listing, ...]:
     """Return each kernel of a variant once, in the order of their launches.
 
     Raises BadValue for a variant without kernels of ours, where the CUDA compiler is missing, and for SASS
@@ -304,7 +303,7 @@ def listed_kernels(example: Example, form: Form, architecture: Architecture) -> 
     found = []
     for steps in launched.values():
         listing = listing_of(steps[0].kernel, steps[0].signature, architecture, form)
-        found.append(ListedKernel(tuple(one.name for one in steps), listing, counted(listing)))
+        found.append(replace(listing, passes=tuple(one.name for one in steps)))
     return tuple(found)
 
 
@@ -319,7 +318,7 @@ def kernel_diff(
     names = left.variant.key, right.variant.key
     if form is None:
         return diff_of(source_of(left).functions, source_of(right).functions, names, measured)
-    sides = [[one.listing for one in listed_kernels(side, form, architecture)] for side in (left, right)]
+    sides = [listed_kernels(side, form, architecture) for side in (left, right)]
     return diff_of(sides[0], sides[1], names, measured)
 
 

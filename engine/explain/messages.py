@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.explain.code_diff import Diff
-from engine.explain.code_lines import Form, KernelSource, ListedKernel
+from engine.explain.code_lines import Form, KernelSource, Listing
 from engine.explain.launches import DEFAULT, Architecture, ExplainedLaunch
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -202,7 +202,7 @@ class ShownCode(Message, frozen=True):
     note: str  # why that is not what the job says; else empty
     other_note: str  # the same of the kernel that it is compared with
     source: KernelSource
-    kernels: tuple[ListedKernel, ...] = ()  # their listings in the form that was asked for
+    kernels: tuple[Listing, ...] = ()  # in the form that was asked for
     diff: Diff | None = None  # in that form; without what was measured
 
 

@@ -1,16 +1,10 @@
 """The code of kernels as the engine would send it: short ones, which nothing was compiled for."""
 
+from dataclasses import replace
+
 from engine.errors import BadValue
 from engine.explain.code_diff import diff_of
-from engine.explain.code_lines import (
-    Form,
-    KernelSource,
-    ListedKernel,
-    Role,
-    SourceFunction,
-    counted,
-    story_in,
-)
+from engine.explain.code_lines import Form, KernelSource, Role, SourceFunction, story_in
 from engine.explain.kernel_code import ptx_listing
 from engine.explain.messages import ShownCode
 from engine.geometry.block import Block
@@ -52,7 +46,7 @@ def made_code(asked):
     kernels = [_listed(one, asked) for one in keys] if asked.form else []
     diff = None
     if asked.other and asked.form:
-        diff = diff_of([kernels[0].listing], [kernels[1].listing], tuple(keys))
+        diff = diff_of(kernels[:1], kernels[1:], tuple(keys))
     elif asked.other:
         diff = diff_of(functions[:1], functions[1:], tuple(keys))
     story = story_in(f"`{key}`: its title.\n\nIdea\n    What it\n    does.\n")
@@ -80,5 +74,5 @@ def _listed(key, asked):
     name, last = key.replace("-", "_"), FIRST_LINE + (8 if key == "tiled" else 4)
     text = _PTX if key == "tiled" else _PTX.replace("\tfma", "\tmul")
     ptx = text.format(name, FIRST_LINE + 6 if key == "tiled" else last, last)
-    listing = ptx_listing(ptx, f"correlate_{name}", str(asked.architecture))
-    return ListedKernel((f"correlate_{name}",), listing, counted(listing))
+    kernel = f"correlate_{name}"
+    return replace(ptx_listing(ptx, kernel, str(asked.architecture)), passes=(kernel,))

@@ -16,7 +16,7 @@ from engine.explain.code_lines import (
     Form,
     InstructionCounts,
     KernelSource,
-    ListedKernel,
+    Listing,
     SourceLine,
     paragraphs_of,
 )
@@ -137,14 +137,14 @@ def source_rows(source: KernelSource) -> tuple[Row, ...]:
     return tuple(rows[1:])
 
 
-Place = tuple[ListedKernel, CodeLine | None]
+Place = tuple[Listing, CodeLine | None]
 
 
-def listing_rows(kernels: Sequence[ListedKernel]) -> tuple[tuple[Row, ...], tuple[Place, ...]]:
+def listing_rows(kernels: Sequence[Listing]) -> tuple[tuple[Row, ...], tuple[Place, ...]]:
     """Return the listing of each kernel under its heading, and of each row what it is of."""
     rows, places = [], []
     for one in kernels:
-        lines = one.listing.lines
+        lines = one.lines
         rows.append(Row(one.heading, Look.HEADING))
         for number, line in enumerate(lines, start=1):
             rows.append(Row(line.text.expandtabs(8), number=number, source=line.source))
@@ -175,11 +175,11 @@ def counts_text(counts: InstructionCounts) -> str:
     return f"{text}\n{taps.instructions:.1f} per multiply-add{wide}, {taps.where}: {by_class}."
 
 
-def source_sentence(source: SourceLine, kernels: Sequence[ListedKernel]) -> str:
+def source_sentence(source: SourceLine, kernels: Sequence[Listing]) -> str:
     """Return what a line of the source has become."""
-    lines = [line for one in kernels for line in one.listing.lines if line.source == source]
+    lines = [line for one in kernels for line in one.lines if line.source == source]
     made = Counter(line.kind for line in lines if line.kind)
-    form = kernels[0].listing.form.upper()
+    form = kernels[0].form.upper()
     if not made:
         return f"Line {source.line}: no instruction of this {form} comes from it."
     return f"Line {source.line}: {_several(sum(made.values()))} of {form}: {_by_class(made, '{:d}')}."
@@ -225,7 +225,7 @@ class CodePanel(QWidget):
         super().__init__()
         self.code = code
         self._is_low = False
-        self._kernels: Sequence[ListedKernel] = ()
+        self._kernels: Sequence[Listing] = ()
         # What the rows of the listings are of.
         self._places: tuple[Place, ...] = ()
         self._said = ""

@@ -22,7 +22,6 @@ from engine.explain.ablation_results import (
     most_sentence,
 )
 from engine.explain.ablation_runs import ablated, rows_around, without
-from engine.explain.code_lines import counted
 from engine.explain.examples import example_of
 from engine.explain.instructions import InstructionClass as Class
 from engine.explain.kernel_code import ptx_listing
@@ -188,7 +187,7 @@ def test_that_a_kernel_has_a_sibling_for_each_cost_that_it_has_and_stays_as_it_i
 
 def counts_of(step):
     """Return the instructions of a kernel or of its sibling."""
-    return counted(ptx_listing(ptx_of(step), step.kernel.py_func.__name__, "sm_90"))
+    return ptx_listing(ptx_of(step), step.kernel.py_func.__name__, "sm_90").counts
 
 
 def classes_of(passes):

@@ -1,6 +1,6 @@
 """Instructions as they are written: classes, loops, what a tap costs; and what nvdisasm writes."""
 
-from engine.explain.code_lines import SourceLine, counted, loops
+from engine.explain.code_lines import SourceLine, loops
 from engine.explain.instructions import InstructionClass as Class
 from engine.explain.instructions import is_ptx_64_bit, is_sass_64_bit, ptx_class, sass_class
 from engine.explain.kernel_code import ptx_listing, sass_listing
@@ -91,7 +91,7 @@ def test_that_the_inner_loop_says_what_a_tap_costs():
     assert {line.source for line in listing.lines} == {None, ("engine/variants/x.py", 7)}
     # A branch back is a loop, and one ahead is none.
     assert [listing.lines[last].text.split()[0] for last in loops(listing).values()] == ["@%p1", "@%p2"]
-    counts = counted(listing)
+    counts = listing.counts
     assert counts.total == 10
     taps = counts.taps
     assert [listing.lines[at].text.split()[0] for at in (taps.first, taps.last)] == ["$L__BB0_2:", "@%p1"]

@@ -90,8 +90,8 @@ def test_that_code_with_lines_is_that_without_and_comes_from_lines_of_the_source
         }
         for one in listed(key):
             assert Class.OTHER not in one.counts.by_class
-            assert one.counts.total == sum(line.kind is not None for line in one.listing.lines) > 20
-            sources = {line.source for line in one.listing.lines if line.source}
+            assert one.counts.total == sum(line.kind is not None for line in one.lines) > 20
+            sources = {line.source for line in one.lines if line.source}
             assert sources
             assert sources <= lines
 
@@ -101,9 +101,9 @@ def test_that_lines_of_source_and_of_ptx_mark_each_other():
     (kernel,) = source_of(example_of(variant_named("naive"))).kernels
     at = next(number for number, line in enumerate(kernel.lines) if "partial += value" in line)
     source = SourceLine(kernel.path, kernel.first_line + at)
-    marked = [line for line in one.listing.lines if line.source == source]
+    marked = [line for line in one.lines if line.source == source]
     assert {line.opcode for line in marked} >= {"fma.rn.f32", "ld.global.f32"}
-    assert [line for line in one.listing.lines if line.opcode == "fma.rn.f32" and line not in marked] == []
+    assert [line for line in one.lines if line.opcode == "fma.rn.f32" and line not in marked] == []
 
 
 def test_that_kernels_of_tensor_cores_have_no_cost_of_a_tap_and_one_of_two_passes_is_listed_once():
@@ -135,7 +135,7 @@ def test_that_a_block_that_is_too_small_by_default_gives_way_and_one_that_was_ch
 @pytest.mark.parametrize("key", LINKED)
 def test_that_every_instruction_of_the_machine_has_a_class(key):
     for one in listed(key, Form.SASS):
-        assert any(line.source for line in one.listing.lines)
-        others = [line for line in one.listing.lines if line.kind is Class.OTHER]
+        assert any(line.source for line in one.lines)
+        others = [line for line in one.lines if line.kind is Class.OTHER]
         # @!PT: nothing in any thread.
         assert {line.opcode for line in others if "@!PT " not in line.text} <= {"NOP"}
