@@ -7,6 +7,7 @@ stored, so that nothing is combined or left out.
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -257,17 +258,16 @@ def gpu_limits(machine: Backend, report: Checkpoint = lambda progress: None) -> 
 def _measured(machine: Backend, report: Checkpoint) -> DeviceLimits:
     attributes = machine.info.attributes
     assert attributes is not None
+    sizes = {f"copies of {size >> 20} MiB": size for size in (*SIZES, COPIED_BYTES)}
     found: dict[str, float] = {}
-    copies: dict[int, float] = {}
     with machine.selected():
-        steps = _steps(machine, attributes)
-        count = len(steps) + len(SIZES) + 1
-        for number, (name, measure) in enumerate(steps):
-            report(Progress(f"measuring {limit_name(name)}", number / count, 1.0))
+        steps = dict(_steps(machine, attributes))
+        steps |= {name: partial(_copy_rate, machine, size) for name, size in sizes.items()}
+        steps[next(reversed(sizes))] = partial(copy_bytes_per_s, machine)
+        for number, (name, measure) in enumerate(steps.items()):
+            report(Progress(f"measuring {limit_name(name)}", number / len(steps), 1.0))
             found[name] = measure()
-        for number, size in enumerate((*SIZES, COPIED_BYTES), len(steps)):
-            report(Progress(f"measuring copies of {size >> 20} MiB", number / count, 1.0))
-            copies[2 * size] = _copy_rate(machine, size) if size in SIZES else copy_bytes_per_s(machine)
+    copies = {2 * size: found.pop(name) for name, size in sizes.items()}
     # Of copies of more than four times what L2 holds.
     found["copy_bytes_per_s"] = max(rate for size, rate in copies.items() if size > 4 * attributes.l2_bytes)
     # A kernel may do with the largest what it does with smaller ones.

@@ -80,11 +80,6 @@ class Recipe:
         return self.asked.chain if self.asked.step is None else None
 
     @property
-    def range_mode(self) -> str:
-        """What becomes of values outside the range."""
-        return self.asked.chain.range
-
-    @property
     def where(self) -> dict[str, str]:
         """How it is computed, by the names of options: what is not left to the program."""
         asked = self.asked
@@ -186,8 +181,8 @@ def _mask_words(recipe: Recipe, file: str) -> list[str]:
     if recipe.filter.border.takes_value:
         arguments += ["--cval", number_text(recipe.filter.cval)]
     # Values of a float32 picture are saved as they are.
-    if recipe.range_mode != "clip" and recipe.source.dtype != "float32":
-        arguments += ["--range", recipe.range_mode]
+    if recipe.asked.chain.range != "clip" and recipe.source.dtype != "float32":
+        arguments += ["--range", recipe.asked.chain.range]
     if recipe.asked.result_type != "float32":
         arguments += ["--result-type", recipe.asked.result_type]
     return arguments
@@ -220,7 +215,7 @@ def _chained(recipe: Recipe, chain: Chain) -> list[str]:
         *(f"    {step!r}," for step in steps),
         "]",
         f"found = engine.chain({', '.join(['picture', 'steps', *where])})",
-        f"result = engine.finished_picture(picture, found.values, picture.dtype, {recipe.range_mode!r})",
+        f"result = engine.finished_picture(picture, found.values, picture.dtype, {recipe.asked.chain.range!r})",
         f"engine.save_image(result, {recipe.output!r})",
     ]
 
@@ -241,7 +236,7 @@ def _filtered(recipe: Recipe) -> list[str]:
     return [
         f"mask = {mask}{'.normalised()' * recipe.filter.normalise}",
         f"values = {call}({given})",
-        f"result = engine.finished_picture(picture, values, picture.dtype, {recipe.range_mode!r})",
+        f"result = engine.finished_picture(picture, values, picture.dtype, {recipe.asked.chain.range!r})",
         f"engine.save_image(result, {recipe.output!r})",
     ]
 

@@ -174,9 +174,9 @@ def _result(recipe: Recipe) -> list[str]:
             f"shown = (values - low) / (high - low) * {white} if low < high else np.zeros_like(values)",
         ],
     }
-    shown = "shown" if recipe.range_mode in before else "values"
+    shown = "shown" if recipe.asked.chain.range in before else "values"
     rounded = f"result = np.clip(np.rint({shown}), 0, {white}).astype(dtype)  # half to even"
-    return [*before.get(recipe.range_mode, []), rounded]
+    return [*before.get(recipe.asked.chain.range, []), rounded]
 
 
 _COMBINED = {

@@ -46,6 +46,12 @@ def of(found, array, kind="loads"):
     return next(one.requests for one in found.arrays if (one.array, one.kind) == (array, kind))
 
 
+def bytes_of(run, *names):
+    """Return the bytes of some requests of all launches, which are counted, by their names."""
+    assert run.not_counted is None, run.not_counted
+    return [run.total(name).bytes for name in names]
+
+
 # Of 512 x 512 results by warps of 32: what each request to an array takes, by hand.
 WARPS = 512 * 512 // 32
 EACH = [
@@ -114,6 +120,9 @@ def test_that_examples_by_hand_are_counted():
 # Whole launches.
 
 
+SHARED = "shared_loads", "shared_stores"
+
+
 def count_every_block(monkeypatch):
     """Let every block of a launch be counted."""
     monkeypatch.setattr(counting, "FEW_COUNTED", 1e12)
@@ -146,12 +155,10 @@ def test_that_the_bytes_asked_for_are_those_of_the_model_of_work(chosen, dtype, 
     count_every_block(monkeypatch)
     job = whole_job(chosen, dtype, channels)
     run, work = counted_run(job), chosen.work(job.problem, job.block)
-    assert run.not_counted is None, run.not_counted
     assert all(one.counted_blocks == one.blocks and one.is_exact for one in run.passes)
-    assert run.total("global_loads").bytes == work.global_load_bytes
-    assert run.total("global_stores").bytes == work.global_store_bytes
-    assert run.total("shared_loads").bytes == 4 * work.shared_loads
-    assert run.total("shared_stores").bytes == 4 * work.shared_stores
+    moved, shared = bytes_of(run, "global_loads", "global_stores"), bytes_of(run, *SHARED)
+    assert moved == [work.global_load_bytes, work.global_store_bytes]
+    assert shared == [4 * work.shared_loads, 4 * work.shared_stores]
     if chosen.uses_block:
         # Emitted code loads several weights at once, and some once that its source loads again and again.
         assert run.total("constant_loads").bytes == 4 * work.constant_loads
@@ -162,10 +169,8 @@ def test_that_the_bytes_asked_for_are_those_of_the_model_of_work(chosen, dtype, 
 def test_that_the_bytes_of_a_network_are_those_of_the_model_of_work(stage):
     job = network_job(stage, np.zeros((1, 28, 28), np.float32), trained_weights())
     run, work = counted_run(job), stage.work(job.problem, job.block)
-    assert run.not_counted is None, run.not_counted
-    assert run.total("global_loads").bytes == work.global_load_bytes
-    assert run.total("shared_loads").bytes == 4 * work.shared_loads
-    assert run.total("shared_stores").bytes == 4 * work.shared_stores
+    shared = 4 * work.shared_loads, 4 * work.shared_stores
+    assert bytes_of(run, "global_loads", *SHARED) == [work.global_load_bytes, *shared]
 
 
 # Loaded again and again in the source, once by the compiled code.
@@ -187,10 +192,9 @@ def test_that_operations_are_counted_unless_their_accesses_depend_on_samples(cho
     if chosen.key in DEPENDING:
         assert run.not_counted.code == "depends-on-samples"
         return
-    assert run.not_counted is None, run.not_counted
-    loaded = run.total("global_loads").bytes
+    loaded, shared = bytes_of(run, "global_loads", "shared_loads")
     assert loaded < work.global_load_bytes if chosen.key in LOADED_ONCE else loaded == work.global_load_bytes
-    assert run.total("shared_loads").bytes == 4 * work.shared_loads
+    assert shared == 4 * work.shared_loads
 
 
 # Some of the blocks.
