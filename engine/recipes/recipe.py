@@ -215,7 +215,7 @@ def _chained(recipe: Recipe, chain: Chain) -> list[str]:
         *(f"    {step!r}," for step in steps),
         "]",
         f"found = engine.chain({', '.join(['picture', 'steps', *where])})",
-        f"result = engine.finished_picture(picture, found.values, picture.dtype, {recipe.asked.chain.range!r})",
+        f"result = engine.finished_picture(picture, found.values, picture.dtype, {chain.range!r})",
         f"engine.save_image(result, {recipe.output!r})",
     ]
 
