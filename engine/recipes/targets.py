@@ -16,59 +16,90 @@ from msgspec import structs
 
 from engine.errors import BadValue
 from engine.geometry.border import Border
-from engine.mask.mask import Mask
 from engine.recipes.recipe import Recipe, as_comment, command_line, engine_code, float32_text
 from engine.work.steps import PICTURE, CombineStep, MaskStep, one_step
 
-_Filtering = Callable[[Recipe], list[str]]
+
+class _Library(NamedTuple):
+    """How a script for a library is written: what is imported, which borders the library lacks, and the sums.
+
+    The words of `_filtering` stand in `sums` in braces.
+    """
+
+    title: str
+    imports: tuple[str, ...]
+    lacks: tuple[Border, ...]
+    sums: str
 
 
-def _opencv_filtering(recipe: Recipe) -> list[str]:
-    mask = recipe.filter.applied
-    border, known = recipe.filter.border, "cv2.BORDER_CONSTANT"
-    # `filter2D` refuses BORDER_WRAP, and its constant is always 0.
-    is_padded = border in (Border.CONSTANT, Border.WRAP)
-    if not (is_padded or border is Border.ZERO):
-        known = f"cv2.{border.elsewhere['OpenCV'][0].upper()}"
-    picture = "padded" if is_padded else "picture"
-    where = f"anchor=({mask.anchor[1]}, {mask.anchor[0]}), delta={float32_text(mask.offset)}"
-    call = f"cv2.filter2D({picture}, cv2.CV_64F, mask, {where}, borderType={known})"
-    return [*_padding(recipe), f"values = {call}{_inside(recipe)}"] if is_padded else [f"values = {call}"]
+_LIBRARIES = {
+    "opencv": _Library(
+        "OpenCV",
+        ("import cv2",),
+        # `filter2D` refuses BORDER_WRAP, and its constant is always 0.
+        (Border.CONSTANT, Border.WRAP),
+        "cv2.filter2D({picture}, cv2.CV_64F, mask, "
+        "anchor={anchor}, delta={delta}, borderType={type}){inside}",
+    ),
+    "scipy": _Library(
+        "SciPy",
+        ("from scipy import ndimage",),
+        (),
+        "ndimage.correlate(picture, {weights}, {mode}){offset}",
+    ),
+    "cupy": _Library(
+        "CuPy",
+        ("import cupy as cp", "from cupyx.scipy import ndimage"),
+        # What CuPy calls wrap has had two meanings.
+        (Border.WRAP,),
+        "cp.asnumpy(ndimage.correlate(cp.asarray({picture}), cp.asarray({weights}), {mode})){inside}{offset}",
+    ),
+}
 
 
-def _scipy_filtering(recipe: Recipe) -> list[str]:
-    call = f"ndimage.correlate(picture, {_weights(recipe)}, {_mode(recipe, recipe.filter.border)})"
-    return [f"values = {call}{_offset(recipe)}"]
-
-
-def _cupy_filtering(recipe: Recipe) -> list[str]:
-    # What CuPy calls wrap has had two meanings.
-    border = recipe.filter.border
-    padding = _padding(recipe) if border is Border.WRAP else []
-    picture, inside = ("padded", _inside(recipe)) if padding else ("picture", "")
-    weights = f"cp.asarray({_weights(recipe)})"
-    mode = _mode(recipe, Border.ZERO if padding else border)
-    call = f"ndimage.correlate(cp.asarray({picture}), {weights}, {mode})"
-    return [*padding, f"values = cp.asnumpy({call}){inside}{_offset(recipe)}"]
-
-
-def _mask_lines(mask: Mask) -> list[str]:
+def _filtering(library: _Library, recipe: Recipe) -> list[str]:
+    """Return the lines that make `values` of `picture` with a mask; a border that is lacking is padding."""
+    mask, border, lines = recipe.filter.applied, recipe.filter.border, list[str]()
+    (up, left), colours = mask.anchor, recipe.source.channels > 1
     rows = ",\n     ".join(
         f"[{', '.join(float32_text(weight) for weight in row)}]" for row in mask.weights32.tolist()
     )
-    return ["mask = np.array(", f"    [{rows}],", "    dtype=np.float32,", ").astype(np.float64)"]
+    lines += ["mask = np.array(", f"    [{rows}],", "    dtype=np.float32,", ").astype(np.float64)"]
+    words = {"picture": "picture", "inside": ""}
+    if border in library.lacks:
+        sides = [(up, mask.rows - 1 - up), (left, mask.columns - 1 - left), *[(0, 0)] * colours]
+        value = f", constant_values={float32_text(recipe.filter.cval)}" if border.takes_value else ""
+        lines += [
+            f"# Border {border} is made by NumPy: the library has none that is the same.",
+            f"padded = np.pad(picture, {tuple(sides)}, mode={_named(border, 'NumPy')!r}{value})",
+        ]
+        inside = f"[{up} : {up} + picture.shape[0], {left} : {left} + picture.shape[1]]"
+        words, border = {"picture": "padded", "inside": inside}, Border.ZERO
+    # SciPy's origin is counted from the middle.
+    origin = (up - mask.rows // 2, left - mask.columns // 2, *[0] * colours)
+    cval = f", cval={float32_text(recipe.filter.cval)}" if border.takes_value else ""
+    words |= {
+        "weights": "mask[..., np.newaxis]" if colours else "mask",
+        "anchor": f"({left}, {up})",
+        "delta": float32_text(mask.offset),
+        "offset": f" + {float32_text(mask.offset)}" if mask.offset else "",
+        "mode": f"mode={_named(border, 'SciPy')!r}{cval}, origin={origin}",
+        "type": f"cv2.{border.elsewhere.get('OpenCV', ('border_constant',))[0].upper()}",
+    }
+    return [*lines, f"values = {library.sums.format_map(words)}"]
 
 
-def _script(target: str, imports: tuple[str, ...], filtering: _Filtering, recipe: Recipe) -> str:
-    """Return a script for a library, of which `imports` are its own and `filtering` the lines of a mask."""
-    recipe.refuse_operation(target)
-    recipe.refuse_parts(target)
-    source = recipe.source
-    every, read, write = _reading(recipe, imports)
+def _named(border: Border, library: str) -> str:
+    return "constant" if border.has_ghost_cells else border.elsewhere[library][0]
 
-    def body(one: Recipe) -> list[str]:
-        return [*_mask_lines(one.filter.applied), *filtering(one)]
 
+def _script(key: str, recipe: Recipe) -> str:
+    """Return a script for a library."""
+    library, source = _LIBRARIES[key], recipe.source
+    recipe.refuse_operation(library.title)
+    recipe.refuse_parts(library.title)
+    imports, read, write = _reading(recipe, library.imports)
+    lines = partial(_filtering, library)
     is_ours = recipe.where.keys() & {"variant", "block", "device"}
     elsewhere = ["# Kernel, block and device are Haloscope's: the library chooses its own."] * bool(is_ours)
     return "\n".join(
@@ -76,11 +107,11 @@ def _script(target: str, imports: tuple[str, ...], filtering: _Filtering, recipe
             f"# {recipe.summary}",
             *[f"# {source.hint}"] * bool(source.hint),
             *elsewhere,
-            *every,
+            *imports,
             "",
             f"picture = {read}",
             "dtype, picture = picture.dtype, picture.astype(np.float64)",
-            *(body(recipe) if recipe.chain is None else chain_blocks(recipe, target, body)),
+            *(lines(recipe) if recipe.chain is None else chain_blocks(recipe, library.title, lines)),
             *_result(recipe),
             write,
             "",
@@ -119,46 +150,6 @@ def _reading(recipe: Recipe, own: tuple[str, ...]) -> tuple[tuple[str, ...], str
 
 def _library_of(path: str) -> str:
     return "tifffile" if path.lower().endswith((".tif", ".tiff")) else "imagecodecs"
-
-
-def _weights(recipe: Recipe) -> str:
-    return "mask" if recipe.source.channels == 1 else "mask[..., np.newaxis]"
-
-
-def _named(border: Border, library: str) -> str:
-    return "constant" if border.has_ghost_cells else border.elsewhere[library][0]
-
-
-def _mode(recipe: Recipe, border: Border) -> str:
-    mask = recipe.filter.applied
-    # SciPy's origin is counted from the middle.
-    origin = [mask.anchor[0] - mask.rows // 2, mask.anchor[1] - mask.columns // 2]
-    origin += [0] * (recipe.source.channels > 1)
-    cval = f", cval={float32_text(recipe.filter.cval)}" if border.takes_value else ""
-    return f"mode={_named(border, 'SciPy')!r}{cval}, origin={tuple(origin)}"
-
-
-def _offset(recipe: Recipe) -> str:
-    offset = recipe.filter.applied.offset
-    return f" + {float32_text(offset)}" if offset else ""
-
-
-def _padding(recipe: Recipe) -> list[str]:
-    """Return the padding by NumPy with a border that a library lacks."""
-    mask = recipe.filter.applied
-    (up, left), channels = mask.anchor, recipe.source.channels
-    sides = [(up, mask.rows - 1 - up), (left, mask.columns - 1 - left), *[(0, 0)] * (channels > 1)]
-    border = recipe.filter.border
-    value = f", constant_values={float32_text(recipe.filter.cval)}" if border.takes_value else ""
-    return [
-        f"# Border {border} is made by NumPy: the library has none that is the same.",
-        f"padded = np.pad(picture, {tuple(sides)}, mode={_named(border, 'NumPy')!r}{value})",
-    ]
-
-
-def _inside(recipe: Recipe) -> str:
-    up, left = recipe.filter.applied.anchor
-    return f"[{up} : {up} + picture.shape[0], {left} : {left} + picture.shape[1]]"
 
 
 def _result(recipe: Recipe) -> list[str]:
@@ -257,12 +248,11 @@ TARGETS = (
     Target("python", "Python", "A script with Haloscope's engine that writes the same file.",
            engine_code, is_exact=True),
     Target("opencv", "OpenCV", "A Python script with OpenCV: the same up to rounding.",
-           partial(_script, "OpenCV", ("import cv2",), _opencv_filtering)),
+           partial(_script, "opencv")),
     Target("scipy", "SciPy", "A Python script with SciPy: the same up to rounding.",
-           partial(_script, "SciPy", ("from scipy import ndimage",), _scipy_filtering)),
+           partial(_script, "scipy")),
     Target("cupy", "CuPy", "A Python script with CuPy on a GPU: the same up to rounding.",
-           partial(_script, "CuPy", ("import cupy as cp", "from cupyx.scipy import ndimage"),
-                   _cupy_filtering)),
+           partial(_script, "cupy")),
     Target("c", "C array", "The mask as it is applied, as an array of C with its anchor.", c_array),
 )
 # fmt: on
