@@ -61,34 +61,30 @@ def launched(passes, pitch, stream):
     passes.launch(picture(pitch), picture(pitch), Handle(stream))
 
 
-@pytest.mark.parametrize("between", [Between("sums", (8, 8)), Operand.SCRATCH], ids=["sums", "scratch"])
-def test_that_launches_of_every_pitch_and_stream_wait_for_the_one_before(asked, between):
-    passes = prepared(between)
-    for pitch, stream in ((8, 1), (32, 2), (8, 2)):
-        launched(passes, pitch, stream)
-    of_first = [("launch", 1), ("record", 1)]
-    assert asked == [*of_first, *[("wait", 2), ("launch", 2), ("record", 2)] * 2]
+FIRST, NEXT = [("launch", 1), ("record", 1)], [("wait", 2), ("launch", 2), ("record", 2)]
+ORDERS = (
+    ((Between("sums", (8, 8)),), ((8, 1), (32, 2), (8, 2)), [*FIRST, *NEXT, *NEXT]),
+    ((Operand.SCRATCH,), ((8, 1), (32, 2), (8, 2)), [*FIRST, *NEXT, *NEXT]),
+    # Without values between passes.
+    ((), ((8, 1), (8, 2)), [("launch", 1), ("launch", 2)]),
+    # A replay is ordered by whoever replays it; the default stream would spoil a capture beside it.
+    *(
+        ((Operand.SCRATCH,), ((8, 1), (8, captured), (8, 2)), [*FIRST, ("launch", captured), *NEXT])
+        for captured in (CAPTURED, BESIDE_A_CAPTURE)
+    ),
+)
 
 
-def test_that_launches_without_values_between_passes_wait_for_nothing(asked):
-    passes = prepared()
-    for stream in (1, 2):
-        launched(passes, 8, stream)
-    assert asked == [("launch", 1), ("launch", 2)]
-
-
-@pytest.mark.parametrize("captured", [CAPTURED, BESIDE_A_CAPTURE])
-def test_that_a_captured_launch_neither_waits_nor_is_waited_for(asked, captured):
-    """A replay is ordered by whoever replays it; the default stream would spoil a capture beside it."""
-    passes = prepared(Operand.SCRATCH)
-    for stream in (1, captured, 2):
-        launched(passes, 8, stream)
-    first, within, *rest = asked[:2], asked[2], *asked[3:]
-    assert (first, within) == ([("launch", 1), ("record", 1)], ("launch", captured))
-    assert rest == [("wait", 2), ("launch", 2), ("record", 2)]
-
-
-def test_that_a_stream_waits_for_what_is_on_another_now(asked):
+def test_that_launches_with_values_between_passes_wait_for_the_one_before_unless_captured(asked):
+    for between, launches, wanted in ORDERS:
+        asked.clear()
+        passes = prepared(*between)
+        for pitch, stream in launches:
+            launched(passes, pitch, stream)
+        assert asked == wanted
+        # In the end its memory is freed behind the last launch.
+        del passes
+    asked.clear()
     order_after(1, 2)
     assert asked == [("record", 2), ("wait", 1)]
 
@@ -180,31 +176,24 @@ def context(stack, monkeypatch, number):
     return made
 
 
-@pytest.mark.parametrize(
-    ("before", "number", "within", "after"),
-    [
+def test_that_a_thread_has_its_own_gpu_after_a_call_also_one_that_fails(stack, monkeypatch):
+    for before, number, within, after in (
         ([], 0, [100], [100]),  # what CUDA would take
         ([], 1, [101], []),
         ([100], 0, [100], [100]),
         ([100], 1, [100, 101], [100]),
         ([101], 0, [101, 100], [101]),
-    ],
-)
-def test_that_a_thread_has_its_own_gpu_after_a_call(stack, monkeypatch, before, number, within, after):
-    used = context(stack, monkeypatch, number)
-    stack += before
-    with used.selected():
-        assert stack == within
-    assert stack == after
-
-
-def test_that_a_thread_has_its_own_gpu_after_a_call_that_fails(stack, monkeypatch):
-    used = context(stack, monkeypatch, 1)
-    stack.append(100)
-    # Selected again within it leaves no trace.
-    with pytest.raises(KeyError), used.selected(), used.selected():
-        raise KeyError
-    assert stack == [100]
+    ):
+        stack.clear()
+        used = context(stack, monkeypatch, number)
+        stack += before
+        with used.selected():
+            assert stack == within
+        assert stack == after
+        # Selected again within it leaves no trace.
+        with pytest.raises(KeyError), used.selected(), used.selected():
+            raise KeyError
+        assert stack == after
 
 
 SOURCE = """

@@ -61,7 +61,7 @@ def pool(device, monkeypatch):
     return found
 
 
-def test_that_an_array_is_freed_with_what_last_refers_to_it(pool):
+def test_that_an_array_is_freed_with_what_last_refers_to_it_and_full_memory_is_tried_again(pool):
     array = device_array((4, 5), np.float32)
     assert (array.shape, array.strides, array.dtype) == ((4, 5), (20, 4), np.float32)
     part = array.reshape(20)
@@ -70,9 +70,7 @@ def test_that_an_array_is_freed_with_what_last_refers_to_it(pool):
     del part
     gc.collect(1)
     assert pool.taken == {}
-
-
-def test_that_full_memory_is_tried_again_without_what_the_pool_keeps(pool):
+    # Full memory is tried again without what the pool keeps.
     kept = device_array((900,), np.uint8)
     with pytest.raises(CudaAPIError, match="OUT_OF_MEMORY"):
         device_array((200,), np.uint8)

@@ -118,11 +118,11 @@ def test_that_the_smallest_quota_of_a_group_and_those_around_it_counts(tmp_path,
     assert smallest_quota(process, groups) == quota
 
 
-@pytest.mark.parametrize(("quota", "count"), [(None, 8), (0.2, 1), (2.0, 2), (2.5, 3), (64.0, 8)])
-def test_that_no_more_cores_are_counted_than_a_quota_is_worth(quota, count, monkeypatch):
+def test_that_no_more_cores_are_counted_than_a_quota_is_worth(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(8), raising=False)
-    monkeypatch.setattr("engine.process.time_quota", lambda: quota)
-    assert cores() == count
+    for quota, count in ((None, 8), (0.2, 1), (2.0, 2), (2.5, 3), (64.0, 8)):
+        monkeypatch.setattr("engine.process.time_quota", lambda quota=quota: quota)
+        assert cores() == count
 
 
 def test_that_a_launch_uses_no_more_cores_than_its_own_thread_was_given(monkeypatch):
@@ -228,14 +228,11 @@ class Buffer:
 
 
 @pytest.fixture
-def dropped():
-    return []
-
-
-@pytest.fixture
-def spares(dropped):
-    """Return spares of which three are kept, and which say what they drop."""
-    return Spares(lambda buffer: buffer.size, 3, lambda buffer: dropped.append(buffer.size))
+def spares():
+    """Return spares of which three are kept, and which note in `dropped` what they drop."""
+    found = Spares(lambda buffer: buffer.size, 3, lambda buffer: found.dropped.append(buffer.size))
+    found.dropped = []
+    return found
 
 
 def test_that_the_smallest_spare_that_is_large_enough_serves_one_at_a_time_and_no_small_need(spares):
@@ -252,17 +249,17 @@ def test_that_the_smallest_spare_that_is_large_enough_serves_one_at_a_time_and_n
     assert of_one_size.take(400_000).size == 500_000
 
 
-def test_that_the_oldest_go_beyond_a_number_and_beyond_their_bytes(spares, dropped):
+def test_that_the_oldest_go_beyond_a_number_and_beyond_their_bytes(spares):
     spares.keep([Buffer(size) for size in (1, 2, 3, 4)], math.inf)
-    assert dropped == [1]
+    assert spares.dropped == [1]
     spares.keep([Buffer(5)], 9)
-    assert dropped == [1, 2, 3]
+    assert spares.dropped == [1, 2, 3]
     spares.trim(0)
-    assert dropped == [1, 2, 3, 4, 5]
+    assert spares.dropped == [1, 2, 3, 4, 5]
     assert spares.take(1) is None
 
 
-def test_that_a_buffer_may_come_back_while_others_are_looked_through(dropped):
+def test_that_a_buffer_may_come_back_while_others_are_looked_through():
     """A finalizer runs at any line: what it brings must not disturb the one who takes."""
     late = [Buffer(10)]
 
