@@ -97,10 +97,14 @@ class Kernel:
         self.passed = {self.registers[name]: where for name, where in self._passed.items()}
         """Registers that are parameters, and the offset in these."""
         self.zeros: list[Values] = [DTYPES[kind].type(0) for kind in self._kinds.values()]
-        self.granules = {space: self._shortest(space) for space in ("shared", "global", "local")}
-        self.knows_warps = any(
-            one.name in ("bar", "barrier") and "warp" in one.modifiers for one in self.instructions
-        )
+        self.granules = dict.fromkeys(("shared", "global", "local"), 4)
+        self.knows_warps = False
+        for one in self.instructions:
+            self.knows_warps |= one.name in ("bar", "barrier") and "warp" in one.modifiers
+            if one.name in ("ld", "st", "atom", "red") and DTYPES.keys() & {*one.modifiers[-1:]}:
+                for space, shortest in self.granules.items():
+                    if not (SPACES - {space}) & {*one.modifiers}:
+                        self.granules[space] = min(shortest, one.dtype.itemsize)
         self._lay_out([*module.variables.values(), *self._variables.values()])
         self.blocks, self.labels = self._parted()
         for block in self.blocks:
@@ -219,16 +223,6 @@ class Kernel:
             self.addresses[one.name] = _aligned(size, one.alignment)
             size = self.addresses[one.name] + one.size
         return size
-
-    def _shortest(self, space: str) -> int:
-        sizes = [
-            one.dtype.itemsize
-            for one in self.instructions
-            if one.name in ("ld", "st", "atom", "red")
-            and not (SPACES - {space}) & {*one.modifiers}
-            and one.modifiers[-1] in DTYPES
-        ]
-        return min([4, *sizes])
 
     def _parted(self) -> tuple[list[Block], dict[str, int]]:
         instructions = self.instructions

@@ -157,6 +157,8 @@ class Function:
         if found := _REGISTERS.match(text):
             for one in found[2].split(","):
                 name, _, count = one.strip().rstrip(">").partition("<")
+                if count and not count.isdigit():
+                    raise PtxError("the text of PTX", f"this declares no register that is known: {text[:80]}")
                 every = [f"{name}{number}" for number in range(int(count))] if count else [name]
                 names |= {name: name + suffix for name in every}
                 self.registers |= {name + suffix: found[1] for name in every}
@@ -273,15 +275,11 @@ def _located(piece: str, files: dict[str, str], places: dict[str, SourceLine]) -
     """Return the line of a `.loc`; None where the compiler knows none and says 0."""
     if (found := _PLACE.match(piece)) is None or found[2] == "0":
         return None
-
-    def line_of(place: str, line: str, outer: SourceLine | None = None) -> SourceLine:
-        return SourceLine(files.get(place.split()[0], ""), int(line), outer)
-
     outer = None
     if found[3] is not None and found[4] != "0":
         # The place of a call that was itself inlined was named before.
-        outer = places.get(found[3]) or line_of(found[3], found[4])
-    places[found[1]] = line_of(found[1], found[2], outer)
+        outer = places.get(found[3]) or SourceLine(files.get(found[3].split()[0], ""), int(found[4]))
+    places[found[1]] = SourceLine(files.get(found[1].split()[0], ""), int(found[2]), outer)
     return places[found[1]]
 
 
