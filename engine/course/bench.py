@@ -280,35 +280,16 @@ def measured_paper(
     budget_s: float = BUDGET_S,
     checkpoint: Checkpoint = go_on,
 ) -> MeasuredPaper:
-    """Measure what a paper's tables need and return them with the results.
+    """Measure what a paper's tables need; return them, in the paper's order, with the results.
 
-    Parameters
-    ----------
-    paper_key : str
-    device : str
-        For the CUDA variants: "auto" or the key of a device. Without one that works their cells say why.
-    sizes : sequence of int, optional
-        Sides of pictures and matrices instead of the paper's own.
-    budget_s : float
-        Time to spend on the samples of one cell, seconds.
-    checkpoint : Checkpoint
-        Called before each step of each run, with what is measured.
+    `device` is for the CUDA variants: "auto" or the key of a device. Without one that works their cells say
+    why; what failed, or failed its verification, is a reason in its cells. `sizes` are sides of pictures and
+    matrices instead of the paper's own, `budget_s` is the time for the samples of one cell; `checkpoint` is
+    called before each step of each run, with what is measured.
 
-    Returns
-    -------
-    MeasuredPaper
-        The tables in the paper's order. What failed, or failed its verification, is a reason in its cells.
-
-    Raises
-    ------
-    UnknownName
-        There is no such paper.
-    DeviceUnavailable
-        The device of that key is not there.
-    BadValue
-        The simulator, whose times are not speeds, or a size that is out of range.
-    DeviceFault
-        The process is lost for CUDA.
+    Raises UnknownName where there is no such paper, DeviceUnavailable where the device of that key is not
+    there, BadValue for the simulator, whose times are not speeds, or a size that is out of range, and
+    DeviceFault where the process is lost for CUDA.
     """
     if sizes is not None:
         bad = [f"size {size}" for size in sizes if not 1 <= size <= MAX_SIDE] if sizes else ["no size"]

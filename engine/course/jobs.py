@@ -129,11 +129,7 @@ class BankFiltering(Filtering):
 def bank_job(bank: tuple[Mask, ...], problem: Problem, samples: np.ndarray) -> MaskJob:
     """Return the job of applying all masks, of one shape and anchor, to one picture in one launch.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem of one of the masks.
-    samples : ndarray of shape (H, W, C), of the problem's dtype
+    `problem` is that of one of the masks; `samples`, (H, W, C), have its dtype.
     """
     chosen = for_bank(bank)
     return Job(BankFiltering(bank), chosen, chosen.default_block, problem, samples, bank[0])

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from engine.explain.code_lines import SourceFunction
 from engine.geometry.block import Block
@@ -99,20 +100,24 @@ class Excerpt:
 class TableText:
     """The part of a paper's table that `assets/course/papers.toml` has.
 
-    `notes` are conditions, formulas and the paper's misprints; `printed` has its values by the names of their
-    rows, joined by ", ", and `misprints` the places among these of values that a note says are wrong.
-    `values` are those of a worked example, `rows` the texts of a table of words; `code` has the places in our
-    code of a row by its first cell.
+    `headings` stand apart by " | "; `notes` are conditions, formulas and the paper's misprints; `printed` has
+    its values by the names of their rows, joined by ", ", and the mark behind those that a note says are
+    wrong. `values` are those of a worked example, `rows` the texts of a table of words; `code` has the places
+    in our code of a row by its first cell.
     """
 
     title: str
-    headings: tuple[str, ...]
-    notes: tuple[str, ...]
-    printed: Mapping[str, tuple[str, ...]]
-    misprints: Mapping[str, frozenset[int]]
-    values: Mapping[str, object] = field(default_factory=dict)
+    headings: str
+    notes: tuple[str, ...] = ()
+    printed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
     rows: tuple[tuple[str, ...], ...] = ()
     code: Mapping[str, tuple[CodePlace, ...]] = field(default_factory=dict)
+
+
+def unmarked(printed: str) -> str:
+    """Return a printed value without the mark of its note."""
+    return printed.rstrip(f" {MISPRINT}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import msgspec
+
 from engine.course.files import Part, columns_of
-from engine.course.paper import MISPRINT, CodePlace, CourseKernel, CourseTable, Paper, TableText
+from engine.course.paper import CourseTable, Paper, TableText
 from engine.errors import UnknownName, did_you_mean
-from engine.files.reading import ASSETS, Json, faults_of_asset
-from engine.geometry.block import Block
+from engine.files.reading import ASSETS, faults_of_asset
 from engine.host.request import QueuePolicy, Request
 from engine.results.columns import COURSE, recorded_document, recorded_path
 from engine.results.problem import Checkpoint
@@ -25,30 +26,10 @@ def read_papers() -> dict[Paper, tuple[TableText, ...]]:
     found = {}
     with faults_of_asset(PAPERS_FILE, "The list of papers"):
         for entry in tomllib.loads(PAPERS_FILE.read_text(encoding="utf-8"))["papers"]:
-            kernels = []
-            for kernel in entry.pop("kernels"):
-                block = kernel.pop("block", None)
-                kernels.append(CourseKernel(block=Block(*block) if block else None, **kernel))
-            texts = tuple(map(_table, entry.pop("tables")))
-            titles = tuple(text.title for text in texts)
-            found[Paper(kernels=tuple(kernels), tables=titles, **entry)] = texts
+            texts = msgspec.convert(entry["tables"], tuple[TableText, ...])
+            titles = [text.title for text in texts]
+            found[msgspec.convert(entry | {"tables": titles}, Paper)] = texts
     return found
-
-
-def _table(entry: Json) -> TableText:
-    found = entry.get("printed", {})
-    printed = {names: tuple(value.rstrip(f" {MISPRINT}") for value in row) for names, row in found.items()}
-    misprints = {
-        names: frozenset(position for position, value in enumerate(row) if value.endswith(MISPRINT))
-        for names, row in found.items()
-    }
-    headings, notes = tuple(entry["headings"].split(" | ")), tuple(entry.get("notes", ()))
-    values, rows = entry.get("values", {}), tuple(map(tuple, entry.get("rows", ())))
-    places = {
-        name: tuple(CodePlace(one["code"], tuple(one["lit"])) for one in found)
-        for name, found in entry.get("code", {}).items()
-    }
-    return TableText(entry["title"], headings, notes, printed, misprints, values, rows, places)
 
 
 TABLE_TEXTS = read_papers()

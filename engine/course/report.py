@@ -2,7 +2,7 @@
 
 import itertools
 
-from engine.course.paper import MISPRINT
+from engine.course.paper import MISPRINT, unmarked
 from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import (
     AllocationRun,
@@ -68,7 +68,8 @@ def tables(results: Results, sizes: Sizes) -> Tables:
             each = change / (large - small), change / (large**2 - small**2)
             rows.append(((f"{size}x{size}", f"{small}->{large}"), (change, *each)))
         # A note for each printed change per thread that is not the total divided by that of the side.
-        for names, (total, printed) in text.printed.items():
+        for names, both in text.printed.items():
+            total, printed = map(unmarked, both)
             side = int(names.partition(", ")[2].partition("->")[0])
             right = float(total) / side
             if abs(float(printed) - right) > 1e-6 * abs(right):

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from engine.course.paper import Cell, CourseTable, Figure, TableText
+from engine.course.paper import MISPRINT, Cell, CourseTable, Figure, TableText, unmarked
 from engine.geometry.block import Block, Layout
 from engine.mask.mask import Mask
 from engine.work.steps import Chain, MaskStep, PictureRequest
@@ -89,13 +89,14 @@ def course_table(text: TableText, told: Told) -> CourseTable:
     for names, values in told.rows:
         words = [str(name) for name in names]
         key = ", ".join(words)
-        wrong = text.misprints.get(key, frozenset())
-        cells = list(map(Cell, words))
         pairs = zip_longest(values, text.printed.get(key, ()), fillvalue="")
-        for position, (value, printed) in enumerate(pairs):
-            cells.append(replace(_cell(value, printed), is_misprint=position in wrong))
-        rows.append(tuple(cells))
-    return CourseTable(text.title, text.headings, tuple(rows), (*text.notes, *told.notes), told.figure)
+        cells = (
+            replace(_cell(value, unmarked(printed)), is_misprint=printed.endswith(MISPRINT))
+            for value, printed in pairs
+        )
+        rows.append((*map(Cell, words), *cells))
+    headings = tuple(text.headings.split(" | "))
+    return CourseTable(text.title, headings, tuple(rows), (*text.notes, *told.notes), told.figure)
 
 
 def _cell(value: Value, printed: str) -> Cell:

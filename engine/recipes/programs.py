@@ -50,27 +50,11 @@ class AsProgram(NamedTuple):
 
 
 def as_program(key: str, mask: Mask, *, normalise: bool, dtype: str, channels: int) -> AsProgram:
-    """Return what a program does with a mask.
+    """Return what a program, by its key in `PROGRAMS`, does with a mask as it was typed; its anchor is used.
 
-    Parameters
-    ----------
-    key : str
-        Of one of `PROGRAMS`.
-    mask : Mask
-        As it was typed; its anchor becomes the program's.
-    normalise : bool
-        Whether it is divided by its sum here.
-    dtype : str
-        Type of the picture's samples.
-    channels : int
-        Of the picture, 1 or 3.
-
-    Raises
-    ------
-    UnknownName
-        No such program.
-    MaskError
-        The program cannot take this mask.
+    `normalise` says whether the mask is divided by its sum here, `dtype` is the type of the picture's samples,
+    which has 1 or 3 `channels`. Raises UnknownName where there is no such program, MaskError where it cannot
+    take this mask.
     """
     program = next((known for known in PROGRAMS if known.key == key), None)
     if program is None:
