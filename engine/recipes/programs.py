@@ -52,9 +52,9 @@ class AsProgram(NamedTuple):
 def as_program(key: str, mask: Mask, *, normalise: bool, dtype: str, channels: int) -> AsProgram:
     """Return what a program, by its key in `PROGRAMS`, does with a mask as it was typed; its anchor is used.
 
-    `normalise` says whether the mask is divided by its sum here, `dtype` is the type of the picture's samples,
-    which has 1 or 3 `channels`. Raises UnknownName where there is no such program, MaskError where it cannot
-    take this mask.
+    `normalise` says whether the mask is divided by its sum here, `dtype` is the type of the picture's
+    samples, which has 1 or 3 `channels`. Raises UnknownName where there is no such program, MaskError where
+    it cannot take this mask.
     """
     program = next((known for known in PROGRAMS if known.key == key), None)
     if program is None:
