@@ -2,7 +2,6 @@ import os
 import re
 
 import numpy as np
-import pytest
 from msgspec.structs import force_setattr
 
 from engine.host.protocol import SaveResult
@@ -56,15 +55,15 @@ def test_that_what_is_no_mask_or_cannot_be_saved_is_reported(bench, tmp_path):
         assert not (tmp_path / name).exists()
 
 
-@pytest.mark.parametrize(("name", "metadata"), [("save", True), ("save_bare", False)])
-def test_that_a_result_is_saved_with_metadata_or_without_as_was_asked(haloscope, tmp_path, name, metadata):
-    haloscope.actions[name].trigger()
-    dialog = haloscope.files.dialog
-    assert ("without metadata" in dialog.windowTitle()) is not metadata
-    dialog.fileSelected.emit(str(tmp_path / "out.png"))
-    dialog.reject()
-    (request,) = [one for one in haloscope.link._client.seen if isinstance(one, SaveResult)]
-    assert request.metadata is metadata
+def test_that_a_result_is_saved_with_metadata_or_without_as_was_asked(haloscope, tmp_path):
+    for name, metadata in (("save", True), ("save_bare", False)):
+        haloscope.actions[name].trigger()
+        dialog = haloscope.files.dialog
+        assert ("without metadata" in dialog.windowTitle()) is not metadata
+        dialog.fileSelected.emit(str(tmp_path / "out.png"))
+        dialog.reject()
+        *_, request = [one for one in haloscope.link._client.seen if isinstance(one, SaveResult)]
+        assert request.metadata is metadata
 
 
 def test_that_the_quality_of_a_jpeg_is_asked_and_at_first_that_of_the_opened_one(haloscope, tmp_path):

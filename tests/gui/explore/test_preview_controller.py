@@ -191,14 +191,21 @@ def test_that_a_preview_that_has_long_been_slow_is_stopped_by_the_first_edit(imp
     assert impatient.fake.cancelled == [old.request]
 
 
-@pytest.mark.parametrize("border", [Border.MIRROR, Border.ZERO])
-def test_that_what_stays_after_a_refused_preview_is_an_earlier_result_or_this_one(slow_bench, border):
-    assert not slow_bench.state.result_is_earlier
+def test_that_what_stays_after_a_refused_preview_is_an_earlier_result_or_this_one(
+    slow_bench,
+):
+    for border in (Border.ZERO, Border.MIRROR):
+        assert not slow_bench.state.result_is_earlier
+        refuse(slow_bench)
+        assert slow_bench.state.result_is_earlier
+        slow_bench.change(border=border)
+        assert slow_bench.state.result_is_earlier == (border is Border.MIRROR)
+        slow_bench.answer(Preview)
+        assert not slow_bench.state.result_is_earlier
     refuse(slow_bench)
-    assert slow_bench.state.result_is_earlier
-    slow_bench.change(border=border)
-    assert slow_bench.state.result_is_earlier == (border is Border.MIRROR)
-    slow_bench.answer(Preview)
+    slow_bench.pictures.open_sample("other.png")
+    slow_bench.answer(OpenPicture)
+    assert slow_bench.state.last_result is None
     assert not slow_bench.state.result_is_earlier
 
 
@@ -214,14 +221,6 @@ def test_that_a_result_is_an_earlier_one_while_no_preview_comes(slow_bench, qtbo
     if why == "lost":
         slow_bench.fake.lose()
     qtbot.waitUntil(lambda: slow_bench.state.result_is_earlier)
-
-
-def test_that_another_picture_has_no_earlier_result(slow_bench):
-    refuse(slow_bench)
-    slow_bench.pictures.open_sample("other.png")
-    slow_bench.answer(OpenPicture)
-    assert slow_bench.state.last_result is None
-    assert not slow_bench.state.result_is_earlier
 
 
 def test_that_a_kernel_that_needs_a_gpu_that_is_not_there_offers_the_simulator(slow_bench):

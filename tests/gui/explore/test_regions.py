@@ -8,7 +8,6 @@ from PySide6.QtCore import QPoint, Qt
 
 from engine.mask.mask import Mask
 from engine.verify.verification import Region
-from gui.explore.picture.layers import ViewMode
 from gui.explore.session_file import load_session, save_session
 from gui.explore.sessions import Session
 from gui.explore.state import PictureSource, State, Step
@@ -76,52 +75,20 @@ def test_that_a_session_with_a_bad_crop_opens_without_its_picture_and_says_so(tm
         assert any("'picture'" in note for note in session.left_out)
 
 
-@pytest.mark.parametrize(("chosen", "runs"), [("cpu-serial", "auto"), ("tiled", "tiled")])
-def test_that_the_simulator_gets_512_by_512_around_the_region_and_a_kernel_that_it_runs(
-    haloscope, qtbot, chosen, runs
-):
-    haloscope.pictures.open_path(Path("huge.png"))
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "huge.png")
-    haloscope.workspace.change(variant=chosen)
-    haloscope.workspace.select(Region(600, 800, 1500, 1560))
-    haloscope.actions["region_simulate"].trigger()
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop == Region(444, 956, 1088, 1600))
-    qtbot.waitUntil(lambda: haloscope.workspace.settings.device == "simulator")
-    assert haloscope.workspace.run_job().variant == runs
+def test_that_the_simulator_gets_512_by_512_around_the_region_and_a_kernel_that_it_runs(haloscope, qtbot):
+    workspace = haloscope.workspace
+    for chosen, runs in (("cpu-serial", "auto"), ("tiled", "tiled")):
+        haloscope.pictures.open_path(Path("huge.png"))
+        qtbot.waitUntil(lambda: workspace.picture.title == "huge.png" and workspace.picture.crop is None)
+        workspace.change(variant=chosen, device="auto")
+        workspace.select(Region(600, 800, 1500, 1560))
+        haloscope.actions["region_simulate"].trigger()
+        qtbot.waitUntil(lambda: workspace.picture.crop == Region(444, 956, 1088, 1600))
+        qtbot.waitUntil(lambda: workspace.settings.device == "simulator")
+        assert workspace.run_job().variant == runs
 
 
-def test_that_difference_and_error_are_asked_for_where_they_are_chosen_from_the_menu(page, qtbot):
-    view = page.picture_view
-    assert view.comparison.screen is None
-    entries = {action.text(): action for action in view.toolbar.more.menu().actions()}
-    for mode in (ViewMode.DIFFERENCE, ViewMode.ERROR):
-        entry = entries[mode.value.capitalize()]
-        entry.trigger()
-        assert view.canvas.scene.mode is mode
-        assert entry.isChecked()
-        assert f", {mode.value}, " in view.canvas.accessibleDescription()
-        qtbot.waitUntil(lambda: view.comparison.screen is not None)
-        assert mode is ViewMode.ERROR or view.comparison.words == "no difference"
-    entries["Error"].trigger()
-    assert view.canvas.scene.mode is ViewMode.SPLIT
-    assert not entries["Error"].isChecked()
-
-
-def test_that_a_result_that_is_clipped_offers_the_range_that_shows_it(page, haloscope, qtbot):
-    haloscope.workspace.change(result_type="same")
-    qtbot.waitUntil(lambda: not page.display.is_earlier)
-    clipped = replace(haloscope.state.last_result, clipped=(0.41, 0.0))
-    page.clip_hint._follow(clipped)
-    message = haloscope.messages.newest
-    assert message.what == "41 % of the values are negative and shown black"
-    message.act()
-    assert haloscope.workspace.range_mode == "absolute"
-    assert haloscope.workspace.result_dtype == "float32"
-
-
-def test_that_clipping_is_said_as_long_as_it_lasts_and_anew_of_another_mask_or_picture(
-    page, haloscope, qtbot
-):
+def test_that_clipping_is_said_as_long_as_it_lasts_with_the_range_that_shows_it(page, haloscope, qtbot):
     def show(share):
         haloscope.state.show_filtered(replace(haloscope.state.last_result, clipped=(share, 0.0)))
         is_named = "41 %" in page.picture_view.canvas.scene.result_name
@@ -139,3 +106,12 @@ def test_that_clipping_is_said_as_long_as_it_lasts_and_anew_of_another_mask_or_p
     qtbot.waitUntil(lambda: workspace.picture.sample == "camera" and haloscope.state.last_result is not None)
     assert show(0.41) == (True, True)
     assert show(0.0) == (False, False)
+    haloscope.workspace.change(result_type="same")
+    qtbot.waitUntil(lambda: not page.display.is_earlier)
+    clipped = replace(haloscope.state.last_result, clipped=(0.41, 0.0))
+    page.clip_hint._follow(clipped)
+    message = haloscope.messages.newest
+    assert message.what == "41 % of the values are negative and shown black"
+    message.act()
+    assert haloscope.workspace.range_mode == "absolute"
+    assert haloscope.workspace.result_dtype == "float32"

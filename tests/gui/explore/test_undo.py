@@ -28,7 +28,7 @@ SETTINGS = {
 }
 
 
-def test_that_undo_takes_back_the_setting_that_was_edited_last(workspace):
+def test_that_undo_takes_back_the_setting_that_was_edited_last_and_numbers_in_a_row_as_one(workspace):
     for name in SETTINGS:
         workspace.set_mask(preset("box-3"), "Choose Box")
         before = workspace.state
@@ -36,9 +36,7 @@ def test_that_undo_takes_back_the_setting_that_was_edited_last(workspace):
         assert ": " in workspace.undo_stack.undoText()
         workspace.undo_stack.undo()
         assert workspace.state == before
-
-
-def test_that_a_number_that_is_stepped_is_one_step_and_what_nobody_chose_none(workspace):
+    workspace.undo_stack.clear()
     for value in (1.0, 2.0, 3.0):
         workspace.change(cval=value)
     assert [workspace.undo_stack.text(at) for at in range(workspace.undo_stack.count())] == [

@@ -48,7 +48,6 @@ def test_that_each_ready_chain_comes_back_from_the_page_and_from_a_file_as_it_wa
             )
             for node in chain.nodes()
         )
-    for chain in ready_chains():
         there = state_of(chain, state)
         saved = chain_to_json(written_chain(there, chain.range))
         assert state_of(chain_from_json(saved), state) == there
@@ -84,29 +83,23 @@ def test_that_a_split_is_two_steps_and_an_operation_without_a_picture_forms_no_c
     assert COMBINE not in {step.operation for step in state.steps}
 
 
-def test_that_a_session_keeps_every_step(state, tmp_path):
+def test_that_a_session_keeps_every_step_and_a_bad_one_is_said_and_nothing_else_lost(state, tmp_path):
+    path = tmp_path / "a.haloscope"
     two = added(state, new_step(state.step, "median"))
     whole = with_inputs(added(replace(moved(two, -1), selected=1), combining(two)), "s1", "s2")
     whole = replace(whole.with_step(replace(whole.step, on=False)), title="Mine")
-    (tmp_path / "a.haloscope").write_bytes(encoded(Session(whole)))
-    loaded = load_session(tmp_path / "a.haloscope")
+    path.write_bytes(encoded(Session(whole)))
+    loaded = load_session(path)
     assert (loaded.state, loaded.left_out) == (whole, ())
-
-
-@pytest.mark.parametrize(
-    ("field", "words"),
-    [
+    lines = encoded(Session(state)).decode().splitlines()
+    for field, words in (
         ('"input": "later"', "it reads the picture now"),
         ('"second": 3', "left out"),
         ('"operation": "combine", "settings": {"parameters": {"how": "divide"}}', "left out"),
-    ],
-)
-def test_that_a_bad_step_in_a_session_is_said_and_nothing_else_is_lost(state, tmp_path, field, words):
-    path = tmp_path / "a.haloscope"
-    lines = encoded(Session(state)).decode().splitlines()
-    bad = f'{{"section": "step", "selected": false, {field}}}'
-    path.write_text("\n".join([*lines[:-1], bad, lines[-1], ""]), encoding="utf-8")
-    loaded = load_session(path)
-    assert words in " ".join(loaded.left_out)
-    assert loaded.state.steps[0] == state.step
-    chain_of(loaded.state)
+    ):
+        bad = f'{{"section": "step", "selected": false, {field}}}'
+        path.write_text("\n".join([*lines[:-1], bad, lines[-1], ""]), encoding="utf-8")
+        loaded = load_session(path)
+        assert words in " ".join(loaded.left_out)
+        assert loaded.state.steps[0] == state.step
+        chain_of(loaded.state)

@@ -44,18 +44,6 @@ def row_of(view, text):
     return next(at for at, row in enumerate(view.rows) if text in row.text)
 
 
-def test_that_the_source_stands_under_its_story_and_is_copied_whole_also_of_another_operation(panel, bench):
-    assert panel.story.text == "tiled: its title.\nIdea: What it does."
-    assert panel.left.rows[row_of(panel.left, "@kernel_factory")].number == FIRST_LINE
-    assert "correlate_tiled: engine/variants/ladder/tiled.py" in panel.left.toPlainText()
-    panel.views.copy.click()
-    assert QGuiApplication.clipboard().text() == panel.left.toPlainText()
-    bench.workspace.choose("median")
-    bench.settle()
-    assert bench.asked(CODE)[-1].job.operation is not None
-    assert panel.heading.text() == "cpu-median, compiled for a made problem."
-
-
 def test_that_a_listing_stands_beside_the_source_and_each_marks_what_belongs_to_a_line_of_the_other(
     bench, panel
 ):
@@ -94,7 +82,12 @@ def test_that_the_heading_of_a_diff_is_the_measured_difference_once_both_were_ru
     assert "ld.global.f32" in panel.left.toPlainText()
 
 
-def test_that_a_text_is_found_from_one_place_to_the_next(qtbot, panel):
+def test_that_a_text_is_found_and_the_source_under_its_story_copied_whole(qtbot, panel, bench):
+    assert panel.story.text == "tiled: its title.\nIdea: What it does."
+    assert panel.left.rows[row_of(panel.left, "@kernel_factory")].number == FIRST_LINE
+    assert "correlate_tiled: engine/variants/ladder/tiled.py" in panel.left.toPlainText()
+    panel.views.copy.click()
+    assert QGuiApplication.clipboard().text() == panel.left.toPlainText()
     panel.left.setFocus()
     qtbot.keyClick(panel.left, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
     assert panel.views.find_bar.isVisible()
@@ -106,18 +99,22 @@ def test_that_a_text_is_found_from_one_place_to_the_next(qtbot, panel):
     assert places[0] < places[1]
     assert places[2] == places[0], "round"
     assert panel.left.textCursor().selectedText() == "tile[i]"
+    bench.workspace.choose("median")
+    bench.settle()
+    assert bench.asked(CODE)[-1].job.operation is not None
+    assert panel.heading.text() == "cpu-median, compiled for a made problem."
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
-def test_that_words_can_be_read_on_rows_that_are_lit(light_again, qapp, bench, panel, theme):
-    apply_theme(qapp, theme.name)
-    compare(bench, panel, "naive")
-    words = theme.text, theme.muted, theme.good, theme.accent, theme.warning
-    grounds = [panel.left.ground_of(row) for row in range(len(panel.left.rows))]
-    panel.left.mark({2})
-    grounds += [panel.left.ground_of(2)]
-    assert min(contrast(QColor(word), ground) for word in words for ground in grounds) >= 4.5
+def test_that_words_can_be_read_on_rows_that_are_lit(light_again, qapp, bench, panel):
+    for theme in (LIGHT, DARK):
+        apply_theme(qapp, theme.name)
+        compare(bench, panel, "naive")
+        words = theme.text, theme.muted, theme.good, theme.accent, theme.warning
+        grounds = [panel.left.ground_of(row) for row in range(len(panel.left.rows))]
+        panel.left.mark({2})
+        grounds += [panel.left.ground_of(2)]
+        assert min(contrast(QColor(word), ground) for word in words for ground in grounds) >= 4.5
 
 
 def code_panel_of(haloscope, qtbot):

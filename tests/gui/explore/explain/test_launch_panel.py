@@ -28,7 +28,7 @@ def panel(make_panel, bench):
     return make_panel(bench)
 
 
-def test_that_numbers_and_sentence_say_what_limits_the_occupancy_on_the_chosen_gpu(panel, bench):
+def test_that_numbers_say_what_limits_the_occupancy_or_words_why_there_are_none(panel, bench):
     assert panel.numbers.shown == {
         "Grid": "2 × 5 × 3, 30 blocks",
         "Threads per block": "256, 8 warps",
@@ -46,6 +46,29 @@ def test_that_numbers_and_sentence_say_what_limits_the_occupancy_on_the_chosen_g
     panel.state.selection.choose_gpu(Architecture(7, 5))
     bench.settle()
     assert panel.numbers.shown["Occupancy"] == "100 %, 32 of 32 warps"
+    panel.state.selection.compare_with("naive")
+    bench.settle()
+    shown = panel.numbers.shown
+    assert "(naive: 0 bytes)" in shown["Shared memory"]
+    assert "naive" not in shown["Threads per block"]
+    assert panel.passes.isHidden()
+    bench.change(variant="separable-l1")
+    assert [panel.passes.itemText(at) for at in range(panel.passes.count())] == ["Pass 1", "Pass 2"]
+    before = panel.numbers.shown
+    panel.passes.setCurrentIndex(1)
+    panel.passes.activated.emit(1)
+    assert panel.numbers.shown != before
+    for fields, words in (
+        (
+            {"variant": "cpu-serial"},
+            "CPU, one thread runs on the CPU, which has no launches and no blocks of threads.",
+        ),
+        ({"variant": "fft", "block": None}, "Fourier transform (cuFFT) has no kernels of ours."),
+        ({"variant": "auto", "block": None}, "Automatic has not chosen a kernel for this picture yet."),
+        ({"variant": "tiled", "block": Block(64, 64)}, "the limit is 1,024 threads per block"),
+    ):
+        bench.change(**fields)
+        assert words in panel.stack.text
 
 
 def test_that_the_first_answer_is_shown_before_the_kernel_is_compiled_or_says_why_it_cannot_be(
@@ -92,39 +115,7 @@ def test_that_one_kernel_is_compiled_at_a_time_and_none_during_a_run(slow_bench,
     assert last.request.job.block == Block(16, 4)
 
 
-def test_that_another_kernel_has_its_numbers_where_they_differ_and_each_pass_its_own(bench, panel):
-    panel.state.selection.compare_with("naive")
-    bench.settle()
-    shown = panel.numbers.shown
-    assert "(naive: 0 bytes)" in shown["Shared memory"]
-    assert "naive" not in shown["Threads per block"]
-    assert panel.passes.isHidden()
-    bench.change(variant="separable-l1")
-    assert [panel.passes.itemText(at) for at in range(panel.passes.count())] == ["Pass 1", "Pass 2"]
-    before = panel.numbers.shown
-    panel.passes.setCurrentIndex(1)
-    panel.passes.activated.emit(1)
-    assert panel.numbers.shown != before
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        (
-            {"variant": "cpu-serial"},
-            "CPU, one thread runs on the CPU, which has no launches and no blocks of threads.",
-        ),
-        ({"variant": "fft", "block": None}, "Fourier transform (cuFFT) has no kernels of ours."),
-        ({"variant": "auto", "block": None}, "Automatic has not chosen a kernel for this picture yet."),
-        ({"block": Block(64, 64)}, "the limit is 1,024 threads per block"),
-    ],
-)
-def test_that_words_stand_where_there_is_no_launch(bench, panel, fields, words):
-    bench.change(**fields)
-    assert words in panel.stack.text
-
-
-def test_that_every_panel_explains_the_selected_kernel(haloscope, qtbot):
+def test_that_every_panel_explains_the_selected_kernel_or_run(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
     for name in ("launch", "tile", "code", "ablation"):
         panel_of(page, name, qtbot)
@@ -138,10 +129,6 @@ def test_that_every_panel_explains_the_selected_kernel(haloscope, qtbot):
         assert (asked.job.variant, page.ablation.selection.kernel) == (key, key)
     # What runs is still what the settings say.
     assert page.workspace.settings.variant == "auto"
-
-
-def test_that_a_selected_run_is_explained(haloscope, qtbot):
-    page = haloscope.window.page_of("explore")
     page.results.add(make_result("cached", 2.0))
     page.results.add(make_result("tiled", 1.0))
     assert page.selection.kernel == "tiled"

@@ -136,18 +136,15 @@ def test_that_a_question_is_dropped_when_another_result_is_selected(slow_bench, 
     assert slow_bench.results.results()[1].explained is not None
 
 
-@pytest.mark.parametrize("task", ["run", "preview"])
-def test_that_a_question_makes_way_and_is_asked_again_when_nothing_else_runs(slow_bench, slow_panel, task):
-    slow_bench.state.set_task(task, "computing")
-    slow_bench.settle()
-    assert not slow_bench.fake.waiting(TIME)
-    assert read(slow_panel) == "The time is explained once nothing else runs."
-    slow_bench.state.end_task(task)
-    slow_bench.settle()
-    assert len(slow_bench.fake.waiting(TIME)) == 1
-
-
-def test_that_a_question_is_asked_again_of_the_successor_of_a_lost_engine(slow_bench, slow_panel):
+def test_that_a_question_makes_way_and_is_asked_again_afterwards(slow_bench, slow_panel):
+    for task in ("run", "preview"):
+        slow_bench.state.set_task(task, "computing")
+        slow_bench.settle()
+        assert not slow_bench.fake.waiting(TIME)
+        assert read(slow_panel) == "The time is explained once nothing else runs."
+        slow_bench.state.end_task(task)
+        slow_bench.settle()
+        assert len(slow_bench.fake.waiting(TIME)) == 1
     slow_bench.lose()
     assert read(slow_panel) == "The time is explained once the engine is up."
     slow_bench.become_ready()
@@ -167,18 +164,15 @@ def test_that_limits_that_were_not_measured_are_measured_with_a_click(bench, mak
     assert panel.button.isHidden()
 
 
-@pytest.mark.parametrize(
-    ("result", "words"),
-    [
+def test_that_words_stand_where_a_result_cannot_be_explained(bench, panel):
+    for result, words in (
         (make_result("naive", 0.4), "What this run did is no longer known, only its numbers."),
         (make_failure("naive"), "There is no time to explain: launch failed: out of resources"),
-    ],
-)
-def test_that_words_stand_where_a_result_cannot_be_explained(bench, panel, result, words):
-    bench.results.add(result)
-    bench.settle()
-    assert panel.stack.text.startswith(words)
-    assert not bench.asked(TIME)
+    ):
+        bench.results.add(result)
+        bench.settle()
+        assert panel.stack.text.startswith(words)
+        assert not bench.asked(TIME)
 
 
 def test_that_runs_of_other_operations_and_of_chains_are_said_to_have_no_explanation(bench, panel):

@@ -21,7 +21,7 @@ def look(haloscope, qtbot):
     return page.look
 
 
-def test_that_a_region_is_counted_alone_before_the_page_is_at_rest(look, haloscope, qtbot):
+def test_that_a_region_is_counted_alone_and_a_profile_has_the_values_along_its_line(look, haloscope, qtbot):
     rows, columns, _ = haloscope.workspace.picture.pixels.shape
     assert [one.total for one in look.numbers.before] == [rows * columns] * 3
     haloscope.workspace.select(Region(4, 11, 5, 13))
@@ -35,9 +35,6 @@ def test_that_a_region_is_counted_alone_before_the_page_is_at_rest(look, halosco
     assert not page.is_settled
     qtbot.waitUntil(lambda: page.is_settled)
     assert look.numbers.before[0].total == 7 * 9
-
-
-def test_that_a_profile_has_the_values_along_the_line_that_is_dragged(look, haloscope):
     look.choose(PROFILE)
     look._take_line(Line((2, 3), (2, 9)))
     values = haloscope.window.first_page.picture_view.values

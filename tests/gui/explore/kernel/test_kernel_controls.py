@@ -46,20 +46,20 @@ def test_that_a_side_can_be_any_whole_number_or_one_of_the_menu(qtbot, editor, w
     assert workspace.settings.block is None
 
 
-@pytest.mark.parametrize("variant", ["tiled", "auto"])
-def test_that_a_refused_block_offers_the_nearest_one(qtbot, editor, workspace, state, variant):
-    # For auto it is the refusal of the first kernel that refuses the block.
-    workspace.change(variant=variant, block=Block(64, 64))
-    refusal = Refusal("block-threads", "Too many threads", TOO_MANY, nearest_block=Block(32, 32))
-    refused = [Availability(known.key, refusal) for known in VARIANTS if known.uses_block]
-    state.set_availability((Availability("cpu-serial"), *refused))
-    assert editor.refusal.isVisible()
-    assert (editor.refusal.text(), editor.offer.text()) == (TOO_MANY, "Use 32 × 32")
-    qtbot.mouseClick(editor.offer, Qt.MouseButton.LeftButton)
-    assert workspace.settings.block == Block(32, 32)
-    assert (editor.width_box.value(), editor.height_box.value()) == (32, 32)
-    assert not editor.refusal.isVisible()
-    assert not editor.offer.isVisible()
+def test_that_a_refused_block_offers_the_nearest_one(qtbot, editor, workspace, state):
+    for variant in ("tiled", "auto"):
+        # For auto it is the refusal of the first kernel that refuses the block.
+        workspace.change(variant=variant, block=Block(64, 64))
+        refusal = Refusal("block-threads", "Too many threads", TOO_MANY, nearest_block=Block(32, 32))
+        refused = [Availability(known.key, refusal) for known in VARIANTS if known.uses_block]
+        state.set_availability((Availability("cpu-serial"), *refused))
+        assert editor.refusal.isVisible()
+        assert (editor.refusal.text(), editor.offer.text()) == (TOO_MANY, "Use 32 × 32")
+        qtbot.mouseClick(editor.offer, Qt.MouseButton.LeftButton)
+        assert workspace.settings.block == Block(32, 32)
+        assert (editor.width_box.value(), editor.height_box.value()) == (32, 32)
+        assert not editor.refusal.isVisible()
+        assert not editor.offer.isVisible()
 
 
 def test_that_a_kernel_without_blocks_and_automatic_on_the_cpu_have_no_fields_for_them(

@@ -1,3 +1,5 @@
+from functools import partial
+
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, Qt
@@ -162,13 +164,8 @@ def test_that_without_a_picture_too_a_group_that_cannot_run_is_one_line_with_its
     assert {"naive", "tiled", "cached"} <= {getattr(item, "key", "") for item in panel.variants.items()}
 
 
-@pytest.mark.parametrize("how", ["click", "key"])
-def test_that_the_button_of_a_head_simulates_with_a_small_picture_where_it_must(qtbot, show, how):
-    shown = show(make_engine_state(cuda=False))
-    taken = []
-    shown.panel._take_small_picture = lambda: taken.append(True)
-
-    def press():
+def test_that_the_button_of_a_head_simulates_with_a_small_picture_where_it_must(qtbot, show):
+    def press(shown, how):
         index = shown.index("CUDA")
         if how == "click":
             shown.kernels.indexWidget(index).findChild(QToolButton).click()
@@ -176,13 +173,17 @@ def test_that_the_button_of_a_head_simulates_with_a_small_picture_where_it_must(
             shown.kernels.setCurrentIndex(index)
             qtbot.keyClick(shown.kernels, Qt.Key.Key_Return)
 
-    assert shown.index("CUDA").data(ROW_ROLE).cure == "Simulate"
-    shown.workspace.set_picture(make_picture(1449, 1449))
-    press()
-    assert (taken, shown.workspace.settings.device) == ([True], "auto"), "1449 x 1449 is too large"
-    shown.workspace.set_picture(make_picture(512, 512))
-    press()
-    assert shown.workspace.settings.device == "simulator"
+    for how in ("click", "key"):
+        shown = show(make_engine_state(cuda=False))
+        taken = []
+        shown.panel._take_small_picture = partial(taken.append, True)
+        assert shown.index("CUDA").data(ROW_ROLE).cure == "Simulate"
+        shown.workspace.set_picture(make_picture(1449, 1449))
+        press(shown, how)
+        assert (taken, shown.workspace.settings.device) == ([True], "auto"), "1449 x 1449 is too large"
+        shown.workspace.set_picture(make_picture(512, 512))
+        press(shown, how)
+        assert shown.workspace.settings.device == "simulator"
 
 
 def test_that_the_panel_shows_the_kernel_or_baseline_that_is_chosen_and_the_selected_run_marks_its_kernel(

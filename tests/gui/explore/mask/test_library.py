@@ -129,7 +129,7 @@ def test_that_own_masks_keep_fractions_never_replace_a_file_and_a_damaged_one_is
         OwnMasks(tmp_path / "file" / "masks").save(Mask([[1]]), "m")
 
 
-def test_that_sliding_is_live_and_one_step_to_undo(workspace, button):
+def test_that_sliding_is_live_and_one_step_to_undo_and_every_position_makes_a_mask(workspace, button):
     before = workspace.mask
     button.generate()
     sliders = button.library.sliders
@@ -142,10 +142,6 @@ def test_that_sliding_is_live_and_one_step_to_undo(workspace, button):
     assert workspace.mask.shape == (5, 5)
     workspace.undo_stack.undo()
     assert workspace.mask == before
-
-
-def test_that_every_position_of_every_slider_makes_a_mask(workspace, button):
-    sliders = button.library.sliders
     for generator in GENERATORS.values():
         button.library.open_generator(button, generator)
         for name in list(sliders.sliders):
@@ -157,7 +153,7 @@ def test_that_every_position_of_every_slider_makes_a_mask(workspace, button):
             sliders.reset_button.click()
 
 
-def test_that_escape_takes_back_what_was_generated_and_done_keeps_it(workspace, button):
+def test_that_escape_takes_back_what_was_generated_and_a_wrong_number_is_named(workspace, button, qtbot):
     before, count = workspace.step, workspace.undo_stack.count()
     library = button.library
     library.open_generator(button, GENERATORS["gaussian"])
@@ -172,9 +168,6 @@ def test_that_escape_takes_back_what_was_generated_and_done_keeps_it(workspace, 
     assert not library.isVisible()
     assert workspace.step != before
     assert workspace.undo_stack.count() == count + 1
-
-
-def test_that_a_number_beside_a_slider_that_cannot_be_used_is_named(qtbot, workspace, button):
     for field, text, words in (
         ("sigma", "x", "you typed 'x'"),
         ("sigma", "0", "0.1 to 100"),

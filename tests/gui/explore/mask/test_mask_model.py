@@ -69,7 +69,7 @@ def test_that_only_the_anchor_is_marked_and_what_is_done_with_several_cells_is_o
     assert marked == [(0, 2)] == [workspace.mask.anchor]
 
 
-def test_that_numbers_and_fractions_are_read_with_a_decimal_comma_and_other_text_is_refused():
+def test_that_numbers_and_fractions_are_read_with_a_decimal_comma_and_shown_exact_or_short():
     read = {"2": "2", " -2 ": "-2", "1/9": "1/9", "1e-3": "0.001", "−.5": "-0.5", "4.": "4", "1 /9": "1/9"}
     assert {text: read_cell(text) for text in read} == read | {"1 /9": repr(1 / 9)}
     for text, meant in [
@@ -91,6 +91,13 @@ def test_that_numbers_and_fractions_are_read_with_a_decimal_comma_and_other_text
         with pytest.raises(MaskError, match=r"^Offset did not change: ") as caught:
             read_typed(text, "Offset did not change")
         assert not any(word in str(caught.value) for word in ("cell", "weight", "row 1", "Ctrl")), text
+    short = {0.0: ("0", "0"), -1.0: ("-1", "-1"), 1 / 9: ("0.1111", ".1"), -0.0625: ("-0.0625", "-.06")}
+    short |= {1e-7: ("1e-7", "1e-7"), 12345.0: ("12345", "1e4")}
+    for weight, ends in short.items():
+        texts = short_texts(weight)
+        assert (texts[0].replace("−", "-"), texts[-1].replace("−", "-")) == ends
+    # A fraction is shown as a fraction while it fits.
+    assert texts_of("-1/9") == ("−1/9", *short_texts(-1 / 9))
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32))
@@ -100,16 +107,6 @@ def test_that_typed_text_reads_back_to_the_same_weight(weight):
     assert list(map(len, texts)) == sorted(map(len, texts), reverse=True)
     for text in texts:
         assert abs(float(text.replace("−", "-")) - weight) <= 0.5 * abs(weight)
-
-
-def test_that_a_cell_starts_exact_and_ends_short():
-    short = {0.0: ("0", "0"), -1.0: ("-1", "-1"), 1 / 9: ("0.1111", ".1"), -0.0625: ("-0.0625", "-.06")}
-    short |= {1e-7: ("1e-7", "1e-7"), 12345.0: ("12345", "1e4")}
-    for weight, ends in short.items():
-        texts = short_texts(weight)
-        assert (texts[0].replace("−", "-"), texts[-1].replace("−", "-")) == ends
-    # A fraction is shown as a fraction while it fits.
-    assert texts_of("-1/9") == ("−1/9", *short_texts(-1 / 9))
 
 
 FIVE = Mask(np.arange(25).reshape(5, 5), anchor=(1, 3), offset=7.0)

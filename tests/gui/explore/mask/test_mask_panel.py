@@ -48,7 +48,7 @@ def enter(qtbot):
     return enter
 
 
-def test_that_growing_keeps_the_centre(panel, workspace):
+def test_that_growing_keeps_the_centre_and_a_transform_moves_cells_and_anchor(panel, workspace):
     before, size = workspace.mask, panel.size_controls
     size.rows_box.setValue(7)
     assert workspace.mask.shape == (7, 7)
@@ -72,6 +72,21 @@ def test_that_growing_keeps_the_centre(panel, workspace):
     size.square_button.setChecked(True)
     assert workspace.mask.shape == (1, 127)
     assert not size.square_button.isChecked()
+    centre = panel.transforms.centre_button
+    for name, expected in {
+        "Rotate left": [[3, 6], [2, 5], [1, 4]],
+        "Rotate right": [[4, 1], [5, 2], [6, 3]],
+        "Mirror left and right": [[3, 2, 1], [6, 5, 4]],
+        "Mirror top and bottom": [[4, 5, 6], [1, 2, 3]],
+        "Transpose": [[1, 4], [2, 5], [3, 6]],
+    }.items():
+        assert not centre.isEnabled()
+        workspace.set_mask(Mask([[1, 2, 3], [4, 5, 6]], anchor=(0, 2)))
+        panel.transforms.buttons[name].click()
+        assert workspace.mask.weights.tolist() == expected
+        assert workspace.mask.weights[workspace.mask.anchor] == 3
+        centre.click()
+        assert workspace.mask.anchor == (workspace.mask.rows // 2, workspace.mask.columns // 2)
 
 
 def test_that_a_mask_goes_by_the_name_that_it_resembles_also_in_runs_and_undone(panel, workspace):
@@ -133,7 +148,9 @@ def test_that_a_mask_that_is_no_edit_of_the_one_before_does_not_take_its_name(pa
     assert Step.of(preset("sharpen")).with_mask(typed, is_new=True).title == ""
 
 
-def test_that_a_divisor_and_fractions_are_shown_as_typed_or_refused(panel, workspace, enter):
+def test_that_a_divisor_and_fractions_are_shown_as_typed_and_an_offset_is_a_step_of_its_own(
+    panel, workspace, enter
+):
     workspace.set_mask(parse_mask("1 2 1; 2 4 2; 1 2 1 /16"))
     assert panel.presets.text() == "Gaussian 3 × 3"
     assert panel.apply_controls.divide_field.text() == "16"
@@ -150,6 +167,15 @@ def test_that_a_divisor_and_fractions_are_shown_as_typed_or_refused(panel, works
         enter(panel.apply_controls.divide_field, text)
         assert words in panel.facts.text()
         assert panel.apply_controls.divide_field.text() == "4"
+    workspace.set_mask(Mask(np.ones((127, 1))))
+    field = panel.apply_controls.offset_field
+    for row in (63, 126):
+        panel.model.setData(panel.model.index(row, 0), "2")
+        enter(field, str(row))
+        assert workspace.mask.offset == row
+        workspace.undo_stack.undo()
+        assert workspace.mask.weights[row, 0] == 2.0
+        assert field.text() == "0"
 
 
 def test_that_flip_and_normalise_are_settings_and_only_a_constant_border_takes_a_value(
@@ -180,36 +206,6 @@ def test_that_flip_and_normalise_are_settings_and_only_a_constant_border_takes_a
     assert workspace.mask.weights.tolist() == [[1 / 16, 1 / 8, 1 / 16]]
     enter(panel.apply_controls.divide_field, " ")
     assert workspace.mask.weights.tolist() == [[1, 2, 1]]
-
-
-def test_that_an_offset_is_a_step_of_its_own_after_an_edit_of_any_cell(enter, panel, workspace):
-    workspace.set_mask(Mask(np.ones((127, 1))))
-    field = panel.apply_controls.offset_field
-    for row in (63, 126):
-        panel.model.setData(panel.model.index(row, 0), "2")
-        enter(field, str(row))
-        assert workspace.mask.offset == row
-        workspace.undo_stack.undo()
-        assert workspace.mask.weights[row, 0] == 2.0
-        assert field.text() == "0"
-
-
-def test_that_a_transform_moves_cells_and_anchor(panel, workspace):
-    centre = panel.transforms.centre_button
-    for name, expected in {
-        "Rotate left": [[3, 6], [2, 5], [1, 4]],
-        "Rotate right": [[4, 1], [5, 2], [6, 3]],
-        "Mirror left and right": [[3, 2, 1], [6, 5, 4]],
-        "Mirror top and bottom": [[4, 5, 6], [1, 2, 3]],
-        "Transpose": [[1, 4], [2, 5], [3, 6]],
-    }.items():
-        assert not centre.isEnabled()
-        workspace.set_mask(Mask([[1, 2, 3], [4, 5, 6]], anchor=(0, 2)))
-        panel.transforms.buttons[name].click()
-        assert workspace.mask.weights.tolist() == expected
-        assert workspace.mask.weights[workspace.mask.anchor] == 3
-        centre.click()
-        assert workspace.mask.anchor == (workspace.mask.rows // 2, workspace.mask.columns // 2)
 
 
 def test_that_the_dialog_takes_what_it_writes_and_what_is_pasted(qtbot, panel, workspace):

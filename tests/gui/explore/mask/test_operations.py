@@ -209,7 +209,7 @@ def test_that_a_failed_run_of_an_operation_is_a_row_unless_its_problem_is_not_kn
     assert not slow_bench.results.is_earlier(result)
 
 
-def test_that_an_operation_takes_the_place_of_the_mask_and_its_best_place_is_marked(page, haloscope, qtbot):
+def test_that_an_operation_takes_the_place_of_the_mask_and_has_its_own_baseline(page, haloscope, qtbot):
     assert page.operation_choice.stack.currentWidget() is page.mask_panel
     asked = len(haloscope.link._client.seen)
     choose(page, qtbot, "histogram")
@@ -234,9 +234,7 @@ def test_that_an_operation_takes_the_place_of_the_mask_and_its_best_place_is_mar
     assert canvas.grab().toImage() != before
     choose(page, qtbot, "negative")
     assert canvas.scene.mark is None
-
-
-def test_that_runs_of_all_operations_are_in_one_table_each_with_its_baseline(page, haloscope, qtbot):
+    choose(page, qtbot, "")
     page.run_all()
     qtbot.waitUntil(lambda: not haloscope.state.running and page.results.rowCount() == 3)
     choose(page, qtbot, "negative")

@@ -102,26 +102,19 @@ def levels_of(qapp, share):
     return lambda pixels, **options: PictureLevels(screen_of(pixels, share, **options))
 
 
-def test_that_pictures_of_any_width_are_not_sheared(levels_of):
-    for columns in (1, 2, 3, 5, 7, 33, 101):
-        pixels = random_pixels(5, columns)
-        np.testing.assert_array_equal(painted(levels_of(pixels), ViewTransform(), columns, 5), pixels)
-
-
-@pytest.mark.parametrize(
-    ("transform", "size", "wanted"),
-    [
+def test_that_the_pixels_that_are_seen_are_painted_and_pictures_of_any_width_not_sheared(levels_of):
+    pixels = random_pixels(64, 64)
+    for transform, size, wanted in (
         # Above 100 % a pixel is a square; a part is seen of a moved picture; half the size is the half level.
         (ViewTransform(5.0), (320, 320), lambda pixels: pixels.repeat(5, axis=0).repeat(5, axis=1)),
         (ViewTransform(1.0, -20.0, -31.0), (10, 10), lambda pixels: pixels[31:41, 20:30]),
         (ViewTransform(0.5), (32, 32), lambda pixels: pixels[::2, ::2]),
         (ViewTransform(1.0, 100.0, 0.0), (20, 20), lambda pixels: np.zeros((20, 20, 3), np.uint8)),
-    ],
-    ids=["enlarged", "moved", "half", "outside"],
-)
-def test_that_the_pixels_that_are_seen_are_painted(levels_of, transform, size, wanted):
-    pixels = random_pixels(64, 64)
-    np.testing.assert_array_equal(painted(levels_of(pixels), transform, *size), wanted(pixels))
+    ):
+        np.testing.assert_array_equal(painted(levels_of(pixels), transform, *size), wanted(pixels))
+    for columns in (1, 2, 3, 5, 7, 33, 101):
+        pixels = random_pixels(5, columns)
+        np.testing.assert_array_equal(painted(levels_of(pixels), ViewTransform(), columns, 5), pixels)
 
 
 @pytest.fixture
@@ -137,14 +130,14 @@ def large_levels_of(qapp, share):
     return made
 
 
-@pytest.mark.parametrize("zoom", [1.0, 3.0])
-def test_that_the_full_size_of_a_large_picture_is_made_where_it_is_seen(large_levels_of, monkeypatch, zoom):
-    # However busy the machine is.
-    monkeypatch.setattr(full_size, "_MOST_S", 60.0)
-    pixels = random_pixels(300, 530)
-    seen = painted(large_levels_of(pixels), ViewTransform(zoom, -240.0 * zoom, -250.0 * zoom), 30, 18)
-    wanted = pixels[250:268, 240:270].repeat(int(zoom), axis=0).repeat(int(zoom), axis=1)[:18, :30]
-    np.testing.assert_array_equal(seen, wanted)
+def test_that_the_full_size_of_a_large_picture_is_made_where_it_is_seen(large_levels_of, monkeypatch):
+    for zoom in (1.0, 3.0):
+        # However busy the machine is.
+        monkeypatch.setattr(full_size, "_MOST_S", 60.0)
+        pixels = random_pixels(300, 530)
+        seen = painted(large_levels_of(pixels), ViewTransform(zoom, -240.0 * zoom, -250.0 * zoom), 30, 18)
+        wanted = pixels[250:268, 240:270].repeat(int(zoom), axis=0).repeat(int(zoom), axis=1)[:18, :30]
+        np.testing.assert_array_equal(seen, wanted)
 
 
 def test_that_a_coarse_level_stands_in_for_what_is_not_made_in_time(large_levels_of, monkeypatch):
@@ -178,7 +171,7 @@ def handle(qtbot):
     return handle
 
 
-def test_that_only_dragging_moves_it_with_the_cursor(qtbot, handle):
+def test_that_dragging_and_keys_move_it_within_the_pane(qtbot, handle):
     assert handle.geometry().center().x() == 100
     middle = QPoint(WIDTH // 2, 50)
     qtbot.mouseMove(handle, QPoint(WIDTH - 1, 50))
@@ -189,17 +182,14 @@ def test_that_only_dragging_moves_it_with_the_cursor(qtbot, handle):
     qtbot.mouseRelease(handle, Qt.MouseButton.LeftButton)
     assert moved.args == [0.75]
     assert handle.geometry().center().x() == 150
-
-
-@pytest.mark.parametrize(
-    ("key", "fraction"), [("Left", 0.49), ("Shift+Right", 0.6), ("Home", 0.0), ("End", 1.0)]
-)
-def test_that_keys_move_it_within_the_pane(qtbot, handle, key, fraction):
-    qtbot.keySequence(handle, key)
-    assert handle.fraction == pytest.approx(fraction, abs=1e-12)
-    assert f"{100 * fraction:.0f} %" in handle.accessibleDescription()
-    handle.set_fraction(1.7)
-    assert handle.fraction == 1.0
+    handle.set_fraction(0.5)
+    for key, fraction in (("Left", 0.49), ("Shift+Right", 0.6), ("Home", 0.0), ("End", 1.0)):
+        qtbot.keySequence(handle, key)
+        assert handle.fraction == pytest.approx(fraction, abs=1e-12)
+        assert f"{100 * fraction:.0f} %" in handle.accessibleDescription()
+        handle.set_fraction(1.7)
+        assert handle.fraction == 1.0
+        handle.set_fraction(0.5)
 
 
 def test_that_the_numbers_are_those_of_the_pixel_in_few_digits(share):

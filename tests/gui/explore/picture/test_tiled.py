@@ -102,14 +102,14 @@ def test_that_only_the_tiles_that_are_seen_are_asked_for(tiled):
     assert tiled.asked == []
 
 
-@pytest.mark.parametrize("zoom", [1.0, 5.0])
-def test_that_what_is_painted_are_the_pixels(tiled, pixels, zoom):
-    transform = ViewTransform(zoom, -250.0 * zoom, -240.0 * zoom)
-    tiled.look(transform)
-    tiled.answer_all()
-    across, down = int(PANE[0] / zoom), int(PANE[1] / zoom)
-    wanted = pixels[240 : 240 + down, 250 : 250 + across].repeat(int(zoom), 0).repeat(int(zoom), 1)
-    np.testing.assert_array_equal(tiled.look(transform), wanted)
+def test_that_what_is_painted_are_the_pixels(tiled, pixels):
+    for zoom in (1.0, 5.0):
+        transform = ViewTransform(zoom, -250.0 * zoom, -240.0 * zoom)
+        tiled.look(transform)
+        tiled.answer_all()
+        across, down = int(PANE[0] / zoom), int(PANE[1] / zoom)
+        wanted = pixels[240 : 240 + down, 250 : 250 + across].repeat(int(zoom), 0).repeat(int(zoom), 1)
+        np.testing.assert_array_equal(tiled.look(transform), wanted)
 
 
 def test_that_no_seam_is_seen_between_tiles_and_samples_become_finer_until_all_is_read(make):

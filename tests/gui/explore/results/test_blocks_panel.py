@@ -217,7 +217,7 @@ def test_that_the_cells_are_those_of_the_problem_that_is_set_and_the_newest_layo
     assert cells.all() == {}
 
 
-def test_that_the_map_has_every_block_of_its_rows_and_columns_with_the_best_marked(cells, results):
+def test_that_the_map_has_every_block_with_its_number_or_why_it_has_none(cells, results):
     add(results, B8, 0.4)
     add(results, Block(64, 16), 0.2)
     add(results, Block(16, 64), 0.1)
@@ -237,9 +237,7 @@ def test_that_the_map_has_every_block_of_its_rows_and_columns_with_the_best_mark
     results.add(make_result("cpu-serial", 20.0))
     assert drawn(cells, SPEED_UP).best == Block(16, 64)
     assert drawn(cells, SPEED_UP).ratio(B8) == pytest.approx(4.0)
-
-
-def test_that_what_has_no_number_is_drawn_as_what_it_is_with_its_reason(cells, results):
+    results.take_out(results.kept)
     simulated = replace(make_simulated("tiled"), block=B8, work=WORK)
     for result in (
         simulated,

@@ -110,22 +110,6 @@ def test_that_a_click_on_a_run_selects_its_kernel_and_a_kernel_its_run(haloscope
     assert haloscope.results.described.result is other
 
 
-def test_that_a_run_of_an_earlier_mask_is_restored_by_a_double_click(haloscope, qtbot):
-    page = haloscope.window.first_page
-    run(haloscope, qtbot)
-    ran = haloscope.workspace.mask
-    haloscope.workspace.set_mask(preset("sobel-x"))
-    table = page.results_panel.table
-    rect = table.visualRect(table.order.index(0, 0))
-    QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
-    QTest.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
-    settle()
-    assert haloscope.workspace.mask == ran
-    assert haloscope.workspace.step.title == "Sharpen"
-    haloscope.actions["undo"].trigger()
-    assert haloscope.workspace.mask == preset("sobel-x")
-
-
 def test_that_return_in_the_list_of_blocks_compares_them_or_the_common_ones(haloscope, qtbot):
     panel = haloscope.blocks_panel
     haloscope.window.first_page.bring_to_front("blocks")

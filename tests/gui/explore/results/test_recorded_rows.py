@@ -60,7 +60,9 @@ def test_that_recorded_rows_come_and_go_as_a_model_must_say_and_are_offered_wher
     assert "There is no GPU here" in panel.stack.text
 
 
-def test_that_the_window_shows_recorded_runs_for_the_mask_that_is_set(haloscope, qtbot):
+def test_that_the_window_shows_recorded_runs_for_its_mask_and_a_saved_file_names_them(
+    haloscope, qtbot, mixed, tmp_path
+):
     results = haloscope.window.page.results
     haloscope.actions["show_recorded"].trigger()
     qtbot.waitUntil(lambda: results.rowCount() == 2)
@@ -68,9 +70,6 @@ def test_that_the_window_shows_recorded_runs_for_the_mask_that_is_set(haloscope,
     qtbot.waitUntil(lambda: results.recorded[0].result.problem.mask_shape == (5, 5))
     haloscope.actions["show_recorded"].trigger()
     assert results.rowCount() == 0
-
-
-def test_that_a_saved_file_names_recorded_runs_and_the_versions_of_this_machine(haloscope, mixed, tmp_path):
     path = tmp_path / "results.json"
     mixed.take_out(mixed.kept)
     save_runs(path, mixed, haloscope.state, haloscope.messages)

@@ -154,7 +154,18 @@ def test_that_the_model_keeps_to_the_rules_of_qt_and_times_are_sorted_as_numbers
         assert [order.index(row, results.position(KERNEL)).data() for row in range(3)] == times
 
 
-def test_that_a_run_that_changes_no_other_row_is_read_and_described_once(panel, results):
+def test_that_a_run_is_read_and_described_once_and_a_baseline_renews_every_speed_up(panel, results, qtbot):
+    add(results, ("tiled", 0.5))
+    assert speed_ups(results) == [MISSING]
+    with qtbot.waitSignal(results.dataChanged):
+        add(results, ("cpu-serial", 20.0))
+    assert speed_ups(results) == ["40.0×", "1.00×"]
+    with qtbot.waitSignals([results.dataChanged, results.headerDataChanged]):
+        results.set_baseline("tiled")
+    assert speed_ups(results) == ["1.00×", "40.0× slower"]
+    assert "tiled" in results.headerData(results.position(SPEED_UP), Qt.Orientation.Horizontal)
+    results.take_out(results.kept)
+    results.set_baseline("cpu-serial")
     add(results, ("cpu-serial", 20.0), ("naive", 2.0))
     changed, described = [], []
     results.dataChanged.connect(lambda first, _last: changed.append(first.row()))
@@ -168,37 +179,22 @@ def test_that_a_run_that_changes_no_other_row_is_read_and_described_once(panel, 
     assert speed_ups(results) == ["2.00× slower", "5.00×", "20.0×", "1.00×"]
 
 
-def test_that_a_baseline_that_arrives_or_changes_later_renews_every_speed_up(qtbot, results):
-    add(results, ("tiled", 0.5))
-    assert speed_ups(results) == [MISSING]
-    with qtbot.waitSignal(results.dataChanged):
-        add(results, ("cpu-serial", 20.0))
-    assert speed_ups(results) == ["40.0×", "1.00×"]
-    with qtbot.waitSignals([results.dataChanged, results.headerDataChanged]):
-        results.set_baseline("tiled")
-    assert speed_ups(results) == ["1.00×", "40.0× slower"]
-    assert "tiled" in results.headerData(results.position(SPEED_UP), Qt.Orientation.Horizontal)
-
-
-@pytest.mark.parametrize(
-    ("result", "word"),
-    [
+def test_that_a_row_without_a_speed_has_its_reason_in_its_place(results):
+    for result, word in (
         (make_failure(reason="out of memory. Use a smaller picture."), "failed"),
         (make_unverified(), "not verified"),
         (make_simulated(), "simulated"),
-    ],
-    ids=["failed", "unverified", "simulated"],
-)
-def test_that_a_row_without_a_speed_has_its_reason_in_its_place(results, result, word):
-    add(results, ("cpu-serial", 20.0))
-    results.add(result)
-    texts = [cell(results, 1, key) for key in (KERNEL, SPEED_UP, "kernel_p20_ms", "end_to_end_median_ms")]
-    assert texts == [word, MISSING, MISSING, MISSING]
-    assert all(cell(results, 1, column.key) for column in results.columns)
-    if word == "failed":
-        # What helps is in the tooltip: here it would be cut.
-        assert cell(results, 1, "proof") == "out of memory"
-        assert cell(results, 1, "proof", TOOLTIP) == "out of memory. Use a smaller picture."
+    ):
+        results.take_out(results.kept)
+        add(results, ("cpu-serial", 20.0))
+        results.add(result)
+        texts = [cell(results, 1, key) for key in (KERNEL, SPEED_UP, "kernel_p20_ms", "end_to_end_median_ms")]
+        assert texts == [word, MISSING, MISSING, MISSING]
+        assert all(cell(results, 1, column.key) for column in results.columns)
+        if word == "failed":
+            # What helps is in the tooltip: here it would be cut.
+            assert cell(results, 1, "proof") == "out of memory"
+            assert cell(results, 1, "proof", TOOLTIP) == "out of memory. Use a smaller picture."
 
 
 def names(panel):
@@ -248,7 +244,7 @@ def job_of(workspace, **fields):
     return workspace.filter_job().changed(**fields)
 
 
-def test_that_a_restored_run_brings_its_settings_and_its_mask_as_one_step(qtbot, panel, results, workspace):
+def test_that_a_restored_run_brings_settings_mask_and_picture(qtbot, panel, results, workspace):
     job = job_of(workspace, variant="tiled", block=Block(8, 8), border=Border.WRAP)
     results.add(make_result("tiled", 0.5), job=job)
     before = workspace.settings
@@ -263,9 +259,8 @@ def test_that_a_restored_run_brings_its_settings_and_its_mask_as_one_step(qtbot,
     workspace.set_mask(preset("sobel-x"), flip=True)
     panel.table.activated.emit(panel.table.order.index(0, 0))
     assert workspace.step.applied_mask == ran
-
-
-def test_that_a_run_on_another_picture_asks_for_that_first(qtbot, panel, results, workspace):
+    results.take_out(results.kept)
+    workspace.change(border=Border.ZERO)
     other = structs.replace(workspace.picture, title="other.png", path="/pictures/other.png")
     results.add(make_result("tiled", 0.5), job=job_of(workspace, picture=other, border=Border.WRAP))
     with qtbot.waitSignal(panel.opening_wanted) as wanted:
@@ -276,7 +271,7 @@ def test_that_a_run_on_another_picture_asks_for_that_first(qtbot, panel, results
     assert workspace.settings.border is Border.WRAP
 
 
-def test_that_the_axis_ends_at_the_data_and_says_that_it_is_logarithmic(panel, results):
+def test_that_only_verified_runs_have_a_bar_and_the_axis_ends_at_the_data(panel, results):
     add(results, ("cpu-serial", 20.0), ("tiled", 0.02))
     bars = results.bars
     # p80 of the slowest is the largest number there is.
@@ -289,9 +284,7 @@ def test_that_the_axis_ends_at_the_data_and_says_that_it_is_logarithmic(panel, r
     add(results, ("tiled", 10.0))
     results.take_out(results.kept[1:2])
     assert "log" not in results.headerData(results.bar_column, Qt.Orientation.Horizontal)
-
-
-def test_that_only_verified_runs_have_a_bar_and_the_others_their_reason(panel, results):
+    results.take_out(results.kept)
     add(results, ("cpu-serial", 20.0), ("tiled", 0.5))
     for result in (make_failure("cached"), make_unverified("naive"), make_simulated("constant")):
         results.add(result)
@@ -314,7 +307,7 @@ def test_that_any_number_can_be_the_bar_and_the_best_stands_first(panel, results
     assert not panel.table.isColumnHidden(results.position("max_error"))
 
 
-def test_that_simulated_runs_show_what_is_done_with_each_load(panel, results):
+def test_that_simulated_runs_show_their_loads_and_two_selected_rows_are_compared(panel, results):
     for variant in ("naive", "tiled"):
         results.add(replace(make_simulated(variant), work=WORK))
     settle()
@@ -324,9 +317,7 @@ def test_that_simulated_runs_show_what_is_done_with_each_load(panel, results):
     add(results, ("tiled", 2.0))
     settle()
     assert results.bars.metric.key == KERNEL
-
-
-def test_that_two_selected_rows_are_compared_in_words(panel, results):
+    results.take_out(results.kept)
     add(results, ("tiled", 0.5), ("naive", 2.0))
     panel.table.selectAll()
     assert panel.about.text() == (
