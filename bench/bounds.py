@@ -38,8 +38,7 @@ from engine.explain.launches import ABSENT_GPUS, DEFAULT
 from engine.explain.measured_cpu import cpu_limits
 from engine.explain.why import LEAST_SHARE, explained_by
 from engine.mask.mask import Mask
-from engine.run.measure import measure
-from engine.run.sampling import SamplingPlan
+from engine.run.measure import SamplingPlan, measure
 from engine.work.filter_task import MaskJob
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
 

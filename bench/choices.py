@@ -34,8 +34,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.work.filtering.planner import choose, cost_table, holds_bound
 from engine.work.filtering.variants import variant
-from engine.work.pictures import DTYPES, MAX_CHANNELS
-from engine.work.problem import Problem
+from engine.work.problem import DTYPES, MAX_CHANNELS, Problem
 
 SIDES, MASK_SIDES = (200, 6000), (2, 31)
 # What is estimated to take so many times as long as the choice of `auto` is left out.

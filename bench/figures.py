@@ -14,10 +14,9 @@ from bench.options import parser_of
 from bench.representative import filter_job, mask_for
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
-from engine.run.measure import measure
-from engine.run.sampling import SamplingPlan
+from engine.run.measure import SamplingPlan, measure
 from engine.work.filtering.variants import VARIANTS, Variant
-from engine.work.pictures import as_samples
+from engine.work.problem import as_samples
 
 SIDE = 4096
 MASK_SIDES = (3, 5, 9, 15)

@@ -56,13 +56,12 @@ from engine.results.columns import (
 from engine.results.measurement import AnyResult
 from engine.results.problem import Progress
 from engine.results.text_forms import strict
-from engine.run.measure import measure
-from engine.run.sampling import SamplingPlan
+from engine.run.measure import SamplingPlan, measure
 from engine.run.task import Job
 from engine.tasks.read_results import results_from_document
 from engine.work.filter_task import FILTERING, MaskJob, describe_problem
 from engine.work.filtering.variants import VARIANTS, Variant
-from engine.work.pictures import random_picture
+from engine.work.problem import random_picture
 
 GPU = "cuda:0"
 PLAN = SamplingPlan(warm_up_s=0.05, budget_s=0.1, most=15, fewest_copies=3, patience_s=2.0)

@@ -16,8 +16,7 @@ from engine.device.devices import backend
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.run.measure import measure
-from engine.run.sampling import NO_SAMPLES
+from engine.run.measure import NO_SAMPLES, measure
 from engine.run.task import AnyJob, Job
 from engine.tasks.network.operands import batch_of, trained_weights
 from engine.tasks.network.problem import ForwardPass
@@ -26,7 +25,7 @@ from engine.work.filter_task import FILTERING, MaskJob, describe_problem
 from engine.work.filtering.variants import VARIANTS, MaskClass, Variant
 from engine.work.filtering.variants import variant as variant_named
 from engine.work.operations.table import OPERATION_VARIANTS
-from engine.work.pictures import as_samples
+from engine.work.problem import as_samples
 
 
 def binomial(side: int) -> np.ndarray:

@@ -34,8 +34,7 @@ from engine.variants.operations.jpeg import basis, steps_of
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
 from engine.work.operations.table import operation_variant
-from engine.work.pictures import random_picture
-from engine.work.problem import OperationProblem, Settings
+from engine.work.problem import OperationProblem, Settings, random_picture
 
 SOURCE = Path(__file__).with_suffix(".c")
 SAMPLES = {"float32": "float", "uint8": "unsigned char"}

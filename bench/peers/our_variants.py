@@ -10,8 +10,7 @@ from engine.run.task import Job as Asked
 from engine.work.filter_task import FILTERING, describe_problem
 from engine.work.filtering.planner import choose
 from engine.work.filtering.variants import VARIANTS, Variant
-from engine.work.pictures import as_samples
-from engine.work.problem import Problem
+from engine.work.problem import Problem, as_samples
 
 
 def keys(names: tuple[str, ...], kind: DeviceKind) -> tuple[str, ...]:

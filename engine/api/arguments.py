@@ -17,6 +17,9 @@ from engine.geometry.border import Border
 if TYPE_CHECKING:
     from engine.image.picture import Picture
 
+Options = tuple[Any, ...]
+"""Border, cval, anchor, variant, block, device, flip, layout and result of a call, as they were given."""
+
 
 class Exported(Protocol):
     """An array of another library that DLPack shares."""
@@ -53,10 +56,6 @@ class FilterOptions(TypedDict, total=False):
     result: str
     out: object
     stream: object
-
-
-Options = tuple[Any, ...]
-"""Border, cval, anchor, variant, block, device, flip, layout and result of a call, as they were given."""
 
 
 def as_array(image: object) -> np.ndarray:
@@ -118,11 +117,8 @@ def _as_float(value: float) -> float | None:
 
 def other_shape(what: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> BadValue:
     """Return the error of an array of another shape than a plan's."""
-    return BadValue(
-        f"{what} of shape {found}",
-        f"the plan is for {wanted}",
-        "Pass one of that shape, or make another plan.",
-    )
+    remedy = "Pass one of that shape, or make another plan."
+    return BadValue(f"{what} of shape {found}", f"the plan is for {wanted}", remedy)
 
 
 def refuse_out(out: object, image: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> None:
@@ -137,13 +133,11 @@ def refuse_out(out: object, image: np.ndarray, shape: tuple[int, ...], dtype: np
     # As in `as_array`.
     if hasattr(out, "filled"):
         raise BadValue("A masked array out", "its mask would hide results", "Pass its values: out.data.")
-    flags = out.flags
-    if not flags.carray:
+    if not out.flags.carray:
         why = "its samples do not begin at multiples of their size"
-        if not flags.c_contiguous:
+        if not out.flags.c_contiguous:
             why = "its samples do not lie one after another"
-        if not flags.writeable:
-            why = "it is read-only"
+        why = why if out.flags.writeable else "it is read-only"
         raise BadValue("This array out", why, "Pass a C-contiguous array that can be written.")
     if np.may_share_memory(out, image):
         why = "it shares memory with the picture, which is read after results are written"

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     # What is measured and verified is loaded by the first call that does: a sixth of a first filter.
     from engine.device.device_arrays import Given
     from engine.results.measurement import Measurement
-    from engine.run.measure import Outcome
-    from engine.run.sampling import SamplingPlan
+    from engine.run.measure import Outcome, SamplingPlan
     from engine.work.resolve import Resolved
 
 
@@ -69,7 +68,7 @@ def check_named(resolved: "Resolved") -> None:
 def plan_for(budget_s: float) -> "SamplingPlan":
     """Return a plan to sample for so many seconds; a `BadValue` says why they are none."""
     # Only what is measured needs what measures: 40 ms.
-    from engine.run.sampling import SamplingPlan
+    from engine.run.measure import SamplingPlan
 
     return SamplingPlan(budget_s=as_seconds(budget_s))
 

@@ -19,12 +19,12 @@ from engine.device.numba_cuda import driver
 from engine.device_info import AUTO
 from engine.errors import BadValue
 from engine.work.filter_task import refuse_non_finite
-from engine.work.pictures import DTYPES
+from engine.work.problem import DTYPES
 from engine.work.resolve import Resolved
 
 __all__ = [
     "DeviceCalls", "context_of", "device_for", "enqueue", "given", "on_device", "on_host",
-    "options_on", "refuse_capture", "tight_copy", "tight_view",
+    "options_on", "refuse_capture", "tight_copy",
 ]  # fmt: skip
 
 # Of a type's name NumPy makes a new text each time, which takes 2 us.
@@ -51,11 +51,8 @@ class DeviceCalls:
         self, resolved: Resolved, prepared: Prepared | None, shape: tuple[int, ...], picture: Given
     ) -> None:
         if prepared is None or not resolved.device.key.startswith("cuda:"):
-            raise BadValue(
-                "A picture in a GPU's memory",
-                f"this filter runs on {resolved.device.title}",
-                "Copy the picture to the host first, or choose the GPU.",
-            )
+            what, why = "A picture in a GPU's memory", f"this filter runs on {resolved.device.title}"
+            raise BadValue(what, why, "Copy the picture to the host first, or choose the GPU.")
         refuse_capture(picture, "The first call of a plan")
         self._device = int(resolved.device.key.partition(":")[2])
         self._context = context_of(self._device)
@@ -82,7 +79,9 @@ class DeviceCalls:
             refuse_capture(picture, f"Filtering with '{self._resolved.choice.variant.key}'")
         if self._reads_samples:
             refuse_non_finite(self._resolved.choice.variant, on_host(picture).reshape(self._as_kernels_see))
-        view, _held = tight_view(picture, self._as_kernels_see)
+        view, _held = as_view(picture.found, self._as_kernels_see), picture.array
+        if view is None:
+            view, _held = tight_copy(picture, self._as_kernels_see)
         if out is None:
             out = library.empty(self._shape, self._result_dtype, picture)
             target = DeviceView(library.address(out), self._as_kernels_see, self._result_dtype)
@@ -95,11 +94,8 @@ class DeviceCalls:
         """Return a result's array as kernels take it; a BadValue says why it cannot be used."""
         library = library_of(out)
         if library is None:
-            raise BadValue(
-                f"out of type {type(out).__name__}",
-                "the picture is in a GPU's memory, and its result stays there",
-                "Pass an array of that GPU, or none.",
-            )
+            why = "the picture is in a GPU's memory, and its result stays there"
+            raise BadValue(f"out of type {type(out).__name__}", why, "Pass an array of that GPU, or none.")
         found = library.read(out, picture.stream)
         self._refuse("an array out", found, self._result_dtype)
         view = as_view(found, self._as_kernels_see)
@@ -126,19 +122,8 @@ class DeviceCalls:
             why = f"this filter takes {self._dtype} and gives {self._result_dtype}"
             raise BadValue(f"{what} of {found.dtype}", why, "Convert it first.")
         if found.device != self._device:
-            raise BadValue(
-                f"{what} on GPU {found.device}",
-                f"this filter runs on cuda:{self._device}",
-                "Copy it there, or choose the other device.",
-            )
-
-
-def tight_view(picture: Given, shape: tuple[int, int, int]) -> tuple[DeviceView, object]:
-    """Return a picture as kernels take it, and what holds its memory: a copy, where it is not laid out so."""
-    view = as_view(picture.found, shape)
-    if view is not None:
-        return view, picture.array
-    return tight_copy(picture, shape)
+            why = f"this filter runs on cuda:{self._device}"
+            raise BadValue(f"{what} on GPU {found.device}", why, "Copy it there, or choose the other device.")
 
 
 def tight_copy(picture: Given, shape: tuple[int, ...]) -> tuple[DeviceView, object]:
@@ -193,11 +178,8 @@ def device_for(picture: Given, device: object) -> str:
     """Return the key of the device that a picture lies on; a BadValue where another one is asked for."""
     own = f"cuda:{picture.found.device}"
     if device is not None and device not in (AUTO, "cuda", own):
-        raise BadValue(
-            f"device {device!r} for a picture in the memory of {own}",
-            "it is filtered where it lies",
-            f"Leave the device out, or copy the picture from {own} first.",
-        )
+        what, why = f"device {device!r} for a picture in the memory of {own}", "it is filtered where it lies"
+        raise BadValue(what, why, f"Leave the device out, or copy the picture from {own} first.")
     return own
 
 
@@ -208,11 +190,9 @@ def options_on(picture: Given, options: Options) -> Options:
     """
     found = picture.found
     if found.dtype not in _TYPES:
-        raise BadValue(
-            f"samples of type {found.dtype} in a GPU's memory",
-            f"there {', '.join(DTYPES)} are filtered as they are, and nothing is converted",
-            "Convert the picture to float32 first.",
-        )
+        what = f"samples of type {found.dtype} in a GPU's memory"
+        why = f"there {', '.join(DTYPES)} are filtered as they are, and nothing is converted"
+        raise BadValue(what, why, "Convert the picture to float32 first.")
     border, cval, anchor, variant, block, device, *rest = options
     own = device_for(picture, device)
     refuse_capture(picture, "Filtering")

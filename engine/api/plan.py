@@ -33,7 +33,7 @@ from engine.mask.mask import Mask
 from engine.process import most_launch_cores
 from engine.results.text_forms import html_table, sides_text
 from engine.work.filter_task import refuse_non_finite
-from engine.work.pictures import as_samples, sample_type
+from engine.work.problem import as_samples, sample_type
 from engine.work.resolve import Resolved
 from engine.work.steps import PictureRequest
 
@@ -93,8 +93,7 @@ class Plan:
     @property
     def variant(self) -> str:
         """Key of the variant that runs."""
-        key: str = self._variant.key
-        return key
+        return str(self._variant.key)
 
     @property
     def block(self) -> Block:
@@ -154,7 +153,8 @@ class Plan:
         if type(image) is not np.ndarray or image.dtype != self.dtype or not image.flags.c_contiguous:
             library = library_of(image)
             if library is not None:
-                return self.filter_on_device(device_calls().given(library, image, stream), out)
+                picture = device_calls().given(library, image, stream)
+                return self.device_calls_for(picture)(picture, out)
             image = self._as_samples(image)
         elif not image.flags.aligned:
             image = self._as_samples(image)
@@ -175,10 +175,6 @@ class Plan:
             launch(image, out)
         return out
 
-    def filter_on_device(self, picture: "Given", out: object) -> Any:
-        """Filter a picture in the memory of the plan's GPU, as a call does."""
-        return self.device_calls_for(picture)(picture, out)
-
     def device_calls_for(self, picture: "Given") -> "DeviceCalls":
         """Return what filters pictures in the memory of the plan's GPU, made by the first call with one."""
         calls, prepared = self._on_device, self._prepared
@@ -193,11 +189,8 @@ class Plan:
         array = as_array(image)
         samples = as_samples(array)
         if samples.dtype != self.dtype:
-            raise BadValue(
-                f"a picture of {array.dtype}",
-                f"the plan was made for {self.dtype}",
-                "Make a plan for this type, or convert the picture.",
-            )
+            remedy = "Make a plan for this type, or convert the picture."
+            raise BadValue(f"a picture of {array.dtype}", f"the plan was made for {self.dtype}", remedy)
         return samples.reshape(array.shape)
 
     def close(self) -> None:
@@ -283,7 +276,7 @@ def filtered(image: object, mask: MaskLike, options: Options, out: object, strea
         calls = device_calls()
         picture = calls.given(library, image, stream)
         options = calls.options_on(picture, options)
-        return _plan_for(picture.found, mask, options).filter_on_device(picture, out)
+        return _plan_for(picture.found, mask, options).device_calls_for(picture)(picture, out)
     array = _as_picture(image)
     return _plan_for(array, mask, options)(array, out, stream=stream)
 

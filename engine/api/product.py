@@ -1,6 +1,6 @@
 """The Python call: `engine.matmul(a, b)`."""
 
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,24 +21,16 @@ if TYPE_CHECKING:
     from engine.device.device_arrays import Given
 
 
+class _Options(TypedDict, total=False):
+    variant: str
+    tile: SupportsIndex | None
+    device: str | None
+
+
 @overload
-def matmul(
-    a: GpuArray,
-    b: GpuArray,
-    *,
-    variant: str = ...,
-    tile: SupportsIndex | None = ...,
-    device: str | None = ...,
-) -> GpuArray: ...
+def matmul(a: GpuArray, b: GpuArray, **options: Unpack[_Options]) -> GpuArray: ...
 @overload
-def matmul(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    variant: str = ...,
-    tile: SupportsIndex | None = ...,
-    device: str | None = ...,
-) -> np.ndarray: ...
+def matmul(a: ArrayLike, b: ArrayLike, **options: Unpack[_Options]) -> np.ndarray: ...
 def matmul(
     a: ArrayLike | OnGpu,
     b: ArrayLike | OnGpu,
@@ -103,18 +95,12 @@ def _on_device(a: object, b: object, variant: str, tile: int | None, device: str
     right = _given("B", b, left.stream)
     own = calls.device_for(left, device)
     if right.found.device != left.found.device:
-        raise BadValue(
-            f"matrix A on {own} and B on cuda:{right.found.device}",
-            "they are multiplied where they lie",
-            "Copy one to the other's GPU.",
-        )
+        what = f"matrix A on {own} and B on cuda:{right.found.device}"
+        raise BadValue(what, "they are multiplied where they lie", "Copy one to the other's GPU.")
     chosen = matmul_variant("matmul-tiled" if variant == AUTO else variant)
     if chosen.device is DeviceKind.CPU:
-        raise BadValue(
-            f"variant '{chosen.key}' with matrices in a GPU's memory",
-            "it multiplies on the CPU",
-            "Copy them to the host first, or choose matmul-tiled.",
-        )
+        what, why = f"variant '{chosen.key}' with matrices in a GPU's memory", "it multiplies on the CPU"
+        raise BadValue(what, why, "Copy them to the host first, or choose matmul-tiled.")
     calls.refuse_capture(left, "Multiplying")
     machine = device_for(chosen, own)
     product = product_of(left.found.shape, right.found.shape)
@@ -136,19 +122,14 @@ def _given(name: str, matrix: object, stream: int | None = None) -> "Given":
     """Return a matrix in a GPU's memory; a `BadValue` says why it is none."""
     library = library_of(matrix)
     if library is None:
-        raise BadValue(
-            f"matrix {name} in the host's memory",
-            "the other one is in a GPU's, and nothing is copied",
-            "Copy one of them to where the other is.",
-        )
+        why = "the other one is in a GPU's, and nothing is copied"
+        raise BadValue(f"matrix {name} in the host's memory", why, "Copy one of them to where the other is.")
     found: Given = device_calls().given(library, matrix, stream)
     refuse_shape(name, found.found.shape)
     if found.found.dtype != np.float32:
-        raise BadValue(
-            f"matrix {name} of type {found.found.dtype} in a GPU's memory",
-            "there float32 is multiplied as it is, and nothing is converted",
-            "Convert it to float32 first.",
-        )
+        what = f"matrix {name} of type {found.found.dtype} in a GPU's memory"
+        why = "there float32 is multiplied as it is, and nothing is converted"
+        raise BadValue(what, why, "Convert it to float32 first.")
     return found
 
 

@@ -12,14 +12,13 @@ from engine.geometry.block import Layout
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.task import compute
-from engine.work.pictures import as_samples
+from engine.work.problem import as_samples
 from engine.work.resolve import Resolved
 from engine.work.steps import MaskStep, PictureRequest, one_step
 
 if TYPE_CHECKING:
     # What is measured is loaded by the first call that does.
-    from engine.run.measure import OnValues
-    from engine.run.sampling import SamplingPlan
+    from engine.run.measure import OnValues, SamplingPlan
 
 MaskLike = Mask | ArrayLike | str
 
@@ -73,13 +72,8 @@ def request_of(
     """Return a request from the arguments of a call in all their forms; an `EngineError` for illegal ones."""
     wanted, edge, value = as_mask(mask, anchor), Border.named(border), as_number(cval)
     edge.refuse_unused(value)
-    step = MaskStep(
-        mask=wanted.flipped() if flip else wanted,
-        border=edge,
-        cval=value,
-        variant=variant,
-        block=as_block(block),
-    )
+    applied = wanted.flipped() if flip else wanted
+    step = MaskStep(mask=applied, border=edge, cval=value, variant=variant, block=as_block(block))
     return one_step(step, device=as_device(device), layout=Layout.named(layout), result_type=result)
 
 

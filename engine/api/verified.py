@@ -19,19 +19,19 @@ from engine.image.convert import to_depth
 from engine.mask.mask import Mask
 from engine.results.problem import Mark
 from engine.results.text_forms import MISSING, Shown, html_table
-from engine.run.measure import measure_each
-from engine.run.sampling import SamplingPlan
+from engine.run.measure import SamplingPlan, measure_each
 from engine.work.chain_files import chain_from, chain_named
 from engine.work.columns import RunResult
 from engine.work.filtering.oracle import AFFORDABLE_MULTIPLY_ADDS
 from engine.work.measuring import timed_steps, with_steps
-from engine.work.pictures import as_samples
-from engine.work.problem import Settings
+from engine.work.problem import Settings, as_samples
 from engine.work.steps import Chain, OperationStep, of_chain, one_step
 
 if TYPE_CHECKING:
     from engine.results.measurement import Measurement, StepTime
     from engine.work.problem import ChainProblem, OperationProblem
+
+ChainLike = Chain | str | os.PathLike[str] | Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -119,12 +119,8 @@ def operate(
     0
     """
     given = host_copy(image, device)
-    step = OperationStep(
-        operation=operation,
-        settings=Settings(parameters.items()),
-        variant=variant,
-        block=as_block(block),
-    )
+    settings = Settings(parameters.items())
+    step = OperationStep(operation=operation, settings=settings, variant=variant, block=as_block(block))
     asked = one_step(step, device=as_device(given.device), layout=Layout.named(layout))
     call = Call(given.array, asked, host_copy(patch).array)
     applied = call.measure(plan_for(budget_s))
@@ -137,9 +133,6 @@ def operate(
         answer.mark,
         applied.result,
     )
-
-
-ChainLike = Chain | str | os.PathLike[str] | Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -302,21 +295,13 @@ def apply_bank(
            [0., 3., 2.]], dtype=float32)
     """
     if isinstance(masks, Mask | str) or not isinstance(masks, Iterable):
-        raise BadValue(
-            "The masks are not a list",
-            "this call applies several masks",
-            "Pass a list of masks, or call engine.apply with one.",
-        )
+        remedy = "Pass a list of masks, or call engine.apply with one."
+        raise BadValue("The masks are not a list", "this call applies several masks", remedy)
     given = host_copy(image, device)
     array = as_array(given.array)
     samples = as_samples(array)
-    requests = [
-        Call(
-            samples,
-            request_of(mask, border, cval, anchor, variant, block, given.device, flip, layout, "float32"),
-        )
-        for mask in masks
-    ]
+    how = border, cval, anchor, variant, block, given.device, flip, layout, "float32"
+    requests = [Call(samples, request_of(mask, *how)) for mask in masks]
     if not requests:
         raise MaskError("The masks cannot be applied", "there is none", "Give at least one mask.")
     # So that verifying 32 masks does not take a minute, the oracle has for all what it has for one filter.

@@ -25,8 +25,7 @@ from engine.mask.presets import did_you_mean, resolve_mask
 from engine.process import bytes_text
 from engine.results.columns import layout_suffix
 from engine.results.measurement import AnyResult, Measurement
-from engine.run.measure import measured_result
-from engine.run.sampling import SamplingPlan
+from engine.run.measure import SamplingPlan, measured_result
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant, named
 from engine.tasks.messages import RecordedRequest

@@ -42,8 +42,7 @@ from engine.run.measure import unrun
 from engine.run.task import device_for
 from engine.work.filter_task import FILTERING, MaskJob
 from engine.work.filtering.variants import VARIANTS, variant
-from engine.work.pictures import as_samples, random_picture
-from engine.work.problem import MAX_SIDE
+from engine.work.problem import MAX_SIDE, as_samples, random_picture
 from engine.work.resolve import Resolved
 from engine.work.steps import MaskStep, one_step
 

@@ -8,7 +8,7 @@ from engine.commands.measuring import Cells, Measuring, measure_cells
 from engine.commands.output import log, table
 from engine.device_info import AUTO, DeviceInfo
 from engine.results.text_forms import ms_cell
-from engine.run.sampling import SamplingPlan
+from engine.run.measure import SamplingPlan
 from engine.tasks.network.operands import weights_from
 from engine.tasks.network.problem import (
     MAX_BATCH,

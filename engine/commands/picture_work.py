@@ -25,7 +25,7 @@ from engine.image.picture import Picture
 from engine.image.save import Conversion, encoded_image
 from engine.mask.mask import Mask, names_size
 from engine.results.measurement import AnyResult
-from engine.run.sampling import HARDLY_SAMPLED
+from engine.run.measure import HARDLY_SAMPLED
 from engine.run.task import AnyJob, devices_for
 from engine.verify.closeness import Verification
 from engine.verify.verification import CheckedSamples

@@ -34,8 +34,7 @@ from engine.mask.generators import cut_sentence
 from engine.mask.mask import Mask
 from engine.mask.presets import resolve_mask
 from engine.process import bytes_text
-from engine.work.pictures import DTYPES, MAX_CHANNELS
-from engine.work.problem import RESULT_TYPES, Settings
+from engine.work.problem import DTYPES, MAX_CHANNELS, RESULT_TYPES, Settings
 from engine.work.steps import MaskStep, OperationStep, PictureRequest, of_chain, one_step
 
 _MODES = "; ".join(

@@ -38,11 +38,10 @@ from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, E
 from engine.results.measurement import AnyResult
 from engine.results.metrics import number_of
 from engine.results.problem import Checkpoint, Progress, go_on
-from engine.run.measure import measure
-from engine.run.sampling import SamplingPlan, timed
+from engine.run.measure import SamplingPlan, measure, timed
 from engine.tasks.network.task import NETWORK_VARIANTS
 from engine.tasks.product.problem import MatrixProduct
-from engine.work.pictures import random_picture
+from engine.work.problem import random_picture
 
 ROUNDS = 20
 """How often memory is allocated and freed; a round takes less than a millisecond."""

@@ -25,8 +25,12 @@ from engine.geometry.block import Block
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.results.text_forms import sides_text
-from engine.tasks.product.columns import LECTURE_BANDWIDTH_GB_S, bandwidth_limited_gflops
-from engine.tasks.product.problem import MatrixProduct, matmul_variant
+from engine.tasks.product.problem import (
+    LECTURE_BANDWIDTH_GB_S,
+    MatrixProduct,
+    bandwidth_limited_gflops,
+    matmul_variant,
+)
 from engine.work.filtering.variants import variant
 from engine.work.problem import Problem
 

@@ -42,8 +42,7 @@ from engine.geometry.border import Border
 from engine.host.request import Run
 from engine.results.measurement import Spread
 from engine.results.problem import Checkpoint, Progress, go_on
-from engine.run.measure import measure
-from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled_kernel, timed
+from engine.run.measure import NO_SAMPLES, SamplingPlan, measure, sampled_kernel, timed
 from engine.run.task import device_for
 from engine.work.answers import resolved_job
 from engine.work.filter_task import MaskJob

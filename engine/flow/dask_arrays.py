@@ -30,7 +30,7 @@ from engine.geometry.border import Border
 from engine.process import launches_on
 from engine.results.text_forms import sides_text
 from engine.work.chain_files import ready_chains
-from engine.work.pictures import as_samples, sample_type
+from engine.work.problem import as_samples, sample_type
 from engine.work.resolve import Resolved, resolved_for_parts
 from engine.work.steps import Chain, PictureRequest, of_chain
 

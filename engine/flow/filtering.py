@@ -25,7 +25,7 @@ from engine.image.picture import Picture
 from engine.results.measurement import AnyResult, Spread, Timing
 from engine.results.problem import Checkpoint
 from engine.run.measure import unrun
-from engine.work.pictures import MAX_CHANNELS
+from engine.work.problem import MAX_CHANNELS
 from engine.work.resolve import Resolved
 
 MOST_RING = 16

@@ -48,8 +48,7 @@ from engine.image.convert import full_scale_of
 from engine.image.save import DEPTH_DTYPES
 from engine.results.measurement import StepTime
 from engine.results.problem import Checkpoint, Progress
-from engine.run.measure import measure
-from engine.run.sampling import SamplingPlan
+from engine.run.measure import SamplingPlan, measure
 from engine.verify.verification import Region
 from engine.work.filtering.clipping import clipped_of
 from engine.work.measuring import steps_of

@@ -16,6 +16,15 @@ from engine.errors import BadValue, EngineError, Reason, UnknownName
 
 # Characters; no device allows such numbers, and Python refuses to read thousands of digits.
 _LONGEST_SIDE = 9
+EVERY = "all"
+"""The word for every block with sides of 1, 2, 4, 8 ... that CUDA allows."""
+MOST_BLOCKS = 256
+_LONGEST_WORD = 24
+ROW_BYTES = 128
+"""Bytes of one burst of device memory, and of one transaction of a warp: where pitched rows begin."""
+
+FLOAT_BYTES = 4
+"""Bytes of a float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,17 +134,9 @@ def refuse_block(
 ) -> Refusal | None:
     """Return why a block is illegal on a device, with the nearest legal one; None if it is legal.
 
-    Parameters
-    ----------
-    block : Block
-    limits : Limits
-    shared_bytes : callable of Block -> int
-        Static shared memory that the variant uses with a block, bytes.
-    least : Block
-        Threads that a block must at least have along each side: for its tile, or so that the grid is no
-        higher than CUDA allows.
-    too_small : callable of () -> Refusal
-        The refusal of a block with fewer.
+    `shared_bytes` gives the static shared memory that the variant uses with a block, bytes. A block must have
+    the `least` threads along each side, for its tile, or so that the grid is no higher than CUDA allows;
+    `too_small` gives the refusal of one with fewer.
     """
     is_small = block.x < least.x or block.y < least.y
     refusal = why_illegal(block, limits, shared_bytes) or (too_small() if is_small else None)
@@ -154,17 +155,8 @@ def refuse_grid(
 ) -> Refusal | None:
     """Return why a block is illegal for so many rows of results, with the nearest legal one; else None.
 
-    Parameters
-    ----------
-    rows, block, limits
-    shared_bytes : callable of Block -> int
-        Static shared memory that the variant uses with a block, bytes.
-    least_x : int
-        Least width of a block, in threads, with which the variant can load its tile.
-    idle_rows : int
-        Rows of a block's threads that compute no result.
-    too_small : callable of () -> Refusal
-        The refusal of a block that is narrower, or has no row that computes.
+    As `refuse_block`. The variant can load its tile with blocks of `least_x` threads across, of which
+    `idle_rows` rows compute no result; `too_small` is for a narrower one, or one without a row that computes.
     """
     least = Block(max(1, least_x), idle_rows + max(1, blocks_along(rows, MAX_GRID_Y)))
 
@@ -213,12 +205,11 @@ def why_illegal(block: Block, limits: Limits, shared_bytes: SharedBytes = lambda
     if block.x < 1 or block.y < 1:
         detail = f"A block of {block} has no threads; each side must be at least 1."
         return Refusal("block-empty", f"A block of {block} has no threads", detail)
-    if block.x > limits.max_block_x:
-        detail = f"A block of {block} is too wide; the limit is {limits.max_block_x} threads across."
-        return Refusal("block-too-wide", f"A block of {block} is too wide", detail)
-    if block.y > limits.max_block_y:
-        detail = f"A block of {block} is too high; the limit is {limits.max_block_y} threads down."
-        return Refusal("block-too-high", f"A block of {block} is too high", detail)
+    across, down = (block.x, limits.max_block_x), (block.y, limits.max_block_y)
+    for (side, most), long, along in ((across, "wide", "across"), (down, "high", "down")):
+        if side > most:
+            short = f"A block of {block} is too {long}"
+            return Refusal(f"block-too-{long}", short, f"{short}; the limit is {most} threads {along}.")
     if block.threads > limits.max_threads:
         short = f"A block of {block} has {block.threads:,} threads"
         detail = f"{short}; the limit is {limits.max_threads:,} threads per block."
@@ -227,12 +218,6 @@ def why_illegal(block: Block, limits: Limits, shared_bytes: SharedBytes = lambda
         short = f"A block of {block} needs {needed:,} bytes of shared memory for its tile"
         return Refusal("shared-memory", short, f"{short}; a block has {limits.shared_bytes:,}.")
     return None
-
-
-EVERY = "all"
-"""The word for every block with sides of 1, 2, 4, 8 ... that CUDA allows."""
-MOST_BLOCKS = 256
-_LONGEST_WORD = 24
 
 
 @cache
@@ -253,12 +238,8 @@ def read_blocks(text: str) -> tuple[tuple[Block, ...], str]:
     """Return the blocks of a list in the order written, and a note on those that are there twice.
 
     They are parted by commas, semicolons or blanks; "all" is `every_block()`, an empty text no block. The
-    limits are those of every NVIDIA GPU: what a kernel or another device refuses is not known here.
-
-    Raises
-    ------
-    BadValue
-        A part is not a block, or none that CUDA allows, with the nearest legal one; or there are too many.
+    limits are those of every NVIDIA GPU: what a kernel or another device refuses is not known here. Raises
+    BadValue for a part that is no block, or none that CUDA allows, with the nearest one, and for too many.
     """
     if text.strip().lower() == EVERY:
         return every_block(), ""
@@ -282,13 +263,6 @@ def blocks_text(blocks: Sequence[Block]) -> str:
     if blocks and tuple(blocks) == every_block():
         return EVERY
     return ", ".join(f"{block.x}x{block.y}" for block in blocks)
-
-
-ROW_BYTES = 128
-"""Bytes of one burst of device memory, and of one transaction of a warp: where pitched rows begin."""
-
-FLOAT_BYTES = 4
-"""Bytes of a float32."""
 
 
 class Layout(StrEnum):

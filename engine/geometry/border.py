@@ -32,6 +32,18 @@ from msgspec import Struct, field
 from engine.errors import BadValue, UnknownName
 
 IndexRule = Callable[[int, int], int]
+RangeMode = Literal["clip", "absolute", "offset", "rescale"]
+
+# What happens to values outside the range, each in a sentence, in the order in which they are offered.
+RANGE_MODES: Mapping[RangeMode, str] = MappingProxyType(
+    {
+        "clip": "Values below 0 become 0 and values above full scale become full scale.",
+        "absolute": "The sign is dropped, so that both directions of an edge are bright.",
+        "offset": "Half of full scale is added, so that 0 is middle grey and negative values are darker.",
+        "rescale": "The smallest value becomes 0 and the largest full scale; a constant picture becomes 0.",
+    }
+)
+_LENGTH = 1000
 
 
 def ghost(index: int, length: int) -> int:
@@ -166,11 +178,9 @@ class Border(StrEnum):
         """Raise BadValue for a value of the cells outside, called `what`, that the border does not take."""
         if cval != 0.0 and not self.takes_value:
             takers = " or ".join(border for border in Border if border.takes_value)
-            raise BadValue(
-                f"{what} {cval:g} with the border {self}",
-                f"it is the value of the cells outside with the border {takers}",
-                f"Leave it out, or choose the border {takers}.",
-            )
+            why = f"it is the value of the cells outside with the border {takers}"
+            remedy = f"Leave it out, or choose the border {takers}."
+            raise BadValue(f"{what} {cval:g} with the border {self}", why, remedy)
 
     @classmethod
     def named(cls, name: "str | Border") -> "Border":
@@ -194,19 +204,6 @@ def _hint(name: object) -> str:
             if word in names:
                 return f"What {library} calls {name.strip()} is {border} here. "
     return ""
-
-
-RangeMode = Literal["clip", "absolute", "offset", "rescale"]
-
-# What happens to values outside the range, each in a sentence, in the order in which they are offered.
-RANGE_MODES: Mapping[RangeMode, str] = MappingProxyType(
-    {
-        "clip": "Values below 0 become 0 and values above full scale become full scale.",
-        "absolute": "The sign is dropped, so that both directions of an edge are bright.",
-        "offset": "Half of full scale is added, so that 0 is middle grey and negative values are darker.",
-        "rescale": "The smallest value becomes 0 and the largest full scale; a constant picture becomes 0.",
-    }
-)
 
 
 class Reach(Struct, frozen=True):
@@ -265,10 +262,8 @@ class Cut(NamedTuple):
 
 def cut(reach: Reach, sides: tuple[int, int], rows: slice, columns: slice) -> Cut:
     """Return what a rectangle of the result of a picture, of (height, width), is computed from."""
-    return Cut(
-        span(reach.rows, reach.border, sides[0], rows.start, rows.stop),
-        span(reach.columns, reach.border, sides[1], columns.start, columns.stop),
-    )
+    along = zip((reach.rows, reach.columns), sides, (rows, columns), strict=True)
+    return Cut(*(span(near, reach.border, length, at.start, at.stop) for near, length, at in along))
 
 
 def bands(reach: Reach, height: int, wanted_rows: int) -> tuple[Span, ...]:
@@ -291,24 +286,18 @@ def span(reach: tuple[int, int], border: Border, length: int, first: int, last: 
     """Return what results `first` .. `last` - 1 along an axis are computed from."""
     before, after = reach
     begin, end = first - before, last + after
-    inside = max(begin, 0), min(end, length)
-    if stays_near(border, length, begin, end):
-        return Span(first, last, (inside,), first - inside[0])
+    top, bottom = inside = max(begin, 0), min(end, length)
+
+    def does_the_same(index: int) -> bool:
+        """Return whether the rule does the same to a cell outside of the part alone as of the whole axis."""
+        found, wanted = border.rule(index - top, bottom - top), border.rule(index, length)
+        return wanted == (found if found < 0 else found + top)
+
+    if all(map(does_the_same, (*range(begin, 0), *range(length, end)))):
+        return Span(first, last, (inside,), first - top)
     outside_before = [border.rule(index, length) for index in range(begin, 0)]
     outside_after = [border.rule(index, length) for index in range(length, end)]
     return Span(first, last, (*_ranges(outside_before), inside, *_ranges(outside_after)), before)
-
-
-def stays_near(border: Border, length: int, begin: int, end: int) -> bool:
-    """Return whether a border's rule does the same to cells begin .. end - 1 alone as to the whole axis."""
-    first, last = max(begin, 0), min(end, length)
-    outside = (*range(begin, 0), *range(length, end))
-
-    def in_part(index: int) -> int:
-        found = border.rule(index - first, last - first)
-        return found if found < 0 else found + first
-
-    return all(in_part(index) == border.rule(index, length) for index in outside)
 
 
 def common_border(borders: Sequence[Border]) -> Border | None:
@@ -322,9 +311,6 @@ def common_border(borders: Sequence[Border]) -> Border | None:
     first, *others = set(borders)
     repeats = first.rule(-1, _LENGTH) == _LENGTH - 1 and first.rule(_LENGTH, _LENGTH) == 0
     return first if not others and (len(borders) == 1 or repeats) else None
-
-
-_LENGTH = 1000
 
 
 def is_near(border: Border) -> bool:

@@ -62,7 +62,18 @@ class Fact(NamedTuple):
 def describe(mask: Mask) -> tuple[Fact, ...]:
     """Return what is worth knowing about a mask."""
     facts = analyse(mask)
-    return _about_rank(mask, facts), describe_sum(mask), _about_turn(mask, facts), _about_cells(mask)
+    turn = Fact("Changed by a 180° turn", "correlation and convolution differ")
+    if mask.flipped().anchor == mask.anchor and facts.is_point_symmetric:
+        turn = Fact("Unchanged by a 180° turn", "correlation and convolution agree")
+    elif mask.flipped().anchor == mask.anchor and facts.is_point_antisymmetric:
+        turn = Fact("A 180° turn flips its sign", "convolution gives the negated result")
+    zeros = int(np.count_nonzero(mask.weights == 0.0))
+    row, column = divmod(int(np.argmax(np.abs(mask.weights))), mask.columns)
+    cells = Fact(
+        f"{zeros or 'None'} of its {count(mask.taps, 'cell')} {'is' if zeros in (0, 1) else 'are'} 0; the "
+        f"largest weight, {mask.weights[row, column]:.6g}, is in row {row + 1}, column {column + 1}"
+    )
+    return _about_rank(mask, facts), describe_sum(mask), turn, cells
 
 
 def _about_rank(mask: Mask, facts: Analysis) -> Fact:
@@ -74,11 +85,9 @@ def _about_rank(mask: Mask, facts: Analysis) -> Fact:
     if min(mask.shape) == 1:
         return Fact("One-dimensional", f"{count(mask.taps, 'multiplication')} per pixel, along one line")
     if facts.separable:
-        return Fact(
-            "Separable",
-            f"the product of a column of {mask.rows} and a row of {mask.columns} "
-            f"({mask.rows + mask.columns} instead of {mask.taps} multiplications per pixel)",
-        )
+        of = f"the product of a column of {mask.rows} and a row of {mask.columns}"
+        saved = f"{mask.rows + mask.columns} instead of {mask.taps} multiplications per pixel"
+        return Fact("Separable", f"{of} ({saved})")
     return why_not_separable(mask, facts)
 
 
@@ -122,25 +131,6 @@ def weights_sum(mask: Mask) -> str:
     return f"The weights add up to {mask.total:.6g}"
 
 
-def _about_turn(mask: Mask, facts: Analysis) -> Fact:
-    is_centred = mask.flipped().anchor == mask.anchor
-    if facts.is_point_symmetric and is_centred:
-        return Fact("Unchanged by a 180° turn", "correlation and convolution agree")
-    if facts.is_point_antisymmetric and is_centred:
-        return Fact("A 180° turn flips its sign", "convolution gives the negated result")
-    return Fact("Changed by a 180° turn", "correlation and convolution differ")
-
-
-def _about_cells(mask: Mask) -> Fact:
-    zeros = int(np.count_nonzero(mask.weights == 0.0))
-    row, column = divmod(int(np.argmax(np.abs(mask.weights))), mask.columns)
-    verb = "is" if zeros in (0, 1) else "are"
-    return Fact(
-        f"{zeros or 'None'} of its {count(mask.taps, 'cell')} {verb} 0; the largest weight, "
-        f"{mask.weights[row, column]:.6g}, is in row {row + 1}, column {column + 1}",
-    )
-
-
 POINTS = 128
 """Frequencies along each side: more than the longest mask has cells, so that none is left out."""
 assert POINTS > MAX_LINE
@@ -154,17 +144,12 @@ class FrequencyResponse(NamedTuple):
     in cycles per pixel. A stripe pattern of that frequency leaves a linear filter |H| times as strong
     (A. Oppenheim and R. Schafer, "Discrete-Time Signal Processing", the chapter on frequency responses). At 0
     it is the sum of the weights.
-
-    Magnitudes by frequency; 0 is at the middle, `[POINTS // 2, POINTS // 2]`, and rows go down.
-
-    `gain_at_zero` has the sign of the sum; `strongest` is the pair of frequencies (across, down) with the
-    largest magnitude, of equal ones the lowest.
     """
 
-    magnitude: npt.NDArray[np.float64]
-    gain_at_zero: float
+    magnitude: npt.NDArray[np.float64]  # 0 is at the middle, [POINTS // 2, POINTS // 2], and rows go down
+    gain_at_zero: float  # with the sign of the sum
     largest: float
-    strongest: tuple[float, float]
+    strongest: tuple[float, float]  # frequencies (across, down) of the largest, of equal ones the lowest
 
 
 def frequency_response(mask: Mask) -> FrequencyResponse:

@@ -44,6 +44,13 @@ from engine.mask.mask import Mask, Weights
 
 # Whole numbers below this are float32 numbers exactly, and so are their sums that stay below it.
 EXACT_STEPS = 2.0**24
+UNIT_ROUNDOFF = 2.0**-24
+SMALLEST_NORMAL = 2.0**-126
+
+# For products of roundings, (1 + u)^6 - 1 > 6 u, and for the logarithms, which are good to 10^-14.
+_SECOND_ORDER = 1e-5
+# Powers of two that can go from one factor to the other.
+_MOST_SHIFTS = 32
 
 
 def step_of(numbers: np.ndarray) -> float:
@@ -59,34 +66,16 @@ def may_be_exact(weights: np.ndarray) -> bool:
     return bool(np.abs(weights).sum(dtype=np.float64) < EXACT_STEPS * step_of(weights))
 
 
-UNIT_ROUNDOFF = 2.0**-24
-SMALLEST_NORMAL = 2.0**-126
-
-# For products of roundings, (1 + u)^6 - 1 > 6 u, and for the logarithms, which are good to 10^-14.
-_SECOND_ORDER = 1e-5
-
-
 class Factors(NamedTuple):
-    """The best column and row that were found for a mask, and how well their product gives it.
-
-    Attributes
-    ----------
-    column, row : ndarray of shape (rows,) and (columns,), float32, read-only
-    roundings : float
-        Largest error of a weight, in units of 2^-24 of that weight; infinite where the product is not 0 and
-        the weight is.
-    allowed : float
-        What rounding a product, its column and its row to float32 explains; 0 where the factors have to be
-        exact.
-    worst_cell : (int, int)
-        Row and column of that weight.
-    """
+    """The best column and row that were found for a mask, read-only, and how well their product gives it."""
 
     column: npt.NDArray[np.float32]
     row: npt.NDArray[np.float32]
+    # Largest error of a weight, in units of 2^-24 of that weight; infinite where it is 0 and the product not.
     roundings: float
+    # What rounding a product, its column and its row to float32 explains; 0 where factors have to be exact.
     allowed: float
-    worst_cell: tuple[int, int]
+    worst_cell: tuple[int, int]  # row and column of that weight
 
     @property
     def separable(self) -> bool:
@@ -183,15 +172,12 @@ def _measured(weights: Weights, column: Weights, row: Weights) -> Factors:
     worst = divmod(int(np.argmax(roundings)), weights.shape[1])
     column32.setflags(write=False)
     row32.setflags(write=False)
-    return Factors(column32, row32, float(roundings[worst]), _allowed(weights), worst)
-
-
-def _allowed(weights: Weights) -> float:
-    """Return the roundings that factors of a product may leave; rows and columns of zeros round nothing."""
-    if may_be_exact(weights):
-        return 0.0
-    rows, columns = (int(np.count_nonzero(weights.any(axis=axis))) for axis in (1, 0))
-    return (4 * (1 - 1 / rows) * (1 - 1 / columns) + 2) * (1 + _SECOND_ORDER)
+    allowed = 0.0
+    if not may_be_exact(weights):
+        # Rows and columns of zeros round nothing.
+        rows, columns = (int(np.count_nonzero(weights.any(axis=axis))) for axis in (1, 0))
+        allowed = (4 * (1 - 1 / rows) * (1 - 1 / columns) + 2) * (1 + _SECOND_ORDER)
+    return Factors(column32, row32, float(roundings[worst]), allowed, worst)
 
 
 class LowRank(Struct, frozen=True, eq=False):
@@ -206,30 +192,19 @@ class LowRank(Struct, frozen=True, eq=False):
     rounding the columns and rows to float32 does comes on top of it.
 
     A power of two goes from each row to its column, so that the row's weights, without signs, add up to at
-    most 1: no value between the passes is larger than the largest sample.
-
-    Attributes
-    ----------
-    columns : ndarray of shape (mask rows, terms), float32, read-only
-    rows : ndarray of shape (terms, mask columns), float32, read-only
-    left_out : ndarray of the mask's shape, float64, read-only
-        The mask's float32 weights less the sum of the products.
-    rank : int
-        Products that it takes to give the mask within the rounding of its weights to float32, whatever
-        `terms`.
+    most 1: no value between the passes is larger than the largest sample. All arrays are read-only.
     """
 
-    columns: NDArray[np.float32]
-    rows: NDArray[np.float32]
-    left_out: NDArray[np.float64]
-    rank: int
+    columns: NDArray[np.float32]  # (mask rows, terms)
+    rows: NDArray[np.float32]  # (terms, mask columns)
+    left_out: NDArray[np.float64]  # the mask's float32 weights less the sum of the products
+    rank: int  # products that give the mask within the rounding of its weights to float32, whatever `terms`
 
     @property
     def magnitudes(self) -> NDArray[np.float64]:
         """The sum of |column| times |row|: what is rounded where a mask is applied as such a sum."""
         columns, rows = (np.abs(part.astype(np.float64)) for part in (self.columns, self.rows))
-        products: NDArray[np.float64] = columns @ rows
-        return products
+        return columns @ rows
 
 
 def low_rank(mask: Mask, terms: int) -> LowRank:
@@ -273,10 +248,6 @@ def _decomposed(
     return left, values, right, exponent
 
 
-# Powers of two that can go from one factor to the other.
-_MOST_SHIFTS = 32
-
-
 def split(mask: Mask) -> tuple[Mask, Mask] | None:
     """Return a column and a row whose product is the mask within float32 rounding; None if there are none.
 
@@ -286,18 +257,12 @@ def split(mask: Mask) -> tuple[Mask, Mask] | None:
     factors = factor(mask)
     if not factors.separable or min(mask.shape) == 1 or not mask.weights32.any():
         return None
-    column, row = _whole(factors.column.astype(np.float64), factors.row.astype(np.float64))
+    column, row = factors.column.astype(np.float64), factors.row.astype(np.float64)
+    # A power of two goes from the column to the row until both have whole numbers, if they ever do.
+    moved = ((np.ldexp(column, -shift), np.ldexp(row, shift)) for shift in range(_MOST_SHIFTS))
+    column, row = next((both for both in moved if not any((one % 1.0).any() for one in both)), (column, row))
     name = f"{mask.name}, " if mask.name else ""
     return (
         Mask(column[:, np.newaxis], (mask.anchor[0], 0), 0.0, f"{name}column"),
         Mask(row[np.newaxis, :], (0, mask.anchor[1]), mask.offset, f"{name}row"),
     )
-
-
-def _whole(column: Weights, row: Weights) -> tuple[Weights, Weights]:
-    """Move a power of two from the column to the row until both have whole numbers, if they ever do."""
-    for shift in range(_MOST_SHIFTS):
-        fewer, more = np.ldexp(column, -shift), np.ldexp(row, shift)
-        if not (fewer % 1.0).any() and not (more % 1.0).any():
-            return fewer, more
-    return column, row

@@ -7,7 +7,6 @@
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import NoReturn
 
 import numpy as np
 
@@ -105,11 +104,8 @@ def gabor(
     weights = bell * (wave - (bell * wave).sum() / bell.sum())
     # Where every cell has one value there is no stripe: a single cell, or crests that fall on all cells.
     if np.abs(weights).max() <= _DUST * bell.max():
-        raise BadValue(
-            "This Gabor mask cannot be made",
-            "all its weights are 0",
-            "Take a larger side or another wavelength.",
-        )
+        remedy = "Take a larger side or another wavelength."
+        raise BadValue("This Gabor mask cannot be made", "all its weights are 0", remedy)
     name = f"Gabor {side}, wavelength {wavelength:.3g}, {angle_deg:g} degrees"
     return Mask(weights / np.abs(weights).sum(), name=name)
 
@@ -158,7 +154,14 @@ def make(generator: Generator, sides: Sequence[int], numbers: Sequence[float] = 
     A side that is left out is as long as the first, and numbers that are left out have their defaults.
     """
     sides = [*sides, *sides][: len(generator.sides)]
-    _check_sides(generator, sides[0], sides[-1])
+    side, is_square, rows, columns = generator.sides[0], len(generator.sides) == 1, sides[0], sides[-1]
+    if not is_size_allowed(rows, columns) or rows < side.least or (rows - side.least) % side.step:
+        most = side.most if is_square else max(largest_sides(rows, columns))
+        number = f"{'a whole' if side.step == 1 else 'an odd'} number from {side.least:g} to {most:g}"
+        why = f"its {side.name} is {number}" if is_square else SIDES_ALLOWED
+        raise BadValue(
+            f"{generator.title} of {rows} × {columns} cells cannot be made", why, f"Take {number}."
+        )
     left_out = generator.numbers[len(numbers) :]
     values = [*numbers, *(parameter.default_in(max(sides)) for parameter in left_out)]
     for parameter, value in zip(generator.numbers, values, strict=True):
@@ -166,22 +169,10 @@ def make(generator: Generator, sides: Sequence[int], numbers: Sequence[float] = 
         is_angle = parameter.unit == "°" and math.isfinite(value)
         if not (is_angle or parameter.least <= value <= parameter.most):
             unit = f" {parameter.unit}".replace(" °", "°") if parameter.unit else ""
-            raise BadValue(
-                f"The {parameter.title.lower()} {value:g} cannot be used",
-                f"it goes from {parameter.least:g} to {parameter.most:g}{unit}",
-                f"Write it as in {generator.example}.",
-            )
+            what = f"The {parameter.title.lower()} {value:g} cannot be used"
+            why = f"it goes from {parameter.least:g} to {parameter.most:g}{unit}"
+            raise BadValue(what, why, f"Write it as in {generator.example}.")
     return _MAKERS[generator.key](*sides, *values)
-
-
-def _check_sides(generator: Generator, rows: int, columns: int) -> None:
-    side, is_square = generator.sides[0], len(generator.sides) == 1
-    if is_size_allowed(rows, columns) and rows >= side.least and (rows - side.least) % side.step == 0:
-        return
-    most = side.most if is_square else max(largest_sides(rows, columns))
-    number = f"{'a whole' if side.step == 1 else 'an odd'} number from {side.least:g} to {most:g}"
-    why = f"its {side.name} is {number}" if is_square else SIDES_ALLOWED
-    raise BadValue(f"{generator.title} of {rows} × {columns} cells cannot be made", why, f"Take {number}.")
 
 
 def generate(spelling: str) -> Mask | None:
@@ -203,10 +194,13 @@ def read_spelling(spelling: str) -> tuple[Generator, list[int], list[float]] | N
     try:
         sides = [int(side) for side in re.split("[x×]", size.lower())]
         numbers = [float(with_point(word, "it")) for word in words]
+        if len(sides) > len(generator.sides) or len(numbers) > len(generator.numbers):
+            raise ValueError("there are more numbers than it takes")
     except ValueError as error:
-        _refuse_spelling(spelling, generator, error)
-    if len(sides) > len(generator.sides) or len(numbers) > len(generator.numbers):
-        _refuse_spelling(spelling, generator, None)
+        remedy = f"Write {generator.form.lower()}, as in {generator.example}."
+        raise BadValue(
+            f"{spelling[:40]!r} makes no mask", "its numbers are not understood", remedy
+        ) from error
     return generator, sides, numbers
 
 
@@ -249,14 +243,6 @@ def misspelt_generator(spelling: str) -> str | None:
         return GENERATORS[wanted].example if not colon else None
     near = closest(wanted, GENERATORS) if colon else None
     return f"{near}:{rest}" if near else None
-
-
-def _refuse_spelling(spelling: str, generator: Generator, cause: Exception | None) -> NoReturn:
-    raise BadValue(
-        f"{spelling[:40]!r} makes no mask",
-        "its numbers are not understood",
-        f"Write {generator.form.lower()}, as in {generator.example}.",
-    ) from cause
 
 
 def _bell(side: int, sigma: float) -> Weights:

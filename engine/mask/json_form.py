@@ -7,7 +7,6 @@ divisor may be a fraction, `"1/9"`. Instead of weights there may be a generator'
 """
 
 import json
-import re
 
 from engine.errors import MaskError
 from engine.files.reading import Json, json_object
@@ -23,11 +22,6 @@ _KEYS = ("format", "version", "name", "generate", "weights", "anchor", "offset",
 _EXAMPLE = (
     f'A mask in JSON looks like {{"format": "{FORMAT}", "version": {VERSION}, "weights": [[1, 0, -1]]}}.'
 )
-
-
-def looks_like_json(text: str) -> bool:
-    """Return whether a text begins as a JSON object does, and not as a C literal."""
-    return re.match(r"\s*\{\s*[\"}]", text) is not None
 
 
 def mask_to_json(mask: Mask) -> str:
@@ -67,10 +61,8 @@ def mask_from_json(text: str) -> Mask:
         refuse(f'its "format" is not "{FORMAT}"', _EXAMPLE)
     version = document.get("version")
     if type(version) is not int or version != VERSION:
-        refuse(
-            f'its "version" is {quoted(str(version))}, and this program reads version {VERSION}',
-            "Save it again from this version of the program.",
-        )
+        why = f'its "version" is {quoted(str(version))}, and this program reads version {VERSION}'
+        refuse(why, "Save it again from this version of the program.")
     for key in (key for key in document if key not in _KEYS):
         refuse(f"{quoted(key)} is not a key of it", f"The keys are {', '.join(_KEYS)}.")
     name = document.get("name", "")
@@ -82,36 +74,28 @@ def mask_from_json(text: str) -> Mask:
 def mask_from_values(document: Json, name: str) -> Mask:
     """Return the mask of the keys `weights`, `divisor`, `anchor` and `offset` of a JSON object."""
     if len(name) > MAX_NAME_CHARACTERS:
-        refuse(
-            f'its "name" has {len(name):,} characters, and at most {MAX_NAME_CHARACTERS} are taken',
-            "Shorten it.",
-        )
+        why = f'its "name" has {len(name):,} characters, and at most {MAX_NAME_CHARACTERS} are taken'
+        refuse(why, "Shorten it.")
     anchor = document.get("anchor")
     offset = _number(document.get("offset", 0), "the offset")
     if "generate" in document:
-        made = _generated(document)
+        if "weights" in document:
+            refuse('it has both "generate" and "weights"', "Keep one of the two.")
+        spelling = document["generate"]
+        made = parse_generator(spelling) if isinstance(spelling, str) else None
+        if made is None:
+            refuse(f'its "generate" is {quoted(str(spelling))}', "Write it as in gaussian:9:1.5.")
         return Mask(made.weights, anchor, offset, name or made.name)
     rows = document.get("weights")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, list) and row for row in rows):
         refuse('its "weights" are not a list of rows', _EXAMPLE)
     check_rectangle(rows)
-    cells = [
-        [_text(cell, f"row {row_number}, column {column}") for column, cell in enumerate(row, start=1)]
-        for row_number, row in enumerate(rows, start=1)
-    ]
+    cells = tuple(
+        tuple(_text(cell, f"row {number}, column {column}") for column, cell in enumerate(row, start=1))
+        for number, row in enumerate(rows, start=1)
+    )
     divisor = _text(document.get("divisor", 1), "the divisor")
-    typed = TypedWeights(tuple(map(tuple, cells)), "" if divisor == "1" else divisor)
-    return Mask(typed, anchor, offset, name)
-
-
-def _generated(document: Json) -> Mask:
-    if "weights" in document:
-        refuse('it has both "generate" and "weights"', "Keep one of the two.")
-    spelling = document["generate"]
-    made = parse_generator(spelling) if isinstance(spelling, str) else None
-    if made is None:
-        refuse(f'its "generate" is {quoted(str(spelling))}', "Write it as in gaussian:9:1.5.")
-    return made
+    return Mask(TypedWeights(cells, "" if divisor == "1" else divisor), anchor, offset, name)
 
 
 def _text(value: object, where: str) -> str:
@@ -124,8 +108,6 @@ def _text(value: object, where: str) -> str:
 
 def _number(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        refuse(
-            f"{where} is {quoted(str(value))}, which is not a number",
-            "Write numbers such as 1, -0.5 or 1e-3.",
-        )
+        why = f"{where} is {quoted(str(value))}, which is not a number"
+        refuse(why, "Write numbers such as 1, -0.5 or 1e-3.")
     return float(value)

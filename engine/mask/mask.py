@@ -41,16 +41,13 @@ _FLOAT64_EPS = float(np.finfo(np.float64).eps)
 
 _ROWS = "Give rows of numbers, such as [[1, 0, -1]]"
 _READ = "Read it with engine.parse_mask, or give it to engine.correlate as it is."
+_DECODED = "read text: engine.parse_mask(data.decode())."
 # Arguments that are no table of weights, why, and the remedy. NumPy would make an array of one element of
 # most.
 _NO_TABLES = (
     (type(None), "a mask is a table of numbers", f"{_ROWS}, or a preset: engine.preset('sobel-x')."),
     (os.PathLike, "it is the name of a file", "Give engine.correlate the name as text: str(path)."),
-    (
-        bytes | bytearray,
-        "it is bytes, not numbers",
-        f"{_ROWS}, or read text: engine.parse_mask(data.decode()).",
-    ),
+    (bytes | bytearray, "it is bytes, not numbers", f"{_ROWS}, or {_DECODED}"),
     (str, "it is text, not numbers", _READ),
 )
 
@@ -117,11 +114,8 @@ class Mask:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mask):
             return NotImplemented
-        return (
-            self.anchor == other.anchor
-            and self.offset == other.offset
-            and np.array_equal(self.weights, other.weights)
-        )
+        same = (self.anchor, self.offset) == (other.anchor, other.offset)
+        return same and np.array_equal(self.weights, other.weights)
 
     def __hash__(self) -> int:
         return hash((self.shape, self.weights.tobytes(), self.anchor, self.offset))
@@ -230,11 +224,8 @@ class Mask:
         Raises MaskError where that is 0 or not finite, or a quotient is too large for float32.
         """
         if divisor == 0.0 or not math.isfinite(divisor):
-            raise MaskError(
-                f"The mask cannot be divided by {divisor:g}",
-                "that gives no finite weights",
-                "Take another divisor, such as the sum of the weights.",
-            )
+            what, why = f"The mask cannot be divided by {divisor:g}", "that gives no finite weights"
+            raise MaskError(what, why, "Take another divisor, such as the sum of the weights.")
         # A quotient beyond float64 is refused in words by the constructor, not by a warning of NumPy's.
         with np.errstate(over="ignore"):
             weights = self.weights / divisor
@@ -298,10 +289,8 @@ class Mask:
         top, left = max(0, row_shift), max(0, column_shift)
 
         def resize(cells: np.ndarray) -> np.ndarray:
-            kept = cells[
-                max(0, -row_shift) : rows - row_shift,
-                max(0, -column_shift) : columns - column_shift,
-            ]
+            down, across = max(0, -row_shift), max(0, -column_shift)
+            kept = cells[down : rows - row_shift, across : columns - column_shift]
             made = np.full((rows, columns), "0" if cells.dtype == object else 0, cells.dtype)
             made[top : top + kept.shape[0], left : left + kept.shape[1]] = kept
             return made
@@ -345,11 +334,8 @@ def _table(weights: npt.ArrayLike) -> Weights:
     if given.dtype.kind not in "biuf":
         raise MaskError(what, "not every cell is a number", "Give numbers only.")
     if given.ndim != 2:
-        raise MaskError(
-            what,
-            f"a mask has 2 dimensions, rows and columns, and this has {given.ndim}",
-            "Write a single row as [[1, 2, 1]].",
-        )
+        why = f"a mask has 2 dimensions, rows and columns, and this has {given.ndim}"
+        raise MaskError(what, why, "Write a single row as [[1, 2, 1]].")
     _check_sides(*given.shape)
     # A private copy with one kind of zero: equal masks have equal hashes.
     table: Weights = np.array(given, dtype=np.float64, order="C") + 0.0
@@ -359,11 +345,8 @@ def _table(weights: npt.ArrayLike) -> Weights:
         row, column = (int(index) for index in np.argwhere(~fits)[0])
         value = table[row, column]
         found = f"{value:g}, beyond float32" if math.isfinite(value) else f"{value}, not a finite number"
-        raise MaskError(
-            what,
-            f"the weight in row {row + 1}, column {column + 1} is {found}",
-            f"Keep weights between -{_FLOAT32_MAX:.3g} and {_FLOAT32_MAX:.3g}.",
-        )
+        why = f"the weight in row {row + 1}, column {column + 1} is {found}"
+        raise MaskError(what, why, f"Keep weights between -{_FLOAT32_MAX:.3g} and {_FLOAT32_MAX:.3g}.")
     table.setflags(write=False)
     return table
 
@@ -403,11 +386,9 @@ def _cell_on_pixel(anchor: tuple[int, int] | None, rows: int, columns: int) -> t
     try:
         row, column = (operator.index(part) for part in anchor)
     except (TypeError, ValueError) as error:
-        raise MaskError(
-            f"The anchor {anchor!r} is not a cell",
-            "an anchor is two whole numbers",
-            "Give the row and the column, counted from 0, such as (1, 1).",
-        ) from error
+        what, why = f"The anchor {anchor!r} is not a cell", "an anchor is two whole numbers"
+        remedy = "Give the row and the column, counted from 0, such as (1, 1)."
+        raise MaskError(what, why, remedy) from error
     _check_inside(f"The anchor ({row}, {column}) cannot be used", row, column, (rows, columns))
     return row, column
 
@@ -415,11 +396,8 @@ def _cell_on_pixel(anchor: tuple[int, int] | None, rows: int, columns: int) -> t
 def _check_inside(what: str, row: int, column: int, shape: tuple[int, int]) -> None:
     rows, columns = shape
     if not (0 <= row < rows and 0 <= column < columns):
-        raise MaskError(
-            what,
-            f"the mask has {rows} × {columns} cells, counted from 0; ({row}, {column}) is not among them",
-            f"Take a row from 0 to {rows - 1} and a column from 0 to {columns - 1}.",
-        )
+        why = f"the mask has {rows} × {columns} cells, counted from 0; ({row}, {column}) is not among them"
+        raise MaskError(what, why, f"Take a row from 0 to {rows - 1} and a column from 0 to {columns - 1}.")
 
 
 def _finite_offset(offset: float) -> float:
@@ -429,11 +407,8 @@ def _finite_offset(offset: float) -> float:
         what = f"The offset {offset!r} cannot be used"
         raise MaskError(what, "it is not a number", "Give a number.") from error
     if not abs(value) <= _FLOAT32_MAX:
-        raise MaskError(
-            f"The offset {value:g} cannot be used",
-            "it is not a finite number of float32",
-            f"Keep it between -{_FLOAT32_MAX:.3g} and {_FLOAT32_MAX:.3g}.",
-        )
+        what, why = f"The offset {value:g} cannot be used", "it is not a finite number of float32"
+        raise MaskError(what, why, f"Keep it between -{_FLOAT32_MAX:.3g} and {_FLOAT32_MAX:.3g}.")
     return value + 0.0
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 PRESETS_FILE = ASSETS / "masks" / "presets.json"
+# What can only be meant as a file begins so, or has the suffix of one.
+_FOLDERS = ("./", "../", "/", "~", ".\\", "..\\")
 
 
 class Preset(NamedTuple):
@@ -92,10 +94,6 @@ def closest_preset(key: str) -> str | None:
     return closest("-".join(key.lower().replace("_", " ").split()), preset_names())
 
 
-# What can only be meant as a file begins so, or has the suffix of one.
-_FOLDERS = ("./", "../", "/", "~", ".\\", "..\\")
-
-
 def resolve_mask(spec: str) -> "Mask":
     """Return the mask that a word, a file name or a text stands for, tried in this order.
 
@@ -126,9 +124,8 @@ def resolve_mask(spec: str) -> "Mask":
     if os.path.exists(spec):
         return load_mask(spec)
     if spec.startswith(_FOLDERS) or spec.lower().endswith(SUFFIXES):
-        raise MaskError(
-            f"{quoted(spec)} cannot be opened", "there is no such file", "Check the name and the folder."
-        )
+        what, remedy = f"{quoted(spec)} cannot be opened", "Check the name and the folder."
+        raise MaskError(what, "there is no such file", remedy)
     try:
         return parse_mask(spec)
     except MaskError as error:
@@ -139,12 +136,10 @@ def resolve_mask(spec: str) -> "Mask":
         what = f"Unknown mask {quoted(spec)}"
         if meant := did_you_mean(spec):
             raise MaskError(what, remedy=f"{meant}`masks` lists the presets.") from error
-        raise MaskError(
-            what,
-            "no preset has a name like that, there is no such file, and read as weights: "
-            f"{error.what}, {error.why}",
-            "Give a preset (`masks` lists them), a file, or weights such as '1 0 -1; 2 0 -2; 1 0 -1'.",
-        ) from error
+        as_weights = f"and read as weights: {error.what}, {error.why}"
+        why = f"no preset has a name like that, there is no such file, {as_weights}"
+        remedy = "Give a preset (`masks` lists them), a file, or weights such as '1 0 -1; 2 0 -2; 1 0 -1'."
+        raise MaskError(what, why, remedy) from error
 
 
 def did_you_mean(spec: str) -> str:

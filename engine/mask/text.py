@@ -17,17 +17,17 @@ Files of masks are JSON (everything), text (weights as typed), CSV, ImageJ and I
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from engine.errors import MaskError, UnknownName
 from engine.files.atomic_write import atomic_write
 from engine.files.reading import read_text
 from engine.mask.generator_table import number_text
 from engine.mask.generators import parse_generator
-from engine.mask.json_form import looks_like_json, mask_from_json, mask_to_json
+from engine.mask.json_form import mask_from_json, mask_to_json
 from engine.mask.mask import Mask
 from engine.mask.typed import (
     FRACTION,
@@ -61,9 +61,30 @@ _CLOSING = {"[": "]", "{": "}"}
 # Brackets that hold no other ones.
 _ROW = re.compile(r"\[([^][{}]*)\]|\{([^][{}]*)\}")
 _ONE_TABLE = "Write one table, such as [[1, 0, -1], [2, 0, -2]]."
+_PLAIN_TABLE = (
+    "Leave it out, or write [[1, 0, -1], [2, 0, -2]], with a factor (1/16 *) before it or a divisor (/ 16) "
+    "after it."
+)
+# Columns come first in ImageMagick, and in its origin, which is the anchor. Cells that are `nan` or `-` take
+# no part there, which is a weight of 0. Kernels by name, rotations (`>`) and lists of kernels are more than
+# one mask and are refused. `-morphology Correlate` applies a mask as here; `Convolve` turns it.
+_HEAD = re.compile(r"\s*(\d{1,9})(?:x(\d{1,9}))?(?:\+(\d{1,9})\+(\d{1,9}))?([<>@]?)\s*:")
+_EXAMPLE = "Write width x height: and the numbers of all rows, such as 3x3: 1,2,1 2,4,2 1,2,1."
+# 63 x 63 cells of 25 characters are 99,225; the rest is for blanks, fractions and comments.
+MAX_CHARACTERS = 262_144
+
+# What documents and web pages put in place of the plain characters.
+_PLAIN = str.maketrans(
+    dict.fromkeys("\N{MINUS SIGN}\N{EN DASH}\N{FIGURE DASH}\N{FULLWIDTH HYPHEN-MINUS}", "-")
+    | dict.fromkeys("\N{MULTIPLICATION SIGN}\N{DOT OPERATOR}\N{MIDDLE DOT}", "*")
+    | {"\N{DIVISION SIGN}": "/", "\r": "\n"}
+)
+
+_LEADING_FACTOR = re.compile(rf"({FRACTION})\s*\*")
+_TRAILING = re.compile(rf"(?:^|[\s;])(?:/\s*(?P<over>{NUMBER})|\*\s*(?P<times>{FRACTION}))$")
 
 
-def read_literal(text: str) -> tuple[list[list[str]], Scale]:
+def _read_literal(text: str) -> tuple[list[list[str]], Scale]:
     """Return the rows of a mask in brackets, and the factor around it, or refuse the text."""
     opening = "{" if "{" in text else "["
     start, end = text.find(opening), text.rfind(_CLOSING[opening]) + 1
@@ -82,23 +103,15 @@ def _read_around(before: str, after: str) -> tuple[list[int | None], Scale]:
     declaration, _, factor = before.rpartition("=")
     matched_before = _BEFORE.fullmatch(slashes_without_blanks(factor)) if len(before) <= _MAX_AROUND else None
     if matched_before is None or not _DECLARATION.fullmatch(declaration):
-        _refuse_around("before", before)
+        refuse(f"{quoted(before)} before the brackets is not understood", _PLAIN_TABLE)
     matched_after = _AFTER.fullmatch(after) if len(after) <= _MAX_AROUND else None
     is_call = matched_before[2] is not None
     has_comma = after.startswith(",") and not is_call
     if matched_after is None or is_call != (matched_after["closed"] is not None) or has_comma:
-        _refuse_around("after", after)
+        refuse(f"{quoted(after)} after the brackets is not understood", _PLAIN_TABLE)
     scale = scale_around(matched_before[1], matched_after["over"], matched_after["times"])
     sides = re.findall(r"\[([^\]]*)\]", declaration)
     return [int(side) if side.strip().isdecimal() else None for side in sides], scale
-
-
-def _refuse_around(place: str, words: str) -> NoReturn:
-    refuse(
-        f"{quoted(words)} {place} the brackets is not understood",
-        "Leave it out, or write [[1, 0, -1], [2, 0, -2]], with a factor (1/16 *) before it or a divisor "
-        "(/ 16) after it.",
-    )
 
 
 def _literal_rows(body: str) -> list[list[str]]:
@@ -112,22 +125,10 @@ def _literal_rows(body: str) -> list[list[str]]:
         refuse(f"{quoted(between[0])} stands between the brackets of two rows", _ONE_TABLE)
     # Blanks around a slash are fine here: a divisor of the whole mask is outside the brackets.
     if frame == "#":
-        lines = _lines_in_one_bracket(slashes_without_blanks(lines[0]))
+        # The rows of [1 0 -1; 2 0 -2]; a line that ends with a comma is continued by the next.
+        inside = re.sub(r",[^\S\n]*\n", ", ", slashes_without_blanks(lines[0]))
+        lines = [row for row in re.split("[;\n]", inside) if row.strip()]
     return read_rows(" ".join(slashes_without_blanks(line).split("\n")) for line in lines)
-
-
-def _lines_in_one_bracket(inside: str) -> list[str]:
-    """Return the rows of `[1 0 -1; 2 0 -2]`; a line that ends with a comma is continued by the next."""
-    rows: list[str] = []
-    for part in inside.split(";"):
-        pending: list[str] = []
-        for line in part.split("\n"):
-            pending.append(line)
-            if not line.rstrip().endswith(","):
-                rows.append(" ".join(pending))
-                pending = []
-        rows.append(" ".join(pending))
-    return [row for row in rows if row.strip()]
 
 
 def _as_declared(rows: list[list[str]], declared: list[int | None]) -> list[list[str]]:
@@ -142,18 +143,10 @@ def _as_declared(rows: list[list[str]], declared: list[int | None]) -> list[list
         rows = [cells[at : at + wide] for at in range(0, len(cells), wide)]
     is_unknown = len(rows) == 1 and high is None and wide is None
     if is_unknown or high not in (None, len(rows)) or wide not in (None, len(rows[0])):
-        refuse(
-            f"it is declared as {high or '?'} × {wide or '?'} and holds {len(rows)} × {len(rows[0])} numbers",
-            "Write each row in its own brackets, or correct the declared sides.",
-        )
+        held = f"{len(rows)} × {len(rows[0])} numbers"
+        why = f"it is declared as {high or '?'} × {wide or '?'} and holds {held}"
+        refuse(why, "Write each row in its own brackets, or correct the declared sides.")
     return rows
-
-
-# Columns come first in ImageMagick, and in its origin, which is the anchor. Cells that are `nan` or `-` take
-# no part there, which is a weight of 0. Kernels by name, rotations (`>`) and lists of kernels are more than
-# one mask and are refused. `-morphology Correlate` applies a mask as here; `Convolve` turns it.
-_HEAD = re.compile(r"\s*(\d{1,9})(?:x(\d{1,9}))?(?:\+(\d{1,9})\+(\d{1,9}))?([<>@]?)\s*:")
-_EXAMPLE = "Write width x height: and the numbers of all rows, such as 3x3: 1,2,1 2,4,2 1,2,1."
 
 
 def _mask_from_imagemagick(head: re.Match[str], text: str) -> Mask:
@@ -171,24 +164,9 @@ def _mask_from_imagemagick(head: re.Match[str], text: str) -> Mask:
     return Mask(TypedWeights(table), (int(y), int(x)) if x else None)
 
 
-def mask_to_imagemagick(mask: Mask) -> str:
-    """Return a mask as such a kernel, with its anchor."""
+def _imagemagick(mask: Mask) -> str:
     rows = " ".join(",".join(map(number_text, row)) for row in mask.weights.tolist())
     return f"{mask.columns}x{mask.rows}+{mask.anchor[1]}+{mask.anchor[0]}: {rows}"
-
-
-# 63 x 63 cells of 25 characters are 99,225; the rest is for blanks, fractions and comments.
-MAX_CHARACTERS = 262_144
-
-# What documents and web pages put in place of the plain characters.
-_PLAIN = str.maketrans(
-    dict.fromkeys("\N{MINUS SIGN}\N{EN DASH}\N{FIGURE DASH}\N{FULLWIDTH HYPHEN-MINUS}", "-")
-    | dict.fromkeys("\N{MULTIPLICATION SIGN}\N{DOT OPERATOR}\N{MIDDLE DOT}", "*")
-    | {"\N{DIVISION SIGN}": "/", "\r": "\n"}
-)
-
-_LEADING_FACTOR = re.compile(rf"({FRACTION})\s*\*")
-_TRAILING = re.compile(rf"(?:^|[\s;])(?:/\s*(?P<over>{NUMBER})|\*\s*(?P<times>{FRACTION}))$")
 
 
 def parse_mask(text: str) -> Mask:
@@ -211,24 +189,22 @@ def parse_mask(text: str) -> Mask:
     """
     if not isinstance(text, str):
         refuse(
-            f"it is not text but of type {type(text).__name__}",
-            "Give weights as an array to `engine.Mask`.",
+            f"it is not text but of type {type(text).__name__}", "Give weights as an array to `engine.Mask`."
         )
     if len(text) > MAX_CHARACTERS:
-        refuse(
-            f"the text has {len(text):,} characters, and at most {MAX_CHARACTERS:,} are read",
-            "Check that this is a mask.",
-        )
+        why = f"the text has {len(text):,} characters, and at most {MAX_CHARACTERS:,} are read"
+        refuse(why, "Check that this is a mask.")
     # Some editors put this mark before everything they save.
     text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
-    if looks_like_json(text):
+    # Not a C literal.
+    if re.match(r"\s*\{\s*[\"}]", text):
         return mask_from_json(text)
     if (generated := parse_generator(text)) is not None:
         return generated
     if head := _HEAD.match(text):
         return _mask_from_imagemagick(head, text)
     text = _without_comments(text.translate(_PLAIN)).strip(" \t\n;")
-    rows, scale = read_literal(text) if "[" in text or "{" in text else _read_rows(text)
+    rows, scale = _read_literal(text) if "[" in text or "{" in text else _read_rows(text)
     if scale.over == 0.0:
         refuse("its divisors multiply to zero", "Divide by a larger number.")
     if scale.times == 0.0:
@@ -238,15 +214,9 @@ def parse_mask(text: str) -> Mask:
 
 
 def _without_comments(text: str) -> str:
-    kept: list[str] = []
-    at = 0
-    while (start := text.find("/*", at)) >= 0:
-        end = text.find("*/", start + 2)
-        if end < 0:
-            refuse("a comment begins with /* and does not end", "End it with */.")
-        kept.append(text[at:start])
-        at = end + 2
-    whole = " ".join([*kept, text[at:]])
+    whole = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
+    if "/*" in whole:
+        refuse("a comment begins with /* and does not end", "End it with */.")
     return "\n".join(re.split("#|//", line, maxsplit=1)[0] for line in whole.split("\n"))
 
 
@@ -259,20 +229,15 @@ def _read_rows(text: str) -> tuple[list[list[str]], Scale]:
         over, times, text = trailing["over"], trailing["times"], text[: trailing.start()]
     scale = scale_around(before, over, times)
     lines = [[piece.strip() for piece in line.split(";") if piece.strip()] for line in text.split("\n")]
-    _refuse_semicolons_as_commas([line for line in lines if line])
-    rows = read_rows(piece for line in lines for piece in line)
+    lines, pieces = [line for line in lines if line], [piece for line in lines for piece in line]
+    # The CSV of a spreadsheet that separates cells by semicolons would be read as one column.
+    has_single_cells = all(re.fullmatch(r"[^\s,]+(?:,[0-9]+)?", piece) for piece in pieces)
+    if len(lines) > 1 and has_single_cells and any(len(line) > 1 for line in lines):
+        remedy = "Separate cells with commas, tabs or spaces, and write a half as 0.5."
+        refuse("semicolons separate single numbers, but a semicolon ends a row here", remedy)
+    rows = read_rows(pieces)
     check_rectangle(rows)
     return rows, scale
-
-
-def _refuse_semicolons_as_commas(lines: list[list[str]]) -> None:
-    """Refuse the CSV of a spreadsheet that separates cells by semicolons: it would be read as one column."""
-    has_single_cells = all(re.fullmatch(r"[^\s,]+(?:,[0-9]+)?", piece) for line in lines for piece in line)
-    if len(lines) > 1 and has_single_cells and any(len(line) > 1 for line in lines):
-        refuse(
-            "semicolons separate single numbers, but a semicolon ends a row here",
-            "Separate cells with commas, tabs or spaces, and write a half as 0.5.",
-        )
 
 
 def format_mask(mask: Mask, style: str = "rows") -> str:
@@ -297,21 +262,17 @@ def format_mask(mask: Mask, style: str = "rows") -> str:
 
 
 def _plain(between_cells: str, mask: Mask) -> str:
-    return _separated((map(number_text, row) for row in mask.weights.tolist()), between_cells)
-
-
-def _separated(cells: Iterable[Iterable[str]], between_cells: str = " ", between_rows: str = "\n") -> str:
-    return between_rows.join(between_cells.join(row) for row in cells)
+    return "\n".join(between_cells.join(map(number_text, row)) for row in mask.weights.tolist())
 
 
 def _rows(mask: Mask) -> str:
-    typed = mask.typed
-    width = max(len(cell) for row in typed.cells for cell in row)
-    return _scaled(mask, _separated([cell.rjust(width) for cell in row] for row in typed.cells))
+    cells = mask.typed.cells
+    width = max(len(cell) for row in cells for cell in row)
+    return _scaled(mask, "\n".join(" ".join(cell.rjust(width) for cell in row) for row in cells))
 
 
 def _line(mask: Mask) -> str:
-    return _scaled(mask, _separated(mask.typed.cells, between_rows="; "))
+    return _scaled(mask, "; ".join(map(" ".join, mask.typed.cells)))
 
 
 def _scaled(mask: Mask, rows: str) -> str:
@@ -342,7 +303,7 @@ def _c(mask: Mask) -> str:
 
 
 def _matlab(mask: Mask) -> str:
-    return f"[{_separated(mask.typed.cells, between_rows='; ')}]{_over(mask, ' / ')}"
+    return f"[{'; '.join(map(' '.join, mask.typed.cells))}]{_over(mask, ' / ')}"
 
 
 class MaskForm(NamedTuple):
@@ -367,10 +328,8 @@ STYLES: dict[str, MaskForm] = {
     "c": MaskForm("C", _c),
     "matlab": MaskForm("MATLAB", _matlab),
     "imagej": MaskForm("ImageJ, for Convolve", partial(_plain, " "), ".txt", has_odd_sides=True),
-    "imagemagick": MaskForm("ImageMagick, with anchor", mask_to_imagemagick, ".kernel", keeps_anchor=True),
-    "json": MaskForm(
-        "JSON, with anchor and offset", mask_to_json, ".json", keeps_anchor=True, keeps_offset=True
-    ),
+    "imagemagick": MaskForm("ImageMagick, with anchor", _imagemagick, ".kernel", keeps_anchor=True),
+    "json": MaskForm("JSON, with anchor and offset", mask_to_json, ".json", True, True),
 }
 
 

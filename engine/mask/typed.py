@@ -132,11 +132,9 @@ def check_rectangle(rows: Sequence[Sequence[object]]) -> None:
         refuse("there are no numbers in it", "Write rows of numbers, such as 1 0 -1; 2 0 -2; 1 0 -1.")
     for number, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]):
-            refuse(
-                f"its rows differ in length: row {number} has {count(len(row), 'cell')}, "
-                f"row 1 has {count(len(rows[0]), 'cell')}",
-                "Give every row the same number of cells; write 0 for an empty one.",
-            )
+            has = f"row {number} has {count(len(row), 'cell')}, row 1 has {count(len(rows[0]), 'cell')}"
+            remedy = "Give every row the same number of cells; write 0 for an empty one."
+            refuse(f"its rows differ in length: {has}", remedy)
 
 
 def count(number: int, noun: str) -> str:
@@ -169,32 +167,19 @@ def _refuse_range(word: str, where: str) -> NoReturn:
 
 def _refuse_word(word: str, where: str) -> NoReturn:
     if word.lstrip("+-").lower() in _NOT_FINITE:
-        refuse(
-            f"{where} says {quoted(word)}, which is not a finite number",
-            "Give every cell a finite number.",
-        )
+        why = f"{where} says {quoted(word)}, which is not a finite number"
+        refuse(why, "Give every cell a finite number.")
     remedy = "Write numbers such as 1, -0.5, 1e-3 or 1/9."
     if "/" in word:
         remedy = "Write a fraction without blanks (1/9), and a divisor of the whole mask after it ( /9)."
     refuse(f"{where} says {quoted(word)}, which is not a number", remedy)
 
 
-Cells = tuple[tuple[str, ...], ...]
-
-
 class TypedWeights(Struct, frozen=True, dict=True):
-    """The weights of a mask as somebody wrote them.
+    """The weights of a mask as somebody wrote them."""
 
-    Parameters
-    ----------
-    cells : tuple of tuple of str
-        Rows of numbers and fractions: `2`, `-0.5`, `1/9`.
-    divisor : str
-        What every cell is divided by, a number or a fraction; empty for 1.
-    """
-
-    cells: Cells
-    divisor: str = ""
+    cells: tuple[tuple[str, ...], ...]  # rows of numbers and fractions: `2`, `-0.5`, `1/9`
+    divisor: str = ""  # what every cell is divided by, a number or a fraction; empty for 1
 
     @property
     def is_plain(self) -> bool:

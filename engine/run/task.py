@@ -137,19 +137,16 @@ class Job(Generic[P, V]):
     @property
     def passes(self) -> tuple[Pass, ...]:
         """Its kernels, one per launch; none for a variant without kernels of ours."""
-        found: tuple[Pass, ...] = self.variant.passes(self.problem, self.constant, self.block)
-        return found
+        return self.variant.passes(self.problem, self.constant, self.block)
 
     @property
     def work(self) -> Work | None:
         """Its model of work."""
-        work: Work | None = self.variant.work(self.problem, self.block)
-        return work
+        return self.variant.work(self.problem, self.block)
 
     def prepare(self) -> Prepared:
         """Compile its variant."""
-        prepared: Prepared = self.variant.prepare(self.problem, self.constant, self.block)
-        return prepared
+        return self.variant.prepare(self.problem, self.constant, self.block)
 
     def filled(self, backend: Backend, host_out: Any = None) -> Buffers:
         """Return buffers on a device with the operands in them; the result goes to `host_out` where given."""

@@ -115,11 +115,10 @@ class Registered(Sequence[V], Generic[V]):
         return tuple(map(_variant_in, self.modules[DeviceKind(kind)]))
 
     def __iter__(self) -> Iterator[V]:
-        """Yield each variant, imported only when it is reached."""
+        # Each is imported only when it is reached.
         return map(_variant_in, (name for modules in self.modules.values() for name in modules))
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return sum(map(len, self.modules.values()))
 
     @overload
@@ -127,7 +126,6 @@ class Registered(Sequence[V], Generic[V]):
     @overload
     def __getitem__(self, number: slice) -> tuple[V, ...]: ...
     def __getitem__(self, number: int | slice) -> V | tuple[V, ...]:
-        """Return one of them, or some."""
         return tuple(self)[number]
 
 

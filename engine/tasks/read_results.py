@@ -33,6 +33,17 @@ _REMEDY = "Take a file that Haloscope saved."
 # With every sample of a sweep a file has some MB.
 _MOST_BYTES = 1 << 30
 _READABLE = {FORMAT: (1, VERSION), "haloscope-matmul": (1,)}
+# What the problem in a file of this version need not have.
+_LATER = ("result_dtype",)
+# What JSON has only as a text.
+_NON_FINITE = ("NaN", "Infinity", "-Infinity")
+_MAY_BE_INFINITE = ("max_error", "bound")
+
+
+_LIMITS = Limits(compute_capability=(9, 0))
+Shape = tuple[int, int]
+# What a picture is to a kernel: height, width, channels and type of samples.
+Picture = tuple[int, int, int, str]
 
 
 def results_in_file(path: str) -> tuple[AnyResult, ...]:
@@ -68,11 +79,8 @@ def result_from_json(data: Any) -> AnyResult:
             raise ValueError(f"{data['task']!r} is not a task")
         problem = task.problem_fields(data["problem"])
         parts = {name: data[name] for name in Measurement.__dataclass_fields__}
-        parts["problem"] = {
-            name: problem[name]
-            for name in task.problem.__struct_fields__
-            if name in problem or name not in _LATER
-        }
+        fields = (name for name in task.problem.__struct_fields__ if name in problem or name not in _LATER)
+        parts["problem"] = {name: problem[name] for name in fields}
         parts["failure"] = _failure(data)
         if proof := data["verification"]:
             errors = {name: float(proof[name]) for name in _MAY_BE_INFINITE if proof[name] in _NON_FINITE}
@@ -113,21 +121,6 @@ def _failure(data: Json) -> Reason | None:
     return msgspec.convert(reason, Reason) if reason else Reason("from-file", text.rstrip("."))
 
 
-# What the problem in a file of this version need not have.
-_LATER = ("result_dtype",)
-# What JSON has only as a text.
-_NON_FINITE = ("NaN", "Infinity", "-Infinity")
-_MAY_BE_INFINITE = ("max_error", "bound")
-
-
-_LIMITS = Limits(compute_capability=(9, 0))
-Shape = tuple[int, int]
-
-
-Picture = tuple[int, int, int, str]
-"""What a picture is to a kernel: height, width, channels and type of samples."""
-
-
 def describe(request: RecordedRequest, report: Checkpoint) -> RecordedRuns:
     """Return the recorded runs for a problem."""
     return recorded_runs(request.problem, request.mask)
@@ -144,7 +137,12 @@ def recorded_runs(problem: Problem, mask: Mask) -> RecordedRuns:
         sizes = ", ".join(f"{rows} × {columns}" for rows, columns in sorted(recorded))
         why = f"No run was recorded with a mask of {mask.rows} × {mask.columns}; recorded are {sizes}."
         return RecordedRuns(note=why)
-    nearest = min(pictures, key=lambda other: _distance(other, _picture(problem)))
+    own = _picture(problem)
+
+    def distance(other: Picture) -> tuple[float, ...]:
+        """Return how far a picture is from the problem's: first in type, then in size, then in shape."""
+        size = math.log(math.prod(other[:3]) / math.prod(own[:3]))
+        return (other[3] != own[3]) + (other[2] != own[2]), abs(size), abs(math.log(other[1] / own[1]))
 
     def differs(run: RunResult) -> tuple[bool, ...]:
         other = run.problem
@@ -155,7 +153,7 @@ def recorded_runs(problem: Problem, mask: Mask) -> RecordedRuns:
         )
 
     chosen: dict[str, RunResult] = {}
-    for run in sorted(pictures[nearest], key=differs):
+    for run in sorted(pictures[min(pictures, key=distance)], key=differs):
         known = variant(run.variant)
         # What a GPU of that kind can do is not in question: it did it.
         refusal = known.why_not(problem, mask, run.block or known.default_block, _LIMITS)
@@ -180,12 +178,6 @@ def _recorded() -> dict[Shape, dict[Picture, list[RunResult]]]:
 
 def _picture(problem: Problem) -> Picture:
     return problem.height, problem.width, problem.channels, problem.dtype
-
-
-def _distance(one: Picture, other: Picture) -> tuple[float, ...]:
-    """Return how far two pictures are from each other: first in type, then in size, then in shape."""
-    types = (one[3] != other[3]) + (one[2] != other[2])
-    return types, abs(math.log(math.prod(one[:3]) / math.prod(other[:3]))), abs(math.log(one[1] / other[1]))
 
 
 def _note(runs: Iterable[RunResult], problem: Problem, mask: Mask) -> str:

@@ -20,11 +20,10 @@ from engine.work.planned import (
     Plan,
     PlannedStep,
     last_readers,
-    needed_steps,
     refuse_step,
 )
 from engine.work.problem import ChainProblem, PictureProblem
-from engine.work.steps import CombineStep
+from engine.work.steps import CombineStep, needed_places
 
 if TYPE_CHECKING:  # imported by `kernel_factory`, or where code is compiled
     from engine.device.numba_cuda import cuda, float32
@@ -160,7 +159,7 @@ class CpuChain:
         plan, last, known = self._plan, len(self._plan) - 1, {} if known is None else known
         arrays: dict[Place, np.ndarray] = {(-1, image.dtype.name): image}
         self.took_ms = {}
-        for at in sorted(needed_steps(plan, known)):
+        for at in sorted(needed_places(plan, len(plan) - 1, known)):
             planned = plan[at]
             place = at, planned.writes
             if at in known:

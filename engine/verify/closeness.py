@@ -33,25 +33,13 @@ _FLAT = 2.0**-20
 
 
 class Near(NamedTuple):
-    """What a bound is held against.
+    """What a bound is held against."""
 
-    Parameters
-    ----------
-    sides : (int, int)
-        Of the tiles in which elements are near one another, along the first two axes, at most.
-    samples : callable of (slice, slice) -> (float, float), optional
-        The range and the largest magnitude of the picture's samples that a tile of the elements depends on;
-        None: there is no picture.
-    hidden : callable of () -> float
-        Bounds up to this hide nothing of the picture.
-    has_sums : bool
-        Whether the sums of magnitudes are those behind each element.
-    """
-
-    sides: tuple[int, int] = (32, 32)
+    sides: tuple[int, int] = (32, 32)  # of the tiles in which elements are near one another, at most
+    # The range and the largest magnitude of the picture's samples that a tile of the elements depends on.
     samples: Callable[[slice, slice], tuple[float, float]] | None = None
-    hidden: Callable[[], float] = lambda: 0.0
-    has_sums: bool = True
+    hidden: Callable[[], float] = lambda: 0.0  # bounds up to this hide nothing of the picture
+    has_sums: bool = True  # whether the sums of magnitudes are those behind each element
 
 
 ALONE = Near()
@@ -122,17 +110,14 @@ class Verification:
         share = f"every {unit}" if is_whole else f"{checked}, and all"
         plural = "sample is" if self.undecided == 1 else "samples are"
         on_jumps = f"; {self.undecided:,} {plural} within rounding of a jump" if self.undecided else ""
-        return f"verified: {share} {self._agreement(is_whole)}{on_jumps}"
-
-    def _agreement(self, is_one: bool) -> str:
-        if self.exact:
-            reference = "rounded float64 reference" if self.in_steps else "float64 reference"
-            return f"{'matches' if is_one else 'match'} the {reference} exactly"
+        errors = f"max error {self.max_error:.2g}, rounding bound {self.bound:.2g}"
         if self.in_steps:
             errors = f"max error {self.max_error:.0f} step{'' if self.max_error == 1.0 else 's'}"
-        else:
-            errors = f"max error {self.max_error:.2g}, rounding bound {self.bound:.2g}"
-        return f"{'' if is_one else 'are '}within rounding, {errors}"
+        agreement = f"{'' if is_whole else 'are '}within rounding, {errors}"
+        if self.exact:
+            reference = "rounded float64 reference" if self.in_steps else "float64 reference"
+            agreement = f"{'matches' if is_whole else 'match'} the {reference} exactly"
+        return f"verified: {share} {agreement}{on_jumps}"
 
 
 NOTHING = Verification(passed=True, max_error=0.0, bound=0.0, checked_pixels=0, total_pixels=0, exact=True)
@@ -168,10 +153,8 @@ def compare(
     with np.errstate(invalid="ignore"):
         error = np.abs(result.astype(np.float64) - wanted)
         fine = same | (error <= bound)
-    lost = None
-    if not fine.all():
-        # What may pass the largest float32 on the way may end as infinity or, from two infinities, as NaN.
-        lost = ~fine & _may_overflow(wanted, largest, bound) & ~np.isfinite(result)
+    # What may pass the largest float32 on the way may end as infinity or, from two infinities, as NaN.
+    lost = None if fine.all() else ~fine & _may_overflow(wanted, largest, bound) & ~np.isfinite(result)
     unproven = _says_nothing(wanted, largest, bound, fine, same, near)
     return _verdict(result, wanted, place, error, bound, fine, unproven, lost)
 
@@ -255,10 +238,9 @@ def _says_nothing(
         first, third = np.quantile(known, (0.25, 0.75)) if known.size else (0.0, 0.0)
         range_, size = 0.0, np.inf
         if near.samples is not None:
-            places = zip((row, column), sides, strict=True)
-            range_, size = near.samples(
-                *(slice(number * side, (number + 1) * side) for number, side in places)
-            )
+            down, across = sides
+            rows = slice(row * down, (row + 1) * down)
+            range_, size = near.samples(rows, slice(column * across, (column + 1) * across))
         is_flat = (third - first <= _FLAT * bounds[at]) & (bounds[at] <= size)
         wide[at] &= ~is_flat & ~(bounds[at] <= range_)
     down, _, across, _, _ = wide.shape
@@ -269,11 +251,10 @@ def _says_nothing(
 
 def _least_range(wanted: np.ndarray, sides: tuple[int, ...]) -> float:
     """Return what the values of each tile vary by at least, by 16 of each; 0 where one is not finite."""
-    along = (
+    down, across = (
         np.minimum(np.add.outer(np.arange(0, length, side), np.arange(4) * side // 4), length - 1)
         for length, side in zip(wanted.shape, sides, strict=False)
     )
-    down, across = along
     seen = wanted[np.ix_(down.reshape(-1), across.reshape(-1))].reshape(len(down), 4, len(across), 4, -1)
     if not np.isfinite(seen).all():
         return 0.0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from random import Random
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,11 +16,21 @@ from engine.verify.closeness import (
     ALONE,
     NOTHING,
     UNIT_ROUNDOFF,
+    Limits,
     Near,
     Verification,
     compare,
     compare_quantised,
 )
+
+# From one pixel that is checked to the next, where the oracle cannot afford all. Each tile of so many rows
+# and columns has one. Steps are odd and the sides of blocks even, so each thread of a block is met in some.
+LEAST_STEP = 7
+# The grid takes so many multiply-adds (4 ms), or a sixteenth of what the oracle can afford, if that is more;
+# at most half. Of 12 megapixels of colour and 9 x 9, `filter` checks every 15th row and column, `batch` every
+# 27th.
+GRID_MULTIPLY_ADDS = 4_000_000
+GRID_SHARE = 16
 
 
 class Region(NamedTuple):
@@ -69,32 +79,15 @@ class Region(NamedTuple):
                 yield Region(top, bottom, left, right, step)
 
 
-# From one pixel that is checked to the next, where the oracle cannot afford all. Each tile of so many rows
-# and columns has one. Steps are odd and the sides of blocks even, so each thread of a block is met in some.
-LEAST_STEP = 7
-# The grid takes so many multiply-adds (4 ms), or a sixteenth of what the oracle can afford, if that is more;
-# at most half. Of 12 megapixels of colour and 9 x 9, `filter` checks every 15th row and column, `batch` every
-# 27th.
-GRID_MULTIPLY_ADDS = 4_000_000
-GRID_SHARE = 16
-
-
 def affordable_regions(
     height: int, width: int, edges: tuple[int, int], cost: int, affordable: int, seed: int
 ) -> tuple[Region, ...]:
     """Return the whole result where the oracle can afford it; else its four edges, and a grid of pixels.
 
     No two regions overlap, so that their elements add up to what is really checked. The grid takes at most a
-    part of what the oracle can afford.
-
-    Parameters
-    ----------
-    edges : (int, int)
-        Rows and columns of the edges, which are checked whatever they cost; on thin results they are thinner.
-    cost : int
-        Multiply-adds that the oracle spends on one element, of the `affordable` ones in all.
-    seed : int
-        Seed of where the grid begins.
+    part of what the oracle can afford, and begins where `seed` says. `edges` are the rows and columns of the
+    edges, which are checked whatever they cost; on thin results they are thinner. `cost` are the multiply-
+    adds that the oracle spends on one element, of the `affordable` ones in all.
     """
     if height * width * cost <= affordable:
         return (Region(0, height, 0, width),)
@@ -121,16 +114,7 @@ def affordable_regions(
 
 
 class CheckedSamples:
-    """Stands for a result where only regions of it are read: these, and pieces of them.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Shape of the whole result, (H, W, C).
-    dtype : numpy dtype
-    regions : sequence of Region
-        That do not overlap, as `affordable_regions` returns them.
-    """
+    """Stands for a result (H, W, C) of which only these regions, that do not overlap, or parts are read."""
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype, regions: Sequence[Region]) -> None:
         self.shape, self.dtype = shape, dtype
@@ -164,35 +148,20 @@ def _among(wanted: slice, kept: range) -> slice:
 
 @dataclass(frozen=True)
 class Inputs:
-    """A picture (H, W, C), and which of its samples a result depends on.
-
-    Parameters
-    ----------
-    before, after : (int, int)
-        Rows and columns that a result reads above and left of its place, and below and right of it.
-    ghost : float, optional
-        Value of cells outside the picture, where it is none of the picture's.
-    gain : float
-        By how much a result changes, at most, where all samples that it reads change by 1.
-    jump : float
-        How high a jump of the results is, such as that of a threshold: both its ends may be right.
-    has_sums : bool
-        Whether the limits of results have the sums of magnitudes behind each.
-    """
+    """A picture (H, W, C), and which of its samples a result depends on."""
 
     samples: np.ndarray
-    before: tuple[int, int] = (0, 0)
-    after: tuple[int, int] = (0, 0)
-    ghost: float | None = None
-    gain: float = 1.0
-    jump: float = 0.0
-    has_sums: bool = True
+    before: tuple[int, int] = (0, 0)  # rows and columns that a result reads above and left of its place
+    after: tuple[int, int] = (0, 0)  # and below and right of it
+    ghost: float | None = None  # value of cells outside the picture, where it is none of the picture's
+    gain: float = 1.0  # by how much a result changes, at most, where all samples that it reads change by 1
+    jump: float = 0.0  # how high a jump is, such as that of a threshold: both its ends may be right
+    has_sums: bool = True  # whether the limits of results have the sums of magnitudes behind each
 
     def near(self, region: Region) -> Near:
         """Return what bounds of the results of a region are held against."""
-        return Near(
-            samples=partial(self.samples_of, region), hidden=lambda: self.hidden, has_sums=self.has_sums
-        )
+        samples = partial(self.samples_of, region)
+        return Near(samples=samples, hidden=lambda: self.hidden, has_sums=self.has_sums)
 
     def samples_of(self, region: Region, rows: slice, columns: slice) -> tuple[float, float]:
         """Return range and largest magnitude of the samples that a part of a region of results depends on."""
@@ -221,56 +190,28 @@ class Inputs:
         return self.gain * UNIT_ROUNDOFF * max(float(np.median(sizes)), UNIT_ROUNDOFF * float(sizes.max()))
 
 
-T = TypeVar("T")
-
-
-def kept(found: Callable[[Region], T]) -> Callable[[Region], T]:
-    """Return a function of regions that has its last result at hand, and drops it before the next one."""
-    last: dict[Region, T] = {}
-
-    def of(region: Region) -> T:
-        if region not in last:
-            last.clear()
-            last[region] = found(region)
-        return last[region]
-
-    return of
-
-
 def verify_regions(
     result: np.ndarray | CheckedSamples,
     regions: Sequence[Region],
     band_pixels: int,
-    wanted: Callable[[Region], np.ndarray],
-    limits: Callable[[Region], tuple[np.ndarray, np.ndarray]],
+    oracle: Callable[[Region], tuple[np.ndarray, Limits]],
     checkpoint: Callable[[float], None],
     inputs: Inputs | None = None,
 ) -> Verification:
-    """Compare regions of a result with the oracle.
+    """Compare regions of a result (rows, columns[, channels]) with the oracle.
 
-    Parameters
-    ----------
-    result : ndarray of shape (rows, columns[, channels]), or the samples of one that are checked
-        float32, or uint8 or uint16 with values saturated and rounded half to even.
-    band_pixels : int
-        Pixels compared at once: float64 copies stay small, and a cancellation is noticed soon.
-    wanted : callable of Region -> ndarray, float64
-        The oracle.
-    limits : callable of Region -> (ndarray, ndarray)
-        The sums of magnitudes and the rounding bounds, called only where something differs.
-    checkpoint : callable of float
-        Called with the fraction done; may raise to stop.
-    inputs : Inputs, optional
-        The picture whose values a result is made of; None where results are in another unit.
+    It is float32, or 8 or 16 bit, saturated and rounded half to even. So many pixels are compared at once:
+    float64 copies stay small, and a cancellation is noticed soon. The oracle gives the exact results of a
+    band, and what gives their limits, which is called only where something differs. The checkpoint is called
+    with the fraction done, and may raise to stop. Without `inputs`, the picture whose values a result is made
+    of, results are in another unit.
     """
-    found, in_steps = NOTHING, result.dtype.kind != "f"
-    total, checked = sum(region.pixels for region in regions), 0
+    found, checked, total = NOTHING, 0, sum(region.pixels for region in regions)
+    comparison = compare if result.dtype.kind == "f" else compare_quantised
     for band in (band for region in regions for band in region.bands(band_pixels)):
         checkpoint(checked / total)
-        part, oracle = result[band.slices], wanted(band)
         near = ALONE if inputs is None else inputs.near(band)
-        comparison = compare_quantised if in_steps else compare
-        found = found.joined(comparison(part, oracle, partial(limits, band), partial(_place, band), near))
+        found = found.joined(comparison(result[band.slices], *oracle(band), partial(_place, band), near))
         checked += band.pixels
     height, width = result.shape[:2]
     step = max((region.step for region in regions), default=1)

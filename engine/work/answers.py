@@ -10,7 +10,7 @@ MOST_BYTES together, as those of a small picture are. Nothing is kept where the 
 
 import dataclasses
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -19,7 +19,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from engine.device.devices import backend, device_named
-from engine.device_info import AUTO
 from engine.host import shared
 from engine.host.protocol import Availability, FilePixels, Filtered, TiledScreen
 from engine.host.request import Check, Computed, Preview, Run, VariantInfo
@@ -28,8 +27,7 @@ from engine.image.convert import full_scale_of
 from engine.image.open import open_image
 from engine.results.measurement import StepTime
 from engine.results.problem import Checkpoint, Progress
-from engine.run.measure import measure
-from engine.run.sampling import SamplingPlan
+from engine.run.measure import SamplingPlan, measure
 from engine.run.task import compute, device_for
 from engine.run.variant import AnyVariant
 from engine.work.filtering.clipping import clipped_of
@@ -46,9 +44,12 @@ from engine.work.messages import (
     SumOrderRequest,
     blank,
 )
-from engine.work.pictures import as_samples
-from engine.work.planned import CHAIN_VARIANTS, Plan, needed_steps
+from engine.work.planned import CHAIN_VARIANTS, Plan
+from engine.work.problem import as_samples
 from engine.work.resolve import Resolved
+from engine.work.steps import needed_places
+
+MOST_BYTES = 16 << 20
 
 
 def resolved_job(job: PictureJob) -> Resolved:
@@ -57,9 +58,6 @@ def resolved_job(job: PictureJob) -> Resolved:
     patch = as_samples(open_image(job.patch_path).pixels) if job.patch_path else None
     in_file = isinstance(picture.pixels, FilePixels)
     return Resolved(job, blank(picture) if in_file else shared.attach(picture.in_memory), patch=patch)
-
-
-MOST_BYTES = 16 << 20
 
 
 @dataclass
@@ -78,13 +76,15 @@ class KeptResults:
         resolved.job().refuse(resolved.device)
         chain: Any = variant.prepare(resolved.problem, plan, variant.default_block)
         keys = _keys(plan, picture)
-        needed = needed_steps(plan, [at for at, key in enumerate(keys) if key in self._kept])
+        needed = needed_places(plan, len(plan) - 1, [at for at, key in enumerate(keys) if key in self._kept])
         known = {at: self._kept[keys[at]] for at in needed if keys[at] in self._kept}
         # What is not read makes room for what is computed.
         kept: dict[Hashable, np.ndarray] = {}
         self._kept = kept
         took = {key: self._took[key] for key in keys if key in self._took}
-        read_again = _read_by_changed(plan, [key not in took for key in keys])
+        changed = [at for at, key in enumerate(keys) if key not in took] or [len(plan) - 1]
+        # Steps that did not change and are read by one that did, or by the last if none did.
+        read_again = {one for at in changed for one in plan[at].inputs if one >= 0} - set(changed)
 
         def begins(at: int) -> None:
             report(Progress(f"step {plan[at].step.id}", at / len(plan), 2.0))
@@ -113,12 +113,6 @@ def _keys(plan: Plan, picture: Hashable) -> list[Hashable]:
         read = tuple(picture if one == -1 else keys[one] for one in planned.inputs)
         keys.append((step, planned.variant_key, planned.block, planned.problem, read))
     return keys
-
-
-def _read_by_changed(plan: Plan, are_changed: Sequence[bool]) -> set[int]:
-    """Return the steps that did not change and are read by one that did, or by the last if none did."""
-    changed = [at for at, is_changed in enumerate(are_changed) if is_changed] or [len(plan) - 1]
-    return {one for at in changed for one in plan[at].inputs if one >= 0} - set(changed)
 
 
 _kept = KeptResults()
@@ -239,20 +233,12 @@ def check(request: Check[PictureJob], report: Checkpoint) -> tuple[Availability,
     asked, resolved = request.job, resolved_job(request.job)
     if resolved.step is None:
         return ()
-    known = resolved.step.variants
-    if request.blocks:
-        return _check_blocks(request, resolved, known)
-    return tuple(_availability(variant, asked, resolved) for variant in known)
-
-
-def _check_blocks(
-    request: Check[PictureJob], resolved: Resolved, known: tuple[AnyVariant, ...]
-) -> tuple[Availability, ...]:
-    """Return for each variant with each block whether it can do the job, and why not."""
-    asked, plain = request.job, request.job.changed(block=None)
-    keys = request.variants or tuple(variant.key for variant in known)
-    found: list[Availability] = []
-    for one in dict.fromkeys(_named(key, plain, resolved) for key in keys):
+    known: tuple[AnyVariant, ...] = resolved.step.variants
+    if not request.blocks:
+        return tuple(_availability(variant, asked, resolved) for variant in known)
+    plain, found = asked.changed(block=None), list[Availability]()
+    asks = [plain.changed(variant=key) for key in request.variants or [variant.key for variant in known]]
+    for one in dict.fromkeys(ask.named or Resolved(ask, resolved.samples).choice.variant for ask in asks):
         # What no block helps with is found out once: looking for NaN takes 17 ms.
         own = _availability(one, plain, resolved)
         if not one.uses_block or (own.reason and own.nearest_block is None):
@@ -263,12 +249,6 @@ def _check_blocks(
             refusal = one.why_not(resolved.problem, resolved.constant, block, limits, known)
             found.append(Availability(one.key, refusal, block))
     return tuple(found)
-
-
-def _named(key: str, asked: PictureJob, resolved: Resolved) -> AnyVariant:
-    other = Resolved(asked.changed(variant=key), resolved.samples)
-    variant: AnyVariant = other.choice.variant if key == AUTO else other.asked.named
-    return variant
 
 
 def _availability(variant: AnyVariant, asked: PictureJob, resolved: Resolved) -> Availability:

@@ -47,17 +47,6 @@ _EXAMPLES: Json = {
 }  # fmt: skip
 # Of each key what it takes, and an example.
 _Key = tuple[Any, Any]
-
-
-@cache
-def _keys(kind: str) -> dict[str, _Key]:
-    """Return the keys of a kind of step: its fields, those of every step first."""
-    types = get_type_hints(_KINDS[kind])
-    own = [name for name in _KINDS[kind].__struct_fields__ if name != "written"]
-    named = {_NAMES.get(name, name): _FORMS.get(name, types[name]) for name in own}
-    return {name: (form, _EXAMPLES[name]) for name, form in named.items()}
-
-
 _TEXTS: dict[str, _Key] = {"title": (str, "Edges"), "about": (str, "Finds edges."), "range": (str, "clip")}
 _WORDS = {
     str: "a text",
@@ -74,6 +63,15 @@ _WHOLE_EXAMPLE = (
     f'A chain looks like {{"format": "{FORMAT}", "version": {VERSION}, "steps": [{{"mask": "sobel-x"}}]}}; '
     "`python main.py chains unsharp --out mine.json` writes one."
 )
+
+
+@cache
+def _keys(kind: str) -> dict[str, _Key]:
+    """Return the keys of a kind of step: its fields, those of every step first."""
+    types = get_type_hints(_KINDS[kind])
+    own = [name for name in _KINDS[kind].__struct_fields__ if name != "written"]
+    named = {_NAMES.get(name, name): _FORMS.get(name, types[name]) for name in own}
+    return {name: (form, _EXAMPLES[name]) for name, form in named.items()}
 
 
 def chain_named(text: str) -> Chain:
@@ -226,13 +224,10 @@ def _entry(step: AnyStep) -> dict[str, object]:
         given["mask"] = given.pop("written") or document_of(given["mask"])
     elif given.get("how") != "blend":
         given.pop("weight", None)
-    found = {name: value for name, value in given.items() if name not in usual or value != usual[name]}
-    named = {_NAMES.get(name, name): _plain(value) for name, value in found.items()}
+    named: dict[str, object] = {}
+    for name, value in given.items():
+        if name not in usual or value != usual[name]:
+            plain = str(value) if isinstance(value, Block | Border) else value
+            named[_NAMES.get(name, name)] = dict(value) if isinstance(value, Settings) else plain
     first = {name: named[name] for name in ("id", "input", step.kind) if name in named}
     return first | named
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Settings):
-        return dict(value)
-    return str(value) if isinstance(value, Block | Border) else value

@@ -19,7 +19,6 @@ last. No line is shared with a variant but the border's index rule, which is its
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -27,11 +26,11 @@ from numpy.typing import NDArray
 
 from engine.mask.factors import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
-from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, Verification
-from engine.verify.verification import LEAST_STEP, Inputs, Region, affordable_regions, kept, verify_regions
+from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, Limits, Verification
+from engine.verify.verification import LEAST_STEP, Inputs, Region, affordable_regions, verify_regions
 from engine.work.filtering.oracle import correlate_at, grain_of_sums, rounding_bound, sources_of_each
 from engine.work.filtering.variants import Variant
-from engine.work.operations.contract import Floats, Range, Sources, inside_of, sources_of, windows_at
+from engine.work.operations.contract import Floats, Range
 from engine.work.operations.table import operation_named
 from engine.work.planned import Plan, PlannedStep
 from engine.work.problem import OperationProblem, Problem
@@ -40,6 +39,11 @@ from engine.work.steps import CombineStep
 Places = NDArray[np.intp]
 # Cells of windows that are gathered at once.
 _CELLS = 1 << 20
+# The oracle makes some 0.3 G multiply-adds per second: 1 s, or less.
+AFFORDABLE_MULTIPLY_ADDS = 250_000_000
+# Pixels that are compared at once, of whole parts and of pixels apart, which need a window each: of 2048 of
+# these the oracle of `bright-spots` takes 58 MB, of 512 it takes 11.
+_TOGETHER, _APART = 1 << 16, 1 << 9
 
 
 class Grid(NamedTuple):
@@ -79,9 +83,15 @@ class ChainOracle:
         needed: dict[int, Grid] = {last: Grid(rows, columns)}
         for at in range(last, -1, -1):
             if at in needed:
-                for input_ in self.plan[at].inputs:
-                    wanted = self._needs(self.plan[at], needed[at])
-                    needed[input_] = _joined(needed.get(input_), wanted)
+                planned, wanted = self.plan[at], needed[at]
+                if planned.is_mask:
+                    places = self._under_mask(cast("Problem", planned.problem), wanted)
+                    wanted = Grid(*(np.unique(one[one >= 0]) for one in places))
+                elif planned.problem is not None and planned.reach is not None:
+                    wanted = Grid(*(np.unique(one) for one, _ in self._windows(planned.reach, wanted)))
+                for input_ in planned.inputs:
+                    known = needed.get(input_)
+                    needed[input_] = wanted if known is None else Grid(*map(np.union1d, known, wanted))
         found: dict[int, Computed] = {}
         if -1 in needed:
             found[-1] = self._picture(needed[-1])
@@ -97,20 +107,14 @@ class ChainOracle:
         grain = 0.0 if self.samples.dtype.kind == "f" else 1.0
         return Computed(grid, Range(values, values, values), grain)
 
-    def _needs(self, planned: PlannedStep, grid: Grid) -> Grid:
-        if planned.is_mask:
-            places = self._under_mask(cast("Problem", planned.problem), grid)
-            return Grid(*(np.unique(one[one >= 0]) for one in places))
-        if planned.problem is None or planned.reach is None:
-            return grid
-        return Grid(*(np.unique(one.at) for one in self._windows(planned.reach, grid)))
-
     def _under_mask(self, problem: Problem, grid: Grid) -> list[Places]:
         return sources_of_each(grid, problem.mask_shape, problem.anchor, self.shape, problem.border)
 
-    def _windows(self, half: int, grid: Grid) -> tuple[Sources, Sources]:
-        height, width = self.shape
-        return sources_of(grid.rows, half, height), sources_of(grid.columns, half, width)
+    def _windows(self, half: int, grid: Grid) -> list[tuple[Places, NDArray[np.bool_]]]:
+        """Return along both axes the cells around each result, (results, side), and which lie inside."""
+        wanted = [along[:, np.newaxis] + np.arange(-half, half + 1) for along in grid]
+        sides = zip(wanted, self.shape, strict=True)
+        return [(np.clip(at, 0, length - 1), (at >= 0) & (at < length)) for at, length in sides]
 
     def _step(self, at: int, inputs: list[Computed], grid: Grid) -> Computed:
         planned = self.plan[at]
@@ -155,10 +159,14 @@ class ChainOracle:
         exact = read.grain > 0 and white == 1.0
         if known.of_all is not None:
             if at not in self._of_all:
-                before = planned.inputs[0]
-                self._of_all[at] = known.of_all(
-                    problem, lambda rows, columns: _scaled(self._before(before, rows, columns), 1 / white)
-                )
+
+                def before(rows: Places, columns: Places, of: int = planned.inputs[0]) -> Range:
+                    """Return the range of what it reads: an earlier step's, or the picture's."""
+                    grid = Grid(rows, columns)
+                    read = self._picture(grid) if of == -1 else self.results(rows, columns, of)
+                    return _scaled(read.range, 1 / white)
+
+                self._of_all[at] = known.of_all(problem, before)
             result, undecided = self._of_all[at](_scaled(_on(read, grid).range, 1 / white))
             return Computed(grid, _scaled(result, white), 0.0, undecided, result.value.size)
         assert known.of_cells is not None
@@ -179,22 +187,21 @@ class ChainOracle:
 
     def _cells(self, read: Computed, grid: Grid, half: int) -> Iterator[Range]:
         """Yield the cells around each result, `half` on each side, in bands of rows."""
-        sources = self._windows(half, grid)
-        down, across = (
-            one._replace(at=_places(one.at, own)) for one, own in zip(sources, read.grid, strict=True)
-        )
+        (down, in_rows), (across, in_columns) = self._windows(half, grid)
+        places = _places(down, read.grid.rows)[:, np.newaxis, :, np.newaxis]
+        columns = _places(across, read.grid.columns)[:, np.newaxis, :]
         per_row = len(grid.columns) * self.samples.shape[2] * (2 * half + 1) ** 2
-        rows = max(1, _CELLS // max(1, per_row))
-        for first in range(0, len(grid.rows), rows):
-            band = Sources(down.at[first : first + rows], down.inside[first : first + rows])
-            windows = read.range.each(partial(windows_at, down=band, across=across))
-            yield windows._replace(inside=inside_of(band, across))
+        band_rows = max(1, _CELLS // max(1, per_row))
+        for first in range(0, len(grid.rows), band_rows):
+            band = slice(first, first + band_rows)
 
-    def _before(self, at: int, rows: Places, columns: Places) -> Range:
-        """Return the range of an earlier step, or of the picture."""
-        if at == -1:
-            return self._picture(Grid(rows, columns)).range
-        return self.results(rows, columns, at).range
+            def windows(samples: Floats, rows: Places = places[band]) -> Floats:
+                if half == 0 and samples.shape[:2] == (len(rows), len(across)):
+                    return samples[..., np.newaxis, np.newaxis]
+                return np.moveaxis(samples[rows, columns], -1, 2)
+
+            inside = in_rows[band][:, np.newaxis, :, np.newaxis] & in_columns[:, np.newaxis, :]
+            yield read.range.each(windows)._replace(inside=inside[:, :, np.newaxis])
 
 
 def _combined(step: CombineStep, parts: list[Computed], grid: Grid) -> Computed:
@@ -248,20 +255,9 @@ def _at(grid: Grid) -> Any:
     return np.ix_(*grid)
 
 
-def _joined(one: Grid | None, other: Grid) -> Grid:
-    return other if one is None else Grid(*map(np.union1d, one, other))
-
-
 def _places(wanted: Places, own: Places) -> Places:
     """Return where rows or columns lie among those that were computed; -1 stays -1."""
     return np.where(wanted < 0, -1, np.searchsorted(own, wanted))
-
-
-# The oracle makes some 0.3 G multiply-adds per second: 1 s, or less.
-AFFORDABLE_MULTIPLY_ADDS = 250_000_000
-# Pixels that are compared at once, of whole parts and of pixels apart, which need a window each: of 2048 of
-# these the oracle of `bright-spots` takes 58 MB, of 512 it takes 11.
-_TOGETHER, _APART = 1 << 16, 1 << 9
 
 
 def verify(
@@ -276,13 +272,12 @@ def verify(
     oracle, regions = ChainOracle(samples, plan), _regions(samples, plan, seed, affordable)
     undecided = jumped = 0
 
-    @kept
-    def found(band: Region) -> Range:
+    def expected(band: Region) -> tuple[Floats, Limits]:
         nonlocal undecided, jumped
         rows, columns = (np.array(along, dtype=np.intp) for along in band.ranges)
         computed = oracle.results(rows, columns)
         undecided, jumped = undecided + computed.undecided, jumped + computed.jumped
-        return computed.range
+        return computed.range.value, lambda: computed.range.limits
 
     reach = sum(planned.reach or 0 for planned in plan)
     kind = samples.dtype
@@ -291,15 +286,7 @@ def verify(
     inputs = Inputs(samples, (reach, reach), (reach, reach), jump=jump, has_sums=False)
     apart = max(_APART, _TOGETHER // (2 * reach + 1) ** 2)
     pixels = _TOGETHER if all(region.step == 1 for region in regions) else apart
-    proof = verify_regions(
-        values,
-        regions,
-        pixels,
-        lambda band: found(band).value,
-        lambda band: found(band).limits,
-        checkpoint,
-        inputs,
-    )
+    proof = verify_regions(values, regions, pixels, expected, checkpoint, inputs)
     proof = replace(proof, undecided=undecided)
     if proof.passed and 2 * undecided > jumped:
         why = f"{undecided:,} of {jumped:,} samples lie within rounding of a jump"

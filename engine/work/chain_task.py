@@ -19,14 +19,7 @@ from engine.work.filtering.variants import Variant
 from engine.work.operations.contract import OperationVariant
 from engine.work.operations.patch import Patch, patch_from, ready_patch
 from engine.work.operations.table import OPERATION_VARIANTS, OPERATIONS
-from engine.work.planned import (
-    CHAIN_VARIANTS,
-    ChainVariant,
-    Plan,
-    PlannedStep,
-    most_between,
-    reach_of,
-)
+from engine.work.planned import CHAIN_VARIANTS, ChainVariant, Plan, PlannedStep, most_between, reach_of
 from engine.work.problem import ChainProblem, OperationProblem, Settings
 from engine.work.steps import Chain, CombineStep, MaskStep, Node, OperationStep, digest_of
 
@@ -134,11 +127,8 @@ class OperationTask(PictureTask[OperationProblem, OperationVariant]):
             return Choice(named, named.block_for(step.block))
         device = among.device
         known = [one for one in step.known.variants if one.device == device.kind]
-        able = [
-            one
-            for one in known
-            if one.why_not(problem, constant, one.block_for(step.block), device.limits) is None
-        ]
+        of_block = ((one, one.block_for(step.block)) for one in known)
+        able = [one for one, block in of_block if not one.why_not(problem, constant, block, device.limits)]
         chosen = (able or known)[-1]
         reason = Reason("last-in-list", f"the fastest on {device.title}")
         return Choice(chosen, chosen.block_for(step.block), reason)
@@ -215,12 +205,11 @@ class ChainTask(PictureTask[ChainProblem, ChainVariant]):
 
     def plan(self, nodes: tuple[Node, ...], among: Among) -> Plan:
         """Return every step with its variant and its block; an EngineError names the step."""
-        plan: list[PlannedStep] = []
-        for at, node in enumerate(nodes):
-            own = among.samples.dtype.name
+        plan, own = list[PlannedStep](), among.samples.dtype.name
+        for node in nodes:
             given = tuple(own if one == -1 else plan[one].writes for one in node.inputs)
             try:
-                plan.append(_planned(node, among, given, is_last=at == len(nodes) - 1))
+                plan.append(_planned(node, among, given, is_last=node is nodes[-1]))
             except EngineError as error:
                 what = f"step {node.step.id}: {error.what}"
                 raise type(error)(what, error.why, error.remedy) from error
@@ -248,13 +237,9 @@ def _planned(node: Node, among: Among, given: tuple[str, ...], *, is_last: bool)
     return PlannedStep(step, inputs, given, chosen.key, block, **more)
 
 
-def _shaped(among: Among, dtype: str) -> np.ndarray:
-    """Return the shape of the picture alone: it takes no memory."""
-    return np.broadcast_to(np.zeros((), dtype), among.samples.shape)
-
-
 def _mask(step: MaskStep, dtype: str, among: Among) -> tuple[Variant, Json]:
-    like = _shaped(among, dtype)
+    # The shape alone: it takes no memory.
+    like = np.broadcast_to(np.zeros((), dtype), among.samples.shape)
     problem, mask = FILTERING.described(step, like, like, "float32")
     chosen = FILTERING.choice(step, problem, mask, among).variant
     if step.variant == AUTO and chosen.library and chosen.device is DeviceKind.CUDA:
@@ -271,7 +256,7 @@ def _operation(step: OperationStep, dtype: str, among: Among) -> tuple[Operation
         raise BadValue(known.key, why, "Take another operation.")
     parameters = known.read(dict(step.settings))
     # What a picture of float32 must be like is known when it is there.
-    problem = known.problem(_shaped(among, dtype), parameters)
+    problem = known.problem(np.broadcast_to(np.zeros((), dtype), among.samples.shape), parameters)
     known.refuse(among.samples, parameters)
     half = known.window(parameters) if known.window else 0
     scales = known.of_cells is not None and known.of_cells.scales

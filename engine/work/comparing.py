@@ -24,19 +24,9 @@ from engine.verify.verification import Region
 from engine.work.answers import resolved_job
 from engine.work.filtering import oracle
 from engine.work.filtering.clipping import HINT_FROM
-from engine.work.filtering.oracle import (
-    AFFORDABLE_MULTIPLY_ADDS,
-    BAND_MULTIPLY_ADDS,
-    BAND_PIXELS,
-    Expected,
-)
+from engine.work.filtering.oracle import AFFORDABLE_MULTIPLY_ADDS, BAND_MULTIPLY_ADDS, BAND_PIXELS, Expected
 from engine.work.filtering.variants import variant
-from engine.work.messages import (
-    Compared,
-    ComparePictures,
-    EffectsRequest,
-    PictureJob,
-)
+from engine.work.messages import Compared, ComparePictures, EffectsRequest, PictureJob
 
 _GREY, _WHITE = 128, 255.0
 _BRIGHT_PERCENTILE = 97.0
@@ -84,10 +74,9 @@ def _error(request: ComparePictures, job: PictureJob, report: Checkpoint) -> Com
     resolved = resolved_job(job)
     samples, problem, mask = resolved.samples, resolved.problem, resolved.constant
     cost = problem.taps * problem.channels
-    whole = Region(0, problem.height, 0, problem.width)
-    part = (
-        whole if whole.pixels * cost <= AFFORDABLE_MULTIPLY_ADDS else _affordable(request.seen, whole, cost)
-    )
+    part = whole = Region(0, problem.height, 0, problem.width)
+    if whole.pixels * cost > AFFORDABLE_MULTIPLY_ADDS:
+        part = _affordable(request.seen, whole, cost)
     used = variant(request.variant, takes_auto=False)
     expected = Expected(samples, mask, problem, used.added_to(problem, mask, samples))
     scratch = Scratch((len(part.ranges[0]), len(part.ranges[1]), problem.channels), np.float32)
@@ -95,12 +84,14 @@ def _error(request: ComparePictures, job: PictureJob, report: Checkpoint) -> Com
     band_pixels = max(1, min(BAND_PIXELS, BAND_MULTIPLY_ADDS // cost))
     for band in part.bands(band_pixels):
         report(Progress("comparing", 0.0, 5.0))
-        there = Region(
-            band.top - part.top, band.bottom - part.top, band.left - part.left, band.right - part.left
-        )
-        shares[there.slices] = _shares(expected, part_of(request.values, band), band)
+        (down, across), top, left = band.ranges, band.top - part.top, band.left - part.left
+        there = slice(top, top + len(down)), slice(left, left + len(across))
+        shares[there] = _shares(expected, part_of(request.values, band), band)
     if job.region is not None:
-        for outside in _within(job.region, part).around:
+        # As far as it lies in the part, in its coordinates.
+        top, left = max(0, job.region.top - part.top), max(0, job.region.left - part.left)
+        bottom, right = max(top, job.region.bottom - part.top), max(left, job.region.right - part.left)
+        for outside in Region(top, bottom, left, right).around:
             shares[outside] = 0.0
     largest = float(np.nanmax(shares, initial=0.0))
     with SharedSegment() as segment:
@@ -146,12 +137,6 @@ def _affordable(seen: Region, whole: Region, cost: int) -> Region:
     rows, columns = (max(1, int(len(along) * share**0.5)) for along in part.ranges)
     top, left = (part.top + part.bottom - rows) // 2, (part.left + part.right - columns) // 2
     return Region(top, top + rows, left, left + columns)
-
-
-def _within(region: Region, part: Region) -> Region:
-    """Return a region in the coordinates of a part, as far as it lies in it."""
-    top, left = max(0, region.top - part.top), max(0, region.left - part.left)
-    return Region(top, max(top, region.bottom - part.top), left, max(left, region.right - part.left))
 
 
 def effects(request: EffectsRequest, report: Checkpoint) -> tuple[bytes, ...]:

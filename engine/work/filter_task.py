@@ -17,11 +17,11 @@ from engine.run.task import Choice, Job, Task
 from engine.run.variant import V
 from engine.work.filtering.planner import choose
 from engine.work.filtering.variants import VARIANTS, Variant
-from engine.work.pictures import DTYPES
-from engine.work.problem import RESULT_TYPES, PictureProblem, Problem
+from engine.work.problem import DTYPES, RESULT_TYPES, PictureProblem, Problem
 from engine.work.steps import MaskStep
 
 P = TypeVar("P", bound=PictureProblem)
+MaskJob = Job[Problem, Variant]
 
 
 class Among(Struct, frozen=True, eq=False):
@@ -72,9 +72,6 @@ class PictureTask(Task[P, V]):
         return Answer(values)
 
 
-MaskJob = Job[Problem, Variant]
-
-
 class Filtering(PictureTask[Problem, Variant]):
     """Correlation of a picture with a mask."""
 
@@ -108,19 +105,20 @@ class Filtering(PictureTask[Problem, Variant]):
         result_type: str,
         patch: np.ndarray | None = None,
     ) -> tuple[Problem, Mask]:
-        """Return the problem of a mask alone, and the mask as it is applied.
+        """Return the problem of a mask alone on a picture (H, W, C), and the mask as it is applied.
 
-        Parameters
-        ----------
-        samples : ndarray of shape (H, W, C)
-        given : ndarray
-            The picture as it was given: results may be of its type.
-        result_type : str
-            "float32" or "same".
-        patch : None
-            A mask takes none.
+        Results are "float32", or the "same" as the picture as it was given. A mask takes no patch. Raises
+        UnknownName for another word, BadValue for "same" with a type that results cannot have.
         """
-        mask, result_dtype = step.applied, result_dtype_for(result_type, given, samples)
+        if result_type not in RESULT_TYPES:
+            remedy = f"Choose one of {', '.join(RESULT_TYPES)}."
+            raise UnknownName(f"results of type {result_type!r}", "there is no such choice", remedy)
+        if result_type == "same" and given.dtype.newbyteorder("=") != samples.dtype:
+            what = f"results of type {given.dtype}, as the picture"
+            of = f"a picture of that type is filtered as {samples.dtype}"
+            remedy = "Choose float32 results, or convert the picture first."
+            raise BadValue(what, f"{of}, and results are {', '.join(DTYPES)}", remedy)
+        mask, result_dtype = step.applied, samples.dtype.name if result_type == "same" else result_type
         return describe_problem(samples, mask, step.border, step.cval, result_dtype), mask
 
     def choice(self, step: MaskStep, problem: Problem, constant: Mask, among: Among) -> Choice[Variant]:
@@ -133,26 +131,6 @@ class Filtering(PictureTask[Problem, Variant]):
 FILTERING = Filtering()
 
 
-def result_dtype_for(wanted: str, image: np.ndarray, samples: np.ndarray) -> str:
-    """Return the sample type of a result: `wanted` is "float32", or "same" for that of the picture as given.
-
-    Raises UnknownName for another word, BadValue for "same" with a type that results cannot have.
-    """
-    if wanted not in RESULT_TYPES:
-        raise UnknownName(
-            f"results of type {wanted!r}",
-            "there is no such choice",
-            f"Choose one of {', '.join(RESULT_TYPES)}.",
-        )
-    if wanted == "same" and image.dtype.newbyteorder("=") != samples.dtype:
-        raise BadValue(
-            f"results of type {image.dtype}, as the picture",
-            f"a picture of that type is filtered as {samples.dtype}, and results are {', '.join(DTYPES)}",
-            "Choose float32 results, or convert the picture first.",
-        )
-    return samples.dtype.name if wanted == "same" else wanted
-
-
 def describe_problem(
     samples: np.ndarray, mask: Mask, border: Border | str, cval: float, result_dtype: str = "float32"
 ) -> Problem:
@@ -162,23 +140,11 @@ def describe_problem(
     for an unknown border.
     """
     if not abs(cval) <= float(np.finfo(np.float32).max):
-        raise BadValue(
-            f"a constant border of {cval:g}",
-            "it is not a finite number of float32",
-            "Keep it between -3.4e+38 and 3.4e+38.",
-        )
+        what = f"a constant border of {cval:g}"
+        raise BadValue(what, "it is not a finite number of float32", "Keep it between -3.4e+38 and 3.4e+38.")
     height, width, channels = samples.shape
-    return Problem(
-        height=height,
-        width=width,
-        channels=channels,
-        dtype=samples.dtype.name,
-        mask_shape=mask.shape,
-        anchor=mask.anchor,
-        border=Border.named(border),
-        cval=float(cval),
-        result_dtype=result_dtype,
-    )
+    of_mask = mask.shape, mask.anchor, Border.named(border), float(cval)
+    return Problem(height, width, channels, samples.dtype.name, *of_mask, result_dtype)
 
 
 def refuse_non_finite(variant: Variant, samples: np.ndarray) -> None:

@@ -14,14 +14,12 @@ from engine.errors import DeviceUnavailable, OutOfDeviceMemory
 from engine.geometry.block import Block, Layout
 from engine.results.measurement import AnyResult, Measurement, StepTime
 from engine.results.problem import Checkpoint, P, Progress
-from engine.run.measure import measured_result
-from engine.run.sampling import LONGEST_PARTS_S, SamplingPlan, sampled_parts
+from engine.run.measure import LONGEST_PARTS_S, SamplingPlan, measured_result, sampled_parts
 from engine.run.task import AnyJob, device_for
 from engine.run.variant import ONE_LAYOUT, AnyVariant, ways
 from engine.work.operations.patch import patch_from
-from engine.work.pictures import random_picture
 from engine.work.planned import Plan
-from engine.work.problem import ChainProblem
+from engine.work.problem import ChainProblem, random_picture
 from engine.work.resolve import Resolved
 from engine.work.steps import PictureRequest
 
@@ -30,10 +28,8 @@ _NONE: Mapping[str, float] = {}
 
 def steps_of(plan: Plan, times: Mapping[str, float] = _NONE) -> tuple[StepTime, ...]:
     """Return the steps of a plan with their times, ms by their ids, as far as they are known."""
-    return tuple(
-        StepTime(planned.step.id, planned.step.title, planned.variant_key, times.get(planned.step.id))
-        for planned in plan
-    )
+    steps = ((planned.step, planned.variant_key) for planned in plan)
+    return tuple(StepTime(step.id, step.title, key, times.get(step.id)) for step, key in steps)
 
 
 def timed_steps(resolved: Resolved, result: AnyResult | None = None) -> tuple[StepTime, ...]:

@@ -22,7 +22,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.planner import cost_table, kernel_us, rates_of
-from engine.work.steps import AnyStep, Chain, MaskStep, Node
+from engine.work.steps import PICTURE, Chain, MaskStep, Node
 
 Weights = NDArray[np.float64]
 
@@ -154,7 +154,10 @@ def _after(before: _Linear, step: MaskStep, at: int) -> _Linear | None:
     border, cval = (step.border, step.cval) if mask.taps > 1 else (before.border, before.cval)
     if before.border not in (None, border) or (before.border is not None and before.cval != cval):
         return None
-    weights = _convolved(before.weights, mask.weights)
+    (up, left), (rows, columns) = before.weights.shape, mask.shape
+    weights = np.zeros((up + rows - 1, left + columns - 1))
+    for row, column in np.ndindex(rows, columns):
+        weights[row : row + up, column : column + left] += mask.weights[row, column] * before.weights
     anchor = before.anchor[0] + mask.anchor[0], before.anchor[1] + mask.anchor[1]
     offset = mask.offset + before.offset * mask.total
     (up, left), frame = mask.anchor, before.frame
@@ -185,35 +188,18 @@ def _sum(one: _Linear, other: _Linear, factors: tuple[float, float], at: int) ->
     return _Linear(one.input, weights, anchor, offset, with_border.border, with_border.cval, frame, nodes)
 
 
-def _convolved(one: Weights, other: Weights) -> Weights:
-    found = np.zeros((one.shape[0] + other.shape[0] - 1, one.shape[1] + other.shape[1] - 1))
-    for row, weights in enumerate(other):
-        for column, weight in enumerate(weights):
-            found[row : row + one.shape[0], column : column + one.shape[1]] += weight * one
-    return found
-
-
 def _merged(chain: Chain, nodes: tuple[Node, ...], at: int, form: _Linear, mask: Mask) -> Chain:
     """Return the chain with one mask in the place of the steps; inputs are named: neighbours may be gone."""
     gone = {nodes[one].step.id for one in form.nodes if one != at}
-    own = MaskStep(
-        id=nodes[at].step.id,
-        input=_id(nodes, form.input),
-        mask=mask,
-        border=form.border or Border.ZERO,
-        cval=form.cval,
+    ids = [*(node.step.id for node in nodes), PICTURE]
+    border = form.border or Border.ZERO
+    own = MaskStep(id=ids[at], input=ids[form.input], mask=mask, border=border, cval=form.cval)
+    steps = tuple(
+        own if step.id == own.id else step.reading(tuple(ids[one] for one in inputs))
+        for step, inputs in nodes
+        if step.id not in gone
     )
-    steps: list[AnyStep] = []
-    for step, inputs in nodes:
-        if step.id == own.id:
-            steps.append(own)
-        elif step.id not in gone:
-            steps.append(step.reading(tuple(_id(nodes, one) for one in inputs)))
-    return replace(chain, steps=tuple(steps))
-
-
-def _id(nodes: tuple[Node, ...], at: int) -> str:
-    return "picture" if at < 0 else nodes[at].step.id
+    return replace(chain, steps=steps)
 
 
 def _time_ms(node: Node, shape: tuple[int, int, int], dtype: str, device: DeviceInfo) -> float:

@@ -13,6 +13,9 @@ from engine.message import Message
 from engine.verify.verification import Region
 from engine.work.steps import Chain, PictureRequest
 
+MEASURED_SIDE = 2048
+"""Sides of the part of a large picture that a run measures, pixels, at most."""
+
 
 class ListRequest(Message, Request, frozen=True):
     """Ask what there is to choose from.
@@ -93,10 +96,7 @@ class MergerOffer(Message, frozen=True):
 
 
 class ComparePictures(Message, OfValues, frozen=True):
-    """Make a picture of result less original, or of the error against the float64 reference.
-
-    Reply: Compared.
-    """
+    """Make a picture of result less original, or of the error against float64. Reply: Compared."""
 
     picture: PictureHandle
     values: SharedArray | Computed  # the result
@@ -112,10 +112,6 @@ class Compared(Message, frozen=True):
     screen: ScreenLevels
     words: str
     is_whole: bool = True
-
-
-MEASURED_SIDE = 2048
-"""Sides of the part of a large picture that a run measures, pixels, at most."""
 
 
 def measured_shape(picture: PictureHandle) -> tuple[int, int, int]:

@@ -3,7 +3,6 @@
 It is plain data, which goes to another process with its job; variants are named by their keys.
 """
 
-from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,11 +14,12 @@ from engine.geometry.border import Border, Reach, common_border, is_near
 from engine.mask.mask import Mask
 from engine.run.variant import AnyVariant, Registered, VariantOf
 from engine.work.problem import ChainProblem, OperationProblem, Problem
-from engine.work.steps import AnyStep, MaskStep, OperationStep, needed_places
+from engine.work.steps import AnyStep, MaskStep, OperationStep
 
 StepProblem = Problem | OperationProblem
 COMBINED = "combined"
 """Stands for a variant where two results become one: there is one way on each device."""
+_NO_BLOCK = Block(1, 1)
 
 
 class PlannedStep(Struct, frozen=True):
@@ -141,11 +141,6 @@ def _pictures(plan: Plan) -> set[Place]:
     return {source for planned in plan for source in planned.sources if source[0] == -1}
 
 
-def needed_steps(plan: Plan, known: Container[int]) -> set[int]:
-    """Return the steps whose results are computed or read: what stands before a known one is neither."""
-    return needed_places([planned.inputs for planned in plan], len(plan) - 1, known)
-
-
 def reach_of(plan: Plan) -> Reach:
     """Return the cells that a result of the chain depends on, along its longest way.
 
@@ -184,9 +179,6 @@ def most_between(plan: Plan) -> int:
     return most
 
 
-_NO_BLOCK = Block(1, 1)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainVariant(VariantOf[ChainProblem, Plan]):
     """Chains on one kind of device; its constant are the planned steps."""
@@ -204,11 +196,9 @@ CHAIN_VARIANTS = Registered[ChainVariant](cpu=("chain:CPU",), cuda=("chain:CUDA"
 def refuse_step(problem: ChainProblem, plan: Plan, block: Block, limits: Limits) -> Refusal | None:
     """Return why a step cannot be computed on a device of these limits, or None."""
     for planned in plan:
-        variant: Any = planned.variant
-        if variant is None:
-            continue
-        own = planned.block or variant.default_block
-        refusal: Refusal | None = variant.why_not(planned.problem, planned.mask, own, limits)
-        if refusal is not None:
-            return refusal
+        if (variant := planned.variant) is not None:
+            own = planned.block or variant.default_block
+            refusal: Refusal | None = variant.why_not(planned.problem, planned.mask, own, limits)
+            if refusal is not None:
+                return refusal
     return None

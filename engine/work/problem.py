@@ -1,5 +1,10 @@
-"""The problems of work on pictures: everything but pixels, weights and steps. No Numba in here."""
+"""The problems of work on pictures: everything but pixels, weights and steps. No Numba in here.
 
+And pictures as the variants of every task take them: types and axes, random ones to measure with.
+"""
+
+import sys
+import warnings
 from collections.abc import Hashable
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -11,9 +16,94 @@ from engine.device_info import SIMULATOR_PIXELS
 from engine.errors import BadValue
 from engine.geometry.border import Border, Reach
 from engine.message import Message
-from engine.work.pictures import DTYPES, MAX_CHANNELS
 
+DTYPES = ("uint8", "uint16", "float32")
+MAX_CHANNELS = 4
+EXACT_LIMIT = 2**24
+"""Whole numbers up to this size are exact in float32."""
+
+# By the kind of NumPy's type, where "Convert the picture to float32." does not help or does not say how.
+_REMEDIES = {
+    "c": "Filter its parts one by one, image.real and image.imag.",
+    "V": "Take one field of its records, or convert the picture to float32.",
+    "O": "Look for what is no number in it, and convert it, such as with image.astype(numpy.float32).",
+} | dict.fromkeys("MmSUT", "Convert the picture to numbers first, such as with image.astype(numpy.float32).")
 MAX_SIDE = 1 << 24
+RESULT_TYPES = ("float32", "same")
+"""Names of the sample types of results in requests: "same" is that of the picture."""
+Value = int | float | str
+Shape = tuple[int, int, int]
+
+
+def as_samples(image: np.ndarray) -> np.ndarray:
+    """Return a picture as the variants take it: (H, W, C), C-contiguous, aligned, in native byte order.
+
+    Raises BadValue as `sample_type`.
+    """
+    array = np.asarray(image)
+    if array.ndim == 0 and array.dtype == object:
+        what = f"a value of type {type(array.item()).__name__}"
+        raise BadValue(what, "a picture is an array", "Pass an array of shape (H, W) or (H, W, C).")
+    if array.ndim == 0 and array.dtype.kind in "US":
+        what = f"the text {str(image)[:40]!r}"
+        raise BadValue(what, "a picture is an array", "Open a file with engine.open_image first.")
+    dtype = sample_type(array.shape, array.dtype)
+    if array.dtype.kind in "iu" and array.dtype.itemsize > 2:
+        _warn_of_rounding(array)
+    # float64 samples past float32's range become infinite, as they would in any float32 program.
+    with np.errstate(over="ignore"):
+        samples = np.require(array, dtype, ["C", "A"])
+    return samples if samples.ndim == 3 else samples.reshape(*samples.shape, 1)
+
+
+def _warn_of_rounding(array: np.ndarray) -> None:
+    """Warn of whole numbers that float32 does not hold; Python shows a warning once for each line."""
+    if int(array.max()) <= EXACT_LIMIT and int(array.min()) >= -EXACT_LIMIT:
+        return
+    level, frame = 1, sys._getframe()
+    # The line that called the engine.
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "engine":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(
+        f"{array.dtype} is filtered as float32: values beyond {EXACT_LIMIT:,} are rounded to 24 "
+        "significant bits",
+        stacklevel=level,
+    )
+
+
+def sample_type(shape: tuple[int, ...], given: np.dtype) -> np.dtype:
+    """Return the type that a picture of this shape and type is filtered in.
+
+    uint8, uint16 and float32 stay as they are; booleans become uint8; other real types become float32, as the
+    results are.
+
+    Raises BadValue: not two or three axes, an empty axis, more than four channels, or not real numbers.
+    """
+    if len(shape) not in (2, 3):
+        what = f"an array of {len(shape)} {'axis' if len(shape) == 1 else 'axes'}"
+        apart = ", one of a stack at a time" if len(shape) > 3 else ""
+        remedy = f"Pass an array of shape (H, W) or (H, W, C){apart}."
+        raise BadValue(what, "a picture has rows and columns, and may have channels", remedy)
+    if 0 in shape:
+        raise BadValue(f"an array of shape {shape}", "it has no pixels", "Pass at least one pixel.")
+    if len(shape) == 3 and shape[2] > MAX_CHANNELS:
+        # The engine filters arrays without what opens files.
+        from engine.image.convert import shape_refusal
+
+        raise BadValue("this array is not a picture", *shape_refusal(shape))
+    if given.kind not in "buif":
+        remedy = _REMEDIES.get(given.kind, "Convert the picture to float32.")
+        raise BadValue(f"samples of type {given}", "only real numbers can be filtered", remedy)
+    dtype = np.dtype(np.uint8) if given.kind == "b" else given.newbyteorder("=")
+    return dtype if dtype.name in DTYPES else np.dtype(np.float32)
+
+
+def random_picture(shape: tuple[int, int, int], dtype: str, seed: int) -> np.ndarray:
+    """Return a random picture: whole numbers of the full range, or float32 from 0 to 1."""
+    random = np.random.default_rng(seed)
+    if dtype == "float32":
+        return random.random(shape, np.float32)
+    return random.integers(0, np.iinfo(dtype).max, shape, dtype, endpoint=True)
 
 
 class PictureProblem:
@@ -121,13 +211,8 @@ class PictureProblem:
     @property
     def picture_columns(self) -> dict[str, str | int | float | None]:
         """The picture and the type of the result under the names of their columns in CSV files."""
-        return {
-            "width_px": self.width,
-            "height_px": self.height,
-            "channels": self.channels,
-            "dtype": self.dtype,
-            "result_dtype": self.result_dtype,
-        }
+        size = {"width_px": self.width, "height_px": self.height, "channels": self.channels}
+        return size | {"dtype": self.dtype, "result_dtype": self.result_dtype}
 
     def csv_columns(self) -> dict[str, str | int | float | None]:
         """Return the problem under the names of its columns in CSV files."""
@@ -175,10 +260,6 @@ class ChainProblem(Message, PictureProblem, frozen=True, dict=True):
         return self.picture_columns | {"chain": self.chain, "steps": self.steps}
 
 
-RESULT_TYPES = ("float32", "same")
-"""Names of the sample types of results in requests: "same" is that of the picture."""
-
-
 class Problem(Message, PictureProblem, frozen=True, dict=True):
     """Shape, type, mask shape and border of one filtering.
 
@@ -206,18 +287,14 @@ class Problem(Message, PictureProblem, frozen=True, dict=True):
         self.refuse_picture("filtered", "Filter the channels in groups of at most 4.")
         rows, columns = self.mask_shape
         if not (0 <= self.anchor[0] < rows and 0 <= self.anchor[1] < columns):
-            raise BadValue(
-                f"anchor {self.anchor}",
-                f"the mask has {rows} × {columns} cells, counted from (0, 0)",
-                f"Choose a row from 0 to {rows - 1} and a column from 0 to {columns - 1}.",
-            )
+            what = f"anchor {self.anchor}"
+            remedy = f"Choose a row from 0 to {rows - 1} and a column from 0 to {columns - 1}."
+            raise BadValue(what, f"the mask has {rows} × {columns} cells, counted from (0, 0)", remedy)
         if self.result_dtype not in ("float32", self.dtype):
             own = "" if self.dtype == "float32" else f" or {self.dtype}, as the picture"
-            raise BadValue(
-                f"a result of type {self.result_dtype} from a picture of {self.dtype}",
-                "a result is float32, or it has the picture's own type",
-                f"Choose float32{own}.",
-            )
+            what = f"a result of type {self.result_dtype} from a picture of {self.dtype}"
+            why = "a result is float32, or it has the picture's own type"
+            raise BadValue(what, why, f"Choose float32{own}.")
 
     @property
     def reach(self) -> Reach:
@@ -238,14 +315,9 @@ class Problem(Message, PictureProblem, frozen=True, dict=True):
 
     def csv_columns(self) -> dict[str, str | int | float | None]:
         """Return the problem under the names of its columns in CSV files."""
-        return self.picture_columns | {
-            "mask_rows": self.mask_shape[0],
-            "mask_columns": self.mask_shape[1],
-            "anchor_row": self.anchor[0],
-            "anchor_column": self.anchor[1],
-            "border": str(self.border),
-            "border_value": self.ghost_value,
-        }
+        names = "mask_rows", "mask_columns", "anchor_row", "anchor_column"
+        of_mask = dict(zip(names, self.mask_shape + self.anchor, strict=True))
+        return self.picture_columns | of_mask | {"border": str(self.border), "border_value": self.ghost_value}
 
     @property
     def multiply_adds(self) -> int:
@@ -256,10 +328,6 @@ class Problem(Message, PictureProblem, frozen=True, dict=True):
     def ghost_value(self) -> float:
         """Value of a ghost cell: `cval` for a border that takes a value, else 0."""
         return self.cval if self.border.takes_value else 0.0
-
-
-Value = int | float | str
-Shape = tuple[int, int, int]
 
 
 class Settings(tuple[tuple[str, Value], ...]):

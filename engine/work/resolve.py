@@ -3,7 +3,6 @@
 from copy import copy
 from functools import cached_property
 from importlib import import_module
-from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +19,8 @@ from engine.work.filter_task import FILTERING, Among
 from engine.work.planned import COMBINED, Plan
 from engine.work.steps import MaskStep, PictureRequest
 
+_CHAINS = "engine.work.chain_task"
+
 
 class Resolved:
     """A request with its problem, device, variant and block.
@@ -27,20 +28,11 @@ class Resolved:
     One step that reads the picture itself is a task of its own, in the picture's type; several, or what
     combines two results, are a chain, whose steps write float32.
 
-    Parameters
-    ----------
-    samples : ndarray of shape (H, W, C)
-        As `engine.work.pictures.as_samples` returns them.
-    given : ndarray, optional
-        The picture as it was given: results may be of its type. None: the samples.
-    patch : ndarray of shape (h, w, C), optional
-        Of an operation that takes one; None: what its parameters cut from the picture.
-
-    Raises
-    ------
-    EngineError
-        For what cannot be computed, and for an illegal value. What is wrong with device, variant or block is
-        said by `device`, `choice` and `plan`.
+    The samples (H, W, C) are as `engine.work.problem.as_samples` returns them. Results may be of the type of
+    the picture as it was `given`, by default the samples. The patch (h, w, C) is of an operation that takes
+    one, by default what its parameters cut from the picture. Raises EngineError for what cannot be computed,
+    and for an illegal value; what is wrong with device, variant or block is said by `device`, `choice` and
+    `plan`.
     """
 
     # Of parts of a picture, of so many rows, no variant is taken whose results depend on where it is cut.
@@ -62,11 +54,11 @@ class Resolved:
         self.task: Any
         self.problem: Any
         if self.step is None:
-            self.task = _chains().CHAIN
+            self.task = import_module(_CHAINS).CHAIN
             self.problem = self.task.described(asked.chain, samples, asked.result_type)
             return
         # A mask does without the others, which take a while to import.
-        self.task = FILTERING if isinstance(self.step, MaskStep) else _chains().OPERATION
+        self.task = FILTERING if isinstance(self.step, MaskStep) else import_module(_CHAINS).OPERATION
         image = samples if given is None else given
         self.problem, self.constant = self.task.described(self.step, samples, image, asked.result_type, patch)
 
@@ -167,13 +159,11 @@ class Resolved:
             variant, block, _ = self.choice
             return asked.changed(variant=variant.key, block=block)
         chain = asked.chain.needed(asked.shown)
-        steps = tuple(
-            step
-            if planned.variant_key == COMBINED
-            else replace(step, variant=planned.variant_key, block=planned.block)
-            for step, planned in zip(chain.steps, self.plan, strict=True)
-        )
-        return replace(asked, chain=replace(chain, steps=steps), shown="")
+        steps = [
+            step if one.variant_key == COMBINED else replace(step, variant=one.variant_key, block=one.block)
+            for step, one in zip(chain.steps, self.plan, strict=True)
+        ]
+        return replace(asked, chain=replace(chain, steps=tuple(steps)), shown="")
 
     def quantised(self) -> Self | None:
         """Return the same variant and block with results of the picture's 8 or 16 bit, where it writes them.
@@ -259,7 +249,3 @@ def resolved_for_parts(asked: PictureRequest, samples: np.ndarray) -> Resolved:
         why = "its result depends on the whole picture at once"
         raise BadValue(f"{step.operation} on a picture in parts", why, "Take a smaller picture, or a part.")
     return Resolved(asked, samples)
-
-
-def _chains() -> ModuleType:
-    return import_module("engine.work.chain_task")

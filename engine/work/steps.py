@@ -61,16 +61,6 @@ class Step(Message, frozen=True, kw_only=True):
         return (self.input,)
 
     @property
-    def title(self) -> str:
-        """What it does, in a few words."""
-        raise NotImplementedError
-
-    @property
-    def computes(self) -> tuple[object, ...]:
-        """What its result depends on beside what it reads: neither its name nor its kernel."""
-        raise NotImplementedError
-
-    @property
     def weights(self) -> tuple[float, float] | None:
         """The weights of two results where it is their weighted sum, else None."""
         return None
@@ -111,12 +101,12 @@ class MaskStep(Step, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """The name of the mask."""
+        """What it does, in a few words: the name of the mask."""
         return self.mask.name or self.written or f"{self.mask.rows} × {self.mask.columns}"
 
     @property
     def computes(self) -> tuple[object, ...]:
-        """The mask as it is applied, and the border."""
+        """What its result depends on, neither its name nor its kernel: mask as applied, and border."""
         mask, cval = self.applied, self.cval if self.border.takes_value else 0.0
         return mask.weights_digest, mask.anchor, mask.offset, str(self.border), cval
 
@@ -154,8 +144,7 @@ class OperationStep(Step, frozen=True, kw_only=True):
     def computes(self) -> tuple[object, ...]:
         """The operation with all its parameters."""
         parameters = dict(self.settings)
-        # Those that are refused have no result.
-        with suppress(EngineError):
+        with suppress(EngineError):  # those that are refused have no result
             parameters = self.known.read(parameters)
         return self.operation, *sorted(parameters.items())
 
@@ -208,21 +197,14 @@ class CombineStep(Step, frozen=True, kw_only=True):
     def check(self, where: str) -> None:
         """Refuse an unknown way to combine, one result alone, and a weight out of range."""
         if self.how not in HOW:
-            raise UnknownName(
-                f"{where}: {self.how!r}", "that is no way to combine", f"Choose one of {', '.join(HOW)}."
-            )
+            remedy = f"Choose one of {', '.join(HOW)}."
+            raise UnknownName(f"{where}: {self.how!r}", "that is no way to combine", remedy)
         if not self.second:
-            raise BadValue(
-                where,
-                "it combines two results, and the second is missing",
-                'Write "second": "picture", or an id.',
-            )
+            why = "it combines two results, and the second is missing"
+            raise BadValue(where, why, 'Write "second": "picture", or an id.')
         if not abs(self.weight) <= MOST_WEIGHT:
-            raise BadValue(
-                f"{where}: weight {self.weight:g}",
-                f"it must lie between -{MOST_WEIGHT:g} and {MOST_WEIGHT:g}",
-                "Write 0.5.",
-            )
+            what = f"{where}: weight {self.weight:g}"
+            raise BadValue(what, f"it must lie between -{MOST_WEIGHT:g} and {MOST_WEIGHT:g}", "Write 0.5.")
 
 
 AnyStep = MaskStep | OperationStep | CombineStep
@@ -257,10 +239,9 @@ class Chain(Message, frozen=True):
         known = [PICTURE]
         for number, step in enumerate(self.steps, start=1):
             where = f"step {number} ({step.id or 'without an id'})"
-            if not step.id or step.id == PICTURE or not step.id.strip():
-                raise BadValue(
-                    where, f"an id is needed, which is not {PICTURE!r}", f'Write "id": "s{number}".'
-                )
+            if step.id == PICTURE or not step.id.strip():
+                why = f"an id is needed, which is not {PICTURE!r}"
+                raise BadValue(where, why, f'Write "id": "s{number}".')
             if step.id in known:
                 raise BadValue(where, "an earlier step has the same id", "Give each step an id of its own.")
             for input_ in filter(None, step.inputs):
@@ -304,7 +285,7 @@ class Chain(Message, frozen=True):
         last = shown or self.steps[-1].id
         if last not in found:
             raise UnknownName(f"step {last!r}", "the chain has none", f"Choose one of {', '.join(found)}.")
-        wanted = sorted(needed_places([node.inputs for node in nodes], found[last]))
+        wanted = sorted(needed_places(nodes, found[last]))
         number = {at: place for place, at in enumerate(wanted)} | {-1: -1}
         return tuple(Node(nodes[at].step, tuple(number[one] for one in nodes[at].inputs)) for at in wanted)
 
@@ -314,27 +295,24 @@ class Chain(Message, frozen=True):
         Raises as `nodes`, and BadValue where none is needed.
         """
         nodes = self.nodes(shown)
-        steps: list[AnyStep] = []
-        for step, inputs in nodes:
-            steps.append(step.reading(tuple(PICTURE if one == -1 else nodes[one].step.id for one in inputs)))
-        return replace(self, steps=tuple(steps))
+        ids = [*(node.step.id for node in nodes), PICTURE]
+        steps = tuple(step.reading(tuple(ids[one] for one in inputs)) for step, inputs in nodes)
+        return replace(self, steps=steps)
 
     @property
     def text(self) -> str:
         """The steps in one line, such as "x = Sobel x of picture; y = ..."."""
-        before = (PICTURE, *(step.id for step in self.steps))
-        return "; ".join(map(_line, self.steps, before))
+        before, lines = PICTURE, []
+        for step in self.steps:
+            read = " and ".join(one or before for one in step.inputs)
+            border = f", border {step.border}" if isinstance(step, MaskStep) else ""
+            lines.append(f"{step.id} = {step.title} of {read}{border}{'' if step.on else ', off'}")
+            before = step.id
+        return "; ".join(lines)
 
     def replaced(self, id_: str, step: AnyStep) -> "Chain":
         """Return the chain with another step in the place of one."""
         return replace(self, steps=tuple(step if one.id == id_ else one for one in self.steps))
-
-
-def _line(step: AnyStep, before: str) -> str:
-    read = " and ".join(one or before for one in step.inputs)
-    off = "" if step.on else ", off"
-    border = f", border {step.border}" if isinstance(step, MaskStep) else ""
-    return f"{step.id} = {step.title} of {read}{border}{off}"
 
 
 def digest_of(nodes: Iterable[tuple[AnyStep, tuple[int, ...]]]) -> str:
@@ -343,14 +321,17 @@ def digest_of(nodes: Iterable[tuple[AnyStep, tuple[int, ...]]]) -> str:
     return hashlib.sha256(repr(computed).encode()).hexdigest()[:16]
 
 
-def needed_places(inputs: Sequence[tuple[int, ...]], last: int, known: Container[int] = ()) -> set[int]:
-    """Return the steps that are computed or read for one: what stands before a known one is neither."""
+def needed_places(nodes: Sequence[Any], last: int, known: Container[int] = ()) -> set[int]:
+    """Return the steps that are computed or read for one: what stands before a known one is neither.
+
+    They are nodes, or planned steps.
+    """
     needed, ahead = set[int](), [last]
     while ahead:
         at = ahead.pop()
         if at >= 0 and at not in needed:
             needed.add(at)
-            ahead += () if at in known else inputs[at]
+            ahead += () if at in known else nodes[at].inputs
     return needed
 
 
@@ -381,8 +362,7 @@ class PictureRequest(Message, frozen=True, kw_only=True, dict=True):
     @property
     def variant(self) -> str:
         """Key of the one step's variant, or "auto"."""
-        step = self.step
-        return AUTO if step is None else step.variant
+        return AUTO if self.step is None else self.step.variant
 
     @property
     def named(self) -> Any:
@@ -393,35 +373,30 @@ class PictureRequest(Message, frozen=True, kw_only=True, dict=True):
     @property
     def block(self) -> Block | None:
         """The one step's block; None: the variant's default."""
-        step = self.step
-        return None if step is None else step.block
+        return None if self.step is None else self.step.block
 
     @property
     def filter(self) -> MaskStep | None:
         """The one step where that is a mask."""
-        step = self.step
-        return step if isinstance(step, MaskStep) else None
+        return self.step if isinstance(self.step, MaskStep) else None
 
     @property
     def mask(self) -> Mask:
         """The mask of the one step, as it is applied: of a request that has one (`filter`)."""
-        step = self.filter
-        assert step is not None
-        return step.applied
+        assert self.filter is not None
+        return self.filter.applied
 
     @property
     def operation(self) -> OperationStep | None:
         """The one step where that is another operation than a mask."""
-        step = self.step
-        return step if isinstance(step, OperationStep) else None
+        return self.step if isinstance(self.step, OperationStep) else None
 
     def changed(self, **changes: object) -> Self:
         """Return the request with other values: of its own fields, and of the one step's."""
         own = {name: changes.pop(name) for name in self.__struct_fields__ if name in changes}
         if changes:
-            step = self.step
-            assert step is not None
-            own["chain"] = self.chain.replaced(step.id, replace(step, **changes))
+            assert self.step is not None
+            own["chain"] = self.chain.replaced(self.step.id, replace(self.step, **changes))
         return replace(self, **own)
 
 

@@ -11,8 +11,14 @@ from engine.course.paper import CourseKernel
 from engine.device_info import AUTO, SIMULATOR_SIDE
 from engine.host.request import Run
 from engine.results.metrics import Compared, metric
-from engine.tasks.product.columns import variant_name
-from engine.tasks.product.problem import MatrixProduct, ProductGrid, ProductRequest, ProductResult, tile_of
+from engine.tasks.product.problem import (
+    MatrixProduct,
+    ProductGrid,
+    ProductRequest,
+    ProductResult,
+    tile_of,
+    variant_name,
+)
 from gui.matrices.product import SMALL_SIDE, LecturePanel, MatmulState, ProductPanel
 from gui.page.contract import PageStatus, Services
 from gui.page.jobs import Job

@@ -13,19 +13,17 @@ from engine.errors import EngineError
 from engine.process import bytes_text
 from engine.results.columns import KERNEL
 from engine.results.text_forms import digits_text
-from engine.tasks.product.columns import (
+from engine.tasks.product.problem import (
     BYTES_PER_ACCESS,
+    LARGEST_TILE,
     LECTURE_BANDWIDTH_GB_S,
     LECTURE_DEVICE,
     PRINTED_GFLOPS_TILE_16,
-    bandwidth_limited_gflops,
-)
-from engine.tasks.product.problem import (
-    LARGEST_TILE,
     SMALLEST_TILE,
     MatrixProduct,
     ProductResult,
     as_tile,
+    bandwidth_limited_gflops,
     tile_of,
 )
 from gui.engine_link.device_box import DeviceBox

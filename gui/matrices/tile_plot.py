@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from engine.course.paper import Figure, Series
 from engine.results.metrics import number_of
-from engine.tasks.product.columns import LECTURE_BANDWIDTH_GB_S
-from engine.tasks.product.problem import ProductResult, tile_of
+from engine.tasks.product.problem import LECTURE_BANDWIDTH_GB_S, ProductResult, tile_of
 from gui.matrices.product import MatmulState
 from gui.style.metrics import follow
 from gui.widgets.plot import FigurePlot

@@ -19,8 +19,7 @@ from engine.host.request import Check, Run
 from engine.results.columns import columns_of, problem_text, results_csv, results_document
 from engine.results.metrics import Compared, compared
 from engine.results.text_forms import json_text
-from engine.run.measure import counted, measure, sweep
-from engine.run.sampling import SamplingPlan
+from engine.run.measure import SamplingPlan, counted, measure, sweep
 from engine.run.task import compute, device_for
 from engine.tasks.read_results import results_from_document
 from engine.tasks.registry import TASKS

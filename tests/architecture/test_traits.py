@@ -9,7 +9,7 @@ from msgspec import structs
 from engine.geometry.block import Block, Limits
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 from engine.work.filtering.variants import VARIANTS, Growth, MaskClass
-from engine.work.pictures import DTYPES, MAX_CHANNELS
+from engine.work.problem import DTYPES, MAX_CHANNELS
 from tests.engine.variants.case_lists import mask_for, typed
 from tests.engine.variants.cases import Case, problem_of
 

@@ -10,8 +10,7 @@ from engine.explain.ablation_results import Cost
 from engine.explain.ablation_runs import ablated, without
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
-from engine.run.measure import measure
-from engine.run.sampling import NO_SAMPLES
+from engine.run.measure import NO_SAMPLES, measure
 from engine.run.task import Choice
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import MaskClass, variant

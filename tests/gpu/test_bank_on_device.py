@@ -10,14 +10,13 @@ from engine.course.jobs import bank_job
 from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.run.measure import measure
-from engine.run.sampling import NO_SAMPLES
+from engine.run.measure import NO_SAMPLES, measure
 from engine.variants.ladder.implicit_gemm import for_bank
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
 from engine.work.filtering.oracle import rounding_bound
 from engine.work.filtering.variants import variant
-from engine.work.pictures import as_samples
+from engine.work.problem import as_samples
 
 
 def random_bank(masks, shape, anchor=None):

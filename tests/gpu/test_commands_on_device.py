@@ -11,7 +11,7 @@ from engine.course.bench import Bench, measured_paper
 from engine.course.papers import PAPERS
 from engine.course.runs import AttributesRun, TimerRun, filter_run
 from engine.mask.generators import gaussian
-from engine.run.sampling import SamplingPlan
+from engine.run.measure import SamplingPlan
 
 
 @pytest.mark.parametrize(

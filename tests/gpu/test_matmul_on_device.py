@@ -7,8 +7,7 @@ import engine
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue
 from engine.results.metrics import number_of
-from engine.run.measure import measure
-from engine.run.sampling import SamplingPlan
+from engine.run.measure import SamplingPlan, measure
 from engine.tasks.product.problem import MATMUL_VARIANTS, MatrixProduct
 from engine.tasks.product.task import product_job, random_matrices
 from tests.engine.variants.matmul.cases import CASES, Case, check

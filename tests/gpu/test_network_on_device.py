@@ -6,7 +6,7 @@ import pytest
 import engine
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue
-from engine.run.sampling import SamplingPlan
+from engine.run.measure import SamplingPlan
 from engine.tasks.network.operands import held_out, trained_weights
 from engine.tasks.network.oracle import verify
 from engine.tasks.network.stages import confusion, measured_stage, stage_job

@@ -11,8 +11,7 @@ from engine.explain.answers import kernel_resources
 from engine.explain.launches import ABSENT_GPUS, Architecture
 from engine.geometry.block import Block, every_block
 from engine.mask.mask import Mask
-from engine.run.measure import measure
-from engine.run.sampling import NO_SAMPLES
+from engine.run.measure import NO_SAMPLES, measure
 from engine.run.task import Choice
 from engine.tasks.network.operands import trained_weights
 from engine.tasks.network.problem import ForwardPass

@@ -12,8 +12,7 @@ from engine.host.protocol import OpenPicture
 from engine.host.request import Preview, answer, segments_of
 from engine.host.shared_picture import part_of
 from engine.image.open import open_sample
-from engine.run.measure import measure
-from engine.run.sampling import SamplingPlan
+from engine.run.measure import SamplingPlan, measure
 from engine.verify.verification import Region
 from engine.work.chain_files import chain_named, ready_chains
 from engine.work.messages import PictureJob

@@ -16,8 +16,7 @@ from engine.geometry.block import ROW_BYTES, Block, Layout, UnsupportedVariant, 
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.run.measure import measure, sweep
-from engine.run.sampling import NO_SAMPLES, SamplingPlan
+from engine.run.measure import NO_SAMPLES, SamplingPlan, measure, sweep
 from engine.run.task import Choice, device_for
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.planner import choose

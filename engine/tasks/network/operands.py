@@ -46,6 +46,13 @@ SHAPES = {
     "output": (HIDDEN, CLASSES),
 }
 _REMEDY = "Take a file that assets/network/train.py wrote, or the program's own."
+# Ink below this is no stroke: of 255 steps, two.
+FAINTEST = 2.0 / 255.0
+# The digits of the training fill all 28 rows, their ink cut off a little above and below, and 21 columns.
+_FITTED_ROWS, _MOST_COLUMNS = 31.0, 27.0
+# Where a stroke's soft edge is taken to begin, of 255.
+_EDGE = 64
+_SHAPES = "Pass arrays of shape (28, 28) or (batch, 28, 28)."
 
 
 @dataclass(frozen=True)
@@ -94,10 +101,8 @@ def read_weights(path: Path) -> Weights:
         if found.dtype not in (np.float16, np.float32):
             raise BadValue(what, f"{name} has numbers of type {found.dtype}, not float16 or float32", _REMEDY)
         if found.shape != wanted:
-            why = (
-                f"{name} has the shape {sides_text(found.shape)}, and this network needs {sides_text(wanted)}"
-            )
-            raise BadValue(what, why, _REMEDY)
+            needed = f"and this network needs {sides_text(wanted)}"
+            raise BadValue(what, f"{name} has the shape {sides_text(found.shape)}, {needed}", _REMEDY)
         if not np.isfinite(found).all():
             at = np.argwhere(~np.isfinite(found))[0]
             number = found[tuple(at)]
@@ -139,15 +144,6 @@ def _array(stored: np.lib.npyio.NpzFile, name: str) -> NDArray[np.generic]:
     if not isinstance(found, np.ndarray):
         raise ValueError(f"its '{name}' is not an array")
     return found
-
-
-# Ink below this is no stroke: of 255 steps, two.
-FAINTEST = 2.0 / 255.0
-# The digits of the training fill all 28 rows, their ink cut off a little above and below, and 21 columns.
-_FITTED_ROWS, _MOST_COLUMNS = 31.0, 27.0
-# Where a stroke's soft edge is taken to begin, of 255.
-_EDGE = 64
-_SHAPES = "Pass arrays of shape (28, 28) or (batch, 28, 28)."
 
 
 @dataclass(frozen=True)
@@ -194,11 +190,9 @@ def as_drawings(values: ArrayLike) -> Floats:
     most = 255 if array.dtype.kind in "ui" else 1
     lowest, highest = float(array.min()), float(array.max())
     if lowest < 0 or highest > most:
-        raise BadValue(
-            f"drawings with numbers from {lowest:g} to {highest:g}",
-            f"ink of type {array.dtype} goes from 0, paper, to {most}",
-            "Scale them to 0 to 255 as uint8, or to 0 to 1 as float32.",
-        )
+        what = f"drawings with numbers from {lowest:g} to {highest:g}"
+        why = f"ink of type {array.dtype} goes from 0, paper, to {most}"
+        raise BadValue(what, why, "Scale them to 0 to 255 as uint8, or to 0 to 1 as float32.")
     scale = np.float32(1.0 / most)
     drawings = np.require(array.astype(np.float32) * scale, np.float32, ["C", "A"])
     empty = np.flatnonzero(drawings.reshape(len(drawings), -1).max(axis=1) < FAINTEST)

@@ -31,6 +31,15 @@ from engine.verify.closeness import NOTHING, SMALLEST_SUBNORMAL, Near, Verificat
 
 Float64Array = NDArray[np.float64]
 Sum = Callable[[Float64Array, Float64Array], Float64Array]
+_RECTIFIED = ("convolution-1", "convolution-2", "hidden")
+_AVERAGE = np.full((1, 1, POOL_SIDE, POOL_SIDE), 1.0 / POOL_SIDE**2)
+# The oracle takes 12 ms per drawing (44 M multiply-adds, most of them for derivatives) on two cores: 8e9 keep
+# a proof near 2 s, and cover 180 drawings.
+AFFORDABLE_MULTIPLY_ADDS = 8_000_000_000
+# Drawings at once: the derivatives of each take 1 MB.
+AT_ONCE = 16
+# The first and the last ones are checked whatever the rest costs: a wrong index of the batch is seen there.
+EDGES = 32
 
 
 @dataclass(frozen=True)
@@ -40,18 +49,6 @@ class Exact:
     values: Float64Array
     magnitudes: Float64Array
     bounds: Float64Array
-
-
-def forward(drawings: NDArray[np.float32], weights: Weights) -> dict[str, Float64Array]:
-    """Return every layer's values by the keys of `LAYERS`, float64: (batch, *layer.shape)."""
-    found: dict[str, Float64Array] = {}
-    values = drawings[:, None].astype(np.float64)
-    for key, filters, rule in _steps(weights):
-        values = rule(values, filters)
-        if key in _RECTIFIED:
-            values = np.maximum(values, 0.0)
-        found[key] = values
-    return found
 
 
 def forward_with_bounds(
@@ -121,10 +118,6 @@ def _turned_back(spread: Float64Array, filters: Float64Array) -> Float64Array:
     return found.reshape(batch, classes, *found.shape[1:])
 
 
-_RECTIFIED = ("convolution-1", "convolution-2", "hidden")
-_AVERAGE = np.full((1, 1, POOL_SIDE, POOL_SIDE), 1.0 / POOL_SIDE**2)
-
-
 def _steps(weights: Weights) -> tuple[tuple[str, Float64Array, Sum], ...]:
     exact = {name: getattr(weights, name).astype(np.float64) for name in weights.__dataclass_fields__}
     return (
@@ -144,8 +137,7 @@ def convolved(maps: Float64Array, filters: Float64Array) -> Float64Array:
     batch, channels, down, across = windows.shape[:4]
     # Rows: a product for each cell of the filters; columns: an output.
     unrolled = windows.transpose(0, 1, 4, 5, 2, 3).reshape(batch, channels * rows * columns, down * across)
-    found: Float64Array = (filters.reshape(len(filters), -1) @ unrolled).reshape(batch, -1, down, across)
-    return found
+    return (filters.reshape(len(filters), -1) @ unrolled).reshape(batch, -1, down, across)
 
 
 def _averaged(maps: Float64Array, weights: Float64Array) -> Float64Array:
@@ -156,17 +148,7 @@ def _averaged(maps: Float64Array, weights: Float64Array) -> Float64Array:
 
 
 def _connected(values: Float64Array, weights: Float64Array) -> Float64Array:
-    found: Float64Array = values.reshape(len(values), -1) @ weights
-    return found
-
-
-# The oracle takes 12 ms per drawing (44 M multiply-adds, most of them for derivatives) on two cores: 8e9 keep
-# a proof near 2 s, and cover 180 drawings.
-AFFORDABLE_MULTIPLY_ADDS = 8_000_000_000
-# Drawings at once: the derivatives of each take 1 MB.
-AT_ONCE = 16
-# The first and the last ones are checked whatever the rest costs: a wrong index of the batch is seen there.
-EDGES = 32
+    return values.reshape(len(values), -1) @ weights
 
 
 def drawings_to_check(problem: ForwardPass, seed: int, affordable: int | None = None) -> NDArray[np.intp]:
@@ -195,16 +177,10 @@ def verify(
     checkpoint: Callable[[float], None] = lambda fraction: None,
     layer: str = "output",
 ) -> Verification:
-    """Compare scores (batch, classes), or another layer's values (batch, *shape), with the oracle's.
+    """Compare scores (batch, classes), or the values of another `layer` (batch, *shape), with the oracle's.
 
-    Parameters
-    ----------
-    roundings : callable of int -> int
-        Of a product in a sum of so many (`NetworkVariant.roundings`).
-    seed, affordable, checkpoint
-        As of `engine.run.task.Task.verify`.
-    layer : str
-        The key of the layer that `scores` are the values of.
+    `roundings` are those of a product in a sum of so many (`NetworkVariant.roundings`); the rest is as of
+    `engine.run.task.Task.verify`.
     """
     chosen = drawings_to_check(problem, seed, affordable)
     found = NOTHING

@@ -58,23 +58,19 @@ class Layer:
         return math.prod(self.shape)
 
 
-def _summed(key: str, title: str, shape: tuple[int, ...], taps: int) -> Layer:
+def _layer(key: str, title: str, shape: tuple[int, ...], taps: int = 0) -> Layer:
+    """Return a layer of sums of so many products; of a pool: three additions and a multiplication each."""
     values = math.prod(shape)
-    return Layer(key, title, shape, values * taps, 2 * values * taps)
-
-
-def _pooled(key: str, title: str, shape: tuple[int, int, int]) -> Layer:
-    """Return a pool: three additions and a multiplication for each value."""
-    return Layer(key, title, shape, 0, 4 * shape[0] * shape[1] * shape[2])
+    return Layer(key, title, shape, values * taps, values * (2 * taps or 4))
 
 
 LAYERS = (
-    _summed("convolution-1", "Convolution 1", (FIRST, FIRST_SIDE, FIRST_SIDE), FILTER_CELLS),
-    _pooled("pool-1", "Average pool 1", (FIRST, FIRST_POOLED, FIRST_POOLED)),
-    _summed("convolution-2", "Convolution 2", (SECOND, SECOND_SIDE, SECOND_SIDE), FILTER_CELLS * FIRST),
-    _pooled("pool-2", "Average pool 2", (SECOND, SECOND_POOLED, SECOND_POOLED)),
-    _summed("hidden", "Hidden layer", (HIDDEN,), LINEAR),
-    _summed("output", "Output layer", (CLASSES,), HIDDEN),
+    _layer("convolution-1", "Convolution 1", (FIRST, FIRST_SIDE, FIRST_SIDE), FILTER_CELLS),
+    _layer("pool-1", "Average pool 1", (FIRST, FIRST_POOLED, FIRST_POOLED)),
+    _layer("convolution-2", "Convolution 2", (SECOND, SECOND_SIDE, SECOND_SIDE), FILTER_CELLS * FIRST),
+    _layer("pool-2", "Average pool 2", (SECOND, SECOND_POOLED, SECOND_POOLED)),
+    _layer("hidden", "Hidden layer", (HIDDEN,), LINEAR),
+    _layer("output", "Output layer", (CLASSES,), HIDDEN),
 )
 """The steps in their order."""
 WEIGHTS = FILTER_CELLS * FIRST * (1 + SECOND) + LINEAR * HIDDEN + HIDDEN * CLASSES
@@ -93,11 +89,8 @@ class ForwardPass(Message, frozen=True):
 
     def __post_init__(self) -> None:
         if not 1 <= self.batch <= MAX_BATCH:
-            raise BadValue(
-                f"batch {self.batch}",
-                f"a batch has 1 to {MAX_BATCH:,} drawings",
-                "Choose a batch such as 1, 100 or 10000.",
-            )
+            why = f"a batch has 1 to {MAX_BATCH:,} drawings"
+            raise BadValue(f"batch {self.batch}", why, "Choose a batch such as 1, 100 or 10000.")
 
     @property
     def multiply_adds(self) -> int:
@@ -159,11 +152,8 @@ def refuse_too_large(problem: ForwardPass) -> None:
     needed = problem.input_bytes + problem.map_bytes
     if needed > DEFAULT_MAX_BYTES:
         each = needed // problem.batch
-        raise BadValue(
-            problem.subject,
-            f"it takes {bytes_text(needed)} with all layers, the limit is {bytes_text(DEFAULT_MAX_BYTES)}",
-            f"The largest batch is {DEFAULT_MAX_BYTES // each:,}.",
-        )
+        why = f"it takes {bytes_text(needed)} with all layers, the limit is {bytes_text(DEFAULT_MAX_BYTES)}"
+        raise BadValue(problem.subject, why, f"The largest batch is {DEFAULT_MAX_BYTES // each:,}.")
 
 
 NetworkResult = Measurement[ForwardPass]

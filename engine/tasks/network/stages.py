@@ -18,8 +18,7 @@ from engine.host import shared
 from engine.host.protocol import Availability
 from engine.host.request import Check, Preview, Run, VariantInfo
 from engine.results.problem import Checkpoint, Progress
-from engine.run.measure import measure
-from engine.run.sampling import LONGEST_PARTS_S, SamplingPlan, sampled_parts
+from engine.run.measure import LONGEST_PARTS_S, SamplingPlan, measure, sampled_parts
 from engine.run.task import Job, compute, device_for
 from engine.tasks.network.operands import (
     Weights,

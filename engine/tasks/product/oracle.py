@@ -9,16 +9,21 @@ own float64.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.tasks.product.problem import LARGEST_TILE, MatrixProduct
-from engine.verify.closeness import SMALLEST_SUBNORMAL, Verification, relative_bound
+from engine.verify.closeness import SMALLEST_SUBNORMAL, Limits, Verification, relative_bound
 from engine.verify.verification import Region, affordable_regions, verify_regions
 
 Float64Array = NDArray[np.float64]
 EXACT_INTEGERS = 2.0**24
+# NumPy's float64 product makes 12 to 21 G multiply-adds per second on two cores and each check needs two of
+# them: 1e10 keeps it near 2 s, and covers every element up to 2154 x 2154 x 2154.
+AFFORDABLE_MULTIPLY_ADDS = 10_000_000_000
+BAND_MULTIPLY_ADDS = 2_000_000_000
 
 
 def exact_product(a: np.ndarray, b: np.ndarray, region: Region) -> Float64Array:
@@ -26,8 +31,7 @@ def exact_product(a: np.ndarray, b: np.ndarray, region: Region) -> Float64Array:
     rows, columns = region.slices
     left, right = a[rows].astype(np.float64), b[:, columns].astype(np.float64)
     if np.isfinite(left).all() and np.isfinite(right).all():
-        result: Float64Array = left @ right
-        return result
+        return left @ right
     # A BLAS may pass over zeros, and 0 x infinity is NaN; these plain loops do not (1 G/s).
     with np.errstate(invalid="ignore"):
         plain: Float64Array = np.einsum("ik,kj->ij", left, right, optimize=False)
@@ -46,12 +50,6 @@ def rounding_bound(largest: Float64Array, roundings: int, inner: int) -> Float64
     `roundings` are those of `MatmulVariant.roundings`; the last term covers products that are subnormal.
     """
     return relative_bound(roundings + 1) * largest + (inner + 1) * SMALLEST_SUBNORMAL
-
-
-# NumPy's float64 product makes 12 to 21 G multiply-adds per second on two cores and each check needs two of
-# them: 1e10 keeps it near 2 s, and covers every element up to 2154 x 2154 x 2154.
-AFFORDABLE_MULTIPLY_ADDS = 10_000_000_000
-BAND_MULTIPLY_ADDS = 2_000_000_000
 
 
 def regions_to_check(product: MatrixProduct, seed: int, affordable: int | None = None) -> tuple[Region, ...]:
@@ -84,11 +82,8 @@ def verify(
         bounds = rounding_bound(largest, roundings, product.inner)
         return largest, np.where(are_integers & (largest < EXACT_INTEGERS), 0.0, bounds)
 
-    return verify_regions(
-        result,
-        regions_to_check(product, seed, affordable),
-        BAND_MULTIPLY_ADDS // product.inner,
-        lambda band: exact_product(a, b, band),
-        limits,
-        checkpoint,
-    )
+    def oracle(band: Region) -> tuple[np.ndarray, Limits]:
+        return exact_product(a, b, band), partial(limits, band)
+
+    regions = regions_to_check(product, seed, affordable)
+    return verify_regions(result, regions, BAND_MULTIPLY_ADDS // product.inner, oracle, checkpoint)

@@ -2,11 +2,17 @@
 
 Tiles, T x T, are legal values within the limits of device and grid, with the nearest legal one; window and
 command line apply the same rules before they ask for anything. No Numba in here.
+
+The lecture on memories and performance (COSC 407, "CUDA Memories and Performance Revisited", slides "CGMA",
+"Problem!" and "Computing CGMA when Tiling is used"): a kernel that does CGMA operations per float from global
+memory is limited to CGMA times the rate at which memory delivers floats. Caches are left out, so a real
+device may do better.
 """
 
 import math
 import re
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,11 +31,27 @@ from engine.geometry.block import (
 )
 from engine.host.request import QueuePolicy, Request
 from engine.message import Message
+from engine.results.columns import Fact
 from engine.results.measurement import Measurement
+from engine.results.metrics import ComparedRun, Metric, Number
 from engine.results.problem import Work
+from engine.results.text_forms import MISSING, percent_text, rate_text
 from engine.run.variant import Registered, VariantOf, named
 
 MAX_SIDE = 1 << 20
+SMALLEST_TILE, LARGEST_TILE = 2, 32
+# The lecture's example: 16 x 16 = 256 threads.
+DEFAULT_TILE = 16
+
+# Characters of what was given for a tile, in a refusal.
+_LONGEST_SHOWN = 40
+_RANGE = f"a whole number from {SMALLEST_TILE} to {LARGEST_TILE}"
+DEFAULT_BLOCK = Block(DEFAULT_TILE, DEFAULT_TILE)
+LECTURE_DEVICE = "G80"
+LECTURE_BANDWIDTH_GB_S = 86.4
+# The slide prints 347.6 for a tile of 16, a misprint: 86.4 / 4 x 16 = 345.6.
+PRINTED_GFLOPS_TILE_16 = 347.6
+BYTES_PER_ACCESS = 4
 
 
 class MatrixProduct(Message, frozen=True):
@@ -39,7 +61,7 @@ class MatrixProduct(Message, frozen=True):
     """
 
     task: ClassVar[str] = "product"
-    columns_module: ClassVar[str] = "engine.tasks.product.columns"
+    columns_module: ClassVar[str] = "engine.tasks.product.problem"
     checked_unit: ClassVar[str] = "element"
 
     rows: int
@@ -48,22 +70,16 @@ class MatrixProduct(Message, frozen=True):
 
     def __post_init__(self) -> None:
         if not all(1 <= side <= MAX_SIDE for side in (self.rows, self.inner, self.columns)):
-            raise BadValue(
-                f"matrices of {self.rows} × {self.inner} and {self.inner} × {self.columns}",
-                f"each side must be from 1 to {MAX_SIDE:,}",
-                "Choose sizes within these.",
-            )
+            what = f"matrices of {self.rows} × {self.inner} and {self.inner} × {self.columns}"
+            raise BadValue(what, f"each side must be from 1 to {MAX_SIDE:,}", "Choose sizes within these.")
 
     @classmethod
     def parse(cls, text: str) -> "MatrixProduct":
         """Read "512", which is square, or "17x33x5"; a `BadValue` says why a text is not a size."""
         match = re.fullmatch(r"\s*(\d{1,9})(?:\s*[xX×]\s*(\d{1,9})\s*[xX×]\s*(\d{1,9}))?\s*", text)
         if not match:
-            raise BadValue(
-                f"size '{text}'",
-                "it is neither one whole number nor rows × inner × columns",
-                "Write it as 512 or as 17x33x5 (M is 17 × 33, N is 33 × 5).",
-            )
+            what, why = f"size '{text}'", "it is neither one whole number nor rows × inner × columns"
+            raise BadValue(what, why, "Write it as 512 or as 17x33x5 (M is 17 × 33, N is 33 × 5).")
         rows, inner, columns = match.groups(default=match[1])
         return cls(int(rows), int(inner), int(columns))
 
@@ -151,26 +167,16 @@ def tile_of(result: ProductResult) -> int | None:
     return result.block.x if result.block else None
 
 
-SMALLEST_TILE, LARGEST_TILE = 2, 32
-# The lecture's example: 16 x 16 = 256 threads.
-DEFAULT_TILE = 16
-
-# Characters of what was given for a tile, in a refusal.
-_LONGEST_SHOWN = 40
-_RANGE = f"a whole number from {SMALLEST_TILE} to {LARGEST_TILE}"
-
-
 def as_tile(value: object) -> int:
     """Return a tile's side, given as a whole number or as text.
 
     Raises BadValue where it is not a whole number from 2 to 32; the remedy names the nearest legal one.
     """
-    if isinstance(value, str):
-        text = value.strip()
-        number = float(text) if re.fullmatch(r"[+-]?\d{1,18}(\.\d*)?", text) else math.nan
-    else:
-        number = math.nan if isinstance(value, bool) else _number(value)
-    shown = str(value)
+    number, shown = math.nan, str(value)
+    is_text = isinstance(value, str) and not re.fullmatch(r"[+-]?\d{1,18}(\.\d*)?", value.strip())
+    if not is_text and not isinstance(value, bool):
+        with suppress(TypeError, ValueError, OverflowError):
+            number = float(value)  # type: ignore[arg-type]
     if len(shown) > _LONGEST_SHOWN:
         shown = shown[:_LONGEST_SHOWN] + "…"
     is_whole = math.isfinite(number) and number == math.floor(number)
@@ -191,11 +197,8 @@ def refuse_tile(
     refusal = _refusal(product, block.x, limits, shared_bytes)
     if refusal is None:
         return None
-    legal = [
-        side
-        for side in range(SMALLEST_TILE, LARGEST_TILE + 1)
-        if not _refusal(product, side, limits, shared_bytes)
-    ]
+    sides = range(SMALLEST_TILE, LARGEST_TILE + 1)
+    legal = [side for side in sides if not _refusal(product, side, limits, shared_bytes)]
     nearest = min(legal, key=lambda side: abs(side - block.x), default=None)
     return refusal.nearest(None if nearest is None else Block(nearest, nearest))
 
@@ -208,16 +211,6 @@ def _refusal(product: MatrixProduct, tile: int, limits: Limits, shared_bytes: Sh
         return refusal
     down = blocks_along(product.rows, tile)
     return grid_too_high(product.rows, "rows", down, block) if down > MAX_GRID_Y else None
-
-
-def _number(value: object) -> float:
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
-
-
-DEFAULT_BLOCK = Block(DEFAULT_TILE, DEFAULT_TILE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,7 +247,7 @@ class ProductGrid(Message, Request, frozen=True):
     Reply: tuple of ProductResult, one per variant, and per tile where the variant has one.
     """
 
-    handler: ClassVar[str] = "engine.tasks.product.answers:describe"
+    handler: ClassVar[str] = "engine.tasks.product.task:describe"
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     product: MatrixProduct
     tiles: tuple[int, ...]
@@ -267,9 +260,89 @@ class ProductRequest(Message, frozen=True):
     Without `tile` the variant's default is taken.
     """
 
-    answers: ClassVar[str] = "engine.tasks.product.answers"
+    answers: ClassVar[str] = "engine.tasks.product.task"
     product: MatrixProduct
     variant: str
     tile: int | None = None
     device: str = "auto"
     seed: int = 0
+
+
+def bandwidth_limited_gflops(cgma: float, bandwidth_gb_s: float) -> float:
+    """Return the most that a bandwidth in GB/s allows, GFLOPS: bandwidth / 4 bytes x CGMA.
+
+    Examples
+    --------
+    >>> round(bandwidth_limited_gflops(16.0, LECTURE_BANDWIDTH_GB_S), 1)
+    345.6
+    """
+    return bandwidth_gb_s / BYTES_PER_ACCESS * cgma
+
+
+Run = ComparedRun[MatrixProduct]
+
+
+def variant_name(result: Measurement[MatrixProduct]) -> str:
+    """Return the key; NumPy's product by its title, which says that it is a BLAS."""
+    return result.title if result.block is None else result.variant
+
+
+def _gflops(run: Run) -> Number:
+    """Return the operations of the definition per second, GFLOPS: two for each multiply-add."""
+    kernel_ms = run.result.kernel_ms
+    return run.result.problem.flops / kernel_ms / 1e6 if kernel_ms else None
+
+
+def _cgma(run: Run) -> Number:
+    return run.result.problem.flops / run.result.work.global_loads if run.result.work else None
+
+
+def _limit(run: Run, bandwidth_gb_s: float | None) -> Number:
+    cgma = _cgma(run)
+    return None if cgma is None or bandwidth_gb_s is None else bandwidth_limited_gflops(cgma, bandwidth_gb_s)
+
+
+def _limit_here(run: Run) -> Number:
+    return _limit(run, run.result.environment.bandwidth_gb_s)
+
+
+def _share_of_limit(run: Run) -> Number:
+    reached, limit = _gflops(run), _limit_here(run)
+    return None if reached is None or limit is None else reached / limit
+
+
+# fmt: off
+_METRICS: tuple[Metric[MatrixProduct], ...] = (
+    Metric("gflops", "GFLOPS", "GFLOPS",
+           "10⁹ operations per second: 2 × rows × inner × columns over the median kernel time.",
+           _gflops, rate_text, more_is_better=True),
+    Metric("cgma_flop_per_load", "CGMA", "",
+           "Compute to global memory access: operations of the product per load from global memory, counted "
+           "from the kernel's source; zeros that fill a tile do not count. Unknown for a BLAS.",
+           _cgma, rate_text, more_is_better=True),
+    Metric("lecture_limit_gflops", f"GFLOPS at {LECTURE_BANDWIDTH_GB_S} GB/s", "GFLOPS",
+           f"GFLOPS that the lecture's {LECTURE_DEVICE} allows: {LECTURE_BANDWIDTH_GB_S} GB/s ÷ 4 bytes × "
+           f"CGMA. The lecture prints {PRINTED_GFLOPS_TILE_16} for a tile of 16, a misprint for 345.6.",
+           lambda run: _limit(run, LECTURE_BANDWIDTH_GB_S), rate_text),
+    Metric("bandwidth_limit_gflops", "GFLOPS limit here", "GFLOPS",
+           "GFLOPS that this device's theoretical bandwidth allows: bandwidth ÷ 4 bytes × CGMA; caches are "
+           "left out.",
+           _limit_here, rate_text),
+    Metric("share_of_limit", "reached", "",
+           "Measured GFLOPS over the limit here. Over 100 % where caches serve what is counted as loads.",
+           _share_of_limit, percent_text, more_is_better=True),
+)
+_FACTS: tuple[Fact[MatrixProduct], ...] = (
+    Fact("product", "Rows × inner × columns",
+         "A is rows × inner, B is inner × columns; float32. Sorted by the number of multiply-adds.",
+         lambda run: run.result.problem.size_text, lambda run: run.result.problem.multiply_adds,
+         caption="{}", of_problem=True),
+    Fact("variant", "Variant",
+         "How it was computed. numpy (BLAS) is NumPy's own product on the CPU, for comparison.",
+         lambda run: variant_name(run.result)),
+    Fact("tile", "Tile",
+         "Side of the square block of threads, and of matmul-tiled also of the tiles in shared memory.",
+         lambda run: str(tile_of(run.result) or MISSING), lambda run: tile_of(run.result)),
+)
+# fmt: on
+METRICS, FACTS = {MatrixProduct.task: _METRICS}, {MatrixProduct.task: _FACTS}

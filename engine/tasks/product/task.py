@@ -7,15 +7,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.backend import Backend, Buffers
+from engine.device.devices import backend
 from engine.errors import BadValue
 from engine.geometry.block import Block
+from engine.host.request import Run
 from engine.image.convert import host_array
 from engine.image.format import DEFAULT_MAX_BYTES
 from engine.process import bytes_text
+from engine.results.problem import Checkpoint, Progress
 from engine.results.text_forms import sides_text
-from engine.run.task import Job, Task
+from engine.run.measure import SamplingPlan, counted, measure
+from engine.run.task import Job, Task, device_for
 from engine.run.variant import ways
-from engine.tasks.product.problem import MATMUL_VARIANTS, MatmulVariant, MatrixProduct
+from engine.tasks.product.problem import (
+    MATMUL_VARIANTS,
+    MatmulVariant,
+    MatrixProduct,
+    ProductGrid,
+    ProductRequest,
+    ProductResult,
+    matmul_variant,
+)
 
 Matrix = NDArray[np.float32]
 
@@ -30,11 +42,8 @@ def as_matrix(name: str, values: object) -> Matrix:
     array = host_array(values, f"matrix {name}")
     refuse_shape(name, array.shape)
     if array.dtype.kind not in "buif":
-        raise BadValue(
-            f"matrix {name} of type {array.dtype}",
-            "only real numbers can be multiplied here",
-            "Convert it to float32.",
-        )
+        what = f"matrix {name} of type {array.dtype}"
+        raise BadValue(what, "only real numbers can be multiplied here", "Convert it to float32.")
     # What is past float32's range becomes infinite, as it would in any float32 program.
     with np.errstate(over="ignore"):
         return np.require(array, np.float32, ["C", "A"])
@@ -43,11 +52,9 @@ def as_matrix(name: str, values: object) -> Matrix:
 def refuse_shape(name: str, shape: tuple[int, ...]) -> None:
     """Refuse, with a `BadValue`, an array that is no matrix."""
     if len(shape) != 2:
-        raise BadValue(
-            f"matrix {name} has {len(shape)} {'axis' if len(shape) == 1 else 'axes'}",
-            "a matrix has rows and columns",
-            "Pass an array of shape (rows, columns); a vector is a matrix of one row or of one column.",
-        )
+        what = f"matrix {name} has {len(shape)} {'axis' if len(shape) == 1 else 'axes'}"
+        remedy = "Pass an array of shape (rows, columns); a vector is a matrix of one row or of one column."
+        raise BadValue(what, "a matrix has rows and columns", remedy)
     if 0 in shape:
         raise BadValue(
             f"matrix {name} of {sides_text(shape)}", "it has no elements", "Pass at least one element."
@@ -58,22 +65,17 @@ def product_of(a: tuple[int, ...], b: tuple[int, ...]) -> MatrixProduct:
     """Return the product that matrices of two shapes have; a `BadValue` says that the inner sizes differ."""
     if a[1] != b[0]:
         transposed = " B transposed (b.T) would fit." if a[1] == b[1] else ""
-        raise BadValue(
-            f"A of {sides_text(a)} times B of {sides_text(b)}",
-            f"A has {a[1]} columns and B has {b[0]} rows, and these two must be equal",
-            f"Pass a B of {a[1]} rows.{transposed}",
-        )
+        what = f"A of {sides_text(a)} times B of {sides_text(b)}"
+        why = f"A has {a[1]} columns and B has {b[0]} rows, and these two must be equal"
+        raise BadValue(what, why, f"Pass a B of {a[1]} rows.{transposed}")
     return MatrixProduct(a[0], a[1], b[1])
 
 
 def refuse_too_large(product: MatrixProduct) -> None:
     """Refuse, with a `BadValue`, matrices that would fill the memory, before any is made."""
     if product.bytes > DEFAULT_MAX_BYTES:
-        raise BadValue(
-            f"matrices of {product.size_text}",
-            f"the three take {bytes_text(product.bytes)}, the limit is {bytes_text(DEFAULT_MAX_BYTES)}",
-            "Choose a smaller size.",
-        )
+        why = f"the three take {bytes_text(product.bytes)}, the limit is {bytes_text(DEFAULT_MAX_BYTES)}"
+        raise BadValue(f"matrices of {product.size_text}", why, "Choose a smaller size.")
 
 
 def random_matrices(product: MatrixProduct, seed: int) -> tuple[Matrix, Matrix]:
@@ -136,3 +138,27 @@ def product_jobs(
         matrices = None if not_built else random_matrices(product, seed)
         for variant, block, _ in ways(variants, blocks):
             yield Job(PRODUCT, variant, block, product, matrices, seed=seed)
+
+
+# Random numbers for two matrices of 8192 x 8192, the window's largest, take 1 s.
+EXPECTED_MATRICES_S = 2.0
+
+
+def describe(request: ProductGrid, report: Checkpoint) -> tuple[ProductResult, ...]:
+    """Return what can be counted for every variant and tile, and why those that cannot run cannot."""
+    jobs = product_jobs([request.product], MATMUL_VARIANTS, request.tiles, not_built=True)
+    return tuple(counted(job, request.device) for job in jobs)
+
+
+def run(request: Run[ProductRequest], report: Checkpoint) -> ProductResult:
+    """Multiply with one variant, verified and timed; a stopped request ends between launches and samples."""
+    asked = request.job
+    variant = matmul_variant(asked.variant)
+    device = device_for(variant, asked.device)
+    refuse_too_large(asked.product)
+    report(Progress("making the matrices", 0.0, EXPECTED_MATRICES_S))
+    a, b = random_matrices(asked.product, asked.seed)
+    tile = variant.default_block.x if asked.tile is None else asked.tile
+    job = product_job(variant, tile, a, b, seed=asked.seed)
+    plan = SamplingPlan(budget_s=request.budget_s)
+    return measure(job, backend(device.key), plan, checkpoint=report).result

@@ -30,8 +30,8 @@ from engine.variants.operations.counts import (
     scale_of,
 )
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
-from engine.verify.closeness import UNIT_ROUNDOFF, Verification
-from engine.verify.verification import Inputs, Region, affordable_regions, kept, verify_regions
+from engine.verify.closeness import UNIT_ROUNDOFF, Limits, Verification
+from engine.verify.verification import Inputs, Region, affordable_regions, verify_regions
 from engine.work.operations.contract import (
     AFFORDABLE,
     Checkpoint,
@@ -90,11 +90,11 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
     samples, problem = job.operands, job.problem
     levels = exact_levels(counted(samples, problem, lambda part: checkpoint(part / 2)), problem)
 
-    @kept
-    def found(band: Region) -> Range:
+    def oracle(band: Region) -> tuple[Floats, Limits]:
         own = samples[band.slices]
         value = looked_up(levels, bins_of(own, problem.whole("bins")), own)
-        return rounded(value, value, value, (1 + ROUNDINGS) * problem.is_float)
+        found = rounded(value, value, value, (1 + ROUNDINGS) * problem.is_float)
+        return value, lambda: found.limits
 
     affordable = job.affordable or AFFORDABLE
     return verify_regions(
@@ -103,8 +103,7 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
             problem.height, problem.width, (3, 3), _COST * problem.channels, affordable, job.seed
         ),
         _BAND_PIXELS,
-        lambda band: found(band).value,
-        lambda band: found(band).limits,
+        oracle,
         lambda part: checkpoint((1 + part) / 2),
         Inputs(samples, has_sums=False),
     )

@@ -18,7 +18,6 @@ of its magnitudes. As w0 lies in the window, none of these is more than some gam
 Source: J. P. Lewis, "Fast normalized cross-correlation", Vision Interface 1995.
 """
 
-from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +30,8 @@ from engine.geometry.block import FLOAT_BYTES, Block
 from engine.results.problem import Work
 from engine.run.task import AnyJob
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
-from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, Verification, relative_bound
-from engine.verify.verification import Region, affordable_regions, kept, verify_regions
+from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, Limits, Verification, relative_bound
+from engine.verify.verification import Region, affordable_regions, verify_regions
 from engine.work.operations import contract
 from engine.work.operations.patch import MIDDLE, MOST_SIDE, Patch
 from engine.work.problem import OperationProblem, Value
@@ -76,7 +75,7 @@ def refuse(samples: np.ndarray, parameters: dict[str, Value]) -> None:
 def scores(samples: np.ndarray, patch: Patch, region: Region) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return scores, what they reach, and bounds of a region of positions, float64, by the definition."""
     (rows, columns), (height, width, channels) = region.ranges, patch.shape
-    weights = patch.weights.astype(np.float64).reshape(-1)
+    weights = patch.astype(np.float64).reshape(-1)
     part = samples[rows.start : rows[-1] + height, columns.start : columns[-1] + width].astype(np.float64)
     views = sliding_window_view(part, (height, width), axis=(0, 1))[:: region.step, :: region.step]
     # A copy: of a patch of one pixel the reshaped array would still be the view, which cannot be written.
@@ -117,14 +116,17 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: contract.Checkpoint) -> 
     patch = job.constant
     assert patch is not None
     rows, columns, _ = job.problem.result_shape
-    cost = 8 * patch.weights.size
-    of = kept(partial(scores, job.operands, patch))
+    cost = 8 * patch.size
+
+    def oracle(band: Region) -> tuple[np.ndarray, Limits]:
+        found, largest, bound = scores(job.operands, patch, band)
+        return found, lambda: (largest, bound)
+
     return verify_regions(
         values,
         affordable_regions(rows, columns, (1, 1), cost, job.affordable or contract.AFFORDABLE, job.seed),
-        max(1, _BAND_VALUES // patch.weights.size),
-        lambda band: of(band)[0],
-        lambda band: of(band)[1:],
+        max(1, _BAND_VALUES // patch.size),
+        oracle,
         checkpoint,
     )
 
@@ -158,7 +160,7 @@ def cells_of(problem: OperationProblem) -> int:
 def match_arguments(problem: OperationProblem, patch: Patch | None) -> tuple[object, ...]:
     """Return the patch, the width, and the positions across."""
     assert patch is not None
-    return np.ascontiguousarray(patch.weights), problem.width, problem.result_shape[1]
+    return np.ascontiguousarray(patch), problem.width, problem.result_shape[1]
 
 
 def window_work(problem: OperationProblem, first_cells: int) -> Work:
@@ -236,7 +238,7 @@ def cpu_code():
 
 def _prepare(problem: OperationProblem, patch: Patch | None) -> object:
     assert patch is not None
-    weights = np.ascontiguousarray(np.moveaxis(patch.weights, 2, 0))
+    weights = np.ascontiguousarray(np.moveaxis(patch, 2, 0))
     rows, columns, _ = problem.result_shape
     return cpu_code.bands(
         problem,

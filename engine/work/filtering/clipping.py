@@ -39,9 +39,8 @@ class Clipped:
     @property
     def better_range(self) -> str:
         """The range mode that shows it; empty where so little is clipped that it needs no word."""
-        if self.share <= HINT_FROM:
-            return ""
-        return "absolute" if self.below >= self.above and self.range_mode == "clip" else "rescale"
+        mode = "absolute" if self.below >= self.above and self.range_mode == "clip" else "rescale"
+        return mode if self.share > HINT_FROM else ""
 
     @property
     def words(self) -> str:
@@ -55,9 +54,8 @@ class Clipped:
     @property
     def in_short(self) -> str:
         """The same in a few words; empty where so little is clipped that it needs none."""
-        if self.share <= HINT_FROM:
-            return ""
-        return ", ".join(f"{100 * part:.0f} % clipped to {end}" for part, end in self._ends)
+        words = ", ".join(f"{100 * part:.0f} % clipped to {end}" for part, end in self._ends)
+        return words if self.share > HINT_FROM else ""
 
     @property
     def in_shortest(self) -> str:
@@ -114,9 +112,8 @@ def sample_clipped(samples: np.ndarray, mask: Mask, white: float, range_mode: st
         return Clipped()
     results = max(_LEAST_RESULTS, _MOST_CELLS // (mask.taps * channels))
     step = max(1, int(np.ceil(np.sqrt(rows * columns / results))))
-    windows = sliding_window_view(samples, mask.shape, (0, 1))[
-        step // 2 % rows :: step, step // 2 % columns :: step
-    ]
+    top, left = step // 2 % rows, step // 2 % columns
+    windows = sliding_window_view(samples, mask.shape, (0, 1))[top::step, left::step]
     # NaN and infinity spread as in the result.
     with np.errstate(all="ignore"):
         values = np.tensordot(windows.astype(np.float32), mask.weights32, ((3, 4), (0, 1)))

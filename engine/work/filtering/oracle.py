@@ -43,7 +43,7 @@ ever rounded: the result has to be equal bit for bit.
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,7 +54,7 @@ from engine.compiled.machine_code import MachineFunction
 from engine.geometry.border import Border
 from engine.mask.factors import EXACT_STEPS, factor, low_rank, step_of
 from engine.mask.mask import Mask
-from engine.verify.closeness import SMALLEST_SUBNORMAL, Verification, relative_bound
+from engine.verify.closeness import SMALLEST_SUBNORMAL, Limits, Verification, relative_bound
 from engine.verify.verification import CheckedSamples, Inputs, Region, affordable_regions, verify_regions
 from engine.work.problem import Problem
 
@@ -69,6 +69,12 @@ _gather, _sum_cells, _sum_apart = (
 )
 # Cells that are gathered at once, so that they stay in a core's second cache.
 _CELLS = 1 << 16
+# The oracle makes 1 to 2 G multiply-adds per second; a check may need two sums: 2.5e8 keeps it near 0.4 s.
+AFFORDABLE_MULTIPLY_ADDS = 250_000_000
+# A band costs the oracle about 0.2 s at most. Larger ones are no faster, and take memory: with 2^18 pixels of
+# colour 40 MB for the errors of a picture.
+BAND_PIXELS = 1 << 15
+BAND_MULTIPLY_ADDS = 100_000_000
 
 
 @late_njit(inline="always")
@@ -170,20 +176,11 @@ def correlate(
     *,
     absolute: bool = False,
 ) -> Float64Array:
-    """Correlate in float64; the result has the shape of the region.
+    """Correlate a picture (H, W[, C]) of any real type in float64; the result has the shape of the region.
 
-    Parameters
-    ----------
-    image : ndarray of shape (H, W) or (H, W, C), any real dtype
-    mask : Mask
-        Its `weights32` and `offset` are used, rounded to float32 as the kernels get them.
-    cval : float
-        Value of ghost cells for `Border.CONSTANT`, rounded to float32 as the kernels get it.
-    region : Region, optional
-        The results wanted; None: all of them.
-    absolute : bool
-        Correlate |weights| with |image| and add |offset|: the S of the rounding bound. Cells that are not
-        finite count as 0: nothing is rounded where they take part.
+    Weights, offset and `cval` are rounded to float32 as the kernels get them. With `absolute` |weights| are
+    correlated with |image| and |offset| is added, the S of the rounding bound: cells that are not finite
+    count as 0 there, because nothing is rounded where they take part.
     """
     region = region or Region(0, image.shape[0], 0, image.shape[1])
     if image.dtype not in (np.uint8, np.uint16, np.float32):
@@ -236,21 +233,12 @@ def correlate_at(
     return result.reshape(len(down), len(across), channels)
 
 
-# The oracle makes 1 to 2 G multiply-adds per second; a check may need two sums: 2.5e8 keeps it near 0.4 s.
-AFFORDABLE_MULTIPLY_ADDS = 250_000_000
-# A band costs the oracle about 0.2 s at most. Larger ones are no faster, and take memory: with 2^18 pixels of
-# colour 40 MB for the errors of a picture.
-BAND_PIXELS = 1 << 15
-BAND_MULTIPLY_ADDS = 100_000_000
-
-
 def rounding_bound(magnitudes: np.ndarray, taps: int) -> np.ndarray:
     """Return the bound of |result - oracle| for sums of `taps` products and an offset, float64.
 
     `magnitudes` is S: |weights| correlated with |image| plus |offset|, float64.
     """
-    bound: np.ndarray = relative_bound(taps + 2) * magnitudes + (taps + 1) * SMALLEST_SUBNORMAL
-    return bound
+    return relative_bound(taps + 2) * magnitudes + (taps + 1) * SMALLEST_SUBNORMAL
 
 
 def added_steps(columns: np.ndarray, rows: np.ndarray) -> float:
@@ -260,20 +248,18 @@ def added_steps(columns: np.ndarray, rows: np.ndarray) -> float:
     """
     high, wide = len(columns), rows.shape[1]
     weight = np.abs(columns.astype(np.float64)).sum(axis=0)
-    along, down = (
-        (factors != np.rint(factors)).sum(axis=axis) for factors, axis in ((rows, 1), (columns, 0))
-    )
+    along, down = (rows != np.rint(rows)).sum(axis=1), (columns != np.rint(columns)).sum(axis=0)
     lost = float((along * weight + down).sum()) / 2 * (1 + relative_bound(wide + columns.size + 2))
     return max(0.0, lost - float(high * wide + 1))
 
 
-def steps_of_products(mask: Mask, rank: int) -> float:
-    """Return `added_steps` of a mask as a sum of so many columns times rows."""
+def added_by_products(mask: Mask, rank: int) -> float:
+    """Return what a mask as a sum of so many columns times rows may be off for subnormal samples."""
     if rank == 1:
         factors = factor(mask)
-        return added_steps(factors.column[:, np.newaxis], factors.row[np.newaxis])
+        return added_steps(factors.column[:, np.newaxis], factors.row[np.newaxis]) * SMALLEST_SUBNORMAL
     products = low_rank(mask, rank)
-    return added_steps(products.columns, products.rows)
+    return added_steps(products.columns, products.rows) * SMALLEST_SUBNORMAL
 
 
 def grain_of_sums(mask: Mask, ghost_value: float, grain: float, largest: float) -> float:
@@ -351,25 +337,20 @@ def verify(
 ) -> Verification:
     """Compare a result of shape (H, W, C) and the problem's `result_dtype` with the oracle.
 
-    Parameters
-    ----------
-    result : ndarray or CheckedSamples
-        The latter of `regions_to_check` with the same seed.
-    added : float
-        What the result may be off beyond the bound: `Variant.added_to` in `engine.work.filtering.variants`.
-        In the exact class nothing may be off.
-    seed, affordable, checkpoint
-        As of `engine.run.task.Task.verify`.
+    `CheckedSamples` are those of `regions_to_check` with the same seed. `added` is what the result may be off
+    beyond the bound (`Variant.added_to`); in the exact class nothing may be off. The rest is as of
+    `engine.run.task.Task.verify`.
     """
     expected = Expected(image, mask, problem, added)
     weights, (rows, columns) = mask.weights32.astype(np.float64), problem.anchor
-    inputs = Inputs(
-        image,
-        before=(rows, columns),
-        after=(mask.rows - 1 - rows, mask.columns - 1 - columns),
-        ghost=problem.ghost_value if problem.border.rule(-1, 1) < 0 else None,
-        gain=max(abs(float(weights.sum())), float(np.abs(weights).max())),
-    )
+    after = mask.rows - 1 - rows, mask.columns - 1 - columns
+    ghost = problem.ghost_value if problem.border.rule(-1, 1) < 0 else None
+    gain = max(abs(float(weights.sum())), float(np.abs(weights).max()))
+    inputs = Inputs(image, problem.anchor, after, ghost, gain)
+
+    def oracle(band: Region) -> tuple[np.ndarray, Limits]:
+        return expected.values(band), partial(expected.limits, band)
+
     regions = regions_to_check(problem, seed, affordable)
     band_pixels = min(BAND_PIXELS, BAND_MULTIPLY_ADDS // (problem.taps * problem.channels))
-    return verify_regions(result, regions, band_pixels, expected.values, expected.limits, checkpoint, inputs)
+    return verify_regions(result, regions, band_pixels, oracle, checkpoint, inputs)

@@ -45,6 +45,29 @@ CORE_MULTIPLY_ADDS_G_S = 50.0
 
 MANY = 4
 """How often the inner work was done for the second of two rows of a variant; others lie on their line."""
+_Line = tuple[float, tuple[float, ...], tuple[float, ...]]
+"""The known times for pictures of one size, as natural logarithms: pixels, then mask sides and times."""
+_LEAD = 1.05
+
+# What a process waits for before its first kernel: Numba's CUDA target (0.65 s), the driver's context, the
+# kernel's code.
+GPU_START_S = 1.2
+# Copies from and to memory that is not pinned.
+PAGEABLE_GB_S = 6.0
+CPU_CALL_US = 8.0
+# All threads but the caller's are woken.
+OTHER_THREADS_US = 55.0
+SAMPLE_NS = 0.26
+# Per sample and mask row: what is read and written of totals.
+MASK_ROW_NS = 0.070
+MULTIPLY_ADD_NS = 0.0227
+# Per picture row and tile of TILE_SAMPLES, of which a band has at least BAND_ROWS rows.
+ROW_NS, EDGE_ROW_NS, EDGE_CELL_NS = 16.0, 1.6, 0.038
+TILE_SAMPLES, BAND_ROWS = 2048, 16
+# A kernel's launch beside the copies.
+LAUNCH_US = 10.0
+# On no machine did a call of a GPU take less (H100: 45): where the CPU does, no GPU is looked for.
+LEAST_GPU_CALL_US = 40.0
 
 
 class Rates(NamedTuple):
@@ -52,10 +75,6 @@ class Rates(NamedTuple):
 
     copy_gb_s: float
     multiply_adds_g_s: float
-
-
-_Line = tuple[float, tuple[float, ...], tuple[float, ...]]
-"""The known times for pictures of one size, as natural logarithms: pixels, then mask sides and times."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,22 +125,20 @@ class CostTable:
 
         `slope` is that of the time over the mask's side after the last known side.
         """
-        if (key, kind) not in self._lines:
-            rows = zip(self.picture_sides, self.times_us[key][kind], strict=True)
-            self._lines[key, kind] = [self._line(side, row) for side, row in rows if any(row)]
-        lines = self._lines[key, kind]
+        lines = self._lines.get((key, kind))
+        if lines is None:
+            lines = self._lines[key, kind] = []
+            for side, row in zip(self.picture_sides, self.times_us[key][kind], strict=True):
+                known = zip(self.mask_sides, row, strict=True)
+                logs_of = [(math.log(one), math.log(time)) for one, time in known if time]
+                if logs_of:
+                    mask_logs, time_logs = zip(*logs_of, strict=True)
+                    lines.append((2 * math.log(side), mask_logs, time_logs))
         if not lines:
             return math.inf
         at = math.log(mask_side)
         logs = [_at(at, mask_logs, time_logs, slope) for _, mask_logs, time_logs in lines]
         return math.exp(_at(math.log(pixels), [line[0] for line in lines], logs, 1.0))
-
-    def _line(self, picture_side: int, row: Sequence[float | None]) -> _Line:
-        known = [
-            (math.log(side), math.log(time)) for side, time in zip(self.mask_sides, row, strict=True) if time
-        ]
-        mask_logs, time_logs = zip(*known, strict=True)
-        return 2 * math.log(picture_side), mask_logs, time_logs
 
 
 def _at(at: float, places: Sequence[float], values: Sequence[float], slope: float) -> float:
@@ -214,26 +231,11 @@ def rates_of(device: DeviceInfo, measured: Rates) -> Rates:
 def choose(
     key: str, problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo, in_bands: bool = False
 ) -> Choice[Variant]:
-    """Return the variant and the block that a request means on a device.
+    """Return the variant and the block that a request means on a device; raises UnknownName.
 
-    Parameters
-    ----------
-    key : str
-        A variant's key, which is obeyed, or "auto".
-    problem : Problem
-    mask : Mask
-    block : Block, optional
-        None: the variant's default.
-    device : DeviceInfo
-        `auto` chooses, among the variants for its kind whose results are sure to hold the bound of a direct
-        sum, the one with the least time by `engine.work.filtering.planner`.
-    in_bands : bool
-        Whether the picture is filtered in bands: `auto` chooses among the `band_invariant` variants.
-
-    Raises
-    ------
-    UnknownName
-        There is no such variant.
+    A variant's key is obeyed. "auto" chooses, among the variants for the kind of device whose results are
+    sure to hold the bound of a direct sum, the one with the least time; where the picture is filtered in
+    bands, among those that are `band_invariant`. Without a block it is the variant's default.
     """
     if key != AUTO:
         chosen = variant(key)
@@ -247,14 +249,9 @@ def _fastest(
     problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo, table: CostTable, in_bands: bool
 ) -> Choice[Variant]:
     """Return the choice of `auto` by a table of costs."""
-    candidates = [
-        candidate for candidate in VARIANTS.on(device.kind) if candidate.band_invariant or not in_bands
-    ]
-
+    candidates = [one for one in VARIANTS.on(device.kind) if one.band_invariant or not in_bands]
     able = [
-        candidate
-        for candidate in candidates
-        if candidate.why_not(problem, mask, candidate.block_for(block), device.limits) is None
+        one for one in candidates if one.why_not(problem, mask, one.block_for(block), device.limits) is None
     ]
     if not able:
         first = candidates[0]
@@ -268,23 +265,30 @@ def _fastest(
     )
     # Few are asked: for a transform the answer takes the steps of all weights.
     position = next((n for n, candidate in enumerate(order) if holds_bound(candidate, problem, mask)), 0)
-    reason = _reason(order, position, times_us, problem, mask, device.key == "simulator")
+    chosen = order[position]
+    reason = Reason("not-measured", "nothing was measured of those that suit")
+    if not math.isinf(times_us[chosen.key]):
+        on_other = " on the GPU that was measured" * (device.key == "simulator")
+        also = [
+            f"next best: {other.key} ({milliseconds(times_us[other.key])})"
+            for other in order[position + 1 :][:1]
+            if not math.isinf(times_us[other.key])
+        ]
+        if chosen.library:
+            also.append("a Fourier transform, exact because results are whole numbers of a unit")
+        for other in order[:position][:1]:
+            but = "its error may exceed that of a direct sum"
+            if other.finite_only and other.added_error(problem, mask) == 0.0:
+                but = "it takes no NaN and no infinity"
+            also.append(f"not {other.key} ({milliseconds(times_us[other.key])}): {but}")
+        short = f"estimated {milliseconds(times_us[chosen.key])}{on_other}"
+        reason = Reason("least-estimated-time", short).and_also(*also)
     if problem.is_quantised:
-        in_float32 = choose(
-            AUTO, replace(problem, result_dtype="float32"), mask, block, device, in_bands
-        ).variant
+        as_float32 = replace(problem, result_dtype="float32")
+        in_float32 = choose(AUTO, as_float32, mask, block, device, in_bands).variant
         if not in_float32.integer_output:
             reason = reason.and_also(f"{in_float32.key} would be faster, but writes float32 results only")
-    return Choice(order[position], order[position].block_for(block), reason)
-
-
-_LEAD = 1.05
-
-# What a process waits for before its first kernel: Numba's CUDA target (0.65 s), the driver's context, the
-# kernel's code.
-GPU_START_S = 1.2
-# Copies from and to memory that is not pinned.
-PAGEABLE_GB_S = 6.0
+    return Choice(chosen, chosen.block_for(block), reason)
 
 
 def why_not_gpu(problem: Problem, mask: Mask, cpu: DeviceInfo, pictures: int) -> str:
@@ -322,54 +326,10 @@ def holds_bound(candidate: Variant, problem: Problem, mask: Mask) -> bool:
     return not (two_passes and few_cells) and candidate.added_error(problem, mask) == 0.0
 
 
-def _reason(
-    order: list[Variant],
-    position: int,
-    times_us: dict[str, float],
-    problem: Problem,
-    mask: Mask,
-    is_simulated: bool,
-) -> Reason:
-    """Return why the variant at a position was chosen: its time, and its neighbours' times."""
-    chosen, passed_over, after = order[position], order[:position][:1], order[position + 1 :][:1]
-    if math.isinf(times_us[chosen.key]):
-        return Reason("not-measured", "nothing was measured of those that suit")
-    short = f"estimated {milliseconds(times_us[chosen.key])}{' on the GPU that was measured' * is_simulated}"
-    also = [
-        f"next best: {other.key} ({milliseconds(times_us[other.key])})"
-        for other in after
-        if not math.isinf(times_us[other.key])
-    ]
-    if chosen.library:
-        also.append("a Fourier transform, exact because results are whole numbers of a unit")
-    for other in passed_over:
-        but = "its error may exceed that of a direct sum"
-        if other.finite_only and other.added_error(problem, mask) == 0.0:
-            but = "it takes no NaN and no infinity"
-        also.append(f"not {other.key} ({milliseconds(times_us[other.key])}): {but}")
-    return Reason("least-estimated-time", short).and_also(*also)
-
-
 def milliseconds(time_us: float) -> str:
     """Return a time in words."""
     time_ms = time_us / 1e3
     return f"{time_ms:,.0f} ms" if time_ms >= 10.0 else f"{time_ms:.2g} ms"
-
-
-CPU_CALL_US = 8.0
-# All threads but the caller's are woken.
-OTHER_THREADS_US = 55.0
-SAMPLE_NS = 0.26
-# Per sample and mask row: what is read and written of totals.
-MASK_ROW_NS = 0.070
-MULTIPLY_ADD_NS = 0.0227
-# Per picture row and tile of TILE_SAMPLES, of which a band has at least BAND_ROWS rows.
-ROW_NS, EDGE_ROW_NS, EDGE_CELL_NS = 16.0, 1.6, 0.038
-TILE_SAMPLES, BAND_ROWS = 2048, 16
-# A kernel's launch beside the copies.
-LAUNCH_US = 10.0
-# On no machine did a call of a GPU take less (H100: 45): where the CPU does, no GPU is looked for.
-LEAST_GPU_CALL_US = 40.0
 
 
 def why_faster(cpu_us: float, gpu_us: float, copies_us: float) -> Reason:
@@ -396,10 +356,7 @@ def cpu_call_us(problem: Problem, mask: Mask, cpu: DeviceInfo, slowness: float =
     one_core_us = (problem.samples * per_sample + problem.height * tiles * per_row) / 1e3
     if chosen is not direct:
         # Two passes or running sums take a part of it, by the table.
-        one_core_us *= _table_us(chosen, problem, mask) / _table_us(direct, problem, mask)
+        table, both = cost_table("cpu"), (chosen, direct)
+        own, other = (table.time_us(one, problem, table.rates, one.repeats_of(mask)) for one in both)
+        one_core_us *= own / other
     return CPU_CALL_US + OTHER_THREADS_US * (1 - 1 / workers) + slowness * one_core_us / workers
-
-
-def _table_us(chosen: Variant, problem: Problem, mask: Mask) -> float:
-    table = cost_table("cpu")
-    return table.time_us(chosen, problem, table.rates, chosen.repeats_of(mask))

@@ -63,12 +63,9 @@ class SumOrder:
 class PixelSum(NamedTuple):
     """The sum of one pixel, for each channel."""
 
-    row_sums: Float32Array
-    """What each part, or each row, adds up to: (parts, channels)."""
-    totals: Float32Array
-    """The sum after each of them."""
-    value: Float32Array
-    """The sum with the offset: (channels,)."""
+    row_sums: Float32Array  # what each part, or each row, adds up to: (parts, channels)
+    totals: Float32Array  # the sum after each of them
+    value: Float32Array  # the sum with the offset: (channels,)
 
 
 _TWO_PASSES = (
@@ -88,11 +85,8 @@ TENSOR_CORES = SumOrder("Tensor cores add several products at once, in an order 
 
 def by_rows(columns: int, *, is_fused: bool) -> SumOrder:
     """Return the order of most kernels: a partial sum for each mask row, from left to right."""
-    return SumOrder(
-        "Each row is added up from left to right, then the rows from the top, then the offset.",
-        part=columns,
-        is_fused=is_fused,
-    )
+    words = "Each row is added up from left to right, then the rows from the top, then the offset."
+    return SumOrder(words, part=columns, is_fused=is_fused)
 
 
 def one_chain(taps: int) -> SumOrder:
@@ -102,34 +96,20 @@ def one_chain(taps: int) -> SumOrder:
 
 
 def two_passes(
-    row: Float32Array, column: Float32Array, *, is_fused: bool = True, words: str = "", **more: object
+    row: Float32Array, column: Float32Array, *, is_fused: bool = True, words: str = "", **more: Any
 ) -> SumOrder:
     """Return the order of a column times a row; `more` are fields of `SumOrder`."""
-    return SumOrder(
-        words or _TWO_PASSES,
-        is_fused=is_fused,
-        row=tuple(row.tolist()),
-        column=tuple(column.tolist()),
-        **more,  # type: ignore[arg-type]
-    )
+    factors: Any = {"row": tuple(row.tolist()), "column": tuple(column.tolist())}
+    return SumOrder(words or _TWO_PASSES, is_fused=is_fused, **factors, **more)
 
 
-def sum_of(
-    order: SumOrder, cells: Float32Array, outside: NDArray[np.bool_], weights: Float32Array, offset: float
-) -> PixelSum:
-    """Form the sum of one pixel as the kernel does.
-
-    Parameters
-    ----------
-    cells : ndarray of shape (rows, columns, channels), float32
-        Under the mask, ghost cells with their value.
-    outside : ndarray of shape (rows,)
-        Whether a row has ghost cells only.
-    weights : ndarray of shape (rows, columns), float32
-    offset : float
-    """
+def sum_of(order: SumOrder, window: "PixelWindow", weights: Float32Array, offset: float) -> PixelSum:
+    """Form the sum of one pixel, of the cells under the mask and of its weights, as the kernel does."""
+    # Rows that have ghost cells only.
+    outside = window.source_rows < 0
     with np.errstate(over="ignore", invalid="ignore"):
-        return (_sum_of_products if order.row else _sum_of_parts)(order, cells, outside, weights, offset)
+        how = _sum_of_products if order.row else _sum_of_parts
+        return how(order, window.cells, outside, weights, offset)
 
 
 def _sum_of_parts(
@@ -198,7 +178,11 @@ def _chain(start: Float32Array, products: Float64Array, is_fused: bool) -> Float
     for step, product in enumerate(added):
         np.add(rounded[step], product, out=totals[step])
         rounded[step + 1] = totals[step]
-    if _may_err(totals, _error_of(rounded[:-1].astype(np.float64), added, totals)).any():
+    # Such a sum may not be the exact one rounded once only where it was rounded to the middle between two
+    # float32 numbers; of subnormal ones the middle lies elsewhere.
+    is_middle = totals.view(np.int64) & _PAST_FLOAT32 == _MIDDLE
+    errors = _error_of(rounded[:-1].astype(np.float64), added, totals)
+    if ((is_middle | (np.abs(totals) < _SMALLEST_NORMAL)) & (np.abs(errors) > 0)).any():
         for step, product in enumerate(added):
             rounded[step + 1] = _rounded_sum(rounded[step].astype(np.float64), product)
     return rounded
@@ -207,19 +191,7 @@ def _chain(start: Float32Array, products: Float64Array, is_fused: bool) -> Float
 def _error_of(one: Float64Array, other: Float64Array, total: Float64Array) -> Float64Array:
     """Return by how much the sum of two float64 numbers was rounded, exactly."""
     part = total - one
-    error: Float64Array = (one - (total - part)) + (other - part)
-    return error
-
-
-def _may_err(totals: Float64Array, errors: Float64Array) -> NDArray[np.bool_]:
-    """Return which float64 sums, rounded to float32, may not be the exact sums rounded once.
-
-    Only those that were rounded to the middle between two float32 numbers; of subnormal ones the middle lies
-    elsewhere.
-    """
-    is_middle = totals.view(np.int64) & _PAST_FLOAT32 == _MIDDLE
-    may_err: NDArray[np.bool_] = (is_middle | (np.abs(totals) < _SMALLEST_NORMAL)) & (np.abs(errors) > 0)
-    return may_err
+    return (one - (total - part)) + (other - part)
 
 
 def _rounded_sum(one: Float64Array, other: Float64Array) -> Float32Array:
@@ -233,8 +205,7 @@ def _rounded_sum(one: Float64Array, other: Float64Array) -> Float32Array:
     is_off = (np.abs(error) > 0) & (bits & 1 == 0)
     towards = np.where((error > 0) == (total > 0), 1, -1)
     odd = np.where(is_off, bits + towards, bits).view(np.float64)
-    rounded: Float32Array = odd.astype(np.float32)
-    return rounded
+    return odd.astype(np.float32)
 
 
 class Samples(Protocol):
@@ -251,21 +222,13 @@ class Samples(Protocol):
 class PixelWindow(NamedTuple):
     """The cells under a mask, and where each comes from."""
 
-    cells: NDArray[np.float32]
-    """Their values as kernels take them, ghost cells with theirs: (rows, columns, channels)."""
+    cells: NDArray[np.float32]  # as kernels take them, ghost cells with theirs: (rows, columns, channels)
+    # The row of the picture that each row of cells lies at; outside it before 0 or past the last.
     rows: NDArray[np.int64]
-    """The row of the picture that each row of cells lies at; outside it before 0 or past the last."""
     columns: NDArray[np.int64]
-    outside: NDArray[np.bool_]
-    """Which cells lie outside the picture: (rows, columns)."""
-    source_rows: NDArray[np.int64]
-    """The row that the border takes in its place; -1 for ghost cells."""
+    outside: NDArray[np.bool_]  # which cells lie outside the picture: (rows, columns)
+    source_rows: NDArray[np.int64]  # the row that the border takes in its place; -1 for ghost cells
     source_columns: NDArray[np.int64]
-
-    @property
-    def ghost_rows(self) -> NDArray[np.bool_]:
-        """Which rows have ghost cells only."""
-        return self.source_rows < 0
 
 
 def window_of(
@@ -277,13 +240,13 @@ def window_of(
     cval: float,
 ) -> PixelWindow:
     """Return the cells under a mask at a pixel (row, column) of a picture of shape (H, W, C)."""
-    sides = list(zip(pixel, anchor, mask_shape, image.shape, strict=False))
-    wanted = [np.arange(at - before, at - before + count) for at, before, count, _ in sides]
+    sides = zip(pixel, anchor, mask_shape, strict=True)
+    wanted = [np.arange(at - before, at - before + count) for at, before, count in sides]
+    rows, columns = wanted
     down, across = (
         np.array([int(at) if 0 <= at < length else border.rule(int(at), length) for at in places])
-        for places, (*_, length) in zip(wanted, sides, strict=True)
+        for places, length in zip(wanted, image.shape, strict=False)
     )
-    rows, columns = wanted
     beyond_rows = (rows < 0) | (rows >= image.shape[0])
     beyond_columns = (columns < 0) | (columns >= image.shape[1])
     # In the place of ghost cells something is read that is near: what is read may have to be asked for.
@@ -306,12 +269,11 @@ def stored(value: NDArray[np.float32], dtype: np.dtype) -> np.ndarray:
 class Combination(NamedTuple):
     """What a step makes of two samples, for each channel."""
 
+    # Each sample as it is added: times its weight, or its square; of the larger the samples themselves.
     terms: tuple[Float32Array, Float32Array]
-    """Each sample as it is added: times its weight, or its square; of the larger the samples themselves."""
-    value: Float32Array
-    """The result, each multiplication and addition rounded to float32, as on the CPU."""
+    value: Float32Array  # the result, each multiplication and addition rounded to float32, as on the CPU
+    # How far another order of the same roundings, such as a fused multiply-add, may be from it.
     bound: NDArray[np.float64]
-    """How far another order of the same roundings, such as a fused multiply-add, may be from it."""
 
 
 def combined(

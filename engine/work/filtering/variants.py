@@ -3,6 +3,7 @@
 A new one is a file and a line here.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,8 +17,7 @@ from engine.mask.mask import MAX_LINE, Mask
 from engine.results.problem import Work
 from engine.run.variant import Registered, VariantOf, named
 from engine.work.filtering.sum_order import SumOrder
-from engine.work.pictures import DTYPES
-from engine.work.problem import Problem
+from engine.work.problem import DTYPES, Problem
 
 
 class MaskClass(StrEnum):
@@ -27,15 +27,6 @@ class MaskClass(StrEnum):
     ONE_ROW = "masks of one row"
     PRODUCTS = "masks that are a sum of columns times rows"
     EQUAL_WEIGHTS = "masks of equal weights"
-
-
-def _halo(problem: Problem, launch: Launch, mask_shape: tuple[int, int]) -> float | None:
-    tile, (rows, columns) = launch.tile, mask_shape
-    if tile is None:
-        return None
-    # Channels are samples side by side where no block has one of them alone.
-    apart = problem.channels if launch.grid[2] == 1 else 1
-    return (tile.y + rows - 1) * (tile.x + (columns - 1) * apart) / tile.threads
 
 
 class Growth(StrEnum):
@@ -125,32 +116,33 @@ class Variant(VariantOf[Problem, Mask]):
         """Types of samples that it takes."""
         return ("uint8",) if self.uint8_only else DTYPES
 
-    def added_steps(self, mask: Mask) -> float:
-        """Return what a result may be off beyond `added_error`, in steps of 2^-149, for subnormal samples."""
-        if not self.rank:
-            return 0.0
-        # Loaded by the first proof.
-        from engine.work.filtering.oracle import steps_of_products
-
-        return steps_of_products(mask, self.rank)
-
     def added_to(self, problem: Problem, mask: Mask, samples: np.ndarray) -> float:
         """Return what a result of these samples may be off beyond the bound of a direct sum."""
-        # Loaded by the first proof.
-        from engine.verify.closeness import SMALLEST_SUBNORMAL
-
         added = self.added_error(problem, mask)
         if added:
             # Looking for the largest sample takes 10 ms for 12 megapixels.
             added *= max(self.largest_mixed(samples), abs(float(np.float32(problem.ghost_value))))
-        return added + self.added_steps(mask) * SMALLEST_SUBNORMAL
+        if not self.rank:
+            return added
+        # Loaded by the first proof.
+        from engine.work.filtering.oracle import added_by_products
+
+        return added + added_by_products(mask, self.rank)
 
     def halos(self, problem: Problem, launches: Sequence[Launch]) -> tuple[float | None, ...]:
         """Return, for each launch, the cells under the mask of a block's results over these."""
         rows, columns = problem.mask_shape
         # Of two passes the first goes along the rows, the second along the columns.
         masks = ((rows, columns),) if len(launches) == 1 else ((1, columns), (rows, 1))
-        return tuple(_halo(problem, *one) for one in zip(launches, masks, strict=False))
+        found: list[float | None] = []
+        for launch, (rows, columns) in zip(launches, masks, strict=False):
+            # Channels are samples side by side where no block has one of them alone.
+            apart, tile = problem.channels if launch.grid[2] == 1 else 1, launch.tile
+            if tile is None:
+                found.append(None)
+            else:
+                found.append((tile.y + rows - 1) * (tile.x + (columns - 1) * apart) / tile.threads)
+        return tuple(found)
 
     def repeats_of(self, mask: Mask) -> int:
         """Return how often a mask has the inner work done."""
@@ -161,25 +153,16 @@ class Variant(VariantOf[Problem, Mask]):
     ) -> Refusal | None:
         """Return why the variant cannot do that, or None: the rules for all variants, then its own."""
         if problem.is_quantised and not self.integer_output:
-            keys = [
-                other.key
-                for other in known
-                if other.integer_output and other.device is self.device and other._takes_types_of(problem)
-            ]
-            return Refusal(
-                "float32-results-only",
-                "Writes float32 results only",
-                "It writes float32 results only.",
-                f"Choose float32 results, or for {problem.result_dtype} one of: {', '.join(keys)}.",
-            )
+            able = (one for one in known if one.integer_output and one.device is self.device)
+            keys = ", ".join(one.key for one in able if one._takes_types_of(problem))
+            short = "Writes float32 results only"
+            remedy = f"Choose float32 results, or for {problem.result_dtype} one of: {keys}."
+            return Refusal("float32-results-only", short, "It writes float32 results only.", remedy)
         if not self._takes_types_of(problem):
-            return Refusal(
-                "uint8-only",
-                "Takes 8-bit pictures with 8-bit results only",
-                "It takes 8-bit pictures and gives 8-bit results only, not "
-                f"{problem.dtype} with {problem.result_dtype} results.",
-                "Choose results of the picture's own type for an 8-bit picture, or use register-blocked.",
-            )
+            types = f"{problem.dtype} with {problem.result_dtype} results"
+            detail = f"It takes 8-bit pictures and gives 8-bit results only, not {types}."
+            remedy = "Choose results of the picture's own type for an 8-bit picture, or use register-blocked."
+            return Refusal("uint8-only", "Takes 8-bit pictures with 8-bit results only", detail, remedy)
         return self.unsupported(problem, constant, block, limits)
 
     def _takes_types_of(self, problem: Problem) -> bool:
@@ -192,31 +175,26 @@ class Variant(VariantOf[Problem, Mask]):
         if np.isfinite(samples).all():
             largest = float(np.abs(samples).max(initial=0.0))
             if 0.0 < largest < self.least_sample:
-                return Refusal(
-                    "samples-too-small",
-                    f"The picture's samples are at most {largest:.3g}",
-                    f"The picture's samples are at most {largest:.3g}; below {self.least_sample:.3g} "
-                    f"{self.key} loses digits, because its library takes subnormal numbers for 0.",
-                    "Use register-blocked, tiled or cpu-fft, or multiply the picture.",
-                )
+                short = f"The picture's samples are at most {largest:.3g}"
+                loses = "loses digits, because its library takes subnormal numbers for 0"
+                detail = f"{short}; below {self.least_sample:.3g} {self.key} {loses}."
+                remedy = "Use register-blocked, tiled or cpu-fft, or multiply the picture."
+                return Refusal("samples-too-small", short, detail, remedy)
             if largest <= self.most_sample:
                 return None
-            return Refusal(
-                "samples-too-large",
-                f"The picture has samples up to {largest:.3g}",
-                f"The picture has samples up to {largest:.3g}; past {self.most_sample:.3g} sums within "
-                f"{self.key} could be infinite where the result is not.",
-                "Use register-blocked, tiled or naive.",
-            )
+            short = f"The picture has samples up to {largest:.3g}"
+            sums = f"sums within {self.key} could be infinite where the result is not"
+            detail = f"{short}; past {self.most_sample:.3g} {sums}."
+            return Refusal("samples-too-large", short, detail, "Use register-blocked, tiled or naive.")
         row, column, channel = np.argwhere(~np.isfinite(samples))[0].tolist()
-        return Refusal(
-            "not-finite",
-            f"The picture has {samples[row, column, channel]} in row {row}, column {column}",
-            f"Row {row}, column {column}, channel {channel} of the picture is "
-            f"{samples[row, column, channel]}; {self.key} mixes it with samples and weights that a direct "
-            "sum keeps apart, so that it would spread.",
-            "Use cpu-parallel, tiled or naive, which keep it where it is.",
+        sample = samples[row, column, channel]
+        short = f"The picture has {sample} in row {row}, column {column}"
+        detail = (
+            f"Row {row}, column {column}, channel {channel} of the picture is {sample}; {self.key} mixes it "
+            "with samples and weights that a direct sum keeps apart, so that it would spread."
         )
+        remedy = "Use cpu-parallel, tiled or naive, which keep it where it is."
+        return Refusal("not-finite", short, detail, remedy)
 
 
 VARIANTS = Registered[Variant](
@@ -282,18 +260,10 @@ def filter_work(
 ) -> Work:
     """Return the work of filtering a picture once, with one mask or with several.
 
-    Parameters
-    ----------
-    picture_loads : int
-        Cells of the picture that are read; ghost cells cost no load.
-    weight_loads : int
-        Weights that are read from global memory.
-    scratch_loads, scratch_stores : int
-        float32 values between two passes, in global memory.
-    multiply_adds : int, optional
-        None: one for each mask cell of each result.
-    masks : int
-        Masks that are applied at once: each makes a result of the picture's shape.
+    `picture_loads` are cells of the picture that are read, where ghost cells cost no load, `weight_loads`
+    weights that are read from global memory, `scratch_loads` and `scratch_stores` float32 values between two
+    passes there. By default there is a multiply-add for each mask cell of each result. Of the `masks` that
+    are applied at once each makes a result of the picture's shape.
     """
     results = problem.samples * masks
     return Work(
@@ -324,12 +294,8 @@ def loads_by_taps(problem: Problem) -> int:
     """Return the input cells that are read when each tap of each result reads its own."""
     if not problem.border.has_ghost_cells:
         return problem.multiply_adds
-    rows, columns = problem.mask_shape
-    return (
-        taps_inside(problem.height, rows, problem.anchor[0])
-        * taps_inside(problem.width, columns, problem.anchor[1])
-        * problem.channels
-    )
+    sides = zip((problem.height, problem.width), problem.mask_shape, problem.anchor, strict=True)
+    return problem.channels * math.prod(taps_inside(*along) for along in sides)
 
 
 def tile_cells_inside(length: int, side: int, mask_side: int, anchor: int, ghost_cells: bool) -> int:

@@ -10,6 +10,7 @@ channels, side, side): the window of each result. Cells outside the picture repe
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
@@ -30,6 +31,9 @@ from engine.work.operations.patch import Patch
 from engine.work.problem import OperationProblem, Settings, Shape, Value
 
 Floats = NDArray[np.float64]
+Checkpoint = Callable[[float], None]
+AFFORDABLE = 250_000_000  # what the oracle may spend on a result, about 2 s
+DEFAULT_BLOCK = Block(32, 8)
 
 
 class Range(NamedTuple):
@@ -68,31 +72,21 @@ class Range(NamedTuple):
         """How far from the exact value one of float32 may lie."""
         if self.low is self.value and self.high is self.value:
             return np.broadcast_to(0.0, self.value.shape)
-        error: Floats = np.maximum(self.high - self.value, self.value - self.low)
-        return error
+        return np.maximum(self.high - self.value, self.value - self.low)
 
 
 @dataclass(frozen=True, slots=True)
 class OfCells:
-    """What an operation makes of the cells around each sample.
+    """What an operation makes of the cells around each sample."""
 
-    Parameters
-    ----------
-    ranges : callable of (Range, OperationProblem) -> Range
-        The exact results of exact cells, and between what those lie that float32 makes of cells within the
-        range, its own rounding included.
-    scales : bool
-        Whether k times the picture has k times the result. Of others a chain divides by white first, as
-        float32 pictures go from 0 to 1, and multiplies the result.
-    jumps : bool
-        Whether a small difference of a sample may make a large one of the result.
-    exact : bool
-        Whether whole numbers of 8 and 16 bit have the very same results, of their own type, as in float32.
-    """
-
+    # The exact results of exact cells, and between what those lie that float32 makes of cells within the
+    # range, its own rounding included.
     ranges: Callable[[Range, OperationProblem], Range]
+    # Whether k times the picture has k times the result. Of others a chain divides by white first, as float32
+    # pictures go from 0 to 1, and multiplies the result.
     scales: bool = False
-    jumps: bool = False
+    jumps: bool = False  # whether a small difference of a sample may make a large one of the result
+    # Whether whole numbers of 8 and 16 bit have the very same results, of their own type, as in float32.
     exact: bool = False
 
 
@@ -100,11 +94,7 @@ def rising(
     of_cells: Callable[[Floats, OperationProblem], Floats],
 ) -> Callable[[Range, OperationProblem], Range]:
     """Return the ranges of a function that rounds nothing and never falls where a cell rises."""
-
-    def ranges(cells: Range, problem: OperationProblem) -> Range:
-        return cells.each(lambda part: of_cells(part, problem))
-
-    return ranges
+    return lambda cells, problem: cells.each(lambda part: of_cells(part, problem))
 
 
 def rounded(value: Floats, low: Floats, high: Floats, roundings: float) -> Range:
@@ -114,35 +104,6 @@ def rounded(value: Floats, low: Floats, high: Floats, roundings: float) -> Range
         bound = roundings * UNIT_ROUNDOFF * size
         bound[~np.isfinite(bound)] = 0.0
     return Range(value, low - bound, high + bound)
-
-
-class Sources(NamedTuple):
-    """Where the cells of windows lie along one axis: (results, side), and which of them in the picture."""
-
-    at: NDArray[np.intp]
-    inside: NDArray[np.bool_]
-
-
-def sources_of(results: NDArray[np.intp], half: int, length: int) -> Sources:
-    """Return the cells of the windows around some rows or columns, `half` on each side."""
-    wanted = results[:, np.newaxis] + np.arange(-half, half + 1)
-    return Sources(np.clip(wanted, 0, length - 1), (wanted >= 0) & (wanted < length))
-
-
-def windows_at(samples: np.ndarray, down: Sources, across: Sources) -> Floats:
-    """Return the cells of windows, float64; `at` are places in these samples."""
-    if down.at.shape[1] == 1 and samples.shape[:2] == (len(down.at), len(across.at)):
-        return samples[..., np.newaxis, np.newaxis].astype(np.float64, copy=False)
-    rows, columns = down.at[:, np.newaxis, :, np.newaxis], across.at[np.newaxis, :, np.newaxis, :]
-    windows: Floats = np.moveaxis(samples[rows, columns].astype(np.float64), -1, 2)
-    return windows
-
-
-def inside_of(down: Sources, across: Sources) -> NDArray[np.bool_]:
-    """Return which cells of windows lie in the picture."""
-    rows, columns = down.inside[:, np.newaxis, :, np.newaxis], across.inside[np.newaxis, :, np.newaxis, :]
-    found: NDArray[np.bool_] = (rows & columns)[:, :, np.newaxis]
-    return found
 
 
 def operation_work(
@@ -159,16 +120,10 @@ def operation_work(
 ) -> Work:
     """Return the work of an operation.
 
-    Parameters
-    ----------
-    flops : int
-        Arithmetic operations on samples and comparisons of them, but none on indices.
-    stores : int, optional
-        Elements of the result that are stored, more than once where atomics add to them; None: each once.
-    result_loads : int
-        Elements of the result that are read again, by atomics or by a second pass.
-    other_loads, other_stores : int
-        Elements of 4 bytes that are loaded and stored beside those: patches, tables, values between passes.
+    `flops` are arithmetic operations on samples and comparisons of them, but none on indices; `stores`
+    elements of the result that are stored, more than once where atomics add to them (None: each once);
+    `result_loads` those that are read again, by atomics or by a second pass; `other_loads` and `other_stores`
+    elements of 4 bytes beside those: patches, tables, values between passes.
     """
     stores = problem.values if stores is None else stores
     size = problem.result_itemsize
@@ -183,10 +138,6 @@ def operation_work(
         shared_loads=shared_loads,
         shared_stores=shared_stores,
     )
-
-
-Checkpoint = Callable[[float], None]
-AFFORDABLE = 250_000_000  # what the oracle may spend on a result, about 2 s
 
 
 class ResultKind(StrEnum):
@@ -227,31 +178,20 @@ class Parameter:
 
     def read(self, given: object) -> Value:
         """Return a value, given as a number or as text; a `BadValue` says why it is none."""
-        value = self._value(given)
-        if value is None:
-            shown = f"'{given}'" if isinstance(given, str) else repr(given)
-            if len(shown) > 40:
-                shown = f"{shown[:39]}…"
-            remedy = f"Give {self.name}={self.default}."
-            raise BadValue(f"{self.name} {shown}", f"it is not {self.range_text}", remedy)
-        return value
-
-    def _value(self, given: object) -> Value | None:
-        if isinstance(given, bool):
-            return None
         text = given.strip() if isinstance(given, str) else given
         if self.choices:
-            return next((choice for choice in self.choices if str(choice) == str(text)), None)
-        try:
-            number = float(text)  # type: ignore[arg-type]
-        except (TypeError, ValueError, OverflowError):
-            return None
-        if not self.least <= number <= self.most or (self.is_whole and number != int(number)):
-            return None
-        return int(number) if self.is_whole else number
-
-
-DEFAULT_BLOCK = Block(32, 8)
+            known = {str(choice): choice for choice in self.choices}
+            if str(text) in known and not isinstance(given, bool):
+                return known[str(text)]
+        elif not isinstance(given, bool):
+            with suppress(TypeError, ValueError, OverflowError):
+                number = float(text)  # type: ignore[arg-type]
+                if self.least <= number <= self.most and not (self.is_whole and number != int(number)):
+                    return int(number) if self.is_whole else number
+        shown = f"'{given}'" if isinstance(given, str) else repr(given)
+        shown = f"{shown[:39]}…" if len(shown) > 40 else shown
+        why, remedy = f"it is not {self.range_text}", f"Give {self.name}={self.default}."
+        raise BadValue(f"{self.name} {shown}", why, remedy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,18 +230,13 @@ class OperationVariant(VariantOf[OperationProblem, Patch | None]):
         return f"{self.operation}: {self.key}: {self.idea}"
 
 
-def takes_any(samples: np.ndarray, parameters: dict[str, Value]) -> None:
-    """Refuse no picture."""
-
-
 def takes_rgb(samples: np.ndarray, parameters: dict[str, Value]) -> None:
     """Refuse, with a `BadValue`, a picture without three channels: it has no colour."""
     if samples.shape[2] != 3:
         number = samples.shape[2]
         what = "a grey picture" if number == 1 else f"a picture of {number} channels"
-        raise BadValue(
-            what, "the operation changes colours, red, green and blue", "Take one of three channels."
-        )
+        why = "the operation changes colours, red, green and blue"
+        raise BadValue(what, why, "Take one of three channels.")
 
 
 def half_size(parameters: dict[str, Value]) -> int:
@@ -350,7 +285,7 @@ class Operation:
     # repeat the nearest one. None: it depends on more than such a window.
     window: Window | None = None
     # Raises `BadValue` for a picture that has no such result.
-    refuse: Callable[[np.ndarray, dict[str, Value]], None] = takes_any
+    refuse: Callable[[np.ndarray, dict[str, Value]], None] = lambda samples, parameters: None
     # What a person gets from the array that a variant wrote of a picture.
     answer: Callable[[np.ndarray, OperationProblem, np.ndarray], Answer] = lambda values, problem, samples: (
         Answer(values)
@@ -382,10 +317,7 @@ class Operation:
                 remedy = f"Choose one of {', '.join(known)}." if known else "Leave it out."
                 why = "the operation has no such parameter" if known else "the operation has no parameters"
                 raise UnknownName(f"{name} of {self.key}", why, remedy)
-        return {
-            parameter.name: parameter.read(given.get(parameter.name, parameter.default))
-            for parameter in self.parameters
-        }
+        return {one.name: one.read(given.get(one.name, one.default)) for one in self.parameters}
 
     def problem(self, samples: np.ndarray, parameters: dict[str, Value]) -> OperationProblem:
         """Return the problem of a picture (H, W, C); a `BadValue` says why it has none."""
@@ -397,13 +329,7 @@ class Operation:
     ) -> OperationProblem:
         """Return the problem of a picture of this shape (H, W, C) and type of samples."""
         height, width, channels = shape
-        return OperationProblem(
-            operation=self.key,
-            height=height,
-            width=width,
-            channels=channels,
-            dtype=dtype,
-            result_shape=self.result_shape(height, width, channels, parameters),
-            result_dtype=dtype if self.result_dtype == "same" else self.result_dtype,
-            settings=Settings(parameters.items()),
-        )
+        result_shape = self.result_shape(height, width, channels, parameters)
+        result = result_shape, dtype if self.result_dtype == "same" else self.result_dtype
+        settings = Settings(parameters.items())
+        return OperationProblem(self.key, height, width, channels, dtype, *result, settings)

@@ -1,32 +1,22 @@
 """The small picture that an operation looks for, made ready; plots and marks as pictures. No Numba."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.errors import BadValue
 from engine.results.problem import Mark
-from engine.work.problem import Shape, Value
+from engine.work.problem import Value
 
 MOST_SIDE = 64
 MIDDLE = -1
 """Of a corner: the patch lies in the middle."""
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
-    """The small picture to find, made ready: float32, less its mean, scaled so that its squares add up to 1.
-
-    `weights` is (height, width, channels).
-    """
-
-    weights: np.ndarray
-
-    @property
-    def shape(self) -> Shape:
-        """Height, width, channels."""
-        height, width, channels = self.weights.shape
-        return height, width, channels
+Patch = NDArray[np.float32]
+"""The small picture to find, made ready: less its mean, scaled so that its squares add up to 1; (h, w, C)."""
+PLOT_WIDTH, PLOT_HEIGHT = 512, 256
+_TOP = 6
+BACKGROUND, BAR = 24, 230
 
 
 def corner_of(samples: np.ndarray, parameters: dict[str, Value]) -> tuple[int, int]:
@@ -48,11 +38,9 @@ def patch_from(samples: np.ndarray, parameters: dict[str, Value]) -> np.ndarray:
     height, width = int(parameters["height"]), int(parameters["width"])
     row, column = corner_of(samples, parameters)
     if row + height > samples.shape[0] or column + width > samples.shape[1]:
-        raise BadValue(
-            f"a patch of {width} × {height} from column {column}, row {row} on",
-            f"it reaches over the edge of the picture of {samples.shape[1]} × {samples.shape[0]}",
-            "Move it, or choose a smaller one.",
-        )
+        what = f"a patch of {width} × {height} from column {column}, row {row} on"
+        why = f"it reaches over the edge of the picture of {samples.shape[1]} × {samples.shape[0]}"
+        raise BadValue(what, why, "Move it, or choose a smaller one.")
     return samples[row : row + height, column : column + width]
 
 
@@ -70,19 +58,12 @@ def ready_patch(cells: np.ndarray, samples: np.ndarray) -> Patch:
     if not np.isfinite(numbers).all():
         raise BadValue("the patch", "it has NaN or infinity, which equal nothing", "Take another patch.")
     if numbers.max() == numbers.min():
-        raise BadValue(
-            "the patch",
-            f"all its samples are {numbers.flat[0]:g}, and the correlation divides by their spread, 0",
-            "Take a patch with an edge or a texture in it.",
-        )
+        why = f"all its samples are {numbers.flat[0]:g}, and the correlation divides by their spread, 0"
+        raise BadValue("the patch", why, "Take a patch with an edge or a texture in it.")
     numbers = numbers / np.abs(numbers).max()
     numbers -= numbers.mean()
-    return Patch((numbers / np.sqrt((numbers * numbers).sum())).astype(np.float32))
-
-
-PLOT_WIDTH, PLOT_HEIGHT = 512, 256
-_TOP = 6
-BACKGROUND, BAR = 24, 230
+    scaled: Patch = (numbers / np.sqrt((numbers * numbers).sum())).astype(np.float32)
+    return scaled
 
 
 def histogram_picture(counts: np.ndarray) -> np.ndarray:

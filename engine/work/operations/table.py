@@ -20,16 +20,13 @@ class Operations(Mapping[str, Operation]):
         self.files = files
 
     def __getitem__(self, key: str) -> Operation:
-        """Return an operation; a `KeyError` where there is none."""
         found: Operation = declared_in(f"operations.{self.files[key]}", key.upper().replace("-", "_"))
         return found
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the keys."""
         return iter(self.files)
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return len(self.files)
 
 
@@ -61,11 +58,9 @@ class OperationVariants(Registered[OperationVariant]):
         return tuple(one for known in OPERATIONS.values() for one in known.variants if one.device == kind)
 
     def __iter__(self) -> Iterator[OperationVariant]:
-        """Yield each variant."""
         return (one for kind in DeviceKind for one in self.on(kind))
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return sum(len(known.variants) for known in OPERATIONS.values())
 
 
@@ -87,17 +82,16 @@ def operation_named(key: object) -> Operation:
     return found
 
 
-def settings_from(text: str) -> Json:
-    """Read "size=5" or "left=10,top=20"; a `BadValue` says why a text is not a parameter."""
-    found: Json = {}
-    for part in text.split(","):
-        name, equals, value = part.strip().partition("=")
-        if not (name and equals and value.strip()):
-            raise BadValue(f"--set '{text}'", "it is not name=value", "Write it as size=5.")
-        found[name.strip()] = value.strip()
-    return found
-
-
 def parameters_from(texts: Iterable[str]) -> Json:
-    """Read several such texts; of a parameter that is given twice the last counts."""
-    return {name: value for text in texts for name, value in settings_from(text).items()}
+    """Read texts such as "size=5" or "left=10,top=20"; of a parameter that is there twice the last counts.
+
+    A `BadValue` says why a text is not a parameter.
+    """
+    found: Json = {}
+    for text in texts:
+        for part in text.split(","):
+            name, equals, value = part.strip().partition("=")
+            if not (name and equals and value.strip()):
+                raise BadValue(f"--set '{text}'", "it is not name=value", "Write it as size=5.")
+            found[name.strip()] = value.strip()
+    return found

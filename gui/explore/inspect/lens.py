@@ -155,7 +155,7 @@ class FilterLens(Lens):
         self.window = window = window_of(original, pixel, mask.shape, mask.anchor, step.border, step.cval)
         super().__init__(pixel, job, result, chain)
         has_sum = order.is_known
-        self.sum = sum_of(order, window.cells, window.ghost_rows, weights, mask.offset) if has_sum else None
+        self.sum = sum_of(order, window, weights, mask.offset) if has_sum else None
         """None where the kernel forms no sum of this pixel alone."""
         offset = float(np.float32(mask.offset))
         with np.errstate(all="ignore"):  # of NaN and infinity

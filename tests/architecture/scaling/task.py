@@ -15,8 +15,7 @@ from engine.geometry.block import Block, Refusal
 from engine.host.protocol import Availability
 from engine.host.request import VariantInfo
 from engine.results.problem import Work
-from engine.run.measure import measure
-from engine.run.sampling import SamplingPlan
+from engine.run.measure import SamplingPlan, measure
 from engine.run.task import Job, Task, device_for
 from engine.run.variant import VariantOf
 from engine.verify.closeness import Verification

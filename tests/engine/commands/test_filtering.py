@@ -22,8 +22,7 @@ from engine.work.filtering import oracle, planner
 from engine.work.filtering.oracle import is_exact_class, rounding_bound
 from engine.work.filtering.variants import VARIANTS, MaskClass
 from engine.work.filtering.variants import variant as find_variant
-from engine.work.pictures import as_samples
-from engine.work.problem import Problem
+from engine.work.problem import Problem, as_samples
 from tests.engine.commands.conftest import Left, make_every_variant_wrong, raising
 
 CPU_KEYS = [variant.key for variant in VARIANTS if variant.device == "cpu"]

@@ -21,7 +21,7 @@ from engine.tasks.messages import RecordedRequest
 from engine.tasks.product.problem import matmul_variant
 from engine.tasks.read_results import result_from_json
 from engine.work.filter_task import random_mask
-from engine.work.pictures import random_picture
+from engine.work.problem import random_picture
 from tests.engine.commands.conftest import Left, make_every_variant_wrong, strict_json
 from tests.made_runs import made_recorded_runs, make_result
 

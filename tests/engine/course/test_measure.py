@@ -22,7 +22,7 @@ from engine.geometry.block import Layout
 from engine.mask.generators import box
 from engine.mask.mask import Mask
 from engine.results.measurement import Spread, Timing
-from engine.run.sampling import NO_SAMPLES
+from engine.run.measure import NO_SAMPLES
 from engine.verify.closeness import Verification
 from engine.work.filtering.variants import variant
 from tests.engine.commands.conftest import OnePixelOff

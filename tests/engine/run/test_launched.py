@@ -14,8 +14,7 @@ from engine.geometry.block import Block
 from engine.mask.generators import box
 from engine.results.metrics import Compared, metric, number_of
 from engine.results.text_forms import json_text
-from engine.run.measure import launched, measure
-from engine.run.sampling import HARDLY_SAMPLED
+from engine.run.measure import HARDLY_SAMPLED, launched, measure
 from engine.run.task import Choice
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.read_results import result_from_json

@@ -12,21 +12,22 @@ from engine.device import backend as backend_module
 from engine.device.backend import CpuBackend, HostClock
 from engine.device.device_list import cpu_info, simulator_info
 from engine.device.devices import backend
-from engine.errors import (
-    BadValue,
-    Cancelled,
-    DeviceFault,
-    DeviceUnavailable,
-    OutOfDeviceMemory,
-    Reason,
-)
+from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, OutOfDeviceMemory, Reason
 from engine.geometry.block import Block, UnsupportedVariant
 from engine.geometry.border import Border
 from engine.mask.generators import box
 from engine.mask.mask import Mask
 from engine.results.metrics import number_of
-from engine.run.measure import WHOLE_NUMBER_FILLS, measure, measure_each, run_over_fills, unrun
-from engine.run.sampling import HARDLY_SAMPLED, NO_SAMPLES, SamplingPlan
+from engine.run.measure import (
+    HARDLY_SAMPLED,
+    NO_SAMPLES,
+    WHOLE_NUMBER_FILLS,
+    SamplingPlan,
+    measure,
+    measure_each,
+    run_over_fills,
+    unrun,
+)
 from engine.run.task import Choice, Job, compute, device_for
 from engine.tasks.product.problem import MatrixProduct, matmul_variant, tile_of
 from engine.tasks.product.task import PRODUCT, product_job, random_matrices

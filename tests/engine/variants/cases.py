@@ -12,8 +12,7 @@ from engine.run.measure import run_over_fills
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
 from engine.work.filtering.oracle import rounding_bound, verify
-from engine.work.pictures import as_samples
-from engine.work.problem import Problem
+from engine.work.problem import Problem, as_samples
 
 SMALL_BLOCK = Block(8, 4)
 

@@ -22,7 +22,7 @@ from engine.work.filter_task import describe_problem
 from engine.work.filtering.oracle import verify
 from engine.work.filtering.planner import choose
 from engine.work.filtering.variants import VARIANTS, variant
-from engine.work.pictures import as_samples
+from engine.work.problem import as_samples
 from tests.engine.variants.case_lists import (
     cases_in_simulator,
     full_cases,

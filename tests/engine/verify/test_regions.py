@@ -56,15 +56,13 @@ def test_that_the_seed_chooses_what_is_checked():
 
 def compared(result, wanted, checkpoint):
     """Compare a result with what is wanted, at its edges and in one rectangle."""
-    height, width = result.shape[:2]
-    return verify_regions(
-        result,
-        affordable_regions(height, width, (3, 3), 1, 20_000, 0),
-        1000,
-        lambda band: wanted[band.slices],
-        lambda band: (np.abs(wanted[band.slices]), np.zeros_like(wanted[band.slices])),
-        checkpoint,
-    )
+
+    def oracle(band):
+        part = wanted[band.slices]
+        return part, lambda: (np.abs(part), np.zeros_like(part))
+
+    regions = affordable_regions(*result.shape[:2], (3, 3), 1, 20_000, 0)
+    return verify_regions(result, regions, 1000, oracle, checkpoint)
 
 
 def test_that_one_wrong_element_at_an_edge_is_named():

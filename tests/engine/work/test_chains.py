@@ -20,19 +20,12 @@ from engine.host import shared
 from engine.image.convert import to_depth
 from engine.image.open import open_sample
 from engine.mask.mask import Mask
-from engine.run.measure import measure
-from engine.run.sampling import NO_SAMPLES
+from engine.run.measure import NO_SAMPLES, measure
 from engine.run.task import compute
 from engine.variants.chain import CpuChain
 from engine.work import answers
 from engine.work.answers import KeptResults
-from engine.work.chain_files import (
-    chain_from,
-    chain_from_json,
-    chain_named,
-    chain_to_json,
-    ready_chains,
-)
+from engine.work.chain_files import chain_from, chain_from_json, chain_named, chain_to_json, ready_chains
 from engine.work.chain_oracle import ChainOracle
 from engine.work.chain_task import CHAIN
 from engine.work.filter_task import Among

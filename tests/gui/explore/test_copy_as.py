@@ -30,7 +30,7 @@ from engine.work import answers
 from engine.work.chain_oracle import ChainOracle
 from engine.work.chain_task import CHAIN
 from engine.work.filter_task import Among
-from engine.work.pictures import as_samples
+from engine.work.problem import as_samples
 from engine.work.resolve import Resolved
 from engine.work.steps import HOW, PICTURE
 from gui.explore.chain.chain_actions import added, combining, new_step, with_inputs

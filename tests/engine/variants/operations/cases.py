@@ -6,8 +6,7 @@ import numpy as np
 
 from engine.device.devices import backend
 from engine.geometry.block import Block, Layout
-from engine.run.measure import measure
-from engine.run.sampling import NO_SAMPLES
+from engine.run.measure import NO_SAMPLES, measure
 from engine.work.resolve import Resolved
 from tests.picture_jobs import operation_request
 

@@ -12,13 +12,7 @@ from engine.mask.mask import Mask
 from engine.verify.verification import Region
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
-from engine.work.filtering.oracle import (
-    added_steps,
-    correlate,
-    is_exact_class,
-    rounding_bound,
-    verify,
-)
+from engine.work.filtering.oracle import added_steps, correlate, is_exact_class, rounding_bound, verify
 from engine.work.problem import MAX_SIDE, Problem
 
 

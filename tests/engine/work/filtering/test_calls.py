@@ -5,11 +5,7 @@ import pytest
 
 from engine.device_info import DeviceInfo
 from engine.mask.mask import Mask
-from engine.work.filtering.planner import (
-    CPU_CALL_US,
-    LEAST_GPU_CALL_US,
-    cpu_call_us,
-)
+from engine.work.filtering.planner import CPU_CALL_US, LEAST_GPU_CALL_US, cpu_call_us
 from engine.work.problem import Problem
 
 MASK = Mask(np.random.default_rng(1).normal(size=(5, 5)))

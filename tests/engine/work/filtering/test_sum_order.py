@@ -56,7 +56,7 @@ def all_are_equal(
             order = variant.sum_order(problem, mask)
             for row, column in random.integers((0, 0), picture.shape[:2], (pixels, 2)).tolist():
                 window = window_of(picture, (row, column), mask.shape, mask.anchor, border, cval)
-                made = sum_of(order, window.cells, window.ghost_rows, mask.weights32, mask.offset)
+                made = sum_of(order, window, mask.weights32, mask.offset)
                 assert np.array_equal(stored(made.value, values.dtype), values[row, column]), (shape, dtype)
 
 
@@ -79,7 +79,8 @@ def test_that_a_fused_sum_rounds_once() -> None:
     # The product is 1 + 2^-23 + 2^-46 here, whose last part decides to which side the sum is rounded.
     x = np.float32(1 + 2**-12)
     cells = np.full((1, 1, 1), x, np.float32)
-    made = sum_of(by_rows(1, is_fused=True), cells, np.zeros(1, np.bool_), cells[..., 0], -float(x * x))
+    window = window_of(cells, (0, 0), (1, 1), (0, 0), Border.ZERO, 0.0)
+    made = sum_of(by_rows(1, is_fused=True), window, cells[..., 0], -float(x * x))
     exact = np.float32(float(x) * float(x))
     assert made.value[0] == exact - x * x
 

@@ -19,9 +19,9 @@ from engine.image.open import open_sample
 from engine.run.task import compute
 from engine.variants.operations import counts, find_patch, jpeg
 from engine.verify.verification import Region
-from engine.work.operations.contract import Mark, Range, inside_of, sources_of, windows_at
+from engine.work.operations.contract import Mark, Range
 from engine.work.operations.patch import BACKGROUND, BAR, corner_of, histogram_picture, marked
-from engine.work.operations.table import OPERATIONS, operation_named, settings_from
+from engine.work.operations.table import OPERATIONS, operation_named, parameters_from
 from engine.work.resolve import Resolved
 from tests.picture_jobs import operation_request
 
@@ -44,9 +44,11 @@ def exact(key, samples, **settings):
     problem, _ = problem_of(key, samples, **settings)
     known = OPERATIONS[key]
     half = known.window(problem.parameters)
-    down, across = (sources_of(np.arange(length), half, length) for length in samples.shape[:2])
-    cells = windows_at(samples, down, across)
-    return known.of_cells.ranges(Range(cells, cells, cells, inside_of(down, across)), problem).value
+    around, side = ((half, half), (half, half), (0, 0)), (2 * half + 1, 2 * half + 1)
+    ones = np.ones((*samples.shape[:2], 1), bool)
+    padded = np.pad(samples.astype(np.float64), around, "edge"), np.pad(ones, around)
+    cells, inside = (np.lib.stride_tricks.sliding_window_view(one, side, (0, 1)) for one in padded)
+    return known.of_cells.ranges(Range(cells, cells, cells, inside), problem).value
 
 
 def test_that_every_operation_has_legal_defaults():
@@ -376,8 +378,8 @@ def test_that_bad_input_is_refused_in_one_line():
         assert "\n" not in str(found.value)
         assert isinstance(found.value, BadValue | UnknownName)
     with pytest.raises(BadValue, match="--set '3': it is not name=value"):
-        settings_from("3")
-    assert settings_from("left=3, top = 4") == {"left": "3", "top": "4"}
+        parameters_from(["3"])
+    assert parameters_from(["left=3, top = 4"]) == {"left": "3", "top": "4"}
     assert operation_named("median").title
 
 
