@@ -238,19 +238,15 @@ class ZarrResult(LargeResult):
         written = np.frombuffer(self._index.read(0, self._index.byte_count), np.uint64).reshape(-1, 3)
         for level, count, checksum in written.tolist():
             self._written[level] = count, checksum
-        if len(written):
-            self._check(path)
-
-    def _check(self, path: Path) -> None:
+        if not len(written):
+            return
         with open_zarr(path) as stored:
             for number, (count, checksum) in enumerate(self._written):
-                found, columns = 0, slice(0, self.levels[number][1])
-                for top in range(0, count, self.storage.rows_at_once):
-                    rows = stored.read(
-                        number, slice(top, min(top + self.storage.rows_at_once, count)), columns
-                    )
-                    found = zlib.crc32(rows.data, found)
-                if found != checksum or stored.missing:
+                read, columns = 0, slice(0, self.levels[number][1])
+                for top in range(0, count, storage.rows_at_once):
+                    rows = slice(top, min(top + storage.rows_at_once, count))
+                    read = zlib.crc32(stored.read(number, rows, columns).data, read)
+                if read != checksum or stored.missing:
                     raise PartDamaged(f"level {number} of {path.name} has other values")
 
     def write(self, level: int, top: int, rows: np.ndarray) -> None:

@@ -9,7 +9,7 @@ bytes that may come of it. A codec that is not listed here is not read; none exe
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -31,7 +31,6 @@ _DAMAGED_CHUNK = "one of its chunks is damaged"
 _FAULTS = EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError
 
 Data = bytes | bytearray
-Config = Mapping[str, Any]
 
 
 def _crc32c(data: Data, _: int) -> Data:
@@ -94,12 +93,7 @@ class _Named(Struct):
     """A part of the metadata of Zarr 3: a codec, a grid of chunks, or how their files are named."""
 
     name: str
-    configuration: Any = None
-
-    @property
-    def settings(self) -> Config:
-        """The configuration, which may be left out."""
-        return self.configuration or {}
+    configuration: Json = {}
 
 
 _ListOfCodecs = Annotated[list[_Named], Meta(min_length=1, max_length=16)]
@@ -111,12 +105,12 @@ def _codecs_of(named: list[_Named], dtype: np.dtype, axes: int) -> Codecs:
     """Return what the metadata of an array, or of its shards, says of chunks."""
     order = list(range(axes))
     if named[0].name == "transpose":
-        order, named = list(map(int, named[0].settings["order"])), named[1:]
+        order, named = list(map(int, named[0].configuration["order"])), named[1:]
     first, *packed = (codec.name.removeprefix("numcodecs.") for codec in named)
     for codec, name in zip(named, (first, *packed), strict=True):
         if name not in (("bytes",) if codec is named[0] else _DECODERS):
             raise Refused(f"a codec that it needs is not there ({codec.name[:40]})", _SAVE)
-    endian = named[0].settings.get("endian", "little")
+    endian = named[0].configuration.get("endian", "little")
     if sorted(order) != list(range(axes)) or endian not in ("little", "big"):
         raise ValueError(named)
     stored = dtype.newbyteorder("<" if endian == "little" else ">")
@@ -254,7 +248,7 @@ class StoredArray:
             raise Refused("its chunks have different sizes, or are stored in a way that is not read")
         self._files, self._folder, self.zarr_format = files, folder, zarr_format
         self.shape, dtype, codecs = found.shape, np.dtype(found.data_type), found.codecs
-        self.stored = self.chunks = convert(found.chunk_grid.settings["chunk_shape"], _Sides)
+        self.stored = self.chunks = convert(found.chunk_grid.configuration["chunk_shape"], _Sides)
         self.index: Codecs | None = None
         if [codec.name for codec in codecs] == ["sharding_indexed"]:
             shards = convert(codecs[0].configuration, _Shards)
@@ -263,7 +257,7 @@ class StoredArray:
             self._is_index_first = shards.index_location == "start"
         keys = found.chunk_key_encoding
         usual, self._key_prefix = {"default": ("/", "c"), "v2": (".", "")}[keys.name]
-        self.separator = str(keys.settings.get("separator", usual))
+        self.separator = str(keys.configuration.get("separator", usual))
         counts = {len(sides) for sides in (self.shape, self.chunks, self.stored)}
         if 0 in self.chunks or len(counts) > 1 or self.separator not in ("/", "."):
             raise Refused(_DAMAGED, AGAIN)

@@ -34,11 +34,9 @@ def with_tifffile(image, **options):
     return buffer.getvalue()
 
 
-def png_header(width, height, depth=8, colour=2):
+def png_header(width, height):
     """A PNG with a legal header and nearly no pixels."""
-    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(bytes(100))), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(*chunk) for chunk in chunks)
+    return png([bytes(99)], width, height=height)
 
 
 def jpeg_header(width, height):
@@ -87,33 +85,34 @@ def npy(array, save=np.save):
     return buffer.getvalue()
 
 
-def one_of_each():
-    """Files by the title of their format, and of what kind they are."""
-    rgb = smooth_rgb()
-    grey = np.ascontiguousarray(rgb[..., 0])
+def encoders(rgb):
+    """Return what makes a file of colours, by the title of its format, and of what kind it is."""
     deflate = {"photometric": "rgb", "compression": "zlib", "predictor": True}
+    planes = np.ascontiguousarray(np.moveaxis(rgb, 2, 0))
+    of_planes = {"photometric": "rgb", "planarconfig": "separate"}
     return {
-        "png": with_pillow(rgb, "PNG"),
-        "jpeg": with_pillow(rgb, "JPEG"),
-        "jpeg-progressive": with_pillow(rgb, "JPEG", progressive=True),
-        "bmp": with_pillow(rgb, "BMP"),
-        "gif": with_pillow(grey, "GIF"),
-        "webp": with_pillow(rgb, "WEBP"),
-        "webp-lossless": with_pillow(rgb, "WEBP", lossless=True),
-        "tiff": with_tifffile(rgb, photometric="rgb"),
-        "tiff-deflate": with_tifffile(rgb, rowsperstrip=8, **deflate),
-        "tiff-lzw-tiles": with_tifffile(rgb, photometric="rgb", tile=(16, 16), compression="lzw"),
-        "tiff-planar-16": with_tifffile(
-            np.ascontiguousarray(np.moveaxis(rgb, 2, 0)).astype(np.uint16) * 257,
-            photometric="rgb",
-            planarconfig="separate",
-        ),
-        "jpeg xl": bytes(imagecodecs.jpegxl_encode(rgb, lossless=True)),
-        "avif": bytes(imagecodecs.avif_encode(rgb, level=100)),
-        "numpy": npy(rgb),
-        "pnm": b"P6\n41 37\n255\n" + rgb.tobytes(),
-        "pnm-text": b"P3 41 37 255 " + b" ".join(b"%d" % value for value in rgb.flat),
+        "png": lambda: with_pillow(rgb, "PNG"),
+        "jpeg": lambda: with_pillow(rgb, "JPEG"),
+        "jpeg-progressive": lambda: with_pillow(rgb, "JPEG", progressive=True),
+        "bmp": lambda: with_pillow(rgb, "BMP"),
+        "gif": lambda: with_pillow(np.ascontiguousarray(rgb[..., 0]), "GIF"),
+        "webp": lambda: with_pillow(rgb, "WEBP", method=0),
+        "webp-lossless": lambda: with_pillow(rgb, "WEBP", lossless=True),
+        "tiff": lambda: with_tifffile(rgb, photometric="rgb"),
+        "tiff-deflate": lambda: with_tifffile(rgb, rowsperstrip=8, **deflate),
+        "tiff-lzw-tiles": lambda: with_tifffile(rgb, photometric="rgb", tile=(16, 16), compression="lzw"),
+        "tiff-planar-16": lambda: with_tifffile(planes.astype(np.uint16) * 257, **of_planes),
+        "jpeg xl": lambda: bytes(imagecodecs.jpegxl_encode(rgb, lossless=True)),
+        "avif": lambda: bytes(imagecodecs.avif_encode(rgb, level=100)),
+        "numpy": lambda: npy(rgb),
+        "pnm": lambda: b"P6\n41 37\n255\n" + rgb.tobytes(),
+        "pnm-text": lambda: b"P3 41 37 255 " + b" ".join(b"%d" % value for value in rgb.flat),
     }
+
+
+def one_of_each():
+    """Return a small file of each kind."""
+    return {kind: encode() for kind, encode in encoders(smooth_rgb()).items()}
 
 
 START_OF_SCAN = b"\xff\xda"
@@ -178,9 +177,9 @@ def gif(width, height, disposal=2):
     return b"GIF89a" + struct.pack("<HHBBB", width, height, 0, 0, 0) + control + frame + b";"
 
 
-def png(rows, width, depth=8, colour=2, extra=b"", damage=lambda stream: stream):
+def png(rows, width, depth=8, colour=2, extra=b"", damage=lambda stream: stream, height=0):
     """A PNG of rows of bytes, unfiltered; `damage` changes the compressed stream."""
-    header = struct.pack(">IIBBBBB", width, len(rows), depth, colour, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height or len(rows), depth, colour, 0, 0, 0)
     stream = damage(zlib.compress(b"".join(b"\0" + bytes(row) for row in rows)))
     chunks = png_chunk(b"IHDR", header) + extra + png_chunk(b"IDAT", stream) + png_chunk(b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + chunks
@@ -205,25 +204,25 @@ def inner_encoders():
     }
 
 
-def tiff_around(strip, compression, width=8, height=8):
-    """A TIFF of RGB that has one strip, of any bytes."""
+def tiff_around(strip, width, height, compression=1, bits=8, photometric=2, samples=3):
+    """A TIFF of one strip, of any bytes, and of tags that say what they are, as tifffile writes none."""
     return retagged(
         with_tifffile(np.frombuffer(strip, np.uint8)[np.newaxis], photometric="minisblack"),
         ImageWidth=width,
         ImageLength=height,
         RowsPerStrip=height,
         Compression=compression,
-        SamplesPerPixel=3,
-        BitsPerSample=(8,) * 3,
-        PhotometricInterpretation=2,
+        SamplesPerPixel=samples,
+        BitsPerSample=(bits,) * samples,
+        PhotometricInterpretation=photometric,
     )
 
 
-def inner_tiff(kind, side, tags_side=8):
-    """A TIFF of one strip that is a picture of `side` pixels a side; its tags say another."""
+def inner_tiff(kind, side):
+    """A TIFF of one strip that is a picture of `side` pixels a side; its tags say 8."""
     compression, encode = inner_encoders()[kind]
     strip = bytes(encode(np.zeros((side, side, 3), np.uint8)))
-    return tiff_around(strip, compression, tags_side, tags_side)
+    return tiff_around(strip, 8, 8, compression)
 
 
 def libtiff(mode, compression):

@@ -20,7 +20,7 @@ from PIL import Image
 
 from engine.errors import EngineError
 from engine.image.open import open_image
-from tests.engine.image.encoded import photograph, with_pillow, with_tifffile
+from tests.engine.image.encoded import encoders, photograph, with_pillow, with_tifffile
 from tests.fresh_python import ROOT
 
 
@@ -37,22 +37,14 @@ class Opening:
 
 def encoded(kind, rgb):
     """Return the bytes of a file of that kind."""
-    zlib, turned = {"photometric": "rgb", "compression": "zlib", "predictor": True}, Image.Exif()
+    turned = Image.Exif()
     turned[274] = 6
-    return {
-        "png": lambda: bytes(imagecodecs.png_encode(rgb, level=1)),
+    more = {
         "png-alpha": lambda: bytes(imagecodecs.png_encode(np.dstack([rgb, rgb[..., 0]]), level=1)),
-        "jpeg": lambda: with_pillow(rgb, "JPEG", quality=92),
         "jpeg-turned": lambda: with_pillow(rgb, "JPEG", exif=turned.tobytes()),
-        "gif": lambda: with_pillow(rgb[..., 0], "GIF"),
-        "webp": lambda: with_pillow(rgb, "WEBP", method=0),
-        "tiff": lambda: with_tifffile(rgb, photometric="rgb"),
-        "tiff-deflate": lambda: with_tifffile(rgb, **zlib),
-        "tiff-planar-16": lambda: with_tifffile(
-            np.moveaxis(rgb, 2, 0).astype(np.uint16) * 257, photometric="rgb", planarconfig="separate"
-        ),
         "tiff-float64": lambda: with_tifffile(rgb[..., 0].astype(np.float64), photometric="minisblack"),
-    }[kind]()
+    }
+    return (encoders(rgb) | more)[kind]()
 
 
 def openings(*files):

@@ -74,9 +74,7 @@ def test_that_each_kind_of_pnm_is_read(opened):
         (b"P7\nWIDTH 1\nHEIGHT 1\nDEPTH 3\nMAXVAL 255\nTUPLTYPE RGB\nENDHDR\nabc", [[[97, 98, 99]]]),
     ]:
         assert opened(data).pixels.tolist() == pixels
-
-
-def test_that_another_full_scale_becomes_ours(opened):
+    # Another full scale becomes ours.
     picture = opened(b"P5\n3 1\n1023\n\x00\x00\x02\x00\x03\xff")
     assert picture.pixels.tolist() == [[0, round(512 * 65535 / 1023), 65535]]
     assert picture.notes == ("Its values of up to 1,023 were scaled to 65,535.",)
@@ -104,6 +102,7 @@ def zipped(files):
 
 JXL = imagecodecs.jpegxl_encode(samples(3, np.uint8), lossless=True)
 AVIF = imagecodecs.avif_encode(np.zeros((16, 16, 3), np.uint8))
+PLANES = RANDOM.integers(0, 256, (5, 8, 9), np.uint8)
 
 
 @pytest.mark.slow
@@ -134,6 +133,11 @@ def test_that_what_is_no_picture_of_them_is_refused_in_words(refused):
         (b"P2\n2 2\n255\n1 2    3", "it has 3 of 4 numbers"),
         (b"P2\n2 1\n255\n1 -2", "or one below 0"),
         (b"P7\nWIDTH 1\n", "its header has no end"),
+        (b"P5 " + 5_000 * b"  #\n" + b"x", "its header is damaged or cut short"),
+        (
+            imagecodecs.jpegxl_encode(PLANES, lossless=True, photometric="gray", planar=True),
+            "further channels",
+        ),
     ]:
         assert says in refused(data).why
 
@@ -154,14 +158,14 @@ def test_that_a_jpeg_xl_is_measured_before_it_is_decoded(refused, monkeypatch):
     assert set(given) == {0}
 
 
-def test_that_what_an_array_cannot_keep_is_named(tmp_path):
-    picture = Picture(
-        samples(3, np.uint8), icc_profile=RGB_PROFILE, metadata=Metadata(b"exif", (300.0, 300.0))
-    )
+def test_that_what_an_array_or_a_jpeg_xl_cannot_keep_is_named(tmp_path):
+    picture = Picture(samples(3, np.uint8), None, RGB_PROFILE, metadata=Metadata(b"exif", (300.0, 300.0)))
     assert save_image(picture, tmp_path / "a.npy") == (
         "The colour profile is not saved: a NumPy file holds none here.",
         "EXIF data and resolution (DPI) of the opened file are not saved: NumPy has none.",
     )
+    said = save_image(picture, tmp_path / "a.jxl", metadata=False)
+    assert said == ("The colour profile is not saved: a JPEG XL file holds none here.",)
 
 
 def test_that_a_jpeg_that_is_packed_as_it_is_is_opened_as_that_jpeg(opened):
@@ -178,18 +182,6 @@ def test_that_a_jpeg_xl_of_fewer_bits_than_16_says_that_they_are_not_scaled(open
     picture = opened(imagecodecs.jpegxl_encode(stored, lossless=True, bitspersample=10))
     assert np.array_equal(picture.pixels, stored)
     assert "All of its values are below 4,096: 10 or 12 bits are not scaled." in picture.notes
-
-
-def test_that_a_jpeg_xl_with_further_channels_is_refused_in_words(refused):
-    planes = RANDOM.integers(0, 256, (5, 8, 9), np.uint8)
-    data = imagecodecs.jpegxl_encode(planes, lossless=True, photometric="gray", planar=True)
-    assert "further channels" in refused(data).why
-
-
-def test_that_a_profile_is_not_saved_in_a_jpeg_xl_and_that_is_said(tmp_path):
-    picture = Picture(samples(3, np.uint8), icc_profile=RGB_PROFILE)
-    (said,) = save_image(picture, tmp_path / "a.jxl")
-    assert said == "The colour profile is not saved: a JPEG XL file holds none here."
 
 
 COUNTED = np.arange(5 * 7 * 3).reshape(5, 7, 3)

@@ -8,25 +8,13 @@ from PIL import Image
 
 from engine.image.large.opening import open_large
 from engine.image.open import open_image
-from tests.engine.image.encoded import retagged, smooth_rgb, with_pillow, with_tifffile
+from tests.engine.image.encoded import retagged, smooth_rgb, tiff_around, with_pillow, with_tifffile
 from tests.pairwise import pairwise
 
 RGB = smooth_rgb(11, 13)
 PARTS = ((0, 23), (0, 17)), ((5, 20), (3, 17)), ((17, 23), (0, 16)), ((9, 10), (16, 17))
 GREY = np.ascontiguousarray(RGB[..., 0])
-
-
-def by_hand(strip, width, height=1, bits=8, photometric=1, samples=1):
-    """A TIFF of plain bytes, and of tags that say what they are, for what tifffile does not write."""
-    return retagged(
-        with_tifffile(np.frombuffer(strip, np.uint8)[np.newaxis], photometric="minisblack"),
-        ImageWidth=width,
-        ImageLength=height,
-        RowsPerStrip=height,
-        BitsPerSample=(bits,) * samples,
-        PhotometricInterpretation=photometric,
-        SamplesPerPixel=samples,
-    )
+GREYS = {"photometric": 1, "samples": 1}
 
 
 def packed(values, bits):
@@ -49,7 +37,7 @@ def test_that_packed_depths_fill_the_next_of_ours(opened):
     for bits in [1, 2, 4, 10, 12, 14]:
         values = range(2**bits) if bits < 8 else [0, 1, 2 ** (bits - 1), 2**bits - 1]
         full = 255 if bits < 8 else 65535
-        picture = opened(by_hand(packed(values, bits), len(values), bits=bits))
+        picture = opened(tiff_around(packed(values, bits), len(values), 1, 1, bits, **GREYS))
         assert picture.pixels.tolist() == [[round(value * full / (2**bits - 1)) for value in values]]
         assert picture.dtype == np.min_scalar_type(full)
         assert bits == 1 or f"{bits}-bit" in picture.notes[0]
@@ -134,10 +122,10 @@ def test_that_what_is_no_picture_is_refused_in_words(refused):
         ),
         (with_tifffile(np.zeros((4, 4), np.complex64)), "complex64"),
         (with_tifffile(np.zeros((4, 4), np.uint8), photometric="cfa"), "raw sensor data"),
-        (by_hand(bytes(4), 4, photometric=3), "without its palette"),
-        (by_hand(bytes(9), 4, 4), "have 9 bytes, its 4 × 4 pixels take 16 at least"),
-        (by_hand(bytes(9), 0, 4), "0 × 4 pixels"),
-        (by_hand(bytes(8), 4, photometric=2, samples=2), "2 samples per pixel"),
+        (tiff_around(bytes(4), 4, 1, photometric=3, samples=1), "without its palette"),
+        (tiff_around(bytes(9), 4, 4, **GREYS), "have 9 bytes, its 4 × 4 pixels take 16 at least"),
+        (tiff_around(bytes(9), 0, 4, **GREYS), "0 × 4 pixels"),
+        (tiff_around(bytes(8), 4, 1, samples=2), "2 samples per pixel"),
         (b"II*\0\x08\0\0\0\0\0\0\0\0\0", "0 × 0 pixels"),
     ]:
         assert words in refused(data).why

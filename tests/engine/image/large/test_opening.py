@@ -208,7 +208,7 @@ def test_that_a_damaged_store_is_refused(tmp_path):
     assert "it is a group of arrays and no OME-Zarr: it names no multiscales" in refusal(tmp_path / "a.zarr")
 
 
-def test_that_an_array_that_is_no_picture_is_refused(tmp_path):
+def test_that_an_array_that_is_no_picture_or_ends_early_is_refused(tmp_path):
     for array, says in [
         (np.asfortranarray(np.zeros((4, 5), np.uint8)), "column by column (Fortran order)"),
         (np.zeros((4, 5), np.complex64), "its values are complex64"),
@@ -219,9 +219,6 @@ def test_that_an_array_that_is_no_picture_is_refused(tmp_path):
     ]:
         np.save(tmp_path / "a.npy", array, allow_pickle=True)
         assert says in refusal(tmp_path / "a.npy")
-
-
-def test_that_an_npy_that_ends_early_is_refused(tmp_path):
     for size in [7, 60, 128, 5000]:
         np.save(tmp_path / "a.npy", pixels())
         (tmp_path / "a.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:size])
@@ -243,12 +240,9 @@ def test_that_a_tiff_that_ends_early_or_has_a_segment_without_bytes_is_refused(t
         assert "zero bytes" in refusal(path)
 
 
-def test_that_a_turned_tiff_is_refused(tmp_path):
+def test_that_a_turned_tiff_and_what_is_no_such_file_are_refused(tmp_path):
     tifffile.imwrite(tmp_path / "a.tif", pixels(), photometric="rgb", extratags=[(274, 3, 1, 6, True)])
     assert "orientation 6" in refusal(tmp_path / "a.tif")
-
-
-def test_that_what_is_no_such_file_is_refused(tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
     for name in ("nothing.tif", ".", "letter.txt"):
         assert "cannot be opened" in refusal(tmp_path / name)
