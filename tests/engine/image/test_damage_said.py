@@ -4,7 +4,6 @@ import io
 import re
 import struct
 import warnings
-from functools import cache
 
 import imagecodecs
 import numpy as np
@@ -187,31 +186,6 @@ DEEP = RGB.astype(np.uint16) * 4
 SEVERAL = np.stack([RGB, RGB[::-1], RGB[:, ::-1]])
 
 
-@cache
-def of_several_pictures():
-    frames = [Image.fromarray(frame) for frame in SEVERAL]
-    animated = {"save_all": True, "append_images": frames[1:]}
-    files = {kind: with_pillow(frames[0], kind, **animated) for kind in ("PNG", "GIF", "WEBP", "TIFF", "MPO")}
-    files["JPEG XL"] = bytes(imagecodecs.jpegxl_encode(SEVERAL, lossless=True))
-    return files
-
-
-@cache
-def of_one_picture():
-    rgba = np.dstack([RGB, RGB[..., 0]])
-    kinds = {
-        kind: with_tifffile(RGB, photometric="rgb", compression=kind) for kind in encoded.inner_encoders()
-    }
-    return one_of_each() | kinds | {
-        "avif-alpha": bytes(imagecodecs.avif_encode(rgba)),
-        "avif of 12 bit": bytes(imagecodecs.avif_encode(DEEP, bitspersample=12)),
-        "jpegxl-alpha": bytes(imagecodecs.jpegxl_encode(rgba)),
-        "zstd": with_tifffile(RGB, photometric="rgb", compression="zstd"),
-        "packbits": with_tifffile(RGB, photometric="rgb", compression="packbits"),
-        "fax": with_pillow(Image.fromarray(RGB).convert("1"), "TIFF", compression="group4"),
-    }  # fmt: skip
-
-
 def guarded(decode, name, overflows):
     """Return a decoder that gets a larger array, in which nothing may change behind the one asked for."""
 
@@ -246,13 +220,26 @@ def overflows(monkeypatch):
 
 @pytest.mark.slow
 def test_that_no_decoder_writes_past_its_array(opened, overflows):
-    for kind, data in of_one_picture().items():
+    rgba = np.dstack([RGB, RGB[..., 0]])
+    inner = (*encoded.inner_encoders(), "zstd", "packbits")
+    files = {kind: with_tifffile(RGB, photometric="rgb", compression=kind) for kind in inner}
+    files |= one_of_each() | {
+        "avif-alpha": bytes(imagecodecs.avif_encode(rgba)),
+        "avif of 12 bit": bytes(imagecodecs.avif_encode(DEEP, bitspersample=12)),
+        "jpegxl-alpha": bytes(imagecodecs.jpegxl_encode(rgba)),
+        "fax": with_pillow(Image.fromarray(RGB).convert("1"), "TIFF", compression="group4"),
+    }
+    for kind, data in files.items():
         assert opened(data).pixels.shape[:2] == RGB.shape[:2], kind
         assert overflows == [], kind
 
 
 def test_that_of_several_pictures_the_first_is_decoded_and_nothing_is_written_behind_it(opened, overflows):
-    for kind, data in of_several_pictures().items():
+    frames = [Image.fromarray(frame) for frame in SEVERAL]
+    animated = {"save_all": True, "append_images": frames[1:]}
+    files = {kind: with_pillow(frames[0], kind, **animated) for kind in ("PNG", "GIF", "WEBP", "TIFF", "MPO")}
+    files["JPEG XL"] = bytes(imagecodecs.jpegxl_encode(SEVERAL, lossless=True))
+    for kind, data in files.items():
         picture = opened(data)
         assert overflows == [], kind
         exact = np.abs(picture.pixels / (257 if picture.dtype == np.uint16 else 1) - RGB).mean()
@@ -277,8 +264,8 @@ def test_that_an_avif_whose_header_says_another_size_than_its_pixels_says_so(ope
     assert "decoding" in refused(small, max_bytes=2**20).why
 
 
-@cache
-def pieces():
+@pytest.mark.slow
+def test_that_a_file_cut_into_too_many_pieces_is_refused(refused):
     """Small files of far more pieces than a picture has."""
     many = 70_000
     png, gif = with_pillow(RGB, "PNG"), with_pillow(RGB, "GIF")
@@ -287,20 +274,16 @@ def pieces():
     jpeg = with_pillow(RGB, "JPEG")
     boxed = bytes(imagecodecs.jpegxl_encode(RGB, usecontainer=True))
     begin = boxed.index(b"jxlc") - 4
-    return {
+    files = {
         "comments of a JPEG": jpeg[:2] + many * b"\xff\xfe\0\2" + jpeg[2:],
         "beginnings of a JPEG": jpeg[:2] + many * b"\xff\xd8" + jpeg[2:],
         "chunks of a PNG": png[:at] + many * empty + png[at:],
         "extensions of a GIF": gif[:after] + 4 * many * b"!\xfe\0" + gif[after:],
         "boxes of an AVIF": with_pillow(RGB, "AVIF") + many * struct.pack(">I4s", 8, b"free"),
         "boxes of a JPEG XL": boxed[:begin] + many * struct.pack(">I4s", 8, b"free") + boxed[begin:],
-    }  # fmt: skip
-
-
-@pytest.mark.slow
-def test_that_a_file_cut_into_too_many_pieces_is_refused(refused):
-    for data in pieces().values():
-        assert refused(data).why
+    }
+    for kind, data in files.items():
+        assert refused(data).why, kind
 
 
 def test_that_chunks_without_end_take_nothing_of_a_webp(opened):
