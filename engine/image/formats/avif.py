@@ -7,6 +7,7 @@ library tells the coded size: it is read here, of ISO/IEC 14496-12 and 23008-12 
 import itertools
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import BinaryIO
 
 import imagecodecs
@@ -73,14 +74,11 @@ def sizes(data: bytes) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
     """Return the sizes that the boxes say, and those of coded pictures; what of them can be read."""
     said: set[tuple[int, int]] = set()
     coded: set[tuple[int, int]] = set()
-    try:
+    with suppress(struct.error, LookupError):  # what is damaged is for libavif to say
         begins = _items(first_boxes(data).get(b"meta", b"")[_FULL:], said)
         for begin in itertools.islice(begins, _MOST_PICTURES):
-            size = _coded_size(data[begin : begin + _READ_BYTES])
-            if size is not None:
+            if size := _coded_size(data[begin : begin + _READ_BYTES]):
                 coded.add(size)
-    except (struct.error, LookupError):
-        pass  # what is damaged is for libavif to say
     return said, coded
 
 

@@ -36,17 +36,19 @@ def read_gif(file: BinaryIO, budget: Budget) -> Decoded:
             raise Refused(f"it ends after {len(head)} bytes, within its header")
         width, height, flags = struct.unpack_from("<HHB", head, 6)
         head = data[: _SCREEN_BYTES + _palette_bytes(flags)]
-        blocks, control, has_comment = _blocks(data, len(head)), b"", False
-        for kind, begin, end in blocks:
-            stored = data[begin:end]
+        stored, count, control, has_comment, is_cut = b"", 0, b"", False, False
+        for kind, begin, end in _blocks(data, len(head)):
+            is_cut |= end > len(data)
+            name, size = data[begin + 1 : begin + 2], data[begin + 2 : begin + 3]
             if kind == _FRAME:
-                break
-            has_comment |= stored[1:2] == _COMMENT
-            if stored[1:2] == _CONTROL and stored[2:3] >= b"\4":
+                stored, count = stored or data[begin:end], count + 1
+            elif name == _COMMENT:
+                has_comment = True
+            elif name == _CONTROL and size >= b"\4" and not count:
                 # How it is wiped matters to the next frame only.
-                is_transparent = stored[3] & _IS_TRANSPARENT
-                control = _ONLY_TRANSPARENT + stored[6:7] + b"\0" if is_transparent else b""
-        else:
+                is_transparent = data[begin + 3] & _IS_TRANSPARENT
+                control = _ONLY_TRANSPARENT + data[begin + 6 : begin + 7] + b"\0" if is_transparent else b""
+        if not count:
             raise Refused("it holds no frame, or ends before the first: it was cut short")
         if len(stored) <= _EDGES_BYTES:
             raise Refused("it ends before its first frame: it was cut short")
@@ -58,11 +60,6 @@ def read_gif(file: BinaryIO, budget: Budget) -> Decoded:
         budget.check(form, rows * columns + 2 * len(stored))
         of_frame, least_bytes = Form(rows, columns, 1, False, grey), rows * columns // _MOST_PER_BYTE
         of_frame.check_long_enough(len(stored), least_bytes, "its first frame has")
-        count, is_cut = 1, end > len(data)
-        for kind, begin, end in blocks:
-            count += kind == _FRAME
-            has_comment |= data[begin + 1 : begin + 2] == _COMMENT
-            is_cut |= end > len(data)
     notes = note_of_first(-1 if count > 1 and is_cut else count, "frame")
     decoded = read_with_pillow("GIF", io.BytesIO(head + control + stored), budget)
     metadata = replace(decoded.metadata, left_out=(COMMENT,)) if has_comment else decoded.metadata

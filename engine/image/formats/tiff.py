@@ -40,7 +40,7 @@ from engine.image.large.source import (
     Storage,
 )
 from engine.image.large.tiff_writer import KNOWN_TYPES, RATIONAL, SHORT, Tags, TiffResult
-from engine.image.metadata import INCH, TEXT_TAGS, TiffTag
+from engine.image.metadata import INCH, TEXT_TAGS, TiffTag, unique
 from engine.image.picture import Picture, with_alpha
 
 if TYPE_CHECKING:
@@ -136,9 +136,7 @@ class TiffPicture(SegmentedPicture):
         return found[0] if len(found) == 1 else np.concatenate([one[..., :1] for one in found], axis=2)
 
 
-def in_parts(
-    data: BytesAt, pages: "list[list[TiffPage]]", form: Form, notes: Sequence[str]
-) -> PlainRows | TiffPicture:
+def in_parts(data: BytesAt, pages: "list[list[TiffPage]]", form: Form, notes: Sequence[str]) -> LargePicture:
     """Return what reads pages (of each level: one, or one for each channel), whose first has a form."""
     first, is_one = pages[0][0], len(pages[0]) == 1
     # Those of its page, alpha counted, or one a page.
@@ -157,11 +155,11 @@ def in_parts(
             return picture_samples(samples.astype(first.dtype, copy=False), first)[0]
 
         samples, pixels = len(planes) * first.shaped[4], None if is_as_stored(first) else interpret
-        plain = PlainRows(data, _title_of(first), shape, form.dtype, stored, samples, planes, pixels)
-        plain.notes = tuple(notes)
-        return plain
-    picture = TiffPicture(data, pages, form.dtype, channels)
-    picture.note(*notes)
+        title, types = _title_of(first), (form.dtype, stored)
+        picture: LargePicture = PlainRows(data, title, shape, *types, samples, planes, pixels)
+    else:
+        picture = TiffPicture(data, pages, form.dtype, channels)
+    picture.notes = unique(notes)
     return picture
 
 
@@ -238,25 +236,20 @@ def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
         further = (other.keyframe for other in tiff.series[1:])
         photometric = levels[0][0].photometric
         levels += [[page] for page in further if page.is_reduced and page.photometric == photometric]
-    return _smaller_ones(levels), notes
-
-
-_AXES = {"T": "times", "Z": "depths"}
-
-
-def _smaller_ones(levels: "list[list[TiffPage]]") -> "list[list[TiffPage]]":
-    """Return the levels that are ever smaller, of the same channels and number type, and of the same view."""
-    kept = levels[:1]
-    first = levels[0][0]
+    # Those that are ever smaller, of the same channels and number type, and of the same view.
+    kept, first = levels[:1], levels[0][0]
     samples = len(levels[0]), first.samplesperpixel, first.dtype
-    for level in levels[1:]:
-        before, page = kept[-1][0], level[0]
+    for pages in levels[1:]:
+        before, page = kept[-1][0], pages[0]
         is_smaller = page.imagewidth < before.imagewidth and page.imagelength < before.imagelength
         scale = first.imagewidth / max(page.imagewidth, 1)
         is_same_view = abs(first.imagelength / scale - page.imagelength) <= 2 + page.imagelength / 50
-        if is_smaller and is_same_view and (len(level), page.samplesperpixel, page.dtype) == samples:
-            kept.append(level)
-    return kept
+        if is_smaller and is_same_view and (len(pages), page.samplesperpixel, page.dtype) == samples:
+            kept.append(pages)
+    return kept, notes
+
+
+_AXES = {"T": "times", "Z": "depths"}
 
 
 _STRIP_BYTES = 1 << 18
