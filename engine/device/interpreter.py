@@ -112,19 +112,35 @@ class InterpretedPasses:
         for step in steps:
             if isinstance(step, Pass):
                 ptx_of(step)
-        self._between: dict[str, np.ndarray] = {}
 
     def launch(self, image: object, out: np.ndarray, stream: object = None) -> None:
         """Run all passes; raises KernelFault for the first that has a fault."""
         arrays: Arrays = {Operand.OUT: Array("the result", out, is_output=True)}
-        self._between = {}
+        between: dict[str, np.ndarray] = {}
+
+        def array_of(argument: Placeholder | Between) -> Array:
+            """Return what stands for an argument, made where it is the first time."""
+            if argument not in arrays:
+                values = memory_of(argument, image, out)
+                if isinstance(argument, Between):
+                    name, is_output = argument.name, argument.name not in between
+                    values = between.setdefault(name, values.reshape(-1)).reshape(argument.shape)
+                else:
+                    is_output = argument is Operand.SCRATCH
+                    name = "scratch memory" if is_output else str(argument.value)
+                arrays[argument] = Array(name, values, is_output)
+            return arrays[argument]
+
         for step in self._steps:
             if isinstance(step, HostStep):
-                self._compute(step, arrays)
+                takes, gives = array_of(step.takes), array_of(step.gives)
+                gives.is_output = False
+                for values, results in zip(takes.values, gives.values, strict=True):
+                    step.compute(values, results)
                 continue
             for argument in step.arguments:
-                if isinstance(argument, Placeholder | Between) and argument not in arrays:
-                    arrays[argument] = self._array(argument, image, out)
+                if isinstance(argument, Placeholder | Between):
+                    array_of(argument)
             result = run_pass(step, arrays, counted=False)
             for array in arrays.values():
                 # What one pass wrote the next one may read.
@@ -145,25 +161,6 @@ class InterpretedPasses:
     def spans(self, image: object, out: object) -> tuple[object, ...]:
         """Return no spans of time, for the same reason."""
         return ()
-
-    def _array(self, argument: Placeholder | Between, image: object, out: np.ndarray) -> Array:
-        values = memory_of(argument, image, out)
-        if isinstance(argument, Between):
-            is_new = argument.name not in self._between
-            values = self._between.setdefault(argument.name, values.reshape(-1))
-            return Array(argument.name, values.reshape(argument.shape), is_output=is_new)
-        if argument is Operand.SCRATCH:
-            return Array("scratch memory", values, is_output=True)
-        return Array(str(argument.value), values)
-
-    def _compute(self, step: HostStep, arrays: Arrays) -> None:
-        takes = arrays[step.takes].values if step.takes in arrays else self._between[step.takes.name]
-        if step.gives not in arrays:
-            arrays[step.gives] = self._array(step.gives, None, np.empty(0))
-        arrays[step.gives].is_output = False
-        shaped = takes.reshape(step.takes.shape)
-        for values, results in zip(shaped, arrays[step.gives].values, strict=True):
-            step.compute(values, results)
 
 
 class InterpreterBackend(Backend):
