@@ -34,7 +34,14 @@ def on_device(kernel: JudgedKernel, outcome: Outcome) -> tuple[str, Finding | No
         if kernel.header.shared > 48 * 1024:
             limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             check(driver.cuFuncSetAttribute(function, limit, kernel.header.shared))
-        arrays, values = _values(outcome)
+        arrays = {one.name: cuda.to_device(one.values) for one in outcome.arguments if isinstance(one, Array)}
+        values: list[Any] = []
+        for variable, argument in zip(machine.kernel.parameters, outcome.arguments, strict=True):
+            if isinstance(argument, Array):
+                values.append(ctypes.c_uint64(arrays[argument.name].device_ctypes_pointer.value))
+            else:
+                data = np.array(argument).astype(variable.dtype).tobytes()
+                values.append((ctypes.c_ubyte * len(data)).from_buffer_copy(data))
         pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
         shape = (*machine.grid, *machine.block, kernel.header.shared, 0, ctypes.addressof(pointers), 0)
         times = []
@@ -48,29 +55,14 @@ def on_device(kernel: JudgedKernel, outcome: Outcome) -> tuple[str, Finding | No
         found = arrays["out"].copy_to_host()
         check(driver.cuModuleUnload(module))
     text = f"On {gpu.title}: {np.median(times[1:]) * 1e3:.1f} µs with the launch, {outcome.trial}."
-    unlike = found.view(np.uint8) != outcome.out.values.reshape(found.shape).view(np.uint8)
-    if not unlike.any():
+    interpreted = outcome.out.values.reshape(found.shape)
+    if np.array_equal(found.view(np.uint8), interpreted.view(np.uint8)):
         return f"{text} The same bits as interpreted.", None
     with np.errstate(invalid="ignore"):
-        difference = float(
-            np.nanmax(np.abs(found.astype(np.float64) - outcome.out.values.reshape(found.shape)))
-        )
+        difference = float(np.nanmax(np.abs(found.astype(np.float64) - interpreted)))
     scale = float(np.nanmax(np.abs(outcome.wanted)))
     if difference <= 1e-4 * scale:
         # Products and sums that PTX leaves free are contracted by the assembler.
         return f"{text} It differs from the interpreted result by {difference:.3g} at most.", None
     message = f"the result on {gpu.title} differs from the interpreted one by up to {difference:.6g}"
     return text, Finding("wrong", (), message)
-
-
-def _values(outcome: Outcome) -> tuple[dict[str, Any], list[Any]]:
-    """Return arrays on the device by name, and a kernel's parameters with their addresses."""
-    arrays = {one.name: cuda.to_device(one.values) for one in outcome.arguments if isinstance(one, Array)}
-    passed: list[Any] = []
-    for variable, argument in zip(outcome.run.machine.kernel.parameters, outcome.arguments, strict=True):
-        if isinstance(argument, Array):
-            passed.append(ctypes.c_uint64(arrays[argument.name].device_ctypes_pointer.value))
-        else:
-            data = np.array(argument).astype(variable.dtype).tobytes()
-            passed.append((ctypes.c_ubyte * len(data)).from_buffer_copy(data))
-    return arrays, passed
