@@ -41,10 +41,8 @@ _PACKAGE = __name__.partition(".cluster")[0]
 _SAME = "Install the same there, or start the worker in the folder of the same clone."
 
 
-class SchedulerLost(DeviceFault):
+class SchedulerLost(DeviceFault, code="scheduler-lost"):
     """The scheduler ended, the line to it did, or it and its workers cannot do what they are sent."""
-
-    code = "scheduler-lost"
 
 
 @dataclass(frozen=True, slots=True)

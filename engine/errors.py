@@ -74,6 +74,10 @@ class EngineError(Exception):
     code: ClassVar[str] = "error"
     """What kind of error it is, for programs (`Reason.code`)."""
 
+    def __init_subclass__(cls, **declared: str | bool) -> None:
+        for name, value in declared.items():
+            setattr(cls, name, value)
+
     def __init__(self, what: str, why: str = "", remedy: str = "") -> None:
         super().__init__(what, why, remedy)
         self.what = what
@@ -127,111 +131,72 @@ def _short(text: str) -> str:
     return text[:1].upper() + text[1:] if text.split(" ", 1)[0].isalpha() else text
 
 
-class ImageReadError(EngineError):
+class ImageReadError(EngineError, code="image-unreadable"):
     """A picture cannot be opened: missing, unreadable, not a picture, damaged or too large."""
 
-    code = "image-unreadable"
 
-
-class ImageWriteError(EngineError):
+class ImageWriteError(EngineError, code="image-unwritable"):
     """A picture cannot be saved under that name or in that format."""
 
-    code = "image-unwritable"
 
-
-class FileReadError(EngineError):
+class FileReadError(EngineError, code="file-unreadable"):
     """A file cannot be read: missing, no file, too large, not text, not JSON."""
 
-    code = "file-unreadable"
 
-
-class FileWriteError(EngineError):
+class FileWriteError(EngineError, code="file-unwritable"):
     """A file (results, session, settings) cannot be written."""
 
-    code = "file-unwritable"
 
-
-class MaskError(EngineError):
+class MaskError(EngineError, code="mask"):
     """Not a mask: a word in it, ragged rows, no numbers, NaN, too large."""
 
-    code = "mask"
 
-
-class UnknownName(EngineError):
+class UnknownName(EngineError, code="unknown-name"):
     """There is no variant, preset, border or other thing of that name."""
 
-    code = "unknown-name"
 
-
-class BadValue(EngineError):
+class BadValue(EngineError, code="bad-value", is_refusal=True):
     """A value of the right kind but out of range, or several that do not fit together."""
 
-    code = "bad-value"
-    is_refusal = True
 
-
-class TooLargeForSimulator(BadValue):
+class TooLargeForSimulator(BadValue, code="too-large-for-simulator"):
     """The simulator would take too long: a smaller picture, product or batch helps."""
 
-    code = "too-large-for-simulator"
 
-
-class DeviceUnavailable(EngineError):
+class DeviceUnavailable(EngineError, code="device-unavailable", is_refusal=True, is_about_run=True):
     """No such device here, or it cannot be used now."""
 
-    code = "device-unavailable"
-    is_refusal = True
-    is_about_run = True
 
-
-class OutOfDeviceMemory(DeviceUnavailable):
+class OutOfDeviceMemory(DeviceUnavailable, code="device-memory", is_refusal=False, is_about_run=False):
     """The device has less free memory than the request needs; the device still works."""
 
-    code = "device-memory"
-    is_refusal = False
-    is_about_run = False
 
-
-class DeviceFault(DeviceUnavailable):
+class DeviceFault(DeviceUnavailable, code="device-fault", is_refusal=False, is_about_run=False):
     """The device failed during work; the process that used it cannot use CUDA any longer."""
 
-    code = "device-fault"
-    is_refusal = False
-    is_about_run = False
 
-
-class VerificationFailed(EngineError):
+class VerificationFailed(EngineError, code="not-verified"):
     """A result is further from the float64 oracle than rounding can explain."""
 
-    code = "not-verified"
 
-
-class HostLost(EngineError):
+class HostLost(EngineError, code="host-lost"):
     """The engine's process ended during a request (crash, kill, out of memory)."""
 
-    code = "host-lost"
 
-
-class LineLost(HostLost):
+class LineLost(HostLost, code="line-lost"):
     """The engine's process on another machine is not reached, or not any more; work here is kept."""
 
-    code = "line-lost"
 
-
-class ResultGone(EngineError):
+class ResultGone(EngineError, code="result-gone"):
     """A result that stayed on another machine is not kept there any more; it is computed again."""
-
-    code = "result-gone"
 
 
 class HostLostTwice(HostLost):
     """Two processes ended, one after the other, during the same request: it is not tried again."""
 
 
-class Cancelled(EngineError):
+class Cancelled(EngineError, code="stopped"):
     """The person stopped the request."""
-
-    code = "stopped"
 
 
 class CodeNotKept(EngineError, UserWarning):

@@ -40,8 +40,12 @@ def run(settings: BatchSettings) -> int:
 
     def on_finished(finished: Finished) -> None:
         outcomes.append(finished)
-        _log_progress(finished, f"[{len(outcomes)}/{len(plan.files)}]")
-        before.say("done", finished.file.source, finished)
+        file, proof = finished.file, finished.verification
+        done = f"{file.source} -> {file.target}" if finished.error is None else _failure(finished)
+        log(f"[{len(outcomes)}/{len(plan.files)}] {done}")
+        unproven = () if proof is None or proof.passed else (proof.sentence(),)
+        log_notes([f"{file.source}: {note}" for note in (*finished.notes, *unproven)])
+        before.say("done", file.source, finished)
 
     batch = Batch(1 if before.alone else len(left), on_finished)
     for finished in before.outcomes:
@@ -57,7 +61,9 @@ def run(settings: BatchSettings) -> int:
     try:
         with interrupts.telling(stopped_at_once), interrupts.calling(batch.stop):
             if left:
-                batch.run(replace(plan, files=left), _on_cluster)
+                # Loaded only with --scheduler: Dask's part takes a tenth of a second.
+                dask = "engine.commands.batch_dask"
+                batch.run(replace(plan, files=left), lambda *given: import_module(dask).run(*given))
     except DeviceFault as error:
         fault = error
         known = {finished.file.names for finished in outcomes}
@@ -74,7 +80,17 @@ def run(settings: BatchSettings) -> int:
         count = f"{len(clipped)} of {len(outcomes)} results are clipped by more than {share}; "
         log_notes([clip_hint(clipped[most], f"{count if len(outcomes) > 1 else ''}{most}: ")])
     if settings.json:
-        print_json(_document(settings, plan, batch, outcomes, elapsed_s))
+        ran: dict[str, object] = {
+            "variants": list(batch.variants), "devices": list(batch.devices), "elapsed_s": elapsed_s,
+            # Connecting to a cluster, or starting it, is part of the elapsed time.
+            **({"scheduler": plan.scheduler.text, "start_s": batch.start_s} if plan.scheduler else {}),
+            "pictures": len(plan.files) + len(plan.skipped),
+            "done": sum(finished.error is None for finished in outcomes),
+            "failed": sum(finished.error is not None for finished in outcomes),
+            **({"skipped": len(plan.skipped)} if settings.skip_existing else {}),
+            "files": [_file(finished, on_cluster=plan.scheduler is not None) for finished in outcomes],
+        }  # fmt: skip
+        print_json(_about(settings, plan) | ran | (_skipped_files(plan) if settings.skip_existing else {}))
     else:
         stopped = "Stopped: " if batch.is_stopped else ""
         print_answer(stopped + _summary(settings, plan, batch, outcomes, elapsed_s))
@@ -86,19 +102,6 @@ def run(settings: BatchSettings) -> int:
     if any(isinstance(error, VerificationFailed) for error in errors):
         return NOT_VERIFIED
     return status_of(finished.verification for finished in outcomes) or (BAD_INPUT if errors else DONE)
-
-
-def _on_cluster(batch: Batch, plan: BatchPlan) -> None:
-    # Loaded only with --scheduler: Dask's part takes a tenth of a second.
-    import_module("engine.commands.batch_dask").run(batch, plan)
-
-
-def _log_progress(finished: Finished, number: str) -> None:
-    file = finished.file
-    log(f"{number} {f'{file.source} -> {file.target}' if finished.error is None else _failure(finished)}")
-    proof = finished.verification
-    unproven = () if proof is None or proof.passed else (proof.sentence(),)
-    log_notes([f"{file.source}: {note}" for note in (*finished.notes, *unproven)])
 
 
 def _failure(finished: Finished) -> str:
@@ -138,32 +141,13 @@ def _proof(done: Sequence[Finished]) -> str:
     return f", {count} verified{' (large ones on a part of their pixels)' if in_part else ''}"
 
 
-def _document(
-    settings: BatchSettings, plan: BatchPlan, batch: Batch, outcomes: Sequence[Finished], elapsed_s: float
-) -> dict[str, object]:
-    return {
-        **_about(settings, plan),
-        "variants": list(batch.variants),
-        "devices": list(batch.devices),
-        "elapsed_s": elapsed_s,
-        # Connecting to a cluster, or starting it, is part of the elapsed time.
-        **({"scheduler": plan.scheduler.text, "start_s": batch.start_s} if plan.scheduler else {}),
-        "pictures": len(plan.files) + len(plan.skipped),
-        "done": sum(finished.error is None for finished in outcomes),
-        "failed": sum(finished.error is not None for finished in outcomes),
-        **({"skipped": len(plan.skipped)} if settings.skip_existing else {}),
-        "files": [_file(finished, on_cluster=plan.scheduler is not None) for finished in outcomes],
-        **(_skipped_files(plan) if settings.skip_existing else {}),
-    }
-
-
 def _file(finished: Finished, *, on_cluster: bool) -> dict[str, object]:
     return {
         "input": finished.file.source,
         "output": finished.file.target if finished.error is None else None,
         "failure": "" if finished.error is None else str(finished.error),
         "verification": None if finished.verification is None else asdict(finished.verification),
-        **({"machine": finished.ran.machine} if on_cluster and finished.ran else {}),
+        **({"machine": finished.machine} if on_cluster and finished.machine else {}),
         **finished.found,
         "clipped": 0.0 if finished.clipped is None else finished.clipped.share,
         "notes": list(finished.notes),
@@ -195,22 +179,15 @@ def report_plan(settings: BatchSettings, plan: BatchPlan) -> int:
     files = [(file, *_planned(plan.how, file)) for file in plan.files]
     refused = sum(action == "refuse" for _, action, _ in files)
     if settings.json:
-        print_json(
-            {
-                **_about(settings, plan),
-                "dry_run": True,
-                "device": plan.device.title,
-                "pictures": len(files) + len(plan.skipped),
-                "to_do": len(files) - refused,
-                "skipped": len(plan.skipped),
-                "refused": refused,
-                "files": [
-                    {"input": file.source, "output": file.target, "action": action, "why": why}
-                    for file, action, why in files
-                ],
-            }
-            | _skipped_files(plan)
-        )
+        each = [
+            {"input": file.source, "output": file.target, "action": action, "why": why}
+            for file, action, why in files
+        ]
+        would: dict[str, object] = {
+            "dry_run": True, "device": plan.device.title, "pictures": len(files) + len(plan.skipped),
+            "to_do": len(files) - refused, "skipped": len(plan.skipped), "refused": refused, "files": each,
+        }  # fmt: skip
+        print_json(_about(settings, plan) | would | _skipped_files(plan))
     else:
         lines = []
         for file, action, why in files:

@@ -17,7 +17,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from engine.cluster import connected, loaded, sealed
 from engine.commands.batch_loop import Batch, Finished, Task, all_the_way, write_result
@@ -92,10 +91,9 @@ def run(batch: Batch, plan: BatchPlan) -> None:
             with suppress(OSError):
                 os.unlink(sign.name)
 
-        at_end.callback(take_down)
-        batch.start_s = time.perf_counter() - begin
         # What begins without it writes nothing.
-        batch.when_stopped = take_down
+        batch.when_stopped = at_end.callback(take_down)
+        batch.start_s = time.perf_counter() - begin
         threads = sum(client.nthreads().values())
         work = sealed(taken_on_worker, plan.how, os.path.abspath(sign.name), cores())
         batch.through(take, TASKS_AHEAD * threads, _tasks(plan.files, threads))
@@ -122,7 +120,14 @@ def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, data: bytes)
     `sign` is seen where the results' folder is; `asking_cores` are those of the machine that asks, by which
     `auto` chooses; `data` has the files. Called on: a thread of a worker.
     """
-    within, remedy = _within(how, loaded("distributed", "A worker").get_worker())
+    worker, within, remedy = loaded("distributed", "A worker").get_worker(), how, RAISE_LIMIT
+    if (limit := worker.memory_manager.memory_limit) is not None:
+        each = limit // worker.state.nthreads
+        most = max(0, int(each * _LEFT_BY_DASK) - _BASE_BYTES)
+        if most < how.saving.max_bytes:
+            within = replace(how, saving=replace(how.saving, max_bytes=most))
+            where = f"this one on {platform.node()} has {bytes_text(each)} for each of its threads"
+            remedy = f"Give the workers more memory: {where}."
 
     def ready(task: Task) -> None:
         (file,) = task.files
@@ -145,16 +150,3 @@ def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, data: bytes)
     flow = Flow(ready=ready, take=Task.take, threads=1, takers=1, most=2, failed=Task.failed)
     flow.run((Task([file]) for file in pickle.loads(data)), lambda task: found.extend(task.finished))
     return found
-
-
-def _within(how: PictureWork, worker: Any) -> tuple[PictureWork, str]:
-    """Return what is done within a worker's memory, and what helps where a picture needs more."""
-    if worker.memory_manager.memory_limit is None:
-        return how, RAISE_LIMIT
-    each = worker.memory_manager.memory_limit // worker.state.nthreads
-    most = int(each * _LEFT_BY_DASK) - _BASE_BYTES
-    if most >= how.saving.max_bytes:
-        return how, RAISE_LIMIT
-    where = f"this one on {platform.node()} has {bytes_text(each)} for each of its threads"
-    saving = replace(how.saving, max_bytes=max(0, most))
-    return replace(how, saving=saving), f"Give the workers more memory: {where}."

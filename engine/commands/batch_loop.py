@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,14 +48,6 @@ from engine.work.filtering.oracle import regions_to_check
 from engine.work.resolve import Resolved
 
 
-class Ran(NamedTuple):
-    """What filtered a file: the key of a variant, the titles of devices, the name of the machine."""
-
-    variant: str
-    devices: Sequence[str]
-    machine: str
-
-
 @dataclass(frozen=True, slots=True)
 class Finished:
     """The outcome of one file: why there is no result, or its notes and, if checked, its verification."""
@@ -66,7 +58,10 @@ class Finished:
     verification: Verification | None = None
     found: Mapping[str, object] = field(default_factory=dict)  # by an operation, for JSON
     clipped: Clipped | None = None  # how much of the result is, where some can be
-    ran: Ran | None = None  # where there is a result
+    # What filtered it, where there is a result: the key of a variant, titles of devices, the machine's name.
+    variant: str = ""
+    devices: Sequence[str] = ()
+    machine: str = ""
 
 
 @dataclass(eq=False, slots=True)
@@ -173,8 +168,8 @@ class Job:
         data, notes = self.how.encoded(result, self.opened.picture, self.file.target, self.file.saved_as)
         found = {**self.how.facts(self.call), **result.found} if result.found else {}
         clipped = self.how.clipped(self.call, self.opened, values)
-        ran = Ran(self.call.choice.variant.key, titles(self.call.devices), platform.node())
-        return data, Finished(self.file, None, notes, verification, found, clipped, ran)
+        ran = self.call.choice.variant.key, titles(self.call.devices), platform.node()
+        return data, Finished(self.file, None, notes, verification, found, clipped, *ran)
 
 
 # Bytes of float32 results: they stay in the caches of a core until they are converted.
@@ -333,9 +328,9 @@ class Batch:
 
     def note(self, finished: Finished) -> None:
         """Note what filtered a file."""
-        if finished.ran is not None:
-            self.variants[finished.ran.variant] = None
-            self.devices |= dict.fromkeys(finished.ran.devices)
+        if finished.variant:
+            self.variants[finished.variant] = None
+            self.devices |= dict.fromkeys(finished.devices)
 
     def _in_memory(self, plan: BatchPlan) -> None:
         """Have each file taken all the way by one thread; one more writes.
@@ -381,9 +376,9 @@ class Batch:
         with interrupts.undivided():
             self.written += 1
         resolved = done.resolved
-        ran = Ran(resolved.choice.variant.key, titles(resolved.devices), platform.node())
         facts = {**how.facts(resolved), **how.document(resolved, None, resolved.devices), **done.facts}
-        finished = Finished(file, None, done.notes, done.verification, facts, done.clipped, ran)
+        ran = resolved.choice.variant.key, titles(resolved.devices), platform.node()
+        finished = Finished(file, None, done.notes, done.verification, facts, done.clipped, *ran)
         task.write = lambda: [finished]
 
     def stop(self) -> None:

@@ -157,14 +157,34 @@ def _sources(
     inputs: Sequence[str], settings: BatchSettings, on_note: Callable[[str], object]
 ) -> Iterator[tuple[str, str]]:
     """Yield each file with its name below the folder for the results."""
+    own_results, suffixes = os.path.realpath(settings.out), (*opened_suffixes(), *SUFFIXES)
     for given in inputs:
-        if os.path.isdir(given) and not is_zarr(Path(given)):
-            yield from _in_folder(given, settings, on_note)
-        elif is_unmatched_pattern(given) and (matches := sorted(glob.glob(given, recursive=True))):
+        if is_unmatched_pattern(given) and (matches := sorted(glob.glob(given, recursive=True))):
             # On Windows a program expands patterns itself. Folders are searched as if a shell had.
             yield from _sources(matches, settings, on_note)
-        else:
+            continue
+        if not os.path.isdir(given) or is_zarr(Path(given)):
             yield given, os.path.basename(os.path.normpath(given))
+            continue
+        found: list[str] = []
+        unread: list[OSError] = []
+        # Left to itself, `os.walk` passes over a folder that may not be read.
+        for parent, folders, files in os.walk(given, onerror=unread.append):
+            stores = [name for name in folders if name.endswith(".zarr") and is_zarr(Path(parent, name))]
+            folders[:] = sorted(
+                name
+                for name in folders
+                if settings.recursive
+                and name not in stores
+                and not name.startswith(".")
+                and os.path.realpath(os.path.join(parent, name)) != own_results
+            )
+            for linked in filter(os.path.islink, (os.path.join(parent, name) for name in folders)):
+                on_note(f"{linked} is a link to a folder and is not searched: name it beside the others")
+            known = (name for name in sorted([*files, *stores]) if Path(name).suffix.lower() in suffixes)
+            found += (os.path.join(parent, name) for name in known if not name.startswith("."))
+        found += (error.filename for error in unread)
+        yield from ((path, os.path.relpath(path, given)) for path in found)
 
 
 def _entry(path: str) -> str:
@@ -172,33 +192,6 @@ def _entry(path: str) -> str:
     folder, last = os.path.split(path.rstrip("/"))
     is_name = last not in ("", ".", "..")
     return os.path.join(os.path.realpath(folder), last) if is_name else os.path.realpath(path)
-
-
-def _in_folder(
-    folder: str, settings: BatchSettings, on_note: Callable[[str], object]
-) -> Iterator[tuple[str, str]]:
-    own_results = os.path.realpath(settings.out)
-    unread: list[str] = []
-    # Left to itself, `os.walk` passes over a folder that may not be read.
-    for parent, folders, files in os.walk(folder, onerror=lambda error: unread.append(error.filename)):
-        stores = [name for name in folders if name.endswith(".zarr") and is_zarr(Path(parent, name))]
-        folders[:] = sorted(
-            name
-            for name in folders
-            if settings.recursive
-            and name not in stores
-            and not name.startswith(".")
-            and os.path.realpath(os.path.join(parent, name)) != own_results
-        )
-        for linked in filter(os.path.islink, (os.path.join(parent, name) for name in folders)):
-            on_note(f"{linked} is a link to a folder and is not searched: name it beside the others")
-        for name in sorted([*files, *stores]):
-            suffixes = (*opened_suffixes(), *SUFFIXES)
-            if not name.startswith(".") and Path(name).suffix.lower() in suffixes:
-                path = os.path.join(parent, name)
-                yield path, os.path.relpath(path, folder)
-    for path in unread:
-        yield path, os.path.relpath(path, folder)
 
 
 def is_unmatched_pattern(source: str) -> bool:
@@ -250,9 +243,9 @@ class _HeaderRead(Exception):
 
 
 def header_form(path: str, **limits: Any) -> Form:
-    """Return the form of a picture, upright, from its header; raises ImageReadError.
+    """Return the form of a picture, upright, from its header; nothing is decoded. Raises ImageReadError.
 
-    Nothing is decoded. `limits` are those of `open_image`.
+    `limits` are those of `open_image`.
     """
     found: list[Form] = []
 
@@ -297,7 +290,13 @@ def planned(settings: BatchSettings) -> BatchPlan:
     """
     how = work_for(settings.steps, settings.saving)
     if settings.scheduler is not None:
-        how = _on_workers(how)
+        asked, why = how.asked, "workers filter on their CPUs"
+        if asked.named is not None and asked.named.device is not DeviceKind.CPU:
+            what = f"--variant {asked.variant} with --scheduler"
+            raise BadValue(what, why, "Choose a CPU variant, or leave it out.")
+        if asked.device not in (AUTO, "cpu"):
+            raise BadValue(f"--device {asked.device} with --scheduler", why, "Leave it out.")
+        how = how.on("cpu")
     notes = [*_check(how, settings)]
     files = files_for(settings, how, notes.append)
     if not files:
@@ -308,7 +307,19 @@ def planned(settings: BatchSettings) -> BatchPlan:
     if files[0].refusal is not None and not any(map(os.path.lexists, map(os.path.abspath, sources))):
         # No picture failed: a name is wrong.
         raise files[0].refusal
-    _check_folder(settings.out or ".", makes=not settings.dry_run)
+    folder = settings.out or "."
+    if not settings.dry_run:
+        make_folder(folder, with_parents=True)
+    else:
+        # Of one that is not there the nearest is asked.
+        folder = os.path.abspath(path_text(folder))
+        while not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
+    try:
+        check_place(os.path.join(folder, "result"))
+    except FileWriteError as error:
+        what = f"No result can be written into the folder {folder!r}"
+        raise FileWriteError(what, error.why, "Choose another folder.") from error
     skipped, files = [file for file in files if file.is_done], [file for file in files if not file.is_done]
     # One that is filtered in bands has the machine for itself, and chooses for itself.
     how, device, why = choose_device(how, [file for file in files if not file.in_parts] or files or skipped)
@@ -317,24 +328,8 @@ def planned(settings: BatchSettings) -> BatchPlan:
     return BatchPlan(how, files, device, notes, settings.out, settings.scheduler, skipped)
 
 
-def _on_workers(how: PictureWork) -> PictureWork:
-    """Return the filter on the CPU of a worker; refuse another device."""
-    asked = how.asked
-    if asked.named is not None and asked.named.device is not DeviceKind.CPU:
-        why = "workers filter on their CPUs"
-        raise BadValue(
-            f"--variant {asked.variant} with --scheduler", why, "Choose a CPU variant, or leave it out."
-        )
-    if asked.device not in (AUTO, "cpu"):
-        raise BadValue(
-            f"--device {asked.device} with --scheduler", "workers filter on their CPUs", "Leave it out."
-        )
-    return how.on("cpu")
-
-
 def _check(how: PictureWork, settings: BatchSettings) -> list[str]:
-    pixel = np.zeros((1, 1), np.uint8)
-    probe = Picture(pixel, pixel)
+    probe = Picture(np.zeros((1, 1), np.uint8), np.zeros((1, 1), np.uint8))
     dtype = how.saved_type(probe.dtype)
     if settings.format != _KEEP and how.saving.depth != _KEEP:
         saved_as = saved_format(f"picture.{settings.format}")
@@ -346,21 +341,6 @@ def _check(how: PictureWork, settings: BatchSettings) -> list[str]:
     return how.check(probe)
 
 
-def _check_folder(folder: str, *, makes: bool) -> None:
-    """Check that files can be written into the folder for the results: it is made, or the nearest asked."""
-    if makes:
-        make_folder(folder, with_parents=True)
-    else:
-        folder = os.path.abspath(path_text(folder))
-        while not os.path.lexists(folder):
-            folder = os.path.dirname(folder)
-    try:
-        check_place(os.path.join(folder, "result"))
-    except FileWriteError as error:
-        what = f"No result can be written into the folder {folder!r}"
-        raise FileWriteError(what, error.why, "Choose another folder.") from error
-
-
 def choose_device(
     how: PictureWork, files: Sequence[PictureFile]
 ) -> tuple[PictureWork, DeviceInfo, list[str]]:
@@ -368,10 +348,8 @@ def choose_device(
 
     With `auto` the device is chosen for the whole batch: a GPU only where that helps all of it.
     """
-    asked = how.asked
-    named = asked.named
-    if named is not None or asked.device != AUTO:
-        return how, devices_for(named, asked.device)[0], []
+    if how.asked.named is not None or how.asked.device != AUTO:
+        return how, devices_for(how.asked.named, how.asked.device)[0], []
     why: str | None = ""
     if has_driver():
         # Judged by the size of the first picture that can be opened.

@@ -95,8 +95,7 @@ def _filter(settings: FilterSettings) -> int:
         if settings.explain:
             why = "its kernel is not timed alone"
             raise BadValue("--explain with a picture in bands", why, "Leave it out, or use `explain`.")
-        how = _work_for(settings)
-        return _save_in_bands(settings, how)
+        return _save_in_bands(settings, _work_for(settings))
     if settings.explain and asked.device == ALL_GPUS:
         why = "the limits of one device are the reason for a time"
         raise BadValue(f"--explain with --device {ALL_GPUS}", why, "Name one GPU, such as cuda:0.")

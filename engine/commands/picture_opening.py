@@ -87,21 +87,14 @@ class Opening:
         if self.makes_plot:
             return np.dtype(np.uint8)
         mode, is_clipped = f"--range {self.saving.range}", self.saving.range == "clip"
-        dtype = self._depth_of(given)
+        dtype = np.dtype(DEPTH_DTYPES.get(self.saving.depth, given))
         if dtype == np.float32 and not is_clipped:
             why = "a float32 result keeps its values as they are, whatever their range"
             raise BadValue(mode, why, "Leave --range out, or choose --depth 8 or --depth 16.")
-        if self._is_rounded and not is_clipped:
+        if self.asked.filter is not None and self.asked.result_type == "same" and not is_clipped:
             why = "results of the picture's type are clipped where they are computed"
             raise BadValue(f"{mode} with --result-type same", why, "Leave one of the two out.")
         return dtype
-
-    @property
-    def _is_rounded(self) -> bool:
-        return self.asked.filter is not None and self.asked.result_type == "same"
-
-    def _depth_of(self, given: np.dtype) -> np.dtype:
-        return given if self.saving.depth == "keep" else np.dtype(DEPTH_DTYPES[self.saving.depth])
 
     def bytes_for(self, form: Form, saved_as: Format) -> int:
         """Return the most bytes that filtering and saving a picture of a form take.
@@ -110,31 +103,30 @@ class Opening:
         what its computation needs; the result and the picture to be saved; that picture, its encoder's copies
         and the encoded file, which noise makes as large.
         """
-        result, finished = FLOAT_BYTES * form.values, self._depth_of(form.dtype).itemsize * form.values
+        asked, saved = self.asked, np.dtype(DEPTH_DTYPES.get(self.saving.depth, form.dtype))
+        result, finished = FLOAT_BYTES * form.values, saved.itemsize * form.values
         # Results of the picture's type are in memory together with the floats that they become.
-        same = form.decoded_bytes if self._is_rounded else 0
+        same = form.decoded_bytes if asked.filter is not None and asked.result_type == "same" else 0
+        # How many arrays of the size of a float32 result there are beside it while it is computed.
+        if asked.step is None:
+            # The picture as float32, two results that a step reads, and what is between where samples are
+            # scaled.
+            copies = 4
+        elif asked.filter is None:
+            # Coefficients and samples, or the picture as float32 planes.
+            copies = 2
+        else:
+            # The picture as float32: a constant border may have a value that its type does not hold;
+            # transforms are of floats; two passes over the whole picture have one of sums between them.
+            copying = asked.variant in ("cpu-fft", "cpu-separable-serial")
+            copies = 1 if asked.filter.border.takes_value or copying else 0
         stacked = finished if form.has_alpha else 0
         encoder = saved_as.encoder_bytes * form.pixel_count
         return form.decoded_bytes + max(
-            result * (1 + self._float_copies),
+            result * (1 + copies),
             result + finished + same,
             (2 + saved_as.encoder_copies) * finished + stacked + encoder,
         )
-
-    @property
-    def _float_copies(self) -> int:
-        """How many arrays of the size of a float32 result there are beside it while it is computed."""
-        if self.asked.step is None:
-            # The picture as float32, two results that a step reads, and what is between where samples are
-            # scaled.
-            return 4
-        if self.asked.filter is None:
-            # Coefficients and samples, or the picture as float32 planes.
-            return 2
-        # The picture as float32: a constant border may have a value that its type does not hold; transforms
-        # are of floats; two passes over the whole picture have one of sums between them.
-        copying = "cpu-fft", "cpu-separable-serial"
-        return 1 if self.asked.filter.border.takes_value or self.asked.variant in copying else 0
 
     def is_in_parts(self, source: str, target: str) -> bool:
         """Return whether a picture is filtered in bands: OME-Zarr is, and a TIFF too large for memory.

@@ -37,7 +37,7 @@ from engine.work.resolve import Resolved, resolved_for_parts
 from engine.work.steps import PictureRequest
 
 if TYPE_CHECKING:
-    from engine.flow.file import Done, Work
+    from engine.flow.file import Done
 
 # Multiply-adds that the oracle may spend on a picture of a batch: 8 to 16 ms on one core. Every pixel of a
 # photograph would take longer than all else together; of a larger one it checks the edges and a grid.
@@ -165,7 +165,7 @@ class PictureWork(Opening):
         if self.filters_alpha and picture.alpha is not None:
             pixels = np.dstack([pixels, picture.alpha])
         asked = self._merged(np.atleast_3d(pixels))
-        return self._as_saved(self._cheapest(asked, lambda one: Call(pixels, one, self.patch)), saved)
+        return self._cheapest(asked, lambda one: Call(pixels, one, self.patch), saved)
 
     def resolved(self, samples: np.ndarray, saved: np.dtype) -> Resolved:
         """Return what computes a picture in parts, of samples (H, W, C) whose values are not looked at.
@@ -173,9 +173,7 @@ class PictureWork(Opening):
         `saved` is the type of the file for the result. `auto` chooses what can be cut.
         """
         asked = self._merged(samples)
-        return self._as_saved(
-            self._cheapest(asked, lambda one: resolved_for_parts(one, samples).in_parts()), saved
-        )
+        return self._cheapest(asked, lambda one: resolved_for_parts(one, samples).in_parts(), saved)
 
     def _merged(self, samples: np.ndarray) -> PictureRequest:
         if not self.merge:
@@ -185,26 +183,24 @@ class PictureWork(Opening):
         chain, self._mergers = merged(self.asked.chain, samples.shape, samples.dtype.name, device)
         return structs.replace(self.asked, chain=chain)
 
-    def _cheapest(self, asked: PictureRequest, made: Callable[[PictureRequest], R]) -> R:
-        """Return what is made on the device that is asked for; of `auto` where it is done sooner."""
-        if asked.device != AUTO or asked.variant != AUTO:
-            return made(asked)
-        if asked.filter is None:
-            # Starting a GPU, and copies there and back, take longer.
-            return made(structs.replace(asked, device="cpu"))
-        if not has_driver():
-            return made(asked)
-        # Listing the GPUs starts the driver.
-        on_cpu = made(structs.replace(asked, device="cpu"))
-        why = why_not_gpu(on_cpu.problem, on_cpu.constant, on_cpu.device, 1)
-        if not why:
-            return made(asked)
-        choice = on_cpu.choice
-        on_cpu.choice = choice._replace(reason=choice.reason and choice.reason.and_also(why))
-        return on_cpu
+    def _cheapest(self, asked: PictureRequest, made: Callable[[PictureRequest], R], saved: np.dtype) -> R:
+        """Return what is made on the device that is asked for; of `auto` where it is done sooner.
 
-    def _as_saved(self, request: R, saved: np.dtype) -> R:
-        """Return a request whose kernel writes the samples of the file, where that is the same."""
+        Its kernel writes the samples of the file, where that is the same.
+        """
+        is_open, why = asked.device == asked.variant == AUTO, None
+        if is_open and (asked.filter is None or has_driver()):
+            # Listing the GPUs starts the driver; that, and copies there and back, take longer than most work.
+            request = made(structs.replace(asked, device="cpu"))
+            if asked.filter is not None:
+                why = why_not_gpu(request.problem, request.constant, request.device, 1)
+                choice = request.choice
+                if why:
+                    request.choice = choice._replace(reason=choice.reason and choice.reason.and_also(why))
+                else:
+                    request = made(asked)
+        else:
+            request = made(asked)
         mode = self.range
         return request.as_saved(saved, mode) if self.takes_own_type and mode is not None else request
 
@@ -255,8 +251,8 @@ class PictureWork(Opening):
 
         `on_values` is as of `measure`. Of a chain the time of each step is measured where it is recorded.
         """
-        if self._is_spread(call):
-            # Loaded only with several GPUs.
+        if len(call.devices) > 1 and call.reach.exact and not call.reach.whole:
+            # A picture that has to be whole is computed on the first. Loaded only with several GPUs.
             spread = import_module("engine.flow.filtering").measured_in_chunks
             values, proof, used = spread(call, on_values, verify=self.saving.verify, is_recorded=is_recorded)
         elif self.saving.verify:
@@ -281,7 +277,7 @@ class PictureWork(Opening):
         `on_state` is as of `engine.flow.file.filter_file`.
         """
         # Loaded only with such a picture.
-        from engine.flow.file import filter_file
+        from engine.flow.file import Work, filter_file
 
         log_progress = ProgressLog(output)
 
@@ -290,13 +286,7 @@ class PictureWork(Opening):
             log_progress(fraction, words)
 
         memory = self.saving.memory
-        return filter_file(self.in_bands(), source, output, memory=memory, report=report, on_state=on_state)
-
-    def in_bands(self) -> "Work":
-        """Return what is done with a picture that is larger than memory, and how its result is saved."""
-        from engine.flow.file import Work
-
-        return Work(
+        work = Work(
             resolve=self.resolved,
             saved_type=self.saved_type,
             range=self.range,
@@ -304,6 +294,7 @@ class PictureWork(Opening):
             verify=self.saving.verify,
             metadata=self.saving.metadata,
         )
+        return filter_file(work, source, output, memory=memory, report=report, on_state=on_state)
 
     def verified(self, call: Call, values: np.ndarray | CheckedSamples, seed: int) -> Verification | None:
         """Return how the values agree with the oracle, if asked for; raise VerificationFailed."""
@@ -334,12 +325,6 @@ class PictureWork(Opening):
         if self.makes_plot and saving.depth != "keep":
             notes.append("--depth was not used: a plot has 8 bits.")
         return notes
-
-    def _is_spread(self, call: Call) -> bool:
-        """Whether several GPUs share a picture; one that has to be whole is computed on the first."""
-        if len(call.devices) < 2:
-            return False
-        return call.reach.exact and not call.reach.whole
 
     def headline(self, call: Resolved, target: str, used: Sequence[DeviceInfo]) -> str:
         """Return what ran, in words."""
@@ -392,7 +377,9 @@ def _answered(call: Call, opened: Opened, values: np.ndarray) -> Result:
         "mark": None if answer.mark is None else asdict(answer.mark),
         "counts": None if answer.counts is None else answer.counts.tolist(),
     }
-    words = ", ".join(f"{_lower(one.title)} {one.text}" for one in answer.quantities)
+    # As titles stand within a sentence: "PSNR", "estimated size".
+    titled = ((one.title, one.text) for one in answer.quantities)
+    words = ", ".join(f"{t if t.isupper() else t[0].lower() + t[1:]} {text}" for t, text in titled)
     drawing = import_module("engine.work.operations.patch")
     if answer.counts is not None:
         return Result(Picture(drawing.histogram_picture(answer.counts)), (), found, words)
@@ -403,8 +390,3 @@ def _answered(call: Call, opened: Opened, values: np.ndarray) -> Result:
     conversion = Conversion(pixels.dtype, dtype)
     finished = conversion.picture(picture, pixels.reshape(picture.pixels.shape))
     return Result(finished, conversion.sentences(pixels.size), found, words)
-
-
-def _lower(title: str) -> str:
-    """Return a title as it stands within a sentence: "PSNR", "estimated size"."""
-    return title if title.isupper() else f"{title[0].lower()}{title[1:]}"

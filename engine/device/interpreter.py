@@ -33,11 +33,8 @@ CAPABILITY = (9, 0)
 Arrays = dict[object, Array]
 
 
-class KernelFault(EngineError):
+class KernelFault(EngineError, code="kernel-fault", is_about_run=True):
     """A kernel of a variant has a fault that the interpreter found."""
-
-    code = "kernel-fault"
-    is_about_run = True
 
 
 def ptx_of(step: Pass) -> str:

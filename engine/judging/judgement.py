@@ -110,11 +110,8 @@ NAMES = (*ARRAYS, *NUMBERS, "border_value")
 EXPECTED = f"Its parameters are known by their names, in any order: {', '.join(NAMES)}."
 
 
-class NotJudged(EngineError):
+class NotJudged(EngineError, code="refused", is_refusal=True):
     """A kernel that cannot be judged: it does not compile, or is none."""
-
-    code = "refused"
-    is_refusal = True
 
     def __init__(self, what: str, why: str = "", remedy: str = "", line: int = 0) -> None:
         super().__init__(what, why, remedy)

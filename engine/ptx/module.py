@@ -34,11 +34,8 @@ class SourceLine(NamedTuple):
 NOWHERE = SourceLine("", 0)
 
 
-class PtxError(EngineError):
+class PtxError(EngineError, code="ptx", is_refusal=True):
     """PTX that cannot be read or run: what is not known is named, never guessed."""
-
-    code = "ptx"
-    is_refusal = True
 
     def __init__(self, what: str, why: str = "", remedy: str = "", line: SourceLine = NOWHERE) -> None:
         super().__init__(what, why, remedy)

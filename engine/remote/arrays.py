@@ -39,40 +39,21 @@ from engine.results.problem import Progress
 
 RAW, PACKED = "raw", "zstd"
 _LEVEL = 1
-# How much a measurement counts against all before it.
-_NEWEST = 0.3
+# Bytes per second to pack and unpack, and the part of most pictures that is left: a faster line takes less
+# time for pixels as they are.
+_RATE, _SHARE = 250e6, 0.5
 
 
-class Packer:
-    """Packs bands of pixels, and remembers how fast and how small that was. Called on: one thread."""
+def sending_s(nbytes: int, line_rate: float) -> float:
+    """Return how long so many bytes of pixels take over a line that takes so many bytes in a second."""
+    return min(nbytes / line_rate, nbytes / _RATE + nbytes * _SHARE / line_rate)
 
-    def __init__(self) -> None:
-        # Bytes per second to pack and unpack, and the part that is left; before anything was measured.
-        self._rate, self._share = 250e6, 0.5
-        self._since = 0
 
-    def packed(self, band: np.ndarray, line_rate: float) -> tuple[str, memoryview | bytes]:
-        """Return how a band, contiguous and of rows x columns x channels or less, is packed, and its bytes.
-
-        `line_rate` is how many bytes the line takes in a second.
-        """
-        self._since += 1
-        if self._packed_s(1, line_rate) < 1 / line_rate or (self._since % 64 == 0 and line_rate < 400e6):
-            begin = time.perf_counter()
-            data = _pack(band)
-            seconds = time.perf_counter() - begin
-            self._rate += _NEWEST * (band.nbytes / max(seconds, 1e-6) / 2 - self._rate)
-            self._share += _NEWEST * (len(data) / band.nbytes - self._share)
-            if len(data) < band.nbytes:
-                return PACKED, data
-        return RAW, band.data.cast("B")
-
-    def seconds(self, nbytes: int, line_rate: float) -> float:
-        """Return how long so many bytes of pixels take over a line."""
-        return min(nbytes / line_rate, self._packed_s(nbytes, line_rate))
-
-    def _packed_s(self, nbytes: int, line_rate: float) -> float:
-        return nbytes / self._rate + nbytes * self._share / line_rate
+def packed(band: np.ndarray, line_rate: float) -> tuple[str, memoryview | bytes]:
+    """Return how a band, contiguous and of rows x columns x channels or less, is packed, and its bytes."""
+    if sending_s(1, line_rate) < 1 / line_rate and len(data := _pack(band)) < band.nbytes:
+        return PACKED, data
+    return RAW, band.data.cast("B")
 
 
 def unpack(codec: str, data: memoryview, out: np.ndarray) -> None:
@@ -126,7 +107,7 @@ Array = np.ndarray
 
 
 def sent_bands(
-    key: str, arrays: Sequence[Array], packer: Packer, rate: Callable[[], float], request: int = 0
+    key: str, arrays: Sequence[Array], rate: Callable[[], float], request: int = 0
 ) -> Iterator[Message]:
     """Yield the messages that bring arrays over; each band is packed when the line takes it."""
     forms = tuple((tuple(array.shape), array.dtype.name) for array in arrays)
@@ -135,7 +116,7 @@ def sent_bands(
         step = max(1, _BAND_BYTES // max(1, array[:1].nbytes))
         for first in range(0, len(array) if array.size else 0, step):
             band = np.ascontiguousarray(array[first : first + step])
-            codec, data = packer.packed(band, rate())
+            codec, data = packed(band, rate())
             yield encoded(Band(key, number, first, len(band), codec)), data
 
 
@@ -217,7 +198,6 @@ class Uploads:
         self._sources: dict[str, SharedArray | str] = {}
         # Has digests for what a request names.
         self.crossing = Crossing(self._digest_of, self._digest_of_file)
-        self._packer = Packer()
 
     def forget(self, names: tuple[str, ...]) -> None:
         """Forget arrays in segments of these names, which hold others from now on."""
@@ -232,9 +212,9 @@ class Uploads:
             return
         pixels = np.fromfile(source, np.uint8) if isinstance(source, str) else shared.attach(source)
         begin = time.monotonic()
-        for message in sent_bands(key, [pixels], self._packer, lambda: line.rate):
+        for message in sent_bands(key, [pixels], lambda: line.rate):
             yield message
-            left_s = self._packer.seconds(pixels.nbytes, line.rate) - (time.monotonic() - begin)
+            left_s = sending_s(pixels.nbytes, line.rate) - (time.monotonic() - begin)
             self.step = Progress("sending the picture", 0.0, max(left_s, 1.0))
         self.step = _WAITING
 
@@ -308,11 +288,11 @@ class KeptResults:
         self._numbers = count(1)
 
     def keep(
-        self, value: Any, seen: Seen, in_use: frozenset[str], seconds: Callable[[int], float]
+        self, value: Any, seen: Seen, in_use: frozenset[str], line_rate: float
     ) -> tuple[Any, str, dict[str, Array], tuple[object, ...]] | None:
         """Keep the pixels of an answer; return it with what is seen, its key, views, and what is not kept.
 
-        None: it has no pixels that could be kept. `seconds` says how long bytes of pixels take over the line.
+        None: it has no pixels that could be kept.
         """
         # Itself, or what an operation shows.
         found = value if isinstance(value, Filtered) else getattr(value, "shown", None)
@@ -328,7 +308,7 @@ class KeptResults:
         # The finest level that is one tile; then what is seen, at a coarser level where the line is slow.
         whole = next((n for n, sides in enumerate(screen.levels) if max(sides) <= TILE), len(levels) - 1)
         level, places = min(max(seen.level, 0), whole), places_in(screen, seen, seen.level)
-        while level < whole and seconds(4 * len(places) * screen.tile**2) > PATIENCE_S:
+        while level < whole and sending_s(4 * len(places) * screen.tile**2, line_rate) > PATIENCE_S:
             level += 1
             places = places_in(screen, seen, level)
         parts = [(whole, ((0, 0),))] if level != whole else []

@@ -160,7 +160,7 @@ class Line:
                     if queue is None:
                         self._acknowledged, self._acknowledged_at = self._received, time.monotonic()
                 if queue is None:
-                    data = _HEADER.pack(0, _COUNT.size) + _COUNT.pack(self._acknowledged)
+                    parts = _HEADER.pack(0, _COUNT.size) + _COUNT.pack(self._acknowledged), b""
                 else:
                     if queue[0].is_dropped:
                         # What they hold is given back.
@@ -169,15 +169,17 @@ class Line:
                         with self._changed:
                             queue.popleft()
                         continue
-                    data = b"".join((_HEADER.pack(*map(len, message)), *message))
-                    self._sent += len(data)
+                    # Pixels are not copied to stand behind the rest.
+                    parts = _HEADER.pack(*map(len, message)) + message[0], message[1]
+                    self._sent += sum(map(len, parts))
                     now = time.monotonic()
                     if not self._moments or now - self._moments[-1].at > 1e-3:
                         self._moments.append(Sent(self._sent, self._come, now))
                 self._spoken = time.monotonic()
-                rest = memoryview(data)
-                while rest:
-                    rest = rest[os.write(self._sender, rest) :]
+                for part in parts:
+                    rest = memoryview(part)
+                    while rest:
+                        rest = rest[os.write(self._sender, rest) :]
         except OSError as error:
             self._end("" if isinstance(error, BrokenPipeError) else str(error))
         except Exception as error:  # noqa: BLE001 - the thread's boundary

@@ -43,10 +43,8 @@ NumberType = Annotated[str, Meta(pattern=_NUMBERS)]
 _Array = tuple[NumberType, Shape, Annotated[bytes, Meta(max_length=MOST_ARRAY_BYTES)]]
 
 
-class NotOfTheSchema(EngineError):
+class NotOfTheSchema(EngineError, code="not-of-the-schema"):
     """What came over the line, or was to be sent, is none of the messages, or holds what may not cross."""
-
-    code = "not-of-the-schema"
 
 
 class Data(Message, frozen=True):

@@ -41,7 +41,7 @@ from engine.host.request import (
     segments_of,
 )
 from engine.remote import VERSION
-from engine.remote.arrays import PATIENCE_S, Array, Arriving, Kept, KeptResults, Packer, sent_bands
+from engine.remote.arrays import PATIENCE_S, Array, Arriving, Kept, KeptResults, sending_s, sent_bands
 from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer
 from engine.remote.schema import (
     DIGEST,
@@ -98,7 +98,6 @@ class Server:
         self._pictures: Kept[SharedArray] = Kept(most, _MOST_WAITING)
         self._results = KeptResults(most)
         self._arriving = Arriving(self._make, self._note_come)
-        self._packer = Packer()
         # Of the message that is being read: the pixels that it names, and those that are not here.
         self._named: list[str] = []
         self._missing: list[str] = []
@@ -257,10 +256,7 @@ class Server:
             self._client.release(*names)
             return
         if (seen := getattr(asked.request, "seen", None)) is not None:
-            rate = self._line.rate
-            kept = self._results.keep(
-                value, seen, self._in_use(), partial(self._packer.seconds, line_rate=rate)
-            )
+            kept = self._results.keep(value, seen, self._in_use(), self._line.rate)
             if kept is not None:
                 value, key, views, gone = kept
                 asked.keys += (key,)
@@ -285,7 +281,7 @@ class Server:
 
         structure = encoded(answer, Crossing(out))
         nbytes = sum(array.nbytes for array in arrays)
-        asked.ends_at = time.monotonic() + self._packer.seconds(nbytes, self._line.rate)
+        asked.ends_at = time.monotonic() + sending_s(nbytes, self._line.rate)
         is_looked_at = isinstance(asked.request, Preview | WantedTiles)
         priority = PIXELS if is_looked_at else WHOLE if arrays else ANSWERS
         messages = self._messages(number, asked, structure, arrays, names)
@@ -295,7 +291,7 @@ class Server:
         self, number: int, asked: _Asked, structure: bytes, arrays: list[Array], names: tuple[str, ...]
     ) -> Iterator[Message]:
         """Yield the pixels of an answer, the files that its request has written, and the rest."""
-        bands = partial(sent_bands, packer=self._packer, rate=lambda: self._line.rate, request=number)
+        bands = partial(sent_bands, rate=lambda: self._line.rate, request=number)
         try:
             if arrays:
                 yield from bands(f"a{number}", arrays)

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -96,8 +97,7 @@ def written(kind, pixels, folder):
 def filtered(source, output, *arguments, memory=None):
     """Filter a file in bands; return what became of it."""
     settings = read("filter", FilterSettings, [source, str(output), *arguments, "--device", "cpu"])
-    how = work_for(settings.steps, settings.saving)
-    return in_file.filter_file(how.in_bands(), source, str(output), memory=memory)
+    return work_for(settings.steps, replace(settings.saving, memory=memory)).filter_file(source, str(output))
 
 
 KINDS = [
@@ -617,8 +617,7 @@ def test_that_the_simulator_has_the_bits_of_the_whole(tmp_path):
     source = written("npy", pixels, tmp_path)
     words = [source, str(tmp_path / "out.npy"), "--mask", "box:3", "--depth", "float32"]
     settings = read("filter", FilterSettings, [*words, "--variant", "naive", "--device", "simulator"])
-    how = work_for(settings.steps, settings.saving)
-    in_file.filter_file(how.in_bands(), source, words[1], memory=None)
+    work_for(settings.steps, settings.saving).filter_file(source, words[1])
     whole = engine.correlate(pixels, "box:3", variant="naive", device="simulator")
     assert np.array_equal(as_read(words[1]), whole)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.remote import line as lines
-from engine.remote.arrays import Packer, unpack
+from engine.remote.arrays import packed, unpack
 from engine.remote.line import PIXELS, URGENT, Line
 from engine.remote.schema import NotOfTheSchema
 
@@ -159,16 +159,16 @@ def test_that_a_band_is_the_same_after_the_line():
             ("float32", (33, 40, 3)),
         ]:
             band = np.random.default_rng(3).integers(0, 255, shape).astype(dtype)
-            codec, data = Packer().packed(band, rate)
+            codec, data = packed(band, rate)
             out = np.empty_like(band)
             unpack(codec, memoryview(bytes(data)), out)
             assert out.tobytes() == band.tobytes()
 
 
-def test_that_the_packer_packs_where_the_line_is_slower_and_pixels_of_another_size_are_refused():
+def test_that_pixels_are_packed_where_the_line_is_slower_and_pixels_of_another_size_are_refused():
     band = np.zeros((64, 64, 4), np.uint8)
-    assert (Packer().packed(band, 1e6)[0], Packer().packed(band, 1e10)[0]) == ("zstd", "raw")
+    assert (packed(band, 1e6)[0], packed(band, 1e10)[0]) == ("zstd", "raw")
     for codec in ["zstd", "raw", "grey", "gzip"]:
-        data = Packer().packed(band, 1e4)[1]
+        data = packed(band, 1e4)[1]
         with pytest.raises(NotOfTheSchema):
             unpack(codec, memoryview(bytes(data)), np.empty((2, 2, 3), np.uint8))
