@@ -322,9 +322,9 @@ def planned(settings: BatchSettings) -> BatchPlan:
         raise FileWriteError(what, error.why, "Choose another folder.") from error
     skipped, files = [file for file in files if file.is_done], [file for file in files if not file.is_done]
     # One that is filtered in bands has the machine for itself, and chooses for itself.
-    how, device, why = choose_device(how, [file for file in files if not file.in_parts] or files or skipped)
+    how, device, said = choose_device(how, [file for file in files if not file.in_parts] or files or skipped)
     written = [file.saved_as for file in files if file.saved_as is not None]
-    notes = [*notes, *why, *how.saving.unused_quality(written)]
+    notes = [*notes, *said, *how.saving.unused_quality(written)]
     return BatchPlan(how, files, device, notes, settings.out, settings.scheduler, skipped)
 
 

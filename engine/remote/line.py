@@ -160,7 +160,7 @@ class Line:
                     if queue is None:
                         self._acknowledged, self._acknowledged_at = self._received, time.monotonic()
                 if queue is None:
-                    parts = _HEADER.pack(0, _COUNT.size) + _COUNT.pack(self._acknowledged), b""
+                    parts: Message = _HEADER.pack(0, _COUNT.size) + _COUNT.pack(self._acknowledged), b""
                 else:
                     if queue[0].is_dropped:
                         # What they hold is given back.
