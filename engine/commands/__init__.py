@@ -3,10 +3,11 @@
 Importing this costs nothing; a command loads what it needs when `command_line.main` calls it.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from engine.verify.closeness import Verification
 
@@ -32,62 +33,56 @@ class Command(NamedTuple):
     function: str = "run"
     multiplies: bool = False
 
+    def loaded(self) -> "Callable[[Any], int]":
+        """Return the function, whose module is imported for it."""
+        found: Callable[[Any], int] = getattr(import_module(self.module, __name__), self.function)
+        return found
+
 
 COMMANDS: dict[str, Command] = {
-    "filter": Command(
-        "filter a picture and save the result", "engine.commands.filtering", "IN OUT --mask MASK"
-    ),
-    "batch": Command(
-        "filter many picture files into a folder", "engine.commands.batch", "IN... --out FOLDER --mask MASK"
-    ),
-    "bench": Command(
-        "measure variants, picture sizes, masks and blocks", "engine.commands.benchmark", "--out results.json"
-    ),
+    "filter": Command("filter a picture and save the result", ".filtering", "IN OUT --mask MASK"),
+    "batch": Command("filter many picture files into a folder", ".batch", "IN... --out FOLDER --mask MASK"),
+    "bench": Command("measure variants, picture sizes, masks and blocks", ".benchmark", "--out results.json"),
     "explain": Command(
         "say why a filter takes its time: registers, occupancy, waves, halo; without a run",
-        "engine.commands.explain",
+        ".explain",
         "IMAGE --mask MASK --variant KEY",
     ),
-    "devices": Command("list devices and why any is unavailable", "engine.commands.devices"),
-    "variants": Command(
-        "list kernels, in teaching order", "engine.commands.listing", function="run_variants"
-    ),
-    "masks": Command("list the preset masks", "engine.commands.listing", function="run_masks"),
+    "devices": Command("list devices and why any is unavailable", ".devices"),
+    "variants": Command("list kernels, in teaching order", ".listing", function="run_variants"),
+    "masks": Command("list the preset masks", ".listing", function="run_masks"),
     "chains": Command(
-        "list the ready chains, or write one into a file to edit",
-        "engine.commands.listing",
-        "[NAME]",
-        "run_chains",
+        "list the ready chains, or write one into a file to edit", ".listing", "[NAME]", "run_chains"
     ),
     "matmul": Command(
         "multiply matrices: sizes, tiles, times, and what the bandwidth allows",
-        "engine.commands.matmul",
+        ".matmul",
         "--size 1024",
         multiplies=True,
     ),
     "network": Command(
         "pass handwritten digits through the CNN report's network, stage by stage",
-        "engine.commands.network",
+        ".network",
         "--batch 100",
         multiplies=True,
     ),
     "course": Command(
         "list the course papers, and measure their tables on this machine",
-        "engine.commands.course",
+        ".course",
         "[PAPER]",
         multiplies=True,
     ),
     "code": Command(
         "show a kernel's source with its story, its PTX or SASS, or what two kernels differ in",
-        "engine.commands.code",
+        ".code",
         "VARIANT",
     ),
     "judge": Command(
         "say whether a CUDA kernel of yours is right, without a GPU: faults with their lines, and counts",
-        "engine.commands.judge",
+        ".judge",
         "FILE",
     ),
-    "install-desktop": Command("add Haloscope to the desktop's menu", "engine.commands.install_desktop"),
+    "install-desktop": Command("add Haloscope to the desktop's menu", ".install_desktop"),
 }
 """Every command by its name: a new one is its settings and a function in one module, and one line here."""
 

@@ -3,7 +3,7 @@
 It is printed for people or as plain data.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from textwrap import indent
 
@@ -125,14 +125,21 @@ def run(settings: CodeSettings) -> int:
         ]
         document: dict[str, object] = {"left": diff.left, "right": diff.right, "heading": diff.heading}
         document |= {"removed": diff.removed, "added": diff.added, "measured": _measured(diff.measured)}
-        _print(settings, document | {"rows": rows}, diff_text(diff, side_by_side=settings.side_by_side))
+        lines: Iterable[str] = ["Nothing differs."]
+        if diff.removed or diff.added:
+            marked = (line.marked for line in diff.unified(_AROUND))
+            lines = _two_columns(diff) if settings.side_by_side else marked
+        _print(settings, document | {"rows": rows}, "\n".join([diff.heading, "", *lines]))
         return DONE
     if settings.form is None:
         source = source_of(example)
         document, text = asdict(source), source_text(example, source)
     else:
         kernels = listed_kernels(example, settings.form, settings.arch)
-        document, text = listing_document(kernels), listing_text(example, kernels)
+        document, parts = listing_document(kernels), [_compiled_for(example)]
+        for one in kernels:
+            parts += [one.heading, counts_text(one.counts), "\n".join(_beside_source(one.lines))]
+        text = "\n\n".join(parts)
     log_notes(_unused(settings, (example,)))
     facts = {"variant": example.variant.key, "task": example.variant.task, "compiled_for": example.facts}
     _print(settings, facts | document, text)
@@ -168,51 +175,37 @@ def _write_story(settings: CodeSettings, path: str, results: Sequence[AnyResult]
     chapters = teaching_story(results)
     atomic_write(path, slides(chapters, about_text(results)).encode())
     kernels = sum(len(chapter.steps) for chapter in chapters)
-    document = {
-        "story": path,
-        "chapters": [{"title": one.title, "steps": list(map(_step, one.steps))} for one in chapters],
-    }
+    listed = [{"title": one.title, "steps": list(map(_step, one.steps))} for one in chapters]
+    document = {"story": path, "chapters": listed}
     _print(settings, document, f"{path}: {kernels} kernels in {len(chapters)} chapters.")
     return DONE
 
 
 def listing_document(kernels: Sequence[Listing]) -> dict[str, object]:
     """Return the listings of a variant's kernels, with their counts."""
-    return {
-        "kernels": [
-            {
-                "kernel": one.kernel,
-                "passes": list(one.passes),
-                "form": str(one.form),
-                "architecture": one.architecture,
-                "counts": _counts(one.counts),
-                "lines": [_line(line) for line in one.lines],
-            }
-            for one in kernels
+    found = []
+    for one in kernels:
+        counts, taps = one.counts, one.counts.taps
+        per_tap = taps and {
+            "is_loop": taps.is_loop,
+            "first_line": taps.first + 1,
+            "last_line": taps.last + 1,
+            "multiply_adds": taps.taps,
+            "instructions": taps.instructions,
+            "on_64_bit_integers": taps.integer_64,
+            "by_class": {str(kind): count for kind, count in taps.per_tap.items()},
+        }
+        by_class = {str(kind): count for kind, count in counts.by_class.items()}
+        counted = {"instructions": counts.total, "on_64_bit_integers": counts.on_64_bit, "by_class": by_class}
+        lines = [
+            {"text": line.text, "class": line.kind and str(line.kind), "opcode": line.opcode or None}
+            | {"source": line.source and {"path": line.source.path, "line": line.source.line}}
+            for line in one.lines
         ]
-    }
-
-
-def _counts(counts: InstructionCounts) -> dict[str, object]:
-    taps = counts.taps
-    per_tap = taps and {
-        "is_loop": taps.is_loop,
-        "first_line": taps.first + 1,
-        "last_line": taps.last + 1,
-        "multiply_adds": taps.taps,
-        "instructions": taps.instructions,
-        "on_64_bit_integers": taps.integer_64,
-        "by_class": {str(kind): count for kind, count in taps.per_tap.items()},
-    }
-    by_class = {str(kind): count for kind, count in counts.by_class.items()}
-    whole = {"instructions": counts.total, "on_64_bit_integers": counts.on_64_bit, "by_class": by_class}
-    return whole | {"per_multiply_add": per_tap}
-
-
-def _line(line: CodeLine) -> dict[str, object]:
-    source = line.source and {"path": line.source.path, "line": line.source.line}
-    kind = None if line.kind is None else str(line.kind)
-    return {"text": line.text, "class": kind, "opcode": line.opcode or None, "source": source}
+        what = {"kernel": one.kernel, "passes": list(one.passes), "form": str(one.form)}
+        what |= {"architecture": one.architecture, "counts": counted | {"per_multiply_add": per_tap}}
+        found.append(what | {"lines": lines})
+    return {"kernels": found}
 
 
 def _measured(measured: MeasuredDifference | None) -> dict[str, object] | None:
@@ -260,14 +253,6 @@ def source_text(example: Example, source: KernelSource) -> str:
     return "\n\n".join(parts)
 
 
-def listing_text(example: Example, kernels: Sequence[Listing]) -> str:
-    """Return each kernel: its counts, then its lines beside those of the source."""
-    parts = [_compiled_for(example)]
-    for one in kernels:
-        parts += [one.heading, counts_text(one.counts), "\n".join(_beside_source(one.lines))]
-    return "\n\n".join(parts)
-
-
 def counts_text(counts: InstructionCounts) -> str:
     """Return a table of the classes of instructions, in the kernel and for a multiply-add."""
     taps = counts.taps
@@ -280,14 +265,6 @@ def counts_text(counts: InstructionCounts) -> str:
     wide = "on 64-bit integers and addresses", str(counts.on_64_bit), f"{taps.integer_64:.1f}" if taps else ""
     printed = table(("class", "instructions", "per multiply-add"), [*rows, wide], right=(1, 2))
     return f"{printed}\nPer multiply-add: {taps.where}." if taps else printed
-
-
-def diff_text(diff: Diff, *, side_by_side: bool) -> str:
-    """Return a diff under its heading, in one column or in two."""
-    if not diff.removed and not diff.added:
-        return f"{diff.heading}\n\nNothing differs."
-    lines = _two_columns(diff) if side_by_side else (line.marked for line in diff.unified(_AROUND))
-    return "\n".join([diff.heading, "", *lines])
 
 
 def _compiled_for(example: Example) -> str:

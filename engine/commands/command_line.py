@@ -3,7 +3,6 @@
 import os
 import sys
 from contextlib import suppress
-from importlib import import_module
 
 from engine.commands import BAD_INPUT, COMMANDS, DONE, NO_DEVICE, NOT_VERIFIED, UNEXPECTED
 from engine.commands.arguments import call
@@ -34,8 +33,7 @@ def main(argv: list[str]) -> int:
             if name not in COMMANDS:
                 remedy = f"Choose one of {', '.join(COMMANDS)}."
                 raise UnknownName(f"command '{name}'", "there is no such command", remedy)
-            command = COMMANDS[name]
-            return call(name, getattr(import_module(command.module), command.function), arguments)
+            return call(name, COMMANDS[name].loaded(), arguments)
     except SystemExit:  # after --help
         return DONE
     except EngineError as error:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from multiprocessing.connection import Connection
+from operator import attrgetter
 from typing import Protocol, TypeVar
 
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, LineLost
@@ -172,15 +173,9 @@ class EngineClient:
     def try_cuda_again(self) -> None:
         """Forget the faults and start a host that may use CUDA."""
         with self._lock:
-            if self._closing:
-                return
-            self._faults.forget()
-            host = self._current
-            if host is None:
-                self._host()
-                return
-            host.end_wanted = True
-        host.kill("it is started again to use the GPU")
+            if not self._closing:
+                self._faults.forget()
+        self._begin_anew("it is started again to use the GPU")
 
     def connect(self, remote: RemoteHost | None) -> None:
         """Compute there from now on, by a new connection, None: on this machine; in the background.
@@ -189,12 +184,15 @@ class EngineClient:
         """
         with self._lock:
             self.remote = remote
-            host = self._current
-            if host is None:
-                self.start()
-                return
-            host.end_wanted, host.start_again = True, True
-        host.kill("another connection was asked for")
+            if self._current is not None:
+                self._current.start_again = True
+        self._begin_anew("another connection was asked for")
+
+    def _begin_anew(self, reason: str) -> None:
+        with self._lock:
+            if (host := self._current) is not None:
+                host.end_wanted = True
+        self.start() if host is None else host.kill(reason)
 
     def supersede(self, future: Future[object]) -> None:
         """Say that a newer preview waits: another machine sends no more of this one, if that takes long."""
@@ -280,16 +278,30 @@ class EngineClient:
     def _ended(self, host: Host, reason: str) -> None:
         """Answer the requests of a host that ended, or hand them to a successor; then remove its segments."""
         with self._lock:
-            self._current, at_fault, its_error = None, None, None
+            self._current = None
+            # The request that ended it, without a reason by taking long, and its error.
+            at_fault: Pending | None = None
+            its_error: EngineError | None = None
             if host.is_given_up or not (self._closing or host.end_wanted or host.is_remote):
-                at_fault, its_error = host.request_at_fault("" if host.is_given_up else reason)
-            if its_error is not None:
-                host.end_wanted = True
+                for at_fault in filter(attrgetter("begun"), host.requests.values()):
+                    its_error = at_fault.request.error_if_lost("" if host.is_given_up else reason)
+                    if its_error is not None:
+                        host.end_wanted = True
+                        break
             left = [*host.requests.values(), *filter(None, [host.waiting_preview])]
             if not self._closing and not host.end_wanted and not host.is_remote:
                 self._faults.note_end(was_up=host.ready is not None)
             has_successor, again = self._begin_again(host, left)
-            error, answers = self._error_of_end(host, reason, has_successor), []
+            error: EngineError = self._faults.lost_error(reason, has_successor)
+            if self._closing:
+                error = Cancelled("The request", "the program is closing")
+            elif host.end_wanted:
+                error = Cancelled("The run was stopped", reason)
+            elif host.is_remote and self.remote is not None:
+                what = f"The connection to {self.remote.title} ended"
+                why = f"of its process on this machine: {reason}"
+                error = host.lost or LineLost(what, why, "Your work is kept: connect again.")
+            answers = []
             for pending in (one for one in left if one not in again):
                 answer, is_second = error, pending.sent_again and pending.host is not None
                 # The user may repeat work; what the window requests itself would be repeated for ever.
@@ -329,19 +341,6 @@ class EngineClient:
             pending.sent_again += host.ready is not None and not host.end_wanted and pending.host is not None
             successor.add(pending)
         return True, again
-
-    def _error_of_end(self, host: Host, reason: str, has_successor: bool) -> EngineError:
-        if self._closing:
-            return Cancelled("The request", "the program is closing")
-        if host.end_wanted:
-            return Cancelled("The run was stopped", reason)
-        if host.is_remote and self.remote is not None:
-            return host.lost or LineLost(
-                f"The connection to {self.remote.title} ended",
-                f"of its process on this machine: {reason}",
-                "Your work is kept: connect again.",
-            )
-        return self._faults.lost_error(reason, has_successor)
 
     def _answer(self, pending: Pending, value: object, error: EngineError | None) -> None:
         with self._lock:

@@ -215,13 +215,6 @@ class Host:
 
     # Its requests.
 
-    def request_at_fault(self, reason: str) -> tuple[Pending | None, EngineError | None]:
-        """Return the request that ended it, without a reason by taking long, and its error; None for none."""
-        for pending in self.requests.values():
-            if pending.begun and (error := pending.request.error_if_lost(reason)) is not None:
-                return pending, error
-        return None, None
-
     def add(self, pending: Pending) -> Pending | None:
         """Send a request; a preview waits while another is sent. Return the waiting one that it replaces."""
         pending.begun = False

@@ -4,7 +4,6 @@ import argparse
 import re
 from collections.abc import Callable, Iterable
 from enum import EnumType
-from importlib import import_module
 
 import shtab
 
@@ -40,10 +39,8 @@ _KNOWN: dict[str, Callable[[str], Iterable[str]]] = {
 
 def command_parsers() -> dict[str, argparse.ArgumentParser]:
     """Return the parser of each command."""
-    functions = {
-        name: getattr(import_module(command.module), command.function) for name, command in COMMANDS.items()
-    }
-    return own_parsers() | {name: Parser(name, settings_of(found)) for name, found in functions.items()}
+    kinds = {name: settings_of(command.loaded()) for name, command in COMMANDS.items()}
+    return own_parsers() | {name: Parser(name, kind) for name, kind in kinds.items()}
 
 
 def script(shell: str) -> str:
