@@ -151,13 +151,6 @@ class Occupancy:
         return ", ".join(limit.what for limit in self.limits if limit.blocks == self.blocks)
 
 
-class Waves(NamedTuple):
-    """How often a GPU is filled until all blocks of a grid have run."""
-
-    number: float  # blocks of the grid over those that all multiprocessors hold at once
-    last: float  # how full the last wave is, above 0 and up to 1
-
-
 def occupancy(
     threads: int, registers: int, shared_bytes: int, gpu: GpuAttributes, barriers: int = 0
 ) -> Occupancy:
@@ -185,7 +178,11 @@ def occupancy(
     warps, most_warps = -(-threads // WARP), gpu.threads // WARP
     limits = [Limit("blocks", gpu.blocks), Limit("threads", most_warps // warps)]
     if registers:
-        limits.append(Limit("registers", _blocks_by_registers(warps, registers, gpu)))
+        of_warp = _rounded_up(registers * WARP, gpu.register_unit)
+        # Whether a block can be launched at all is decided as if its warps filled all partitions alike.
+        is_possible = of_warp * _rounded_up(warps, gpu.partitions) <= gpu.registers
+        warps_held = gpu.registers // gpu.partitions // of_warp * gpu.partitions
+        limits.append(Limit("registers", warps_held // warps if is_possible else 0))
     shared = _rounded_up(shared_bytes + gpu.reserved_shared_bytes, gpu.shared_unit)
     if shared:
         limits.append(Limit("shared memory", gpu.shared_bytes // shared))
@@ -196,28 +193,23 @@ def occupancy(
     return Occupancy(warps, most_warps, tuple(limits), refusal if is_too_large else "")
 
 
-def waves(blocks: int, resident_blocks: int, gpu: GpuAttributes) -> Waves | None:
-    """Return the waves of a grid of so many blocks; None where no block fits or the GPU's size is not known.
+def waves(blocks: int, resident_blocks: int, gpu: GpuAttributes) -> tuple[float, float] | None:
+    """Return how often a GPU is filled until all blocks of a grid have run, and how full the last wave is.
+
+    The first is the blocks of the grid over those that all multiprocessors hold at once. None where no block
+    fits or the GPU's size is not known.
 
     Examples
     --------
     >>> h200 = GpuAttributes(132, 2048, 32, 65536, 233472, 1024, 1024, 1980.0, 4800.0)
     >>> waves(660, 4, h200)
-    Waves(number=1.25, last=0.25)
+    (1.25, 0.25)
     """
     at_once = resident_blocks * gpu.multiprocessors
     if not at_once:
         return None
     number = blocks / at_once
-    return Waves(number, (blocks - (math.ceil(number) - 1) * at_once) / at_once)
-
-
-def _blocks_by_registers(warps: int, registers: int, gpu: GpuAttributes) -> int:
-    of_warp = _rounded_up(registers * WARP, gpu.register_unit)
-    # Whether a block can be launched at all is decided as if its warps filled all partitions alike.
-    if of_warp * _rounded_up(warps, gpu.partitions) > gpu.registers:
-        return 0
-    return gpu.registers // gpu.partitions // of_warp * gpu.partitions // warps
+    return number, (blocks - (math.ceil(number) - 1) * at_once) / at_once
 
 
 def _rounded_up(number: int, unit: int) -> int:

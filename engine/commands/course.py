@@ -66,7 +66,15 @@ def run(settings: CourseSettings) -> int:
         if settings.json:
             print_json(_document([_paper(one) for one in PAPERS], {}))
         else:
-            print_answer(_list_of_papers())
+            parts = []
+            for one in PAPERS:
+                rows = [(f"  {kernel.name}", kernel.variant, kernel.place) for kernel in one.kernels]
+                parts += [
+                    f"{one.key}: {one.citation}",
+                    table(("  in the paper", "here", "where"), rows) + "\n",
+                ]
+            last = "`python main.py course PAPER` measures a paper's tables on this machine."
+            print_answer("\n".join([*parts, last]))
         return DONE
     chosen = PAPERS if settings.paper is None else (settings.paper,)
     check_device(settings.device)
@@ -117,15 +125,6 @@ def _log_progress(one: Paper) -> Checkpoint:
             log(f"[{one.key} {step.fraction:3.0%}] {last}")
 
     return show
-
-
-def _list_of_papers() -> str:
-    parts = []
-    for one in PAPERS:
-        rows = [(f"  {kernel.name}", kernel.variant, kernel.place) for kernel in one.kernels]
-        parts.append(f"{one.key}: {one.citation}")
-        parts.append(table(("  in the paper", "here", "where"), rows) + "\n")
-    return "\n".join([*parts, "`python main.py course PAPER` measures a paper's tables on this machine."])
 
 
 def _text(one: Paper, tables: Sequence[CourseTable], machine: Sequence[tuple[str, str]]) -> str:

@@ -84,26 +84,14 @@ def in_words(judgement: Judgement, file: str) -> str:
         lines.append(f"  {judgement.device}")
     if judgement.launches:
         lines += ["", f"Launched {len(judgement.launches)} times: {'; '.join(judgement.launches)}.", ""]
-        lines.append(
-            table(
-                ("count, in the largest launch", ""),
-                [(one, rate_text(value)) for one, value in judgement.metrics.items()],
-                right=(1,),
-            )
-        )
-        rows = list(_line_rows(judgement))
+        metrics = [(one, rate_text(value)) for one, value in judgement.metrics.items()]
+        lines.append(table(("count, in the largest launch", ""), metrics, right=(1,)))
+        counted = "requests", "sectors", "wavefronts"
+        rows = [
+            (str(line), what, *(f"{counts[name]:,}" if counts[name] else "-" for name in counted))
+            for line, kinds in sorted(judgement.lines.items())
+            for what, counts in kinds.items()
+        ]
         if rows:
-            header = "line", "requests to", "requests", "sectors", "wavefronts"
-            lines += ["", table(header, rows, right=(0, 2, 3, 4))]
+            lines += ["", table(("line", "requests to", *counted), rows, right=(0, 2, 3, 4))]
     return "\n".join(lines)
-
-
-def _line_rows(judgement: Judgement) -> list[tuple[str, ...]]:
-    def text(number: int) -> str:
-        return f"{number:,}" if number else "-"
-
-    return [
-        (str(line), what, *(text(counts[name]) for name in ("requests", "sectors", "wavefronts")))
-        for line, kinds in sorted(judgement.lines.items())
-        for what, counts in kinds.items()
-    ]

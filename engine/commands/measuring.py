@@ -154,7 +154,10 @@ def results_table(runs: Sequence[Compared], baseline: str, without: Sequence[str
         for column in columns_of(runs[0].result.problem)
         if column.key not in without and (column.shown or column.key in always)
     ]
-    columns.sort(key=_order)
+    # The run, what it computed, how; then its numbers and its proof.
+    order = {"run": 0} | dict.fromkeys(_LAST, 4)
+    facts = {column.key: 1 if column.of_problem else 2 for column in columns if isinstance(column, Fact)}
+    columns.sort(key=lambda column: order.get(column.key, facts.get(column.key, 3)))
     reasons = list(dict.fromkeys(run.result.status for run in runs if not run.result.is_proven))
     rows = []
     for run in runs:
@@ -164,15 +167,6 @@ def results_table(runs: Sequence[Compared], baseline: str, without: Sequence[str
     right = [number for number, column in enumerate(columns) if column.is_number]
     lines = [table([_header(column, baseline) for column in columns], rows, right)]
     return "\n".join(lines + [f"({number}) {reason}" for number, reason in enumerate(reasons, start=1)])
-
-
-def _order(column: Column) -> int:
-    """Return where a column stands: the run, what it computed, how; then its numbers and its proof."""
-    if not isinstance(column, Fact):
-        return 3
-    if column.key in _LAST:
-        return 4
-    return 0 if column.key == "run" else 1 if column.of_problem else 2
 
 
 def _header(column: Column, baseline: str) -> str:

@@ -5,7 +5,7 @@ main thread of the host.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -352,7 +352,13 @@ def show_window(request: ShowWindow, report: Checkpoint) -> Windowed:
     picture, values = request.picture, request.values or request.picture.in_memory
     whole = Region(0, picture.height, 0, picture.width)
     step = 1 + math.prod(picture.pixels.shape) // _MOST_LOOKED_AT
-    ends = request.ends or _percentiles((part for _, part in _parts_of(values, whole, report)), step)
+    if (ends := request.ends) is None:
+        # Every `step`-th value is looked at, of the finite ones.
+        parts = (part.reshape(-1)[::step] for _, part in _parts_of(values, whole, report))
+        found = np.concatenate([part.astype(np.float32) for part in parts])
+        finite = found[np.isfinite(found)]
+        low, high = np.percentile(finite, PERCENTILES).tolist() if finite.size else (0.0, 1.0)
+        ends = low, high
     arrays = screen_arrays(picture.height, picture.width)
     with SharedSegment() as segment:
         if isinstance(values, SharedArray):
@@ -366,11 +372,3 @@ def show_window(request: ShowWindow, report: Checkpoint) -> Windowed:
                 bytes_ = (part.astype(np.float32) - np.float32(ends[0])) * np.float32(scale)
                 pixels[region.slices] = np.nan_to_num(np.rint(bytes_.clip(0.0, _WHITE)))
         return Windowed(segment.rendered(drawn, tuple(levels_of_drawn), _WHITE), ends)
-
-
-def _percentiles(parts: Iterable[NDArray[np.generic]], step: int) -> tuple[float, float]:
-    """Return the values that most of the finite ones lie between; every `step`-th is looked at."""
-    found = np.concatenate([part.reshape(-1)[::step].astype(np.float32) for part in parts])
-    finite = found[np.isfinite(found)]
-    low, high = np.percentile(finite, PERCENTILES).tolist() if finite.size else (0.0, 1.0)
-    return low, high

@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import math
 
-from engine.device_info import GpuAttributes, Waves, allocation_units, occupancy, waves
+from engine.device_info import GpuAttributes, allocation_units, occupancy, waves
 from engine.geometry.block import Block
 
 G80 = GpuAttributes(16, 768, 8, 8192, 16384, 0, 512, 1350.0, 86.4)
@@ -70,9 +70,9 @@ def test_that_barriers_limit_kernels_that_have_several_from_9_0_on():
 
 
 def test_that_the_last_wave_is_what_the_others_leave():
-    assert waves(132 * 8, 8, H200) == Waves(1.0, 1.0)
-    assert waves(132 * 8 + 1, 8, H200) == Waves(1 + 1 / 1056, 1 / 1056)
-    assert waves(1, 8, H200) == Waves(1 / 1056, 1 / 1056)
+    assert waves(132 * 8, 8, H200) == (1.0, 1.0)
+    assert waves(132 * 8 + 1, 8, H200) == (1 + 1 / 1056, 1 / 1056)
+    assert waves(1, 8, H200) == (1 / 1056, 1 / 1056)
     # There are none where no block fits or the size of the GPU is unknown.
     assert waves(100, 0, H200) is None
     assert waves(100, 8, dataclasses.replace(H200, multiprocessors=0)) is None
