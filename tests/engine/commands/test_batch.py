@@ -18,6 +18,7 @@ from engine.commands import batch as batch_command
 from engine.commands import batch_loop, batch_plan, picture_opening, picture_work
 from engine.commands.arguments import read
 from engine.commands.batch_plan import BatchSettings, files_for
+from engine.commands.output import log
 from engine.commands.picture_work import work_for
 from engine.device import host_memory
 from engine.device.host_memory import PictureMemory, Spares
@@ -443,15 +444,13 @@ def test_that_a_stopped_stream_says_what_is_there(batch, ctrl_c, photos, out, mo
 
 
 def test_that_a_second_interrupt_ends_a_batch_at_once(batch, ctrl_c, photos, out, monkeypatch):
-    log_progress = batch_command._log_progress
-
-    def log_and_stop(finished, number):
-        log_progress(finished, number)
+    def log_and_stop(line):
+        log(line)
         ctrl_c()
         ctrl_c()
 
     monkeypatch.setattr(batch_loop, "cores", lambda: 1)
-    monkeypatch.setattr(batch_command, "_log_progress", log_and_stop)
+    monkeypatch.setattr(batch_command, "log", log_and_stop)
     with pytest.raises(Left) as left:
         batch(photos / "grey.png", photos / "rgb.tif")
     written = re.fullmatch(r"Stopped: (\d) of 2 pictures filtered into .*\.", str(left.value))
@@ -460,15 +459,15 @@ def test_that_a_second_interrupt_ends_a_batch_at_once(batch, ctrl_c, photos, out
 
 def test_that_a_stopped_batch_saves_just_what_is_in_its_filter(batch, ctrl_c, photos, out, monkeypatch):
     begun, stopped, job_for = threading.Event(), threading.Event(), batch_loop.job_for
-    filter_one, log_progress = engine.api.request.Call.filter, batch_command._log_progress
+    filter_one = engine.api.request.Call.filter
     monkeypatch.setattr(batch_loop, "cores", lambda: 3)
     monkeypatch.setattr(batch_loop, "Event", lambda: stopped)
     files = [photos / f"{name}.png" for name in "abcd"]
     for shade, path in enumerate(files):
         engine.save_image(np.full((3, 4), shade, np.uint8), path)
 
-    def log_and_stop(finished, number):
-        log_progress(finished, number)
+    def log_and_stop(line):
+        log(line)
         if not stopped.is_set():
             ctrl_c()
 
@@ -484,7 +483,7 @@ def test_that_a_stopped_batch_saves_just_what_is_in_its_filter(batch, ctrl_c, ph
         assert (stopped if is_second else begun).wait(60)
         return filter_one(self, out)
 
-    monkeypatch.setattr(batch_command, "_log_progress", log_and_stop)
+    monkeypatch.setattr(batch_command, "log", log_and_stop)
     monkeypatch.setattr(batch_loop, "job_for", looked_up)
     monkeypatch.setattr(engine.api.request.Call, "filter", filtered)
     answer = batch(*files, status=130)
