@@ -115,14 +115,9 @@ S = TypeVar("S", bound=Settings)
 
 
 def settings_of(function: Callable[[S], int]) -> type[S]:
-    """Return the type of the settings that the function of a command takes."""
+    """Return the type of the settings that the function of a command takes: its parameter names it."""
     kind: type[S] = get_type_hints(function)["settings"]
     return kind
-
-
-def call(command: str, function: Callable[[S], int], arguments: Sequence[str]) -> int:
-    """Call the function of a command with the settings that its parameter names; return the exit status."""
-    return function(read(command, settings_of(function), arguments))
 
 
 def read(command: str, kind: type[S], arguments: Sequence[str]) -> S:

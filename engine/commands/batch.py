@@ -27,16 +27,15 @@ def run(settings: BatchSettings) -> int:
     if settings.dry_run:
         return report_plan(settings, plan)
     # What was planned and done before a decoder ended the process.
-    before = watched()
-    if before.plan is None:
-        before.say("plan", content=(plan.files, plan.skipped))
+    if watched.plan is None:
+        watched.say("plan", content=(plan.files, plan.skipped))
     else:
-        plan = replace(plan, files=before.plan[0], skipped=before.plan[1])
-    outcomes: list[Finished] = [*before.outcomes]
+        plan = replace(plan, files=watched.plan[0], skipped=watched.plan[1])
+    outcomes: list[Finished] = [*watched.outcomes]
     known = {finished.file.names for finished in outcomes}
     left = [file for file in plan.files if file.names not in known]
-    if before.alone:
-        left = [file for file in left if file.source in before.alone]
+    if watched.alone:
+        left = [file for file in left if file.source in watched.alone]
 
     def on_finished(finished: Finished) -> None:
         outcomes.append(finished)
@@ -45,13 +44,13 @@ def run(settings: BatchSettings) -> int:
         log(f"[{len(outcomes)}/{len(plan.files)}] {done}")
         unproven = () if proof is None or proof.passed else (proof.sentence(),)
         log_notes([f"{file.source}: {note}" for note in (*finished.notes, *unproven)])
-        before.say("done", file.source, finished)
+        watched.say("done", file.source, finished)
 
-    batch = Batch(1 if before.alone else len(left), on_finished)
-    for finished in before.outcomes:
+    batch = Batch(1 if watched.alone else len(left), on_finished)
+    for finished in watched.outcomes:
         batch.note(finished)
         batch.written += finished.error is None
-    begin = before.begin
+    begin = watched.begin or time.perf_counter()
     fault: DeviceFault | None = None
 
     def stopped_at_once() -> str:
@@ -68,7 +67,7 @@ def run(settings: BatchSettings) -> int:
         fault = error
         known = {finished.file.names for finished in outcomes}
         outcomes += [Finished(file, error) for file in plan.files if file.names not in known]
-    if before.alone and not batch.is_stopped and fault is None:
+    if watched.alone and not batch.is_stopped and fault is None:
         return DONE  # another process does the rest
     elapsed_s = time.perf_counter() - begin
     order = {file.names: number for number, file in enumerate(plan.files)}

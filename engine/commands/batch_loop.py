@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from engine import interrupts
 from engine.commands.batch_plan import BatchPlan, PictureFile, why_not_new
-from engine.commands.batch_watch import say_begun, watched
+from engine.commands.batch_watch import watched
 from engine.commands.picture_opening import Opened
 from engine.commands.picture_work import AFFORDABLE_MULTIPLY_ADDS, PictureWork, Result
 from engine.device.host_memory import PictureMemory, reused_array, reused_result
@@ -223,7 +223,7 @@ def job_for(
         alpha = reused_array(form.plane_shape, form.dtype) if form.has_alpha else None
         return reused_array(form.colour_shape, form.dtype), alpha
 
-    say_begun(file.source)
+    watched.say_begun(file.source)
     opened = how.open(file.source, file.target, saved_as, allocate, remedy=remedy)
     call = how.call(opened)
     call.job().refuse(call.device)
@@ -368,7 +368,7 @@ class Batch:
         (file,) = task.files
         if file.refusal is not None:
             raise file.refusal
-        say_begun(file.source)
+        watched.say_begun(file.source)
         make_folder(os.path.dirname(file.target) or ".", with_parents=True)
         if not file.replaces and (why_not := why_not_new(file.target)):
             raise why_not
@@ -396,7 +396,7 @@ class Batch:
         # The count is true where the process is ended.
         with interrupts.undivided():
             # A process that has ended may have written it, and not said so.
-            write_result(data, finished.file, may_be_there=watched().plan is not None)
+            write_result(data, finished.file, may_be_there=watched.plan is not None)
             self.written += 1
         return [finished]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.cluster import SchedulerAddress
 from engine.commands.arguments import OneOf, Settings, group, operands, option, required
-from engine.commands.batch_watch import say_begun
+from engine.commands.batch_watch import watched
 from engine.commands.picture_opening import form_in_parts
 from engine.commands.picture_work import PictureWork, work_for
 from engine.commands.step_options import SavingOptions, StepOptions
@@ -253,7 +253,7 @@ def header_form(path: str, **limits: Any) -> Form:
         found.append(form)
         raise _HeaderRead
 
-    say_begun(path)
+    watched.say_begun(path)
     with suppress(_HeaderRead):
         open_image(path, allocate=note, **limits)
     return found[0]

@@ -30,7 +30,7 @@ class _Watched:
     """
 
     def __init__(self) -> None:
-        self.begin = time.perf_counter()
+        self.begin: float | None = None  # None: this batch is not watched
         self._plan = b""
         self._outcomes: list[bytes] = []
         self.deadly: dict[str, str] = {}
@@ -49,6 +49,13 @@ class _Watched:
     def outcomes(self) -> list[Any]:
         """What came of the files that are done."""
         return list(map(pickle.loads, self._outcomes))
+
+    def say_begun(self, path: str) -> None:
+        """Say that a file is opened next; refuse one that has ended a process. Called on: any thread."""
+        if path in self.deadly:
+            why = f"opening it, or filtering it, ended the process ({self.deadly[path]}): it is damaged"
+            raise ImageReadError(f"{path} cannot be opened", why, SAVE_AGAIN)
+        self.say("begun", path)
 
     def say(self, kind: str, source: str = "", content: object = None) -> None:
         """Tell the process that waits: a plan, or that a file is begun or done. Called on: any thread."""
@@ -79,8 +86,12 @@ class _Watched:
         return True
 
     def watch(self) -> int | None:
-        """Return None in a process that shall do the work, and in the one that waits the exit status."""
-        while True:
+        """Return None in a process that shall do the work, and in the one that waits the exit status.
+
+        Nothing that has threads may be loaded yet.
+        """
+        self.begin = time.perf_counter()
+        while hasattr(os, "fork"):
             reader, writer = os.pipe()
             # The end of the process that waits closes it.
             lifeline, held = os.pipe()
@@ -107,33 +118,11 @@ class _Watched:
                 self.alone = set()
             elif not self._blame(-status):
                 return 128 - status
-
-
-_watched: _Watched | None = None
-
-
-def watch() -> int | None:
-    """Watch this batch from now on: as `_Watched.watch`. Nothing that has threads may be loaded yet."""
-    global _watched
-    if not hasattr(os, "fork"):
         return None
-    _watched = _Watched()
-    return _watched.watch()
 
 
-def watched() -> _Watched:
-    """Return what is known of this batch; nothing where it is not watched."""
-    return _watched or _Watched()
-
-
-def say_begun(path: str) -> None:
-    """Say that a file is opened next; refuse one that has ended a process. Called on: any thread."""
-    if _watched is None:
-        return
-    if path in _watched.deadly:
-        why = f"opening it, or filtering it, ended the process ({_watched.deadly[path]}): it is damaged"
-        raise ImageReadError(f"{path} cannot be opened", why, SAVE_AGAIN)
-    _watched.say("begun", path)
+watched = _Watched()
+"""What is known of this batch; nothing where it is not watched."""
 
 
 def _end_with_parent(lifeline: int) -> None:

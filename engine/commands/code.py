@@ -198,13 +198,17 @@ def listing_document(kernels: Sequence[Listing]) -> dict[str, object]:
         by_class = {str(kind): count for kind, count in counts.by_class.items()}
         counted = {"instructions": counts.total, "on_64_bit_integers": counts.on_64_bit, "by_class": by_class}
         lines = [
-            {"text": line.text, "class": line.kind and str(line.kind), "opcode": line.opcode or None}
-            | {"source": line.source and {"path": line.source.path, "line": line.source.line}}
+            {
+                "text": line.text,
+                "class": line.kind and str(line.kind),
+                "opcode": line.opcode or None,
+                "source": line.source and {"path": line.source.path, "line": line.source.line},
+            }
             for line in one.lines
         ]
-        what = {"kernel": one.kernel, "passes": list(one.passes), "form": str(one.form)}
-        what |= {"architecture": one.architecture, "counts": counted | {"per_multiply_add": per_tap}}
-        found.append(what | {"lines": lines})
+        what: dict[str, object] = {"kernel": one.kernel, "passes": list(one.passes)}
+        what |= {"form": str(one.form), "architecture": one.architecture}
+        found.append(what | {"counts": counted | {"per_multiply_add": per_tap}, "lines": lines})
     return {"kernels": found}
 
 

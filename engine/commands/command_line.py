@@ -5,7 +5,7 @@ import sys
 from contextlib import suppress
 
 from engine.commands import BAD_INPUT, COMMANDS, DONE, NO_DEVICE, NOT_VERIFIED, UNEXPECTED
-from engine.commands.arguments import call
+from engine.commands.arguments import read, settings_of
 from engine.commands.output import log, log_notes
 from engine.compiled.code_store import report_code_not_kept
 from engine.errors import (
@@ -33,7 +33,8 @@ def main(argv: list[str]) -> int:
             if name not in COMMANDS:
                 remedy = f"Choose one of {', '.join(COMMANDS)}."
                 raise UnknownName(f"command '{name}'", "there is no such command", remedy)
-            return call(name, COMMANDS[name].loaded(), arguments)
+            function = COMMANDS[name].loaded()
+            return function(read(name, settings_of(function), arguments))
     except SystemExit:  # after --help
         return DONE
     except EngineError as error:

@@ -59,18 +59,25 @@ class Section(NamedTuple):
 
 def sections(job: MaskJob, device: DeviceInfo, ablation: Ablation | None = None) -> Iterator[Section]:
     """Yield every section that has something to say of a job on a device, a GPU here or not."""
-    yield _time(job, device)
+    least = explained_time(job, device)
+    said = [least.sentence or str(least.not_explained)]
+    if least.bounds:
+        said.append(f"Limits: {least.device}.")
+    document = asdict(least) | {"not_explained": str(least.not_explained or "") or None}
+    yield Section("time", "Least time", document, [(one.title, one.words) for one in least.bounds], said)
     advice = LaunchAdvice(job.variant.key)
     if job.variant.has_kernels:
         advice = launch_advice(job, device, kernel_resources(job, device))
         yield _launch(device, advice)
-        yield _accesses(job)
+        run, heading = counted_run(job), "Requests of warps (counted in the executed PTX)"
+        not_counted = [] if run.not_counted is None else [f"Not counted: {run.not_counted}"]
+        yield Section("accesses", heading, accesses_document(run), accesses_rows(run.passes), not_counted)
     if metrics := _metrics(job, device, advice):
         yield metrics
     if ablation is not None:
         heading = "Ablation: what each cost takes"
-        said = ablation_document(ablation), ablation_rows(ablation), ablation_sentences(ablation)
-        yield Section("ablation", heading, *said)
+        found = ablation_document(ablation), ablation_rows(ablation), ablation_sentences(ablation)
+        yield Section("ablation", heading, *found)
 
 
 def _launch(device: DeviceInfo, advice: LaunchAdvice) -> Section:
@@ -108,24 +115,6 @@ def _metrics(job: MaskJob, device: DeviceInfo, advice: LaunchAdvice) -> Section 
     shown = [metric for metric in found if not metric.of and metric.value(Compared(result))]
     rows = [(metric.title, metric.words(launched)) for metric in shown]
     return Section("metrics", "Numbers that need no run", document, rows) if found else None
-
-
-def _accesses(job: MaskJob) -> Section:
-    """Say what the warps of each launch ask of memory, counted in its PTX."""
-    run, heading = counted_run(job), "Requests of warps (counted in the executed PTX)"
-    sentences = [] if run.not_counted is None else [f"Not counted: {run.not_counted}"]
-    return Section("accesses", heading, accesses_document(run), accesses_rows(run.passes), sentences)
-
-
-def _time(job: MaskJob, device: DeviceInfo) -> Section:
-    """Say how long the run takes at least, for each thing that it must do, and why."""
-    found = explained_time(job, device)
-    sentences = [found.sentence or str(found.not_explained)]
-    if found.bounds:
-        sentences.append(f"Limits: {found.device}.")
-    document = asdict(found) | {"not_explained": str(found.not_explained or "") or None}
-    rows = [(bound.title, bound.words) for bound in found.bounds]
-    return Section("time", "Least time", document, rows, sentences)
 
 
 FORMAT, VERSION = "haloscope-explain", 1

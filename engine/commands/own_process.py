@@ -44,7 +44,7 @@ def answered(
     try:
         if arguments[:1] == ["batch"]:
             # A process that shall do the work goes on.
-            status: int | None = import_module("engine.commands.batch_watch").watch()
+            status: int | None = import_module("engine.commands.batch_watch").watched.watch()
             if status is not None:
                 return status
         listen()

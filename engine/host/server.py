@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import Any, Protocol, TypeGuard
+from typing import Any, Protocol
 
 from engine.compiled import machine_code
 from engine.compiled.code_store import report_code_not_kept
@@ -81,17 +81,24 @@ class Worker:
 
     def _read(self) -> None:
         """Take messages; answer quick requests here, so that they need not wait for a run."""
-        message: object = None
-        while not isinstance(message, Stop):
+        last: object = None
+        while not isinstance(last, Stop):
             # All that lies in the pipe is known before any of it is begun: one may cancel another.
-            arrived = self._receive()
-            self._note(arrived)
-            for message in arrived:
-                if isinstance(message, Release):
-                    shared.recycle(*message.names)
-                elif _is_answered_at_once(message):
+            arrived: list[object] = []
+            try:
+                while not arrived or (not isinstance(arrived[-1], Stop) and self._connection.poll()):
+                    arrived.append(self._connection.recv())
+            except (EOFError, OSError):
+                arrived.append(None)
+            with self._changed:
+                at_once = [message for message in arrived if not self._is_noted(message)]
+                self._changed.notify_all()
+            for message in at_once:
+                if isinstance(message, ToHost):
                     self._answer(message)
-            if message is None:
+                elif isinstance(message, Release):
+                    shared.recycle(*message.names)
+            if (last := arrived[-1]) is None:
                 # The window has ended without a message: a file that is being saved is finished first.
                 return
         with self._changed:
@@ -102,34 +109,21 @@ class Worker:
             with undivided():
                 os._exit(0)
 
-    def _receive(self) -> list[object]:
-        """Wait for a message; return all in the pipe up to `Stop`, or to None where the other side ended."""
-        arrived: list[object] = []
-        try:
-            while not arrived or (not isinstance(arrived[-1], Stop) and self._connection.poll()):
-                arrived.append(self._connection.recv())
-        except (EOFError, OSError):
-            arrived.append(None)
-        return arrived
-
-    def _note(self, messages: list[object]) -> None:
-        with self._changed:
-            for message in messages:
-                if _is_answered_at_once(message):
-                    continue
-                if isinstance(message, ToHost):
-                    policy = message.request.queue
-                    waiting = self._beside if policy is QueuePolicy.BESIDE else self._waiting
-                    (waiting.append if policy is QueuePolicy.IN_ORDER else waiting.appendleft)(message)
-                elif isinstance(message, Cancel):
-                    # One that comes after the answer would be kept for the life of the process.
-                    is_current = self._current is not None and message.id == self._current.id
-                    is_waiting = any(one.id == message.id for one in (*self._waiting, *self._beside))
-                    if is_current or is_waiting:
-                        self._cancelled.add(message.id)
-                elif isinstance(message, Stop | None):
-                    self._stopping = True
-            self._changed.notify_all()
+    def _is_noted(self, message: object) -> bool:
+        """Note what waits, or changes that; return whether nothing is done at once. Under the lock."""
+        if isinstance(message, ToHost):
+            policy = message.request.queue
+            waiting = self._beside if policy is QueuePolicy.BESIDE else self._waiting
+            if policy is not QueuePolicy.AT_ONCE:
+                (waiting.append if policy is QueuePolicy.IN_ORDER else waiting.appendleft)(message)
+            return policy is not QueuePolicy.AT_ONCE
+        if isinstance(message, Cancel):
+            # One that comes after the answer would be kept for the life of the process.
+            if any(one and one.id == message.id for one in (self._current, *self._waiting, *self._beside)):
+                self._cancelled.add(message.id)
+        elif isinstance(message, Stop | None):
+            self._stopping = True
+        return not isinstance(message, Release)
 
     def _answer_beside(self) -> None:
         while True:
@@ -187,10 +181,6 @@ class Worker:
                 self._connection.send(message)
             except (BrokenPipeError, OSError):
                 self._stopping = True
-
-
-def _is_answered_at_once(message: object) -> TypeGuard[ToHost]:
-    return isinstance(message, ToHost) and message.request.queue is QueuePolicy.AT_ONCE
 
 
 def _as_engine_error(error: Exception) -> EngineError:
