@@ -65,26 +65,6 @@ class _Watched:
                 self._to_parent.write(data)
                 self._to_parent.flush()
 
-    def _hear(self, kind: str, source: str, content: bytes) -> None:
-        self._begun.pop(source, None)
-        if kind == "plan":
-            self._plan = content
-        elif kind == "done":
-            self._outcomes.append(content)
-        else:
-            self._begun[source] = None
-
-    def _blame(self, number: int) -> bool:
-        """Note which file ended a process, or which may have; return whether there is one."""
-        begun, self._begun = list(self._begun), {}
-        if not begun:
-            return False
-        if self.alone or not self._plan:
-            self.deadly[begun[-1]] = signal.Signals(number).name
-        else:
-            self.alone = set(begun)
-        return True
-
     def watch(self) -> int | None:
         """Return None in a process that shall do the work, and in the one that waits the exit status.
 
@@ -109,15 +89,29 @@ class _Watched:
             # The last one may be cut off.
             with open(reader, "rb") as said, suppress(EOFError, pickle.UnpicklingError):
                 while True:
-                    self._hear(*pickle.load(said))
+                    kind, source, content = pickle.load(said)
+                    self._begun.pop(source, None)
+                    if kind == "plan":
+                        self._plan = content
+                    elif kind == "done":
+                        self._outcomes.append(content)
+                    else:
+                        self._begun[source] = None
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             os.close(held)
             if status >= 0:
                 if not self.alone:
                     return status
                 self.alone = set()
-            elif not self._blame(-status):
+                continue
+            begun, self._begun = list(self._begun), {}
+            if not begun:
                 return 128 - status
+            # Which file ended it, or may have.
+            if self.alone or not self._plan:
+                self.deadly[begun[-1]] = signal.Signals(-status).name
+            else:
+                self.alone = set(begun)
         return None
 
 

@@ -237,8 +237,20 @@ class Server:
             error = raised
         except CancelledError:
             error = Cancelled("The preview", "a newer one has replaced it")
+        names, views = segments_of(value), dict[str, Array]()
+        if number not in self._asked:
+            self._client.release(*names)
+            return
         try:
-            self._answer(number, asked, value, error)
+            if (seen := getattr(asked.request, "seen", None)) is not None:
+                # Where only a part of it is seen, its pixels are kept here, and those are sent.
+                kept = self._results.keep(value, seen, self._in_use(), self._line.rate)
+                if kept is not None:
+                    value, key, views, gone = kept
+                    asked.keys += (key,)
+                    self._client.release(*segments_of(gone))
+                    names = ()
+            self._send_answer(number, asked, Answer(number, value, error), views, names)
         except Exception as raised:  # noqa: BLE001 - the thread's boundary: every error becomes an answer
             why = f"{type(raised).__name__}: {' '.join(str(raised).split())[:300]}"
             self._finish(number, EngineError("The answer cannot be sent", why, "Please report this line."))
@@ -248,21 +260,6 @@ class Server:
             asked = self._asked.pop(number, None)
         if asked is not None:
             self._line.send(encoded(Answer(number, error=error)), ANSWERS)
-
-    def _answer(self, number: int, asked: _Asked, value: Any, error: EngineError | None) -> None:
-        """Send an answer; where only a part of it is seen, keep its pixels here, and send those."""
-        names, views = segments_of(value), dict[str, Array]()
-        if number not in self._asked:
-            self._client.release(*names)
-            return
-        if (seen := getattr(asked.request, "seen", None)) is not None:
-            kept = self._results.keep(value, seen, self._in_use(), self._line.rate)
-            if kept is not None:
-                value, key, views, gone = kept
-                asked.keys += (key,)
-                self._client.release(*segments_of(gone))
-                names = ()
-        self._send_answer(number, asked, Answer(number, value, error), views, names)
 
     def _send_answer(
         self,

@@ -1,21 +1,27 @@
-"""What crosses a line: every message of the program, and nothing that is not one."""
+"""What crosses a line: every message, nothing that is none, and the first words of a server."""
 
 import importlib
+import io
+import json
 import pkgutil
+import threading
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
 import pytest
 
 import engine
-from engine.errors import UnknownName
+from engine.errors import LineLost, UnknownName
+from engine.files.standard_streams import printable
 from engine.geometry.block import Block, Refusal, UnsupportedVariant
 from engine.host.protocol import Availability, TiledScreen, WantedValues
 from engine.host.request import Answer, Cancel, HostOptions, Preview, Seen, SharedArray, ToHost
 from engine.mask.mask import Mask, Weights
 from engine.message import Message, name_of
-from engine.remote import schema
+from engine.remote import VERSION, schema, ssh
 from engine.remote.schema import (
+    DIGEST,
     FROM_SERVER,
     TO_SERVER,
     Arrays,
@@ -26,6 +32,7 @@ from engine.remote.schema import (
     decoded,
     encoded,
 )
+from engine.remote.ssh import RemoteServer
 from engine.tasks.network.problem import StageRequest
 from engine.work.messages import ListRequest
 from engine.work.steps import MaskStep
@@ -167,3 +174,43 @@ def test_that_an_array_of_an_impossible_shape_is_refused():
     for shape in [[-1], [2**62, 2**62], [0, 2**60], ["3"], [1.5], [True], [1] * 9, None]:
         with pytest.raises((ValueError, TypeError, OverflowError)):
             msgspec.convert(["float64", shape, b"12345678"], Weights, dec_hook=schema._made)
+
+
+GOOD = b"HALOSCOPE " + json.dumps({"version": VERSION, "schema": DIGEST}).encode() + b"\n"
+ESCAPES = "\x1b]0;title\x07\x1b[2J\x9b2J\x08\r\u202e"
+
+
+def why_not(output, said=""):
+    """Return why a server with this output is refused; `said` is what ssh has printed."""
+    process = SimpleNamespace(stdout=output, wait=lambda timeout: 0, poll=lambda: 0)
+    return RemoteServer("evil").why_not_greeted(process, lambda: said)
+
+
+def test_that_a_greeting_after_what_a_shell_prints_is_taken():
+    assert why_not(io.BytesIO(b"Welcome!\n" + GOOD)) is None
+
+
+def test_that_a_greeting_of_another_kind_is_refused_in_words():
+    for greeting in [
+        b"",
+        b"A" * (1 << 20),
+        b"x\n" * (1 << 19),
+        b"HALOSCOPE " + b"[" * 50_000 + b"\n",
+        b"HALOSCOPE [1]\n",
+        b'HALOSCOPE {"version":1e999,"schema":NaN,"missing":7}\n',
+        b"HALOSCOPE " + json.dumps({"version": ESCAPES, "schema": "x"}).encode() + b"\n",
+        b'HALOSCOPE {"missing":"python","python":"\\u001b[2J"}\n',
+    ]:
+        refusal = why_not(io.BytesIO(greeting), f"banner\n{ESCAPES}")
+        assert isinstance(refusal, LineLost)
+        assert "evil" in refusal.what
+        assert printable(str(refusal)).isprintable()
+
+
+def test_that_a_server_that_does_not_greet_is_named_and_given_up(monkeypatch):
+    monkeypatch.setattr(ssh, "GREETED_S", 0.1)
+    over = threading.Event()
+    refusal = why_not(SimpleNamespace(readline=lambda most: b"" * over.wait()))
+    over.set()
+    assert isinstance(refusal, LineLost)
+    assert "evil does not answer" in refusal.what
