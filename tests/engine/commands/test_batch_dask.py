@@ -83,12 +83,12 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def is_as_on_one_machine(batch, tmp_path, answer):
+def is_as_on_one_machine(batch, tmp_path, answer, out="out"):
     """Return whether each file was done once, and all have the bytes of one machine."""
-    batch(out="alone")
+    batch("--overwrite", out="alone")
     lines = [line for line in answer.err.splitlines() if " -> " in line]
     return (
-        contents(tmp_path / "out") == contents(tmp_path / "alone")
+        contents(tmp_path / out) == contents(tmp_path / "alone")
         and len(lines) == len(set(lines)) == PICTURES
         and answer.out.startswith(f"{PICTURES} of {PICTURES} ")
     )
@@ -114,17 +114,16 @@ def test_that_the_document_is_that_of_one_machine_with_the_machine_of_each_file(
     assert spread == alone
 
 
-@pytest.mark.parametrize(
-    "fault", [worker_faults.have_killed_in_a_file, worker_faults.have_killed_after_writing]
-)
-def test_that_a_worker_killed_in_a_file_or_after_it_loses_nothing(batch, mortal, tmp_path, fault):
+def test_that_a_worker_killed_in_a_file_or_after_it_loses_nothing(batch, mortal, tmp_path):
     cluster, client = mortal
     flag = tmp_path / "flag"
-    flag.touch()
-    client.run(fault, str(flag))
-    answer = batch(cluster=cluster)
-    assert not flag.exists()
-    assert is_as_on_one_machine(batch, tmp_path, answer)
+    for fault in (worker_faults.have_killed_in_a_file, worker_faults.have_killed_after_writing):
+        flag.touch()
+        client.wait_for_workers(2, timeout=60)
+        client.run(fault, str(flag))
+        answer = batch(cluster=cluster, out=fault.__name__)
+        assert not flag.exists()
+        assert is_as_on_one_machine(batch, tmp_path, answer, fault.__name__)
 
 
 class DeadlyPicture(distributed.WorkerPlugin):
