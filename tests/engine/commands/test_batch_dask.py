@@ -116,8 +116,8 @@ def test_that_the_document_is_that_of_one_machine_with_the_machine_of_each_file(
 
 def test_that_a_worker_killed_in_a_file_or_after_it_loses_nothing(batch, mortal, tmp_path):
     cluster, client = mortal
-    flag = tmp_path / "flag"
     for fault in (worker_faults.have_killed_in_a_file, worker_faults.have_killed_after_writing):
+        flag = tmp_path / f"{fault.__name__}.flag"
         flag.touch()
         client.wait_for_workers(2, timeout=60)
         client.run(fault, str(flag))
