@@ -48,7 +48,7 @@ COMMANDS: dict[str, Command] = {
         ".explain",
         "IMAGE --mask MASK --variant KEY",
     ),
-    "devices": Command("list devices and why any is unavailable", ".devices"),
+    "devices": Command("list devices and why any is unavailable", ".listing", function="run_devices"),
     "variants": Command("list kernels, in teaching order", ".listing", function="run_variants"),
     "masks": Command("list the preset masks", ".listing", function="run_masks"),
     "chains": Command(

@@ -141,10 +141,17 @@ class Server:
             self._ask(message, bytes(structure))
         elif (asked := self._asked.get(message.id)) is not None:
             if isinstance(message, Cancel):
-                self._cancel(message.id, asked)
+                if asked.transfer is None and asked.future is not None:
+                    self._client.cancel(asked.future)
+                    return
+                error = Cancelled("The request", "it was stopped")
             elif asked.transfer is not None and asked.ends_at - time.monotonic() >= PATIENCE_S:
+                error = Cancelled("The preview", "a newer one has replaced it")
+            else:
+                return
+            if asked.transfer is not None:
                 asked.transfer.is_dropped = True
-                self._finish(message.id, Cancelled("The preview", "a newer one has replaced it"))
+            self._finish(message.id, error)
 
     def _decoded(self, structure: bytes | memoryview, kind: object) -> Any:
         self._named, self._missing = [], []
@@ -304,14 +311,6 @@ class Server:
         with self._lock:
             self._asked.pop(number, None)
         yield structure, b""
-
-    def _cancel(self, number: int, asked: _Asked) -> None:
-        if asked.transfer is not None:
-            asked.transfer.is_dropped = True
-        elif asked.future is not None:
-            self._client.cancel(asked.future)
-            return
-        self._finish(number, Cancelled("The request", "it was stopped"))
 
 
 def _remove_segments(prefixes: Sequence[str]) -> None:
