@@ -42,40 +42,26 @@ def cores() -> int:
 
 
 @cache
-def time_quota() -> float | None:
-    """Return how many cores' time the process's control groups have; None where nothing limits it. Read once.
+def time_quota(process: Path = PROCESS, groups: Path = GROUPS) -> float | None:
+    """Return how many cores' time the process's control groups, and those around them, have. Read once.
 
+    None where nothing limits it. `process` has lines of "number:controllers:path", of version 2 "0::path".
     Source: the Linux kernel's cgroup-v2.rst, "cpu.max", and scheduler/sched-bwc.rst, "cpu.cfs_quota_us".
     """
-    return smallest_quota(PROCESS, GROUPS)
-
-
-def smallest_quota(process: Path, groups: Path) -> float | None:
-    """Return the smallest quota of the groups of a process, and of those around them.
-
-    `process` is /proc/self/cgroup: lines of "number:controllers:path", of version 2 "0::path"; `groups` is
-    /sys/fs/cgroup.
-    """
-    # Within a container the path may be the host's, which does not exist there: the root is the container's.
-    quotas = (
-        _quota(root / str(inside).lstrip("/"))
-        for controllers, path in _groups_of(process)
-        for root in (groups / controllers, groups / ("cpu" if controllers else "unified"))
-        for inside in (path, *path.parents)
-    )
-    return min((quota for quota in quotas if quota is not None), default=None)
-
-
-def _groups_of(process: Path) -> Iterator[tuple[str, PurePosixPath]]:
-    """Yield the controllers and the path of each group that may limit time."""
     try:
         lines = process.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
-        return
+        return None
+    quotas = []
     for line in lines:
-        _, controllers, path = (*line.split(":", 2), "", "")[:3]
-        if not controllers or "cpu" in controllers.split(","):
-            yield controllers, PurePosixPath(path or "/")
+        _, controllers, text = (*line.split(":", 2), "", "")[:3]
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        # Within a container it may be the host's, which does not exist there: the root is the container's.
+        path = PurePosixPath(text or "/")
+        for root in (groups / controllers, groups / ("cpu" if controllers else "unified")):
+            quotas += [_quota(root / str(inside).lstrip("/")) for inside in (path, *path.parents)]
+    return min((quota for quota in quotas if quota is not None), default=None)
 
 
 def _quota(group: Path) -> float | None:

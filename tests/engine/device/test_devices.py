@@ -22,7 +22,7 @@ from engine.device.versions import commit_of
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.mask.mask import Mask
-from engine.process import cores, launch_cores, launches_on, smallest_quota
+from engine.process import cores, launch_cores, launches_on, time_quota
 
 GPU = DeviceInfo("cuda:0", "cuda", "A GPU")
 
@@ -115,7 +115,7 @@ def test_that_the_smallest_quota_of_a_group_and_those_around_it_counts(tmp_path,
     for name, text in files.items():
         (groups / name).parent.mkdir(parents=True, exist_ok=True)
         (groups / name).write_text(text)
-    assert smallest_quota(process, groups) == quota
+    assert time_quota(process, groups) == quota
 
 
 def test_that_no_more_cores_are_counted_than_a_quota_is_worth(monkeypatch):
