@@ -30,6 +30,7 @@ from engine.errors import EngineError
 PROCESS = Path("/proc/self/cgroup")
 GROUPS = Path("/sys/fs/cgroup")
 
+Key = TypeVar("Key", bound=Hashable)
 T = TypeVar("T")
 Made = TypeVar("Made")
 
@@ -277,6 +278,36 @@ class OncePerProcess(Generic[Made]):
         # Another thread of the parent may have held the old lock.
         self._making = threading.Lock()
         self._made: dict[tuple[Hashable, ...], Made] = {}
+
+
+class Kept(Generic[Key, T]):
+    """Values by key; where they take too much, the least recently used go. Called on: any thread."""
+
+    def __init__(self, most_bytes: int, most: float = math.inf) -> None:
+        self._most_bytes, self._most = most_bytes, most
+        self._kept: dict[Key, tuple[T, int]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, key: Key, value: T, nbytes: int, in_use: frozenset[Key] = frozenset()) -> list[T]:
+        """Keep a value; return those that had to go."""
+        with self._lock:
+            self._kept[key] = value, nbytes
+            total, gone = sum(size for _, size in self._kept.values()), []
+            for old in [one for one in self._kept if one not in in_use | {key}]:
+                if total <= self._most_bytes and len(self._kept) <= self._most:
+                    break
+                value, size = self._kept.pop(old)
+                total -= size
+                gone.append(value)
+            return gone
+
+    def get(self, key: Key) -> T | None:
+        """Return a value, which is now the one that was used last; None where there is none."""
+        with self._lock:
+            if (found := self._kept.pop(key, None)) is None:
+                return None
+            self._kept[key] = found
+            return found[0]
 
 
 most_launch_cores = ThreadChoice[int | None](None)

@@ -7,7 +7,6 @@ a sample comes first, and the whole later, in steps that are kept.
 
 import threading
 import time
-from collections import OrderedDict
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from engine.errors import ImageReadError
 from engine.host.protocol import TILE, WHOLE, Place, TiledScreen
 from engine.image.convert import halved, halved_sides
 from engine.image.large.source import LargePicture, SegmentedPicture
+from engine.process import Kept
 
 # What is read at once for a tile; more than that is sampled first.
 READ_BYTES = 4 << 20
@@ -28,6 +28,8 @@ _SAMPLED_CHUNKS = 200
 _MOST_CELLS = 32
 # Sides of what is read of a chunk, pixels.
 _SAMPLE_SIDE = 32
+# In place of a tile whose part of the file is damaged.
+_LOST = np.empty(0, np.uint8)
 
 Samples = np.ndarray
 Key = tuple[int, Place]
@@ -65,13 +67,12 @@ class HalvedTiles:
         if self.has_strips:
             is_sampled = [TILE * width * pixel <= _ROW_BYTES for _, width in self.levels]
         self.sampled_from = [*is_sampled, True].index(True)
-        self._rows: OrderedDict[tuple[int, int], Samples] = OrderedDict()
+        self._rows: Kept[tuple[int, int], Samples] = Kept(3 * _ROW_BYTES)
         self._begun: tuple[tuple[int, int], Samples, int] | None = None
         self.fault: ImageReadError | None = None
         self._first_notes = picture.notes
-        self._kept: OrderedDict[Key, Samples | None] = OrderedDict()
-        self._kept_bytes = 0
-        self._lock, self._reading = threading.Lock(), threading.RLock()
+        self._kept: Kept[Key, Samples] = Kept(CACHE_BYTES)
+        self._reading = threading.RLock()
 
     def _source_of(self, level: int) -> tuple[int, int]:
         """Return the level of the file that a level is made from, and how often it is halved."""
@@ -97,10 +98,8 @@ class HalvedTiles:
             Not all of it was read before that time (`time.monotonic`).
         """
         key = level, place
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
+        if (found := self._kept.get(key)) is not None:
+            return found if found.size else None
         if self.has_strips and level >= self.sampled_from:
             with self._reading:
                 row = self._row_of_strips(level, place[0], ends_at)
@@ -109,9 +108,8 @@ class HalvedTiles:
             return self._keep(key, self._of_children(level, place, ends_at))
         # The picture and its result often want the same at the same time: one reads, both have it.
         with self._reading:
-            with self._lock:
-                if key in self._kept:
-                    return self._kept[key]
+            if (found := self._kept.get(key)) is not None:
+                return found if found.size else None
             if time.monotonic() > ends_at:
                 raise TimeIsOver
             try:
@@ -217,19 +215,15 @@ class HalvedTiles:
 
     def _row_of_strips(self, level: int, down: int, ends_at: float) -> Samples:
         """Return a whole row of tiles, each strip of which is decoded once; damaged strips are black."""
-        key = level, down
-        if key in self._rows:
-            self._rows.move_to_end(key)
-            return self._rows[key]
+        if (found := self._rows.get((level, down))) is not None:
+            return found
         if level > self.sampled_from:
             last = -(-self.levels[level - 1][0] // TILE)
             above = range(2 * down, min(2 * down + 2, last))
             row = halved(np.concatenate([self._row_of_strips(level - 1, one, ends_at) for one in above]))
         else:
             row = self._row_from_file(level, down, ends_at)
-        self._rows[key] = row
-        while len(self._rows) > 1 and sum(kept.nbytes for kept in self._rows.values()) > 3 * _ROW_BYTES:
-            self._rows.popitem(last=False)
+        self._rows.add((level, down), row, row.nbytes)
         return row
 
     def _row_from_file(self, level: int, down: int, ends_at: float) -> Samples:
@@ -268,13 +262,8 @@ class HalvedTiles:
         return pixels
 
     def _keep(self, key: Key, tile: Samples | None) -> Samples | None:
-        with self._lock:
-            if key not in self._kept:
-                self._kept[key] = tile
-                self._kept_bytes += tile.nbytes if tile is not None else 0
-            while self._kept_bytes > CACHE_BYTES:
-                _, oldest = self._kept.popitem(last=False)
-                self._kept_bytes -= oldest.nbytes if oldest is not None else 0
+        kept = _LOST if tile is None else tile
+        self._kept.add(key, kept, kept.nbytes)
         return tile
 
 

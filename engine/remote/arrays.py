@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from itertools import count
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -33,6 +33,7 @@ from engine.host.protocol import (
 )
 from engine.host.request import Seen, SharedArray
 from engine.image.convert import pixels_of
+from engine.process import Kept
 from engine.remote.line import Line, Message
 from engine.remote.schema import Arrays, Band, Crossing, NotOfTheSchema, encoded, name_there
 from engine.results.problem import Progress
@@ -244,38 +245,6 @@ PATIENCE_S = 0.15
 # host from writing where it has written before, which is twice as fast (`engine.host.shared`).
 MOST_RESULTS = 3
 
-V = TypeVar("V")
-
-
-class Kept(Generic[V]):
-    """Arrays by key; where they take too much, the least recently used go. Called on: any thread."""
-
-    def __init__(self, most_bytes: int, most: int) -> None:
-        self._most_bytes, self._most = most_bytes, most
-        self._kept: dict[str, tuple[V, int]] = {}
-        self._lock = threading.Lock()
-
-    def add(self, key: str, value: V, nbytes: int, in_use: frozenset[str] = frozenset()) -> list[V]:
-        """Keep a value; return those that had to go."""
-        with self._lock:
-            self._kept[key] = value, nbytes
-            total, gone = sum(size for _, size in self._kept.values()), []
-            for old in [one for one in self._kept if one not in in_use | {key}]:
-                if total <= self._most_bytes and len(self._kept) <= self._most:
-                    break
-                value, size = self._kept.pop(old)
-                total -= size
-                gone.append(value)
-            return gone
-
-    def get(self, key: str) -> V | None:
-        """Return a value, which is now the one that was used last; None where there is none."""
-        with self._lock:
-            if (found := self._kept.pop(key, None)) is None:
-                return None
-            self._kept[key] = found
-            return found[0]
-
 
 class KeptResults:
     """The newest results, by the key of the screen that their answers have in place of pixels.
@@ -284,7 +253,7 @@ class KeptResults:
     """
 
     def __init__(self, most_bytes: int) -> None:
-        self._kept: Kept[tuple[SharedArray, ScreenLevels]] = Kept(most_bytes, MOST_RESULTS)
+        self._kept: Kept[str, tuple[SharedArray, ScreenLevels]] = Kept(most_bytes, MOST_RESULTS)
         self._numbers = count(1)
 
     def keep(

@@ -40,8 +40,9 @@ from engine.host.request import (
     Working,
     segments_of,
 )
+from engine.process import Kept
 from engine.remote import VERSION
-from engine.remote.arrays import PATIENCE_S, Array, Arriving, Kept, KeptResults, sending_s, sent_bands
+from engine.remote.arrays import PATIENCE_S, Array, Arriving, KeptResults, sending_s, sent_bands
 from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer
 from engine.remote.schema import (
     DIGEST,
@@ -95,7 +96,7 @@ class Server:
         for prefix in (shared.own_prefix(), self._client.segment_prefix):
             self._held.note(prefix)
         most = min(MOST_KEPT_BYTES, int(min(shared._free_bytes(), 1 << 40)) // 4)
-        self._pictures: Kept[SharedArray] = Kept(most, _MOST_WAITING)
+        self._pictures: Kept[str, SharedArray] = Kept(most, _MOST_WAITING)
         self._results = KeptResults(most)
         self._arriving = Arriving(self._make, self._note_come)
         # Of the message that is being read: the pixels that it names, and those that are not here.
