@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import distributed
 import numpy as np
@@ -21,7 +22,6 @@ from engine.device.device_list import cpu_chosen_as, cpu_info
 from engine.errors import BadValue, EngineError
 from engine.image.formats import format_to_save
 from engine.process import cores
-from tests.engine.cluster import faulty_calls
 from tests.engine.cluster.started import two_workers
 from tests.engine.commands import worker_faults
 from tests.fresh_python import ROOT
@@ -77,6 +77,11 @@ def batch(command, photos, tmp_path):
         return answer
 
     return do
+
+
+def wait_for(path):
+    while not os.path.exists(path):
+        time.sleep(0.01)
 
 
 def contents(folder):
@@ -161,7 +166,7 @@ def test_that_a_scheduler_that_ends_is_reported_with_what_is_done(batch, mortal,
     client.run(worker_faults.wait_in_each_file, str(flag))
 
     def end():
-        faulty_calls.wait_for(f"{flag}.begun")
+        wait_for(f"{flag}.begun")
         cluster.sync(cluster.scheduler.close)
         # Else the end of the test would look for it for 30 s.
         cluster.shutdown_scheduler = False
@@ -194,7 +199,7 @@ def test_that_ctrl_c_finishes_what_is_in_its_filter_and_leaves_whole_files(batch
     client.run(worker_faults.wait_in_each_file, str(flag))
 
     def stop():
-        faulty_calls.wait_for(f"{flag}.begun")
+        wait_for(f"{flag}.begun")
         ctrl_c()
         flag.touch()
 
