@@ -12,10 +12,11 @@ import queue
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 from msgspec.structs import replace
 
@@ -69,15 +70,24 @@ from engine.remote.schema import (
 )
 from engine.results.problem import Progress
 
-if TYPE_CHECKING:
-    from engine.remote.ssh import RemoteServer
-
 _LOCAL = OpenPicture, CropPicture, MeasurePicture, ShowWindow, SaveResult, CloseTiled
 # How often a client hears of its requests: below the shortest deadline that it gives one.
 _REPORT_S = 0.5
 _LEAVING_S = 1.0
 _MOST_ERRORS = 4096
 _KEPT = "Your work is kept: connect again."
+
+
+class _Reached(Protocol):
+    """A server as `engine.remote.ssh` reaches it."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def command(self) -> list[str]: ...
+    def why_not_greeted(
+        self, ssh: subprocess.Popen[bytes], errors: Callable[[], str]
+    ) -> EngineError | None: ...
 
 
 class _LocalPipe:
@@ -107,7 +117,7 @@ class _LocalPipe:
 class Relay:
     """One connection of a client to a server."""
 
-    def __init__(self, server: "RemoteServer", connection: Connection, options: HostOptions) -> None:
+    def __init__(self, server: _Reached, connection: Connection, options: HostOptions) -> None:
         if options.segment_prefix:
             shared.use_prefix(options.segment_prefix)
         self._server, self._connection = server, connection
