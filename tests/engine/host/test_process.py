@@ -66,17 +66,22 @@ def test_that_the_entry_point_calls_what_the_parent_sent(monkeypatch, parent_has
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system holds no thread to a core")
-def test_that_the_host_keeps_to_one_core_only_while_it_is_imported():
-    allowed = os.sched_getaffinity(0)
-    done = threading.Event()
-    with process._on_one_core():
-        assert len(os.sched_getaffinity(0)) == 1
-        started = threading.Thread(target=done.wait)
+def test_that_the_host_keeps_to_one_core_only_while_it_is_imported(monkeypatch):
+    allowed, done, seen = os.sched_getaffinity(0), threading.Event(), []
+    started = threading.Thread(target=done.wait)
+
+    def described(request, report):
+        seen.append(os.sched_getaffinity(0))
         started.start()
-    try:
-        assert os.sched_getaffinity(0) == os.sched_getaffinity(started.native_id) == allowed
-    finally:
-        done.set()
+
+    def work(*given):
+        seen.extend(map(os.sched_getaffinity, (0, started.native_id)))
+
+    monkeypatch.setattr(process, "answer", described)
+    monkeypatch.setattr(server, "work", work)
+    process.serve(None, HostOptions(described=Question()))
+    done.set()
+    assert seen == [{max(allowed)}, allowed, allowed]
 
 
 def test_that_a_child_gets_the_blas_threads_that_a_person_chose(monkeypatch):
