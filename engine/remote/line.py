@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import NamedTuple
 
 from engine.errors import EngineError
 from engine.remote import schema
@@ -48,14 +47,6 @@ Message = tuple[bytes, "bytes | memoryview"]
 """The structure of a message, and what lies beside it."""
 
 
-class Sent(NamedTuple):
-    """A moment of sending: bytes sent until then, bytes known to have come, and when."""
-
-    bytes: int
-    come: int
-    at: float
-
-
 @dataclass(eq=False, slots=True)
 class Transfer:
     """Messages that are sent one after the other, made as the line takes them; dropped when that is asked."""
@@ -83,7 +74,8 @@ class Line:
         self._received = self._acknowledged = 0
         self._acknowledged_at = 0.0
         self._sent = self._come = 0
-        self._moments: deque[Sent] = deque()
+        # Of sending: bytes sent until then, bytes known to have come, and when.
+        self._moments: deque[tuple[int, int, float]] = deque()
         self._rates: deque[float] = deque(maxlen=32)
         self._shortest_s = 1.0
         self._heard = self._spoken = time.monotonic()
@@ -173,8 +165,8 @@ class Line:
                     parts = _HEADER.pack(*map(len, message)) + message[0], message[1]
                     self._sent += sum(map(len, parts))
                     now = time.monotonic()
-                    if not self._moments or now - self._moments[-1].at > 1e-3:
-                        self._moments.append(Sent(self._sent, self._come, now))
+                    if not self._moments or now - self._moments[-1][2] > 1e-3:
+                        self._moments.append((self._sent, self._come, now))
                 self._spoken = time.monotonic()
                 for part in parts:
                     rest = memoryview(part)
@@ -234,14 +226,15 @@ class Line:
                 raise NotOfTheSchema("The line", f"{come:,} bytes are said to have come of {self._sent:,}")
             self._come = come
             moment = None
-            while self._moments and self._moments[0].bytes <= come:
+            while self._moments and self._moments[0][0] <= come:
                 moment = self._moments.popleft()
             if moment is not None:
-                took_s = max(time.monotonic() - moment.at, 1e-4)
+                _, come_before, at = moment
+                took_s = max(time.monotonic() - at, 1e-4)
                 self._shortest_s = min(self._shortest_s, took_s)
                 # Where little was under way, that says nothing of what the line could take.
-                if come - moment.come >= _ACKNOWLEDGE_BYTES:
-                    self._rates.append((come - moment.come) / took_s)
+                if come - come_before >= _ACKNOWLEDGE_BYTES:
+                    self._rates.append((come - come_before) / took_s)
             self._changed.notify()
 
     def _watch(self) -> None:
