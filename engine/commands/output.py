@@ -58,33 +58,26 @@ def log_notes(notes: Sequence[str]) -> None:
         log(f"note: {note}")
 
 
-class ProgressLog:
-    """Prints how far a picture is, a line every few seconds."""
+def progress_log(name: str, every_s: float = 3.0) -> Callable[[float, str], None]:
+    """Return what prints how far a picture is, a line where the last one is some seconds ago."""
+    begin_s = last_s = time.monotonic()
+    first: float | None = None
 
-    def __init__(self, name: str, every_s: float = 3.0) -> None:
-        self._name, self._every_s = name, every_s
-        self._begin_s = self._last_s = time.monotonic()
-        self._first: float | None = None
-
-    def __call__(self, fraction: float, words: str) -> None:
-        """Print a line where the last one is some seconds ago."""
+    def show(fraction: float, words: str) -> None:
+        nonlocal begin_s, last_s, first
         now_s = time.monotonic()
-        if self._first is None:
-            self._first, self._begin_s = fraction, now_s
+        if first is None:
+            first, begin_s = fraction, now_s
         # Rarer in long runs.
-        if now_s - self._last_s < max(self._every_s, (now_s - self._begin_s) / 20):
+        if now_s - last_s < max(every_s, (now_s - begin_s) / 20):
             return
-        self._last_s = now_s
-        done = fraction - self._first
-        left = (now_s - self._begin_s) * (1.0 - fraction) / done if done > 0 else 0.0
-        about = f", about {_duration(left)} left" if left else ""
-        log(f"{self._name}: {100 * fraction:.0f} % {words}{about}")
+        last_s, done = now_s, fraction - first
+        left = (now_s - begin_s) * (1.0 - fraction) / done if done > 0 else 0.0
+        duration = f"{left / 60:.0f} min" if left < 5400 else f"{left / 3600:.1f} h"
+        about = f", about {f'{left:.0f} s' if left < 90 else duration} left" if left else ""
+        log(f"{name}: {100 * fraction:.0f} % {words}{about}")
 
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    return show
 
 
 def clip_hint(clipped: "Clipped", where: str = "") -> str:

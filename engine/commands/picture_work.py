@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import structs
 
 from engine.api.request import Call
-from engine.commands.output import ProgressLog, mask_document
+from engine.commands.output import mask_document, progress_log
 from engine.commands.picture_opening import Opened, Opening
 from engine.commands.step_options import AUTO_TYPE, SavingOptions, StepOptions
 from engine.device.device_list import has_driver
@@ -279,7 +279,7 @@ class PictureWork(Opening):
         # Loaded only with such a picture.
         from engine.flow.file import Work, filter_file
 
-        log_progress = ProgressLog(output)
+        log_progress = progress_log(output)
 
         def report(fraction: float, words: str) -> None:
             go_on()
