@@ -122,22 +122,18 @@ def _summary(
     if plan.skipped:
         line += f", {len(plan.skipped)} more were there"
     if done:
-        line += f", by {', '.join(batch.variants)} on {', '.join(batch.devices)}{_proof(done)}"
+        proofs = [finished.verification for finished in done if finished.verification is not None]
+        passed, verified = sum(proof.passed for proof in proofs), ", not verified"
+        if proofs:
+            in_part = any(proof.checked_pixels < proof.total_pixels for proof in proofs)
+            count = "each" if passed == len(proofs) else f"{passed} of {len(proofs)}"
+            verified = f", {count} verified{' (large ones on a part of their pixels)' if in_part else ''}"
+        line += f", by {', '.join(batch.variants)} on {', '.join(batch.devices)}{verified}"
     line += f"; {elapsed_s:.3g} s"
     if done:
         line += f", {len(done) / elapsed_s:.3g} per second"
     failures = [f"  {printable(_failure(finished))}" for finished in failed]
     return "\n".join([line, *([f"{len(failed)} failed:"] if failed else []), *failures])
-
-
-def _proof(done: Sequence[Finished]) -> str:
-    proofs = [finished.verification for finished in done if finished.verification is not None]
-    if not proofs:
-        return ", not verified"
-    in_part = any(proof.checked_pixels < proof.total_pixels for proof in proofs)
-    passed = sum(proof.passed for proof in proofs)
-    count = "each" if passed == len(proofs) else f"{passed} of {len(proofs)}"
-    return f", {count} verified{' (large ones on a part of their pixels)' if in_part else ''}"
 
 
 def _file(finished: Finished, *, on_cluster: bool) -> dict[str, object]:

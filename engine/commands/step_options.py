@@ -120,11 +120,6 @@ class PictureOptions:
     )
 
 
-def taking_value() -> str:
-    """Return the borders that take a value, in words."""
-    return " or ".join(border for border in Border if border.takes_value)
-
-
 def key_of_filter(key: str) -> str:
     """Return the key of a variant, known or not; refuse one that multiplies matrices."""
     if key == AUTO:
@@ -207,7 +202,10 @@ class StepOptions:
         MaskStep,
         border=BORDER,
         cval=(
-            lambda: f"--cval VALUE  their value with --border {taking_value()} (default 0)",
+            lambda: (
+                "--cval VALUE  their value with --border "
+                f"{' or '.join(border for border in Border if border.takes_value)} (default 0)"
+            ),
             number("--cval"),
         ),
         flip=("--flip  convolve: rotate the mask, and its anchor, by 180 degrees", bool),

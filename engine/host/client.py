@@ -324,7 +324,13 @@ class EngineClient:
         """Start a successor if there is to be one; return whether there is, and the requests that it has."""
         # A host that never comes up is replaced a few times only.
         is_wanted = host.ready is not None or self._faults.failed_starts < link.FAILED_STARTS_ALLOWED
-        again = [p for p in left if p is host.waiting_preview or p.may_be_sent_again]
+        again = [
+            p
+            for p in left
+            # Once: what was not begun, or a preview, which the user cannot repeat.
+            if p is host.waiting_preview
+            or ((p.is_preview or not p.begun) and not p.cancelled and p.sent_again < 1)
+        ]
         if host.is_remote or host.start_again:
             # The line would be lost again, and somebody asked for a password again and again. What was asked
             # of one machine may be about pixels that are only there.

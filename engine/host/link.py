@@ -66,11 +66,6 @@ class Pending:
         """Whether only the newest of its kind counts."""
         return self.request.queue is QueuePolicy.NEWEST
 
-    @property
-    def may_be_sent_again(self) -> bool:
-        """Whether a successor may have it, once: not begun, or a preview, which the user cannot repeat."""
-        return (self.is_preview or not self.begun) and not self.cancelled and self.sent_again < 1
-
 
 class Host:
     """Starts a process, sends to it, passes on its messages, on a thread of its own, and has its requests.

@@ -234,28 +234,21 @@ def save_result(request: SaveResult, report: Checkpoint) -> Saved:
         shared.trim_spares()
         target = np.dtype(DEPTH_DTYPES.get(request.depth, picture.dtype))
         rounded = Scratch(picture.pixels.shape, target)
-        lost = _round_into(rounded.array, request.values, picture, request.range_mode)
+        # Band by band: results that are not kept are never whole in float32. Whole numbers of 8 and 16 bit
+        # stay what they are in it. What a format cannot hold is told in a sentence for each kind of number.
+        height, width = picture.pixels.shape[:2]
+        out, whole = rounded.array.reshape(height, width, picture.channels), Region(0, height, 0, width)
+        conversion = Conversion(picture.dtype, target, cast("RangeMode", request.range_mode))
+        conversion.find_ends(
+            part.astype(np.float32, copy=False) for _, part in bands_of(request.values, whole)
+        )
+        for band, part in bands_of(request.values, whole):
+            conversion.samples(part.astype(np.float32, copy=False), out[band.slices])
+        lost = conversion.sentences(out.size)
         shared.trim_spares()
         picture, how["done"] = finished_picture(picture, rounded.array, target), rounded.give_back
     notes = save_image(picture, request.path, **how)
     return Saved(request.path, (*lost, *notes))
-
-
-def _round_into(
-    pixels: np.ndarray, values: SharedArray | Computed, picture: Picture, range_mode: str
-) -> tuple[str, ...]:
-    """Make a result pixels of a file; return a sentence for each kind of number that these cannot hold.
-
-    It is made band by band: results that are not kept are never whole in float32. Whole numbers of 8 and 16
-    bit stay what they are in it.
-    """
-    height, width = pixels.shape[:2]
-    out, whole = pixels.reshape(height, width, picture.channels), Region(0, height, 0, width)
-    conversion = Conversion(picture.dtype, pixels.dtype, cast("RangeMode", range_mode))
-    conversion.find_ends(part.astype(np.float32, copy=False) for _, part in bands_of(values, whole))
-    for band, part in bands_of(values, whole):
-        conversion.samples(part.astype(np.float32, copy=False), out[band.slices])
-    return conversion.sentences(out.size)
 
 
 def _one_plane(array: SharedArray) -> np.ndarray:

@@ -163,7 +163,11 @@ class Worker:
             self._send(Answer(message.id, self._answers(message.request, report)))
         except Exception as error:  # noqa: BLE001 - the process's boundary: every error becomes an answer
             is_fatal = isinstance(error, DeviceFault)
-            said = error if isinstance(error, EngineError) else _as_engine_error(error)
+            said = error if isinstance(error, EngineError) else shortage_of(error)
+            if said is None:
+                why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+                remedy = "Try another kernel or picture; please report it with this line."
+                said = EngineError("The engine met something unexpected", why, remedy)
             self._send(Answer(message.id, error=said, fatal=is_fatal))
             if is_fatal:
                 # Destructors of a lost CUDA context raise or hang: leave without them.
@@ -181,14 +185,3 @@ class Worker:
                 self._connection.send(message)
             except (BrokenPipeError, OSError):
                 self._stopping = True
-
-
-def _as_engine_error(error: Exception) -> EngineError:
-    if (shortage := shortage_of(error)) is not None:
-        return shortage
-    cause = " ".join(str(error).split())[:300]
-    return EngineError(
-        "The engine met something unexpected",
-        f"{type(error).__name__}: {cause}",
-        "Try another kernel or picture; please report it with this line.",
-    )

@@ -79,6 +79,7 @@ class Crossing:
 
 
 NOTHING_BESIDE = Crossing()
+_decoder: Any = cache(msgspec.msgpack.Decoder)
 
 
 def encoded(value: object, crossing: Crossing = NOTHING_BESIDE) -> bytes:
@@ -99,17 +100,12 @@ def decoded(data: bytes | memoryview, wanted: object = object, crossing: Crossin
     if len(data) > MOST_BYTES:
         raise NotOfTheSchema("A message was refused", f"it has {len(data):,} of {MOST_BYTES:,} bytes")
     try:
-        return changed(_decoder(wanted).decode(data), crossing)
+        return changed(_decoder(wanted, dec_hook=_made).decode(data), crossing)
     except NotOfTheSchema:
         raise
     except (Exception, RecursionError) as error:
         why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         raise NotOfTheSchema("A message was refused", why) from error
-
-
-@cache
-def _decoder(wanted: Any) -> msgspec.msgpack.Decoder[Any]:
-    return msgspec.msgpack.Decoder(wanted, dec_hook=_made)
 
 
 def _named(reply: object) -> object:
