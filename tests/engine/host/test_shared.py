@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from engine.host import server, shared
-from engine.host.request import Stop
 from engine.host.shared import name_of, new_prefix
 
 MEGABYTE = 1 << 20
@@ -93,7 +92,9 @@ def test_that_a_host_trims_its_spares_when_it_has_nothing_to_do(monkeypatch):
     try:
         assert trimmed.wait(60)
     finally:
-        worker._note([Stop()])
+        with worker._changed:
+            worker._stopping = True
+            worker._changed.notify()
         waiting.join(60)
 
 
