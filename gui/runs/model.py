@@ -107,8 +107,8 @@ class RunsModel(QAbstractTableModel):
             if self.are_simulated and isinstance(count, Metric) and needs_time(self._metric(shown)):
                 shown = count
             runs = self.drawn_runs()
-            parts = {id(run.result): self.parts_of(run.result) for run in runs if shown.key == KERNEL}
-            parts = {key: found for key, found in parts.items() if found}
+            timed = runs if shown.key == KERNEL else []
+            parts = {id(run.result): found for run in timed if (found := self.parts_of(run.result))}
             self._bars = bars_of(self._metric(shown), runs, self._by_key, parts)
         return self._bars
 

@@ -143,7 +143,15 @@ class CodeView(QPlainTextEdit):
         """Light rows that belong to one that was chosen elsewhere, and bring the first of them into sight."""
         self.marked = rows
         self._repaint()
-        self._bring_into_sight(rows)
+        if not rows:
+            return
+        seen = [number for number, _, _ in self.rows_in_sight()][:-1]
+        # How many more rows there is room for; negative: all of them cannot be seen at once.
+        spare = len(seen) - (max(rows) - min(rows) + 1)
+        if not (any if spare < 0 else all)(row in seen for row in rows):
+            # Some rows above it, so that it is seen where it belongs.
+            above = len(seen) // 3
+            self.verticalScrollBar().setValue(max(0, min(rows) - (above if spare < 0 else min(above, spare))))
 
     def choose(self, row: int) -> None:
         """Move the cursor to a row, as a person does."""
@@ -203,17 +211,6 @@ class CodeView(QPlainTextEdit):
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
         self._repaint()
-
-    def _bring_into_sight(self, rows: Collection[int]) -> None:
-        if not rows:
-            return
-        seen = [number for number, _, _ in self.rows_in_sight()][:-1]
-        # How many more rows there is room for; negative: all of them cannot be seen at once.
-        spare = len(seen) - (max(rows) - min(rows) + 1)
-        if not (any if spare < 0 else all)(row in seen for row in rows):
-            # Some rows above it, so that it is seen where it belongs.
-            above = len(seen) // 3
-            self.verticalScrollBar().setValue(max(0, min(rows) - (above if spare < 0 else min(above, spare))))
 
     def _follow_cursor(self) -> None:
         row = self.textCursor().blockNumber()

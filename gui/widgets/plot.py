@@ -203,7 +203,12 @@ class FigurePlot(QWidget):
         self.caption.setText(self._legend(figure, drawn, theme) if figure else "")
         self.caption.setVisible(bool(figure))
         self.setAccessibleName(figure.title if figure else "Figure of the paper")
-        heard = ". ".join(self._curve_text(curve, is_printed) for curve, _, is_printed in drawn)
+        printed = "as printed" if self._dashed == _PAPER else self._dashed
+        heard = ". ".join(
+            f"{curve.name} {printed if is_printed else 'here'}: "
+            + ", ".join(f"{x:g}: {number_text(y)}" for x, y in _points(curve))
+            for curve, _, is_printed in drawn
+        )
         self.setAccessibleDescription(heard or self.empty_text.text().replace("\n", " "))
         if figure and drawn:
             self._draw(figure, drawn, theme)
@@ -284,11 +289,6 @@ class FigurePlot(QWidget):
         quiet = f"&nbsp;&nbsp; <span style='color:{theme.muted}'>{meaning}</span>"
         title = f"<b>{escape(figure.title)}</b><br>" if figure.title else ""
         return f"{title}{legend_html(entries)}{quiet if meaning else ''}"
-
-    def _curve_text(self, curve: Curve, is_printed: bool) -> str:
-        values = ", ".join(f"{x:g}: {number_text(y)}" for x, y in _points(curve))
-        printed = "as printed" if self._dashed == _PAPER else self._dashed
-        return f"{curve.name} {printed if is_printed else 'here'}: {values}"
 
 
 def _curves(figure: Figure, theme: Theme) -> list[_Drawn]:

@@ -6,7 +6,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
-from engine.course.files import Part, columns_of, markdown_of, tabs_of
+from engine.course.files import Part, markdown_of, tabs_of
 from engine.course.messages import CourseCode, MeasuredPaper
 from engine.course.paper import Cell, CourseKernel, CourseTable, Excerpt
 from engine.course.tables import counted_tables
@@ -89,13 +89,6 @@ def model(qtbot):
     model.tester = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     model.show(TIMES)
     return model
-
-
-def test_that_a_table_is_written_with_tabs():
-    row = (Cell("512"), Cell("", "50"), Cell("4"))
-    table = CourseTable("t", ("Size", "GFLOPs", "Paper only"), (row,))
-    assert [column.part for column in columns_of(table)] == [Part.NAME, Part.HERE, Part.PAPER]
-    assert tabs_of(LOADS) == "Tile\tLoads (paper)\tLoads (here)\n8\t12\t12\n16\t\t20\n"
 
 
 def test_that_a_cell_says_what_it_is_or_why_it_is_empty(model):
