@@ -12,7 +12,7 @@ from gui.style.metrics import GRID, HALF_GRID, follow, number_font, scaled_font
 from gui.widgets.fields import NumberBox
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import ValueTable, number
-from gui.widgets.panel_parts import Refusal, boxed, column, label_for, row, scrolled
+from gui.widgets.panel_parts import Refusal, boxed, column, label_for, named, row, scrolled
 
 _EMPTY = (
     "Point at a cell of a map, or walk there with the arrow keys: the window that its value comes from is "
@@ -31,7 +31,9 @@ class CellPanel(QWidget):
     def __init__(self, network: NetworkState, take_mask: Callable[[Mask], object]) -> None:
         super().__init__()
         self._network = network
-        self.cell_name, self.sentence = QLabel(), QLabel()
+        flags = Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        self.cell_name = QLabel(wordWrap=True, textInteractionFlags=flags)
+        self.sentence = named(QLabel(wordWrap=True, textInteractionFlags=flags), "Where the value comes from")
         self.before = NumberBox("Input map", 0, 0, "a whole number")
         self.refusal = Refusal()
         self.before.refused.connect(self.refusal.say)
@@ -42,12 +44,6 @@ class CellPanel(QWidget):
         self.filter_table = ValueTable("Weights", is_signed=True)
         self.to_explore = QPushButton(_TO_EXPLORE)
         self.cell_name.setFont(scaled_font(1.0, bold=True))
-        for label in (self.cell_name, self.sentence):
-            label.setWordWrap(True)
-            label.setTextInteractionFlags(
-                Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-            )
-        self.sentence.setAccessibleName("Where the value comes from")
         self.before.setToolTip("Which input map is shown in figures; at first the one that adds the most.")
         self.adds.setFont(number_font())
         self.to_explore.setToolTip(_TEACHES)

@@ -14,7 +14,7 @@ from PySide6.QtGui import QCloseEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QSizePolicy, QSplitter, QStackedWidget, QTabBar, QWidget
 
 from gui.style.metrics import GRID, HALF_GRID, at_present_letters, at_usual_letters, follow_letters
-from gui.widgets.panel_parts import ScrollArea, column, icon_button, row
+from gui.widgets.panel_parts import ScrollArea, column, icon_button, named, row
 
 
 def focus_next(window: QWidget, *, is_forward: bool) -> bool:
@@ -138,12 +138,11 @@ class PanelTabs(QWidget):
         """`are_parts` are those of a panel: their tabs stand closer, and have no button of their own."""
         super().__init__()
         self.panels = panels
-        self.bar = QTabBar(drawBase=False, expanding=False)
+        bar = QTabBar(drawBase=False, expanding=False, elideMode=Qt.TextElideMode.ElideNone)
+        self.bar = named(bar, "Panels in this place")
         # Their room is kept, which parts the tab from its head.
         self.bar.setUsesScrollButtons(len(panels) > 1)
         self.bar.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
-        self.bar.setElideMode(Qt.TextElideMode.ElideNone)
-        self.bar.setAccessibleName("Panels in this place")
         self._heads, self.stack = QStackedWidget(), QStackedWidget()
         self._button = icon_button("dock-window", "Open as window", _WINDOW_TIP)
         self._button.clicked.connect(lambda: self.front.open_as_window())

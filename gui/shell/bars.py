@@ -147,10 +147,9 @@ class MessageBar(QFrame):
         self.setObjectName("messageBar")
         self._icon = QLabel()
         self._icon.setFixedSize(_SIGN)
-        self._text = QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText)
-        self._text.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
+        flags = Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        rich = Qt.TextFormat.RichText
+        self._text = QLabel(wordWrap=True, textFormat=rich, textInteractionFlags=flags)
         self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._more = QLabel()
         self._buttons = QPushButton(), QPushButton()

@@ -103,13 +103,13 @@ class CodeView(QPlainTextEdit):
     used = Signal()  # it has got the focus
 
     def __init__(self, name: str) -> None:
-        super().__init__(readOnly=True, undoRedoEnabled=False)
+        wrap = QPlainTextEdit.LineWrapMode.NoWrap
+        super().__init__(readOnly=True, undoRedoEnabled=False, lineWrapMode=wrap)
         self.rows: Sequence[Row] = ()
         self.row = 0
         """The row with the cursor."""
         self.marked: Collection[int] = ()
         """Rows that belong to one that was chosen elsewhere."""
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFont(code_font())
         self.setAccessibleName(name)

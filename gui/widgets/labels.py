@@ -208,7 +208,8 @@ class ScrolledText(ScrollArea):
         self, name: str, fewest: int, most: int, margins: tuple[int, int, int, int] = (0, 0, 0, 0)
     ) -> None:
         # Before it stands in the area: Qt's style sheets drop a font and margins that are set later.
-        label = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        plain, flags = Qt.TextFormat.PlainText, Qt.TextInteractionFlag.TextSelectableByMouse
+        label = QLabel(wordWrap=True, textFormat=plain, textInteractionFlags=flags)
         label.setAlignment(Qt.AlignmentFlag.AlignTop)
         label.setFont(small_font())
         label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
@@ -216,7 +217,6 @@ class ScrolledText(ScrollArea):
         super().__init__(label)
         self._label = label
         self._fewest, self._most = fewest, most
-        self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.setAccessibleName(name)
