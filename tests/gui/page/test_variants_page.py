@@ -56,6 +56,11 @@ def runs_of(state):
     return {(run.problem, run.result.variant, run.result.block): run.whole for run in state.task_runs}
 
 
+# Both pages do it by the same code.
+on_one_page = pytest.mark.parametrize("key", ["matrices"])
+
+
+@on_one_page
 def test_that_clear_is_undone_by_the_menu(ran):
     haloscope, state = ran
     before = runs_of(state), state.results()
@@ -77,6 +82,7 @@ def test_that_clear_is_undone_by_the_menu(ran):
     assert [id(run) for run in state.kept] == again, "Clear forgot the earlier ones"
 
 
+@on_one_page
 def test_that_clear_leaves_the_runs_of_other_settings(ran):
     haloscope, state = ran
     runs = runs_of(state)
@@ -132,6 +138,7 @@ def test_that_pages_first_shown_after_their_session_was_opened_are_kept_and_save
     assert (other.network.drawing.ink == haloscope.network.drawing.ink).all()
 
 
+@on_one_page
 def test_that_a_run_that_ends_while_the_session_is_written_is_not_saved(ran, qtbot, tmp_path):
     haloscope, state = ran
     written = haloscope.window.saving()
