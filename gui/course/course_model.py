@@ -25,9 +25,9 @@ from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError
 from engine.host.protocol import Saved
 from engine.host.request import Request
-from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
-from gui.engine_link.engine_state import EngineState
-from gui.page.jobs import Job, JobQueue
+from gui.engine_link.engine_link import Ask, needs_no_message
+from gui.page.contract import Services
+from gui.page.jobs import Job
 from gui.page.messages import PageMessages
 from gui.style.metrics import follow
 from gui.typed_json import Reading, Table, in_short
@@ -179,17 +179,10 @@ SAVE_SOURCE = "course tables"
 class CourseController(QObject):
     """Counts the tables of the paper that is shown; measures and saves on request."""
 
-    def __init__(
-        self,
-        course: CourseModel,
-        state: EngineState,
-        link: EngineLink,
-        jobs: JobQueue,
-        messages: PageMessages,
-    ) -> None:
+    def __init__(self, course: CourseModel, services: Services, messages: PageMessages) -> None:
         super().__init__()
-        self._course, self._state, self._link = course, state, link
-        self._jobs, self._messages = jobs, messages
+        self._course, self._messages, self._jobs = course, messages, services.jobs
+        self._state, self._link = state, link = services.state, services.link
         # What is on its way, and the papers whose transactions are counted.
         self._asked: dict[Request, Ask] = {}
         self._counted: set[str] = set()

@@ -302,8 +302,7 @@ class CoursePage(Page):
     def __init__(self, services: Services) -> None:
         super().__init__()
         self.course = course = CourseModel()
-        parts = services.state, services.link, services.jobs, services.messages.on(self)
-        self.courses = CourseController(course, *parts)
+        self.courses = CourseController(course, services, services.messages.on(self))
         self._services = services
         tools = "show_recorded", "copy_results", "save_results"
         self.tools = tuple(Tool(services.actions[name]) for name in tools)

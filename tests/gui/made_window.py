@@ -1,7 +1,7 @@
 """The whole window, and its controllers without any widget, around a fake engine."""
 
 from concurrent.futures import Future
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
@@ -201,8 +201,7 @@ def page_on(bench, kind, bot):
     actions = Actions()
     actions.add(ENTRIES)
     PageActions(actions, bench.state, bench.link)
-    services = Services(actions, bench.messages, bench.link, bench.state, FileDialogs(), bench.jobs)
-    bench.page = kind(services)
+    bench.page = kind(replace(bench.services, actions=actions))
     bot.addWidget(bench.page)
     return bench
 
@@ -239,7 +238,8 @@ class Bench:
         self.jobs = JobQueue(self.state, self.link)
         parts = (self.workspace, self.state, self.link, self.messages, self.display)
         self.pictures = PictureController(*parts)
-        services = Services(None, self.messages, self.link, self.state, FileDialogs(), self.jobs)
+        parts = self.messages, self.link, self.state, FileDialogs(), self.jobs
+        self.services = services = Services(None, *parts)
         computing = self.workspace, services, self.behind, self.display
         self.previews = PreviewController(*computing)
         self.cells = BlockCells(self.results)

@@ -23,7 +23,7 @@ class Course:
     def __init__(self, bench):
         self.bench, self.fake, self.state = bench, bench.fake, bench.state
         self.model = CourseModel(PAPERS)
-        self.controller = CourseController(self.model, bench.state, bench.link, bench.jobs, bench.messages)
+        self.controller = CourseController(self.model, bench.services, bench.messages)
         self.model.choose(PAPER.key)
 
     def answer(self, kind):

@@ -343,7 +343,7 @@ def test_that_a_click_or_enter_on_a_step_asks_for_its_code(steps_table, qtbot):
 
 def test_that_code_is_asked_for_once_or_why_there_is_none_is_said(slow_bench, course):
     bench = slow_bench
-    controller = CourseController(course, bench.state, bench.link, bench.jobs, bench.messages)
+    controller = CourseController(course, bench.services, bench.messages)
     controller.look_up_code()
     bench.fake.fail(EngineError("variant 'lost'", "no variant is called that"), CourseCode)
     bench.settle()
