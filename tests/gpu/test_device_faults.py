@@ -1,5 +1,6 @@
 """What a real device states, what it refuses and what loses it; the kernel cache, in fresh processes."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -132,14 +133,11 @@ def test_that_damaged_files_are_compiled_anew(device, tmp_path, damage):
 
 
 def test_that_code_the_driver_refuses_is_compiled_anew(device, tmp_path):
-
-    from engine.compiled.code_store import _packed
-
     first_launch(tmp_path)
     for path in kept(tmp_path):
         key = path.read_bytes()[32:].partition(b"\0")[0].decode()
-        bad = b"\0.nv.constant0.kernel\0" + b"no code at all" * 100
-        path.write_bytes(_packed(key, bad))
+        bad = key.encode() + b"\0\0.nv.constant0.kernel\0" + b"no code at all" * 100
+        path.write_bytes(hashlib.sha256(bad).digest() + bad)
     assert first_launch(tmp_path)["right"]
 
 
