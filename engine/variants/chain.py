@@ -87,11 +87,6 @@ def _times(problem: PictureProblem, dtype: str, factor: float) -> "Bands":
     return scaled_code.bands(own, problem.width * problem.channels, (np.float32(factor),), dtype="float32")
 
 
-def converted(problem: PictureProblem, dtype: str) -> Callable[[np.ndarray, np.ndarray], None]:
-    """Return what makes a picture of a type float32."""
-    return _times(problem, dtype, 1.0).launch
-
-
 # A preview follows each edit: what did not change is ready.
 @lru_cache(maxsize=128)
 def step_launch(planned: PlannedStep, problem: PictureProblem) -> Computation:
@@ -100,13 +95,8 @@ def step_launch(planned: PlannedStep, problem: PictureProblem) -> Computation:
     if isinstance(step, CombineStep):
         how, factors = how_combined(step)
         floats: Any = problem.of_type("float32")
-        combine = combining_code.bands(
-            floats,
-            problem.width * problem.channels,
-            (np.empty((1, 1), np.float32), *factors),
-            (how,),
-            dtype="float32",
-        )
+        given, steps = (np.empty((1, 1), np.float32), *factors), problem.width * problem.channels
+        combine = combining_code.bands(floats, steps, given, (how,), dtype="float32")
 
         def combined(inputs: Sequence[np.ndarray], out: np.ndarray) -> None:
             other = inputs[1].reshape(len(inputs[1]), -1)
@@ -139,7 +129,7 @@ class CpuChain:
         self._plan, self._last_reader = plan, last_readers(plan)
         self.launches = [step_launch(planned, problem) for planned in plan]
         sources = {source for one in plan for source in one.sources if source not in one.places}
-        self._to_floats = {dtype: converted(problem, dtype) for _, dtype in sources}
+        self._to_floats = {dtype: _times(problem, dtype, 1.0).launch for _, dtype in sources}
         self.took_ms = dict[str, float]()
 
     def launch(

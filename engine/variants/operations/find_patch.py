@@ -39,8 +39,7 @@ from engine.work.problem import OperationProblem, Value
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, jit_for
 
-MOST_SAMPLE = 1e15
-LEAST_SQUARES = 2.0**-110
+MOST_SAMPLE, LEAST_SQUARES = 1e15, 2.0**-110
 _BAND_VALUES = 1 << 18
 # Each sample of a window takes a subtraction and an addition for the mean, then two subtractions, two
 # products and two additions.
@@ -56,11 +55,8 @@ def refuse(samples: np.ndarray, parameters: dict[str, Value]) -> None:
     """Refuse a patch larger than the picture, and samples whose squares float32 cannot hold."""
     height, width = int(parameters["height"]), int(parameters["width"])
     if height > samples.shape[0] or width > samples.shape[1]:
-        raise BadValue(
-            f"a patch of {width} × {height}",
-            f"the picture has {samples.shape[1]} × {samples.shape[0]} pixels, and the patch must lie inside",
-            "Choose a smaller patch.",
-        )
+        why = f"the picture has {samples.shape[1]} × {samples.shape[0]} pixels, and the patch must lie inside"
+        raise BadValue(f"a patch of {width} × {height}", why, "Choose a smaller patch.")
     if samples.dtype.kind == "f":
         finite = samples[np.isfinite(samples)]
         low, high = float(finite.min(initial=np.inf)), float(finite.max(initial=-np.inf))
@@ -113,9 +109,8 @@ def scores(samples: np.ndarray, patch: Patch, region: Region) -> tuple[np.ndarra
 
 def verify(values: np.ndarray, job: AnyJob, checkpoint: contract.Checkpoint) -> Verification:
     """Compare the scores with the definition in float64."""
-    patch = job.constant
+    patch, (rows, columns, _) = job.constant, job.problem.result_shape
     assert patch is not None
-    rows, columns, _ = job.problem.result_shape
     cost = 8 * patch.size
 
     def oracle(band: Region) -> tuple[np.ndarray, Limits]:
@@ -140,21 +135,13 @@ def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -
         why = "every position of the picture has NaN or infinity in it"
         raise BadValue("the patch", why, "Mend the picture.")
     mark = contract.Mark(int(row), int(column), problem.whole("height"), problem.whole("width"))
+    alike, corner = "1: the same but for brightness and contrast.", "Of the upper left corner, pixels."
     quantities = (
-        contract.Quantity(
-            "score", "Best score", best, f"{best:.4f}", "1: the same but for brightness and contrast."
-        ),
-        contract.Quantity(
-            "column", "Column", mark.column, f"{mark.column}", "Of the upper left corner, pixels."
-        ),
-        contract.Quantity("row", "Row", mark.row, f"{mark.row}", "Of the upper left corner, pixels."),
+        contract.Quantity("score", "Best score", best, f"{best:.4f}", alike),
+        contract.Quantity("column", "Column", mark.column, f"{mark.column}", corner),
+        contract.Quantity("row", "Row", mark.row, f"{mark.row}", corner),
     )
     return contract.Answer(samples, quantities, mark=mark)
-
-
-def cells_of(problem: OperationProblem) -> int:
-    """Return the samples of a window, of all channels."""
-    return problem.whole("height") * problem.whole("width") * problem.channels
 
 
 def match_arguments(problem: OperationProblem, patch: Patch | None) -> tuple[object, ...]:
@@ -165,7 +152,7 @@ def match_arguments(problem: OperationProblem, patch: Patch | None) -> tuple[obj
 
 def window_work(problem: OperationProblem, first_cells: int) -> Work:
     """Return the work: each position reads its window twice, the patch once, and so many cells beside."""
-    cells = cells_of(problem)
+    cells = problem.whole("height") * problem.whole("width") * problem.channels
     return contract.operation_work(
         problem,
         picture_loads=problem.values * (2 * cells + first_cells),
@@ -312,7 +299,6 @@ def naive_kernel():
 
 
 NAIVE = cuda_variant(
-    # A thread per position.
     Step(lambda problem, block: naive_kernel(), lambda problem: problem.result_shape, match_arguments),
     work=lambda problem, block: window_work(problem, 1),
     key="match-naive",
@@ -323,18 +309,16 @@ NAIVE = cuda_variant(
 
 def tiled_work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: each tile is loaded twice for each channel, each window twice, a cell once more."""
-    cells, launch = cells_of(problem), TILED_STEP.launch(problem, block)
-
-    def inside(length: int, side: int, patch_side: int) -> int:
-        """Return the cells along one axis that all tiles have inside the picture."""
-        starts = range(0, length - patch_side + 1, side)
-        return sum(min(side + patch_side - 1, length - first) for first in starts)
-
-    down = inside(problem.height, block.y, problem.whole("height"))
-    loads = down * inside(problem.width, block.x, problem.whole("width"))
+    height, width, launch = problem.whole("height"), problem.whole("width"), TILED_STEP.launch(problem, block)
+    cells = height * width * problem.channels
+    # The cells along each axis that all tiles have inside the picture.
+    down, across = (
+        sum(min(side + of_patch - 1, length - first) for first in range(0, length - of_patch + 1, side))
+        for length, side, of_patch in ((problem.height, block.y, height), (problem.width, block.x, width))
+    )
     return contract.operation_work(
         problem,
-        picture_loads=2 * loads * problem.channels,
+        picture_loads=2 * down * across * problem.channels,
         other_loads=problem.values * cells,
         shared_loads=problem.values * (2 * cells + 1),
         shared_stores=2 * problem.channels * launch.blocks * launch.shared_bytes // FLOAT_BYTES,
@@ -423,7 +407,6 @@ TILED_STEP = Step(
     lambda problem, block: tiled_kernel(problem.whole("height"), problem.whole("width"), block),
     lambda problem: problem.result_shape,
     match_arguments,
-    # A tile of float32.
     lambda problem, block: (
         (block.y + problem.whole("height") - 1) * (block.x + problem.whole("width") - 1) * FLOAT_BYTES
     ),

@@ -94,11 +94,9 @@ def refuse(samples: np.ndarray, parameters: dict[str, Value]) -> None:
         return
     if not np.isfinite(samples).all():
         row, column, channel = np.argwhere(~np.isfinite(samples))[0].tolist()
-        raise BadValue(
-            f"row {row}, column {column}, channel {channel} is {samples[row, column, channel]}",
-            "its block of 8 × 8 pixels would have no coefficients",
-            "Replace such samples first.",
-        )
+        what = f"row {row}, column {column}, channel {channel} is {samples[row, column, channel]}"
+        why = "its block of 8 × 8 pixels would have no coefficients"
+        raise BadValue(what, why, "Replace such samples first.")
     if (largest := float(np.abs(samples).max())) > MOST_FLOAT:
         why = f"the steps of quantisation are made for float32 samples of 0 to 1, at most {MOST_FLOAT:g}"
         raise BadValue(f"samples up to {largest:.3g}", why, "Divide the picture first.")
