@@ -99,28 +99,31 @@ def refuse_shared_memory(
     problem: Problem, launch: Launch, most: int, kept: str, instead: str
 ) -> Refusal | None:
     """Return why a variant that has blocks of its own has no room for what it keeps there, or None."""
-    needed, (rows, columns) = launch.shared_bytes, problem.mask_shape
-    if needed <= most:
+    needed, (rows, columns) = f"{launch.shared_bytes:,} bytes of shared memory", problem.mask_shape
+    if launch.shared_bytes <= most:
         return None
-    return Refusal(
-        "shared-memory",
-        f"Needs {needed:,} bytes of shared memory",
-        f"A mask of {rows} × {columns} on {problem.channels} channels needs {needed:,} bytes of shared "
-        f"memory for its {kept}; a block has {most:,}.",
-        f"Use {instead}, or fewer channels.",
-    )
+    asked = f"A mask of {rows} × {columns} on {problem.channels} channels needs {needed} for its {kept}"
+    remedy = f"Use {instead}, or fewer channels."
+    return Refusal("shared-memory", f"Needs {needed}", f"{asked}; a block has {most:,}.", remedy)
+
+
+def refuse_long_mask(mask_shape: tuple[int, int], most: int, why: str, instead: str) -> Refusal | None:
+    """Return why a mask has more rows or columns than a variant takes, or None."""
+    rows, columns = mask_shape
+    if max(rows, columns) <= most:
+        return None
+    short = f"Takes masks of up to {most} × {most}"
+    long = f"A mask of {rows} × {columns} {why}; it may have up to {most} rows and columns."
+    return Refusal("mask-too-large", short, long, f"Use {instead}.")
 
 
 def refuse_rows(problem: Problem, launch: Launch, rows_of_block: int) -> Refusal | None:
     """Return why a picture is too high for a variant that has blocks of its own, or None."""
     if launch.grid[1] <= MAX_GRID_Y:
         return None
-    return Refusal(
-        "grid-too-high",
-        f"Takes pictures of up to {MAX_GRID_Y * rows_of_block:,} rows",
-        f"{problem.height:,} rows need more blocks down than CUDA allows; it takes up to "
-        f"{MAX_GRID_Y * rows_of_block:,}.",
-    )
+    most = f"{MAX_GRID_Y * rows_of_block:,}"
+    detail = f"{problem.height:,} rows need more blocks down than CUDA allows; it takes up to {most}."
+    return Refusal("grid-too-high", f"Takes pictures of up to {most} rows", detail)
 
 
 P = TypeVar("P")

@@ -169,12 +169,10 @@ def _has_cupy() -> bool:
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return that CuPy is missing, or None."""
     if not _has_cupy():
+        why = "The transform is cuFFT's, by way of CuPy, which is not installed."
+        packages = "'pip install cupy-cuda13x' (cupy-cuda12x for a driver of CUDA 12)"
         return Refusal(
-            "library-missing",
-            "CuPy is not installed",
-            "The transform is cuFFT's, by way of CuPy, which is not installed.",
-            "Install it with 'pip install cupy-cuda13x' (cupy-cuda12x for a driver of CUDA 12), or use "
-            "cpu-fft.",
+            "library-missing", "CuPy is not installed", why, f"Install it with {packages}, or use cpu-fft."
         )
     return None
 

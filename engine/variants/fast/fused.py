@@ -33,6 +33,7 @@ from engine.mask.mask import MAX_SIDE, Mask
 from engine.variants.fast.fused_kernel import fused_variant
 from engine.variants.fast.fused_shape import LANES, MULTIPROCESSORS, FusedShape, Size, first_fitting, tiles_of
 from engine.variants.mask_classes import refuse_mask, refuse_unequal, required_factors
+from engine.variants.passes import refuse_long_mask
 from engine.verify.closeness import relative_bound
 from engine.work.filtering.sum_order import PRODUCTS, RUNNING_SUMS, SumOrder, two_passes
 from engine.work.filtering.variants import Growth, MaskClass, Variant
@@ -91,16 +92,8 @@ def fused_shape(problem: Problem) -> FusedShape:
 
 def refuse_no_product(mask: Mask) -> Refusal | None:
     """Return why the mask is not a product or too large; None if all is well."""
-    rows, columns = mask.shape
-    if max(rows, columns) > MAX_SIDE:
-        return Refusal(
-            "mask-too-large",
-            f"Takes masks of up to {MAX_SIDE} × {MAX_SIDE}",
-            f"A mask of {rows} × {columns} is longer than shared memory allows; it may have up to {MAX_SIDE} "
-            "rows and columns.",
-            "Use separable-l1 or separable-l0.",
-        )
-    return refuse_mask(mask)
+    why, instead = "is longer than shared memory allows", "separable-l1 or separable-l0"
+    return refuse_long_mask(mask.shape, MAX_SIDE, why, instead) or refuse_mask(mask)
 
 
 def sum_order(problem: Problem, mask: Mask) -> SumOrder:
@@ -192,6 +185,7 @@ WORTH_IT = 0.75
 MOST_TERMS = 3
 MOST_SAMPLE = 2.0**60
 _WORDS = {2: "two", 3: "three"}
+_ANY_MASK = "Use register-blocked or tiled."
 WARPS = 4
 LOW_RANK_TILE = Size(128, 16, 4, 4, WARPS, is_ring=False)
 LOW_RANK_RINGS = (
@@ -214,49 +208,32 @@ def low_rank_shape(problem: Problem, terms: int) -> FusedShape:
 
 def refuse_rank(mask: Mask, terms: int) -> Refusal | None:
     """Return why a mask is not worth a sum of so many products, or is none; None if all is well."""
-    (rows, columns), word = mask.shape, _WORDS[terms]
+    word, taken = _WORDS[terms], terms * sum(mask.shape)
     if factor(mask).separable:
         fitting = "separable-fused" if max(mask.shape) <= MAX_SIDE else "separable-l1"
-        return Refusal(
-            "mask-rank", "The mask is one column times one row", remedy=f"Use {fitting}, which needs no more."
-        )
-    if terms * (rows + columns) > WORTH_IT * mask.taps:
-        beside = "hardly more" if mask.taps > terms * (rows + columns) else "no more"
-        short = (
-            f"{word.capitalize()} columns and rows take {terms * (rows + columns)} multiply-adds per result"
-        )
-        return Refusal(
-            "mask-too-small",
-            short,
-            f"{short}; the mask itself takes {mask.taps}, which is {beside}.",
-            "Use register-blocked or tiled.",
-        )
+        remedy = f"Use {fitting}, which needs no more."
+        return Refusal("mask-rank", "The mask is one column times one row", remedy=remedy)
+    if taken > WORTH_IT * mask.taps:
+        short = f"{word.capitalize()} columns and rows take {taken} multiply-adds per result"
+        beside = "hardly more" if mask.taps > taken else "no more"
+        detail = f"{short}; the mask itself takes {mask.taps}, which is {beside}."
+        return Refusal("mask-too-small", short, detail, _ANY_MASK)
     found = low_rank(mask, terms)
+    short = f"The mask's rank is {found.rank}"
     if found.rank > terms:
         is_for_more = found.rank <= MOST_TERMS and refuse_rank(mask, MOST_TERMS) is None
         other = "low-rank-3" if is_for_more else "register-blocked, tiled or fft"
-        return Refusal(
-            "mask-rank",
-            f"The mask's rank is {found.rank}",
-            f"The mask's rank is {found.rank}: it is not a sum of {word} columns times rows.",
-            f"Use {other}.",
-        )
+        detail = f"{short}: it is not a sum of {word} columns times rows."
+        return Refusal("mask-rank", short, detail, f"Use {other}.")
     # With `MOST_SAMPLE` no sum within reaches the largest float32, 2^128.
     is_small = np.isfinite(found.columns).all() and found.magnitudes.sum() <= MOST_SAMPLE
     if not (is_small and np.isfinite(found.left_out).all()):
-        return Refusal(
-            "weights-too-large",
-            "The weights are so large that a column would overflow",
-            remedy="Use register-blocked or tiled.",
-        )
+        short = "The weights are so large that a column would overflow"
+        return Refusal("weights-too-large", short, remedy=_ANY_MASK)
     # Some masks of rank 1 are no product weight by weight (docs/decisions/0003-separable-factors.md).
     if found.rank <= 2 < terms:
-        return Refusal(
-            "mask-rank",
-            f"The mask's rank is {found.rank}",
-            f"The mask's rank is {found.rank}, for which two columns and rows do.",
-            "Use low-rank-2, which needs no more.",
-        )
+        detail = f"{short}, for which two columns and rows do."
+        return Refusal("mask-rank", short, detail, "Use low-rank-2, which needs no more.")
     return None
 
 
@@ -268,13 +245,9 @@ def low_rank_variant(terms: int) -> Variant:
         is_exact = problem.dtype != "float32" and may_be_exact(mask.weights32)
         if not is_exact or factor(mask).separable:
             return None
-        return Refusal(
-            "exact-sums",
-            "The weights have so few digits that sums are exact",
-            "The weights have so few digits that sums over a picture of whole numbers are exact, and rounded "
-            "columns and rows would not give them.",
-            "Use register-blocked or tiled.",
-        )
+        short = "The weights have so few digits that sums"
+        over = "over a picture of whole numbers are exact, and rounded columns and rows would not give them"
+        return Refusal("exact-sums", f"{short} are exact", f"{short} {over}.", _ANY_MASK)
 
     def weights_of(mask: Mask) -> tuple[np.ndarray, np.ndarray]:
         found = low_rank(mask, terms)

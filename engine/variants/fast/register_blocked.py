@@ -39,6 +39,7 @@ from engine.variants.passes import (
     filter_pass,
     launch_of_samples,
     loads_of_tiles,
+    refuse_long_mask,
     refuse_rows,
     refuse_shared_memory,
     whole_vectors,
@@ -129,15 +130,9 @@ def work(problem: Problem, block: Block) -> Work:
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the mask or picture is too large, or shared memory too small; None if all is well."""
-    rows, columns = problem.mask_shape
-    if max(rows, columns) > MAX_SIDE:
-        return Refusal(
-            "mask-too-large",
-            f"Takes masks of up to {MAX_SIDE} × {MAX_SIDE}",
-            f"A mask of {rows} × {columns} needs more results in registers than a thread can keep; it may "
-            f"have up to {MAX_SIDE} rows and columns.",
-            "Use tiled.",
-        )
+    why = "needs more results in registers than a thread can keep"
+    if (refusal := refuse_long_mask(problem.mask_shape, MAX_SIDE, why, "tiled")) is not None:
+        return refusal
     (launch,) = plan(problem, block)
     refusal = refuse_shared_memory(problem, launch, limits.shared_bytes, "tile", "tiled")
     return refusal or refuse_rows(problem, launch, _shape_of(problem).out_rows)

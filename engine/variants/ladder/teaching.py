@@ -73,12 +73,9 @@ def one_pass_variant(
 
     def refuse(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
         if wider and mask.rows > 1:
-            return Refusal(
-                "one-row-only",
-                "A 1-D kernel takes a mask of one row",
-                f"A 1-D kernel takes a mask of one row, and this one has {mask.rows}.",
-                f"Take a mask of one row, or {wider}, which does the same with a mask of several rows.",
-            )
+            short = "A 1-D kernel takes a mask of one row"
+            remedy = f"Take a mask of one row, or {wider}, which does the same with a mask of several rows."
+            return Refusal("one-row-only", short, f"{short}, and this one has {mask.rows}.", remedy)
         if unsupported is not None:
             return unsupported(problem, mask, block, limits)
         return refuse_launch(problem, mask, block, limits, partial(shared_bytes, problem.mask_shape))

@@ -196,13 +196,10 @@ def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Li
     needed = problem.input_bytes + problem.map_bytes + matrices
     if needed <= DEFAULT_MAX_BYTES:
         return None
-    most = DEFAULT_MAX_BYTES // (needed // problem.batch)
-    return Refusal(
-        "batch-too-large",
-        f"The largest batch is {most:,}",
-        f"With both unrolled matrices {problem.size_text} take {bytes_text(needed)}, the limit is "
-        f"{bytes_text(DEFAULT_MAX_BYTES)}: the largest batch is {most:,}.",
-    )
+    most = f"largest batch is {DEFAULT_MAX_BYTES // (needed // problem.batch):,}"
+    taken = f"With both unrolled matrices {problem.size_text} take {bytes_text(needed)}"
+    detail = f"{taken}, the limit is {bytes_text(DEFAULT_MAX_BYTES)}: the {most}."
+    return Refusal("batch-too-large", f"The {most}", detail)
 
 
 @kernel_factory
