@@ -237,6 +237,8 @@ NETWORK = [stage for stage in NETWORK_VARIANTS if stage.has_kernels]
 @pytest.mark.parametrize("stage", NETWORK, ids=named)
 def test_that_the_networks_code_is_in_float32_for_each_device_with_the_planned_bytes(stage):
     passes = stage.passes(ForwardPass(1), trained_weights(), stage.default_block)
+    assert tuple(step.launch for step in passes) == stage.plan(ForwardPass(1), stage.default_block)
+    assert stage.unsupported(ForwardPass(3), None, stage.default_block, LIMITS) is None
     for step, capability in itertools.product(passes, (CAPABILITIES[0], CAPABILITIES[-1])):
         ptx = compiled(step, capability)
         assert_for_device(ptx, capability, step.launch)

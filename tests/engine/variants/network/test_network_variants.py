@@ -143,14 +143,6 @@ def test_that_a_batch_is_cut_into_chunks_without_a_gap():
     assert len(launches) == 3 * 6
 
 
-def test_that_the_plan_has_a_launch_for_each_pass():
-    for stage in CUDA:
-        problem = ForwardPass(3)
-        plan = stage.plan(problem, BLOCK)
-        assert all(launch.blocks > 0 for launch in plan)
-        assert stage.unsupported(problem, None, BLOCK, Limits()) is None
-
-
 def test_that_stages_that_are_the_same_network_give_the_same_digits():
     from engine.tasks.network.operands import held_out
 
