@@ -208,7 +208,6 @@ def _extreme(key: str, word: str, title: str, teaches: str, of_window: Callable[
             flops=problem.samples * problem.whole("size") ** 2,
         ),
         key=f"cuda-{key}",
-        title="Thread per sample",
         idea="A thread per sample compares the cells of its window one after another.",
     )
     return Operation(
@@ -415,7 +414,6 @@ CUDA_MORPHOLOGY = cuda_variant(
     then=lambda problem: MORPHOLOGY_STEPS[str(problem.parameters["kind"])],
     work=cuda_morphology_work,
     key="cuda-morphology",
-    title="Thread per sample",
     idea="Minimum and maximum one after the other, a thread per sample, and a launch for the difference.",
 )
 

@@ -158,7 +158,6 @@ CUDA = cuda_variant(
         problem, picture_loads=8 * problem.samples, flops=19 * problem.samples
     ),
     key="cuda-gradient",
-    title="Thread per sample",
     idea="A thread per sample forms both derivatives of its nine cells and their length: no picture between.",
 )
 

@@ -141,5 +141,5 @@ def cuda_variant(
         **by_passes(passes),
         unsupported=unsupported or refuse,
         default_block=default_block,
-        **traits,
+        **{"title": "Thread per sample", **traits},
     )

@@ -88,7 +88,6 @@ CUDA = cuda_variant(
     Step(lambda problem, block: kernel(problem.dtype)),
     work=work,
     key="cuda-negative",
-    title="Thread per sample",
     idea="One thread per sample: a load, a subtraction, a store.",
 )
 

@@ -89,7 +89,6 @@ CUDA = cuda_variant(
     ),
     work=work,
     key="cuda-threshold",
-    title="Thread per sample",
     idea="One thread per sample: a load, a comparison, a store.",
 )
 

@@ -145,8 +145,8 @@ def check_all(variant, case, *where):
     for launched in launches:
         ptx = interpreter.ptx_of(launched.step)
         assert_as_planned(ptx, launched.step.launch, sums_in_float64=variant.float64_sums)
-    # Of tiles of bytes the model counts also what an edge leaves out (`test_work`). What a mirror shows of
-    # one pixel it takes for cells.
+    # Of tiles of bytes the model counts also what an edge leaves out (`test_variants`). What a mirror shows
+    # of one pixel it takes for cells.
     if variant.uses_block and (case.height, case.width) != (1, 1):
         check_model(variant, case.problem(), case.block, launches)
 
