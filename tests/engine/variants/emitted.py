@@ -2,12 +2,12 @@
 
 import re
 from functools import cache
+from zlib import crc32
 
 import numpy as np
 import pytest
 from numba.cuda import compiler
 
-from engine.compiled.code_store import code_store
 from engine.device.device_list import missing
 from engine.geometry.block import Limits
 
@@ -55,16 +55,10 @@ def kept_ptx(step, capability, options, compile_now):
 
     It is compiled anew once a source of the kernels changes: that took 99 of the 105 s of `tests/ptx`.
     """
-    from engine.device.kernel_code import key_of  # There is none without NVVM.
+    from engine.device.kernel_code import kept  # There is none without NVVM.
 
-    key = key_of(step.kernel, step.signature, capability)
-    if key is None:
-        return compile_now()
-    found = code_store().load("plain-ptx", f"{key} {options}")
-    if found is None:
-        found = compile_now().encode()
-        code_store().save("plain-ptx", f"{key} {options}", found)
-    return found.decode()
+    kind = f"ptx-{crc32(options.encode()):x}"
+    return kept(kind, step.kernel, step.signature, capability, lambda: compile_now().encode(), bytes.decode)
 
 
 def ptx_of(variant, problem, mask, capability=(9, 0), **options):
