@@ -190,17 +190,14 @@ class TwoLines(QStyledItemDelegate):
         painter.setFont(small_font())
         painter.drawText(second, _WRAP, _breakable(index.data(SECOND_ROLE)))
         if option.state & QStyle.StateFlag.State_Selected and self._view.hasFocus():
-            self._draw_focus(painter, rect, index)
+            # A dotted line around the row: the bar at its left is there without the focus, too.
+            left = rect.left() + 1 if index.column() == 0 else rect.left() - 2
+            has_next = index.sibling(index.row(), index.column() + 1).isValid()
+            right = rect.right() + 2 if has_next else rect.right() - 1
+            painter.setClipRect(rect)
+            painter.setPen(QPen(QColor(theme.muted), 1, Qt.PenStyle.DotLine))
+            painter.drawRect(QRect(QPoint(left, rect.top() + 1), QPoint(right - 1, rect.bottom() - 2)))
         painter.restore()
-
-    def _draw_focus(self, painter: QPainter, rect: QRect, index: Index) -> None:
-        """Draw a dotted line around a row: the bar at its left is there without the focus, too."""
-        left = rect.left() + 1 if index.column() == 0 else rect.left() - 2
-        has_next = index.sibling(index.row(), index.column() + 1).isValid()
-        right = rect.right() + 2 if has_next else rect.right() - 1
-        painter.setClipRect(rect)
-        painter.setPen(QPen(QColor(current_theme().muted), 1, Qt.PenStyle.DotLine))
-        painter.drawRect(QRect(QPoint(left, rect.top() + 1), QPoint(right - 1, rect.bottom() - 2)))
 
     def _lines(self, index: Index, rect: QRect) -> tuple[QRect, QRect]:
         left = GRID + (_SHAPE_WIDTH if index.data(VARIANT_ROLE) else 0)

@@ -155,14 +155,6 @@ def shades(theme: Theme) -> NDArray[np.uint32]:
     return found
 
 
-def as_steps(values: NDArray[np.float32], largest: float) -> NDArray[np.uint8]:
-    """Return values as steps from 0 to 255; negative ones are 0."""
-    if not largest > 0:
-        return np.zeros(values.shape, np.uint8)
-    found: NDArray[np.uint8] = np.rint(np.clip(values / largest, 0.0, 1.0) * 255.0).astype(np.uint8)
-    return found
-
-
 def picture_of(steps: NDArray[np.uint8], colours: NDArray[np.uint32]) -> QImage:
     """Return a picture with a pixel for each value."""
     rows, columns = steps.shape

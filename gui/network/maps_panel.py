@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPai
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.tasks.network.problem import LAYERS, Layer
-from gui.network.drawing import as_steps, draw_frames, picture_of, shades
+from gui.network.drawing import draw_frames, picture_of, shades
 from gui.network.layers import (
     Cell,
     Floats,
@@ -244,7 +244,9 @@ class LayerView(QWidget):
             if is_vector(self.layer):
                 lacking = grid.rows * grid.columns - values.size
                 values = np.pad(values, (0, lacking)).reshape(1, grid.rows, grid.columns)
-            steps = as_steps(values, float(values.max()))
+            # Negative ones are 0.
+            shares = values / values.max() if values.max() > 0 else np.zeros_like(values)
+            steps = np.rint(np.clip(shares, 0.0, 1.0) * 255.0).astype(np.uint8)
             self._images = [picture_of(one, colours) for one in steps]
         self.update()
 
