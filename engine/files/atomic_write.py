@@ -191,13 +191,10 @@ def check_other_file(
 
     `what` says in the error what the source is where it is no picture.
     """
-    try:
-        is_same = os.path.samefile(output, source)
-    except (OSError, ValueError):
-        # One of them is not there; opening it says so.
-        is_same = False
-    if is_same:
-        raise BadValue(f"{output} is the {what} itself", "its result would replace it", remedy)
+    # Where one of them is not there, opening it says so.
+    with suppress(OSError, ValueError):
+        if os.path.samefile(output, source):
+            raise BadValue(f"{output} is the {what} itself", "its result would replace it", remedy)
 
 
 _PREFIX, _SUFFIX = ".haloscope-", ".part"
@@ -287,11 +284,11 @@ class HeldFolder:
     """A new folder in the system's folder for temporary ones, this process's until `remove`."""
 
     def __init__(self, prefix: str) -> None:
-        self._file = _locked(lambda: self._made(prefix))
+        def made() -> FileIO:
+            self.path = tempfile.mkdtemp(prefix=prefix)
+            return open(Path(self.path, _HELD), "xb", buffering=0)
 
-    def _made(self, prefix: str) -> FileIO:
-        self.path = tempfile.mkdtemp(prefix=prefix)
-        return open(Path(self.path, _HELD), "xb", buffering=0)
+        self._file = _locked(made)
 
     def note(self, line: str) -> None:
         """Note what has to be removed where this process is killed."""

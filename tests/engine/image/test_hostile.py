@@ -292,29 +292,26 @@ def test_that_texts_are_read_up_to_one_limit_together(monkeypatch, opened):
     assert opened(data).pixels.shape[:2] == (4, 8)
 
 
-def hungry_texts(file_bytes):
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [2**20, 4 * 2**20])
+def test_that_texts_take_memory_within_the_limit(opened, limit):
     """Texts and profiles of a PNG that would take much memory, and short ones, in all as long as told."""
+    rows = [bytes(24)] * 8
     exif = b"Raw profile type exif\0"
     deflated = zlib.compress(bytes(16 * 2**20 - 1), 9)
-    digits = b"\nexif\n8\n" + b"00 " * (file_bytes // 6)
-    return {
+    digits = b"\nexif\n8\n" + b"00 " * (limit // 6)
+    files = {
         "zTXt": 4 * encoded.raw_profile(16 * 2**20 - 200),
         "many": 200 * encoded.raw_profile(100_000),
         "iTXt": 4 * png_chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + deflated),
         "iCCP": png_chunk(b"iCCP", b"x\0\0" + deflated),
         "tEXt": png_chunk(b"tEXt", exif + digits),
         "tEXts": 40 * png_chunk(b"tEXt", exif + digits[: len(digits) // 40]),
-        "eXIf": png_chunk(b"eXIf", bytes(file_bytes // 2)),
+        "eXIf": png_chunk(b"eXIf", bytes(limit // 2)),
     }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("limit", [2**20, 4 * 2**20])
-def test_that_texts_take_memory_within_the_limit(opened, limit):
-    rows = [bytes(24)] * 8
     opened(encoded.png(rows, 8, extra=encoded.raw_profile(300)))  # imports what reads them
     gc.collect()
-    for kind, texts in hungry_texts(limit).items():
+    for kind, texts in files.items():
         data = encoded.png(rows, 8, extra=texts)
         tracemalloc.start()
         try:

@@ -79,9 +79,6 @@ def test_that_the_resolution_is_saved(photo, tmp_path):
             # A PNG counts whole pixels per metre.
             found = saved.info.get("dpi")
         assert photo.metadata.dpi is None or found == pytest.approx((300, 200), abs=0.0254)
-
-
-def test_that_the_resolution_goes_through_a_webp(tmp_path):
     save_image(Picture(HIGH, metadata=Metadata(dpi=(300.0, 200.0))), tmp_path / "out.webp")
     with Image.open(tmp_path / "out.webp") as saved:
         found = saved.getexif()

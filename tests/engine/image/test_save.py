@@ -258,7 +258,7 @@ def test_that_a_jpeg_cut_short_but_closed_by_an_end_marker_is_refused(opened, re
             )
 
 
-def test_that_palettes_are_read(opened, refused):
+def test_that_palettes_are_read(opened):
     image = Image.fromarray((GREY > 100).astype(np.uint8), mode=None).convert("P")
     picture = opened(with_pillow(image, "GIF", transparency=1))
     assert np.array_equal(picture.alpha, np.where(GREY > 100, 0, 255))
