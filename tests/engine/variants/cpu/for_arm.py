@@ -38,7 +38,9 @@ def assembly_of(ir):
 
 def main():
     _emit_for_arm()
-    from engine.compiled.machine_code import MachineFunction, compiled_library
+    import numba.core.sigutils
+
+    from engine.compiled.machine_code import MachineFunction
     from engine.geometry.block import Block
     from engine.mask.mask import Mask
     from engine.work.filter_task import describe_problem
@@ -47,8 +49,10 @@ def main():
     found = {}
 
     def compiled(function, types):
-        _, library = compiled_library(function.function(), types, function._options)
-        assembly = assembly_of(library.get_llvm_str())
+        options = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True} | function._options
+        arguments, _ = numba.core.sigutils.normalize_signature(f"void({types})")
+        result = numba.njit(**options)(function.function())._compiler.compile(arguments, None)
+        assembly = assembly_of(result.library.get_llvm_str())
         found[f"{function.name} {dtype}"] = {
             "vectors": len(re.findall(r"\tfmla\tv\d+\.4s", assembly)),
             "calls": len(re.findall(r"\tbl\tfmaf?\b", assembly)),
