@@ -18,6 +18,7 @@ of its magnitudes. As w0 lies in the window, none of these is more than some gam
 Source: J. P. Lewis, "Fast normalized cross-correlation", Vision Interface 1995.
 """
 
+from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +69,8 @@ def refuse(samples: np.ndarray, parameters: dict[str, Value]) -> None:
             raise BadValue(what, "their squares are too small for float32", "Multiply the picture first.")
 
 
-def scores(samples: np.ndarray, patch: Patch, region: Region) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return scores, what they reach, and bounds of a region of positions, float64, by the definition."""
+def scores(samples: np.ndarray, patch: Patch, region: Region) -> tuple[np.ndarray, Limits]:
+    """Return scores of a region of positions, float64, by the definition; what gives their limits."""
     (rows, columns), (height, width, channels) = region.ranges, patch.shape
     weights = patch.astype(np.float64).reshape(-1)
     part = samples[rows.start : rows[-1] + height, columns.start : columns[-1] + width].astype(np.float64)
@@ -104,24 +105,19 @@ def scores(samples: np.ndarray, patch: Patch, region: Region) -> tuple[np.ndarra
     bound = np.where(is_either, np.abs(score) + 8 * UNIT_ROUNDOFF, np.where(is_flat, 0.0, bound))
     score = np.where(is_flat, 0.0, score)
     score[~is_finite], bound[~is_finite] = np.nan, 0.0
-    return score[..., np.newaxis], np.ones((*score.shape, 1)), bound[..., np.newaxis]
+    return score[..., np.newaxis], lambda: (np.ones((*score.shape, 1)), bound[..., np.newaxis])
 
 
 def verify(values: np.ndarray, job: AnyJob, checkpoint: contract.Checkpoint) -> Verification:
     """Compare the scores with the definition in float64."""
     patch, (rows, columns, _) = job.constant, job.problem.result_shape
     assert patch is not None
-    cost = 8 * patch.size
-
-    def oracle(band: Region) -> tuple[np.ndarray, Limits]:
-        found, largest, bound = scores(job.operands, patch, band)
-        return found, lambda: (largest, bound)
-
+    affordable = job.affordable or contract.AFFORDABLE
     return verify_regions(
         values,
-        affordable_regions(rows, columns, (1, 1), cost, job.affordable or contract.AFFORDABLE, job.seed),
+        affordable_regions(rows, columns, (1, 1), 8 * patch.size, affordable, job.seed),
         max(1, _BAND_VALUES // patch.size),
-        oracle,
+        partial(scores, job.operands, patch),
         checkpoint,
     )
 

@@ -187,9 +187,9 @@ def test_that_equalisation_of_a_photograph_in_8_bit_follows_the_usual_table():
 def test_that_scores_are_the_correlation_coefficients_of_numpy():
     samples = picture(8, 9, 2, "uint16")
     problem, patch = problem_of("find-patch", samples, width=4, height=3)
-    score, _, bound = find_patch.scores(
-        samples, patch, Region(0, problem.result_shape[0], 0, problem.result_shape[1])
-    )
+    rows, columns, _ = problem.result_shape
+    score, limits = find_patch.scores(samples, patch, Region(0, rows, 0, columns))
+    _, bound = limits()
     row, column = corner_of(samples, problem.parameters)
     cells = samples[row : row + 3, column : column + 4].astype(float).ravel()
     for i, j, _ in np.ndindex(score.shape):
