@@ -16,7 +16,6 @@ from engine.image.format import DEFAULT_MAX_BYTES
 from engine.process import bytes_text
 from engine.results.problem import Checkpoint, Progress
 from engine.results.text_forms import sides_text
-from engine.run.measure import SamplingPlan, counted, measure
 from engine.run.task import Job, Task, device_for
 from engine.run.variant import ways
 from engine.tasks.product.problem import (
@@ -147,6 +146,9 @@ EXPECTED_MATRICES_S = 2.0
 def describe(request: ProductGrid, report: Checkpoint) -> tuple[ProductResult, ...]:
     """Return what can be counted for every variant and tile, and why those that cannot run cannot."""
     jobs = product_jobs([request.product], MATMUL_VARIANTS, request.tiles, not_built=True)
+    # The list of variants starts without it.
+    from engine.run.measure import counted
+
     return tuple(counted(job, request.device) for job in jobs)
 
 
@@ -160,5 +162,7 @@ def run(request: Run[ProductRequest], report: Checkpoint) -> ProductResult:
     a, b = random_matrices(asked.product, asked.seed)
     tile = variant.default_block.x if asked.tile is None else asked.tile
     job = product_job(variant, tile, a, b, seed=asked.seed)
+    from engine.run.measure import SamplingPlan, measure
+
     plan = SamplingPlan(budget_s=request.budget_s)
     return measure(job, backend(device.key), plan, checkpoint=report).result
