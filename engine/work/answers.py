@@ -30,20 +30,12 @@ from engine.results.problem import Checkpoint, Progress
 from engine.run.measure import SamplingPlan, measure
 from engine.run.task import compute, device_for
 from engine.run.variant import AnyVariant
+from engine.work import messages
 from engine.work.filtering.clipping import clipped_of
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.measuring import steps_of, with_steps
 from engine.work.merge import mergers
-from engine.work.messages import (
-    ListRequest,
-    MergeRequest,
-    MergerOffer,
-    OperationInfo,
-    PictureJob,
-    SumOrderRequest,
-    blank,
-)
 from engine.work.planned import CHAIN_VARIANTS, Plan
 from engine.work.problem import as_samples
 from engine.work.resolve import Resolved
@@ -52,12 +44,14 @@ from engine.work.steps import needed_places
 MOST_BYTES = 16 << 20
 
 
-def resolved_job(job: PictureJob) -> Resolved:
+def resolved_job(job: messages.PictureJob) -> Resolved:
     """Return what a job is; of a picture in its file that of a part, all zeros: a question reads nothing."""
     picture = job.picture
     patch = as_samples(open_image(job.patch_path).pixels) if job.patch_path else None
     in_file = isinstance(picture.pixels, FilePixels)
-    return Resolved(job, blank(picture) if in_file else shared.attach(picture.in_memory), patch=patch)
+    return Resolved(
+        job, messages.blank(picture) if in_file else shared.attach(picture.in_memory), patch=patch
+    )
 
 
 @dataclass
@@ -119,17 +113,17 @@ _kept = KeptResults()
 shared.keep_until_trimmed(_kept.drop)
 
 
-def describe(request: ListRequest, report: Checkpoint) -> tuple[object, ...]:
+def describe(request: messages.ListRequest, report: Checkpoint) -> tuple[object, ...]:
     """Return the variants that filter, those of every operation, or the ready chains."""
     if request.of == "filters":
         return tuple(map(VariantInfo.of, VARIANTS))
     if request.of == "chains":
         return tuple(import_module("engine.work.chain_files").ready_chains())
     known = import_module("engine.work.operations.table").OPERATIONS.values()
-    return tuple(OperationInfo(one.key, tuple(map(VariantInfo.of, one.variants))) for one in known)
+    return tuple(messages.OperationInfo(one.key, tuple(map(VariantInfo.of, one.variants))) for one in known)
 
 
-def preview(request: Preview[PictureJob], report: Checkpoint) -> Filtered:
+def preview(request: Preview[messages.PictureJob], report: Checkpoint) -> Filtered:
     """Do the steps once and prepare the result for the screen; of a large picture nothing before it is seen.
 
     Of a chain on the CPU the steps that changed are done, and those after them.
@@ -156,7 +150,7 @@ def preview(request: Preview[PictureJob], report: Checkpoint) -> Filtered:
         return _shown(asked, resolved, memory, values, begin, steps_of(resolved.plan))
 
 
-def run(request: Run[PictureJob], report: Checkpoint) -> Filtered:
+def run(request: Run[messages.PictureJob], report: Checkpoint) -> Filtered:
     """Verify, warm up, sample; prepare the result for the screen. Of a large picture a part is measured."""
     asked, begin = request.job, time.perf_counter()
     if isinstance(asked.picture.screen, TiledScreen):
@@ -192,7 +186,7 @@ def _allocated(memory: ResultMemory, resolved: Resolved) -> np.ndarray | None:
 
 
 def _shown(
-    asked: PictureJob,
+    asked: messages.PictureJob,
     resolved: Resolved,
     memory: ResultMemory,
     values: np.ndarray,
@@ -228,7 +222,7 @@ def _shown(
     )
 
 
-def check(request: Check[PictureJob], report: Checkpoint) -> tuple[Availability, ...]:
+def check(request: Check[messages.PictureJob], report: Checkpoint) -> tuple[Availability, ...]:
     """Return for every variant of one step whether it can do the job on the job's device, and why not."""
     asked, resolved = request.job, resolved_job(request.job)
     if resolved.step is None:
@@ -251,13 +245,13 @@ def check(request: Check[PictureJob], report: Checkpoint) -> tuple[Availability,
     return tuple(found)
 
 
-def _availability(variant: AnyVariant, asked: PictureJob, resolved: Resolved) -> Availability:
+def _availability(variant: AnyVariant, asked: messages.PictureJob, resolved: Resolved) -> Availability:
     # Looking for NaN takes 17 ms for 4096 x 4096 float32, for the few variants that need it.
     made = resolved.job_by(variant, variant.block_for(asked.block))
     return Availability.of(variant.key, lambda: made.refuse(device_for(variant, asked.device)))
 
 
-def sum_order(request: SumOrderRequest, report: Checkpoint) -> SumOrder:
+def sum_order(request: messages.SumOrderRequest, report: Checkpoint) -> SumOrder:
     """Return the order of the sums of a job, whose variant can do it."""
     resolved, chosen = resolved_job(request.job), variant(request.job.variant, takes_auto=False)
     problem, mask = resolved.problem, resolved.constant
@@ -269,9 +263,9 @@ def sum_order(request: SumOrderRequest, report: Checkpoint) -> SumOrder:
     return dataclasses.replace(order, added_error=chosen.added_to(problem, mask, resolved.samples))
 
 
-def merger_offers(request: MergeRequest, report: Checkpoint) -> tuple[MergerOffer, ...]:
+def merger_offers(request: messages.MergeRequest, report: Checkpoint) -> tuple[messages.MergerOffer, ...]:
     """Return what could become one mask, the most steps together first."""
     job, picture = request.job, request.job.picture
     shape = picture.height, picture.width, picture.channels
     found = mergers(job.chain, shape, picture.dtype, device_named(job.device))
-    return tuple(MergerOffer(one.sentence, one.is_faster, one.chain) for one in found)
+    return tuple(messages.MergerOffer(one.sentence, one.is_faster, one.chain) for one in found)

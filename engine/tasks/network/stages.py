@@ -20,6 +20,7 @@ from engine.host.request import Check, Preview, Run, VariantInfo
 from engine.results.problem import Checkpoint, Progress
 from engine.run.measure import LONGEST_PARTS_S, SamplingPlan, measure, sampled_parts
 from engine.run.task import Job, compute, device_for
+from engine.tasks.network import problem as network
 from engine.tasks.network.operands import (
     Weights,
     as_drawings,
@@ -28,24 +29,6 @@ from engine.tasks.network.operands import (
     probabilities,
     trained_weights,
     weights_from,
-)
-from engine.tasks.network.problem import (
-    CLASSES,
-    LAYERS,
-    SIDE,
-    ChunkSpan,
-    Confusion,
-    DigitsRequest,
-    DrawingRequest,
-    ForwardPass,
-    LayerMaps,
-    LayerTime,
-    NetworkFacts,
-    NetworkRequest,
-    NetworkRun,
-    Recognised,
-    StageRequest,
-    refuse_too_large,
 )
 from engine.tasks.network.task import (
     NETWORK,
@@ -75,19 +58,19 @@ def stage_job(
 ) -> NetworkJob:
     """Return the job of a stage on held-out digits; a `BadValue` refuses what memory cannot hold."""
     used = weights or trained_weights()
-    problem = ForwardPass(batch)
-    refuse_too_large(problem)
+    problem = network.ForwardPass(batch)
+    network.refuse_too_large(problem)
     return network_job(stage, batch_of(problem, seed), used, seed=seed)
 
 
 def measured_stage(
     job: NetworkJob, device: str, plan: SamplingPlan, checkpoint: Checkpoint = lambda step: None
-) -> NetworkRun:
+) -> network.NetworkRun:
     """Verify, warm up and sample a stage in this process; then time each of its layers."""
     machine = backend(device)
     result = measure(job, machine, plan, checkpoint=checkpoint).result
     if result.kernel_ms is None:
-        return NetworkRun(result)
+        return network.NetworkRun(result)
     # A whole pass comes first, and the timing takes another one at least, however long.
     passes_s = 2.0 * result.kernel_ms / 1e3
     checkpoint(Progress("timing each layer", 0.97, LONGEST_PARTS_S + passes_s))
@@ -97,19 +80,21 @@ def measured_stage(
         # The process that used the device must be ended, as in `measure`.
         raise
     except EngineError as error:
-        return NetworkRun(result, not_timed=str(error))
-    return NetworkRun(result, layers, timeline)
+        return network.NetworkRun(result, not_timed=str(error))
+    return network.NetworkRun(result, layers, timeline)
 
 
-def layer_times(job: NetworkJob, machine: Backend) -> tuple[tuple[LayerTime, ...], tuple[ChunkSpan, ...]]:
+def layer_times(
+    job: NetworkJob, machine: Backend
+) -> tuple[tuple[network.LayerTime, ...], tuple[network.ChunkSpan, ...]]:
     """Return the time of each step of a stage, and its timeline where it works in chunks."""
     prepared: Any = job.prepare()
     buffers = job.filled(machine)
     times = sampled_parts(machine, prepared, buffers)
-    layers = tuple(LayerTime(name, ms) for name, ms in times.items())
+    layers = tuple(network.LayerTime(name, ms) for name, ms in times.items())
     if not job.variant.pinned_drawings:
         return layers, ()
-    return layers, tuple(ChunkSpan(*span) for span in prepared.spans(buffers.image, buffers.out))
+    return layers, tuple(network.ChunkSpan(*span) for span in prepared.spans(buffers.image, buffers.out))
 
 
 def feature_maps(
@@ -125,23 +110,25 @@ def feature_maps(
     job = network_job(stage, np.ascontiguousarray(drawing[None], np.float32), used)
     job.refuse(device_named("cpu"))
     prepared: Any = job.prepare()
-    scores = np.empty((1, CLASSES), np.float32)
+    scores = np.empty((1, network.CLASSES), np.float32)
     begin = time.perf_counter()
     prepared.launch(job.operands, scores)
     elapsed_ms = (time.perf_counter() - begin) * 1e3
     return {key: values.copy() for key, values in prepared.values.items()}, elapsed_ms
 
 
-def confusion(scores: NDArray[np.float32]) -> Confusion:
+def confusion(scores: NDArray[np.float32]) -> network.Confusion:
     """Return how the highest scores of all held-out digits classify them, against what they are."""
     labels = held_out().labels
     predicted = scores.argmax(axis=1)
     counts = np.zeros((scores.shape[1],) * 2, np.int64)
     np.add.at(counts, (labels, predicted), 1)
-    return Confusion(tuple(map(tuple, counts.tolist())), tuple(np.flatnonzero(predicted != labels).tolist()))
+    return network.Confusion(
+        tuple(map(tuple, counts.tolist())), tuple(np.flatnonzero(predicted != labels).tolist())
+    )
 
 
-def describe(request: NetworkRequest, report: Checkpoint) -> NetworkFacts:
+def describe(request: network.NetworkRequest, report: Checkpoint) -> network.NetworkFacts:
     """Return layers and stages, and in shared memory the filters and the held-out digits."""
     weights, digits = weights_from(request.weights), held_out()
     of_layers = weights.convolution_1, weights.convolution_2, weights.hidden, weights.output
@@ -152,26 +139,26 @@ def describe(request: NetworkRequest, report: Checkpoint) -> NetworkFacts:
     stages = tuple(map(VariantInfo.of, NETWORK_VARIANTS))
     first, second, hidden, output, pixels = made
     labels = tuple(digits.labels.tolist())
-    return NetworkFacts(LAYERS, stages, first, second, hidden, output, pixels, labels)
+    return network.NetworkFacts(network.LAYERS, stages, first, second, hidden, output, pixels, labels)
 
 
-def preview(request: Preview[DrawingRequest], report: Checkpoint) -> Recognised:
+def preview(request: Preview[network.DrawingRequest], report: Checkpoint) -> network.Recognised:
     """Pass one drawing through the network on the CPU, with every layer's values."""
-    if len(request.job.ink) != SIDE * SIDE:
-        why = f"it has {len(request.job.ink):,} bytes, and the network takes {SIDE} × {SIDE}"
+    if len(request.job.ink) != network.SIDE * network.SIDE:
+        why = f"it has {len(request.job.ink):,} bytes, and the network takes {network.SIDE} × {network.SIDE}"
         raise BadValue("The drawing", why, "Scale it to 28 × 28.")
     report(Progress("passing the drawing through the network", 0.0, 5.0))
-    ink = np.frombuffer(request.job.ink, np.uint8).reshape(SIDE, SIDE)
+    ink = np.frombuffer(request.job.ink, np.uint8).reshape(network.SIDE, network.SIDE)
     values, elapsed_ms = feature_maps(as_drawings(ink)[0], weights_from(request.job.weights))
     chances = probabilities(values["output"][None])[0]
-    made = shared.create(*((layer.shape, "float32") for layer in LAYERS))
-    for layer, target in zip(LAYERS, made, strict=True):
+    made = shared.create(*((layer.shape, "float32") for layer in network.LAYERS))
+    for layer, target in zip(network.LAYERS, made, strict=True):
         shared.attach(target)[...] = values[layer.key]
-    maps = tuple(LayerMaps(layer, target) for layer, target in zip(LAYERS, made, strict=True))
-    return Recognised(maps, tuple(chances.tolist()), int(chances.argmax()), elapsed_ms)
+    maps = tuple(network.LayerMaps(layer, target) for layer, target in zip(network.LAYERS, made, strict=True))
+    return network.Recognised(maps, tuple(chances.tolist()), int(chances.argmax()), elapsed_ms)
 
 
-def run(request: Run[StageRequest], report: Checkpoint) -> NetworkRun:
+def run(request: Run[network.StageRequest], report: Checkpoint) -> network.NetworkRun:
     """Measure a stage on held-out digits; a stage that cannot be run is a result with its reason."""
     stage, device = chosen_stage(request.job.stage, request.job.device)
     report(Progress("making the batch", 0.0, 2.0))
@@ -181,19 +168,19 @@ def run(request: Run[StageRequest], report: Checkpoint) -> NetworkRun:
     return measured_stage(job, device.key, SamplingPlan(budget_s=request.budget_s), report)
 
 
-def check(request: Check[StageRequest], report: Checkpoint) -> tuple[Availability, ...]:
+def check(request: Check[network.StageRequest], report: Checkpoint) -> tuple[Availability, ...]:
     """Return for every stage whether it can compute a batch on the device, and why not."""
 
     def refuse(stage: NetworkVariant) -> None:
-        problem = ForwardPass(request.job.batch)
-        refuse_too_large(problem)
+        problem = network.ForwardPass(request.job.batch)
+        network.refuse_too_large(problem)
         job = Job(NETWORK, stage, stage.default_block, problem, None, trained_weights())
         job.refuse_problem(device_for(stage, request.job.device))
 
     return tuple(Availability.of(stage.key, partial(refuse, stage)) for stage in NETWORK_VARIANTS)
 
 
-def classify(request: DigitsRequest, report: Checkpoint) -> Confusion:
+def classify(request: network.DigitsRequest, report: Checkpoint) -> network.Confusion:
     """Classify every held-out digit with one stage."""
     stage, device = chosen_stage(request.stage, request.device)
     job = stage_job(stage, len(held_out()), weights=weights_from(request.weights))
