@@ -81,7 +81,11 @@ def result_from_json(data: Any) -> AnyResult:
         parts = {name: data[name] for name in Measurement.__dataclass_fields__}
         fields = (name for name in task.problem.__struct_fields__ if name in problem or name not in _LATER)
         parts["problem"] = {name: problem[name] for name in fields}
-        parts["failure"] = _failure(data)
+        parts["failure"] = None
+        if text := data["failure"]:
+            # Files of before 0.2 have it as text alone.
+            said, reason = Reason("from-file", text.rstrip(".")), data.get("reason")
+            parts["failure"] = msgspec.convert(reason, Reason) if reason else said
         if proof := data["verification"]:
             errors = {name: float(proof[name]) for name in _MAY_BE_INFINITE if proof[name] in _NON_FINITE}
             parts["verification"] = proof | errors
@@ -110,15 +114,6 @@ def _upgraded(data: Json) -> Json:
     environment = data["environment"] | {"bandwidth_gb_s": data["bandwidth_gb_s"]}
     moved = {"task": "product", "problem": data["product"], "block": block, "environment": environment}
     return absent | data | moved
-
-
-def _failure(data: Json) -> Reason | None:
-    """Return why a run failed; files of before 0.2 have it as text alone."""
-    text: str = data["failure"]
-    if not text:
-        return None
-    reason = data.get("reason")
-    return msgspec.convert(reason, Reason) if reason else Reason("from-file", text.rstrip("."))
 
 
 def describe(request: RecordedRequest, report: Checkpoint) -> RecordedRuns:

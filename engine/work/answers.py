@@ -48,10 +48,9 @@ def resolved_job(job: messages.PictureJob) -> Resolved:
     """Return what a job is; of a picture in its file that of a part, all zeros: a question reads nothing."""
     picture = job.picture
     patch = as_samples(open_image(job.patch_path).pixels) if job.patch_path else None
-    in_file = isinstance(picture.pixels, FilePixels)
-    return Resolved(
-        job, messages.blank(picture) if in_file else shared.attach(picture.in_memory), patch=patch
-    )
+    if isinstance(picture.pixels, FilePixels):
+        return Resolved(job, messages.blank(picture), patch=patch)
+    return Resolved(job, shared.attach(picture.in_memory), patch=patch)
 
 
 @dataclass

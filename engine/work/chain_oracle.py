@@ -72,11 +72,6 @@ class ChainOracle:
     _of_all: dict[int, Callable[[Range], tuple[Range, int]]] = field(default_factory=dict)
     _added: dict[str, float] = field(default_factory=dict)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of the picture."""
-        return cast("tuple[int, int]", self.samples.shape[:2])
-
     def results(self, rows: Places, columns: Places, last: int | None = None) -> Computed:
         """Return the last step's values at some rows and columns, or those of an earlier one."""
         last = len(self.plan) - 1 if last is None else last
@@ -108,12 +103,12 @@ class ChainOracle:
         return Computed(grid, Range(values, values, values), grain)
 
     def _under_mask(self, problem: Problem, grid: Grid) -> list[Places]:
-        return sources_of_each(grid, problem.mask_shape, problem.anchor, self.shape, problem.border)
+        return sources_of_each(grid, problem.mask_shape, problem.anchor, self.samples.shape, problem.border)
 
     def _windows(self, half: int, grid: Grid) -> list[tuple[Places, NDArray[np.bool_]]]:
         """Return along both axes the cells around each result, (results, side), and which lie inside."""
         wanted = [along[:, np.newaxis] + np.arange(-half, half + 1) for along in grid]
-        sides = zip(wanted, self.shape, strict=True)
+        sides = zip(wanted, self.samples.shape, strict=False)
         return [(np.clip(at, 0, length - 1), (at >= 0) & (at < length)) for at, length in sides]
 
     def _step(self, at: int, inputs: list[Computed], grid: Grid) -> Computed:
