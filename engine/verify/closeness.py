@@ -155,7 +155,7 @@ def compare(
         fine = same | (error <= bound)
     # What may pass the largest float32 on the way may end as infinity or, from two infinities, as NaN.
     lost = None if fine.all() else ~fine & _may_overflow(wanted, largest, bound) & ~np.isfinite(result)
-    unproven = _says_nothing(wanted, largest, bound, fine, same, near)
+    unproven = _says_nothing(wanted, largest, bound, fine & ~same, near)
     return _verdict(result, wanted, place, error, bound, fine, unproven, lost)
 
 
@@ -183,7 +183,7 @@ def compare_quantised(
     # One step is rounding itself. Values that do not vary are proven to a tenth of white.
     tenth = np.full(result.shape, white / 10)
     nearest_values = nearest.astype(np.float64)
-    unproven = _says_nothing(nearest_values, tenth, allowed, fine, same | (allowed <= 1), near)
+    unproven = _says_nothing(nearest_values, tenth, allowed, fine & ~(same | (allowed <= 1)), near)
     found = _verdict(result, wanted, place, steps, allowed, fine, unproven, lost, " steps")
     return replace(found, in_steps=True)
 
@@ -195,14 +195,9 @@ def _may_overflow(wanted: np.ndarray, largest: np.ndarray, bound: np.ndarray) ->
 
 
 def _says_nothing(
-    wanted: np.ndarray,
-    largest: np.ndarray,
-    bound: np.ndarray,
-    within: np.ndarray,
-    same: np.ndarray,
-    near: Near,
+    wanted: np.ndarray, largest: np.ndarray, bound: np.ndarray, differs: np.ndarray, near: Near
 ) -> np.ndarray | None:
-    """Return where elements that lie within a bound, and are not the same, have one that proves nothing.
+    """Return where elements that differ within a bound have one that proves nothing.
 
     None where there is no such element, as is found out fast.
     """
@@ -216,7 +211,6 @@ def _says_nothing(
     is_varied = float(bound.max()) <= _least_range(wanted, sides)
     if beyond is None and is_varied:
         return None
-    differs = within & ~same
     above = np.zeros_like(differs) if beyond is None else differs & beyond
     if near.samples is None:
         with np.errstate(invalid="ignore"):

@@ -141,12 +141,12 @@ def preview(request: Preview[messages.PictureJob], report: Checkpoint) -> Filter
             report(Progress("computing the chain", 0.0, 5.0))
             pixels, out = asked.picture.in_memory, memory.allocate(resolved.samples, "float32")
             steps = _kept.computed(resolved, (pixels, shared.uses(pixels)), out, report)
-            return _shown(asked, resolved, memory, out, begin, steps)
+            return _shown(resolved, memory, out, begin, steps)
         job = resolved.job()
         report(Progress("computing", 0.0, 2.0 + job.task.expected_launch_s(job, machine.info)))
         # What lies between the steps of a chain stays on the device for one launch.
         values = compute(job, machine, _allocated(memory, resolved))
-        return _shown(asked, resolved, memory, values, begin, steps_of(resolved.plan))
+        return _shown(resolved, memory, values, begin, steps_of(resolved.plan))
 
 
 def run(request: Run[messages.PictureJob], report: Checkpoint) -> Filtered:
@@ -163,7 +163,7 @@ def run(request: Run[messages.PictureJob], report: Checkpoint) -> Filtered:
         result = outcome.result
         if outcome.values is not None:
             result = with_steps(result, job, report) if resolved.plan else result
-            shown = _shown(asked, resolved, memory, outcome.values, begin, result.steps)
+            shown = _shown(resolved, memory, outcome.values, begin, result.steps)
             return replace(shown, result=result)
     return Filtered(None, None, job.variant.key, machine.info.key, 0.0, result)
 
@@ -185,14 +185,10 @@ def _allocated(memory: ResultMemory, resolved: Resolved) -> np.ndarray | None:
 
 
 def _shown(
-    asked: messages.PictureJob,
-    resolved: Resolved,
-    memory: ResultMemory,
-    values: np.ndarray,
-    begin: float,
-    steps: tuple[StepTime, ...],
+    resolved: Resolved, memory: ResultMemory, values: np.ndarray, begin: float, steps: tuple[StepTime, ...]
 ) -> Filtered:
     """Return the reply, with the levels of the result for the screen, and what was found beside it."""
+    asked: Any = resolved.asked
     samples, answer = resolved.samples, resolved.answer(values)
     if answer.picture is not values:
         pixels = samples if answer.picture is None else answer.picture.reshape(samples.shape)
