@@ -20,14 +20,7 @@ from engine.errors import DeviceUnavailable, EngineError, Reason
 from engine.geometry.block import Layout
 from engine.mask.mask import Mask
 from engine.process import OncePerProcess
-from engine.work.filtering.planner import (
-    CPU_CALL_US,
-    LAUNCH_US,
-    LEAST_GPU_CALL_US,
-    cpu_call_us,
-    kernel_us,
-    why_faster,
-)
+from engine.work.filtering import planner
 from engine.work.resolve import Resolved
 from engine.work.steps import MaskStep, one_step
 
@@ -45,16 +38,16 @@ def faster_device(resolved: Resolved) -> tuple[DeviceInfo, Reason | None]:
     asked, cpu, problem, mask = resolved.asked, cpu_info(), resolved.problem, resolved.constant
     if asked.device != AUTO or asked.variant != AUTO:
         return resolved.device, None
-    if not has_driver() or cpu_call_us(problem, mask, cpu) < LEAST_GPU_CALL_US:
+    if not has_driver() or planner.cpu_call_us(problem, mask, cpu) < planner.LEAST_GPU_CALL_US:
         return cpu, None
     gpu = _first_gpu()
     rates = None if gpu is None else _rates(gpu.key)
     if gpu is None or rates is None:
         return cpu, None
-    cpu_us = cpu_call_us(problem, mask, cpu, rates.cpu_slowness)
+    cpu_us = planner.cpu_call_us(problem, mask, cpu, rates.cpu_slowness)
     copies_us = rates.copies_us(problem.copied_bytes)
-    gpu_us = copies_us + LAUNCH_US + kernel_us(problem, mask, gpu)
-    reason = why_faster(cpu_us, gpu_us, copies_us)
+    gpu_us = copies_us + planner.LAUNCH_US + planner.kernel_us(problem, mask, gpu)
+    reason = planner.why_faster(cpu_us, gpu_us, copies_us)
     if gpu_us >= cpu_us:
         return cpu, reason
     try:
@@ -141,5 +134,5 @@ def _cpu_slowness() -> float:
     resolved = Resolved(one_step(MaskStep(mask=mask, variant="cpu-parallel"), device="cpu"), picture)
     prepared, out = resolved.job().prepare(), np.empty_like(picture)
     measured_us = median_us(lambda: prepared.launch(picture, out))
-    estimated_us = cpu_call_us(resolved.problem, mask, resolved.device) - CPU_CALL_US
+    estimated_us = planner.cpu_call_us(resolved.problem, mask, resolved.device) - planner.CPU_CALL_US
     return measured_us / estimated_us

@@ -12,16 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.verify.closeness import (
-    ALONE,
-    NOTHING,
-    UNIT_ROUNDOFF,
-    Limits,
-    Near,
-    Verification,
-    compare,
-    compare_quantised,
-)
+from engine.verify import closeness
 
 # From one pixel that is checked to the next, where the oracle cannot afford all. Each tile of so many rows
 # and columns has one. Steps are odd and the sides of blocks even, so each thread of a block is met in some.
@@ -158,10 +149,10 @@ class Inputs:
     jump: float = 0.0  # how high a jump is, such as that of a threshold: both its ends may be right
     has_sums: bool = True  # whether the limits of results have the sums of magnitudes behind each
 
-    def near(self, region: Region) -> Near:
+    def near(self, region: Region) -> closeness.Near:
         """Return what bounds of the results of a region are held against."""
         samples = partial(self.samples_of, region)
-        return Near(samples=samples, hidden=lambda: self.hidden, has_sums=self.has_sums)
+        return closeness.Near(samples=samples, hidden=lambda: self.hidden, has_sums=self.has_sums)
 
     def samples_of(self, region: Region, rows: slice, columns: slice) -> tuple[float, float]:
         """Return range and largest magnitude of the samples that a part of a region of results depends on."""
@@ -187,17 +178,21 @@ class Inputs:
         sizes = np.abs(self.samples[np.isfinite(self.samples) & (self.samples != 0)]).astype(np.float64)
         if not sizes.size:
             return 0.0
-        return self.gain * UNIT_ROUNDOFF * max(float(np.median(sizes)), UNIT_ROUNDOFF * float(sizes.max()))
+        return (
+            self.gain
+            * closeness.UNIT_ROUNDOFF
+            * max(float(np.median(sizes)), closeness.UNIT_ROUNDOFF * float(sizes.max()))
+        )
 
 
 def verify_regions(
     result: np.ndarray | CheckedSamples,
     regions: Sequence[Region],
     band_pixels: int,
-    oracle: Callable[[Region], tuple[np.ndarray, Limits]],
+    oracle: Callable[[Region], tuple[np.ndarray, closeness.Limits]],
     checkpoint: Callable[[float], None],
     inputs: Inputs | None = None,
-) -> Verification:
+) -> closeness.Verification:
     """Compare regions of a result (rows, columns[, channels]) with the oracle.
 
     It is float32, or 8 or 16 bit, saturated and rounded half to even. So many pixels are compared at once:
@@ -206,11 +201,11 @@ def verify_regions(
     with the fraction done, and may raise to stop. Without `inputs`, the picture whose values a result is made
     of, results are in another unit.
     """
-    found, checked, total = NOTHING, 0, sum(region.pixels for region in regions)
-    comparison = compare if result.dtype.kind == "f" else compare_quantised
+    found, checked, total = closeness.NOTHING, 0, sum(region.pixels for region in regions)
+    comparison = closeness.compare if result.dtype.kind == "f" else closeness.compare_quantised
     for band in (band for region in regions for band in region.bands(band_pixels)):
         checkpoint(checked / total)
-        near = ALONE if inputs is None else inputs.near(band)
+        near = closeness.ALONE if inputs is None else inputs.near(band)
         found = found.joined(comparison(result[band.slices], *oracle(band), partial(_place, band), near))
         checked += band.pixels
     height, width = result.shape[:2]

@@ -23,16 +23,7 @@ from engine.errors import BadValue, EngineError
 from engine.files.reading import ASSETS, read_bytes
 from engine.image.convert import host_array
 from engine.results.text_forms import sides_text
-from engine.tasks.network.problem import (
-    CLASSES,
-    FILTER_SIDE,
-    FIRST,
-    HIDDEN,
-    LINEAR,
-    SECOND,
-    SIDE,
-    ForwardPass,
-)
+from engine.tasks.network import problem as network
 
 Floats = NDArray[np.float32]
 
@@ -40,10 +31,10 @@ WEIGHTS_FILE = ASSETS / "network" / "weights.npz"
 DIGITS_FILE = ASSETS / "network" / "held_out.npz"
 MOST_FILE_BYTES = 64 << 20
 SHAPES = {
-    "convolution_1": (FIRST, 1, FILTER_SIDE, FILTER_SIDE),
-    "convolution_2": (SECOND, FIRST, FILTER_SIDE, FILTER_SIDE),
-    "hidden": (LINEAR, HIDDEN),
-    "output": (HIDDEN, CLASSES),
+    "convolution_1": (network.FIRST, 1, network.FILTER_SIDE, network.FILTER_SIDE),
+    "convolution_2": (network.SECOND, network.FIRST, network.FILTER_SIDE, network.FILTER_SIDE),
+    "hidden": (network.LINEAR, network.HIDDEN),
+    "output": (network.HIDDEN, network.CLASSES),
 }
 _REMEDY = "Take a file that assets/network/train.py wrote, or the program's own."
 # Ink below this is no stroke: of 255 steps, two.
@@ -175,9 +166,9 @@ def as_drawings(values: ArrayLike) -> Floats:
     array = host_array(values, "a batch of drawings")
     if array.ndim == 2:
         array = array[None]
-    if array.ndim != 3 or array.shape[1:] != (SIDE, SIDE):
+    if array.ndim != 3 or array.shape[1:] != (network.SIDE, network.SIDE):
         shape = sides_text(array.shape) or "no axes"
-        raise BadValue(f"drawings of {shape}", f"the network takes {SIDE} × {SIDE}", _SHAPES)
+        raise BadValue(f"drawings of {shape}", f"the network takes {network.SIDE} × {network.SIDE}", _SHAPES)
     if len(array) == 0:
         raise BadValue("a batch of 0 drawings", "there is nothing to compute", "Pass at least one drawing.")
     if array.dtype.kind not in "buif":
@@ -231,7 +222,7 @@ def fitted(ink: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.rint(np.clip(found, 0.0, 255.0)).astype(np.uint8)
 
 
-def batch_of(problem: ForwardPass, seed: int = 0) -> Floats:
+def batch_of(problem: network.ForwardPass, seed: int = 0) -> Floats:
     """Return a batch to measure with: held-out digits in turn from number `seed`."""
     pixels = held_out().pixels
     chosen = (np.arange(problem.batch) + seed) % len(pixels)
