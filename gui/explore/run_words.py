@@ -3,12 +3,10 @@
 import math
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import Any
 
 from engine.device_info import RECORDED, SIMULATOR
 from engine.geometry.border import Border
 from engine.results.columns import device_text, layout_suffix, server_of
-from engine.results.measurement import Measurement
 from engine.results.metrics import Compared, metric
 from engine.results.text_forms import duration_text, rate_text, ratio_text
 from engine.work.problem import Problem
@@ -108,15 +106,12 @@ def best_words(runs: Sequence[Compared]) -> str:
     name = _name_among(best, timed)
     is_own = best.speed_up is None or best.baseline is best.result
     number = duration_text(best.result.kernel_ms or 0.0) if is_own else ratio_text(best.speed_up)
-    number += _spread_words(best.result, None if is_own else best.baseline)
-    return f"best {name} {number}" if len(timed) > 1 else f"{name} {number}"
-
-
-def _spread_words(*results: Measurement[Any] | None) -> str:
-    """Return how far times spread, of both where one is divided by the other: ± 12 %; empty below a tenth."""
+    # How far times spread, of both where one is divided by the other.
+    results = best.result, None if is_own else best.baseline
     spreads = [one.timing.kernel for one in results if one is not None and one.timing is not None]
     half = sum((one.p80_ms - one.p20_ms) / (2 * one.median_ms) for one in spreads if one.median_ms)
-    return f" ± {100 * half:.0f} %" if half >= _NOTED_SPREAD else ""
+    number += f" ± {100 * half:.0f} %" if half >= _NOTED_SPREAD else ""
+    return f"best {name} {number}" if len(timed) > 1 else f"{name} {number}"
 
 
 def _name_among(run: Compared, runs: Sequence[Compared]) -> str:

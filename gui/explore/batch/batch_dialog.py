@@ -195,13 +195,12 @@ class BatchDialog(QDialog):
         self.run = BatchRun(self)
         self.setWindowTitle("Batch")
         self.setAcceptDrops(True)
-        self.pictures = _edit(
-            "a folder, or files with ; between them",
-            "Folders, files or patterns such as shots/*.tif. A folder can be dropped here.",
+        self.pictures = QLineEdit(placeholderText="a folder, or files with ; between them")
+        self.pictures.setToolTip(
+            "Folders, files or patterns such as shots/*.tif. A folder can be dropped here."
         )
-        self.out = _edit(
-            "a folder", "Where the results go, under the names of their pictures. It is made if needed."
-        )
+        self.out = QLineEdit(placeholderText="a folder")
+        self.out.setToolTip("Where the results go, under the names of their pictures. It is made if needed.")
         self.folder_button = _button("Folde&r…", "Choose a folder of pictures.")
         self.files_button = _button("F&iles…", "Choose several pictures.")
         self.out_button = _button("&Choose…", "Choose the folder for the results.")
@@ -390,12 +389,6 @@ class BatchDialog(QDialog):
         if not self.isVisible() and end.document:
             say = self._messages.warn if end.failures else self._messages.note
             say(_SOURCE, f"Batch: {end.sentence}")
-
-
-def _edit(example: str, tip: str) -> QLineEdit:
-    edit = QLineEdit(placeholderText=example)
-    edit.setToolTip(tip)
-    return edit
 
 
 def _button(text: str, tip: str) -> QPushButton:

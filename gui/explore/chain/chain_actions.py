@@ -265,15 +265,6 @@ ENTRIES = (
 )  # fmt: skip
 
 
-def _operation_entries() -> list[Entry]:
-    return [
-        Entry(f"add_step:{one.key}", one.title, f"Add a step after the selected one. {one.teaches}", "", "",
-              _MENU, 11 if one.window in (None, pixel_alone) else 12, _ADD, one.key)
-        for one in OPERATIONS.values()
-        if one.result is ResultKind.PICTURE and (one.of_cells is not None or one.key == "equalise")
-    ]  # fmt: skip
-
-
 def _chain_files() -> Any:
     # Not before it is wanted: it takes a while to import.
     return import_module("engine.work.chain_files")
@@ -292,7 +283,13 @@ class ChainActions(QObject):
         self._workspace = chain.workspace
         self._ready: list[QAction] = []
         mask, combine, *_others = actions.add(ENTRIES)
-        self._adding = [mask, combine, *actions.add(_operation_entries())]
+        operations = (
+            Entry(f"add_step:{one.key}", one.title, f"Add a step after the selected one. {one.teaches}", "",
+                  "", _MENU, 11 if one.window in (None, pixel_alone) else 12, _ADD, one.key)
+            for one in OPERATIONS.values()
+            if one.result is ResultKind.PICTURE and (one.of_cells is not None or one.key == "equalise")
+        )  # fmt: skip
+        self._adding = [mask, combine, *actions.add(operations)]
         for action in self._adding:
             operation = action.data() or ""
             action.triggered.connect(lambda _on, operation=operation: self.add(operation))

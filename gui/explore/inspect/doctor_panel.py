@@ -60,12 +60,10 @@ class DoctorState(Question):
         elif mask != self._asked:
             self._asked = mask
             self.changed.emit()
-            # The singular values of 63 x 63 cells take 2 to 190 ms, by load.
-            self._background.do(lambda: self._examined(mask), self._take, lambda error: None)
-
-    def _examined(self, mask: Mask) -> Examination | None:
-        # An edit that came after this one is waiting behind it.
-        return examine(mask) if mask is self._asked else None
+            # The singular values of 63 x 63 cells take 2 to 190 ms, by load. Later edits wait behind.
+            self._background.do(
+                lambda: examine(mask) if mask is self._asked else None, self._take, lambda error: None
+            )
 
     def _take(self, examination: Examination | None) -> None:
         if examination is not None and examination.mask is self._asked:

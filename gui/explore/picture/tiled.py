@@ -124,7 +124,9 @@ class TiledLevels(PictureLevels):
         # Results are not made of samples.
         lowest = 0 if self._job is None and not self.is_elsewhere else WHOLE
         # One tile of the whole picture stands in for all.
-        if not self._has_stand_in() and (not lowest or last < first):
+        levels = range(last + 1)[0 if self.is_elsewhere else -1 :]
+        is_kept = ((n, (0, 0)) in self._kept and self._screen.places(n) == (1, 1) for n in levels)
+        if not (self._wholes or any(is_kept)) and (not lowest or last < first):
             return last, ((0, 0),), lowest
         kept = {place: self._kept.get((level, place)) for place in self._seen}
         details = {place: -1 if tile is None else tile.detail for place, tile in kept.items()}
@@ -137,11 +139,6 @@ class TiledLevels(PictureLevels):
             return level, tuple(wanted[:_MOST_ASKED]), WHOLE
         # Samples are quick, and quicker in the order of the file.
         return level, tuple(sorted(wanted)), least + 1
-
-    def _has_stand_in(self) -> bool:
-        levels = range(len(self._screen.levels))[0 if self.is_elsewhere else -1 :]
-        is_kept = ((n, (0, 0)) in self._kept and self._screen.places(n) == (1, 1) for n in levels)
-        return bool(self._wholes) or any(is_kept)
 
     def _ask_next(self) -> None:
         wanted = self._wanted() if self._ask is None and not self._is_stopped and self._seen else None
