@@ -103,9 +103,7 @@ def test_that_every_form_that_is_offered_can_be_saved_and_the_first_keeps_all(tm
                     assert found.max() >= 0.97 * full
 
 
-def test_that_results_are_saved_beside_their_picture_in_the_depth_of_the_ending_that_is_typed(
-    haloscope, tmp_path, qtbot, monkeypatch
-):
+def test_that_results_are_saved_in_the_depth_of_the_ending_typed(haloscope, tmp_path, qtbot, monkeypatch):
     asked = []
     monkeypatch.setattr(haloscope.pictures, "save_result", lambda path, depth, **_: asked.append(depth))
     haloscope.actions["save"].trigger()

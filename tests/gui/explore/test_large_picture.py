@@ -156,9 +156,7 @@ def test_that_a_result_is_saved_by_filtering_the_file_also_with_an_operation(ope
     np.testing.assert_array_equal(np.load(tmp_path / "median.npy").reshape(whole.shape), whole)
 
 
-def test_that_a_save_that_was_stopped_says_how_to_go_on_and_one_without_metadata_why_not(
-    opened, tmp_path, qtbot
-):
+def test_that_a_stopped_save_says_how_to_go_on_and_one_without_metadata_why_not(opened, tmp_path, qtbot):
     opened.actions["save_bare"].trigger()
     message = opened.messages.of(SAVE_SOURCE)
     assert message.severity is Severity.WARNING
@@ -191,9 +189,7 @@ def test_that_a_large_picture_is_not_copied_but_its_user_told_what_to_do(opened)
 
 
 @IN_MEMORY
-def test_that_the_histogram_is_that_of_the_whole_result_and_an_edit_stops_its_count(
-    opened, page, whole, qtbot
-):
+def test_that_the_histogram_is_of_the_whole_result_and_an_edit_stops_its_count(opened, page, whole, qtbot):
     page.look.choose(HISTOGRAM)
     opened.actions["region_measure"].trigger()
     wait(qtbot, lambda: page.look.numbers is not None and bool(page.look.numbers.after))
@@ -214,9 +210,7 @@ def test_that_the_histogram_is_that_of_the_whole_result_and_an_edit_stops_its_co
 
 
 @IN_MEMORY
-def test_that_full_size_and_differences_are_those_of_the_result_whose_memory_is_given_back(
-    page, qtbot, opened, view, whole
-):
+def test_that_full_size_and_differences_are_those_of_the_whole_result(page, qtbot, opened, view, whole):
     for mode in (ViewMode.DIFFERENCE, ViewMode.ERROR):
         page.picture_view.set_mode(mode)
         word = mode.value

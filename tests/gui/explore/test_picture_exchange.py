@@ -45,9 +45,7 @@ def message(haloscope):
     return haloscope.window.message_bar.text
 
 
-def test_that_a_picture_or_numbers_pasted_on_any_page_are_opened_there_where_they_belong(
-    haloscope, put, qtbot
-):
+def test_that_a_picture_or_numbers_pasted_on_any_page_are_opened_where_they_belong(haloscope, put, qtbot):
     haloscope.window.show_page("network")
     put(png=b"the bytes of another program")
     haloscope.actions["paste"].trigger()
@@ -60,9 +58,7 @@ def test_that_a_picture_or_numbers_pasted_on_any_page_are_opened_there_where_the
     assert haloscope.workspace.mask.weights.tolist() == [[1, 2, 1], [2, 4, 2], [1, 2, 1]]
 
 
-def test_that_a_picture_without_a_file_form_is_written_as_it_is_and_only_the_newest_are_kept(
-    clipboard, put, monkeypatch
-):
+def test_that_pasted_pixels_are_written_as_they_are_and_the_newest_kept(clipboard, put, monkeypatch):
     image = QImage(5, 3, QImage.Format.Format_RGB888)
     image.fill(QColor(10, 20, 30))
     clipboard.setImage(image)
@@ -76,7 +72,7 @@ def test_that_a_picture_without_a_file_form_is_written_as_it_is_and_only_the_new
     assert paths[-1].is_relative_to(pasted_folder())
 
 
-def test_that_a_file_on_the_clipboard_is_opened(window_of_file, put, qtbot, tmp_path):
+def test_that_a_file_is_pasted_and_what_cannot_be_is_said_in_words(window_of_file, put, qtbot, tmp_path):
     for name, kind, form in (
         ("urls", "urls", lambda path: [QUrl.fromLocalFile(str(path))]),
         ("text", "text", "{}\n".format),
@@ -88,9 +84,6 @@ def test_that_a_file_on_the_clipboard_is_opened(window_of_file, put, qtbot, tmp_
         put(**{kind: form(path)})
         window_of_file.actions["paste"].trigger()
         waited(window_of_file, qtbot, path.name)
-
-
-def test_that_what_cannot_be_pasted_is_said_in_words(window_of_file, put):
     haloscope = window_of_file
     before, no_path = haloscope.workspace.mask, "neither a picture, nor a file's path"
     for what, words in (
@@ -109,9 +102,16 @@ def test_that_what_cannot_be_pasted_is_said_in_words(window_of_file, put):
         haloscope.messages.clear(haloscope.messages.newest.source)
 
 
-def test_that_what_was_copied_here_is_pasted_without_reading_it_in_the_window(
+def test_that_result_and_original_are_copied_as_png_by_the_engine_and_pasted_unread(
     haloscope, clipboard, qtbot, tmp_path, monkeypatch
 ):
+    for what, name in (("picture", "astronaut-sharpen.png"), ("original", "astronaut-original.png")):
+        clipboard.clear()
+        haloscope.actions[f"copy_{what}"].trigger()
+        qtbot.waitUntil(lambda: has_png(clipboard))
+        *_, asked = (one for one in haloscope.link._client.seen if isinstance(one, SaveResult))
+        assert asked.values == (haloscope.state.last_result.values if what == "picture" else None)
+        assert Path(asked.path).name == name
     path, read = tmp_path / "copied.png", []
     path.write_bytes(b"36 MB")
     monkeypatch.setattr(PictureMime, "retrieveData", lambda *asked: read.append(asked) or QByteArray())
@@ -120,16 +120,6 @@ def test_that_what_was_copied_here_is_pasted_without_reading_it_in_the_window(
     waited(haloscope, qtbot, "Clipboard.png")
     assert Path(haloscope.workspace.picture.path).read_bytes() == b"36 MB"
     assert read == []
-
-
-def test_that_the_result_and_the_original_are_copied_as_png_by_the_engine(haloscope, clipboard, qtbot):
-    for what, name in (("picture", "astronaut-sharpen.png"), ("original", "astronaut-original.png")):
-        clipboard.clear()
-        haloscope.actions[f"copy_{what}"].trigger()
-        qtbot.waitUntil(lambda: has_png(clipboard))
-        *_, asked = (one for one in haloscope.link._client.seen if isinstance(one, SaveResult))
-        assert asked.values == (haloscope.state.last_result.values if what == "picture" else None)
-        assert Path(asked.path).name == name
 
 
 def dragged(haloscope, qtbot, monkeypatch):
@@ -141,9 +131,7 @@ def dragged(haloscope, qtbot, monkeypatch):
     return handle, drags
 
 
-def test_that_the_result_is_dragged_out_as_picture_and_file_unless_the_button_is_up_before(
-    haloscope, qtbot, monkeypatch
-):
+def test_that_the_result_is_dragged_out_unless_the_button_is_up_before(haloscope, qtbot, monkeypatch):
     _, drags = dragged(haloscope, qtbot, monkeypatch)
     qtbot.waitUntil(lambda: len(drags) == 1)
     assert drags[0].hasFormat("image/png")

@@ -191,9 +191,7 @@ def test_that_a_preview_that_has_long_been_slow_is_stopped_by_the_first_edit(imp
     assert impatient.fake.cancelled == [old.request]
 
 
-def test_that_what_stays_after_a_refused_preview_is_an_earlier_result_or_this_one(
-    slow_bench,
-):
+def test_that_what_stays_after_a_refused_preview_is_an_earlier_result_or_this_one(slow_bench):
     for border in (Border.ZERO, Border.MIRROR):
         assert not slow_bench.state.result_is_earlier
         refuse(slow_bench)

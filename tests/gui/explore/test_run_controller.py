@@ -103,7 +103,7 @@ def test_that_a_failed_run_becomes_a_row_among_the_others(slow_bench):
     assert slow_bench.messages.of("run") is None
 
 
-def test_that_the_next_run_goes_through_after_a_lost_host(slow_bench):
+def test_that_the_next_run_goes_through_after_a_lost_host_and_the_gpu_can_be_tried_again(slow_bench):
     slow_bench.runs.run()
     slow_bench.lose()
     assert statuses(slow_bench) == [("auto", True)]
@@ -117,9 +117,6 @@ def test_that_the_next_run_goes_through_after_a_lost_host(slow_bench):
     slow_bench.runs.run()
     slow_bench.settle()
     assert statuses(slow_bench) == [("auto", True), ("cpu-parallel", False)]
-
-
-def test_that_after_repeated_faults_the_gpu_can_be_tried_again(slow_bench):
     slow_bench.fake.use_cuda = False
     slow_bench.lose()
     assert slow_bench.messages.newest.action == "Try the GPU again"

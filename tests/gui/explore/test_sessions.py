@@ -204,7 +204,7 @@ def test_that_what_is_no_session_no_file_or_too_large_is_refused_in_words(tmp_pa
             load_session(tmp_path / name)
 
 
-def test_that_opening_a_session_is_one_step_that_brings_everything_and_is_undone(bench, tmp_path):
+def test_that_opening_a_session_is_one_step_that_brings_everything_and_results(bench, tmp_path):
     workspace = bench.workspace
     workspace.set_mask(MASK)
     workspace.change(border=Border.CONSTANT, cval=7.5, flip=True, block=Block(32, 8), variant="tiled")
@@ -225,9 +225,6 @@ def test_that_opening_a_session_is_one_step_that_brings_everything_and_is_undone
     bench.settle()
     assert workspace.state == before
     assert workspace.picture.title == "other.png"
-
-
-def test_that_results_come_back_with_their_jobs_and_are_compared(bench, tmp_path):
     job = bench.workspace.job()
     for variant, ms in (("cpu-serial", 20.0), ("tiled", 2.0)):
         bench.results.add(make_result(variant, ms), comparable_of(job), job.changed(variant=variant))
@@ -243,9 +240,7 @@ def test_that_results_come_back_with_their_jobs_and_are_compared(bench, tmp_path
     assert step_of(bench.results.job_of(bench.results.results()[1])).settings.variant == "tiled"
 
 
-def test_that_a_session_without_its_picture_brings_the_rest_and_a_picture_given_beside_it_stays(
-    bench, tmp_path
-):
+def test_that_a_session_without_its_picture_brings_the_rest_or_keeps_the_given_one(bench, tmp_path):
     bench.files.save_session(tmp_path / "work.haloscope")
     text = (tmp_path / "work.haloscope").read_text()
     (tmp_path / "work.haloscope").write_text(text.replace('"sample": "photo.png"', '"sample": "missing"'))

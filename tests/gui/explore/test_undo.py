@@ -48,9 +48,7 @@ def test_that_undo_takes_back_the_setting_that_was_edited_last_and_numbers_in_a_
     assert (workspace.settings.baseline, workspace.undo_stack.count()) == ("naive", 0)
 
 
-def test_that_undo_opens_the_earlier_picture_redo_the_later_one_and_one_that_is_gone_leaves_what_is_shown(
-    bench,
-):
+def test_that_undo_opens_the_earlier_picture_and_one_that_is_gone_leaves_what_is_shown(bench):
     bench.open("other.png")
     assert bench.workspace.undo_stack.undoText() == "Open other.png"
     bench.fake.automatic = True

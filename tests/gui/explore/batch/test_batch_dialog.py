@@ -54,9 +54,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
-def test_that_what_is_not_there_is_refused_and_the_files_are_those_of_the_command_line(
-    dialog, photos, qtbot, tmp_path
-):
+def test_that_what_is_not_there_is_refused_and_files_are_as_by_command(dialog, photos, qtbot, tmp_path):
     dialog.pictures.setText(f"{photos}; /nowhere")
     dialog.start()
     assert "There is no /nowhere." in dialog.sentence.text()
@@ -93,9 +91,7 @@ def test_that_it_stops_at_once_and_leaves_whole_files(dialog, qtbot, photos):
         assert data.endswith(b"IEND\xaeB`\x82"), name
 
 
-def test_that_the_window_shows_how_far_a_batch_is_and_asks_before_it_closes_on_one(
-    dialog, haloscope, qtbot, monkeypatch
-):
+def test_that_the_window_shows_a_batch_and_asks_before_it_closes(dialog, haloscope, qtbot, monkeypatch):
     monkeypatch.setattr(BatchRun, "start", lambda self, words: None)
     state = haloscope.state
     qtbot.waitUntil(lambda: not state.busy)

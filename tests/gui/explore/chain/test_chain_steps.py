@@ -54,7 +54,7 @@ def test_that_each_ready_chain_comes_back_from_the_page_and_from_a_file_as_it_wa
     assert '"mask": "sobel-x"' in chain_to_json(written_chain(state, "clip"))
 
 
-def test_that_steps_read_are_removed_and_moved_by_what_they_read(state):
+def test_that_steps_that_are_read_or_split_are_removed_and_moved_by_what_they_read(state):
     two = added(state, new_step(state.step, "median"))
     three = added(two, combining(two))
     assert reads(three) == [("picture",), ("s1",), ("s2", "picture")]
@@ -70,9 +70,6 @@ def test_that_steps_read_are_removed_and_moved_by_what_they_read(state):
     two = added(state, replace(new_step(state.step, ""), on=False))
     assert removed(two) == state
     assert not removed(replace(two, selected=0)).is_chain
-
-
-def test_that_a_split_is_two_steps_and_an_operation_without_a_picture_forms_no_chain(state):
     two = added(state, combining(state))
     both = with_inputs(two, "s1", "s1")
     found = split(replace(both, selected=0), preset("sobel-y"), preset("sobel-x"))

@@ -49,9 +49,7 @@ def previews(haloscope):
     return [one.job for one in haloscope.link._client.seen if isinstance(one, Preview)]
 
 
-def test_that_a_ready_chain_is_one_step_of_undo_and_what_is_shown_is_the_selected_step_or_the_whole(
-    page, act, haloscope
-):
+def test_that_a_ready_chain_is_one_step_of_undo_and_shown_by_step_or_whole(page, act, haloscope):
     before = page.workspace.state
     act("chain:sobel-magnitude")
     rows = page.chain_list.list.model()
@@ -126,9 +124,7 @@ def test_that_a_row_is_dragged_as_one_step_of_undo_unless_escape_or_a_reader_kee
     QToolTip.hideText()
 
 
-def test_that_run_and_run_all_measure_the_whole_chain_once_and_steps_that_form_none_are_refused(
-    haloscope, page, act
-):
+def test_that_run_and_run_all_measure_the_chain_once_unless_steps_form_none(haloscope, page, act):
     page.workspace.choose("histogram")
     act("add_step:mask")
     assert "needs a picture" in haloscope.messages.newest.why
@@ -158,9 +154,7 @@ def run_save_and_open(page, qtbot, folder):
     qtbot.waitUntil(lambda: len(page.results.results()) == 1)
 
 
-def test_that_the_runs_of_a_session_are_of_the_present_chain_while_it_computes_the_same(
-    page, act, qtbot, tmp_path
-):
+def test_that_runs_of_a_session_are_of_the_chain_while_it_computes_the_same(page, act, qtbot, tmp_path):
     act("chain:unsharp")
     run_save_and_open(page, qtbot, tmp_path)
     (run,) = page.results.results()
@@ -185,9 +179,7 @@ def test_that_the_runs_of_a_session_are_of_the_present_chain_while_it_computes_t
     assert "1 run" in page.answer_line.problem.text()
 
 
-def test_that_the_kernel_list_and_edits_are_those_of_the_selected_step_and_the_eye_switches_it(
-    haloscope, page, act
-):
+def test_that_kernels_and_edits_are_of_the_selected_step_and_its_eye_switches_it(haloscope, page, act):
     act("chain:denoise-edges")
     page.workspace.select_step(0)
     settle()

@@ -44,9 +44,7 @@ def row_of(view, text):
     return next(at for at, row in enumerate(view.rows) if text in row.text)
 
 
-def test_that_a_listing_stands_beside_the_source_and_each_marks_what_belongs_to_a_line_of_the_other(
-    bench, panel
-):
+def test_that_a_listing_stands_beside_the_source_and_both_say_what_was_measured_of_two_kernels(bench, panel):
     choose(bench, panel.form, "PTX")
     assert panel.right.rows[0].text == "correlate_tiled: PTX for sm_90"
     assert "correlate_tiled" in panel.left.toPlainText()
@@ -66,11 +64,6 @@ def test_that_a_listing_stands_beside_the_source_and_each_marks_what_belongs_to_
     panel.state.selection.choose_gpu(Architecture(7, 5))
     bench.settle()
     assert panel.right.rows[0].text.endswith("sm_75")
-
-
-def test_that_the_heading_of_a_diff_is_the_measured_difference_once_both_were_run_also_of_listings(
-    bench, panel
-):
     compare(bench, panel, "naive")
     assert panel.heading.text() == "tiled → naive: run both, and what was measured stands here."
     bench.results.add(make_result("naive", 2.0))

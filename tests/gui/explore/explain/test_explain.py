@@ -25,9 +25,7 @@ def test_that_the_head_names_the_kernel_and_the_block_that_the_segment_in_front_
     assert head.text() == f"{title}, block 2000 × 8"
 
 
-def test_that_run_runs_the_selected_kernel_and_explain_has_the_whole_page_until_another_panel_is_wanted(
-    haloscope, qtbot
-):
+def test_that_run_runs_the_selected_kernel_and_another_is_chosen_for_all_segments(haloscope, qtbot):
     page, run, run_all = haloscope.window.page, *(haloscope.actions[name] for name in ("run", "run_all"))
     assert "Automatic" in run.toolTip()
     reason = Refusal("device", "No NVIDIA driver")
@@ -47,9 +45,6 @@ def test_that_run_runs_the_selected_kernel_and_explain_has_the_whole_page_until_
     page.bring_to_front("kernel")
     assert not page.explain_head.room.isChecked()
     assert all(page.panel(name).isVisible() for name in ("mask", "kernel", "results", "tile"))
-
-
-def test_that_another_kernel_and_the_gpu_are_chosen_for_all_segments(haloscope):
     page, head = haloscope.window.page, haloscope.window.page.explain_head
     page.selection.select("tiled")
     page.bring_to_front("launch")

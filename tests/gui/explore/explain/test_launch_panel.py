@@ -71,9 +71,7 @@ def test_that_numbers_say_what_limits_the_occupancy_or_words_why_there_are_none(
         assert words in panel.stack.text
 
 
-def test_that_the_first_answer_is_shown_before_the_kernel_is_compiled_or_says_why_it_cannot_be(
-    slow_bench, make_panel
-):
+def test_that_the_first_answer_comes_before_the_kernel_is_compiled_or_fails(slow_bench, make_panel):
     panel = make_panel(slow_bench)
     assert panel.stack.text == "Finding out what the kernel takes of a GPU."
     slow_bench.answer_all(AT_ONCE)

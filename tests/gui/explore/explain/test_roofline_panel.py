@@ -41,7 +41,7 @@ def place_of(plot, point):
     return plot.mapFromScene(plot.box.mapViewToScene(at))
 
 
-def test_that_a_point_says_its_numbers_and_its_share_of_the_roof_and_two_are_compared(bench, panel):
+def test_that_a_point_says_its_numbers_and_its_share_of_the_roof_and_two_are_compared(bench, panel, results):
     point = panel.state.points[-1]
     work = point.run.result.work
     gflops, intensity = work.flops / 0.2e6, work.flops / work.minimum_bytes
@@ -61,24 +61,9 @@ def test_that_a_point_says_its_numbers_and_its_share_of_the_roof_and_two_are_com
     bench.settle()
     assert panel.state.marked == (tiled,)
     assert "cached" in panel.caption.text()
-
-
-def test_that_a_run_with_many_operations_per_byte_stands_under_the_multiply_adds(results):
     many = make_result("naive", 1.0, work=replace(WORK, flops=10_000 * WORK.minimum_bytes))
     (point,) = points_of([Compared(many)], "cuda:0", made_limits())
     assert (point.roof, point.roof_name) == (pytest.approx(60_000.0), "multiply-adds")
-
-
-def test_that_only_runs_of_the_device_of_the_selected_one_stand_under_roofs_that_none_exceeded(bench, panel):
-    work = panel.state.points[-1].run.result.work
-    # At a tenth of the time that copies of its bytes take.
-    add(bench, "cached", work.minimum_bytes / 6.0e12 * 1e3 / 10)
-    assert "copies" not in {roof.name for roof in panel.state.roofs}
-    assert {point.roof_name for point in panel.state.points} == {"multiply-adds"}
-    assert panel.state.lacks_limits
-    assert panel.note.text()
-    add(bench, "cpu-parallel", 3.0, device="cpu", block=None)
-    assert [point.run.result.variant for point in panel.state.points] == ["cpu-parallel"]
 
 
 def test_that_a_click_on_a_point_selects_its_row(haloscope, qtbot):
@@ -104,7 +89,7 @@ def test_that_a_recorded_run_of_a_cpu_does_not_stand_under_the_roofs_of_the_gpu(
     assert [point.run.result.variant for point in panel.state.points] == ["naive", "tiled"]
 
 
-def test_that_the_plot_is_saved_in_a_size_of_its_own_with_its_words(panel):
+def test_that_the_plot_is_saved_in_a_size_of_its_own_and_has_the_runs_of_one_device(panel, bench):
     saved = []
     panel.state.save_wanted.connect(saved.append)
     panel.save_button.click()
@@ -116,3 +101,12 @@ def test_that_the_plot_is_saved_in_a_size_of_its_own_with_its_words(panel):
     assert "copies 4,100 GB/s" in " ".join(root.itertext())
     # Marks are paths, which stay sharp.
     assert not root.findall(".//{*}image")
+    work = panel.state.points[-1].run.result.work
+    # At a tenth of the time that copies of its bytes take.
+    add(bench, "cached", work.minimum_bytes / 6.0e12 * 1e3 / 10)
+    assert "copies" not in {roof.name for roof in panel.state.roofs}
+    assert {point.roof_name for point in panel.state.points} == {"multiply-adds"}
+    assert panel.state.lacks_limits
+    assert panel.note.text()
+    add(bench, "cpu-parallel", 3.0, device="cpu", block=None)
+    assert [point.run.result.variant for point in panel.state.points] == ["cpu-parallel"]

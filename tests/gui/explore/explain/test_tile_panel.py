@@ -135,9 +135,7 @@ def test_that_the_panel_follows_what_is_set_and_another_block_of_the_grid_can_be
     assert len(bench.asked(TileRequest)) == asked
 
 
-def test_that_passes_and_colours_can_be_chosen_and_a_kernel_that_is_only_selected_has_its_tile(
-    qtbot, bench, panel
-):
+def test_that_passes_and_colours_can_be_chosen_and_a_selected_kernel_has_its_tile(qtbot, bench, panel):
     assert panel.passes.isHidden()
     bench.change(variant="separable-l1")
     assert [panel.passes.itemText(at) for at in range(2)] == ["along the rows", "along the columns"]

@@ -82,9 +82,7 @@ def test_that_bounds_stand_beside_the_time_and_a_click_on_the_remedy_chooses_its
     assert bench.workspace.settings.variant == "tiled"
 
 
-def test_that_the_remedy_of_a_recorded_run_leads_to_the_recorded_one_which_stays_with_another_mask(
-    bench, make_panel
-):
+def test_that_the_remedy_of_a_recorded_run_is_recorded_and_stays_with_another_mask(bench, make_panel):
     panel = make_panel(bench)
     runs = tuple(gpu_run(bench.workspace.filter_job(), key, device=RECORDED) for key in ("cached", "tiled"))
     bench.results.show_recorded(RecordedRuns(runs, ""))
@@ -195,9 +193,7 @@ def test_that_runs_of_other_operations_and_of_chains_are_said_to_have_no_explana
     assert "was not run yet" in panel.stack.text
 
 
-def test_that_a_recorded_run_of_the_present_problem_is_explained_where_no_gpu_is_but_for_one_of_a_cpu(
-    bench, make_panel
-):
+def test_that_a_recorded_run_is_explained_without_a_gpu_unless_it_is_of_a_cpu(bench, make_panel):
     panel = make_panel(bench)
     bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
     show_recorded(bench, panel, "cpu-serial", launches=None)
@@ -211,9 +207,7 @@ def test_that_a_recorded_run_of_the_present_problem_is_explained_where_no_gpu_is
     assert read(panel) == WORDS
 
 
-def test_that_one_button_sets_what_a_run_was_recorded_for_or_leads_to_the_recorded_run_of_a_kernel(
-    bench, make_panel
-):
+def test_that_a_button_sets_what_a_run_was_recorded_for_or_leads_to_a_recorded_run(bench, make_panel):
     panel = make_panel(bench)
     bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
     panel.state.watch(False)
@@ -239,9 +233,7 @@ def test_that_one_button_sets_what_a_run_was_recorded_for_or_leads_to_the_record
     assert bench.state.shows_recorded
 
 
-def test_that_a_simulated_run_has_bounds_and_no_line_and_a_run_is_compared_with_that_of_another_kernel(
-    bench, panel
-):
+def test_that_a_simulated_run_has_bounds_and_a_run_is_compared_with_another_kernel(bench, panel):
     add(bench, "naive", 0.4)
     add(bench, "cached", 0.3)
     add(bench, "tiled", 0.2)

@@ -142,9 +142,7 @@ def test_that_what_cannot_be_computed_in_parts_is_read_from_the_whole(page, take
             np.testing.assert_array_equal(seen.window.cells[1, 1], whole[pixel])
 
 
-def test_that_steps_that_are_off_are_passed_by_and_an_edit_of_the_step_alone_reads_nothing_anew(
-    take, look, pixels, page
-):
+def test_that_steps_that_are_off_are_passed_by_and_reads_are_kept_by_an_edit(take, look, pixels, page):
     take({"mask": "gaussian:5:1"}, {"mask": "sharpen", "on": False}, {"operation": "median"})
     seen = look(INSIDE)
     assert seen.chain.step == "step 3"
@@ -180,9 +178,7 @@ def test_that_a_large_picture_is_explained_but_for_steps_that_look_at_all_of_it(
     assert "depends on the whole picture" in page.lens.words
 
 
-def test_that_a_moving_mouse_asks_for_few_squares_and_keeps_the_pixel_before(
-    page, take, look, qtbot, monkeypatch
-):
+def test_that_a_moving_mouse_asks_for_few_squares_and_keeps_the_last(page, take, look, qtbot, monkeypatch):
     monkeypatch.setattr(tiled, "_MOST_SQUARES", 2)
     take({"mask": "gaussian:5:1"}, {"mask": "sobel-x"})
     look(CORNER)

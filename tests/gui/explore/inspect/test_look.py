@@ -45,7 +45,16 @@ def test_that_a_region_is_counted_alone_and_a_profile_has_the_values_along_its_l
     assert canvas.drawing is Drawing.PAN
 
 
-def test_that_handles_and_percentiles_choose_what_is_black_and_white_on_the_screen(look, haloscope, qtbot):
+def test_that_handles_and_percentiles_choose_a_window_that_a_session_keeps(look, haloscope, qtbot, tmp_path):
+    files, (original, result) = haloscope.window.first_page.files, look.windows
+    original.choose((20.0, 90.0))
+    qtbot.waitUntil(lambda: original.screen is not None)
+    files.save_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil((tmp_path / "work.haloscope").exists)
+    original.choose(None)
+    files.open_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil(lambda: original.screen is not None)
+    assert (original.ends, result.ends) == ((20.0, 90.0), None)
     page, (original, result) = haloscope.window.first_page, look.windows
     view = page.picture_view
     before = view.values.original[5, 6].tolist()
@@ -65,18 +74,6 @@ def test_that_handles_and_percentiles_choose_what_is_black_and_white_on_the_scre
     haloscope.pictures.open_sample("camera")
     qtbot.waitUntil(lambda: haloscope.workspace.picture.title != "astronaut")
     assert (original.ends, original.screen, result.ends) == (None, None, None)
-
-
-def test_that_a_session_keeps_the_window(look, haloscope, qtbot, tmp_path):
-    files, (original, result) = haloscope.window.first_page.files, look.windows
-    original.choose((20.0, 90.0))
-    qtbot.waitUntil(lambda: original.screen is not None)
-    files.save_session(tmp_path / "work.haloscope")
-    qtbot.waitUntil((tmp_path / "work.haloscope").exists)
-    original.choose(None)
-    files.open_session(tmp_path / "work.haloscope")
-    qtbot.waitUntil(lambda: original.screen is not None)
-    assert (original.ends, result.ends) == ((20.0, 90.0), None)
 
 
 def test_that_the_bracket_keys_move_the_handles(qtbot):

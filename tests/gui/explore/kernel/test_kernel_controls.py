@@ -29,7 +29,7 @@ def type_number(qtbot, box, text):
     qtbot.keyClick(box, Qt.Key.Key_Return)
 
 
-def test_that_a_side_can_be_any_whole_number_or_one_of_the_menu(qtbot, editor, workspace):
+def test_that_a_side_is_any_number_and_a_refused_block_offers_the_nearest(qtbot, editor, workspace, state):
     for text in ("64", "0", "-5", "2048", "7"):
         type_number(qtbot, editor.width_box, text)
         assert workspace.settings.block == Block(int(text), 8)
@@ -44,9 +44,6 @@ def test_that_a_side_can_be_any_whole_number_or_one_of_the_menu(qtbot, editor, w
     menu.aboutToShow.emit()
     menu.actions()[0].trigger()
     assert workspace.settings.block is None
-
-
-def test_that_a_refused_block_offers_the_nearest_one(qtbot, editor, workspace, state):
     for variant in ("tiled", "auto"):
         # For auto it is the refusal of the first kernel that refuses the block.
         workspace.change(variant=variant, block=Block(64, 64))
@@ -62,9 +59,7 @@ def test_that_a_refused_block_offers_the_nearest_one(qtbot, editor, workspace, s
         assert not editor.offer.isVisible()
 
 
-def test_that_a_kernel_without_blocks_and_automatic_on_the_cpu_have_no_fields_for_them(
-    qtbot, workspace, editor, state
-):
+def test_that_kernels_without_blocks_or_on_the_cpu_have_no_fields_for_them(qtbot, workspace, editor, state):
     for cuda, device, is_used in ((False, "auto", False), (True, "cpu", False), (True, "auto", True)):
         workspace.change(variant="auto", device=device, block=Block(8, 8))
         state = make_engine_state(cuda=cuda)
@@ -80,9 +75,7 @@ def test_that_a_kernel_without_blocks_and_automatic_on_the_cpu_have_no_fields_fo
     assert not editor.is_wanted
 
 
-def test_that_what_is_being_typed_stays_when_the_engine_answers_and_a_text_that_is_no_side_is_refused(
-    qtbot, editor, workspace, state
-):
+def test_that_what_is_typed_stays_when_the_engine_answers_or_is_refused(qtbot, editor, workspace, state):
     editor.width_box.selectAll()
     qtbot.keyClicks(editor.width_box, "12")
     state.set_availability((Availability("tiled", made_reason("no driver")),))

@@ -186,9 +186,7 @@ def test_that_the_button_of_a_head_simulates_with_a_small_picture_where_it_must(
         assert shown.workspace.settings.device == "simulator"
 
 
-def test_that_the_panel_shows_the_kernel_or_baseline_that_is_chosen_and_the_selected_run_marks_its_kernel(
-    show,
-):
+def test_that_the_panel_shows_kernel_and_baseline_and_the_selected_run_marks_its_kernel(show):
     shown = show()
     for variant in ("cpu-serial", "tiled", "cached"):
         shown.results.add(make_result(variant))
@@ -248,9 +246,7 @@ def test_that_the_time_is_that_of_the_newest_run_of_this_problem_and_layout(qtbo
     assert times(model, "naive", "tiled", "cpu-serial") == ["", "", ""]
 
 
-def test_that_a_word_stands_in_place_of_a_time_that_is_no_speed_and_neighbours_share_their_reason(
-    model, state, results
-):
+def test_that_a_word_stands_where_there_is_no_time_and_neighbours_share_a_reason(model, state, results):
     results.add(make_simulated("naive"))
     refused = Availability("tiled", Refusal("block", "The block is too large", nearest_block=Block(16, 16)))
     state.set_availability((refused,))

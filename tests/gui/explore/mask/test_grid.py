@@ -101,9 +101,7 @@ def test_that_tab_leaves_the_table_at_its_last_cell(qtbot, workspace):
     assert window.focusWidget() is after
 
 
-def test_that_the_current_cell_survives_another_size_and_the_context_menu_puts_the_anchor_there(
-    grid, workspace
-):
+def test_that_the_current_cell_survives_another_size_and_its_menu_puts_the_anchor_there(grid, workspace):
     for cell in ((2, 2), (0, 0)):
         action = grid.context_menu(grid.model().index(*cell)).actions()[0]
         assert action.isEnabled() == (cell != workspace.mask.anchor)

@@ -86,9 +86,7 @@ def test_that_a_search_finds_titles_keys_and_sentences_and_enter_chooses_a_mask(
     assert not library.isVisible()
 
 
-def test_that_an_own_mask_is_kept_deleted_and_brought_back_and_a_name_that_cannot_be_used_refused(
-    qtbot, workspace, library
-):
+def test_that_own_masks_are_kept_deleted_and_brought_back_and_bad_names_refused(qtbot, workspace, library):
     workspace.set_mask(Mask([[1, 5, 1]]))
     library.name_field.setText("Better")
     library.keep()

@@ -28,7 +28,7 @@ def model(qapp, workspace):
     return model
 
 
-def test_that_cells_show_the_mask_and_there_is_a_step_for_each_that_was_edited(model, workspace):
+def test_that_cells_show_the_mask_and_each_edit_of_one_or_several_is_a_step(model, workspace):
     assert model.setData(model.index(2, 2), model.index(2, 2).data(EDIT))
     assert workspace.undo_stack.count() == 0
     assert workspace.mask.name == "Numbers"
@@ -47,9 +47,6 @@ def test_that_cells_show_the_mask_and_there_is_a_step_for_each_that_was_edited(m
     assert (model.rowCount(), model.columnCount()) == (2, 7)
     workspace.undo_stack.undo()
     assert (model.rowCount(), model.columnCount()) == (3, 3)
-
-
-def test_that_only_the_anchor_is_marked_and_what_is_done_with_several_cells_is_one_step(model, workspace):
     assert model.copied_text([(1, 1), (0, 2)]) == "2\t3\n5\t6"
     whole = model.copied_text([])
     model.clear_cells([(0, 0), (2, 2)])

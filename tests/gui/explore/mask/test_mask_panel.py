@@ -148,9 +148,7 @@ def test_that_a_mask_that_is_no_edit_of_the_one_before_does_not_take_its_name(pa
     assert Step.of(preset("sharpen")).with_mask(typed, is_new=True).title == ""
 
 
-def test_that_a_divisor_and_fractions_are_shown_as_typed_and_an_offset_is_a_step_of_its_own(
-    panel, workspace, enter
-):
+def test_that_a_divisor_is_shown_as_typed_and_an_offset_is_a_step_of_its_own(panel, workspace, enter):
     workspace.set_mask(parse_mask("1 2 1; 2 4 2; 1 2 1 /16"))
     assert panel.presets.text() == "Gaussian 3 × 3"
     assert panel.apply_controls.divide_field.text() == "16"
@@ -178,9 +176,7 @@ def test_that_a_divisor_and_fractions_are_shown_as_typed_and_an_offset_is_a_step
         assert field.text() == "0"
 
 
-def test_that_flip_and_normalise_are_settings_and_only_a_constant_border_takes_a_value(
-    panel, workspace, enter
-):
+def test_that_flip_and_normalise_are_settings_and_only_constant_takes_a_value(panel, workspace, enter):
     flip, normalise = panel.apply_controls.flip_box, panel.apply_controls.normalise_box
     assert not normalise.isEnabled()
     assert "add up to 0" in normalise.toolTip()
@@ -248,9 +244,7 @@ def stroke(panel, *cells, modifier=NONE):
     QTest.mouseRelease(viewport, LEFT, modifier, place(panel, *cells[-1]))
 
 
-def test_that_a_value_that_cannot_be_painted_is_refused_and_dragging_selects_without_the_brush(
-    enter, panel, workspace
-):
+def test_that_a_value_that_cannot_be_painted_is_refused_and_others_select(enter, panel, workspace):
     panel.brush.button.click()
     for text, words in (("x", "you typed 'x'"), (" ", "nothing"), ("1 2", "2 numbers"), ("1,500", "may be")):
         enter(panel.brush.field, text)
@@ -274,9 +268,7 @@ def test_that_a_value_that_cannot_be_painted_is_refused_and_dragging_selects_wit
     assert workspace.mask.typed.divisor == "8"
 
 
-def test_that_a_stroke_paints_without_gaps_and_is_one_step_and_dragging_selects_without_the_brush(
-    panel, workspace
-):
+def test_that_a_stroke_paints_without_gaps_and_is_one_step(panel, workspace):
     assert cells_between((0, 0), (0, 0)) == [(0, 0), (0, 0)]
     line = cells_between((1, 1), (4, 9))
     assert (line[0], line[-1], len(line)) == ((1, 1), (4, 9), 9)

@@ -71,9 +71,7 @@ def test_that_each_operation_keeps_its_own_settings(workspace):
     assert workspace.is_filtering
 
 
-def test_that_the_kernels_are_those_of_the_operation_with_the_times_of_its_parameters(
-    workspace, state, results, qtbot
-):
+def test_that_kernels_are_of_the_operation_with_times_of_its_parameters(workspace, state, results, qtbot):
     panel = KernelPanel(Selection(workspace, state, results))
     qtbot.addWidget(panel)
     workspace.choose("median")
@@ -101,9 +99,7 @@ def display(workspace, state):
     return Display(workspace, state, SegmentKeeper(lambda *names: None))
 
 
-def test_that_every_parameter_has_a_control_and_a_patch_from_a_file_takes_their_place(
-    workspace, display, qtbot
-):
+def test_that_parameters_have_controls_and_a_patch_of_a_file_takes_their_place(workspace, display, qtbot):
     workspace.choose("find-patch")
     workspace.set_parameter("width", 8)
     ask = partial(workspace.change, patch_path="/p/eye.png")
@@ -163,7 +159,7 @@ def choose_on(bench, key):
     bench.settle()
 
 
-def test_that_what_stays_after_a_refused_operation_is_an_earlier_result(slow_bench, tmp_path):
+def test_that_after_a_refused_operation_an_earlier_result_stays_and_a_failed_run(slow_bench, tmp_path):
     choose_on(slow_bench, "histogram")
     slow_bench.answer(PREVIEW)
     assert not slow_bench.state.result_is_earlier
@@ -177,6 +173,18 @@ def test_that_what_stays_after_a_refused_operation_is_an_earlier_result(slow_ben
     slow_bench.answer(PREVIEW)
     assert not slow_bench.state.result_is_earlier
     assert slow_bench.display.found is not None
+    error = OutOfDeviceMemory("The picture", "it needs 9 GB and 4 are free", "Use a smaller one.")
+    choose_on(slow_bench, "find-patch")
+    for patch, rows in (("", 1), ("/p/eye.png", 1)):
+        slow_bench.change(patch_path=patch)
+        slow_bench.runs.run()
+        slow_bench.fail(error, Run)
+        assert "9 GB" in slow_bench.messages.of("run").why
+        assert slow_bench.results.rowCount() == rows
+    (result,) = slow_bench.results.results()
+    assert result.failure == error.failure
+    assert result.problem.operation_text == "find-patch (left=-1, top=-1, width=16, height=16)"
+    assert not slow_bench.results.is_earlier(result)
 
 
 def test_that_a_refusal_stands_in_the_panel_until_the_next_preview(bench, qtbot):
@@ -192,21 +200,6 @@ def test_that_a_refusal_stands_in_the_panel_until_the_next_preview(bench, qtbot)
     for kind in (PREVIEW, (Check, OperationStep)):
         asked = [parameters_of(one.job) for one in bench.asked(kind)]
         assert asked == [{}, {"size": 5}, {}]
-
-
-def test_that_a_failed_run_of_an_operation_is_a_row_unless_its_problem_is_not_known(slow_bench):
-    error = OutOfDeviceMemory("The picture", "it needs 9 GB and 4 are free", "Use a smaller one.")
-    choose_on(slow_bench, "find-patch")
-    for patch, rows in (("", 1), ("/p/eye.png", 1)):
-        slow_bench.change(patch_path=patch)
-        slow_bench.runs.run()
-        slow_bench.fail(error, Run)
-        assert "9 GB" in slow_bench.messages.of("run").why
-        assert slow_bench.results.rowCount() == rows
-    (result,) = slow_bench.results.results()
-    assert result.failure == error.failure
-    assert result.problem.operation_text == "find-patch (left=-1, top=-1, width=16, height=16)"
-    assert not slow_bench.results.is_earlier(result)
 
 
 def test_that_an_operation_takes_the_place_of_the_mask_and_has_its_own_baseline(page, haloscope, qtbot):

@@ -17,7 +17,7 @@ from tests.gui.made_results import handle_of, screen_of
 PANE = Size(640, 480)
 
 
-def test_that_zooming_keeps_the_place_under_the_cursor_and_just_the_pixels_are_there(view_state):
+def test_that_zooming_keeps_the_place_under_the_cursor_and_another_size_is_fitted(view_state):
     for at in ((0, 0), (399, 299), (37, 205)):
         view_state.fit()
         pixel = view_state.transform.to_picture(*at)
@@ -34,6 +34,21 @@ def test_that_zooming_keeps_the_place_under_the_cursor_and_just_the_pixels_are_t
     x, y = view_state.transform.to_pane(799.5, 599.5)
     assert view_state.pixel_at(x, y) == (599, 799)
     assert view_state.pixel_at(x + 1, y) is view_state.pixel_at(x, y + 1) is None
+    view_state.fit()
+    assert view_state.transform.zoom == 0.5
+    view_state.zoom_to(3.0, 10, 20)
+    before = view_state.transform
+    view_state.set_picture_size(Size(800, 600))
+    assert view_state.transform == before
+    view_state.set_picture_size(Size(801, 600))
+    assert view_state.is_fitted
+    view_state.set_picture_size(Size(800, 600))
+    view_state.set_pane_size(Size(800, 600))
+    assert view_state.transform.zoom == 1.0
+    view_state.zoom_to(2.0, 120, 80)
+    middle = view_state.transform.to_picture(400, 300)
+    view_state.set_pane_size(Size(1000, 800))
+    assert view_state.transform.to_picture(500, 400) == middle
 
 
 def test_that_a_fitted_picture_lies_whole_in_the_middle_and_zooms_end_on_stops():
@@ -65,23 +80,6 @@ def view_state():
     return state
 
 
-def test_that_a_picture_is_fitted_when_its_size_or_the_pane_changes_unless_it_is_zoomed(view_state):
-    assert view_state.transform.zoom == 0.5
-    view_state.zoom_to(3.0, 10, 20)
-    before = view_state.transform
-    view_state.set_picture_size(Size(800, 600))
-    assert view_state.transform == before
-    view_state.set_picture_size(Size(801, 600))
-    assert view_state.is_fitted
-    view_state.set_picture_size(Size(800, 600))
-    view_state.set_pane_size(Size(800, 600))
-    assert view_state.transform.zoom == 1.0
-    view_state.zoom_to(2.0, 120, 80)
-    middle = view_state.transform.to_picture(400, 300)
-    view_state.set_pane_size(Size(1000, 800))
-    assert view_state.transform.to_picture(500, 400) == middle
-
-
 def painted(levels, transform, width, height):
     """Return what a painter makes of a picture on black, H x W x 3, red first."""
     image = QImage(width, height, QImage.Format.Format_RGB32)
@@ -102,7 +100,7 @@ def levels_of(qapp, share):
     return lambda pixels, **options: PictureLevels(screen_of(pixels, share, **options))
 
 
-def test_that_the_pixels_that_are_seen_are_painted_and_pictures_of_any_width_not_sheared(levels_of):
+def test_that_the_pixels_that_are_seen_are_painted_of_the_smallest_level_that_will_do(levels_of):
     pixels = random_pixels(64, 64)
     for transform, size, wanted in (
         # Above 100 % a pixel is a square; a part is seen of a moved picture; half the size is the half level.
@@ -115,6 +113,11 @@ def test_that_the_pixels_that_are_seen_are_painted_and_pictures_of_any_width_not
     for columns in (1, 2, 3, 5, 7, 33, 101):
         pixels = random_pixels(5, columns)
         np.testing.assert_array_equal(painted(levels_of(pixels), ViewTransform(), columns, 5), pixels)
+    wanted = {8.0: 0, 1.0: 0, 0.51: 0, 0.5: 1, 0.3: 1, 0.01: 1}
+    levels = levels_of(random_pixels(8, 8))
+    assert {zoom: levels.level_for(zoom) for zoom in wanted} == wanted
+    levels = levels_of(np.zeros((32, 32, 3), np.uint8), opacity=0)
+    assert len({tuple(pixel) for pixel in painted(levels, ViewTransform(), 32, 32).reshape(-1, 3)}) == 2
 
 
 @pytest.fixture
@@ -148,14 +151,6 @@ def test_that_a_coarse_level_stands_in_for_what_is_not_made_in_time(large_levels
     assert (painted(levels, ViewTransform(), 530, 300) == 90).all()
     assert asked
     assert not levels.is_settled
-
-
-def test_that_the_level_is_the_smallest_that_will_do(levels_of):
-    wanted = {8.0: 0, 1.0: 0, 0.51: 0, 0.5: 1, 0.3: 1, 0.01: 1}
-    levels = levels_of(random_pixels(8, 8))
-    assert {zoom: levels.level_for(zoom) for zoom in wanted} == wanted
-    levels = levels_of(np.zeros((32, 32, 3), np.uint8), opacity=0)
-    assert len({tuple(pixel) for pixel in painted(levels, ViewTransform(), 32, 32).reshape(-1, 3)}) == 2
 
 
 @pytest.fixture

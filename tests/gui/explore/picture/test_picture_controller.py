@@ -7,7 +7,7 @@ from engine.host.request import Preview
 from gui.page.messages import Severity
 
 
-def test_that_a_picture_that_cannot_be_opened_leaves_the_old_one(bench):
+def test_that_a_picture_that_cannot_be_opened_leaves_the_old_one_whose_result_is_saved(bench, tmp_path):
     old, outcomes = bench.workspace.picture, []
     bench.pictures.open_path(Path("missing.png"), outcomes.append)
     bench.settle()
@@ -18,6 +18,19 @@ def test_that_a_picture_that_cannot_be_opened_leaves_the_old_one(bench):
     assert bench.messages.newest is None
     assert bench.workspace.picture.title == "other.png"
     assert outcomes == [False, True]
+    bench.pictures.save_result(tmp_path / "out.tif", "float32")
+    bench.settle()
+    (request,) = [seen for seen in bench.fake.seen if isinstance(seen, SaveResult)]
+    assert (request.values, request.depth) == (bench.state.last_result.values, "float32")
+    assert bench.messages.newest.severity is Severity.INFO
+    assert (tmp_path / "out.tif").exists()
+    bench.fake.save_notes = ("JPEG has no alpha: it was left out.", "The colour profile was left out.")
+    bench.pictures.save_result(tmp_path / "out.jpg")
+    bench.settle()
+    message = bench.messages.newest
+    assert str(tmp_path / "out.jpg") in message.what
+    assert message.why == "JPEG has no alpha: it was left out. The colour profile was left out."
+    assert message.severity is Severity.WARNING
 
 
 def test_that_the_picture_asked_for_last_wins_and_one_that_is_replaced_is_kept_while_it_is_read(slow_bench):
@@ -76,22 +89,6 @@ def test_that_the_picture_before_stays_when_opening_is_stopped(slow_bench, monke
     slow_bench.pictures.cancel()
     slow_bench.open("next.png")
     assert slow_bench.workspace.picture.title == "next.png"
-
-
-def test_that_the_result_that_is_shown_is_saved_with_what_the_format_could_not_keep(bench, tmp_path):
-    bench.pictures.save_result(tmp_path / "out.tif", "float32")
-    bench.settle()
-    (request,) = [seen for seen in bench.fake.seen if isinstance(seen, SaveResult)]
-    assert (request.values, request.depth) == (bench.state.last_result.values, "float32")
-    assert bench.messages.newest.severity is Severity.INFO
-    assert (tmp_path / "out.tif").exists()
-    bench.fake.save_notes = ("JPEG has no alpha: it was left out.", "The colour profile was left out.")
-    bench.pictures.save_result(tmp_path / "out.jpg")
-    bench.settle()
-    message = bench.messages.newest
-    assert str(tmp_path / "out.jpg") in message.what
-    assert message.why == "JPEG has no alpha: it was left out. The colour profile was left out."
-    assert message.severity is Severity.WARNING
 
 
 def test_that_a_result_is_kept_until_it_is_saved_or_reported_why_it_cannot_be(slow_bench, tmp_path):

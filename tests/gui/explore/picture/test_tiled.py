@@ -151,9 +151,7 @@ def test_that_the_newest_view_is_served_next(tiled):
     assert sorted(request.tiles) == [(2, 3), (2, 4), (2, 5), (3, 3), (3, 4), (3, 5)]
 
 
-def test_that_it_is_settled_when_all_that_is_seen_is_there_and_tiles_are_kept_within_a_bound(
-    tiled, monkeypatch
-):
+def test_that_it_is_settled_when_all_that_is_seen_is_there_and_a_bound_of_tiles_is_kept(tiled, monkeypatch):
     tiled.look(ViewTransform(1.0))
     settled = []
     while tiled.asked:

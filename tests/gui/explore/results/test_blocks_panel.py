@@ -185,22 +185,6 @@ def drawn(cells, key=KERNEL, variant="tiled", limits=CUDA):
     return map_of(variant, cells.all().get(variant, {}), metric(key), limits)
 
 
-def test_that_a_cell_of_a_plan_waits_until_it_ran_or_is_refused(cells, results, workspace):
-    too_large = made_reason("its tile is too large")
-    plan = [Availability("tiled", block=B8), Availability("tiled", too_large, B16)]
-    plan += [Availability("tiled", block=B32), Availability("cpu-serial", block=None)]
-    cells.plan(workspace.job(), plan)
-    assert cells.all() == {"tiled": {B8: None, B16: too_large, B32: None}}
-    add(results, B8)
-    assert cells.all()["tiled"][B8].result.block == B8
-    results.add(make_result("cpu-serial", 20.0))
-    assert cells.all()["tiled"][B8].speed_up == pytest.approx(200.0)
-    assert cells.all()["tiled"][B16] == too_large
-    # What a stopped run leaves waits no longer.
-    cells.end_plan()
-    assert set(cells.all()["tiled"]) == {B8, B16}
-
-
 def test_that_the_cells_are_those_of_the_problem_that_is_set_and_the_newest_layout(cells, results, qtbot):
     other = structs.replace(PROBLEM, width=100)
     add(results, B16, problem=other)
@@ -217,7 +201,7 @@ def test_that_the_cells_are_those_of_the_problem_that_is_set_and_the_newest_layo
     assert cells.all() == {}
 
 
-def test_that_the_map_has_every_block_with_its_number_or_why_it_has_none(cells, results):
+def test_that_the_map_has_every_block_with_its_number_or_why_it_has_none_or_waits(cells, results, workspace):
     add(results, B8, 0.4)
     add(results, Block(64, 16), 0.2)
     add(results, Block(16, 64), 0.1)
@@ -254,3 +238,17 @@ def test_that_the_map_has_every_block_with_its_number_or_why_it_has_none(cells, 
     # What is counted is there in the simulator too.
     counted = drawn(cells, "model_cgma_flop_per_load")
     assert counted.cells[B8].kind is Kind.VALUE
+    results.take_out(results.kept)
+    too_large = made_reason("its tile is too large")
+    plan = [Availability("tiled", block=B8), Availability("tiled", too_large, B16)]
+    plan += [Availability("tiled", block=B32), Availability("cpu-serial", block=None)]
+    cells.plan(workspace.job(), plan)
+    assert cells.all() == {"tiled": {B8: None, B16: too_large, B32: None}}
+    add(results, B8)
+    assert cells.all()["tiled"][B8].result.block == B8
+    results.add(make_result("cpu-serial", 20.0))
+    assert cells.all()["tiled"][B8].speed_up == pytest.approx(200.0)
+    assert cells.all()["tiled"][B16] == too_large
+    # What a stopped run leaves waits no longer.
+    cells.end_plan()
+    assert set(cells.all()["tiled"]) == {B8, B16}

@@ -46,9 +46,7 @@ def test_that_a_new_run_stands_before_the_recorded_ones_and_stays_selected(qtbot
     assert results.described.result.variant == "cpu-serial"
 
 
-def test_that_recorded_rows_come_and_go_as_a_model_must_say_and_are_offered_where_there_is_no_gpu(
-    results, qtbot, workspace
-):
+def test_that_recorded_rows_come_and_go_and_are_offered_where_there_is_no_gpu(results, qtbot, workspace):
     QAbstractItemModelTester(results, QAbstractItemModelTester.FailureReportingMode.Fatal)
     results.show_recorded(RECORDED_RUNS)
     results.add(make_result())
@@ -60,9 +58,7 @@ def test_that_recorded_rows_come_and_go_as_a_model_must_say_and_are_offered_wher
     assert "There is no GPU here" in panel.stack.text
 
 
-def test_that_the_window_shows_recorded_runs_for_its_mask_and_a_saved_file_names_them(
-    haloscope, qtbot, mixed, tmp_path
-):
+def test_that_recorded_runs_are_of_the_mask_and_named_in_a_saved_file(haloscope, qtbot, mixed, tmp_path):
     results = haloscope.window.page.results
     haloscope.actions["show_recorded"].trigger()
     qtbot.waitUntil(lambda: results.rowCount() == 2)
