@@ -1,0 +1,210 @@
+"""The mask doctor, the panel Look and the lens in the window."""
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+
+from engine.geometry.border import Border
+from engine.host import shared
+from engine.mask.mask import Mask
+from engine.mask.presets import preset
+from engine.verify.verification import Region
+from engine.work.filtering.sum_order import SumOrder, by_rows
+from gui.explore.inspect.doctor_panel import DoctorPanel, DoctorState
+from gui.explore.inspect.histogram_plot import HistogramPlot
+from gui.explore.inspect.lens import FilterLens
+from gui.explore.inspect.look_panel import HISTOGRAM, PROFILE
+from gui.explore.picture.layers import Drawing, Line
+from tests.gui.made_results import handle_of
+from tests.gui.made_window import made
+from tests.picture_jobs import mask_job
+
+
+@pytest.fixture
+def state(workspace):
+    workspace.set_mask(preset("sobel-x"))
+    return DoctorState(workspace)
+
+
+@pytest.fixture
+def panel(qtbot, state):
+    panel = DoctorPanel(state)
+    qtbot.addWidget(panel)
+    panel.resize(700, 260)
+    panel.show()
+    with qtbot.waitSignal(state.changed, check_params_cb=lambda: state.examination is not None):
+        state.watch(True)
+    return panel
+
+
+def test_that_the_doctor_says_what_a_mask_is_and_costs_as_it_is_applied(panel, workspace, qtbot, state):
+    picture = workspace.picture
+    samples = picture.height * picture.width * picture.channels
+    shown = panel.findings.shown
+    assert shown["Rank"] == "1, separable"
+    assert shown["Multiply-adds"] == "9 direct, 6 as column and row"
+    assert shown["Symmetry"].startswith("antisymmetric")
+    assert shown["For the picture"].startswith(f"{9 * samples:,} direct") or samples * 9 >= 10**6
+    assert shown["Gain"] == "0 at frequency 0; largest 8 at 0.25 across, 0 down"
+    assert panel.plot.image.image.max() == pytest.approx(8.0)
+    workspace.set_mask(Mask(np.ones((3, 3))))
+    qtbot.waitUntil(lambda: panel.findings.shown["Sum"] == "9")
+    workspace.change(normalise=True)
+    qtbot.waitUntil(lambda: panel.findings.shown["Sum"] == "1")
+    assert not state.is_earlier
+
+
+def test_that_a_split_is_two_steps_the_column_and_the_row_or_says_why_not(qtbot, panel, workspace):
+    before = workspace.mask
+    panel.split_button.click()
+    column, row = (step.mask for step in workspace.state.steps)
+    assert (column.weights @ row.weights).tolist() == before.weights.tolist()
+    workspace.undo_stack.undo()
+    assert workspace.mask == before
+    assert len(workspace.state.steps) == 1
+    workspace.set_mask(preset("outline"))
+    qtbot.waitUntil(lambda: panel.findings.shown["Rank"] == "2, not separable")
+    assert not panel.split_button.isEnabled()
+    assert "Only a separable mask" in panel.split_button.toolTip()
+
+
+@pytest.fixture
+def look(haloscope, qtbot):
+    """The state of the panel, which is in front and has counted."""
+    page = haloscope.window.first_page
+    haloscope.actions["region_measure"].trigger()
+    qtbot.waitUntil(lambda: page.look.numbers is not None)
+    return page.look
+
+
+def test_that_a_region_is_counted_alone_and_a_profile_has_the_values_along_its_line(look, haloscope, qtbot):
+    rows, columns, _ = haloscope.workspace.picture.pixels.shape
+    assert [one.total for one in look.numbers.before] == [rows * columns] * 3
+    haloscope.workspace.select(Region(4, 11, 5, 13))
+    qtbot.waitUntil(lambda: look.numbers.before[0].total == 7 * 8)
+    values = haloscope.window.first_page.picture_view.values
+    part = values.original[4:11, 5:13, 0].astype(np.float64)
+    assert look.numbers.before[0].mean == pytest.approx(float(part.mean()), rel=1e-12)
+    page = haloscope.window.first_page
+    qtbot.waitUntil(lambda: page.is_settled)
+    haloscope.workspace.select(Region(4, 11, 5, 14))
+    assert not page.is_settled
+    qtbot.waitUntil(lambda: page.is_settled)
+    assert look.numbers.before[0].total == 7 * 9
+    look.choose(PROFILE)
+    look._take_line(Line((2, 3), (2, 9)))
+    values = haloscope.window.first_page.picture_view.values
+    assert (look.profile.original == values.original[2, 3:10]).all()
+    canvas = haloscope.window.first_page.picture_view.canvas
+    assert canvas.drawing is Drawing.LINE
+    look.choose(HISTOGRAM)
+    assert canvas.drawing is Drawing.PAN
+
+
+def test_that_handles_and_percentiles_choose_a_window_that_a_session_keeps(look, haloscope, qtbot, tmp_path):
+    files, (original, result) = haloscope.window.first_page.files, look.windows
+    original.choose((20.0, 90.0))
+    qtbot.waitUntil(lambda: original.screen is not None)
+    files.save_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil((tmp_path / "work.haloscope").exists)
+    original.choose(None)
+    files.open_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil(lambda: original.screen is not None)
+    assert (original.ends, result.ends) == ((20.0, 90.0), None)
+    page, (original, result) = haloscope.window.first_page, look.windows
+    view = page.picture_view
+    before = view.values.original[5, 6].tolist()
+    panel = made(page, "look")
+    panel.before.window_moved.emit((20.0, 90.0))
+    result.choose_percentiles()
+    qtbot.waitUntil(lambda: original.screen is not None and result.screen is not None)
+    assert original.ends == (20.0, 90.0)
+    assert result.ends[0] < result.ends[1]
+    painted = shared.attach(original.screen.levels[0])
+    assert painted[5, 6, 2::-1].tolist() == np.rint((np.clip(before, 20, 90) - 20) / 70 * 255).tolist()
+    assert view.values.original[5, 6].tolist() == before
+    # The result of another job has the same window; another picture has none.
+    shown = result.screen
+    haloscope.workspace.change(flip=True)
+    qtbot.waitUntil(lambda: result.screen not in (None, shown))
+    haloscope.pictures.open_sample("camera")
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.title != "astronaut")
+    assert (original.ends, original.screen, result.ends) == (None, None, None)
+
+
+def test_that_the_bracket_keys_move_the_handles(qtbot):
+    plot = HistogramPlot()
+    qtbot.addWidget(plot)
+    plot.show_counts(((1, 2, 3, 4),), (0.0, 400.0))
+    plot.show_window((0.0, 400.0))
+    moved = []
+    plot.window_moved.connect(lambda ends: (moved.append(ends), plot.show_window(ends)))
+    for key in (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_BracketLeft, Qt.Key.Key_BracketRight):
+        qtbot.keyClick(plot, key)
+    assert moved == [(100.0, 400.0), (100.0, 200.0)]
+
+
+SOBEL = Mask([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
+
+
+@pytest.fixture
+def looked(share):
+    """Return a function that looks at a pixel of an 8-bit picture of 4 x 5 pixels, filtered on the CPU."""
+    pixels = (np.arange(20).reshape(4, 5, 1) * 11 % 256).astype(np.uint8)
+
+    def at(pixel, value, mask=SOBEL, order=None, border=Border.ZERO):
+        result = np.full(pixels.shape, np.float32(value))
+        job = mask_job(picture=handle_of(pixels, share), mask=mask, border=border, variant="cpu-serial")
+        return FilterLens(job, order or by_rows(mask.columns, is_fused=False), pixel, pixels, result)
+
+    return at
+
+
+@pytest.fixture
+def page(haloscope, qtbot):
+    """The page with the panel Lens in front."""
+    page = haloscope.window.first_page
+    haloscope.actions["lens"].trigger()
+    qtbot.waitUntil(lambda: page.lens.is_visible)
+    return page
+
+
+def place_of(page, row, column):
+    x, y = page.picture_view.canvas.view.transform.to_pane(column + 0.5, row + 0.5)
+    return QPoint(round(x), round(y))
+
+
+def pin(page, qtbot, row=5, column=7):
+    qtbot.mouseClick(page.picture_view.canvas, Qt.MouseButton.LeftButton, pos=place_of(page, row, column))
+    qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.pixel == (row, column))
+
+
+def test_that_only_a_sum_that_is_the_result_is_said_to_be_it_exactly(looked):
+    assert looked((1, 2), 88.0).verdict == "exactly the result shown"
+    assert looked((1, 2), 89.0).verdict == "not the result shown"
+    words = looked((1, 2), 88.0, order=SumOrder("It transforms.")).words(0)
+    assert words.startswith("It transforms. It differs from the float64 sum by 0; the bound is ")
+
+
+def test_that_the_lens_follows_the_mouse_until_a_click_pins_a_pixel_from_which_arrow_keys_walk(page, qtbot):
+    qtbot.mouseMove(page.picture_view.canvas, place_of(page, 3, 4))
+    page.picture_view.canvas.pixel_hovered.emit((3, 4))
+    qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.pixel == (3, 4))
+    canvas = page.picture_view.canvas
+    pin(page, qtbot)
+    window, pixel = canvas._frames
+    assert (window.row, window.column, window.height, pixel.row) == (4, 6, 3, 5)
+    canvas.pixel_hovered.emit((1, 1))
+    assert page.lens.pixel == (5, 7)
+    qtbot.keyClick(canvas, Qt.Key.Key_Right)
+    qtbot.waitUntil(lambda: page.lens.seen.pixel == (5, 8))
+    page.bring_to_front("mask")
+    qtbot.waitUntil(lambda: canvas._frames == (None, None))
+    qtbot.keyClick(canvas, Qt.Key.Key_Escape)
+    assert not page.lens.is_pinned
+
+
+def test_that_a_preset_under_a_pinned_lens_is_looked_at_anew(page, haloscope, qtbot):
+    pin(page, qtbot)
+    haloscope.workspace.set_mask(preset("gaussian-5"))
+    qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.job.mask.rows == 5)
