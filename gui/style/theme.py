@@ -42,6 +42,10 @@ class Fusion(QProxyStyle):
     an event: a third of the time that it takes to make a panel.
     """
 
+    def __init__(self) -> None:
+        super().__init__("Fusion")
+        self._wheel = _Wheel(self)
+
     def polish(self, what: object) -> object:  # type: ignore[override]  # of a widget, a palette, the program
         if isinstance(what, QAbstractSpinBox | QComboBox | QAbstractSlider | QTabBar) and not isinstance(
             what, QScrollBar
@@ -49,8 +53,12 @@ class Fusion(QProxyStyle):
             # Nor does the wheel give it the focus.
             if what.focusPolicy() == Qt.FocusPolicy.WheelFocus:
                 what.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-            what.installEventFilter(self)
+            what.installEventFilter(self._wheel)
         return super().polish(what)  # type: ignore[call-overload]
+
+
+class _Wheel(QObject):
+    """Filters the events of controls."""
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() != QEvent.Type.Wheel:
@@ -218,7 +226,7 @@ def _show(app: QApplication, theme: Theme) -> None:
         return
     # A style sheet replaces the style object's name, so Fusion is set once, before the sheet.
     if not app.styleSheet():
-        app.setStyle(Fusion("Fusion"))
+        app.setStyle(Fusion())
     palette = palette_of(theme)
     app.setPalette(palette)
     # Fusion outlines controls in `Window` darkened by 1.4, which on dark is invisible.
