@@ -70,18 +70,23 @@ def in_a_stream(monkeypatch):
     monkeypatch.setattr(batch_loop, "is_streamed", lambda plan: True)
 
 
+@pytest.fixture(params=["cores", "stream"])
+def where(request):
+    """Filter on the cores, and as on a GPU."""
+    if request.param == "stream":
+        request.getfixturevalue("in_a_stream")
+    return request.param
+
+
 def names(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", ["", "in_a_stream"])
 @pytest.mark.parametrize("kind", ["auto", "float32", "same"])
 def test_that_results_are_those_of_filter_beside_a_bad_file(
-    batch, command, request, photos, out, tmp_path, where, kind
+    batch, command, photos, out, tmp_path, where, kind
 ):
-    if where:
-        request.getfixturevalue(where)
     answer = batch(photos, "--recursive --result-type", kind, status=2)
     assert names(out) == ["grey.png", "more/deep.png", "rgb.tif"]
     for name in names(out):
@@ -315,12 +320,7 @@ def wrong(*_):
 
 # Each worker holds a picture and its result.
 @pytest.mark.parametrize("fails", [False, True])
-@pytest.mark.parametrize(("where", "most"), [("", 4), ("in_a_stream", 8)])
-def test_that_many_pictures_use_the_memory_of_a_few(
-    batch, request, monkeypatch, tmp_path, out, where, most, fails
-):
-    if where:
-        request.getfixturevalue(where)
+def test_that_many_pictures_use_the_memory_of_a_few(batch, monkeypatch, tmp_path, out, where, fails):
     if fails:
         monkeypatch.setattr(picture_work.PictureWork, "verified", wrong)
     monkeypatch.setattr(batch_loop, "cores", lambda: 2)
@@ -338,13 +338,10 @@ def test_that_many_pictures_use_the_memory_of_a_few(
         engine.save_image(np.full((5, 6, 3), number, np.uint8), tmp_path / f"{number}.png")
     batch(tmp_path, status=4 if fails else 0)
     assert len(names(out)) == (0 if fails else 40)
-    assert len(made) <= most
+    assert len(made) <= (4 if where == "cores" else 8)
 
 
-@pytest.mark.parametrize("where", ["", "in_a_stream"])
-def test_that_pictures_wait_for_the_memory_of_others(batch, request, monkeypatch, tmp_path, out, where):
-    if where:
-        request.getfixturevalue(where)
+def test_that_pictures_wait_for_the_memory_of_others(batch, monkeypatch, tmp_path, out, where):
     for name in ("MOST_BYTES", "MOST_BYTES_PER_CORE"):
         monkeypatch.setattr(batch_loop, name, 1)
     enter, leave, inside = PictureMemory.enter, PictureMemory.leave, []

@@ -124,7 +124,7 @@ def test_that_a_worker_killed_in_a_file_or_after_it_loses_nothing(batch, mortal,
     for fault in (worker_faults.have_killed_in_a_file, worker_faults.have_killed_after_writing):
         flag = tmp_path / f"{fault.__name__}.flag"
         flag.touch()
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=300)
         client.run(fault, str(flag))
         answer = batch(cluster=cluster, out=fault.__name__)
         assert not flag.exists()
@@ -148,7 +148,7 @@ def test_that_a_picture_that_kills_each_worker_is_listed_and_the_others_are_done
     del alone["07.tif"]
     assert contents(tmp_path / "out") == alone
     # Dask fails where a cluster is closed while a worker starts again.
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
 
 
 def test_that_a_disk_that_is_full_everywhere_is_the_reason_of_each_file(batch, faulty, tmp_path):

@@ -269,35 +269,42 @@ def test_that_the_table_gives_each_reason_once(bench):
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("name", "options", "says"),
     [
-        ("--variants cpu-serial,tield", "variant 'tield' ... Did you mean tiled?"),
-        ("--variants atuo", "variant 'atuo' ... Choose one of cpu-serial,"),
-        ("--variants auto", "measures variants by name ... cpu-serial"),
-        ("--baseline auto", "measures variants by name"),
-        ("--baseline best", "variant 'best'"),
-        ("--sizes 0", "--sizes 0 ... width × height"),
-        ("--sizes big", "--sizes big ... Write it as 5 or as 5x7."),
-        ("--sizes 100000", "37.3 GiB ... the limit is 4.0 GiB ... smaller size"),
-        ("--masks 64", "--masks 64 ... 1 to 63"),
-        ("--masks 3,1x128", "--masks 1x128 ... 1 to 127 in a mask of one row"),
-        ("--masks 0x3", "--masks 0x3 ... 1 to 63"),
-        ("--masks 1xa", "--masks 1xa ... rows × columns"),
-        ("--masks 3,box:64", "Box of 64 × 64 cells cannot be made ... 1 to 63"),
-        ("--masks box:", "'box:' makes no mask ... Write box:rowsxcolumns, as in box:7x3."),
-        ("--masks box", "--masks: Unknown mask 'box' ... Did you mean box:7x3? ... gaussian"),
-        ("--masks blur:9", "--masks: Unknown mask 'blur:9' ... 5x7 ... box, gaussian, disk, motion"),
-        ("--masks nowhere.json", "--masks: 'nowhere.json' cannot be opened ... no such file"),
-        ("--blocks 0x8", "--blocks 0 × 8 ... it has no threads"),
-        ("--border sideways", "border 'sideways'"),
-        ("--channels 5", "--channels 5 ... from 1 to 4"),
-        ("--dtype float64", "--dtype float64 ... uint8, uint16, float32"),
-        ("--layouts pitched,dense", "layout 'dense' ... Choose one of pitched, packed."),
+        ("bench", "--variants cpu-serial,tield", "variant 'tield' ... Did you mean tiled?"),
+        ("bench", "--variants atuo", "variant 'atuo' ... Choose one of cpu-serial,"),
+        ("bench", "--variants auto", "measures variants by name ... cpu-serial"),
+        ("bench", "--baseline auto", "measures variants by name"),
+        ("bench", "--baseline best", "variant 'best'"),
+        ("bench", "--sizes 0", "--sizes 0 ... width × height"),
+        ("bench", "--sizes big", "--sizes big ... Write it as 5 or as 5x7."),
+        ("bench", "--sizes 100000", "37.3 GiB ... the limit is 4.0 GiB ... smaller size"),
+        ("bench", "--masks 64", "--masks 64 ... 1 to 63"),
+        ("bench", "--masks 3,1x128", "--masks 1x128 ... 1 to 127 in a mask of one row"),
+        ("bench", "--masks 0x3", "--masks 0x3 ... 1 to 63"),
+        ("bench", "--masks 1xa", "--masks 1xa ... rows × columns"),
+        ("bench", "--masks 3,box:64", "Box of 64 × 64 cells cannot be made ... 1 to 63"),
+        ("bench", "--masks box:", "'box:' makes no mask ... Write box:rowsxcolumns, as in box:7x3."),
+        ("bench", "--masks box", "--masks: Unknown mask 'box' ... Did you mean box:7x3? ... gaussian"),
+        ("bench", "--masks blur:9", "--masks: Unknown mask 'blur:9' ... 5x7 ... box, gaussian, disk, motion"),
+        ("bench", "--masks nowhere.json", "--masks: 'nowhere.json' cannot be opened ... no such file"),
+        ("bench", "--blocks 0x8", "--blocks 0 × 8 ... it has no threads"),
+        ("bench", "--border sideways", "border 'sideways'"),
+        ("bench", "--channels 5", "--channels 5 ... from 1 to 4"),
+        ("bench", "--dtype float64", "--dtype float64 ... uint8, uint16, float32"),
+        ("bench", "--layouts pitched,dense", "layout 'dense' ... Choose one of pitched, packed."),
+        ("matmul", "--size 0", "matrices of 0 × 0 ... from 1 to 1,048,576"),
+        ("matmul", "--size big", "size 'big' ... Write it as 512 or as 17x33x5"),
+        ("matmul", "--sizes 512,3x4", "size '3x4'"),
+        ("matmul", "--size 100000", "the three take ... the limit is 4.0 GiB"),
+        ("matmul", "--tiles 33", "tile 33 ... 2 to 32 ... The nearest legal tile is 32."),
+        ("matmul", "--tiles 3.7", "tile 3.7 ... not a whole number ... The nearest legal tile is 4."),
+        ("matmul", "--variants tiled", "variant 'tiled' ... Did you mean matmul-tiled?"),
     ],
 )
-def test_that_bad_input_is_refused_before_the_work(refused, monkeypatch, tmp_path, options, says):
+def test_that_bad_input_is_refused_before_the_work(refused, monkeypatch, tmp_path, name, options, says):
     monkeypatch.setattr("engine.commands.measuring.sweep", None)  # any work would fail
-    refused("bench --out", tmp_path / "r.json", options, says=says)
+    refused(name, "--out", tmp_path / "r.json", options, says=says)
 
 
 def test_that_a_seed_names_picture_and_weights():
@@ -359,23 +366,6 @@ def test_that_the_simulator_proves_small_products_without_times(command, tmp_pat
     assert large["failure"].startswith(f"Matrices of 513 × 513 × 513: {limit}")
     assert (large["device"], large["cgma_flop_per_load"]) == ("simulator", 1.0)
     assert large_numpy["verification"]["passed"] is True
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ("--size 0", "matrices of 0 × 0 ... from 1 to 1,048,576"),
-        ("--size big", "size 'big' ... Write it as 512 or as 17x33x5"),
-        ("--sizes 512,3x4", "size '3x4'"),
-        ("--size 100000", "the three take ... the limit is 4.0 GiB"),
-        ("--tiles 33", "tile 33 ... 2 to 32 ... The nearest legal tile is 32."),
-        ("--tiles 3.7", "tile 3.7 ... not a whole number ... The nearest legal tile is 4."),
-        ("--variants tiled", "variant 'tiled' ... Did you mean matmul-tiled?"),
-    ],
-)
-def test_that_bad_input_of_products_is_refused_before_the_work(refused, monkeypatch, options, says):
-    monkeypatch.setattr("engine.commands.measuring.sweep", None)  # any work would fail
-    refused("matmul", options, says=says)
 
 
 def test_that_recorded_runs_of_what_is_asked_for_stand_below_those_of_this_machine(
