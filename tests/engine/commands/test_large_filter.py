@@ -571,20 +571,21 @@ def test_that_ctrl_c_says_that_the_same_command_goes_on(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="Linux says the peak of a process there")
-def test_that_a_bound_of_memory_holds_for_a_process(tmp_path):
-    lines = []
-    for what, rows in (("--mask box:3", 30_000), ("--chain soft-glow", 500)):
-        source = tmp_path / f"{rows}.npy"
-        stored = np.lib.format.open_memmap(source, "w+", np.uint8, (rows, 20_000))  # 600 MB of the mask's
-        stored[::64] = 100
-        del stored
-        lines.append(f"filter {source} {tmp_path / 'out.npy'} {what} --memory 500M --device cpu")
+@pytest.mark.parametrize(
+    ("rows", "what"), [(30_000, ("--mask", "box:3")), (500, ("--chain", "soft-glow"))], ids=["mask", "chain"]
+)
+def test_that_a_bound_of_memory_holds_for_a_process(rows, what, tmp_path):
+    source = tmp_path / "in.npy"
+    stored = np.lib.format.open_memmap(source, "w+", np.uint8, (rows, 20_000))  # 600 MB of the mask's
+    stored[::64] = 100
+    del stored
     script = (
-        "import sys; from engine.commands.command_line import main\n"
-        "for line in sys.argv[1:]: assert main(line.split()) == 0\n"
-        "print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1])"
+        "import sys; from engine.commands.command_line import main; status = main(sys.argv[1:]);"
+        "print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1]);"
+        "sys.exit(status)"
     )
-    command = [sys.executable, "-c", script, *lines]
+    arguments = ["filter", str(source), str(tmp_path / "out.npy"), *what, "--memory", "500M"]
+    command = [sys.executable, "-c", script, *arguments, "--device", "cpu"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
     assert int(ended.stdout.split()[-1]) * 1024 < 500 << 20
 
