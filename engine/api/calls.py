@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from engine.api.arguments import as_seconds
-from engine.device.device_arrays import library_of
+from engine.device.device_arrays import Given, library_of
 from engine.device.devices import device_named
 from engine.device_info import ALL_GPUS, AUTO
 from engine.errors import EngineError
@@ -20,7 +20,6 @@ from engine.results.text_forms import Shown, sides_text
 
 if TYPE_CHECKING:
     # What is measured and verified is loaded by the first call that does: a sixth of a first filter.
-    from engine.device.device_arrays import Given
     from engine.results.measurement import Measurement
     from engine.run.measure import Outcome, SamplingPlan
     from engine.work.resolve import Resolved
@@ -88,7 +87,7 @@ class HostCopy(NamedTuple):
 
     array: Any
     device: str | None
-    was: "Given | None" = None
+    was: Given | None = None
 
     def back(self, values: np.ndarray) -> Any:
         """Return values of the kind and on the device of the array that was given."""

@@ -21,7 +21,7 @@ from engine.api.arguments import (
 from engine.api.call_device import faster_device
 from engine.api.calls import check_named, device_calls
 from engine.api.request import MaskLike, as_mask, request_of
-from engine.device.device_arrays import library_of
+from engine.device.device_arrays import Found, Given, library_of
 from engine.device.devices import backend
 from engine.device.host_memory import reused_result
 from engine.device.launches import Prepared
@@ -39,7 +39,6 @@ from engine.work.steps import PictureRequest
 
 if TYPE_CHECKING:
     from engine.api.device_calls import DeviceCalls
-    from engine.device.device_arrays import Found, Given
 
 MOST_PLANS = 64
 # Bytes, type and shape of the weights, anchor and offset.
@@ -175,7 +174,7 @@ class Plan:
             launch(image, out)
         return out
 
-    def device_calls_for(self, picture: "Given") -> "DeviceCalls":
+    def device_calls_for(self, picture: Given) -> "DeviceCalls":
         """Return what filters pictures in the memory of the plan's GPU, made by the first call with one."""
         calls, prepared = self._on_device, self._prepared
         if calls is None:
@@ -289,7 +288,7 @@ def _as_picture(image: object) -> np.ndarray:
     return array
 
 
-def _plan_for(image: "np.ndarray | Found", mask: MaskLike, options: Options) -> Plan:
+def _plan_for(image: np.ndarray | Found, mask: MaskLike, options: Options) -> Plan:
     key = _as_key(options)
     if key is None:
         return Plan(request_of(mask, *options), image.shape, image.dtype)

@@ -1,13 +1,13 @@
 """The Python call: `engine.matmul(a, b)`."""
 
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, Unpack, overload
+from typing import Any, SupportsIndex, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.api.arguments import GpuArray, OnGpu, as_device
 from engine.api.calls import check_choices, device_calls
-from engine.device.device_arrays import library_of
+from engine.device.device_arrays import Given, library_of
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind, DeviceView
 from engine.device_info import AUTO
@@ -16,9 +16,6 @@ from engine.geometry.block import Block
 from engine.run.task import Job, compute, device_for
 from engine.tasks.product.problem import as_tile, matmul_variant
 from engine.tasks.product.task import PRODUCT, as_matrix, product_job, product_of, refuse_shape
-
-if TYPE_CHECKING:
-    from engine.device.device_arrays import Given
 
 
 class _Options(TypedDict, total=False):
@@ -118,7 +115,7 @@ def _on_device(a: object, b: object, variant: str, tile: int | None, device: str
     return out
 
 
-def _given(name: str, matrix: object, stream: int | None = None) -> "Given":
+def _given(name: str, matrix: object, stream: int | None = None) -> Given:
     """Return a matrix in a GPU's memory; a `BadValue` says why it is none."""
     library = library_of(matrix)
     if library is None:
@@ -133,7 +130,7 @@ def _given(name: str, matrix: object, stream: int | None = None) -> "Given":
     return found
 
 
-def _view(matrix: "Given") -> tuple[DeviceView, object]:
+def _view(matrix: Given) -> tuple[DeviceView, object]:
     """Return a matrix as kernels take it, and what holds its memory."""
     found = matrix.found
     if found.strides is None and found.address % found.dtype.itemsize == 0:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from engine.geometry.block import Layout
 from engine.geometry.border import Border
 from engine.image.convert import to_depth
 from engine.mask.mask import Mask
+from engine.results.measurement import Measurement, StepTime
 from engine.results.problem import Mark
 from engine.results.text_forms import MISSING, Shown, html_table
 from engine.run.measure import SamplingPlan, measure_each
@@ -24,12 +25,8 @@ from engine.work.chain_files import chain_from, chain_named
 from engine.work.columns import RunResult
 from engine.work.filtering.oracle import AFFORDABLE_MULTIPLY_ADDS
 from engine.work.measuring import timed_steps, with_steps
-from engine.work.problem import Settings, as_samples
+from engine.work.problem import ChainProblem, OperationProblem, Settings, as_samples
 from engine.work.steps import Chain, OperationStep, of_chain, one_step
-
-if TYPE_CHECKING:
-    from engine.results.measurement import Measurement, StepTime
-    from engine.work.problem import ChainProblem, OperationProblem
 
 ChainLike = Chain | str | os.PathLike[str] | Sequence[Mapping[str, Any]]
 
@@ -60,7 +57,7 @@ class Operated(Shown):
     numbers: dict[str, float]
     counts: np.ndarray | None
     mark: Mark | None
-    result: "Measurement[OperationProblem]"
+    result: Measurement[OperationProblem]
 
     def _shown(self) -> list[tuple[str, str]]:
         lines = [("Values", array_text(self.values))]
@@ -153,8 +150,8 @@ class Chained(Shown):
 
     values: Any
     picture: Any
-    steps: "tuple[StepTime, ...]"
-    result: "Measurement[ChainProblem]"
+    steps: tuple[StepTime, ...]
+    result: Measurement[ChainProblem]
 
     def _shown(self) -> list[tuple[str, str]]:
         times = ((step.id, "" if step.ms is None else f"{step.ms:.3g} ms") for step in self.steps)

@@ -6,7 +6,6 @@ It is no filter and not in the registry. Source: COSC 407, "Measuring Performanc
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,14 +25,12 @@ from engine.tasks.product.problem import MatrixProduct, matmul_variant
 from engine.tasks.product.task import product_job, random_matrices
 from engine.variants.ladder.implicit_gemm import for_bank
 from engine.variants.passes import by_passes, filter_pass, one_launch, refuse_launch
+from engine.verify.closeness import Verification
 from engine.work.filter_task import Filtering, MaskJob, describe_problem
 from engine.work.filtering.oracle import AFFORDABLE_MULTIPLY_ADDS, verify
 from engine.work.filtering.variants import Variant, filter_work, variant
 from engine.work.problem import Problem
 from engine.work.resolve import Resolved
-
-if TYPE_CHECKING:
-    from engine.verify.closeness import Verification
 
 
 def _unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -113,7 +110,7 @@ class BankFiltering(Filtering):
         out = np.empty((len(self._bank) * height, width, channels), np.float32)
         return backend.allocate(job.operands, out, job.layout)
 
-    def verify(self, values: np.ndarray, job: MaskJob, checkpoint: Callable[[float], None]) -> "Verification":
+    def verify(self, values: np.ndarray, job: MaskJob, checkpoint: Callable[[float], None]) -> Verification:
         """Compare every result with the oracle; return the first wrong one's verification, or the last."""
         bank, samples = self._bank, job.operands
         affordable = AFFORDABLE_MULTIPLY_ADDS // len(bank)

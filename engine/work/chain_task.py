@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from engine.geometry.border import Reach
 from engine.results.problem import Answer
 from engine.run.task import Choice, Job
 from engine.run.variant import AnyVariant
+from engine.verify.closeness import Verification
 from engine.work.filter_task import FILTERING, Among, PictureTask, refuse_non_finite
 from engine.work.filtering.variants import Variant
 from engine.work.operations.contract import OperationVariant
@@ -22,10 +23,6 @@ from engine.work.operations.table import OPERATION_VARIANTS, OPERATIONS
 from engine.work.planned import CHAIN_VARIANTS, ChainVariant, Plan, PlannedStep, most_between, reach_of
 from engine.work.problem import ChainProblem, OperationProblem, Settings
 from engine.work.steps import Chain, CombineStep, MaskStep, Node, OperationStep, digest_of
-
-if TYPE_CHECKING:
-    from engine.verify.closeness import Verification
-
 
 OperatedJob = Job[OperationProblem, OperationVariant]
 
@@ -57,7 +54,7 @@ class OperationTask(PictureTask[OperationProblem, OperationVariant]):
         work = job.variant.work(job.problem, job.block)
         return work.global_loads + work.shared_loads + work.flops
 
-    def verify(self, values: Any, job: OperatedJob, checkpoint: Callable[[float], None]) -> "Verification":
+    def verify(self, values: Any, job: OperatedJob, checkpoint: Callable[[float], None]) -> Verification:
         """Compare with the operation's oracle: its own, or that of a chain of this step."""
         own = OPERATIONS[job.problem.operation].verify
         return own(values, job, checkpoint) if own else super().verify(values, job, checkpoint)
