@@ -274,10 +274,10 @@ class PictureWork(Opening):
     ) -> "Done":
         """Filter a file in bands; `go_on` is called from time to time, on any thread, and may end it.
 
-        `on_state` is as of `engine.flow.file.filter_file`.
+        `on_state` is as of `engine.flow.file.FileFilter`.
         """
         # Loaded only with such a picture.
-        from engine.flow.file import Work, filter_file
+        from engine.flow.file import FileFilter
 
         log_progress = progress_log(output)
 
@@ -285,16 +285,13 @@ class PictureWork(Opening):
             go_on()
             log_progress(fraction, words)
 
-        memory = self.saving.memory
-        work = Work(
-            resolve=self.resolved,
-            saved_type=self.saved_type,
-            range=self.range,
-            filters_alpha=self.filters_alpha,
-            verify=self.saving.verify,
-            metadata=self.saving.metadata,
-        )
-        return filter_file(work, source, output, memory=memory, report=report, on_state=on_state)
+        saving = self.saving
+        work = FileFilter(
+            output=output, resolve=self.resolved, saved_type=self.saved_type, range=self.range,
+            filters_alpha=self.filters_alpha, verify=saving.verify, metadata=saving.metadata,
+            memory=saving.memory, report=report, on_state=on_state,
+        )  # fmt: skip
+        return work.run(source)
 
     def verified(self, call: Call, values: np.ndarray | CheckedSamples, seed: int) -> Verification | None:
         """Return how the values agree with the oracle, if asked for; raise VerificationFailed."""

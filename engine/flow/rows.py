@@ -5,31 +5,24 @@ by `Stream` as a batch of small pictures, and another thread takes the results. 
 bands need is decoded once: the open picture keeps the last ones.
 """
 
-import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 
-import msgspec
 import numpy as np
 
 from engine.device.host_memory import reused_array, reused_result, trim_reused
 from engine.errors import BadValue
-from engine.files.reading import Json
 from engine.flow.chunks import Flow
 from engine.flow.stream import Asked, Stream
 from engine.geometry.block import FLOAT_BYTES
 from engine.geometry.border import Span, bands_between
 from engine.image.large.source import LargePicture, Storage
-from engine.image.save import Loss
 from engine.process import bytes_text, cores
-from engine.verify.closeness import NOTHING, Verification
-from engine.work.filtering.clipping import Clipped
 from engine.work.resolve import Resolved
 
 # What is filtered at a time, and what is read ahead: more is no faster.
@@ -138,30 +131,23 @@ def _resident_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def stored_bytes(path: Path) -> int:
-    """Return the bytes of a file, or of a store."""
-    if not path.is_dir():
-        return path.stat().st_size
-    return sum(
-        os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names
-    )
-
-
-_NOTHING = np.empty(0)
-
-
 @dataclass(eq=False, slots=True)
 class Part:
-    """Some rows of the result; `image` is what they are computed from, once it is read.
+    """A band of the result; all but where it lies is there from when it is read until it is taken.
 
-    `rows` are those of the picture that belong to the results, with its alpha.
+    `rows` are those of the picture that belong to the results, with its alpha; `request` computes the results
+    of all rows that were read.
     """
 
     band: Span
-    image: np.ndarray = field(init=False)
     rows: np.ndarray = field(init=False)
-    values: np.ndarray = field(init=False)
-    all_values: np.ndarray = field(init=False)  # of all rows of `image`
+    request: Resolved = field(init=False)
+    all_values: np.ndarray = field(init=False)
+
+    @property
+    def values(self) -> np.ndarray:
+        """Its results."""
+        return self.all_values[self.band.inside]
 
 
 def filter_rows(
@@ -176,8 +162,23 @@ def filter_rows(
     `plan` computes the picture; where its own has fewer channels, they are the first ones. `take` gets the
     results from top to bottom. Called on: a thread of its own.
     """
-    has_failed = False
+    has_failed, channels, problem = False, picture.channels, plan.problem
     picture.cache_bytes = max(picture.cache_bytes, memory.cache_bytes)
+
+    def read(part: Part) -> Asked:
+        """Read the rows of a band into memory, with some for their results. Called on: the reading thread."""
+        band, at = part.band, 0
+        image = samples = reused_array((band.length, picture.width, channels), picture.dtype)
+        for first, last in band.sources:
+            rows = samples[at : at + last - first]
+            picture.read_into(0, slice(first, last), slice(0, picture.width), rows)
+            at += last - first
+        if problem.channels < channels:
+            image = reused_array((*samples.shape[:2], problem.channels), picture.dtype)
+            image[...] = samples[..., : problem.channels]
+        part.rows, part.request = samples[band.inside], plan.at(image)
+        part.all_values = reused_result(image, image.shape, problem.result_dtype)
+        return Asked(part.request, part.all_values)
 
     def taken(part: Part) -> None:
         nonlocal has_failed
@@ -190,7 +191,7 @@ def filter_rows(
             raise
         finally:
             # Their memory is the next band's.
-            part.image = part.rows = part.values = part.all_values = _NOTHING
+            del part.rows, part.request, part.all_values
 
     # None is higher than planned, or lower than a band may be.
     count = picture.height - first_row
@@ -199,27 +200,10 @@ def filter_rows(
     # On the CPU an image is not cut again.
     chunk_bytes = GPU_CHUNK_BYTES if plan.device.is_usable_gpu else 1 << 62
     flow = Flow[Part](
-        ready=partial(_read, picture, plan), take=taken, threads=1, takers=1, most=memory.most_bands,
+        ready=read, take=taken, threads=1, takers=1, most=memory.most_bands,
         stream=partial(_Bands, chunk_bytes=chunk_bytes, ring=GPU_RING), name="large",
     )  # fmt: skip
     flow.run(map(Part, bands_between(plan.reach, picture.height, edges)))
-
-
-def _read(picture: LargePicture, plan: Resolved, part: Part) -> Asked:
-    """Read the rows of a band into memory, with some for their results. Called on: the reading thread."""
-    problem, band = plan.problem, part.band
-    samples, at = reused_array((band.length, picture.width, picture.channels), picture.dtype), 0
-    for first, last in band.sources:
-        rows = samples[at : at + last - first]
-        picture.read_into(0, slice(first, last), slice(0, picture.width), rows)
-        at += last - first
-    part.image = samples
-    if problem.channels < picture.channels:
-        part.image = reused_array((*samples.shape[:2], problem.channels), picture.dtype)
-        part.image[...] = samples[..., : problem.channels]
-    part.all_values = reused_result(part.image, part.image.shape, problem.result_dtype)
-    part.rows, part.values = samples[band.inside], part.all_values[band.inside]
-    return Asked(plan.at(part.image), part.all_values)
 
 
 class _Bands(Stream):
@@ -228,51 +212,7 @@ class _Bands(Stream):
     _rows = 0
 
     def send(self, work: Asked) -> None:
-        rows = len(work.request.samples)
-        if rows > self._rows:
+        if len(work.out) > self._rows:
             trim_reused()
-            self._rows = rows
+            self._rows = len(work.out)
         super().send(work)
-
-
-@dataclass(slots=True)
-class State:
-    """What is done of a result, as its journal has it."""
-
-    rows: int = 0
-    proof: Verification = NOTHING  # of all bands
-    loss: Loss = field(default_factory=Loss)
-    ends: tuple[float, float] | None = None
-    # Rows whose values are below black and above white, by the share of each band.
-    clipped: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    # The level of the pyramid that is being written; 0: the full size.
-    level: int = 0
-
-    def add(self, rows: int, proof: Verification | None, loss: Loss, clipped: Clipped) -> None:
-        """Add what was found of a band of so many rows."""
-        below, above = self.clipped
-        self.clipped = [below + rows * clipped.below, above + rows * clipped.above]
-        if proof is not None:
-            self.proof = self.proof.joined(proof)
-        self.loss.merge(loss)
-
-    def as_json(self) -> Json:
-        """Return it as plain data; errors as text, as they may be infinite."""
-        document = asdict(self)
-        document["proof"] |= {name: repr(document["proof"][name]) for name in ("max_error", "bound")}
-        return document
-
-    @classmethod
-    def read(cls, done: Json) -> "State":
-        """Return what a journal says; raises ValueError."""
-        return msgspec.convert(done, cls, strict=False)
-
-
-def identity_of(path: Path) -> Json:
-    """Return what changes with a file: its name, size and time; of a store those of its metadata."""
-    files = [path]
-    if path.is_dir():
-        names = ("zarr.json", ".zarray", ".zattrs", ".zgroup")
-        files = [child for name in names for child in (path / name, path / "0" / name) if child.exists()]
-    facts = [[os.path.realpath(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
-    return {"files": facts}

@@ -27,7 +27,7 @@ from engine.device.devices import backend
 from engine.device.host_memory import reused_result
 from engine.errors import BadValue, ImageReadError
 from engine.files.atomic_write import check_other_file
-from engine.flow.file import Work, filter_file
+from engine.flow.file import FileFilter
 from engine.geometry.border import cut
 from engine.host import shared
 from engine.host.protocol import (
@@ -379,11 +379,13 @@ def save_filtered(request: SaveFiltered, report: Checkpoint) -> Saved:
         report(Progress(f"saving, {words}", fraction, _EXPECTED_S))
 
     tell(0.0, "filtered")
-    work = Work(resolve=resolve, saved_type=saved_type, range=job.range_mode)
     screen, path = job.picture.screen, job.picture.path
     assert isinstance(screen, TiledScreen)
     # A file that is read in parts, or what was decoded of another one.
     source = path if screen.key == path else opened(screen.key).picture
-    # No bound: the process may have had more for another picture, and a bound counts that.
-    done = filter_file(work, source, request.path, memory=None, report=tell)
+    # No bound of memory: the process may have had more for another picture, and a bound counts that.
+    work = FileFilter(
+        output=request.path, resolve=resolve, saved_type=saved_type, range=job.range_mode, report=tell
+    )
+    done = work.run(source)
     return Saved(request.path, done.notes)

@@ -10,7 +10,6 @@ from engine.commands.command_line import main
 from engine.commands.filtering import FilterSettings
 from engine.commands.picture_work import work_for
 from engine.flow import rows as memory_plan
-from engine.flow.file import filter_file
 from engine.flow.stream import Asked, Stream
 from engine.geometry.border import Border
 from engine.work.chain_files import ready_chains
@@ -87,8 +86,7 @@ def test_that_bands_on_the_device_have_the_bits_of_the_whole(
         "float32",
     ]
     settings = read("filter", FilterSettings, [*words, "--variant", key, "--device", device])
-    how = work_for(settings.steps, settings.saving)
-    filter_file(how.in_bands(), source, output, memory=None)
+    work_for(settings.steps, settings.saving).filter_file(source, output)
     whole = engine.correlate(
         pixels, MASK, border=border, cval=9 * (border == "constant"), variant=key, device=device
     )
