@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -113,6 +112,7 @@ class ChunkJob:
     # Returns the variant for a picture of the sources' shape; its error ends the stream. Called when the copy
     # of the sources is already enqueued.
     prepare: Callable[[], Prepared]
+    asked: Any = None  # the picture that it is of, as it was given to the stream
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -144,11 +144,16 @@ class InOrder:
         is_whole = job.result_shape == job.target.shape and job.target.flags.c_contiguous
         out = job.target if is_whole else empty_result(image, job.result_shape, job.target.dtype)
         buffers = backend.allocate(image, out, self._layout)
-        if backend.copies:
-            self._timed(job, Queue.COPY_IN, partial(backend.upload, image, buffers))
-        self._timed(job, Queue.KERNEL, partial(backend.run, prepared, buffers))
-        if backend.copies:
-            self._timed(job, Queue.COPY_OUT, partial(backend.download, buffers))
+        steps: dict[Queue, Callable[[], object]] = {
+            Queue.COPY_IN: lambda: backend.upload(image, buffers),
+            Queue.KERNEL: lambda: backend.run(prepared, buffers),
+            Queue.COPY_OUT: lambda: backend.download(buffers),
+        }
+        for queue in steps if backend.copies else (Queue.KERNEL,):
+            begin_s = time.perf_counter() - self._begin_s
+            steps[queue]()
+            end_s = time.perf_counter() - self._begin_s
+            self.spans.append(Span(job.chunk.number, queue, 1e3 * begin_s, 1e3 * end_s))
         if not is_whole:
             job.target[...] = buffers.host_out[job.skip : job.skip + len(job.target)]
         self._finished.append(job)
@@ -157,12 +162,6 @@ class InOrder:
         """Return the last chunk."""
         finished, self._finished = self._finished, []
         return finished
-
-    def _timed(self, job: ChunkJob, queue: Queue, action: Callable[[], object]) -> None:
-        begin_s = time.perf_counter()
-        action()
-        begin_ms, end_ms = 1e3 * (begin_s - self._begin_s), 1e3 * (time.perf_counter() - self._begin_s)
-        self.spans.append(Span(job.chunk.number, queue, begin_ms, end_ms))
 
 
 Work = TypeVar("Work")
@@ -270,10 +269,10 @@ class Flow(Generic[Work]):
     def _has_room(self) -> bool:
         """Whether more can be begun. Results that wait for those before them are few."""
         stream = self._stream
-        if self._error is not None or (not self.threads and stream is not None and not stream.has_room):
+        if self._error is not None:
             return False
-        if not self.most:
-            return len(self._given) <= 2 * (1 if stream is None else stream.most)
+        if not self.threads:
+            return stream is None or (stream.has_room and len(self._given) <= 2 * stream.most)
         under_way = len(self._opening) + len(self._in_stream) + len(self._taking)
         return under_way < self.most and len(self._given) <= 2 * self.most
 

@@ -3,7 +3,6 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,9 +31,32 @@ MOST_RING = 16
 _ARRAYS = "The arrays for the results"
 
 
-def _refuse_pictures(pictures: object) -> None:
-    """Refuse values that are neither a picture nor a batch, and a stack of pictures in one array."""
+def _refuse_settings(receive: object, checkpoint: object, chunk_bytes: Any, ring: Any) -> None:
+    """Refuse what is not callable, and illegal numbers of bytes and of chunks."""
+    for name, call, arguments in (
+        ("checkpoint", checkpoint, "a step"),
+        ("receive", (lambda: None) if receive is None else receive, "(number, result)"),
+    ):
+        if not callable(call):
+            raise BadValue(name, f"{_in_words(call)} cannot be called", f"Pass a function of {arguments}.")
+    is_ring, is_bytes = (
+        isinstance(value, int | np.integer) and not isinstance(value, bool) for value in (ring, chunk_bytes)
+    )
+    if not is_ring or not 2 <= ring <= MOST_RING:
+        why = "it is the number of chunks on the device at once, and 2 of them overlap"
+        raise BadValue(f"a ring of {ring!r}", why, f"Choose a whole number from 2 to {MOST_RING}.")
+    if chunk_bytes is not None and (not is_bytes or chunk_bytes < 1):
+        why = "a chunk has at least 1 byte" if is_bytes else "a number of bytes is a whole number (an int)"
+        raise BadValue(f"chunks of {chunk_bytes!r} bytes", why, "Choose some megabytes, such as 16 << 20.")
+
+
+def _refuse_arrays(pictures: object, out: object) -> None:
+    """Refuse what is neither a picture nor a batch, a stack of pictures in one array, and wrong outputs.
+
+    That is other types, and a number of arrays that differs from that of the pictures if both are known.
+    """
     _refuse_on_gpu(pictures)
+    is_one, is_counted = isinstance(pictures, np.ndarray | Picture), isinstance(pictures, Sized)
     if isinstance(pictures, np.ndarray):
         if pictures.ndim == 4 or (pictures.ndim == 3 and pictures.shape[2] > MAX_CHANNELS):
             why = f"an array is one picture, of shape (H, W), or (H, W, C) with up to {MAX_CHANNELS} channels"
@@ -45,6 +67,22 @@ def _refuse_pictures(pictures: object) -> None:
             "Pass an array, a Picture, or a list or a generator of these; engine.open_image opens a file."
         )
         raise BadValue("The pictures", f"what was passed is {_in_words(pictures)}", remedy)
+    if out is None:
+        return
+    if isinstance(out, str | bytes) or not isinstance(out, Iterable):
+        remedy = "Pass an array, or a list of arrays for a batch."
+        raise BadValue(_ARRAYS, f"what was passed is {_in_words(out)}", remedy)
+    if isinstance(out, np.ndarray):
+        if not is_one:
+            what, remedy = "One array for the results of a batch", "Pass a list of arrays; list(out) of it."
+            raise BadValue(what, "each picture has a result of its own", remedy)
+    elif isinstance(out, Sized) and (is_one or is_counted):
+        wanted = 1 if is_one else len(pictures)  # type: ignore[arg-type]
+        if wanted and len(out) != wanted:
+            pictures_of, arrays_of = ("" if number == 1 else "s" for number in (wanted, len(out)))
+            short = f": there is none for picture {len(out) + 1}" if len(out) < wanted else ""
+            why = f"{wanted} picture{pictures_of}, but {len(out)} array{arrays_of}{short}"
+            raise BadValue(_ARRAYS, why, "Pass one for each picture.")
 
 
 def _refuse_on_gpu(picture: object) -> None:
@@ -70,51 +108,10 @@ def _refuse_part(image: Image, pictures: object) -> None:
         raise BadValue(what, why, "Pass numpy.array of it if it is one picture.")
 
 
-def _refuse_settings(receive: object, checkpoint: object, chunk_bytes: Any, ring: Any) -> None:
-    """Refuse what is not callable, and illegal numbers of bytes and of chunks."""
-    calls = [("checkpoint", checkpoint, "a step")]
-    calls += [] if receive is None else [("receive", receive, "(number, result)")]
-    for name, call, arguments in calls:
-        if not callable(call):
-            raise BadValue(name, f"{_in_words(call)} cannot be called", f"Pass a function of {arguments}.")
-    is_ring, is_bytes = (
-        isinstance(value, int | np.integer) and not isinstance(value, bool) for value in (ring, chunk_bytes)
-    )
-    if not is_ring or not 2 <= ring <= MOST_RING:
-        why = "it is the number of chunks on the device at once, and 2 of them overlap"
-        raise BadValue(f"a ring of {ring!r}", why, f"Choose a whole number from 2 to {MOST_RING}.")
-    if chunk_bytes is not None and (not is_bytes or chunk_bytes < 1):
-        why = "a chunk has at least 1 byte" if is_bytes else "a number of bytes is a whole number (an int)"
-        raise BadValue(f"chunks of {chunk_bytes!r} bytes", why, "Choose some megabytes, such as 16 << 20.")
-
-
 def _in_words(value: object) -> str:
     """Return the type of a wrong argument, as in "a list"."""
     name = type(value).__name__
     return "None" if value is None else f"a{'n' if name[0] in 'aeio' else ''} {name}"
-
-
-def _refuse_outputs(out: object, pictures: object) -> None:
-    """Refuse wrong types, and a number of arrays that differs from that of the pictures if both are known."""
-    if out is None:
-        return
-    is_one = isinstance(pictures, np.ndarray | Picture)
-    if isinstance(out, str | bytes) or not isinstance(out, Iterable):
-        remedy = "Pass an array, or a list of arrays for a batch."
-        raise BadValue(_ARRAYS, f"what was passed is {_in_words(out)}", remedy)
-    if isinstance(out, np.ndarray):
-        if not is_one:
-            what, remedy = "One array for the results of a batch", "Pass a list of arrays; list(out) of it."
-            raise BadValue(what, "each picture has a result of its own", remedy)
-        return
-    if not isinstance(out, Sized) or not (is_one or isinstance(pictures, Sized)):
-        return
-    wanted = len(pictures) if isinstance(pictures, Sized) and not is_one else 1
-    if wanted and len(out) != wanted:
-        pictures_of, arrays_of = ("" if number == 1 else "s" for number in (wanted, len(out)))
-        short = f": there is none for picture {len(out) + 1}" if len(out) < wanted else ""
-        why = f"{wanted} picture{pictures_of}, but {len(out)} array{arrays_of}{short}"
-        raise BadValue(_ARRAYS, why, "Pass one for each picture.")
 
 
 class Outputs:
@@ -136,14 +133,12 @@ class Outputs:
             return empty_result(call.samples, shape, dtype)
         array = next(self._arrays, None)
         if array is None:
-            why = f"there is none for picture {number}"
-            raise BadValue(_ARRAYS, why, "Pass one for each picture.")
+            raise BadValue(_ARRAYS, f"there is none for picture {number}", "Pass one for each picture.")
         refuse_out(array, call.samples, shape, dtype)
         begin, end = interval = _interval(array)
         at = bisect_left(self._taken, interval)
-        if any(
-            begin < other_end and other < end for other, other_end in self._taken[max(at - 1, 0) : at + 1]
-        ):
+        beside = self._taken[max(at - 1, 0) : at + 1]
+        if any(begin < other_end and other < end for other, other_end in beside):
             why = "it shares memory with the result of another picture"
             raise BadValue("This array out", why, "Pass an array of its own.")
         self._taken.insert(at, interval)
@@ -238,8 +233,7 @@ def filter_stream(
     """
     is_one = isinstance(pictures, np.ndarray | Picture)
     _refuse_settings(receive, checkpoint, chunk_bytes, ring)
-    _refuse_pictures(pictures)
-    _refuse_outputs(out, pictures)
+    _refuse_arrays(pictures, out)
     one = None if device == ALL_GPUS else device
     asked = request_of(mask, border, cval, anchor, variant, block, one, flip, layout, result)
     asked = structs.replace(asked, device=ALL_GPUS) if device == ALL_GPUS else asked
@@ -289,15 +283,18 @@ def measured_in_chunks(
 
     `on_values` is as of `measure`.
     """
-    room = partial(empty_result, call.samples, call.samples.shape, call.problem.result_dtype)
-    values = room()
-    first = Stream(total=1).run([Asked(call, values)])
+
+    def streamed() -> tuple[np.ndarray, Timeline]:
+        out = empty_result(call.samples, call.samples.shape, call.problem.result_dtype)
+        return out, Stream(total=1).run([Asked(call, out)])
+
+    values, first = streamed()
     keys = {chunk.device for chunk in first.chunks}
     used = [gpu for gpu in call.devices if gpu.key in keys]
     if not verify:
         return values, None, used
     # Nothing is compiled or allocated the second time. The kernel's time is that of the busiest GPU.
-    second = Stream(total=1).run([Asked(call, room())])
+    _, second = streamed()
     on_values(values)
     kernel_ms = dict.fromkeys((chunk.device for chunk in second.chunks), 0.0)
     for span in second.spans:
@@ -313,13 +310,8 @@ def measured_in_chunks(
     job = call.job()
     verification = job.task.verify(values, job, lambda fraction: None)
     verification.refuse_wrong(f"The result of '{job.variant.key}'")
-    proof = replace(
-        unrun(job, call.device, is_recorded=False),
-        device=", ".join(gpu.key for gpu in used),
-        verification=verification,
-        work=job.variant.work(job.problem, job.block),
-        timing=timing,
-    )
+    proof, device = unrun(job, call.device, is_recorded=False), ", ".join(gpu.key for gpu in used)
+    proof = replace(proof, device=device, verification=verification, work=job.work, timing=timing)
     if is_recorded:
         proof = replace(proof, environment=backend(call.device.key).environment())
     return values, proof, used

@@ -207,28 +207,26 @@ class Pipeline:
 def pipelines(gpus: Sequence[DeviceInfo], layout: Layout, ring: int) -> Iterator["Pipeline | Several"]:
     """Open the pipeline of one GPU, or those of several, each on a thread of its own."""
     keys = [gpu.key for gpu in gpus]
-    opened = [
-        partial(_pipeline, gpu, layout, keys[:place].count(gpu.key), ring) for place, gpu in enumerate(gpus)
-    ]
+
+    @contextmanager
+    def opened(place: int) -> Iterator[Pipeline]:
+        gpu = gpus[place]
+        doing = f"filtering in chunks on {gpu.key} ({gpu.title})"
+        with ExitStack() as stack:
+            with cuda_errors_in_words(doing):
+                queues = stack.enter_context(queues_of(gpu, layout, keys[:place].count(gpu.key)))
+            pipeline = Pipeline(queues, ring, gpu.key, doing)
+            stack.callback(pipeline.close)
+            yield pipeline
+
     with ExitStack() as stack:
-        if len(opened) == 1:
-            yield stack.enter_context(opened[0]())
+        if len(gpus) == 1:
+            yield stack.enter_context(opened(0))
             return
-        threads = [_OnThread(key, open_, ring) for key, open_ in zip(keys, opened, strict=True)]
+        threads = [_OnThread(key, partial(opened, place), ring) for place, key in enumerate(keys)]
         for thread in threads:
             stack.callback(thread.close)
         yield Several(threads)
-
-
-@contextmanager
-def _pipeline(gpu: DeviceInfo, layout: Layout, number: int, ring: int) -> Iterator[Pipeline]:
-    doing = f"filtering in chunks on {gpu.key} ({gpu.title})"
-    with ExitStack() as stack:
-        with cuda_errors_in_words(doing):
-            queues = stack.enter_context(queues_of(gpu, layout, number))
-        pipeline = Pipeline(queues, ring, gpu.key, doing)
-        stack.callback(pipeline.close)
-        yield pipeline
 
 
 @contextmanager
@@ -251,16 +249,16 @@ class _OnThread:
     """A pipeline and the thread that drives it, as the calling thread sees them."""
 
     def __init__(self, key: str, opened: Callable[[], AbstractContextManager[Pipeline]], ring: int) -> None:
-        self.most = ring
-        self.under_way: deque[ChunkJob] = deque()
+        self.most, self.under_way = ring, deque[ChunkJob]()
         self.error: BaseException | None = None
-        self._opened, self._stack = opened, ExitStack()
+        self._stack = ExitStack()
         self._finishing: Future[list[ChunkJob] | None] | None = None
         self._thread = ThreadPoolExecutor(1, f"stream-{key}")
-        self._thread.submit(self._tried, self._open)
 
-    def _open(self) -> None:
-        self.pipeline = self._stack.enter_context(self._opened())
+        def open_it() -> None:
+            self.pipeline = self._stack.enter_context(opened())
+
+        self._thread.submit(self._tried, open_it)
 
     def _tried(self, act: Callable[[], Any]) -> Any:
         """Return what is done; nothing is after an error. Called on: that thread."""
@@ -298,8 +296,7 @@ class Several:
     """Several GPUs, as the loop sees them. Where one fails, the others finish what they have begun."""
 
     def __init__(self, threads: Sequence[_OnThread]) -> None:
-        self._threads = threads
-        self.most = sum(thread.most for thread in threads)
+        self._threads, self.most = threads, sum(thread.most for thread in threads)
 
     @property
     def has_room(self) -> bool:
@@ -333,12 +330,10 @@ class Several:
     @property
     def spans(self) -> list[Span]:
         """Where each chunk was, by the clock of the GPU that was ready first."""
-        zero_s, order = min(one.pipeline.begin_s for one in self._threads), [*Queue]
-        found = []
+        zero_s, found = min(one.pipeline.begin_s for one in self._threads), []
         for one in self._threads:
             later_ms = 1e3 * (one.pipeline.begin_s - zero_s)
-            found += [
-                replace(span, begin_ms=span.begin_ms + later_ms, end_ms=span.end_ms + later_ms)
-                for span in one.pipeline.spans
-            ]
-        return sorted(found, key=lambda span: (span.chunk, order.index(span.queue)))
+            for span in one.pipeline.spans:
+                begin_ms, end_ms = span.begin_ms + later_ms, span.end_ms + later_ms
+                found.append(replace(span, begin_ms=begin_ms, end_ms=end_ms))
+        return sorted(found, key=lambda span: (span.chunk, [*Queue].index(span.queue)))

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,6 @@ class Stream:
     def __post_init__(self) -> None:
         self._chunks: list[Chunk] = []
         self._variants: dict[str, None] = {}
-        self._under_way: dict[int, Asked] = {}
         self._finished: list[Asked] = []
         self._activate: Callable[[], None] = lambda: None
         self._stack, self._numbers, self._pictures = ExitStack(), itertools.count(), itertools.count()
@@ -135,10 +133,9 @@ class Stream:
         while not self._finished:
             for job in self._device.wait():
                 self._chunks.append(job.chunk)
-                picture = self._under_way[job.chunk.picture]
-                picture.rows_left -= len(job.target)
-                if not picture.rows_left:
-                    self._finished.append(self._under_way.pop(job.chunk.picture))
+                job.asked.rows_left -= len(job.target)
+                if not job.asked.rows_left:
+                    self._finished.append(job.asked)
                     self._end_s = time.perf_counter()
             self._send_on()
         found, self._finished = self._finished, []
@@ -156,9 +153,8 @@ class Stream:
         request, samples = work.request, work.request.samples
         target = work.out.reshape(request.problem.result_shape)
         parts = self._bands(request)
-        chosen: Callable[[], Resolved] = partial(self._chosen, request, parts)
-        chosen = cache(chosen) if len(parts) > 1 else chosen
-        self._under_way[work.picture], work.rows_left = work, len(target)
+        chosen = cache(partial(self._chosen, request, parts))
+        work.rows_left = len(target)
         for number, band in enumerate(parts):
             done = (work.picture + number / len(parts)) / self.total if self.total else 0.0
             self.checkpoint(Progress("filtering in chunks", min(done, 1.0), 2.0))
@@ -170,7 +166,7 @@ class Stream:
             shape = band.length, *samples.shape[1:]
             written = shape if target.shape == samples.shape else target.shape
             prepare = partial(self._preparing.ready, chosen, shape)
-            yield ChunkJob(chunk, sources, rows, band.skip, written, prepare)
+            yield ChunkJob(chunk, sources, rows, band.skip, written, prepare, work)
 
     def _bands(self, request: Resolved) -> tuple[Span, ...]:
         """Return the bands of a picture: one, where it is small or cannot be cut."""
@@ -210,7 +206,7 @@ class Preparing:
 
     def __init__(self, devices: int = 1) -> None:
         self._lock = threading.Lock()
-        self._kept = lru_cache(MOST_PREPARED * devices)(_prepared)
+        self._kept = lru_cache(MOST_PREPARED * devices)(lambda thread, variant, *of: variant.prepare(*of))
 
     def ready(self, chosen: Callable[[], Resolved], shape: tuple[int, ...]) -> Prepared:
         """Return the variant that is chosen, ready for a part of that shape."""
@@ -222,12 +218,9 @@ class Preparing:
                 # The shape alone: it takes no memory.
                 job = found.task.part(job, np.broadcast_to(found.samples[:1, :1], shape))
             job.refuse_problem(found.device)
-            return self._kept(threading.get_ident(), job.variant, job.problem, job.constant, job.block)
-
-
-def _prepared(thread: int, variant: Any, problem: Any, constant: Any, block: Any) -> Prepared:
-    prepared: Prepared = variant.prepare(problem, constant, block)
-    return prepared
+            of = job.variant, job.problem, job.constant, job.block
+            prepared: Prepared = self._kept(threading.get_ident(), *of)
+            return prepared
 
 
 _RAISE_CHUNK = "Raise chunk_bytes until the picture is one chunk, or name a direct variant."

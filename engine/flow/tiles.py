@@ -46,7 +46,6 @@ from engine.host.shared_picture import SharedSegment, keeps_values, screen_array
 from engine.host.tile_jobs import Source, answered, as_values, opened, source_of
 from engine.image.convert import full_scale_of
 from engine.image.save import DEPTH_DTYPES
-from engine.results.measurement import StepTime
 from engine.results.problem import Checkpoint, Progress
 from engine.run.measure import SamplingPlan, measure
 from engine.verify.verification import Region
@@ -69,8 +68,10 @@ Samples = np.ndarray
 class Result:
     """A job of the window, ready to be computed anywhere in its picture: variants are chosen once.
 
-    `asked` is the job as it was asked for, `job` that with device, variants and blocks. `steps` are those of
-    a chain with the time that each took so far, on the CPU.
+    `asked` is the job as it was asked for, `job` that with device, variants and blocks. `took_ms` are the
+    times of a chain's steps so far, on the CPU, `clipped` the parts of the result below black and above white
+    (0 to 1) once its bands were made. Of a variant that computes whole bands only, `last` is the newest one;
+    without it they are computed again.
     """
 
     def __init__(self, asked: PictureJob) -> None:
@@ -80,6 +81,8 @@ class Result:
         found = resolved_for_parts(asked, samples)
         found = found if self._is_in_memory else found.in_parts()
         self.asked, self.job, self.work = asked, cast("PictureJob", found.chosen), found
+        # What the picture's memory was given to.
+        self.uses = _uses(asked)
         self._channels: int = picture.channels
         reach, is_kept = self.work.reach, self._is_in_memory and keeps_values(picture)
         if reach.whole and not is_kept:
@@ -88,47 +91,53 @@ class Result:
                 "each of its values depends on the whole picture, which is too large to compute it for a few",
                 "Crop the picture to a region.",
             )
-        between = found.task.between(found.job())
-        self._band_bytes = _BAND_BYTES // (between + 2 if between else 1)
-        self._is_one_band = is_kept
-        self._took_ms: dict[str, float] = {}
-        self._ends: tuple[float, float] | None = None
-        # The parts of the result below black and above white, 0 to 1, once its bands were made.
+        between, height = found.task.between(found.job()), picture.height
+        rows = found.problem.rows_of(_BAND_BYTES // (between + 2 if between else 1))
+        count = 1 if is_kept else -(-height // max(rows, _ROWS_PER_HALO * reach.height))
+        edges = [*(height * number // count // 2 * 2 for number in range(count)), height]
+        # Those of the whole picture begin at even rows, as halved levels need.
+        self._bands = list(itertools.starmap(slice, itertools.pairwise(edges)))
+        self.took_ms: dict[str, float] = {}
         self.clipped = 0.0, 0.0
-        # Of a variant that computes whole bands only: the newest one; without it they are computed again.
+        self._ends: tuple[float, float] | None = None
         self.last: tuple[slice, Samples] | None = None
 
     @property
-    def steps(self) -> tuple[StepTime, ...]:
-        """The steps of a chain, with their times."""
-        return steps_of(self.work.constant, self._took_ms) if self._took_ms else ()
+    def source(self) -> Source:
+        """Where the picture is read."""
+        return source_of(self.asked.picture)
 
-    def values(
-        self, source: Source, level: int, rows: slice, columns: slice, ends_at: float
-    ) -> tuple[Samples, Samples]:
+    def values(self, level: int, rows: slice, columns: slice, ends_at: float) -> tuple[Samples, Samples]:
         """Return the result in a rectangle of a level, and the opacity there (no channel without one).
 
         Raises what `HalvedTiles.rectangle` raises.
         """
         reach = self.work.reach
-        if self._is_in_memory and (reach.whole or not reach.exact):
-            opacity = source.rectangle(level, rows, columns, ends_at)[..., self._channels :]
-            return self._of_whole_bands(source, rows)[:, columns], opacity
-        return self._rectangle(source, level, rows, columns, ends_at)
+        if not self._is_in_memory or (reach.exact and not reach.whole):
+            return self._rectangle(level, rows, columns, ends_at)
+        found = []
+        for band in self._bands:
+            first, last = max(rows.start, band.start), min(rows.stop, band.stop)
+            if first < last:
+                if self.last is None or self.last[0] != band:
+                    self.last = band, self._band(band)
+                found.append(self.last[1][first - band.start : last - band.start, columns])
+        opacity = self.source.rectangle(level, rows, columns, ends_at)[..., self._channels :]
+        return np.concatenate(found), opacity
 
-    def bands(self, source: Source, report: Checkpoint) -> Iterator[tuple[slice, Samples]]:
+    def bands(self, report: Checkpoint) -> Iterator[tuple[slice, Samples]]:
         """Yield the result of a picture in memory in bands of whole rows."""
-        edges, job = self._edges(), self.work.job()
+        height, job = self.asked.picture.height, self.work.job()
         expected_s = 2.0 + job.task.expected_launch_s(job, self.work.device)
         is_mask, range_mode = self.asked.filter is not None, self.asked.range_mode
         below = above = 0.0
-        for top, bottom in itertools.pairwise(edges):
-            report(Progress("filtering", top / edges[-1], expected_s))
-            values = self._band(source, slice(top, bottom))
+        for band in self._bands:
+            report(Progress("filtering", band.start / height, expected_s))
+            values = self._band(band)
             if not is_mask:
-                found, share = clipped_of(job, values, range_mode), len(values) / edges[-1]
+                found, share = clipped_of(job, values, range_mode), len(values) / height
                 below, above = below + share * found.below, above + share * found.above
-            yield slice(top, bottom), values
+            yield band, values
             # Its memory serves the next band.
             del values
         if is_mask:
@@ -136,11 +145,10 @@ class Result:
             below, above = found.below, found.above
         self.clipped = below, above
 
-    def ends(self, source: Source, report: Checkpoint) -> tuple[float, float] | None:
+    def ends(self, report: Checkpoint) -> tuple[float, float] | None:
         """Return the range that "rescale" maps to the screen's; of a picture in its file that of parts."""
         if self.asked.range_mode == "rescale" and self._ends is None:
-            in_bands = self._is_in_memory
-            parts = (part for _, part in self.bands(source, report)) if in_bands else self._parts(source)
+            parts = (part for _, part in self.bands(report)) if self._is_in_memory else self._parts()
             lowest, highest = math.inf, -math.inf
             for values in parts:
                 low, high = value_range(np.ascontiguousarray(values))
@@ -148,42 +156,22 @@ class Result:
             self._ends = lowest, highest
         return self._ends
 
-    def _parts(self, source: Source) -> Iterator[Samples]:
-        sides = source.levels[0]
-        starts = [
-            sorted({number * max(0, side - part.stop) // (_PARTS - 1) for number in range(_PARTS)})
-            for part, side in zip(source.extent(0, (0, 0)), sides, strict=True)
-        ]
+    def _parts(self) -> Iterator[Samples]:
+        source, starts = self.source, []
+        for part, side in zip(source.extent(0, (0, 0)), source.levels[0], strict=True):
+            most = max(0, side - part.stop)
+            starts.append(sorted({number * most // (_PARTS - 1) for number in range(_PARTS)}))
+        height, width = source.levels[0]
         for top, left in itertools.product(*starts):
-            rows, columns = slice(top, min(top + TILE, sides[0])), slice(left, min(left + TILE, sides[1]))
+            rows, columns = slice(top, min(top + TILE, height)), slice(left, min(left + TILE, width))
             with suppress(ImageReadError):
-                yield self.values(source, 0, rows, columns, math.inf)[0]
+                yield self.values(0, rows, columns, math.inf)[0]
 
-    def _edges(self) -> list[int]:
-        """Return where the bands of the whole picture begin and end: at even rows, as halved levels need."""
-        height = self.asked.picture.height
-        if self._is_one_band:
-            return [0, height]
-        rows: int = max(self.work.problem.rows_of(self._band_bytes), _ROWS_PER_HALO * self.work.reach.height)
-        count = -(-height // rows)
-        return [*(height * number // count // 2 * 2 for number in range(count)), height]
+    def _band(self, rows: slice) -> Samples:
+        return self._rectangle(0, rows, slice(0, self.asked.picture.width), math.inf)[0]
 
-    def _of_whole_bands(self, source: Source, rows: slice) -> Samples:
-        edges, found = self._edges(), []
-        for top, bottom in itertools.pairwise(edges):
-            first, last = max(rows.start, top), min(rows.stop, bottom)
-            if first < last:
-                if self.last is None or self.last[0] != slice(top, bottom):
-                    self.last = slice(top, bottom), self._band(source, slice(top, bottom))
-                found.append(self.last[1][first - top : last - top])
-        return np.concatenate(found)
-
-    def _band(self, source: Source, rows: slice) -> Samples:
-        return self._rectangle(source, 0, rows, slice(0, self.asked.picture.width), math.inf)[0]
-
-    def _rectangle(
-        self, source: Source, level: int, rows: slice, columns: slice, ends_at: float
-    ) -> tuple[Samples, Samples]:
+    def _rectangle(self, level: int, rows: slice, columns: slice, ends_at: float) -> tuple[Samples, Samples]:
+        source, region = self.source, self.asked.region
         part = cut(self.work.reach, source.levels[level], rows, columns)
         read = [
             [
@@ -195,7 +183,7 @@ class Result:
         samples = read[0][0]
         if len(read) + len(read[0]) > 2:
             samples = np.concatenate([np.concatenate(row, axis=1) for row in read])
-        colours, region = np.ascontiguousarray(samples[..., : self._channels]), self.asked.region
+        colours = np.ascontiguousarray(samples[..., : self._channels])
         values = self._computed(colours)[part.inside]
         if region is not None:
             # Outside of it the result has the picture's own values.
@@ -217,7 +205,7 @@ class Result:
         prepared = job.prepare()
         prepared.launch(samples, out)
         for step, ms in getattr(prepared, "took_ms", {}).items():
-            self._took_ms[step] = self._took_ms.get(step, 0.0) + ms
+            self.took_ms[step] = self.took_ms.get(step, 0.0) + ms
         return out
 
 
@@ -226,30 +214,30 @@ _MOST_TOGETHER = 4
 # The result that is shown, and the two that a step of a chain may read, which the lens looks at.
 _MOST_READY = 3
 
-# The newest first, each with what its picture's memory was given to.
-_ready: list[tuple[Result, int]] = []
+# The newest first.
+_ready: list[Result] = []
 
 
 def _result_of(job: PictureJob) -> Result:
-    at = _used(job)
-    found = next((one for one, used in _ready if used == at and job in (one.job, one.asked)), None)
+    uses = _uses(job)
+    found = next((one for one in _ready if one.uses == uses and job in (one.job, one.asked)), None)
     return _readied(found or Result(job))
 
 
 def _readied(result: Result) -> Result:
-    at = _used(result.asked)
-    others = [one for one in _ready if one[0] is not result and one[0].asked.picture == result.asked.picture]
-    _ready[:] = [(result, at), *(one for one in others if one[1] == at)][:_MOST_READY]
+    others = (one for one in _ready if one is not result and one.uses == result.uses)
+    same = (one for one in others if one.asked.picture == result.asked.picture)
+    _ready[:] = [result, *same][:_MOST_READY]
     return result
 
 
-def _used(job: PictureJob) -> int:
+def _uses(job: PictureJob) -> int:
     pixels = job.picture.pixels
     return shared.uses(pixels) if isinstance(pixels, SharedArray) else 0
 
 
 def _let_go() -> None:
-    for result, _ in _ready:
+    for result in _ready:
         result.last = None
 
 
@@ -276,16 +264,17 @@ def preview(job: PictureJob, report: Checkpoint) -> Filtered:
         # What is read of earlier ones is seldom wanted again.
         _ready.clear()
         _readied(result)
-        values, source = Computed(result.job), source_of(picture)
+        values = Computed(result.job)
         with SharedSegment() as segment:
             levels = segment.create(*screen_arrays(picture.height, picture.width, is_large=True))
-            bands, ends = result.bands(source, report), result.ends(source, report)
+            bands, ends = result.bands(report), result.ends(report)
             screen = segment.rendered_in_bands(picture, levels, bands, job.range_mode, ends)
         elapsed_ms = (time.perf_counter() - begin) * 1e3
     choice, device = result.work.choice, result.work.device.key
     return Filtered(
         values, screen, choice.variant.key, device, elapsed_ms, chosen_because=choice.reason,
-        clipped=result.clipped, steps=result.steps,
+        clipped=result.clipped,
+        steps=steps_of(result.work.constant, result.took_ms) if result.took_ms else (),
     )  # fmt: skip
 
 
@@ -304,13 +293,14 @@ def wanted_tiles(request: WantedTiles, report: Checkpoint) -> Tiles:
     """Return the tiles of a result that are ready in time."""
     report(Progress("filtering what is seen", 0.0, 2.0))
     job, level, wanted = cast("PictureJob", request.job), request.level, set(request.tiles)
-    source, result = source_of(job.picture), _result_of(job)
+    result = _result_of(job)
+    source = result.source
     ready: dict[Place, np.ndarray | None] = {}
 
     def filtered(row: int, first: int, last: int, ends_at: float) -> None:
         rows, columns = source.extent(level, (row, first))
         right = source.extent(level, (row, last))[1].stop
-        values, opacity = result.values(source, level, rows, slice(columns.start, right), ends_at)
+        values, opacity = result.values(level, rows, slice(columns.start, right), ends_at)
         if not request.screen.opaque:
             values = np.dstack([values, opacity.astype(values.dtype)])
         for number, column in enumerate(range(first, last + 1)):
@@ -334,15 +324,9 @@ def wanted_tiles(request: WantedTiles, report: Checkpoint) -> Tiles:
                     filtered(row, column, column, ends_at)
         return ready[place]
 
+    white, ends = full_scale_of(np.dtype(job.picture.dtype)), result.ends(report)
     return answered(
-        request.screen,
-        level,
-        request.tiles,
-        tile,
-        source,
-        white=full_scale_of(np.dtype(job.picture.dtype)),
-        range_mode=job.range_mode,
-        ends=result.ends(source, report),
+        request.screen, level, request.tiles, tile, source, white=white, range_mode=job.range_mode, ends=ends
     )
 
 
@@ -356,7 +340,7 @@ def wanted_values(request: WantedValues, report: Checkpoint) -> Values:
 
 def part_of_result(job: PictureJob, region: Region) -> np.ndarray:
     """Return the values of a result in a region of full size."""
-    return _result_of(job).values(source_of(job.picture), 0, *region.slices, math.inf)[0]
+    return _result_of(job).values(0, *region.slices, math.inf)[0]
 
 
 # Between two reports, s.

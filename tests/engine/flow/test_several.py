@@ -200,7 +200,7 @@ def test_that_a_failure_or_a_stop_leaves_nothing_under_way(monkeypatch, count, p
     ):
         received = []
         if who == "prepare":
-            monkeypatch.setattr("engine.flow.stream._prepared", partial(prepare, error))
+            monkeypatch.setattr("engine.flow.stream.Preparing.ready", partial(prepare, error))
         with pytest.raises(type(error), match=str(error)):
             stream(pictures(error, at), receive=partial(receive, error, at, received))
         assert received == list(range(len(received)))
