@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.device.backend import Backend
 from engine.device.host_memory import empty_result
-from engine.device.launches import Prepared
+from engine.device.launches import DeviceArray, Prepared
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.geometry.block import Layout
 
@@ -113,6 +113,14 @@ class ChunkJob:
     # of the sources is already enqueued.
     prepare: Callable[[], Prepared]
     asked: Any = None  # the picture that it is of, as it was given to the stream
+    # In a device with queues: its slot with the picture there, its marks, when the host copied for it, in
+    # seconds of its own clock, and what copies its result out of pinned memory.
+    slot: int = 0
+    image: DeviceArray = None
+    begins: dict[Queue, Any] = field(default_factory=dict)
+    ends: dict[Queue, Any] = field(default_factory=dict)
+    host_s: dict[Queue, tuple[float, float]] = field(default_factory=dict)
+    delivered: "Future[None] | None" = None
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -92,7 +92,11 @@ def filter_dask(
     >>> engine.filter_dask(picture, [[1, 2, 3]], device="cpu")[0].compute()
     array([2., 1., 0., 0.], dtype=float32)
     """
-    if not _is_chain(mask):
+    is_steps = (
+        isinstance(mask, Sequence) and len(mask) > 0 and all(isinstance(step, Mapping) for step in mask)
+    )
+    is_name = isinstance(mask, str) and any(chain.key == mask for chain in ready_chains())
+    if not (is_steps or is_name or isinstance(mask, Chain)):
         how = border, cval, anchor, variant, block, device, flip, layout, result
         return _mapped(array, request_of(mask, *how))  # type: ignore[arg-type]
     own = {"border": border, "cval": cval, "anchor": anchor, "variant": variant, "block": block}
@@ -100,15 +104,8 @@ def filter_dask(
         if value != (filter_dask.__kwdefaults__ or {})[name]:
             why = "each step of a chain has its own, and the result is float32"
             raise BadValue(f"{name}={value!r} with a chain", why, "Write it in the steps, or leave it out.")
-    return _mapped(array, of_chain(as_chain(mask), device=as_device(device), layout=Layout.named(layout)))
-
-
-def _is_chain(mask: MaskLike | ChainLike) -> TypeGuard[ChainLike]:
-    if isinstance(mask, str):
-        return any(chain.key == mask for chain in ready_chains())
-    return isinstance(mask, Chain) or (
-        isinstance(mask, Sequence) and len(mask) > 0 and all(isinstance(step, Mapping) for step in mask)
-    )
+    chain = as_chain(mask)  # type: ignore[arg-type]
+    return _mapped(array, of_chain(chain, device=as_device(device), layout=Layout.named(layout)))
 
 
 def _mapped(array: Any, asked: PictureRequest) -> Any:

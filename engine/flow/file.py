@@ -307,9 +307,9 @@ class FileFilter:
     def _verified(self, part: Part) -> Verification:
         """Compare some of the results of a band with the oracle."""
         job = replace(part.request.job(), seed=part.band.first, affordable=BAND_MULTIPLY_ADDS)
-        found = job.task.verify(part.all_values, job, lambda fraction: None)
+        found = job.task.verify(part.out, job, lambda fraction: None)
         # Those of its halo too, as it is a picture of its own; they belong to other bands.
-        rows, own = len(part.values), len(part.values) / len(part.all_values)
+        rows, own = len(part.values), len(part.values) / len(part.out)
         found = replace(
             found,
             checked_pixels=round(own * found.checked_pixels),

@@ -28,7 +28,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,6 @@ import numpy as np
 
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend
-from engine.device.launches import DeviceArray
 from engine.device.thread_pool import copy_array
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled
@@ -48,19 +47,6 @@ if TYPE_CHECKING:
 
 # Choosing and preparing a variant takes the host about as long as copying this much.
 BYTES_AHEAD = 48 << 20
-
-
-@dataclass(eq=False)
-class _Passage:
-    """A chunk in the pipeline: its marks, and when the host copied for it, in seconds of its own clock."""
-
-    job: ChunkJob
-    slot: int
-    image: DeviceArray = None
-    begins: dict[Queue, Any] = field(default_factory=dict)
-    ends: dict[Queue, Any] = field(default_factory=dict)
-    host_s: dict[Queue, tuple[float, float]] = field(default_factory=dict)
-    delivered: "Future[None] | None" = None
 
 
 class Pipeline:
@@ -77,11 +63,11 @@ class Pipeline:
         self._queues = queues
         self._in_words = partial(cuda_errors_in_words, doing) if doing else nullcontext
         # The last chunk of each slot, until it is finished.
-        self._slots: list[_Passage | None] = [None] * ring
+        self._slots: list[ChunkJob | None] = [None] * ring
         self._next_slots = itertools.cycle(range(ring))
-        self._under_way: deque[_Passage] = deque()
+        self._under_way: deque[ChunkJob] = deque()
         # Chunks that are brought in before the first one is sent on.
-        self._ahead: list[_Passage] | None = []
+        self._ahead: list[ChunkJob] | None = []
         # Copies results from pinned memory to their targets, in order.
         self._deliverer = ThreadPoolExecutor(1, "stream-deliver")
 
@@ -95,44 +81,43 @@ class Pipeline:
         if job.chunk.device != self.key:
             job.chunk = replace(job.chunk, device=self.key)
         with self._in_words():
-            passage = _Passage(job, next(self._next_slots))
-            self._under_way.append(passage)
-            self._bring_in(passage)
+            job.slot = next(self._next_slots)
+            self._under_way.append(job)
+            self._bring_in(job)
             if self._ahead is None:
-                self._send_on(passage)
+                self._send_on(job)
                 return
-            self._ahead.append(passage)
-            bytes_ahead = sum(passage.job.chunk.bytes_in for passage in self._ahead)
-            is_staged = Queue.STAGE_IN in passage.host_s
+            self._ahead.append(job)
+            bytes_ahead = sum(one.chunk.bytes_in for one in self._ahead)
+            is_staged = Queue.STAGE_IN in job.host_s
             if is_staged or bytes_ahead >= BYTES_AHEAD or len(self._ahead) == len(self._slots):
                 self._send_ahead()
 
     def _send_ahead(self) -> None:
-        passages, self._ahead = self._ahead or (), None
-        self._send_on(*passages)
+        jobs, self._ahead = self._ahead or (), None
+        self._send_on(*jobs)
 
     def wait(self) -> list[ChunkJob]:
         """Wait until the result of the oldest chunk is in its target, read its marks; return that chunk."""
         queues = self._queues
         with self._in_words():
             self._send_ahead()
-            passage = self._under_way.popleft()
-            if passage.delivered is not None:
-                passage.delivered.result()
-            queues.wait(passage.ends[Queue.COPY_OUT])
+            job = self._under_way.popleft()
+            if job.delivered is not None:
+                job.delivered.result()
+            queues.wait(job.ends[Queue.COPY_OUT])
             times_ms = {
-                queue: (queues.ms(passage.begins[queue]), queues.ms(end))
-                for queue, end in passage.ends.items()
+                queue: (queues.ms(job.begins[queue]), queues.ms(end)) for queue, end in job.ends.items()
             } | {
                 queue: (1e3 * (begin_s - self.begin_s), 1e3 * (end_s - self.begin_s))
-                for queue, (begin_s, end_s) in passage.host_s.items()
+                for queue, (begin_s, end_s) in job.host_s.items()
             }
-            number = passage.job.chunk.number
+            number = job.chunk.number
             self.spans += [Span(number, queue, *times_ms[queue]) for queue in Queue if queue in times_ms]
-            if self._slots[passage.slot] is passage:
-                self._slots[passage.slot] = None
-            queues.forget([*passage.begins.values(), *passage.ends.values()])
-        return [passage.job]
+            if self._slots[job.slot] is job:
+                self._slots[job.slot] = None
+            queues.forget([*job.begins.values(), *job.ends.values()])
+        return [job]
 
     def close(self) -> None:
         """Wait for what is under way: no array may be freed while a copy to it is pending."""
@@ -141,66 +126,66 @@ class Pipeline:
         self._deliverer.shutdown(wait=True, cancel_futures=True)
 
     @contextmanager
-    def _marked(self, passage: _Passage, queue: Queue) -> Iterator[None]:
+    def _marked(self, job: ChunkJob, queue: Queue) -> Iterator[None]:
         """Mark where what is enqueued begins and ends."""
-        passage.begins[queue] = self._queues.mark(queue)
+        job.begins[queue] = self._queues.mark(queue)
         yield
-        passage.ends[queue] = self._queues.mark(queue)
+        job.ends[queue] = self._queues.mark(queue)
 
-    def _bring_in(self, passage: _Passage) -> None:
+    def _bring_in(self, job: ChunkJob) -> None:
         """Enqueue a chunk's copy to the device."""
-        queues, job, before = self._queues, passage.job, self._slots[passage.slot]
-        passage.image = queues.image(passage.slot, job)
+        queues, before = self._queues, self._slots[job.slot]
+        job.image = queues.image(job.slot, job)
         sources: Sequence[np.ndarray] = job.sources
         if not all(queues.is_pinned(source) for source in sources):
-            staged = queues.pinned(passage.slot, "in", (job.shape, sources[0].dtype))
+            staged = queues.pinned(job.slot, "in", (job.shape, sources[0].dtype))
             if before is not None:
                 queues.wait(before.ends[Queue.COPY_IN])
             begin_s, row = time.perf_counter(), 0
             for source in sources:
                 copy_array(source, staged[row : row + len(source)])
                 row += len(source)
-            passage.host_s[Queue.STAGE_IN] = begin_s, time.perf_counter()
+            job.host_s[Queue.STAGE_IN] = begin_s, time.perf_counter()
             sources = (staged,)
         if before is not None:
             queues.after(Queue.COPY_IN, before.ends[Queue.KERNEL])
-        with self._marked(passage, Queue.COPY_IN):
+        with self._marked(job, Queue.COPY_IN):
             row = 0
             for source in sources:
-                queues.copy_in(source, passage.image, row)
+                queues.copy_in(source, job.image, row)
                 row += len(source)
 
-    def _send_on(self, *passages: _Passage) -> None:
+    def _send_on(self, *jobs: ChunkJob) -> None:
         """Enqueue what follows the copies of chunks to the device."""
         queues = self._queues
-        for passage in passages:
-            job, before = passage.job, self._slots[passage.slot]
-            out = queues.result(passage.slot, job)
+        for job in jobs:
+            before = self._slots[job.slot]
+            out = queues.result(job.slot, job)
             prepared = job.prepare()
-            queues.after(Queue.KERNEL, passage.ends[Queue.COPY_IN])
+            queues.after(Queue.KERNEL, job.ends[Queue.COPY_IN])
             if before is not None:
                 queues.after(Queue.KERNEL, before.ends[Queue.COPY_OUT])
-            with self._marked(passage, Queue.KERNEL):
-                queues.launch(prepared, passage.image, out)
+            with self._marked(job, Queue.KERNEL):
+                queues.launch(prepared, job.image, out)
 
-            queues.after(Queue.COPY_OUT, passage.ends[Queue.KERNEL])
+            queues.after(Queue.COPY_OUT, job.ends[Queue.KERNEL])
             target = job.target
             is_direct = queues.is_pinned(target)
-            host = target if is_direct else queues.pinned(passage.slot, "out", (target.shape, target.dtype))
+            host = target if is_direct else queues.pinned(job.slot, "out", (target.shape, target.dtype))
             if before is not None and before.delivered is not None:
                 before.delivered.result()
-            with self._marked(passage, Queue.COPY_OUT):
+            with self._marked(job, Queue.COPY_OUT):
                 queues.copy_out(out, job.skip, host)
             if not is_direct:
-                passage.delivered = self._deliverer.submit(self._stage_out, passage, host)
-            self._slots[passage.slot] = passage
+                job.delivered = self._deliverer.submit(self._stage_out, job, host)
+            self._slots[job.slot] = job
 
-    def _stage_out(self, passage: _Passage, staged: np.ndarray) -> None:
+    def _stage_out(self, job: ChunkJob, staged: np.ndarray) -> None:
         """Copy a result from pinned memory to its target. Called on: the delivering thread."""
-        self._queues.wait(passage.ends[Queue.COPY_OUT])
+        self._queues.wait(job.ends[Queue.COPY_OUT])
         begin_s = time.perf_counter()
-        copy_array(staged, passage.job.target)
-        passage.host_s[Queue.STAGE_OUT] = begin_s, time.perf_counter()
+        copy_array(staged, job.target)
+        job.host_s[Queue.STAGE_OUT] = begin_s, time.perf_counter()
 
 
 @contextmanager

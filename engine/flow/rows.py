@@ -5,10 +5,11 @@ by `Stream` as a batch of small pictures, and another thread takes the results. 
 bands need is decoded once: the open picture keeps the last ones.
 """
 
+import math
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -65,32 +66,29 @@ def plan_memory(
 
     The result is stored as `storage` says, in samples of a type, which may not be what the kernel writes.
     """
-    problem, halo, task, width = work.problem, work.reach.height, work.task, picture.width
+    problem, halo, task, height = work.problem, work.reach.height, work.task, picture.height
     between = task.between(work.job()) if not gpus else 0
-    proof_bytes = task.proof_rows * halo * width * problem.channels * FLOAT_BYTES if verify else 0
-    rows_of_segment = picture.chunk[0]
-    in_row = width * picture.channels * problem.itemsize
-    value_row = width * problem.channels * problem.result_itemsize
-    float_row = width * problem.channels * FLOAT_BYTES
-    out_row = width * picture.channels * dtype.itemsize
-    segment = rows_of_segment * picture.chunk[1] * picture.channels * problem.itemsize
+    samples, colours = picture.width * picture.channels, picture.width * problem.channels
+    in_row, out_row = samples * problem.itemsize, samples * dtype.itemsize
+    value_row, float_row = colours * problem.result_itemsize, colours * FLOAT_BYTES
+    rows_of_segment, columns_of_segment = picture.chunk
+    segment = rows_of_segment * columns_of_segment * picture.channels * problem.itemsize
     segment = max(segment, picture.segment_bytes)
-    out_tile = storage.chunk[0] * storage.chunk[1] * picture.channels * dtype.itemsize
-    fixed = proof_bytes + _resident_bytes() + (_LATER_BYTES_ON_GPU if gpus else _LATER_BYTES)
-    fixed += min(storage.rows_at_once, picture.height) * out_row
+    out_tile = math.prod(storage.chunk) * picture.channels * dtype.itemsize
+    # Rows that are written together, those that are halved, and those of a store.
+    copies = 1 + (storage.smallest is not None) + 2 * (storage.kind == "zarr")
+    fixed = copies * min(storage.rows_at_once, height) * out_row
+    fixed += _resident_bytes() + (_LATER_BYTES_ON_GPU if gpus else _LATER_BYTES)
+    fixed += task.proof_rows * halo * float_row if verify else 0
     # Of what is decoded and encoded on threads, with the compressed bytes.
     fixed += 3 * cores() * segment + 8 * cores() * out_tile
-    # Rows while they are halved, and those of a store.
-    copies = (storage.smallest is not None) + 2 * (storage.kind == "zarr")
-    fixed += copies * min(storage.rows_at_once, picture.height) * out_row
-
     # Those that a halo lies in, and what threads decode besides.
-    segments = min(-(-halo // rows_of_segment) + 1, -(-picture.height // rows_of_segment))
+    segments = min(-(-halo // rows_of_segment) + 1, -(-height // rows_of_segment))
     cached_rows = segments * rows_of_segment
-    cache_bytes = cached_rows * width * picture.channels * problem.itemsize + cores() * segment
+    cache_bytes = cached_rows * in_row + cores() * segment
 
     def plan(band_rows: int, ahead_bytes: int) -> MemoryPlan:
-        rows = min(band_rows + halo, picture.height + halo)
+        rows = min(band_rows, height) + halo
         # Colours without their alpha are copied.
         copied = in_row if picture.channels > problem.channels else 0
         band_bytes = rows * (in_row + copied + value_row)
@@ -131,23 +129,22 @@ def _resident_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-@dataclass(eq=False, slots=True)
-class Part:
+class Part(Asked):
     """A band of the result; all but where it lies is there from when it is read until it is taken.
 
-    `rows` are those of the picture that belong to the results, with its alpha; `request` computes the results
-    of all rows that were read.
+    `rows` are those of the picture that belong to the results, with its alpha; `out` has results of all rows
+    that were read.
     """
 
-    band: Span
-    rows: np.ndarray = field(init=False)
-    request: Resolved = field(init=False)
-    all_values: np.ndarray = field(init=False)
+    rows: np.ndarray
+
+    def __init__(self, band: Span) -> None:
+        self.band = band
 
     @property
     def values(self) -> np.ndarray:
         """Its results."""
-        return self.all_values[self.band.inside]
+        return self.out[self.band.inside]
 
 
 def filter_rows(
@@ -165,7 +162,7 @@ def filter_rows(
     has_failed, channels, problem = False, picture.channels, plan.problem
     picture.cache_bytes = max(picture.cache_bytes, memory.cache_bytes)
 
-    def read(part: Part) -> Asked:
+    def read(part: Part) -> Part:
         """Read the rows of a band into memory, with some for their results. Called on: the reading thread."""
         band, at = part.band, 0
         image = samples = reused_array((band.length, picture.width, channels), picture.dtype)
@@ -177,8 +174,8 @@ def filter_rows(
             image = reused_array((*samples.shape[:2], problem.channels), picture.dtype)
             image[...] = samples[..., : problem.channels]
         part.rows, part.request = samples[band.inside], plan.at(image)
-        part.all_values = reused_result(image, image.shape, problem.result_dtype)
-        return Asked(part.request, part.all_values)
+        part.out = reused_result(image, image.shape, problem.result_dtype)
+        return part
 
     def taken(part: Part) -> None:
         nonlocal has_failed
@@ -191,7 +188,7 @@ def filter_rows(
             raise
         finally:
             # Their memory is the next band's.
-            del part.rows, part.request, part.all_values
+            del part.rows, part.request, part.out
 
     # None is higher than planned, or lower than a band may be.
     count = picture.height - first_row

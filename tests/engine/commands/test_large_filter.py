@@ -130,30 +130,6 @@ def test_that_every_kind_of_file_has_the_bits_of_the_whole_at_every_border(kind,
     assert np.array_equal(as_read(output), whole)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mode", "channels"),
-    [("clip", 1), ("clip", 4), ("absolute", 3), ("offset", 1), ("rescale", 3), ("rescale", 4)],
-)
-def test_that_a_result_is_that_of_a_picture_in_memory(mode, channels, tmp_path, command):
-    source = written("tif tile=1 compression=zlib", picture(channels=channels), tmp_path)
-    arguments = ["--mask", "sobel-x", "--range", mode, "--device", "cpu"]
-    whole = tmp_path / "whole.tif"
-    assert command("filter", source, str(whole), *arguments).status == 0
-    filtered(source, tmp_path / "parts.tif", *arguments[:-2])
-    assert np.array_equal(as_read(tmp_path / "parts.tif"), as_read(whole))
-
-
-@pytest.mark.slow
-def test_that_an_operation_that_needs_a_window_has_the_bits_of_the_whole(tmp_path):
-    for operation in ["negative", "desaturate", "hue-shift", "median"]:
-        pixels = picture()
-        source = written("tif strip=9", pixels, tmp_path)
-        filtered(source, tmp_path / "out.tif", "--operation", operation)
-        whole = engine.operate(pixels, operation, device="cpu").picture
-        assert np.array_equal(as_read(tmp_path / "out.tif"), whole)
-
-
 HEADER = {"format": "haloscope-chain", "version": 1}
 STEPS = [
     {"id": "soft", "mask": "gaussian:5:1", "border": "mirror", "variant": "cpu-separable"},
@@ -165,32 +141,47 @@ STEPS = [
 ]
 
 
+def chain_file(folder, steps):
+    """Return the options for a chain of these steps."""
+    path = folder / "chain.json"
+    path.write_text(json.dumps(HEADER | {"steps": steps}))
+    return ["--chain", str(path)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mode", "dtype", "channels"),
-    [("clip", "uint8", 3), ("offset", "uint16", 4), ("rescale", "float32", 1), ("clip", "float32", 1)],
+    ("work", "dtype", "channels"),
+    [
+        ("--mask sobel-x --range clip", "uint8", 1),
+        ("--mask sobel-x --range clip", "uint8", 4),
+        ("--mask sobel-x --range absolute", "uint8", 3),
+        ("--mask sobel-x --range offset", "uint8", 1),
+        ("--mask sobel-x --range rescale", "uint8", 3),
+        ("--mask sobel-x --range rescale", "uint8", 4),
+        ("--chain --range clip", "uint8", 3),
+        ("--chain --range offset", "uint16", 4),
+        # A float32 file keeps its values.
+        ("--chain --range rescale --depth 8", "float32", 1),
+        ("--chain --range clip", "float32", 1),
+        *((f"--operation {key}", "uint8", 3) for key in ("negative", "desaturate", "hue-shift", "median")),
+    ],
 )
-def test_that_a_chain_has_the_bits_of_the_whole(mode, dtype, channels, tmp_path, command):
-    source = written("tif strip=9", picture(dtype, channels), tmp_path)
-    (tmp_path / "chain.json").write_text(json.dumps(HEADER | {"steps": STEPS}))
-    arguments = ["--chain", str(tmp_path / "chain.json"), "--range", mode]
-    # A float32 file keeps its values.
-    arguments += ["--depth", "8"] if dtype == "float32" and mode != "clip" else []
-    whole = tmp_path / "whole.tif"
-    assert command("filter", source, str(whole), *arguments).status == 0
-    filtered(source, tmp_path / "parts.tif", *arguments)
-    assert np.array_equal(as_read(tmp_path / "parts.tif"), as_read(whole))
+def test_that_a_result_is_that_of_a_picture_in_memory(work, dtype, channels, tmp_path, command):
+    source = written("tif tile=1 compression=zlib", picture(dtype, channels), tmp_path)
+    arguments = work.split()
+    if "--chain" in arguments:
+        arguments[:1] = chain_file(tmp_path, STEPS)
+    whole, parts = tmp_path / "whole.tif", tmp_path / "parts.tif"
+    assert command("filter", source, str(whole), *arguments, "--device", "cpu").status == 0
+    filtered(source, parts, *arguments)
+    assert np.array_equal(as_read(parts), as_read(whole))
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [("--mask", "sobel-x"), ("--mask", "sobel-x", "--result-type", "float32"), ("--chain", "CHAIN")],
-)
-def test_that_a_result_in_bands_that_is_clipped_is_said(arguments, tmp_path, command):
-    chain = tmp_path / "chain.json"
-    chain.write_text(json.dumps(HEADER | {"steps": [{"mask": "gaussian:5:1"}, {"mask": "sobel-x"}]}))
+@pytest.mark.parametrize("work", ["--mask sobel-x", "--mask sobel-x --result-type float32", "--chain"])
+def test_that_a_result_in_bands_that_is_clipped_is_said(work, tmp_path, command):
     source = written("tif strip=9", picture(), tmp_path)
-    arguments = [str(chain) if word == "CHAIN" else word for word in arguments]
+    steps = [{"mask": "gaussian:5:1"}, {"mask": "sobel-x"}]
+    arguments = chain_file(tmp_path, steps) if work == "--chain" else work.split()
     arguments += ["--device", "cpu", "--json"]
     whole = command("filter", source, str(tmp_path / "whole.tif"), *arguments).document["clipped"]
     parts = tmp_path / "parts.tif"
@@ -206,24 +197,16 @@ def test_that_a_result_in_bands_that_is_clipped_is_said(arguments, tmp_path, com
     assert "--range absolute" in answer.err
 
 
-@pytest.mark.parametrize(
-    ("step", "says"),
-    [
+def test_that_what_needs_the_whole_picture_is_refused(tmp_path):
+    source = written("npy", picture(), tmp_path)
+    for step, says in [
         ({"mask": "box:3", "border": "wrap"}, "with the border wrap"),
         ({"operation": "equalise"}, "depends on the whole picture"),
         ({"mask": "box:5", "variant": "cpu-box"}, "its sums run through the whole picture"),
-    ],
-)
-def test_that_a_chain_that_needs_the_whole_picture_is_refused(step, says, tmp_path):
-    source = written("npy", picture(), tmp_path)
-    (tmp_path / "chain.json").write_text(json.dumps(HEADER | {"steps": [{"mask": "sobel-x"}, step]}))
-    with pytest.raises(EngineError, match=says):
-        filtered(source, tmp_path / "out.npy", "--chain", str(tmp_path / "chain.json"))
-
-
-def test_that_an_operation_on_the_whole_picture_is_refused(tmp_path):
+    ]:
+        with pytest.raises(EngineError, match=says):
+            filtered(source, tmp_path / "out.npy", *chain_file(tmp_path, [{"mask": "sobel-x"}, step]))
     for operation in ["equalise", "histogram", "compress", "find-patch"]:
-        source = written("npy", picture(), tmp_path)
         with pytest.raises(BadValue, match="depends on the whole picture"):
             filtered(source, tmp_path / "out.npy", "--operation", operation)
 
@@ -374,14 +357,17 @@ def test_that_a_stopped_run_goes_on_and_has_the_same_bits(kind, tmp_path, monkey
 
 
 @pytest.mark.slow
-def test_that_a_killed_pyramid_goes_on(tmp_path):
+def test_that_a_killed_run_leaves_no_file_of_the_name_and_its_pyramid_goes_on(tmp_path):
     ome_tiff(tmp_path / "in.ome.tif", picture(height=300), compression="zlib")
     source = str(tmp_path / "in.ome.tif")
     assert killed(12, source, str(tmp_path / "a.tif"), "--mask", "box:3", "--memory", "4G").returncode == -9
-    filtered(source, tmp_path / "a.tif", "--mask", "box:3")
-    filtered(source, tmp_path / "b.tif", "--mask", "box:3")
+    assert sorted(os.listdir(tmp_path)) == ["a.tif.part", "in.ome.tif"]
+    for path in (tmp_path / "a.tif.part").iterdir():
+        with pytest.raises(EngineError):
+            open_image(path)
     levels = []
     for name in "ab":
+        filtered(source, tmp_path / f"{name}.tif", "--mask", "box:3")
         with open_large(tmp_path / f"{name}.tif") as found:
             levels.append([found.read(n, slice(0, h), slice(0, w)) for n, (h, w) in enumerate(found.levels)])
     assert all(np.array_equal(a, b) for a, b in zip(*levels, strict=True))
@@ -470,16 +456,6 @@ def test_that_a_damaged_part_is_begun_anew(kind, tmp_path, monkeypatch):
         assert any("damaged" in note for note in done.notes), number
         assert np.array_equal(as_read(output), whole), number
         assert not part.exists()
-
-
-@pytest.mark.slow
-def test_that_a_killed_run_leaves_no_file_of_the_name(tmp_path):
-    source = written("tif tile=1", picture(height=400), tmp_path)
-    killed(2, source, str(tmp_path / "out.tif"), "--mask", "box:3", "--memory", "4G")
-    assert sorted(os.listdir(tmp_path)) == ["in.tif", "out.tif.part"]
-    for path in (tmp_path / "out.tif.part").iterdir():
-        with pytest.raises(EngineError):
-            open_image(path)
 
 
 def test_that_other_settings_and_another_source_begin_anew_and_say_so(tmp_path, monkeypatch):

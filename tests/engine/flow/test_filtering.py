@@ -107,6 +107,9 @@ def test_that_results_go_where_the_caller_wants_them():
     np.testing.assert_array_equal(stacked, [2 * GOOD] * 2)
     how = {"device": "cpu", "chunk_bytes": np.int64(4 * 9 * 3), "ring": np.uint8(2)}
     assert len(engine.filter_stream(np.eye(9), [[1]], **how).timeline.chunks) == 3
+    # A chunk is measured by its larger copy.
+    small = engine.filter_stream(np.eye(9, dtype=np.uint8), [[1]], **how, result="same")
+    assert len(small.timeline.chunks) == 1
 
 
 def test_that_errors_of_the_call_are_not_reported_for_a_picture():

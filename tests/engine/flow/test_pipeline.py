@@ -35,16 +35,6 @@ def test_that_only_wrap_reads_the_rows_of_the_other_end():
     assert cut_in_bands(mirrored.reach, 100, 50)[0].sources == ((0, 52),)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "result", "row_bytes"),
-    [("uint8", "float32", 400), ("float32", "float32", 400), ("uint8", "uint8", 100)],
-)
-def test_that_a_chunk_is_measured_by_its_larger_copy(dtype, result, row_bytes):
-    problem = Problem(100, 100, dtype=dtype, result_dtype=result)
-    assert problem.rows_of(10 * row_bytes) == 10
-    assert problem.rows_of(1) == 1
-
-
 QUEUES = (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)
 TIMELINE = Timeline(
     device="cuda:0",
@@ -59,13 +49,10 @@ TIMELINE = Timeline(
 )
 
 
-def test_that_json_has_each_span_of_a_timeline():
+def test_that_a_timeline_is_busy_for_its_spans_and_json_has_each_of_them():
     document = json.loads(json_text(TIMELINE.as_json()))
     assert document["spans"][0] == {"chunk": 0, "lane": "copy in", "begin_ms": 0.0, "end_ms": 0.75}
     assert len(document["spans"]) == len(TIMELINE.spans)
-
-
-def test_that_a_timeline_is_busy_for_its_spans():
     assert TIMELINE.busy_ms(Queue.KERNEL) == pytest.approx(2.25)
     assert TIMELINE.busy_ms(Queue.STAGE_IN) == 0
     assert TIMELINE.queues == QUEUES
@@ -167,11 +154,9 @@ class LateThreads:
 
 def test_that_chunks_go_one_at_a_time_through_the_queues_in_order():
     spans = run(FakeQueues(1), 3, pinned_in=True, pinned_out=True).spans
-    order = (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)
-    assert [(span.chunk, span.queue) for span in spans] == [
-        (n, queue) for n in range(CHUNKS) for queue in order
-    ]
-    for queue in order:
+    order = [(span.chunk, span.queue) for span in spans]
+    assert order == list(itertools.product(range(CHUNKS), QUEUES))
+    for queue in QUEUES:
         line = [span for span in spans if span.queue is queue]
         assert all(a.begin_ms < a.end_ms <= b.begin_ms for a, b in itertools.pairwise(line))
     for a, b in itertools.pairwise(spans):

@@ -93,6 +93,20 @@ def levels_of(values, mode, alpha=None):
     return levels
 
 
+@pytest.fixture
+def assert_shown(ask):
+    """Return a function that checks that a screen shows a result halved, and its first tile."""
+
+    def check(screen, job, values, mode, alpha=None):
+        full, *wanted = levels_of(values, mode, alpha)
+        for level, array in zip(wanted, screen.coarse, strict=True):
+            np.testing.assert_array_equal(shared.attach(array), level)
+        (tile,) = ask(WantedTiles(screen, 0, ((0, 0),), job=job)).tiles
+        np.testing.assert_array_equal(shared.attach(tile.pixels), full)
+
+    return check
+
+
 @pytest.mark.slow
 @by_pairs(border=list(Border), variant=["cpu-parallel", "cpu-separable"])
 def test_that_any_part_has_the_bits_of_the_whole(ask, opened, pixels, border, variant, assert_parts):
@@ -107,16 +121,11 @@ def test_that_any_part_has_the_bits_of_the_whole(ask, opened, pixels, border, va
 @pytest.mark.parametrize(
     ("mode", "has_alpha"), [("clip", True), ("absolute", False), ("offset", True), ("rescale", False)]
 )
-def test_that_the_screen_shows_the_whole_result_halved(ask, opened, pixels, mode, has_alpha):
+def test_that_the_screen_shows_the_whole_result_halved(ask, opened, pixels, mode, has_alpha, assert_shown):
     alpha = pixels[..., 0].copy() if has_alpha else None
     picture = opened(pixels, alpha)
     job = mask_job(picture=picture, mask=MASK, variant="cpu-serial", device="cpu", range_mode=mode)
-    wanted = levels_of(whole_of(job, pixels), mode, alpha)
-    screen = ask(Preview(job)).screen
-    for level, array in zip(wanted[1:], screen.coarse, strict=True):
-        np.testing.assert_array_equal(shared.attach(array), level)
-    (tile,) = ask(WantedTiles(screen, 0, ((0, 0),), job=job)).tiles
-    np.testing.assert_array_equal(shared.attach(tile.pixels), wanted[0])
+    assert_shown(ask(Preview(job)).screen, job, whole_of(job, pixels), mode, alpha)
 
 
 @pytest.mark.parametrize("variant", ["cpu-box", "cpu-fft"])
@@ -167,13 +176,13 @@ def test_that_a_preview_resolves_its_job_once_for_all_that_is_read_of_it(ask, op
     assert job.picture.pixels.name not in segments_of(reply)
 
 
-def test_that_outside_the_region_the_picture_is_kept(ask, opened, pixels):
+def test_that_outside_the_region_the_picture_is_kept(ask, opened, pixels, assert_shown):
     region = Region(40, 130, 17, 70)
     job = mask_job(picture=opened(pixels), mask=MASK, variant="cpu-serial", device="cpu", region=region)
     wanted = pixels.astype(np.float32)
     wanted[region.slices] = whole_of(job, pixels)[region.slices]
     screen = ask(Preview(job)).screen
-    np.testing.assert_array_equal(shared.attach(screen.coarse[0]), levels_of(wanted, "clip")[1])
+    assert_shown(screen, job, wanted, "clip")
     found = shared.attach(ask(WantedValues(screen, (30, 140), (10, 80), job=job)).values)
     np.testing.assert_array_equal(found, wanted[30:140, 10:80])
 
@@ -225,25 +234,24 @@ def test_that_a_preview_of_a_large_picture_stops_when_it_is_not_wanted_any_more(
         answer(Preview(job), stop)
 
 
-def cut_chains():
-    """Return the ready chains whose steps look at no more than windows."""
-    return [
-        chain
-        for chain in ready_chains()
-        if "equalise" not in {getattr(one, "operation", "") for one in chain.steps}
-    ]
-
-
+# The ready ones whose steps look at no more than windows.
+CUT_CHAINS = [
+    chain
+    for chain in ready_chains()
+    if "equalise" not in {getattr(one, "operation", "") for one in chain.steps}
+]
 NEAR = (Border.ZERO, Border.REFLECT, Border.MIRROR, Border.REPLICATE)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("chain", "border"),
-    list(zip(cut_chains(), itertools.cycle(NEAR), strict=False)),
+    list(zip(CUT_CHAINS, itertools.cycle(NEAR), strict=False)),
     ids=lambda value: getattr(value, "key", str(value)),
 )
-def test_that_any_part_of_a_chain_has_the_bits_of_the_whole(ask, opened, pixels, chain, border, assert_parts):
+def test_that_any_part_of_a_chain_has_the_bits_of_the_whole(
+    ask, opened, pixels, chain, border, assert_parts, assert_shown
+):
     steps = (replace(one, border=border) if isinstance(one, MaskStep) else one for one in chain.steps)
     chain = replace(chain, steps=tuple(steps))
     job = PictureJob(picture=opened(pixels), chain=chain, device="cpu")
@@ -251,10 +259,7 @@ def test_that_any_part_of_a_chain_has_the_bits_of_the_whole(ask, opened, pixels,
     planned = reply.values.job
     whole = whole_chain(planned.chain, pixels)
     assert_parts(reply.screen, planned, whole)
-    for level, array in zip(levels_of(whole, chain.range)[1:], reply.screen.coarse, strict=True):
-        np.testing.assert_array_equal(shared.attach(array), level)
-    (tile,) = ask(WantedTiles(reply.screen, 0, ((0, 0),), job=planned)).tiles
-    np.testing.assert_array_equal(shared.attach(tile.pixels), levels_of(whole, chain.range)[0])
+    assert_shown(reply.screen, planned, whole, chain.range)
     assert [step.id for step in reply.steps] == [step.id for step in planned.chain.steps]
     assert all(step.ms > 0 for step in reply.steps)
 

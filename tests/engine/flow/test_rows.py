@@ -1,7 +1,6 @@
 """A large picture through a stream: steps end where segments do, rows are read once, errors end threads."""
 
 import threading
-from collections import deque
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 import tifffile
 
 import engine
+from engine.device.device_list import cpu_info
 from engine.errors import ImageReadError
 from engine.flow import rows
 from engine.flow.rows import MemoryPlan, plan_memory
@@ -19,6 +19,7 @@ from engine.image.large.opening import open_large
 from engine.image.large.source import LargePicture, Storage
 from engine.mask.mask import Mask
 from engine.work.resolve import Resolved
+from tests.engine.flow.fake_gpus import install
 from tests.picture_jobs import mask_request
 
 SEGMENT = 16
@@ -45,62 +46,34 @@ class Recorded(LargePicture):
         pass
 
 
-def plan_for(border):
+def plan_for(border, device="cpu"):
     image = np.zeros((HEIGHT, WIDTH, 1), np.float32)
-    asked = mask_request(mask=Mask(MASK), border=border, variant="cpu-serial", device="cpu")
-    return Resolved(asked, image)
-
-
-def late(monkeypatch, ahead):
-    """Have a result handed over when so many others are under way, as on a GPU."""
-
-    class Late:
-        def __init__(self):
-            self.under_way = deque()
-
-        @property
-        def has_room(self):
-            return len(self.under_way) <= ahead
-
-        def send(self, asked):
-            self.under_way.append(asked)
-
-        def wait(self):
-            asked = self.under_way.popleft()
-            asked.request.computed(asked.request.samples, asked.out)
-            return [asked]
-
-        def close(self):
-            pass
-
-    monkeypatch.setattr(rows, "_Bands", lambda **how: Late())
+    return Resolved(mask_request(mask=Mask(MASK), border=border, variant="cpu-serial", device=device), image)
 
 
 def pixels():
     return np.random.default_rng(2).random((HEIGHT, WIDTH, 1), np.float32)
 
 
-def streamed(picture, border=Border.MIRROR, first_row=0, bands=3, take=None, band_rows=10):
+def streamed(picture, border=Border.MIRROR, first_row=0, bands=3, take=None, band_rows=10, device="cpu"):
     found = np.zeros((HEIGHT, WIDTH, 1), np.float32)
 
     def keep(part):
         found[part.band.first : part.band.first + len(part.values)] = part.values
 
     memory = MemoryPlan(band_rows, bands, 0, 0)
-    rows.filter_rows(picture, plan_for(border), memory, take or keep, first_row)
+    rows.filter_rows(picture, plan_for(border, device), memory, take or keep, first_row)
     return found
 
 
+# On a GPU results are as late as they may be.
 @pytest.mark.parametrize("border", list(Border))
-@pytest.mark.parametrize(("ahead", "bands"), [(0, 1), (0, 3), (1, 1), (5, 3), (5, 9)])
-def test_that_the_results_are_those_of_the_whole_however_few_bands_may_be_in_memory(
-    border, ahead, bands, monkeypatch
-):
-    if ahead:
-        late(monkeypatch, ahead)
+def test_that_the_results_are_those_of_the_whole_however_few_bands_may_be_in_memory(border, monkeypatch):
     picture = Recorded(pixels())
     whole = engine.correlate(picture.pixels, MASK, border=border, variant="cpu-serial", device="cpu")
-    assert np.array_equal(streamed(picture, border, bands=bands), whole)
+    install(monkeypatch, 1, cpu_info())
+    for device, bands in [("cpu", 1), ("cpu", 3), ("cuda:0", 1), ("cuda:0", 3), ("cuda:0", 9)]:
+        assert np.array_equal(streamed(picture, border, bands=bands, device=device), whole)
 
 
 def test_that_results_may_begin_anywhere_and_no_band_is_higher_than_planned():
@@ -143,12 +116,10 @@ def test_that_an_error_of_reading_or_taking_is_raised_and_leaves_no_thread(row, 
             raise OSError("no room")
 
     before = threading.active_count()
-    for ahead, bands in [(0, 1), (0, 3), (3, 1), (3, 9)]:
-        with monkeypatch.context() as patched:
-            if ahead:
-                late(patched, ahead)
-            with pytest.raises(ImageReadError, match="it is broken"):
-                streamed(Recorded(pixels(), row), bands=bands)
-            with pytest.raises(OSError, match="no room"):
-                streamed(Recorded(pixels()), take=take, bands=bands)
+    install(monkeypatch, 1, cpu_info())
+    for device, bands in [("cpu", 1), ("cpu", 3), ("cuda:0", 1), ("cuda:0", 9)]:
+        with pytest.raises(ImageReadError, match="it is broken"):
+            streamed(Recorded(pixels(), row), bands=bands, device=device)
+        with pytest.raises(OSError, match="no room"):
+            streamed(Recorded(pixels()), take=take, bands=bands, device=device)
     assert threading.active_count() == before
