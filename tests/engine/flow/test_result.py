@@ -108,24 +108,27 @@ def assert_shown(ask):
 
 
 @pytest.mark.slow
-@by_pairs(border=list(Border), variant=["cpu-parallel", "cpu-separable"])
-def test_that_any_part_has_the_bits_of_the_whole(ask, opened, pixels, border, variant, assert_parts):
-    mask = Mask(np.outer([1.0, 2.0, 1.0], [3.0, 1.0, 2.0, 5.0, 1.0]) / 60)
-    picture = opened(pixels)
-    job = mask_job(picture=picture, mask=mask, variant=variant, border=border, device="cpu", cval=0.3)
-    whole, screen = whole_of(job, pixels), ask(Preview(job)).screen
-    assert_parts(screen, job, whole)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mode", "has_alpha"), [("clip", True), ("absolute", False), ("offset", True), ("rescale", False)]
+@by_pairs(
+    border=list(Border),
+    variant=["cpu-parallel", "cpu-separable"],
+    mode=["clip", "absolute", "offset", "rescale"],
+    has_alpha=[False, True],
+    region=[None, Region(40, 130, 17, 70)],
 )
-def test_that_the_screen_shows_the_whole_result_halved(ask, opened, pixels, mode, has_alpha, assert_shown):
+def test_that_the_screen_and_any_part_show_the_whole_and_outside_the_region_the_picture(
+    ask, opened, pixels, border, variant, mode, has_alpha, region, assert_parts, assert_shown
+):
+    mask = Mask(np.outer([1.0, 2.0, 1.0], [3.0, 1.0, 2.0, 5.0, -9.0]) / 60)
     alpha = pixels[..., 0].copy() if has_alpha else None
-    picture = opened(pixels, alpha)
-    job = mask_job(picture=picture, mask=MASK, variant="cpu-serial", device="cpu", range_mode=mode)
-    assert_shown(ask(Preview(job)).screen, job, whole_of(job, pixels), mode, alpha)
+    how = {"variant": variant, "border": border, "device": "cpu", "cval": 0.3}
+    job = mask_job(picture=opened(pixels, alpha), mask=mask, range_mode=mode, region=region, **how)
+    wanted = whole_of(job, pixels)
+    if region is not None:
+        whole, wanted = wanted, pixels.astype(np.float32)
+        wanted[region.slices] = whole[region.slices]
+    screen = ask(Preview(job)).screen
+    assert_parts(screen, job, wanted)
+    assert_shown(screen, job, wanted, mode, alpha)
 
 
 @pytest.mark.parametrize("variant", ["cpu-box", "cpu-fft"])
@@ -174,17 +177,6 @@ def test_that_a_preview_resolves_its_job_once_for_all_that_is_read_of_it(ask, op
     assert asked == [job]
     assert reply.values.job == job.changed(variant=reply.variant, block=reply.values.job.block)
     assert job.picture.pixels.name not in segments_of(reply)
-
-
-def test_that_outside_the_region_the_picture_is_kept(ask, opened, pixels, assert_shown):
-    region = Region(40, 130, 17, 70)
-    job = mask_job(picture=opened(pixels), mask=MASK, variant="cpu-serial", device="cpu", region=region)
-    wanted = pixels.astype(np.float32)
-    wanted[region.slices] = whole_of(job, pixels)[region.slices]
-    screen = ask(Preview(job)).screen
-    assert_shown(screen, job, wanted, "clip")
-    found = shared.attach(ask(WantedValues(screen, (30, 140), (10, 80), job=job)).values)
-    np.testing.assert_array_equal(found, wanted[30:140, 10:80])
 
 
 def test_that_histogram_difference_and_error_are_those_of_the_whole_result(ask, opened, pixels):
