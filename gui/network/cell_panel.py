@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.mask.mask import Mask
-from gui.network.layers import cell_name, input_map_count, is_pool, is_vector, name_of, where_from
+from gui.network.layers import cell_name, is_pool, is_vector, name_of, where_from
 from gui.network.network_state import NetworkState
 from gui.style.metrics import GRID, HALF_GRID, follow, number_font, scaled_font
 from gui.widgets.fields import NumberBox
@@ -79,12 +79,11 @@ class CellPanel(QWidget):
         layer = facts.layers[cell.layer]
         self.cell_name.setText(cell_name(facts.layers, cell))
         self.sentence.setText(where_from(facts, cell, network.value_of(cell), network.all_origins()))
-        count = input_map_count(facts, cell)
-        self._which.setVisible(count > 1)
+        self._which.setVisible(origin.maps > 1)
         self.refusal.say("")
-        self.before.show_place(origin.map, max(1, count))
+        self.before.show_place(origin.map, origin.maps)
         self.adds.setText(f"adds {number(origin.adds)}")
-        of_map = "" if count == 1 and not is_pool(layer) else f", map {origin.map}"
+        of_map = "" if origin.maps == 1 and not is_pool(layer) else f", map {origin.map}"
         name = name_of(facts.layers, origin.before)
         rows, columns = origin.rows, origin.columns
         window = f"rows {rows[0]}–{rows[-1]}, columns {columns[0]}–{columns[-1]}"
@@ -96,5 +95,5 @@ class CellPanel(QWidget):
         self.filter_title.setVisible(weights is not None)
         self.filter_table.show_values(weights, 1.0 if weights is None else float(abs(weights).max()))
         of_filter = f"Weights of value {cell.column}" if is_vector(layer) else f"Filter {cell.map}"
-        self.filter_title.setText(f"{of_filter}{of_map if count > 1 else ''}")
+        self.filter_title.setText(f"{of_filter}{of_map if origin.maps > 1 else ''}")
         self.to_explore.setVisible(not is_pool(layer) and not is_vector(layer))

@@ -47,18 +47,16 @@ class Drawing(QObject):
         if self.digit is not None and not erases:
             self.ink = np.zeros((SIDE, SIDE), np.uint8)
         self._last = point
-        self._paint(point, erases)
+        self.extend(point, erases=erases)
 
-    def extend(self, point: Point, *, erases: bool = False) -> None:
-        """Draw on, in a straight line."""
-        if self._before is not None:
-            self._paint(point, erases)
-
-    def draw_to(self, begin: Point, end: Point) -> None:
-        """Draw on from a place, where a stroke begins if none has begun."""
-        if self._before is None:
+    def extend(self, point: Point, *, erases: bool = False, begin: Point | None = None) -> None:
+        """Draw on, in a straight line; where no stroke has begun, one begins at `begin`."""
+        if self._before is None and begin is not None:
             self.begin(begin)
-        self.extend(end)
+        if self._before is not None:
+            touched = coverage(self._last, point, _RADIUS)
+            self._last = point
+            self.show(np.minimum(self.ink, 255 - touched) if erases else np.maximum(self.ink, touched), None)
 
     def end(self, text: str = "Stroke") -> None:
         """End the stroke: it is one step of the history."""
@@ -90,16 +88,7 @@ class Drawing(QObject):
     def start_with(self, number: int, pixels: Ink) -> None:
         """Show a held-out digit where nothing was drawn yet; that is not a step."""
         if self.is_empty and not self.undo_stack.count():
-            self._show(pixels.copy(), number)
-
-    def show_digit(self, number: int, pixels: Ink) -> None:
-        """Take a held-out digit in place of what was drawn."""
-        self.show_ink(pixels.copy(), number, f"Digit {number}")
-
-    def name_digit(self, number: int | None) -> None:
-        """Note which held-out digit the ink is, where it came before these were known; that is no step."""
-        if number is not None:
-            self._show(self.ink, number)
+            self.show(pixels, number)
 
     def show_ink(self, ink: Ink, number: int | None, text: str) -> None:
         """Take other ink, which may be that of a held-out digit, in place of what was drawn."""
@@ -107,12 +96,8 @@ class Drawing(QObject):
         if not np.array_equal(ink, self.ink):
             self.undo_stack.push(_Edit(self, text, (self.ink, self.digit), (ink, number)))
 
-    def _paint(self, point: Point, erases: bool) -> None:
-        touched = coverage(self._last, point, _RADIUS)
-        self._last = point
-        self._show(np.minimum(self.ink, 255 - touched) if erases else np.maximum(self.ink, touched), None)
-
-    def _show(self, ink: Ink, digit: int | None) -> None:
+    def show(self, ink: Ink, digit: int | None) -> None:
+        """Show ink, and which held-out digit it is; that alone is no step."""
         if digit != self.digit or not np.array_equal(ink, self.ink):
             self.ink, self.digit = ink, digit
             self.changed.emit()
@@ -126,10 +111,10 @@ class _Edit(QUndoCommand):
         self._drawing, (self._before, self._after) = drawing, shown
 
     def redo(self) -> None:
-        self._drawing._show(*self._after)
+        self._drawing.show(*self._after)
 
     def undo(self) -> None:
-        self._drawing._show(*self._before)
+        self._drawing.show(*self._before)
 
 
 def coverage(begin: Point, end: Point, radius: float) -> Ink:

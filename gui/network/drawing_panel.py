@@ -71,7 +71,7 @@ class HeldOutDigits(QListWidget):
 
     def _take(self, number: int) -> None:
         if number >= 0 and self._network.facts is not None:
-            self._network.drawing.show_digit(number, self._network.facts.digits[number])
+            self._network.drawing.show_ink(self._network.facts.digits[number], number, f"Digit {number}")
 
 
 class DrawingPanel(QWidget):
@@ -110,16 +110,15 @@ class DrawingPanel(QWidget):
             self.detail.setText(why or "The drawing is on its way through the network.")
             return
         self.verdict.setText(verdict_text(answer.probabilities))
-        source = "Your drawing" if number is None or facts is None else f"Held-out digit {number}"
-        label = None if number is None or facts is None else facts.labels[number]
-        is_a = "" if label is None else f", a {label}"
-        wrong = " The network is wrong." if label is not None and label != answer.digit else ""
-        hint = "" if number is None else " The first stroke begins a new drawing."
+        source, wrong, hint = "Your drawing", "", ""
+        if number is not None and facts is not None:
+            source = f"Held-out digit {number}, a {facts.labels[number]}"
+            wrong = " The network is wrong." if facts.labels[number] != answer.digit else ""
+            hint = " The first stroke begins a new drawing."
         if self._network.drawing.is_enlarged:
             hint = " It is enlarged and centred for the network, as the digits of its training are."
-        self.detail.setText(
-            f"{source}{is_a}: one drawing on the CPU in {duration_text(answer.elapsed_ms)}.{wrong}{hint}"
-        )
+        took = duration_text(answer.elapsed_ms)
+        self.detail.setText(f"{source}: one drawing on the CPU in {took}.{wrong}{hint}")
 
     def _show_bars(self) -> None:
         """Show the probability of each digit; the most likely one stands out."""
@@ -252,7 +251,7 @@ class DrawingCanvas(QWidget):
         (row, column), before = self._cursor, self._centre()
         self._cursor = min(max(row + down, 0), SIDE - 1), min(max(column + right, 0), SIDE - 1)
         if draws:
-            self._drawing.draw_to(before, self._centre())
+            self._drawing.extend(self._centre(), begin=before)
         self.update()
 
     def _describe(self) -> None:

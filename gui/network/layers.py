@@ -107,14 +107,6 @@ def windows(layers: tuple[Layer, ...], cell: Cell) -> Iterator[tuple[int, range,
         yield at - 1, rows, columns
 
 
-def input_map_count(facts: Facts, cell: Cell) -> int:
-    """Return how many input maps a value comes from; a vector is one."""
-    layer = facts.layers[cell.layer]
-    if cell.layer == 0 or is_pool(layer) or is_vector(facts.layers[cell.layer - 1]):
-        return 1
-    return facts.layers[cell.layer - 1].shape[0]
-
-
 def origins(facts: Facts, values: tuple[Floats, ...], drawing: Floats, cell: Cell) -> tuple[Origin, ...]:
     """Return where a value comes from: of each map of the layer before that it comes from its window.
 
@@ -125,29 +117,25 @@ def origins(facts: Facts, values: tuple[Floats, ...], drawing: Floats, cell: Cel
     maps = drawing[None] if before == DRAWING else values[before]
     if maps.ndim == 1:
         maps = maps[None, None]
-    count = input_map_count(facts, cell)
+    used = [cell.map] if is_pool(layer) else range(len(maps))
     found = []
-    for at in [cell.map] if is_pool(layer) else range(count):
+    for at in used:
         window = maps[at, rows.start : rows.stop, columns.start : columns.stop]
-        weights = None if is_pool(layer) else _weights(facts, cell, at, window.shape)
+        weights: Floats | None = None
+        if is_vector(layer):
+            # The linearisation: (map, row, column) is at (map x rows + row) x columns + column.
+            part = slice(at * window.size, (at + 1) * window.size)
+            weights = facts.weights[layer.key][part, cell.column].reshape(window.shape)
+        elif not is_pool(layer):
+            weights = facts.weights[layer.key][cell.map, at]
         adds = float(window.mean() if weights is None else (window.astype(np.float64) * weights).sum())
-        found.append(Origin(before, at, count, rows, columns, window, weights, adds))
+        found.append(Origin(before, at, len(used), rows, columns, window, weights, adds))
     return tuple(found)
 
 
 def strongest_of(found: Sequence[Origin]) -> Origin:
     """Return the map that adds the most to the value, or takes the most from it where nothing adds."""
     return max(found, key=lambda one: (one.adds > 0, abs(one.adds)))
-
-
-def _weights(facts: Facts, cell: Cell, number: int, shape: tuple[int, ...]) -> Floats:
-    """Return the weights of a value for one input map."""
-    layer = facts.layers[cell.layer]
-    weights, size = facts.weights[layer.key], shape[0] * shape[1]
-    # The linearisation: (map, row, column) is at (map x rows + row) x columns + column.
-    part = weights[number * size : (number + 1) * size, cell.column] if is_vector(layer) else None
-    found: Floats = weights[cell.map, number] if part is None else part.reshape(shape)
-    return found
 
 
 def chance_text(probability: float) -> str:

@@ -149,7 +149,7 @@ class LayerView(QWidget):
         self._shown: int | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(f"{layer.title}: {shape_text(layer)}")
-        self.describe("")
+        self.setAccessibleDescription(_KEYS)
         self.setToolTip(f"Point at a cell to see where its value comes from; a click keeps it. {_KEYS}")
         theme_notifier().changed.connect(self._paint_images)
 
@@ -158,24 +158,20 @@ class LayerView(QWidget):
         self._values = values
         self._paint_images()
 
-    def mark(self, cell: Cell | None, window: Window | None, shown: int | None) -> None:
-        """Mark the chosen cell if it is of this layer, and the window that the chosen value comes from.
+    def mark(self, cell: Cell | None, window: Window | None, shown: int | None, words: str) -> None:
+        """Mark the chosen cell, which is of this layer, and the window that the chosen value comes from.
 
-        `shown` is the map whose window is shown in figures.
+        `shown` is the map whose window is shown in figures; `words` tell screen readers what is chosen.
         """
-        own = cell if cell is not None and cell.layer == self.position else None
-        if (own, window, shown) != (self._cell, self._window, self._shown):
-            self._cell, self._window, self._shown = own, window, shown
+        self.setAccessibleDescription(f"{words} {_KEYS}".strip())
+        if (cell, window, shown) != (self._cell, self._window, self._shown):
+            self._cell, self._window, self._shown = cell, window, shown
             self.update()
 
-    def describe(self, words: str) -> None:
-        """Describe to screen readers what is chosen."""
-        self.setAccessibleDescription(f"{words} {_KEYS}".strip())
-
-    def set_side(self, side: int, width: int) -> None:
-        """Draw maps of about `side` pixels in so much width."""
-        self.grid = grid_of(self.layer, side, width)
-        self.setFixedHeight(self.grid.height + 2)
+    def show_grid(self, grid: MapGrid) -> None:
+        """Draw maps where they stand in a grid."""
+        self.grid = grid
+        self.setFixedHeight(grid.height + 2)
         self._paint_images()
 
     def sizeHint(self) -> QSize:
@@ -313,42 +309,33 @@ class MapsPanel(QWidget):
 
     def _mark(self) -> None:
         network = self._network
-        cell, facts = network.cell, network.facts
-        if facts is None:
-            return
-        marked = cell if network.answer is not None else None
-        origin = None if marked is None else network.shown_origin
-        seen = {} if marked is None else {at: window for at, *window in windows(facts.layers, marked)}
-        for view in self.views:
-            window = None
-            if marked is not None and view.position in seen:
-                rows, columns = seen[view.position]
+        cell, facts, origin = network.cell, network.facts, network.shown_origin
+        marks: dict[int, tuple[Cell | None, Window | None, int | None, str]] = {}
+        if facts is not None and cell is not None and origin is not None:
+            words = where_from(facts, cell, network.value_of(cell), network.all_origins())
+            marks[cell.layer] = cell, None, None, f"{cell_name(facts.layers, cell)}: {words}"
+            for at, rows, columns in windows(facts.layers, cell):
                 # A pool keeps maps apart; a convolution and a connected layer take all input maps.
-                between = facts.layers[view.position + 1 : marked.layer + 1]
-                window = (marked.map if all(map(is_pool, between)) else None, rows, columns)
-            is_before = origin is not None and origin.before == view.position
-            view.mark(marked, window, origin.map if origin and is_before else None)
-            if marked is None or marked.layer != view.position:
-                view.describe("")
-            else:
-                value = network.value_of(marked)
-                words = where_from(facts, marked, value, network.all_origins())
-                view.describe(f"{cell_name(facts.layers, marked)}: {words}")
+                is_apart = all(map(is_pool, facts.layers[at + 1 : cell.layer + 1]))
+                window = cell.map if is_apart else None, rows, columns
+                marks[at] = None, window, origin.map if origin.before == at else None, ""
+        for view in self.views:
+            view.mark(*marks.get(view.position, (None, None, None, "")))
 
     def _fit(self) -> None:
         """Take the largest maps with which all layers are in view, or else the smallest."""
-        bar = self._area.verticalScrollBar().sizeHint().width()
         width, spare = self.width() - 2 * GRID, self.height() - GRID
         titles = sum(title.sizeHint().height() for title in self._titles)
         spare -= titles + HALF_GRID * 2 * len(self.views) + 2 * len(self.views)
-
-        def fits(side: int) -> bool:
-            return sum(grid_of(view.layer, side, width).height for view in self.views) <= spare
-
-        side = next((side for side in _SIDES if fits(side)), _SIDES[-1])
-        width -= 0 if fits(side) else bar
-        for view in self.views:
-            view.set_side(side, width)
+        for side in _SIDES:
+            grids = [grid_of(view.layer, side, width) for view in self.views]
+            if sum(grid.height for grid in grids) <= spare:
+                break
+        else:
+            width -= self._area.verticalScrollBar().sizeHint().width()
+            grids = [grid_of(view.layer, _SIDES[-1], width) for view in self.views]
+        for view, grid in zip(self.views, grids, strict=True):
+            view.show_grid(grid)
 
 
 def _title_of(view: LayerView) -> QWidget:

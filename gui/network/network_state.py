@@ -6,7 +6,7 @@ The bar of a stage is its time by layer, as wide as all others.
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Annotated
 
 import msgspec
@@ -92,15 +92,10 @@ class NetworkState(RunsState[NetworkSettings]):
         for changed in (self.settings_changed, self.running_changed):
             changed.connect(self.mark)
 
-    def set_facts(self, facts: Facts) -> None:
-        """Store what the network is."""
-        self.facts, self.why_no_facts = facts, ""
-        self.facts_changed.emit()
-
-    def refuse_facts(self, why: str) -> None:
-        """Store why the network is not known, such as damaged weights."""
-        if self.facts is None and why != self.why_no_facts:
-            self.why_no_facts = why
+    def set_facts(self, facts: Facts | None, why_not: str = "") -> None:
+        """Store what the network is, or why it is not known, such as damaged weights."""
+        if facts is not None or (self.facts, self.why_no_facts) != (None, why_not):
+            self.facts, self.why_no_facts = facts, why_not
             self.facts_changed.emit()
 
     def set_answer(self, answer: Answer | None, why_not: str = "") -> None:
@@ -217,7 +212,7 @@ class NetworkState(RunsState[NetworkSettings]):
     def parts_of(self, run: Run) -> tuple[Bar, ...]:
         layers = self._layers_of(run)
         total = sum(one.ms for one in layers) or 1.0
-        ends = [sum(one.ms for one in layers[:at]) / total for at in range(len(layers) + 1)]
+        ends = [0.0, *(end / total for end in accumulate(one.ms for one in layers))]
         # Two layers in one kernel: the second one's colour is the stripe.
         colours = [tuple(map(self._colour, one.name.split(" + "))) for one in layers]
         return tuple(

@@ -182,12 +182,14 @@ class NetworkPage(VariantsPage):
         self.network.set_facts(kept)
         drawing = self.network.drawing
         drawing.start_with(FIRST_DIGIT, kept.digits[FIRST_DIGIT])
-        drawing.name_digit(self.network.digit_of(drawing.ink))
+        # The ink of a session that was there before.
+        if (number := self.network.digit_of(drawing.ink)) is not None:
+            drawing.show(drawing.ink, number)
 
     def _facts_failed(self, error: EngineError) -> None:
         if not needs_no_message(error):
             self._own_messages.show_error("network", error)
-            self.network.refuse_facts(str(error))
+            self.network.set_facts(None, str(error))
 
     def _drawing_changed(self) -> None:
         self._is_stale = True

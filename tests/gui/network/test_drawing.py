@@ -53,7 +53,7 @@ def test_that_a_stroke_is_one_step(drawing, qtbot):
 
 def test_that_drawing_on_a_held_out_digit_makes_it_a_drawing_whose_place_no_first_digit_takes(drawing):
     pixels = np.full((28, 28), 9, np.uint8)
-    drawing.show_digit(4, pixels)
+    drawing.show_ink(pixels, 4, "Digit 4")
     assert (drawing.digit, int(drawing.ink[0, 0])) == (4, 9)
     drawing.dot((3.5, 3.5))
     assert drawing.digit is None
@@ -109,7 +109,7 @@ def test_that_a_small_drawing_in_a_corner_is_told_right_as_the_network_sees_it(d
     assert (told == right).sum() >= 22
     # A seven without a bar, which the training hardly has.
     assert (told[right == 7] == 7).all()
-    drawing.show_digit(4, np.pad(np.full((8, 8), 200, np.uint8), 10))
+    drawing.show_ink(np.pad(np.full((8, 8), 200, np.uint8), 10), 4, "Digit 4")
     assert not drawing.is_enlarged, "of the held-out ones"
     assert drawing.seen is drawing.ink
 

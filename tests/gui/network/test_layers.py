@@ -8,7 +8,6 @@ from gui.network.layers import (
     Cell,
     Facts,
     cell_name,
-    input_map_count,
     origins,
     strongest_of,
     where_from,
@@ -69,7 +68,8 @@ def test_that_the_parts_of_a_value_add_up_to_it(facts, values, drawing, cell):
     # 1,024 float32 products at most, each rounded once, in any order.
     bound = 2.0**-23 * 1024 * sum(float(np.abs(one.values * weights(one)).sum()) for one in found)
     assert told == pytest.approx(expected, abs=bound)
-    assert len(found) == input_map_count(facts, cell)
+    of_a_vector = cell.layer in (0, len(LAYERS) - 1) or not LAYERS[cell.layer].multiply_adds
+    assert len(found) == found[0].maps == (1 if of_a_vector else LAYERS[cell.layer - 1].shape[0])
 
 
 def weights(one):
