@@ -1,7 +1,7 @@
 """The course papers as the window knows them: which is shown, its tables so far; what counts and saves."""
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -153,7 +153,11 @@ def show_part(course: CourseModel, kept: Table) -> None:
         try:
             if key not in papers:
                 raise ValueError("there is no such paper")
-            course.know(key, measured=_measured_in(table))
+            tables = msgspec.convert(table["tables"], tuple[CourseTable, ...])
+            if any(len(row) != len(one.headings) for one in tables for row in one.rows):
+                raise ValueError("a row of a table has another length than its headings")
+            read = import_module("engine.tasks.read_results").result_from_json
+            course.know(key, measured=MeasuredPaper(tables, tuple(map(read, table.get("results", [])))))
         except (EngineError, ValueError, LookupError, TypeError) as error:
             reading.leave_out(f"paper {key[:40]}", error)
     if chosen := found.get("paper"):
@@ -161,15 +165,6 @@ def show_part(course: CourseModel, kept: Table) -> None:
     if reading.notes:
         what = "The session's part for the page Course was opened as far as possible"
         raise BadValue(what, in_short(reading.notes))
-
-
-def _measured_in(kept: Mapping[str, Any]) -> MeasuredPaper:
-    """Return the tables and results of a paper; a ValueError says what is wrong with them."""
-    tables = msgspec.convert(kept["tables"], tuple[CourseTable, ...])
-    if any(len(row) != len(table.headings) for table in tables for row in table.rows):
-        raise ValueError("a row of a table has another length than its headings")
-    read = import_module("engine.tasks.read_results").result_from_json
-    return MeasuredPaper(tables, tuple(map(read, kept.get("results", []))))
 
 
 SOURCE = "course material"
@@ -212,38 +207,28 @@ class CourseController(QObject):
         self._link.ask(self._asked[request])
 
     def count(self) -> None:
-        """Have the tables of the paper that is shown counted, unless they are there."""
+        """Have the tables of the paper that is shown counted, then the cells that take longer.
+
+        What is there is not counted again; transactions of a paper that is left are given up.
+        """
         self._find_recorded()
-        if not (paper := self._course.key):
-            return
-
-        def take(tables: tuple[CourseTable, ...]) -> None:
-            self._course.know(paper, counted=tables)
-            self._count_transactions(paper)
-
-        if self._course.known(paper).tables:
-            self._count_transactions(paper)
-        else:
-            self._ask_tables(CourseRequest(paper), take)
-
-    def _count_transactions(self, paper: str) -> None:
-        """Have the cells filled that take longer; those of a paper that is left are given up."""
+        course, paper = self._course, self._course.key
         for request, ask in list(self._asked.items()):
             if isinstance(request, CountCourse) and request.paper != paper:
                 self._link.cancel(ask)
-        if paper in self._counted or self._course.known(paper).measured:
+        has_tables = bool(course.known(paper).tables)
+        if not paper or (has_tables and (paper in self._counted or course.known(paper).measured)):
             return
 
         def take(tables: tuple[CourseTable, ...]) -> None:
-            self._counted.add(paper)
-            self._course.know(paper, counted=tables)
+            if has_tables:
+                self._counted.add(paper)
+            course.know(paper, counted=tables)
+            if tables:
+                self.count()
 
-        self._ask_tables(CountCourse(paper), take)
-
-    def _ask_tables(
-        self, request: CourseRequest | CountCourse, take: Callable[[tuple[CourseTable, ...]], None]
-    ) -> None:
-        self._ask_once(request, take, lambda error: self._course.know(request.paper, problem=str(error)))
+        wanted = CountCourse(paper) if has_tables else CourseRequest(paper)
+        self._ask_once(wanted, take, lambda error: course.know(paper, problem=str(error)))
 
     def look_up_code(self) -> None:
         """Have the code of the kernels of the paper that is shown looked up, unless it is there."""

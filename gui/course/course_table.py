@@ -192,8 +192,13 @@ class PairedHeader(QHeaderView):
         self.sectionResized.connect(lambda: self.updateGeometry())
 
     def sizeHint(self) -> QSize:
-        upper = max((self._upper_height(column) for column in range(self.count())), default=0)
-        return QSize(super().sizeHint().width(), upper + self.fontMetrics().height() + GRID)
+        metrics, upper = self.fontMetrics(), 0
+        for column in range(self.count()):
+            width = max(1, sum(map(self.sectionSize, self._pair(column))) - GRID - _NEAR)
+            heading = self._shown(self._table.columns[column].heading, width)
+            room = metrics.boundingRect(QRect(0, 0, width, _TALLEST), _WRAPPED, heading)
+            upper = max(upper, room.height())
+        return QSize(super().sizeHint().width(), upper + metrics.height() + GRID)
 
     def minimum_width(self, column: int, lines: int) -> int:
         """Return the width that a column needs for its headings in so many lines, no word cut, pixels."""
@@ -245,11 +250,6 @@ class PairedHeader(QHeaderView):
         """Return the columns under the same heading of the paper's."""
         position = self._table.columns[column].position
         return [at for at, other in enumerate(self._table.columns) if other.position == position]
-
-    def _upper_height(self, column: int) -> int:
-        width = max(1, sum(map(self.sectionSize, self._pair(column))) - GRID - _NEAR)
-        heading = self._shown(self._table.columns[column].heading, width)
-        return self.fontMetrics().boundingRect(QRect(0, 0, width, _TALLEST), _WRAPPED, heading).height()
 
     def _shown(self, heading: str, width: int) -> str:
         """Return a heading whose words fit a width; no line ends within a unit such as GB/s."""

@@ -273,25 +273,21 @@ class PapersList(QListWidget):
             self.setCurrentRow(self._course.papers.index(self._course.paper))
 
 
-class PaperHeader(QWidget):
-    """Title, authors, source, and what the paper is about."""
+def _paper_header(course: CourseModel) -> QWidget:
+    """Return title, authors and source, and what the paper is about; in a low window whole lines go."""
+    title, about = (ElidedLabel(most=_MOST_LINES, is_plain=True) for _ in range(2))
+    origin = ElidedLabel(most=_MOST_LINES, small=True)
+    title.setFont(scaled_font(1.25, bold=True))
 
-    def __init__(self, course: CourseModel) -> None:
-        super().__init__()
-        self._course = course
-        # In a low window whole lines are left out.
-        self.origin = ElidedLabel(most=_MOST_LINES, small=True)
-        self.title, self.about = (ElidedLabel(most=_MOST_LINES, is_plain=True) for _ in range(2))
-        self.title.setFont(scaled_font(1.25, bold=True))
-        labels = self.title, self.origin, self.about
-        self.setLayout(column(*labels, spacing=HALF_GRID // 2, margins=(GRID, GRID, GRID, HALF_GRID)))
-        follow(self._show, course.paper_changed)
+    def show() -> None:
+        if (paper := course.paper) is not None:
+            title.setText(paper.title)
+            origin.setText(" · ".join(filter(None, (paper.authors, paper.source))))
+            about.setText(plain(paper.about))
 
-    def _show(self) -> None:
-        paper = self._course.paper
-        self.title.setText(paper.title if paper else "")
-        self.origin.setText(" · ".join(filter(None, (paper.authors, paper.source))) if paper else "")
-        self.about.setText(plain(paper.about) if paper else "")
+    follow(show, course.paper_changed)
+    margins = GRID, GRID, GRID, HALF_GRID
+    return boxed(column(title, origin, about, spacing=HALF_GRID // 2, margins=margins))
 
 
 class CoursePage(Page):
@@ -308,7 +304,7 @@ class CoursePage(Page):
         self.tools = tuple(Tool(services.actions[name]) for name in tools)
         course.measured_changed.connect(self.edited)
         self.papers = PapersList(course)
-        self.header = PaperHeader(course)
+        self.header = _paper_header(course)
         self.kernels = KernelsTable(course)
         self.kernels.load_wanted.connect(services.offer)
         self.kernels.code_wanted.connect(lambda kernel: self._show_code(kernel.name))

@@ -144,7 +144,7 @@ class DrawingPanel(QWidget):
 
 
 _KEYS = (
-    "Arrow keys move, with Shift they draw; Space draws a dot, Backspace erases one, Delete clears it all, "
+    "Arrow keys move, with Shift they draw; Space draws a dot, Backspace erases one, Delete clears it all. "
     "With the mouse the left button draws and the right one erases."
 )
 _LARGEST_CELL = GRID + 4

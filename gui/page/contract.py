@@ -7,7 +7,7 @@ one wants of another is an intent.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, cast
 
 from msgspec import Meta
 from PySide6.QtCore import QMimeData, QRect, Signal
@@ -117,7 +117,9 @@ class Tool(NamedTuple):
 
 
 # No screen is as large; Qt takes 32 bits.
-Pixels = Annotated[int, Meta(gt=-(1 << 20), lt=1 << 20)]
+_Pixels = Annotated[int, Meta(gt=-(1 << 20), lt=1 << 20)]
+Place = tuple[_Pixels, _Pixels, _Pixels, _Pixels]
+"""Left, top, width and height of a window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ class PageLayout:
 
     shares: dict[str, tuple[float, ...]] = field(default_factory=dict)  # those that a person chose
     front: tuple[str, ...] = ()
-    windows: dict[str, tuple[Pixels, Pixels, Pixels, Pixels]] = field(default_factory=dict)
+    windows: dict[str, Place] = field(default_factory=dict)
 
 
 class Page(QWidget):
@@ -301,8 +303,8 @@ class Page(QWidget):
         """Return how the panels are arranged, to be kept."""
         shares = {one.objectName(): one.chosen for one in self.findChildren(Shares) if one.chosen}
         front = tuple(one.objectName() for one in self.panels if one.is_front)
-        windows = {one.objectName(): numbers_of(one.geometry()) for one in self.panels if one.is_own_window}
-        return PageLayout(shares, front, windows)
+        windows = {one.objectName(): one.geometry().getRect() for one in self.panels if one.is_own_window}
+        return PageLayout(shares, front, cast("dict[str, Place]", windows))
 
     @property
     def chosen_columns(self) -> dict[str, bool]:
@@ -328,11 +330,6 @@ class Page(QWidget):
         # A minimised window has its panels in order.
         if not event.spontaneous():
             self._show_windows(False)
-
-
-def numbers_of(place: QRect) -> tuple[int, int, int, int]:
-    """Return a place as it is kept."""
-    return place.x(), place.y(), place.width(), place.height()
 
 
 @dataclass(frozen=True, slots=True)

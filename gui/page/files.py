@@ -26,9 +26,9 @@ class FileDialogs:
         """Ask for a file that exists."""
         self._dialog(title, filters, QFileDialog.FileMode.ExistingFile, chosen).open()
 
-    def ask_for_files(self, title: str, filters: list[str], chosen: Callable[[list[str]], None]) -> None:
+    def ask_for_files(self, filters: list[str], chosen: Callable[[list[str]], None]) -> None:
         """Ask for several files that exist."""
-        dialog = self._dialog(title, filters, QFileDialog.FileMode.ExistingFiles, lambda path: None)
+        dialog = self._dialog("Pictures", filters, QFileDialog.FileMode.ExistingFiles, lambda path: None)
         dialog.filesSelected.connect(chosen)
         dialog.open()
 

@@ -20,7 +20,12 @@ from gui.widgets.panel_parts import ScrollArea, column, icon_button, named, row
 def focus_next(window: QWidget, *, is_forward: bool) -> bool:
     """Give the focus to what comes next in a window, or before it; return whether there is something."""
     now = window.focusWidget()
-    order = [one for one in _shown_in(window) if one is now or _takes_tab(one)]
+    tab = Qt.FocusPolicy.TabFocus
+    # A part whose box has the focus for it, such as the line edit in a number box, has a proxy.
+    order = [
+        one for one in _shown_in(window)
+        if one is now or (one.focusPolicy() & tab and one.isEnabled() and one.focusProxy() is None)
+    ]  # fmt: skip
     if not order:
         return False
     step, reasons = 1 if is_forward else -1, Qt.FocusReason
@@ -38,12 +43,6 @@ def _shown_in(widget: QWidget) -> Iterator[QWidget]:
         if isinstance(child, QWidget) and child.isVisible() and not child.isWindow():
             yield child
             yield from _shown_in(child)
-
-
-def _takes_tab(widget: QWidget) -> bool:
-    # A part whose box has the focus for it, such as the line edit in a number box, has a proxy.
-    takes = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
-    return bool(takes) and widget.isEnabled() and widget.focusProxy() is None
 
 
 # A panel with larger letters than usual can be made as narrow as this: then it scrolls.
@@ -102,7 +101,12 @@ class Panel(QWidget):
         if self.is_own_window or self.tabs is None:
             return
         place = place or QRect(self.tabs.mapToGlobal(QPoint(2 * GRID, 2 * GRID)), self.tabs.size())
-        self.tabs.let_go(self)
+        tabs = self.tabs
+        with QSignalBlocker(tabs.bar):
+            tabs.bar.removeTab(tabs.stack.indexOf(self))
+        tabs.stack.removeWidget(self)
+        tabs.heads.removeWidget(self.head)
+        tabs.show_front()
         self.is_own_window = True
         self._column.insertWidget(0, self.head)
         self.head.show()
@@ -115,7 +119,10 @@ class Panel(QWidget):
         """Be behind its tab again, in front."""
         if self.is_own_window and self.tabs is not None:
             self.is_own_window = False
-            self.tabs.take_back(self)
+            with QSignalBlocker(self.tabs.bar):
+                self.tabs.insert(self)
+            self.tabs.show_panel(self)
+            self.tabs.show_front()
 
     def focusNextPrevChild(self, is_forward: bool) -> bool:
         # In its own window; else the window around is asked.
@@ -143,20 +150,20 @@ class PanelTabs(QWidget):
         # Their room is kept, which parts the tab from its head.
         self.bar.setUsesScrollButtons(len(panels) > 1)
         self.bar.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
-        self._heads, self.stack = QStackedWidget(), QStackedWidget()
+        self.heads, self.stack = QStackedWidget(), QStackedWidget()
         self._button = icon_button("dock-window", "Open as window", _WINDOW_TIP)
         self._button.clicked.connect(lambda: self.front.open_as_window())
         line = QFrame()
         line.setObjectName("partTabs" if are_parts else "panelTabs")
-        line.setLayout(row(self.bar, (self._heads, 1), self._button, spacing=HALF_GRID))
+        line.setLayout(row(self.bar, (self.heads, 1), self._button, spacing=HALF_GRID))
         self.setLayout(column(line, (self.stack, 1), spacing=0))
         # Only now: what is made visible without a parent is a window, which takes the keys.
         self._button.setVisible(not are_parts)
         for panel in panels:
             panel.tabs = self
-            self._insert(panel)
+            self.insert(panel)
         self.bar.setCurrentIndex(0)
-        self.bar.currentChanged.connect(self._show)
+        self.bar.currentChanged.connect(self.show_front)
         self.bar.tabBarDoubleClicked.connect(lambda at: self._panel(at).open_as_window())
 
     @property
@@ -167,22 +174,6 @@ class PanelTabs(QWidget):
     def show_panel(self, panel: Panel) -> None:
         """Bring a panel to the front that is behind one of these tabs."""
         self.bar.setCurrentIndex(self.stack.indexOf(panel))
-
-    def let_go(self, panel: Panel) -> None:
-        """Take a panel out, which becomes a window."""
-        at = self.stack.indexOf(panel)
-        with QSignalBlocker(self.bar):
-            self.bar.removeTab(at)
-        self.stack.removeWidget(panel)
-        self._heads.removeWidget(panel.head)
-        self._show()
-
-    def take_back(self, panel: Panel) -> None:
-        """Take a panel back to its place among the others, and show it."""
-        with QSignalBlocker(self.bar):
-            self._insert(panel)
-        self.show_panel(panel)
-        self._show()
 
     def follow(self) -> None:
         """Leave the room to others while every panel is a window."""
@@ -197,15 +188,17 @@ class PanelTabs(QWidget):
         assert isinstance(panel, Panel)
         return panel
 
-    def _insert(self, panel: Panel) -> None:
+    def insert(self, panel: Panel) -> None:
+        """Put a panel to its place among the others."""
         before = self.panels[: self.panels.index(panel)]
         at = sum(not other.is_own_window and self.stack.indexOf(other) >= 0 for other in before)
         self.stack.insertWidget(at, panel)
-        self._heads.insertWidget(at, panel.head)
+        self.heads.insertWidget(at, panel.head)
         self.bar.insertTab(at, panel.windowTitle())
 
-    def _show(self) -> None:
-        for stack in (self.stack, self._heads):
+    def show_front(self) -> None:
+        """Show the panel whose tab is in front."""
+        for stack in (self.stack, self.heads):
             stack.setCurrentIndex(self.bar.currentIndex())
         self.follow()
 

@@ -126,16 +126,6 @@ def _name_of(url: QUrl) -> str:
     return path.relative_to(FOLDER).as_posix() if path.is_relative_to(FOLDER) else path.name
 
 
-def open_documents(parent: QWidget, link: str = HOME) -> DocumentWindow:
-    """Show the window of documents, the one that is open already if there is one."""
-    window = parent.findChild(DocumentWindow) or DocumentWindow(parent)
-    window.show_section(link)
-    window.show()
-    window.raise_()
-    window.activateWindow()
-    return window
-
-
 @cache
 def documents() -> dict[str, str]:
     """Return the title of each document that can be shown, by the name of its file: the manual first."""
@@ -315,10 +305,16 @@ class Dialogs:
         # The section of the panel, else that of its page, else the manual.
         page, sections = self._window.page, self._window.page.sections
         link = sections.get(panel_of(QApplication.focusWidget(), page)) or sections.get("") or HOME
-        return open_documents(self._window, link)
+        return self._show_documentation(link)
 
-    def _show_documentation(self) -> DocumentWindow:
-        return open_documents(self._window, HOME)
+    def _show_documentation(self, link: str = HOME) -> DocumentWindow:
+        # The one that is open already if there is one.
+        window = self._window.findChild(DocumentWindow) or DocumentWindow(self._window)
+        window.show_section(link)
+        window.show()
+        window.raise_()
+        window.activateWindow()
+        return window
 
     def _show_shortcuts(self) -> PreferencesDialog:
         dialog = self._show_preferences()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from PySide6.QtCore import QMimeData, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.errors import EngineError, UnknownName
-from gui.page.contract import Intent, OpenFiles, Page, PageEntry, PageLayout, Services, Unsaved, numbers_of
+from gui.page.contract import Intent, OpenFiles, Page, PageEntry, Place, Services, Unsaved
 from gui.page.panels import focus_next, shown_words
 from gui.page.slot import Slot
 from gui.shell.bars import MessageBar, StatusLine, TopBar
@@ -75,8 +75,8 @@ class MainWindow(QMainWindow):
         self._session_parts: dict[str, Mapping[str, Any]] = {}
         self._are_parts_saved = False
         self._entered: dict[str, Page] = {}
-        self._kept_layouts: dict[str, PageLayout] = {}
-        self._kept_columns: dict[str, dict[str, bool]] = {}
+        # With the layouts of pages that are not built yet.
+        self._kept = Preferences()
         actions = services.actions
         self.pages = _Pages()
         self.page_bar = QToolBar(orientation=Qt.Orientation.Vertical, iconSize=QSize(3 * GRID, 3 * GRID))
@@ -107,7 +107,8 @@ class MainWindow(QMainWindow):
         self._slots: dict[str, Slot] = {}
         for entry in PAGES:
             slot = self._slots[entry.key] = Slot(partial(self._made, entry), entry.module)
-            slot.filled.connect(partial(self._present, entry.key))
+            # If it is still the one in front, it is shown in bar, line and menus too.
+            slot.filled.connect(lambda: self.show_page(self._front))
             self.pages.addWidget(slot)
         self._panels_menu = QMenu("&Panels", self, toolTipsVisible=True)
         self.show_page(self.first_page.objectName())
@@ -224,21 +225,20 @@ class MainWindow(QMainWindow):
             self._restore_geometry(QRect(*preferences.window))
         if preferences.is_maximized:
             self.setWindowState(self.windowState() | Qt.WindowState.WindowMaximized)
-        self._kept_layouts = dict(preferences.arranged)
-        self._kept_columns = dict(preferences.columns)
+        self._kept = preferences
         for page in self._entered.values():
             self._arrange(page)
 
     def give_layout(self, preferences: Preferences) -> Preferences:
         """Return the preferences with the layout as it is now."""
         # A page that was not shown this time keeps the layout that it had.
-        arranged = self._kept_layouts | {key: page.give_layout() for key, page in self._entered.items()}
-        columns = self._kept_columns | {key: page.chosen_columns for key, page in self._entered.items()}
+        arranged = self._kept.arranged | {key: page.give_layout() for key, page in self._entered.items()}
+        columns = self._kept.columns | {key: page.chosen_columns for key, page in self._entered.items()}
         columns = {key: chosen for key, chosen in columns.items() if chosen}
         geometry = self.normalGeometry() if self.isMaximized() or self.isFullScreen() else self.geometry()
         return replace(
             preferences,
-            window=numbers_of(geometry),
+            window=cast("Place", geometry.getRect()),
             is_maximized=self.isMaximized(),
             arranged=arranged,
             columns=columns,
@@ -298,15 +298,10 @@ class MainWindow(QMainWindow):
             page.finish()
         return page
 
-    def _present(self, key: str) -> None:
-        """Show a page that has just been made, if it is still the one in front."""
-        if key == self._front:
-            self.show_page(key)
-
     def _arrange(self, page: Page) -> None:
-        if (kept := self._kept_layouts.get(page.objectName())) is not None:
+        if (kept := self._kept.arranged.get(page.objectName())) is not None:
             page.take_layout(kept)
-        page.choose_columns(self._kept_columns.get(page.objectName(), {}))
+        page.choose_columns(self._kept.columns.get(page.objectName(), {}))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

@@ -35,7 +35,7 @@ from engine.files.atomic_write import atomic_write
 from engine.files.reading import read_json
 from engine.files.standard_streams import note_error
 from gui.page.actions import Actions
-from gui.page.contract import PageLayout, Pixels
+from gui.page.contract import PageLayout, Place
 from gui.page.files import Recent
 from gui.page.messages import Messages
 from gui.style.metrics import GRID, set_letter_size
@@ -61,9 +61,7 @@ class Preferences:
     """What is kept from one start to the next."""
 
     theme: ThemeName = "system"
-    # Left, top, width and height of the window without its frame, when it is not maximised; empty for the
-    # default.
-    window: tuple[Pixels, Pixels, Pixels, Pixels] | tuple[()] = ()
+    window: Place | tuple[()] = ()  # without its frame, when it is not maximised; empty for the default
     is_maximized: bool = False
     arranged: dict[str, PageLayout] = field(default_factory=dict)  # by page key
     last_folder: str = ""  # where the file dialogs begin

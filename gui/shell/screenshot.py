@@ -10,7 +10,7 @@ from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write, check_other_file
 from engine.files.standard_streams import log
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
-from gui.page.contract import Begin, Page
+from gui.page.contract import Begin
 from gui.shell.app import Haloscope, make_application
 from gui.shell.command_line import ScreenshotOptions
 from gui.shell.pages import PAGES
@@ -105,7 +105,9 @@ class _Shots:
             for theme, (width, height) in product(options.themes, options.sizes):
                 self._haloscope.preferences.show_theme(theme)
                 self._window.resize(width, height)
-                for panel in self._panels(page):
+                sharing = (panel.objectName() for panel in page.panels if not panel.is_alone)
+                # None at first, then those that share a place.
+                for panel in [options.panel] if options.panel else ["", *sharing]:
                     if panel:
                         page.bring_to_front(panel)
                     self._rest()
@@ -126,12 +128,6 @@ class _Shots:
         loop.exec()
         if self._is_stopped:
             raise _Stopped
-
-    def _panels(self, page: Page) -> list[str]:
-        """Return the panels to be raised, one after another: none at first, then those that share a place."""
-        if self._options.panel:
-            return [self._options.panel]
-        return ["", *(panel.objectName() for panel in page.panels if not panel.is_alone)]
 
     def _save(self, path: Path) -> None:
         """Write the window as it is shown; never over what it was opened with."""

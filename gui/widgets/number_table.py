@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -144,7 +145,8 @@ class NumberTable(QTableView):
 
     def __init__(self, name: str, *, chosen_from: bool = False) -> None:
         super().__init__()
-        self._widths: dict[str, int] = {}
+        # The same few texts come with each move of the mouse: measuring one takes as long as drawing it.
+        self._width_of = lru_cache(_MOST_WIDTHS)(lambda text: self.fontMetrics().horizontalAdvance(text))
         self.framed = QModelIndex()
         """A cell with a frame of its own."""
         self.ground: Callable[[int, int], QColor] = lambda _row, _column: QColor(current_theme().base)
@@ -183,16 +185,11 @@ class NumberTable(QTableView):
 
     def fits(self, text: str, width: int) -> bool:
         """Return whether a text has room in so many pixels."""
-        # The same few texts come with each move of the mouse: measuring one takes as long as drawing it.
-        if (wide := self._widths.get(text)) is None:
-            if len(self._widths) >= _MOST_WIDTHS:
-                self._widths.clear()
-            wide = self._widths[text] = self.fontMetrics().horizontalAdvance(text)
-        return wide <= width
+        return self._width_of(text) <= width
 
     def changeEvent(self, event: QEvent) -> None:
         if event.type() == QEvent.Type.FontChange:
-            self._widths.clear()
+            self._width_of.cache_clear()
         super().changeEvent(event)
 
     def show_texts(self, texts: Sequence[Sequence[str]], words: Sequence[Sequence[str]] = ()) -> None:

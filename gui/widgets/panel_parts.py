@@ -189,7 +189,8 @@ class NarrowBox(QComboBox):
 
 def icon_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
     """Return a small square button; `name` is for screen readers."""
-    button = _tool_button(icon_name, name, tooltip)
+    button = text_button(icon_name, "", name, tooltip)
+    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
     button.setIconSize(QSize(_ICON_SIDE, _ICON_SIDE))
     button.setFixedSize(ICON_BUTTON_SIDE, ICON_BUTTON_SIDE)
     return button
@@ -214,7 +215,9 @@ def menu_icon_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
 
 def text_button(icon_name: str, text: str, name: str, tooltip: str) -> QToolButton:
     """Return a button with its text beside its icon; `name` is for screen readers."""
-    button = _tool_button(icon_name, name, tooltip)
+    button = named(QToolButton(autoRaise=True), name, tooltip)
+    button.setIcon(icon(icon_name))
+    button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     button.setText(text)
     button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
     return button
@@ -236,13 +239,6 @@ def give_menu(button: QToolButton, menu: QMenu) -> None:
     menu.setParent(button, menu.windowFlags())
     menu.setToolTipsVisible(True)
     button.setMenu(menu)
-
-
-def _tool_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
-    button = named(QToolButton(autoRaise=True), name, tooltip)
-    button.setIcon(icon(icon_name))
-    button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-    return button
 
 
 def close_box(dialog: QDialog) -> QDialogButtonBox:

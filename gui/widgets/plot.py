@@ -150,7 +150,7 @@ _ROOM = 0.08
 _PAPER = "paper"
 # A curve, how it is drawn, and whether the paper printed it.
 _Drawn = tuple[Curve, Series, bool]
-_EMPTY = "Nothing to draw yet: the figure shows what this machine measured. Press Measure on this machine."
+_EMPTY = "Nothing to draw yet: the figure shows what this machine measured. Press Run (Ctrl+R)."
 
 
 def number_text(value: float) -> str:

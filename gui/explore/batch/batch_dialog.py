@@ -299,7 +299,7 @@ class BatchDialog(QDialog):
         ask_for_folder, take = self._dialogs.ask_for_folder, self._take_inputs
         self.folder_button.clicked.connect(lambda: ask_for_folder("Pictures", lambda path: take([str(path)])))
         ask_for_files, out = self._dialogs.ask_for_files, lambda path: self.out.setText(str(path))
-        self.files_button.clicked.connect(lambda: ask_for_files("Pictures", picture_filters(), take))
+        self.files_button.clicked.connect(lambda: ask_for_files(picture_filters(), take))
         self.out_button.clicked.connect(lambda: ask_for_folder("Results", out))
         for edit in (self.pictures, self.out):
             edit.textChanged.connect(self._show_state)

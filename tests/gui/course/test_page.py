@@ -8,6 +8,7 @@ from engine.course.papers import PAPERS
 from engine.course.tables import counted_tables
 from engine.geometry.border import Border
 from engine.mask.presets import resolve_mask
+from gui.widgets.labels import ElidedLabel
 from tests.gui.made_results import made_tables
 from tests.gui.made_window import save_session, shown_page
 
@@ -32,7 +33,7 @@ def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
     page = haloscope.window._entered["course"]
     qtbot.waitUntil(page.isVisible)
     assert haloscope.actions["page:course"].isChecked()
-    assert page.header.title.text() == PAPERS[0].title
+    assert page.header.findChild(ElidedLabel).text() == PAPERS[0].title
     qtbot.waitUntil(lambda: page.tables.shown is not None)
     assert page.tables.table.cells.rowCount() > 0
     panels = next(menu for menu in haloscope.window.findChildren(QMenu) if menu.title() == "&Panels")
