@@ -9,41 +9,6 @@ import pytest
 from engine.process import OncePerProcess, shortage_of, too_low_limit
 from tests.fresh_python import fresh_python
 
-FORKED = """
-import os, signal
-import numpy as np
-import engine
-from engine.host.shared_picture import level_shapes, render
-
-picture = np.arange(1100 * 1100, dtype=np.uint32).astype(np.uint8).reshape(1100, 1100)
-mask = engine.parse_mask("1 2 1; 0 0 0; -1 -2 -1")
-
-def shown():
-    levels = [np.zeros(shape, np.uint8) for shape in level_shapes(1100, 1100)]
-    render(picture[..., np.newaxis], levels, 255.0)
-    return levels[0]
-
-def correlated(variant):
-    return engine.correlate(picture, mask, variant=variant)
-
-def made():
-    return shown(), correlated("cpu-fft"), correlated("cpu-parallel")
-
-answers = made()
-child = os.fork()
-if not child:
-    signal.alarm(60)
-    os._exit(not all(map(np.array_equal, made(), answers)))
-print(os.waitpid(child, 0)[1])
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_that_a_forked_child_computes_what_its_parent_did():
-    assert fresh_python("-W", "ignore", "-c", FORKED) == "0\n"
-
-
 FORKED_WHILE_WRITING = """
 import os, signal, sys, threading
 from engine.files.atomic_write import atomic_write

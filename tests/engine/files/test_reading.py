@@ -65,9 +65,3 @@ def test_that_a_damaged_recording_says_that_it_came_with_the_program(what, tmp_p
             export.recorded_document("runs")
         assert "Install the program again" in caught.value.remedy
     export.recorded_document.cache_clear()
-
-
-def test_that_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"\xef\xbb\xbf1 0 -1\n")
-    assert load_mask(path).weights.tolist() == [[1, 0, -1]]

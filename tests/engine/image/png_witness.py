@@ -1,6 +1,6 @@
 """Qt's PNG decoder as a witness: H x W x C values as `open_image` promises them.
 
-Palette and tRNS are expanded, 1, 2 and 4 bit scaled to 8 bit, gamma is ignored. What tRNS makes clear is black.
+Palette and tRNS are expanded, 1, 2 and 4 bit scaled to 8 bit, gamma is ignored. Clear pixels may be black.
 """
 
 import numpy as np

@@ -194,15 +194,10 @@ def test_that_weights_are_what_the_formulas_of_gaussians_motions_laplacians_and_
 
 
 SPELLINGS = {
-    "gaussian:9:1.5": gaussian(9, sigma=1.5),
-    "Gaussian:9x5:1.5": gaussian(9, 5, 1.5),
-    "gaussian:9": gaussian(9),
-    "box:7x3": box(7, 3),
-    "motion:9:45": motion(9, 45),
-    "motion:9": motion(9, 0.0),
-    "log:9:1.4": log(9, 1.4),
-    "disk:7": disk(7),
-} | dict.fromkeys(["sobel-x", "gaussian", "gauss:3", "1 0 -1", "", "C:\\mask.json"])
+    "gaussian:9:1.5": gaussian(9, sigma=1.5), "Gaussian:9x5:1.5": gaussian(9, 5, 1.5),
+    "gaussian:9": gaussian(9), "box:7x3": box(7, 3), "motion:9:45": motion(9, 45),
+    "motion:9": motion(9, 0.0), "log:9:1.4": log(9, 1.4), "disk:7": disk(7),
+} | dict.fromkeys(["sobel-x", "gaussian", "gauss:3", "1 0 -1", "", "C:\\mask.json"])  # fmt: skip
 
 
 def test_that_only_a_short_spelling_makes_a_mask_of_every_side_and_lines_of_127_cells():

@@ -96,28 +96,18 @@ def test_that_fractions_and_divisors_are_rounded_once():
 
 
 # Ways to write one table that all mean the same; hypothesis mixes them with any numbers.
-number_forms = st.sampled_from(
-    [repr, "{:+.17g}".format, "{:.17e}".format, lambda value: f"{value!r}f", lambda value: f"{value!r}/1"]
-)
-wrappings = st.sampled_from(
-    [
-        (", ", "\n", "{}"),
-        ("\t", "\n", "\n{}\n"),
-        ("  ", " ;\n", "# note\n{}"),
-        (",", ";", "{};"),
-        (" ,\t", "\n\n", "{} // end"),
-        (" ", "; ", "[{}]"),
-        (", ", "], [", "[[{}]]"),
-        (" ", "]\n [", "array([[{}]], dtype=float32)"),
-        (" , ", " },\n{ ", "double k[][99] = {{{{ {} }}}};"),
-        (",", "},{", "{{{{{}}},}}"),
-    ]
-)
+FORMS_OF_NUMBERS = repr, "{:+.17g}".format, "{:.17e}".format, "{!r}f".format, "{!r}/1".format
+WRAPPINGS = (
+    (", ", "\n", "{}"), ("\t", "\n", "\n{}\n"), ("  ", " ;\n", "# note\n{}"), (",", ";", "{};"),
+    (" ,\t", "\n\n", "{} // end"), (" ", "; ", "[{}]"), (", ", "], [", "[[{}]]"),
+    (" ", "]\n [", "array([[{}]], dtype=float32)"), (" , ", " },\n{ ", "double k[][99] = {{{{ {} }}}};"),
+    (",", "},{", "{{{{{}}},}}"),
+)  # fmt: skip
 
 
 @pytest.mark.slow
 @settings(max_examples=200)
-@given(table=tables, form=number_forms, wrapping=wrappings)
+@given(table=tables, form=st.sampled_from(FORMS_OF_NUMBERS), wrapping=st.sampled_from(WRAPPINGS))
 def test_that_valid_variants_of_each_form_are_read(table, form, wrapping):
     cell_separator, row_separator, around = wrapping
     around = around.replace("99", str(table.shape[1]))
@@ -150,23 +140,13 @@ BAD = {
     "semicolons": ("1;2;3\n4;5;6", "0,5;1,5\n2,5;3,5"),
     "row 1, column 2 says '/'": ("1 / 9 1 / 9",),
     "not closed": ("[[1, 2",),
-    "not those of one table": (
-        "[[1, 2], [3, 4]",
-        "{[1, 2}, {3, 4]}",
-        "[1]]",
-        "[[[1]]]",
-        "[[1, 2]], [[3, 4]]",
-    ),
+    "not those of one table": ("[[1, 2], [3, 4]", "{[1, 2}, {3, 4]}", "[1]]", "[[[1]]]", "[[1]], [[3]]"),
     "nested|not understood|empty|closed|no numbers": ("float m[2][2] = ",),
     "not understood": ("[[1, 2], {3, 4}]",),
     "stands between": ("[[1, 2], 3]", "[1 2] x [3 4]"),
     r"'foo\(' before the brackets": ("foo([[1, 2]])",),
     "before the brackets": ("2 [[1, 2]]",),
-    r"', 5' after the brackets|', float32' after|'\+ 1' after": (
-        "[[1, 2]], 5",
-        "[[1, 2]], float32",
-        "[[1, 2]] + 1",
-    ),
+    r"(, 5|, float32|\+ 1)' after": ("[[1, 2]], 5", "[[1, 2]], float32", "[[1, 2]] + 1"),
     "after the brackets": ("np.array([[1, 2]]",),
     "declared as 2 × 2 and holds 2 × 3": ("float m[2][2] = {{1, 2, 3}, {4, 5, 6}};",),
     r"declared as \? × \?": ("float m[N][N] = {1, 2, 3, 4};",),
@@ -281,16 +261,6 @@ def test_that_a_files_byte_order_mark_is_skipped(tmp_path):
     masks = [load_mask(tmp_path / name) for name in ("ramp.txt", "m.json")]
     assert masks == [Mask([[1 / 6, 2 / 6, 3 / 6]]), Mask([[1, 2]])]
     assert [mask.name for mask in masks] == ["ramp", "m"]
-
-
-def test_that_what_is_no_file_of_a_mask_is_refused(tmp_path):
-    refusals = {"none.json": "no such file", ".": "it is a folder", "a\0b": "not a possible path"}
-    if hasattr(os, "mkfifo"):
-        os.mkfifo(tmp_path / "pipe")
-        refusals["pipe"] = "a device or a pipe"
-    for name, why in refusals.items():
-        with pytest.raises(MaskError, match=why):
-            load_mask(tmp_path / name)
 
 
 def test_that_a_form_that_cannot_hold_the_mask_or_a_wrong_name_is_refused(tmp_path):
