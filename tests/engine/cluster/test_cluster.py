@@ -18,12 +18,9 @@ from engine.errors import BadValue, DeviceUnavailable, EngineError
 from tests.fresh_python import ROOT
 
 
-def test_that_an_address_of_a_scheduler_is_taken_as_it_is():
+def test_that_an_address_of_a_scheduler_is_taken_as_it_is_and_local_names_processes():
     for text in ["tcp://host:8786", "tls://10.0.0.1:1", "tcp://[::1]:8786", "tcp://a-b.example.org:65535"]:
         assert SchedulerAddress.parse(text) == SchedulerAddress(text, 0)
-
-
-def test_that_local_names_processes():
     assert SchedulerAddress.parse("local:3").processes == 3
 
 
@@ -48,16 +45,11 @@ def refused(text):
 
 
 @pytest.mark.slow
-def test_that_a_scheduler_that_is_not_there_is_refused_in_words(soon):
-    with socket.socket() as taken:
+def test_that_a_scheduler_that_is_not_there_or_of_another_kind_is_refused_in_words(soon):
+    with socket.socket() as taken, socket.create_server(("127.0.0.1", 0)) as other:
         taken.bind(("127.0.0.1", 0))
-        assert "no scheduler of Dask answers" in refused(f"tcp://127.0.0.1:{taken.getsockname()[1]}")
-
-
-@pytest.mark.slow
-def test_that_a_server_of_another_kind_is_refused_in_words(soon):
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        assert "no scheduler of Dask answers" in refused(f"tcp://127.0.0.1:{other.getsockname()[1]}")
+        for one in (taken, other):
+            assert "no scheduler of Dask answers" in refused(f"tcp://127.0.0.1:{one.getsockname()[1]}")
 
 
 @pytest.mark.slow
@@ -142,18 +134,12 @@ def as_on_a_cluster(task, tmp_path):
 
 
 @pytest.mark.slow
-def test_that_only_a_worker_opens_a_task(tmp_path):
+def test_that_only_a_worker_opens_a_task_and_the_chunks_of_an_array(tmp_path):
     picture = np.random.default_rng(3).integers(0, 256, (20, 30), np.uint8)
-    values = as_on_a_cluster(cluster.sealed(engine.correlate, picture, "box-3"), tmp_path)
-    assert np.array_equal(values, engine.correlate(picture, "box-3"))
-
-
-@pytest.mark.slow
-def test_that_only_a_worker_opens_the_chunks_of_an_array(tmp_path):
-    picture = np.random.default_rng(4).integers(0, 256, (20, 30), np.uint8)
+    task = cluster.sealed(engine.correlate, picture, "box-3")
     lazy = engine.filter_dask(arrays.from_array(picture, chunks=10), "box-3", device="cpu")
-    values = as_on_a_cluster(lambda: lazy.compute(scheduler="sync"), tmp_path)
-    assert np.array_equal(values, engine.correlate(picture, "box-3", device="cpu"))
+    for values in as_on_a_cluster(lambda: (task(), lazy.compute(scheduler="sync")), tmp_path):
+        assert np.array_equal(values, engine.correlate(picture, "box-3", device="cpu"))
 
 
 def test_that_a_worker_without_haloscope_says_so(tmp_path, monkeypatch):

@@ -11,31 +11,24 @@ from engine.explain.counting import _kept
 from engine.results.problem import Progress
 
 TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)
-CELLS = ("512, naive", "1024, naive")
+
+
+def stop(step):
+    raise Cancelled("The request", "it was stopped")
 
 
 def test_that_measuring_tells_each_cell_before_which_it_can_be_stopped(monkeypatch):
-    measured = []
-
     def measured_paper(paper, device, *, checkpoint):
         assert (paper, device) == ("report", "cuda:1")
-        for number, cell in enumerate(CELLS):
-            checkpoint(Progress(cell, number / len(CELLS), 7.0 + number))
-            measured.append(cell)
+        checkpoint(Progress("512, naive", 0.5, 7.0))
         return MeasuredPaper(TABLES)
 
-    def stop_at_the_second(step):
-        if step.stage == CELLS[1]:
-            raise Cancelled("The request", "it was stopped")
-
     monkeypatch.setattr("engine.course.bench.measured_paper", measured_paper)
-    steps = []
-    assert answers.measure_course(MeasureCourse("report", "cuda:1"), steps.append).tables == TABLES
-    assert steps[1:] == [Progress("512, naive", 0.0, 7.0), Progress("1024, naive", 0.5, 8.0)]
-    measured.clear()
+    asked, steps = MeasureCourse("report", "cuda:1"), []
+    assert answers.measure_course(asked, steps.append).tables == TABLES
+    assert steps[1:] == [Progress("512, naive", 0.5, 7.0)]
     with pytest.raises(Cancelled):
-        answers.measure_course(MeasureCourse("report", "cuda:1"), stop_at_the_second)
-    assert measured == [CELLS[0]]
+        answers.measure_course(asked, stop)
 
 
 def test_that_saved_files_hold_the_tables_that_were_shown(tmp_path):
@@ -48,9 +41,6 @@ def test_that_saved_files_hold_the_tables_that_were_shown(tmp_path):
 
 
 def test_that_counting_can_be_stopped():
-    def stop(step):
-        raise Cancelled("The request", "it was stopped")
-
     # Nothing that was counted before is counted again.
     _kept.clear()
     with pytest.raises(Cancelled):

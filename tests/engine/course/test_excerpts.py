@@ -33,6 +33,7 @@ def test_that_each_row_of_a_summary_names_the_lines_of_ours_that_do_it(title):
 def test_that_what_is_offered_of_a_paper_has_names_of_its_own():
     for one in PAPERS:
         of_tables = [excerpt for each in counted_tables(one.key) for row in each.excerpts for excerpt in row]
+        assert all(map(kernels_of, one.kernels))
         excerpts = [*(excerpt for kernel in one.kernels for excerpt in kernels_of(kernel)), *of_tables]
         labels = [(excerpt.about, excerpt.code) for excerpt in excerpts]
         assert len(set(labels)) == len(labels)
@@ -53,10 +54,6 @@ def test_that_a_papers_names_stand_for_one_name_of_ours_each():
         assert len(set(kernel.names.values())) == len(kernel.names)
         # Else two things would have one name.
         assert not set(kernel.names.values()) & (ours - set(kernel.names))
-
-
-def test_that_every_kernel_of_a_paper_has_code():
-    assert all(kernels_of(kernel) for one in PAPERS for kernel in one.kernels)
 
 
 def test_that_excerpts_are_printed_with_file_and_lines_below_their_table():

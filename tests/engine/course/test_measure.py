@@ -134,24 +134,19 @@ def test_that_copies_banks_and_products_are_verified_in_the_simulator():
     ):
         found = simulated.take(run)
         assert (found.reason, found.not_verified) == (NO_SPEED, False), (run, found)
-    assert (
-        "A copy has the mask of one cell" in simulated.take(filter_run(mask=Mask([[2.0]]), **copied)).reason
-    )
+    refused = simulated.take(filter_run(mask=Mask([[2.0]]), **copied))
+    assert "A copy has the mask of one cell" in refused.reason
 
 
 LAB, REPORT = paper("lab"), paper("report")
 MACHINE = (("CPU", "a model, 2 cores"), ("CUDA device", "none: no driver"), ("Commit", "abc1234"))
 SVG = "{http://www.w3.org/2000/svg}"
 
-TABLE = CourseTable(
-    "A table",
-    ("Name", "Value", "More"),
-    (
-        (Cell("a | b"), Cell("-0.5", "-0.25"), Cell("", "7")),
-        (Cell("=1+1"), Cell("", "", "no device"), Cell("", "", "no device")),
-    ),
-    ("a note",),
+ROWS = (
+    (Cell("a | b"), Cell("-0.5", "-0.25"), Cell("", "7")),
+    (Cell("=1+1"), Cell("", "", "no device"), Cell("", "", "no device")),
 )
+TABLE = CourseTable("A table", ("Name", "Value", "More"), ROWS, ("a note",))
 
 
 def rows_of(text):
@@ -194,12 +189,8 @@ def test_that_the_markdown_has_all_that_a_paper_tells():
 
 def test_that_csv_is_read_by_spreadsheets_as_it_is_meant():
     head, rows = rows_of(csv_of(LAB, TABLE, MACHINE))
-    assert head[0] == ["# Paper", LAB.citation]
-    assert head[1:] == [
-        ["# Table", "A table"],
-        *([f"# {name}", value] for name, value in MACHINE),
-        ["# Note", "a note"],
-    ]
+    said = (("Paper", LAB.citation), ("Table", "A table"), *MACHINE, ("Note", "a note"))
+    assert head == [[f"# {name}", value] for name, value in said]
     assert rows == [
         ["Name", "Value (paper)", "Value (here)", "More (here)", "why a cell is empty"],
         ["a | b", "-0.5", "-0.25", "7", ""],

@@ -100,12 +100,7 @@ def test_that_an_example_is_found_by_its_table_alone():
 
 @pytest.mark.parametrize(
     ("speed", "width", "wanted"),
-    [
-        ("2.5 GT/s PCIe", "16", 4.0),
-        ("32.0 GT/s PCIe", "16", 63.02),
-        ("Unknown", "16", 0.0),
-        ("8 GT/s", "", 0.0),
-    ],
+    [("2.5 GT/s PCIe", "16", 4.0), ("32.0 GT/s PCIe", "16", 63.02), ("Unknown", "16", 0), ("8 GT/s", "", 0)],
 )
 def test_that_the_bus_to_the_host_is_read_as_linux_states_it(tmp_path, monkeypatch, speed, width, wanted):
     monkeypatch.setattr(device_list, "PCI_DEVICES", tmp_path)

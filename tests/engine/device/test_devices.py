@@ -16,7 +16,7 @@ from engine.device import cuda as cuda_module
 from engine.device import device_list
 from engine.device import devices as device_module
 from engine.device.devices import all_gpus, backend, device_named, devices
-from engine.device.host_memory import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, Spares, empty_result
+from engine.device.host_memory import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, Spares
 from engine.device.result_rules import cpu_result, largest_of
 from engine.device.versions import commit_of
 from engine.device_info import DeviceInfo
@@ -186,22 +186,6 @@ def is_apart(image, result):
     """Return whether the result begins at the right distance from the picture in its page, to a few bytes."""
     apart = (result.ctypes.data - image.ctypes.data) % PAGE_BYTES
     return ANTI_ALIAS_BYTES - ALIGNMENT_BYTES < apart <= ANTI_ALIAS_BYTES
-
-
-def test_that_a_result_is_a_plain_array_at_its_distance_from_the_picture():
-    for shape in [(1, 1, 1), (7, 5, 3), (1024, 1024, 1)]:
-        for dtype in ["uint8", "uint16", "float32"]:
-            for first in (0, 1, 63, 2050):
-                image = np.zeros(np.prod(shape) + first, np.uint8)[first:].reshape(shape)
-                result, flags = empty_result(image, shape, dtype), empty_result(image, shape, dtype).flags
-                assert is_apart(image, result)
-                assert (result.shape, result.dtype) == (shape, dtype)
-                assert flags.c_contiguous
-                assert flags.writeable
-                assert flags.aligned
-                assert not np.may_share_memory(result, empty_result(image, shape, dtype))
-                result[...] = 7
-                assert (result == 7).all()
 
 
 def test_that_a_callers_result_stays_where_it_is():

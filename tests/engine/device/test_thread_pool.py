@@ -239,14 +239,3 @@ def test_that_threads_copy_at_the_same_time(four_workers):
     numbers = itertools.count()
     at_the_same_time(8, lambda: copy(next(numbers)))
     assert not wrong
-
-
-def test_that_small_copies_have_one_worker(monkeypatch):
-    made = []
-    monkeypatch.setattr(threads, "_calls", threads.defaultdict(list))
-    kept = threads.SharedCall
-    monkeypatch.setattr(threads, "SharedCall", lambda *how: made.append(how[2]) or kept(*how))
-    monkeypatch.setattr(threads, "launch_cores", lambda: 64)
-    for size in (1, 2 * PIECE_BYTES - 1, 3 * PIECE_BYTES, 99 * PIECE_BYTES):
-        copied(np.zeros(size, np.uint8), 0, 0)
-    assert made == [1, 3, threads.MOST_WORKERS]

@@ -7,7 +7,6 @@ import pytest
 
 import engine
 from engine.commands import picture_work
-from engine.errors import Cancelled
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.product import oracle as product
@@ -25,13 +24,9 @@ def test_that_a_region_and_what_lies_around_it_are_the_whole_and_edges_are_check
             times[part] += 1
         assert (times == 1).all()
     for height, width, edges, cost in [
-        (900, 1300, (5, 5), 25),
-        (1300, 900, (3, 7), 63),
-        (3000, 40, (15, 15), 225),
-        (7, 90_000, (9, 9), 81),
-        (600, 600, (63, 63), 15_876),
-        (1000, 900, (32, 32), 50),
-    ]:
+        (900, 1300, (5, 5), 25), (1300, 900, (3, 7), 63), (3000, 40, (15, 15), 225),
+        (7, 90_000, (9, 9), 81), (600, 600, (63, 63), 15_876), (1000, 900, (32, 32), 50),
+    ]:  # fmt: skip
         times_checked = np.zeros((height, width), int)
         for region in affordable_regions(height, width, edges, cost, 2_000_000, 0):
             assert region.pixels > 0
@@ -82,25 +77,6 @@ def test_that_one_wrong_element_at_an_edge_is_named():
             channel = ", channel 0" if len(shape) == 3 else ""
             assert wrong.reason.startswith(f"not verified: row {row}, column {column}{channel} is ")
             assert (wrong.passed, wrong.max_error, wrong.bound) == (False, 1.0, 0.0)
-
-
-def test_that_a_task_compares_a_large_result_in_part():
-    def stop(fraction):
-        raise Cancelled("The request", "it was stopped")
-
-    with pytest.raises(Cancelled):
-        compared(np.zeros((4, 4), np.float32), np.zeros((4, 4)), stop)
-    picture, mask = np.ones((400, 600, 1), np.uint8), Mask([[1.0]])
-    result = picture.astype(np.float32)
-    found = filtering.verify(
-        result, picture, mask, Problem(400, 600, 1, "uint8", (1, 1), (0, 0)), affordable=9
-    )
-    assert found.passed
-    assert found.checked_pixels < found.total_pixels == 240_000
-    a, b = np.ones((300, 20), np.float32), np.ones((20, 400), np.float32)
-    found = product.verify(a @ b, a, b, MatrixProduct(300, 20, 400), 20, affordable=20 * 30_000)
-    assert found.passed
-    assert found.checked_pixels < found.total_pixels == 120_000
 
 
 def test_that_every_tile_of_seven_by_seven_and_most_of_a_photograph_have_a_pixel_that_is_checked():
@@ -203,8 +179,13 @@ def test_that_what_was_checked_is_counted_and_said():
     step = int(found.chosen.split("every ")[1].split("th")[0])
     assert 0 < found.checked_pixels < found.total_pixels == 120_000
     assert step >= 7
+    assert found.passed
     for number in (f"{found.checked_pixels:,}", "120,000", f"every {step}th row and column"):
         assert number in found.sentence()
+    a, b = np.ones((300, 20), np.float32), np.ones((20, 400), np.float32)
+    multiplied = product.verify(a @ b, a, b, MatrixProduct(300, 20, 400), 20, affordable=20 * 30_000)
+    assert multiplied.passed
+    assert multiplied.checked_pixels < multiplied.total_pixels == 120_000
     result = image.copy()
     result[0, :3] += 1
     wrong = filtering.verify(result, image, mask, problem, affordable=9)

@@ -47,23 +47,18 @@ def test_that_a_batch_that_cannot_be_is_refused_in_words_and_one_too_large_with_
         refuse_too_large(ForwardPass(100_000))
 
 
-def plain_forward(drawing, network):
-    """Return the scores of one drawing by loops over definitions, in float64."""
-    maps = [drawing.astype(np.float64)]
+def plain_forward(drawings, network, dtype):
+    """Return the scores of drawings by the definitions of the layers."""
+    maps = drawings[:, None].astype(dtype)
     for filters in (network.convolution_1, network.convolution_2):
-        side = len(maps[0]) - 4
-        made = []
-        for own in filters.astype(np.float64):
-            total = np.zeros((side, side))
-            for before, weights_of in zip(maps, own, strict=True):
-                for p in range(5):
-                    for q in range(5):
-                        total += before[p : p + side, q : q + side] * weights_of[p, q]
-            total = np.maximum(total, 0)
-            made.append((total[::2, ::2] + total[1::2, ::2] + total[::2, 1::2] + total[1::2, 1::2]) / 4)
-        maps = made
-    vector = np.concatenate([one.ravel() for one in maps])
-    return np.maximum(vector @ network.hidden, 0) @ network.output
+        windows = np.lib.stride_tricks.sliding_window_view(maps, (5, 5), axis=(2, 3))
+        maps = np.maximum(np.einsum("bcyxpq,mcpq->bmyx", windows, filters.astype(dtype)), dtype(0))
+        maps = (maps[:, :, ::2, ::2] + maps[:, :, 1::2, ::2]) + (
+            maps[:, :, ::2, 1::2] + maps[:, :, 1::2, 1::2]
+        )
+        maps *= dtype(0.25)
+    values = np.maximum(maps.reshape(len(maps), -1) @ network.hidden.astype(dtype), dtype(0))
+    return values @ network.output.astype(dtype)
 
 
 def test_that_the_oracle_is_the_definition_of_every_layer():
@@ -72,54 +67,30 @@ def test_that_the_oracle_is_the_definition_of_every_layer():
     assert {key: exact.values.shape[1:] for key, exact in layers.items()} == {
         layer.key: layer.shape for layer in LAYERS
     }
-    wanted = [plain_forward(drawing, network) for drawing in drawings]
+    wanted = plain_forward(drawings, network, np.float64)
     assert np.allclose(layers["output"].values, wanted, rtol=1e-12)
 
 
-def test_that_the_bound_holds_for_float32():
-    drawings, network = batch_of(SMALL, 3), random_weights(1)
-    found = oracle.forward_with_bounds(drawings, network)
-    assert all((exact.bounds > 0).all() for exact in found.values())
-    # A shorter chain of roundings has a smaller bound.
-    shorter = oracle.forward_with_bounds(drawings, network, lambda terms: 5)
-    assert (shorter["output"].bounds < found["output"].bounds).all()
-    # The whole network in float32, with every sum in another order than the oracle's.
-    single = plain_forward_float32(drawings, network)
-    error = np.abs(single - found["output"].values)
-    assert (error <= found["output"].bounds).all()
-    assert error.max() > 0
-    assert found["output"].bounds.max() < 0.01
-
-
-@pytest.mark.slow
-def test_that_a_scores_bound_holds_for_any_order_of_the_sums():
-    problem = ForwardPass(6)
-    drawings, network = batch_of(problem, 3), trained_weights()
-    found = oracle.forward_with_bounds(drawings, network)["output"]
-    assert (found.bounds < 0.02).all()
-    assert (found.bounds > 0).all()
-    single = plain_forward_float32(drawings, network)
-    error = np.abs(single - found.values)
-    assert (error <= found.bounds).all()
+def test_that_the_bound_holds_for_float32_in_any_order_of_the_sums():
+    drawings = batch_of(ForwardPass(6), 3)
+    for network, most in ((random_weights(1), 0.01), (trained_weights(), 0.02)):
+        found = oracle.forward_with_bounds(drawings, network)
+        assert all((exact.bounds > 0).all() for exact in found.values())
+        scores = found["output"]
+        # A shorter chain of roundings has a smaller bound.
+        shorter = oracle.forward_with_bounds(drawings, network, lambda terms: 5)["output"]
+        assert (shorter.bounds < scores.bounds).all()
+        # Every sum in another order than the oracle's.
+        error = np.abs(plain_forward(drawings, network, np.float32) - scores.values)
+        assert (error <= scores.bounds).all()
+        assert error.max() > 0
+        assert scores.bounds.max() < most
     # A map that is left out of the sums of one of 64 others is found.
     without = network.convolution_2.copy()
     without[5, 7] = 0
     other = Weights(network.convolution_1, without, network.hidden, network.output)
-    changed = plain_forward_float32(drawings, other)
-    assert not (np.abs(changed - found.values) <= found.bounds).all()
-
-
-def plain_forward_float32(drawings, network):
-    maps = drawings[:, None]
-    for filters in (network.convolution_1, network.convolution_2):
-        windows = np.lib.stride_tricks.sliding_window_view(maps, (5, 5), axis=(2, 3))
-        maps = np.maximum(np.einsum("bcyxpq,mcpq->bmyx", windows, filters), np.float32(0))
-        maps = (maps[:, :, ::2, ::2] + maps[:, :, 1::2, ::2]) + (
-            maps[:, :, ::2, 1::2] + maps[:, :, 1::2, 1::2]
-        )
-        maps *= np.float32(0.25)
-    values = np.maximum(maps.reshape(len(maps), -1) @ network.hidden, np.float32(0))
-    return values @ network.output
+    changed = plain_forward(drawings, other, np.float32)
+    assert not (np.abs(changed - scores.values) <= scores.bounds).all()
 
 
 def test_that_a_score_beyond_its_bound_is_named_with_its_drawing():
@@ -150,7 +121,7 @@ def test_that_the_held_out_digits_are_classified_as_the_documents_say():
     digits = held_out()
     assert digits.pixels.shape == (360, 28, 28)
     drawings = as_drawings(digits.pixels)
-    scores = plain_forward_float32(drawings, trained_weights())
+    scores = plain_forward(drawings, trained_weights(), np.float32)
     assert int((scores.argmax(axis=1) == digits.labels).sum()) == 355
     document = (WEIGHTS_FILE.parents[2] / "docs" / "network.md").read_text(encoding="utf-8")
     assert re.search(r"\*\*355 are\s+classified correctly \(98\.6 %\)\*\*", document)
@@ -182,7 +153,7 @@ def test_that_weights_are_read_back_with_a_digest_of_their_numbers_and_others_re
             read_weights(saved(tmp_path, lambda arrays, output=output: arrays.update(output=output)))
 
 
-def test_that_a_damaged_file_one_with_objects_or_none_is_told(tmp_path):
+def test_that_a_damaged_file_or_one_with_objects_is_told(tmp_path):
     content = WEIGHTS_FILE.read_bytes()
     damaged = tmp_path / "damaged.npz"
     for part in (b"", b"no archive at all", content[: len(content) // 2], content[:-1000]):
@@ -195,13 +166,9 @@ def test_that_a_damaged_file_one_with_objects_or_none_is_told(tmp_path):
     damaged.write_bytes(bytes(flipped))
     with pytest.raises(EngineError, match="damaged"):
         read_weights(damaged)
-    with pytest.raises(EngineError, match="there is no such file"):
-        read_weights(tmp_path / "none.npz")
     np.savez(damaged, other=np.zeros(3))
     with pytest.raises(EngineError, match="it has no array 'convolution_1'"):
         read_weights(damaged)
-    with pytest.raises(EngineError, match="damaged"):
-        read_weights(tmp_path)
     path = tmp_path / "objects.npz"
     np.savez(path, **{name: np.array([print], object) for name in SHAPES})
     with pytest.raises(EngineError, match="damaged"):
