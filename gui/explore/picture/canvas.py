@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSizeF, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
@@ -25,14 +25,11 @@ from engine.verify.verification import Region
 from gui.explore.picture.layers import (
     Drawing,
     Layer,
+    LayerPainter,
     Line,
     Pixel,
     ViewMode,
     arranged,
-    paint_layer,
-    paint_line,
-    paint_mark,
-    paint_region,
     pane_width,
 )
 from gui.explore.picture.levels import PictureLevels
@@ -227,16 +224,18 @@ class PictureCanvas(QWidget):
         for layer in self._layers():
             if layer.levels is not None:
                 layer.levels.channel = scene.channel
-            paint_layer(painter, layer, at, self.font(), ratio)
+            painter.save()
+            on_layer = LayerPainter(painter, layer, at, self.font(), ratio)
+            on_layer.paint()
             if scene.mark is not None:
-                paint_mark(painter, layer, scene.mark, scene.mark_text, at, self.font(), ratio)
-            for frame in self._frames:
-                if frame is not None:
-                    paint_mark(painter, layer, frame, "", at, self.font(), ratio)
+                on_layer.mark(scene.mark, scene.mark_text)
+            for frame in filter(None, self._frames):
+                on_layer.mark(frame)
             if scene.region is not None:
-                paint_region(painter, layer, scene.region, at, ratio)
+                on_layer.region(scene.region)
             if scene.line is not None:
-                paint_line(painter, layer, scene.line, at, ratio)
+                on_layer.line(scene.line)
+            painter.restore()
         if self.hasFocus() and scene.original is not None:
             painter.resetTransform()
             painter.setPen(QPen(QColor(theme.accent), 2))
@@ -371,11 +370,11 @@ class PictureCanvas(QWidget):
         """Paint the surroundings of a rectangle of the picture anew, in each pane."""
         if mark is None:
             return
-        at, ratio, margin = self.view.transform, self.devicePixelRatioF(), 4
-        left, top = at.to_pane(mark.column, mark.row)
-        right, bottom = at.to_pane(mark.column + mark.width, mark.row + mark.height)
-        corner, size = QPointF(left, top) / ratio, QSizeF(right - left, bottom - top) / ratio
-        around = QRectF(corner, size).adjusted(-margin, -margin, margin, margin).toAlignedRect()
+        place, ratio = (
+            self.view.transform.place_of(mark.row, mark.column, mark.height, mark.width),
+            self.devicePixelRatioF(),
+        )
+        around = QRectF(place.topLeft() / ratio, place.size() / ratio).adjusted(-4, -4, 4, 4).toAlignedRect()
         for shift in {0, round(self._second_pane() / ratio)}:
             self.update(around.translated(shift, 0))
 

@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPen
 from engine.results.problem import Mark
 from engine.verify.verification import Region
 from gui.explore.picture.levels import PictureLevels
-from gui.explore.picture.view import Size, ViewTransform
+from gui.explore.picture.view import ViewTransform
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
 
@@ -26,8 +26,6 @@ _NUMBERS_FROM_ZOOM = 48.0
 
 _LINE = QColor(128, 128, 128, 110)
 _BRIGHT = 120
-# The frame of a mark, and the dark one around it.
-_WIDTH, _AROUND = 2.0, 5.0
 
 
 class ViewMode(StrEnum):
@@ -105,135 +103,7 @@ def arranged(
     return [replace(original, pane=canvas, clip=left), replace(result, pane=canvas, clip=right)]
 
 
-def paint_layer(painter: QPainter, layer: Layer, transform: ViewTransform, font: QFont, ratio: float) -> None:
-    """Paint a layer with a painter that works in device pixels, `ratio` of them for one of the widget."""
-    _begin_on(painter, layer)
-    seen = layer.clip.translated(-layer.pane.topLeft())
-    painter.setFont(_scaled(font, ratio))
-    if layer.levels is None:
-        painter.setPen(QColor(current_theme().muted))
-        wrapped = int(Qt.AlignmentFlag.AlignCenter) | int(Qt.TextFlag.TextWordWrap)
-        painter.drawText(seen.adjusted(GRID, GRID, -GRID, -GRID), wrapped, layer.empty)
-    else:
-        layer.levels.paint(painter, transform, seen)
-        rows, columns = _seen_pixels(transform, seen, layer.levels.size)
-        if rows and columns and transform.zoom >= _LINES_FROM_ZOOM:
-            _paint_lines(painter, transform, rows, columns)
-        if transform.zoom >= _NUMBERS_FROM_ZOOM * ratio:
-            _paint_numbers(painter, transform, rows, columns, layer, layer.levels, ratio)
-    painter.setFont(_scaled(font, ratio))
-    if layer.levels is not None or layer.empty == _NO_RESULT:
-        _paint_label(painter, layer, seen, ratio)
-    painter.restore()
-
-
-def paint_mark(
-    painter: QPainter,
-    layer: Layer,
-    mark: Mark,
-    text: str,
-    transform: ViewTransform,
-    font: QFont,
-    ratio: float,
-) -> None:
-    """Paint a frame around a rectangle of the picture, such as the best match of a patch, and a text."""
-    _begin_on(painter, layer)
-    left, top = transform.to_pane(mark.column, mark.row)
-    frame = QRectF(left, top, mark.width * transform.zoom, mark.height * transform.zoom)
-    # Beside the pixels, so that all of them are seen.
-    frame.adjust(-ratio, -ratio, ratio, ratio)
-    _draw(painter, frame, ratio, (_AROUND, _WIDTH))
-    if text:
-        painter.setFont(_scaled(font, ratio))
-        step = HALF_GRID * ratio
-        words = painter.fontMetrics().boundingRect(text)
-        box = QRectF(0, 0, words.width() + 2 * step, words.height() + step)
-        box.moveTopLeft(frame.bottomLeft())
-        box.translate(0, step)
-        if box.bottom() > layer.clip.bottom():
-            box.moveBottom(frame.top() - step)
-        _paint_words(painter, box, text, 0.0)
-    painter.restore()
-
-
-def _begin_on(painter: QPainter, layer: Layer) -> None:
-    """Paint in the place of a layer until the painter is restored."""
-    painter.save()
-    painter.setClipRect(layer.clip)
-    painter.translate(layer.pane.topLeft())
-
-
-def _paint_label(painter: QPainter, layer: Layer, seen: QRectF, ratio: float) -> None:
-    step = GRID * ratio
-    # In a narrow pane the end is left out: that it is an earlier result must be seen.
-    room = round(seen.width() - 4 * step)
-    words = painter.fontMetrics().elidedText(layer.label, Qt.TextElideMode.ElideRight, room)
-    text = painter.fontMetrics().boundingRect(words)
-    box = QRectF(0, step, text.width() + 2 * step, text.height() + step)
-    box.moveLeft(seen.right() - step - box.width() if layer.is_right else seen.left() + step)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    _paint_words(painter, box, words, step / 2)
-
-
-def _paint_words(painter: QPainter, box: QRectF, text: str, radius: float) -> None:
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(QColor(current_theme().raised))
-    painter.drawRoundedRect(box, radius, radius)
-    painter.setPen(QColor(current_theme().text))
-    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
-
-
-def _scaled(font: QFont, ratio: float) -> QFont:
-    """Return a font for a painter that works in device pixels."""
-    font = QFont(font)
-    font.setPointSizeF(font.pointSizeF() * ratio)
-    return font
-
-
-def _seen_pixels(transform: ViewTransform, seen: QRectF, picture: Size) -> tuple[range, range]:
-    """Return the rows and columns of the picture that lie in a part of the pane."""
-    left, top = transform.to_picture(seen.left(), seen.top())
-    right, bottom = transform.to_picture(seen.right(), seen.bottom())
-    rows = range(max(0, math.floor(top)), min(int(picture.height), math.ceil(bottom)))
-    columns = range(max(0, math.floor(left)), min(int(picture.width), math.ceil(right)))
-    return rows, columns
-
-
-def _paint_lines(painter: QPainter, transform: ViewTransform, rows: range, columns: range) -> None:
-    """Paint a thin line around every pixel."""
-    left, top = transform.to_pane(columns.start, rows.start)
-    right, bottom = transform.to_pane(columns.stop, rows.stop)
-    xs = [left + n * transform.zoom for n in range(len(columns) + 1)]
-    ys = [top + n * transform.zoom for n in range(len(rows) + 1)]
-    painter.setPen(QPen(_LINE, 1))
-    painter.drawLines([*(QLineF(x, top, x, bottom) for x in xs), *(QLineF(left, y, right, y) for y in ys)])
-
-
-def _paint_numbers(
-    painter: QPainter,
-    transform: ViewTransform,
-    rows: range,
-    columns: range,
-    layer: Layer,
-    levels: PictureLevels,
-    ratio: float,
-) -> None:
-    """Write its numbers into every pixel: black on bright pixels, white on dark ones."""
-    font = number_font()
-    # So that three channels fit.
-    font.setPixelSize(round(ratio * max(9.0, min(16.0, transform.zoom / ratio / 4.8))))
-    painter.setFont(font)
-    for row in rows:
-        for column in columns:
-            is_bright = levels.brightness(row, column) > _BRIGHT
-            painter.setPen(QColor("#000000" if is_bright else "#ffffff"))
-            cell = QRectF(*transform.to_pane(column, row), transform.zoom, transform.zoom)
-            painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, "\n".join(layer.texts(row, column)))
-
-
 Pixel = tuple[int, int]
-
-_DRAWN_WIDTH, _DRAWN_AROUND = 1.5, 4.0
 
 
 class Drawing(StrEnum):
@@ -258,38 +128,121 @@ class Line(NamedTuple):
     last: Pixel
 
 
-def paint_region(painter: QPainter, layer: Layer, region: Region, at: ViewTransform, ratio: float) -> None:
-    """Paint the frame of a region in dashes."""
-    left, top = at.to_pane(region.left, region.top)
-    right, bottom = at.to_pane(region.right, region.bottom)
-    frame = QRectF(left, top, right - left, bottom - top)
-    _begin_on(painter, layer)
-    _draw(painter, frame, ratio, (_DRAWN_AROUND, _DRAWN_WIDTH), Qt.PenStyle.DashLine)
-    painter.restore()
+class LayerPainter:
+    """Paints a layer, and what lies on it, in device pixels: `ratio` of them for one of the widget."""
 
+    def __init__(self, painter: QPainter, layer: Layer, at: ViewTransform, font: QFont, ratio: float) -> None:
+        self._painter, self._layer, self._at, self._ratio = painter, layer, at, ratio
+        self._font = QFont(font)
+        self._font.setPointSizeF(font.pointSizeF() * ratio)
+        painter.setClipRect(layer.clip)
+        painter.translate(layer.pane.topLeft())
 
-def paint_line(painter: QPainter, layer: Layer, line: Line, at: ViewTransform, ratio: float) -> None:
-    """Paint a line from the middle of one pixel to that of the other."""
-    ends = [at.to_pane(column + 0.5, row + 0.5) for row, column in line]
-    _begin_on(painter, layer)
-    _draw(painter, QLineF(*ends[0], *ends[1]), ratio, (_DRAWN_AROUND, _DRAWN_WIDTH))
-    painter.restore()
-
-
-def _draw(
-    painter: QPainter,
-    shape: QRectF | QLineF,
-    ratio: float,
-    widths: tuple[float, float],
-    style: Qt.PenStyle = Qt.PenStyle.SolidLine,
-) -> None:
-    """Draw a frame or a line in the accent, dark around it: seen on any picture."""
-    theme = current_theme()
-    painter.setBrush(Qt.BrushStyle.NoBrush)
-    looks = (theme.base, Qt.PenStyle.SolidLine), (theme.accent, style)
-    for width, (colour, line) in zip(widths, looks, strict=True):
-        painter.setPen(QPen(QColor(colour), width * ratio, line, j=Qt.PenJoinStyle.MiterJoin))
-        if isinstance(shape, QLineF):
-            painter.drawLine(shape)
+    def paint(self) -> None:
+        """Paint the picture, its numbers where they have room, and what it is."""
+        painter, layer, at, levels = self._painter, self._layer, self._at, self._layer.levels
+        seen = layer.clip.translated(-layer.pane.topLeft())
+        painter.setFont(self._font)
+        if levels is None:
+            painter.setPen(QColor(current_theme().muted))
+            wrapped = int(Qt.AlignmentFlag.AlignCenter) | int(Qt.TextFlag.TextWordWrap)
+            painter.drawText(seen.adjusted(GRID, GRID, -GRID, -GRID), wrapped, layer.empty)
         else:
-            painter.drawRect(shape)
+            levels.paint(painter, at, seen)
+            left, top, right, bottom = at.seen_in(seen)
+            rows = range(max(0, math.floor(top)), min(int(levels.size.height), math.ceil(bottom)))
+            columns = range(max(0, math.floor(left)), min(int(levels.size.width), math.ceil(right)))
+            if rows and columns and at.zoom >= _LINES_FROM_ZOOM:
+                self._paint_lines(rows, columns)
+            if at.zoom >= _NUMBERS_FROM_ZOOM * self._ratio:
+                self._paint_numbers(levels, rows, columns)
+        painter.setFont(self._font)
+        if levels is not None or layer.empty == _NO_RESULT:
+            self._paint_label(seen)
+
+    def mark(self, mark: Mark, text: str = "") -> None:
+        """Frame a rectangle of the picture, such as the best match of a patch, and write a text at it."""
+        frame, ratio = self._at.place_of(mark.row, mark.column, mark.height, mark.width), self._ratio
+        # Beside the pixels, so that all of them are seen.
+        frame.adjust(-ratio, -ratio, ratio, ratio)
+        self._draw(frame, (5.0, 2.0))
+        if text:
+            step, words = HALF_GRID * ratio, self._painter.fontMetrics().boundingRect(text)
+            box = QRectF(0, 0, words.width() + 2 * step, words.height() + step)
+            box.moveTopLeft(frame.bottomLeft())
+            box.translate(0, step)
+            if box.bottom() > self._layer.clip.bottom():
+                box.moveBottom(frame.top() - step)
+            self._paint_words(box, text, 0.0)
+
+    def region(self, region: Region) -> None:
+        """Frame a region in dashes."""
+        height, width = region.bottom - region.top, region.right - region.left
+        frame = self._at.place_of(region.top, region.left, height, width)
+        self._draw(frame, style=Qt.PenStyle.DashLine)
+
+    def line(self, line: Line) -> None:
+        """Draw a line from the middle of one pixel to that of the other."""
+        first, last = (self._at.to_pane(column + 0.5, row + 0.5) for row, column in line)
+        self._draw(QLineF(*first, *last))
+
+    def _draw(
+        self,
+        shape: QRectF | QLineF,
+        widths: tuple[float, float] = (4.0, 1.5),
+        style: Qt.PenStyle = Qt.PenStyle.SolidLine,
+    ) -> None:
+        """Draw a frame or a line in the accent, dark around it: seen on any picture."""
+        painter, theme = self._painter, current_theme()
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        looks = (theme.base, Qt.PenStyle.SolidLine), (theme.accent, style)
+        for width, (colour, line) in zip(widths, looks, strict=True):
+            painter.setPen(QPen(QColor(colour), width * self._ratio, line, j=Qt.PenJoinStyle.MiterJoin))
+            if isinstance(shape, QLineF):
+                painter.drawLine(shape)
+            else:
+                painter.drawRect(shape)
+
+    def _paint_label(self, seen: QRectF) -> None:
+        painter, step = self._painter, GRID * self._ratio
+        # In a narrow pane the end is left out: that it is an earlier result must be seen.
+        room = round(seen.width() - 4 * step)
+        words = painter.fontMetrics().elidedText(self._layer.label, Qt.TextElideMode.ElideRight, room)
+        text = painter.fontMetrics().boundingRect(words)
+        box = QRectF(0, step, text.width() + 2 * step, text.height() + step)
+        box.moveLeft(seen.right() - step - box.width() if self._layer.is_right else seen.left() + step)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._paint_words(box, words, step / 2)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def _paint_words(self, box: QRectF, text: str, radius: float) -> None:
+        painter = self._painter
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(current_theme().raised))
+        painter.drawRoundedRect(box, radius, radius)
+        painter.setPen(QColor(current_theme().text))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+
+    def _paint_lines(self, rows: range, columns: range) -> None:
+        """Paint a thin line around every pixel."""
+        at = self._at
+        left, top = at.to_pane(columns.start, rows.start)
+        right, bottom = at.to_pane(columns.stop, rows.stop)
+        xs = [left + n * at.zoom for n in range(len(columns) + 1)]
+        ys = [top + n * at.zoom for n in range(len(rows) + 1)]
+        lines = [QLineF(x, top, x, bottom) for x in xs] + [QLineF(left, y, right, y) for y in ys]
+        self._painter.setPen(QPen(_LINE, 1))
+        self._painter.drawLines(lines)
+
+    def _paint_numbers(self, levels: PictureLevels, rows: range, columns: range) -> None:
+        """Write its numbers into every pixel: black on bright pixels, white on dark ones."""
+        font, painter = number_font(), self._painter
+        # So that three channels fit.
+        font.setPixelSize(round(self._ratio * max(9.0, min(16.0, self._at.zoom / self._ratio / 4.8))))
+        painter.setFont(font)
+        for row in rows:
+            for column in columns:
+                is_bright = levels.brightness(row, column) > _BRIGHT
+                painter.setPen(QColor("#000000" if is_bright else "#ffffff"))
+                cell, texts = self._at.place_of(row, column), self._layer.texts(row, column)
+                painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, "\n".join(texts))

@@ -164,9 +164,7 @@ class PictureLevels(QObject):
 
     def paint(self, painter: QPainter, transform: ViewTransform, seen: QRectF) -> None:
         """Paint the part of the picture that lies in `seen` (device pixels of the pane)."""
-        target = QRectF(
-            transform.left, transform.top, self.size.width * transform.zoom, self.size.height * transform.zoom
-        ).intersected(seen)
+        target = transform.place_of(0, 0, self.size.height, self.size.width).intersected(seen)
         self._level, self._seen, self._was_painted = self.level_for(transform.zoom), (), True
         if target.isEmpty():
             return
@@ -196,8 +194,7 @@ class PictureLevels(QObject):
         """Return the tiles that are seen, the middle one first."""
         down, across = self._screen.places(self._level)
         side = self._screen.tile * 2**self._level
-        left, top = transform.to_picture(target.left(), target.top())
-        right, bottom = transform.to_picture(target.right(), target.bottom())
+        left, top, right, bottom = transform.seen_in(target)
         rows = range(max(0, int(top // side)), min(down, math.ceil(bottom / side)))
         columns = range(max(0, int(left // side)), min(across, math.ceil(right / side)))
         middle = (top + bottom) / (2 * side) - 0.5, (left + right) / (2 * side) - 0.5
@@ -265,8 +262,7 @@ class PictureLevels(QObject):
         """
         rows, columns = self._screen.extent(level, place)
         scale = 2.0**level
-        left, top = transform.to_picture(target.left(), target.top())
-        right, bottom = transform.to_picture(target.right(), target.bottom())
+        left, top, right, bottom = transform.seen_in(target)
         area = (
             max(rows.start, math.floor(top / scale) - 1),
             max(columns.start, math.floor(left / scale) - 1),
@@ -332,17 +328,15 @@ def _whole(pixels: np.ndarray, index: int, full: Size, opaque: bool) -> _Whole:
 
 def _whole_pixels(level: _Whole, transform: ViewTransform, seen: QRectF) -> tuple[QRectF, QRectF]:
     """Return the whole pixels of a level that cover what is seen, and where they lie in the pane."""
-    left, top = transform.to_picture(seen.left(), seen.top())
-    right, bottom = transform.to_picture(seen.right(), seen.bottom())
+    left, top, right, bottom = transform.seen_in(seen)
     first_column = max(0, math.floor(left * level.columns_per_pixel) - 1)
     first_row = max(0, math.floor(top * level.rows_per_pixel) - 1)
     last_column = min(level.image.width(), math.ceil(right * level.columns_per_pixel) + 1)
     last_row = min(level.image.height(), math.ceil(bottom * level.rows_per_pixel) + 1)
     source = QRectF(first_column, first_row, last_column - first_column, last_row - first_row)
-    x, y = transform.to_pane(first_column / level.columns_per_pixel, first_row / level.rows_per_pixel)
-    width = source.width() * transform.zoom / level.columns_per_pixel
-    height = source.height() * transform.zoom / level.rows_per_pixel
-    return source, QRectF(x, y, width, height)
+    down, across = level.rows_per_pixel, level.columns_per_pixel
+    rows, columns = source.height() / down, source.width() / across
+    return source, transform.place_of(first_row / down, first_column / across, rows, columns)
 
 
 def checkerboard() -> QBrush:

@@ -6,7 +6,7 @@ One device pixel of a picture at 100 % is one pixel of the screen, also on scree
 import math
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QRectF, Signal
 
 # Of pictures that are not smaller still when they are fitted.
 SMALLEST_ZOOM = 1.0 / 64.0
@@ -39,6 +39,14 @@ class ViewTransform:
     def to_pane(self, column: float, row: float) -> tuple[float, float]:
         """Return the point of the pane where a place of the picture lies."""
         return self.left + column * self.zoom, self.top + row * self.zoom
+
+    def seen_in(self, area: QRectF) -> tuple[float, float, float, float]:
+        """Return the places under the edges of a part of the pane: left, top, right, bottom."""
+        return *self.to_picture(area.left(), area.top()), *self.to_picture(area.right(), area.bottom())
+
+    def place_of(self, row: float, column: float, height: float = 1, width: float = 1) -> QRectF:
+        """Return where a rectangle of the picture lies in the pane, by default a pixel."""
+        return QRectF(*self.to_pane(column, row), width * self.zoom, height * self.zoom)
 
     def kept_in(self, pane: Size, picture: Size) -> "ViewTransform":
         """Return the transform moved so that the middle of the pane lies on the picture."""
@@ -101,8 +109,8 @@ class ViewState(QObject):
     @property
     def seen(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """The rows and the columns of the picture that lie in the pane: first, and past the last."""
-        (left, top) = self.transform.to_picture(0.0, 0.0)
-        (right, bottom) = self.transform.to_picture(self._pane.width, self._pane.height)
+        pane = QRectF(0.0, 0.0, self._pane.width, self._pane.height)
+        left, top, right, bottom = self.transform.seen_in(pane)
         rows = max(0.0, top), min(bottom, self._picture.height)
         return rows, (max(0.0, left), min(right, self._picture.width))
 
