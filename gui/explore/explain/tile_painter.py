@@ -1,8 +1,9 @@
 """How a tile looks, and what is said of it as the lecture does: "P[8] uses N[6] to N[10]"."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPen
 
 from engine.explain.messages import DIRECT, NOBODY, TilePlan
-from gui.style.theme import Theme, mixed, series_at
+from gui.style.theme import Theme, current_theme, mixed, series_at
 from gui.widgets.labels import LegendEntry
 
 _CHANNELS = ("red", "green", "blue")
@@ -230,31 +231,7 @@ _LEAST_LINED, _LEAST_PATTERNED = 8, 5
 _CENTRE = int(Qt.AlignmentFlag.AlignCenter)
 
 
-@dataclass(frozen=True, slots=True)
-class TileFrame:
-    """Where things lie: pixels of a cell, the corner of the first one, and what is in sight."""
-
-    plan: TilePlan
-    cell: int
-    corner: QPoint
-    room: QSize
-
-    def rect(self, row: int, column: int) -> QRect:
-        """Return where a cell lies."""
-        x, y = self.corner.x() + column * self.cell, self.corner.y() + row * self.cell
-        return QRect(x, y, self.cell, self.cell)
-
-    def visible(self) -> tuple[range, range]:
-        """Return the rows and columns that are in sight, at least in part."""
-        first_row, first = -self.corner.y() // self.cell, -self.corner.x() // self.cell
-        rows, columns = self.plan.shape
-        last_row = min(rows, first_row + self.room.height() // self.cell + 2)
-        last = min(columns, first + self.room.width() // self.cell + 2)
-        return range(first_row, last_row), range(first, last)
-
-
-@dataclass(frozen=True, slots=True)
-class TileLook:
+class TileLook(NamedTuple):
     """The colours of a tile, a pixel per cell, and its patterns, whatever the colours show."""
 
     by: ColourBy
@@ -280,114 +257,116 @@ def has_results_row(plan: TilePlan) -> bool:
     return plan.shape[0] == 1
 
 
-def paint_tile(
-    painter: QPainter,
-    frame: TileFrame,
-    look: TileLook,
-    current: tuple[int, int] | None,
-    has_focus: bool,
-    theme: Theme,
-) -> None:
-    """Paint a tile."""
-    plan, (rows, columns) = frame.plan, frame.visible()
-    target = frame.rect(0, 0).united(frame.rect(plan.shape[0] - 1, plan.shape[1] - 1))
-    painter.drawImage(target, look.image)
-    if frame.cell >= _LEAST_PATTERNED:
-        _paint_patterns(painter, frame, look, theme)
-    if frame.cell >= _LEAST_LINED:
-        painter.setPen(QColor(theme.base))
-        for column in (*columns, columns.stop):
-            x = frame.rect(0, column).left()
-            painter.drawLine(x, target.top(), x, target.bottom())
-        for row in (*rows, rows.stop):
-            y = frame.rect(row, 0).top()
-            painter.drawLine(target.left(), y, target.right(), y)
-    _paint_numbers(painter, frame, look.by, theme)
-    if has_results_row(plan):
-        _paint_results(painter, frame, look.by, theme)
-    if current is not None:
-        _paint_current(painter, frame, current, has_focus, theme)
-    if has_focus:
-        painter.setPen(QPen(QColor(theme.accent), 2))
-        painter.drawRect(QRect(QPoint(0, 0), frame.room).adjusted(1, 1, -1, -1))
+class TilePainter:
+    """Paints a tile: its cells have `side` pixels, the first lies at `corner`, and `room` is in sight."""
 
+    def __init__(
+        self, painter: QPainter, plan: TilePlan, look: TileLook, side: int, corner: QPoint, room: QSize
+    ) -> None:
+        self._painter, self._plan, self._look = painter, plan, look
+        self._side, self._corner, self._theme = side, corner, current_theme()
+        # What is in sight, at least in part.
+        first_row, first = -corner.y() // side, -corner.x() // side
+        last_row, last = first_row + room.height() // side + 2, first + room.width() // side + 2
+        self._rows = range(first_row, min(plan.shape[0], last_row))
+        self._columns = range(first, min(plan.shape[1], last))
 
-def _paint_patterns(painter: QPainter, frame: TileFrame, look: TileLook, theme: Theme) -> None:
-    rows, columns = frame.visible()
-    colour = QColor(theme.text)
-    colour.setAlphaF(0.55)
-    for mask, pattern in look.patterns:
-        brush = QBrush(colour, pattern)
-        for row in rows:
-            at = columns.start
-            for is_one, run in groupby(mask[row, columns.start : columns.stop].tolist()):
-                count = len(list(run))
-                if is_one:
-                    corner = frame.rect(row, at).topLeft()
-                    painter.fillRect(QRect(corner, QSize(count * frame.cell, frame.cell)), brush)
-                at += count
+    def paint(self, current: tuple[int, int] | None, *, has_focus: bool) -> None:
+        """Paint it, with its current cell marked."""
+        painter, rows, columns = self._painter, self._rows, self._columns
+        target = self._rect(0, 0).united(self._rect(self._plan.shape[0] - 1, self._plan.shape[1] - 1))
+        painter.drawImage(target, self._look.image)
+        if self._side >= _LEAST_PATTERNED:
+            self._paint_patterns()
+        if self._side >= _LEAST_LINED:
+            painter.setPen(QColor(self._theme.base))
+            for x in (self._rect(0, column).left() for column in (*columns, columns.stop)):
+                painter.drawLine(x, target.top(), x, target.bottom())
+            for y in (self._rect(row, 0).top() for row in (*rows, rows.stop)):
+                painter.drawLine(target.left(), y, target.right(), y)
+        self._paint_numbers()
+        if has_results_row(self._plan):
+            self._paint_results()
+        if current is not None:
+            self._paint_current(current, has_focus=has_focus)
 
+    def _rect(self, row: int, column: int) -> QRect:
+        """Return where a cell lies."""
+        x, y = self._corner.x() + column * self._side, self._corner.y() + row * self._side
+        return QRect(x, y, self._side, self._side)
 
-def _paint_numbers(painter: QPainter, frame: TileFrame, by: ColourBy, theme: Theme) -> None:
-    """Write the index of each cell, its step or its thread, where the longest has room."""
-    plan, (rows, columns) = frame.plan, frame.visible()
-    if by is ColourBy.STEP:
-        numbers, most = plan.steps, int(plan.steps.max())
-    elif by is ColourBy.THREAD:
-        numbers, most = plan.loaders, plan.block.threads - 1
-    elif is_line(plan):
-        numbers, most = plan.source_columns[np.newaxis] // plan.apart, plan.width - 1
-    else:
-        return
-    metrics = painter.fontMetrics()
-    if metrics.horizontalAdvance(str(most)) + 2 > frame.cell or metrics.height() > frame.cell + 2:
-        return
-    painter.setPen(QColor(theme.text))
-    for row in rows:
-        for column in columns:
-            if by is ColourBy.ROLE or plan.loaders[row, column] >= 0:
-                painter.drawText(frame.rect(row, column), _CENTRE, str(int(numbers[row, column])))
+    def _paint_patterns(self) -> None:
+        colour = QColor(self._theme.text)
+        colour.setAlphaF(0.55)
+        for mask, pattern in self._look.patterns:
+            brush = QBrush(colour, pattern)
+            for row in self._rows:
+                at = self._columns.start
+                for is_one, run in groupby(mask[row, at : self._columns.stop].tolist()):
+                    count = len(list(run))
+                    if is_one:
+                        size = QSize(count * self._side, self._side)
+                        self._painter.fillRect(QRect(self._rect(row, at).topLeft(), size), brush)
+                    at += count
 
+    def _paint_numbers(self) -> None:
+        """Write the index of each cell, its step or its thread, where the longest has room."""
+        plan, by = self._plan, self._look.by
+        if by is ColourBy.STEP:
+            numbers, most = plan.steps, int(plan.steps.max())
+        elif by is ColourBy.THREAD:
+            numbers, most = plan.loaders, plan.block.threads - 1
+        elif is_line(plan):
+            numbers, most = plan.source_columns[np.newaxis] // plan.apart, plan.width - 1
+        else:
+            return
+        if not self._has_room_for(str(most)) or self._painter.fontMetrics().height() > self._side + 2:
+            return
+        self._painter.setPen(QColor(self._theme.text))
+        for row in self._rows:
+            for column in self._columns:
+                if by is ColourBy.ROLE or plan.loaders[row, column] >= 0:
+                    self._painter.drawText(self._rect(row, column), _CENTRE, str(int(numbers[row, column])))
 
-def _paint_results(painter: QPainter, frame: TileFrame, by: ColourBy, theme: Theme) -> None:
-    """Draw the results of a tile of one row below their own cells, as the lecture does."""
-    plan, metrics = frame.plan, painter.fontMetrics()
-    for j, thread in enumerate(plan.writers[0].tolist()):
-        column = plan.first_result[1] + j
-        rect = frame.rect(2, column - plan.first[1])
-        painter.setPen(QColor(theme.outline))
-        painter.drawRect(rect.adjusted(0, 0, -1, -1))
-        text = str(thread if by is ColourBy.THREAD else column)
-        if metrics.horizontalAdvance(text) + 2 <= frame.cell:
-            painter.setPen(QColor(theme.text))
-            painter.drawText(rect, _CENTRE, text)
+    def _has_room_for(self, text: str) -> bool:
+        return self._painter.fontMetrics().horizontalAdvance(text) + 2 <= self._side
 
+    def _paint_results(self) -> None:
+        """Draw the results of a tile of one row below their own cells, as the lecture does."""
+        plan = self._plan
+        for column, thread in enumerate(plan.writers[0].tolist(), start=plan.first_result[1]):
+            rect = self._rect(2, column - plan.first[1])
+            self._frame(rect.adjusted(0, 0, -1, -1), self._theme.outline, 1)
+            text = str(thread if self._look.by is ColourBy.THREAD else column)
+            if self._has_room_for(text):
+                self._painter.setPen(QColor(self._theme.text))
+                self._painter.drawText(rect, _CENTRE, text)
 
-def _paint_current(
-    painter: QPainter, frame: TileFrame, current: tuple[int, int], has_focus: bool, theme: Theme
-) -> None:
-    """Mark the current cell, what its thread loads besides, and the cells under its result's mask."""
-    plan, (rows, columns) = frame.plan, frame.visible()
-    loader = plan.loaders[current]
-    if loader >= 0 and frame.cell >= _LEAST_LINED:
-        painter.setPen(QPen(QColor(theme.text), 1))
-        view = plan.loaders[rows.start : rows.stop, columns.start : columns.stop]
-        for row, column in np.argwhere(view == loader).tolist():
-            rect = frame.rect(rows.start + row, columns.start + column)
-            painter.drawRect(rect.adjusted(2, 2, -3, -3))
-    if (result := plan.result_at(*current)) is not None:
-        painter.setPen(QPen(QColor(theme.accent), 2))
-        down, across = plan.window(*result)
-        last, columns = min(down.stop, plan.shape[0]) - 1, range(across.start, across.stop, across.step or 1)
-        # Neighbouring columns at once; where they lie apart, each by itself.
-        runs = [(columns[0], columns[-1])] if columns.step == 1 else [(at, at) for at in columns]
-        for first, end in runs:
-            rect = frame.rect(down.start, first).united(frame.rect(last, end))
-            painter.drawRect(rect.adjusted(1, 1, -1, -1))
-        if has_results_row(plan):
-            painter.drawRect(frame.rect(2, current[1]).adjusted(1, 1, -1, -1))
-    pen = QPen(QColor(theme.text), 2)
-    if has_focus:
-        pen.setStyle(Qt.PenStyle.DotLine)
-    painter.setPen(pen)
-    painter.drawRect(frame.rect(*current).adjusted(1, 1, -1, -1))
+    def _paint_current(self, current: tuple[int, int], *, has_focus: bool) -> None:
+        """Mark the current cell, what its thread loads besides, and the cells under its result's mask."""
+        plan, rows, columns, theme = self._plan, self._rows, self._columns, self._theme
+        loader = plan.loaders[current]
+        if loader >= 0 and self._side >= _LEAST_LINED:
+            view = plan.loaders[rows.start : rows.stop, columns.start : columns.stop]
+            for row, column in np.argwhere(view == loader).tolist():
+                rect = self._rect(rows.start + row, columns.start + column)
+                self._frame(rect.adjusted(2, 2, -3, -3), theme.text, 1)
+        if (result := plan.result_at(*current)) is not None:
+            down, across = plan.window(*result)
+            last = min(down.stop, plan.shape[0]) - 1
+            under = range(across.start, across.stop, across.step or 1)
+            # Neighbouring columns at once; where they lie apart, each by itself.
+            runs = [(under[0], under[-1])] if under.step == 1 else [(at, at) for at in under]
+            places = [self._rect(down.start, first).united(self._rect(last, end)) for first, end in runs]
+            if has_results_row(plan):
+                places.append(self._rect(2, current[1]))
+            for place in places:
+                self._frame(place.adjusted(1, 1, -1, -1), theme.accent, 2)
+        style = Qt.PenStyle.DotLine if has_focus else Qt.PenStyle.SolidLine
+        self._frame(self._rect(*current).adjusted(1, 1, -1, -1), theme.text, 2, style)
+
+    def _frame(
+        self, rect: QRect, colour: str, width: int, style: Qt.PenStyle = Qt.PenStyle.SolidLine
+    ) -> None:
+        self._painter.setPen(QPen(QColor(colour), width, style))
+        self._painter.drawRect(rect)

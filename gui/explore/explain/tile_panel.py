@@ -10,6 +10,7 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
+    QPen,
     QResizeEvent,
     QWheelEvent,
 )
@@ -23,12 +24,11 @@ from gui.explore.explain.question import PassesQuestion
 from gui.explore.explain.selection import Selection
 from gui.explore.explain.tile_painter import (
     ColourBy,
-    TileFrame,
+    TilePainter,
     cell_sentence,
     has_results_row,
     legend_of,
     look_of,
-    paint_tile,
     summary,
     use_sentence,
 )
@@ -182,8 +182,11 @@ class TileGrid(NumberTable):
         painter = QPainter(self.viewport())
         painter.setFont(self.font())
         corner = QPoint(self.columnViewportPosition(0), self.rowViewportPosition(0))
-        frame = TileFrame(plan, self.columnWidth(0), corner, self.viewport().size())
-        paint_tile(painter, frame, self._look, self.current, self.hasFocus(), current_theme())
+        side, room, has_focus = self.columnWidth(0), self.viewport().size(), self.hasFocus()
+        TilePainter(painter, plan, self._look, side, corner, room).paint(self.current, has_focus=has_focus)
+        if has_focus:
+            painter.setPen(QPen(QColor(current_theme().accent), 2))
+            painter.drawRect(self.viewport().rect().adjusted(1, 1, -1, -1))
         painter.end()
 
     def _words(self, row: int, column: int) -> str:
