@@ -1,6 +1,5 @@
 """The actions of the page Explore, those for the selected region too, and which can be chosen now."""
 
-from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QObject
@@ -19,6 +18,7 @@ from gui.explore.picture.picture_view import PictureView
 from gui.explore.preview_controller import choose_simulator
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions, Entry
+from gui.page.contract import Services
 from gui.style.metrics import follow
 from gui.widgets.panel_parts import give_menu
 
@@ -138,20 +138,14 @@ FIND_PATCH = "find-patch"
 
 
 class RegionActions(QObject):
-    """Acts on the region of the workspace; `measure` shows its numbers."""
+    """Acts on the region of the workspace."""
 
     def __init__(
-        self,
-        actions: Actions,
-        workspace: Workspace,
-        state: EngineState,
-        pictures: PictureController,
-        view: PictureView,
-        measure: Callable[[], None],
+        self, services: Services, workspace: Workspace, pictures: PictureController, view: PictureView
     ) -> None:
-        super().__init__(actions)
-        self._actions, self._workspace, self._state = actions, workspace, state
-        self._pictures, self._view = pictures, view
+        super().__init__(services.actions)
+        self._actions, self._state = (actions := services.actions), services.state
+        self._workspace, self._pictures = workspace, pictures
         made = actions.add(REGION_ENTRIES)
         for name in ("region_select", "region_filter"):
             actions[name].setCheckable(True)
@@ -162,7 +156,6 @@ class RegionActions(QObject):
         actions["region_select"].toggled.connect(lambda on: setattr(view.canvas, "drawing", ways[on]))
         actions["region_filter"].triggered.connect(workspace.filter_only_region)
         actions.connect_to(
-            region_measure=measure,
             region_crop=lambda: pictures.crop(workspace.region) if workspace.region is not None else None,
             region_whole=pictures.open_whole,
             region_simulate=self.simulate,

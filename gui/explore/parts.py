@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import cached_property, partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtWidgets import QMenu, QUndoView, QWidget
@@ -67,8 +68,8 @@ class ExploreParts(RunsPage):
         super().__init__()
         self._make_controllers(services)
         workspace, state, results = self.workspace, services.state, self.results
-        of_window = services.link, services.messages.on(self), services.actions
-        self.picture_view = PictureView(workspace, state, *of_window)
+        messages = services.messages.on(self)
+        self.picture_view = PictureView(workspace, services, messages)
         self.mask_panel = MaskPanel(workspace)
         self.mask_panel.presets.effects = MaskEffects(workspace, services.link)
         self.results_panel = ResultsPanel(results, workspace, state)
@@ -76,25 +77,19 @@ class ExploreParts(RunsPage):
         self.take_panel(self.results_panel)
         self.kernel_panel = KernelPanel(self.selection, self.take_small_picture)
         self.operation_choice = OperationChoice(
-            self.mask_panel,
-            workspace,
-            self.display,
-            lambda: services.files.ask_to_open(
-                "Open a patch", picture_filters(), lambda path: workspace.change(patch_path=str(path))
-            ),
-            lambda: self.chain_list,
+            self.mask_panel, workspace, self.display, lambda: self.chain_list
         )
+        self.operation_choice.patch_wanted.connect(self._ask_for_patch)
         self.answer_line = AnswerLine(results, workspace)
-        self.regions = RegionActions(
-            services.actions, workspace, state, self.pictures, self.picture_view, self._measure_region
-        )
+        self.regions = RegionActions(services, workspace, self.pictures, self.picture_view)
+        services.actions.connect_to(region_measure=self._measure_region)
         # What explains the time of a run; what other panels show is made with them, below.
-        self.roofline = RooflineState(self.selection, services.link, services.jobs, of_window[1])
+        self.roofline = RooflineState(self.selection, services.link, services.jobs, messages)
         self.why = WhyState(self.selection, services.link, self.roofline)
         self.roofline.save_wanted.connect(partial(self.save_drawing, "roofline"))
 
     def _make_controllers(self, services: Services) -> None:
-        state, link, actions, answers = services.state, services.link, services.actions, services.messages
+        state, link = services.state, services.link
         self.workspace = workspace = Workspace(preset(FIRST_MASK))
         listed = state.variants_of
         self.results = results = ResultsModel(lambda: [one.key for one in listed(workspace.operation)])
@@ -102,18 +97,19 @@ class ExploreParts(RunsPage):
         workspace.job_changed.connect(self._follow_problem)
         self.recorded = RecordedRows(workspace, state, link, results)
         self.cells = BlockCells(results, self)
-        self.commands = ExploreActions(actions, workspace, state)
+        self.commands = ExploreActions(services.actions, workspace, state)
         self.display = display = Display(workspace, state, link.keeper)
-        self.pictures = PictureController(workspace, state, link, answers, display)
-        behind = ComputingMessages(answers, self, workspace, state, self.take_small_picture)
+        display.seen = self._seen
+        self.pictures = PictureController(workspace, services, display)
+        behind = ComputingMessages(services, self, workspace, self.take_small_picture)
         self.clip_hint = ClipHint(workspace, state, behind)
         computing = workspace, services, behind, display
-        self.previews = PreviewController(*computing, self._seen)
-        self.runs = RunController(*computing, results, self.cells, self._seen)
+        self.previews = PreviewController(*computing)
+        self.runs = RunController(*computing, self.cells)
         self.background = Background(self)
         self.sessions = Sessions(workspace, results, services, self.background)
         self.files = ExploreFiles(services, workspace, self.pictures, self.sessions)
-        self.files.connect_actions(actions)
+        self.files.connect_actions(services.actions)
 
     def _seen(self) -> Seen | None:
         """Return what is seen of a result, where another machine is to send only that."""
@@ -218,6 +214,12 @@ class ExploreParts(RunsPage):
             return
         workspace, state = self.workspace, self._services.state
         self.pictures.open_sample(_SMALL_SAMPLE, lambda _: choose_simulator(workspace, state))
+
+    def _ask_for_patch(self) -> None:
+        def take(path: Path) -> None:
+            self.workspace.change(patch_path=str(path))
+
+        self._services.files.ask_to_open("Open a patch", picture_filters(), take)
 
     def _measure_region(self) -> None:
         """Show the numbers of the region, or of the whole picture."""

@@ -18,7 +18,7 @@ from gui.engine_link.engine_state import SLOW_MS, EngineState
 from gui.explore.jobs import is_chain
 from gui.explore.workspace import Workspace
 from gui.page.contract import Services
-from gui.page.messages import Message, Messages, PageMessages, Severity
+from gui.page.messages import Message, PageMessages, Severity
 
 if TYPE_CHECKING:
     from engine.results.measurement import StepTime
@@ -38,15 +38,10 @@ class ComputingMessages(PageMessages):
     """Messages about what is computed, with the small picture's button where it helps; `take` opens it."""
 
     def __init__(
-        self,
-        messages: Messages,
-        page: object,
-        workspace: Workspace,
-        state: EngineState,
-        take: Callable[[], None],
+        self, services: Services, page: object, workspace: Workspace, take: Callable[[], None]
     ) -> None:
-        super().__init__(messages, page)
-        self._workspace, self._state, self._take = workspace, state, take
+        super().__init__(services.messages, page)
+        self._workspace, self._state, self._take = workspace, services.state, take
 
     @property
     def have_a_way_out(self) -> bool:
@@ -120,6 +115,8 @@ class Display(QObject):
         """What computed the steps of the chain whose result is shown."""
         self.refusal = ""
         """Why the operation cannot be done; its panel says it."""
+        self.seen: Callable[[], Seen | None] = lambda: None
+        """What is seen of a result, where another machine is to send only that."""
         # Most previews arrive sooner, and a label that flickers with each edit says nothing.
         self._age_timer = QTimer(self, singleShot=True, interval=SLOW_MS)
         self._age_timer.timeout.connect(self.show_age)
@@ -208,16 +205,11 @@ class PreviewController(QObject):
     _job_may_differ = Signal()
 
     def __init__(
-        self,
-        workspace: Workspace,
-        services: Services,
-        messages: ComputingMessages,
-        display: Display,
-        seen: Callable[[], Seen | None] = lambda: None,
+        self, workspace: Workspace, services: Services, messages: ComputingMessages, display: Display
     ) -> None:
         super().__init__()
         self._workspace, self._state, self._link = workspace, services.state, services.link
-        self._messages, self._display, self._seen = messages, display, seen
+        self._messages, self._display = messages, display
         link = services.link
         self._previews, self._checks, self._lists = (Newest(link) for _ in range(3))
         self._wanted: PictureJob | None = None
@@ -281,7 +273,7 @@ class PreviewController(QObject):
         show_stage("computing")
         answers = partial(self._replied, job), partial(self._failed, job)
         self._previews.ask(
-            Preview(job, self._seen()), *answers, lambda step: show_stage(step.stage, step.fraction)
+            Preview(job, self._display.seen()), *answers, lambda step: show_stage(step.stage, step.fraction)
         )
 
     def _leave_stale(self) -> None:

@@ -1,6 +1,5 @@
 """Runs of one variant, or of every variant that can do the job; each becomes a row of the results."""
 
-from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -9,13 +8,12 @@ from PySide6.QtCore import QObject
 from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.protocol import Availability, Filtered, TiledScreen
-from engine.host.request import Check, Run, Seen, VariantInfo, segments_of
+from engine.host.request import Check, Run, VariantInfo, segments_of
 from engine.results.measurement import Measurement
 from engine.work.messages import PictureJob
 from gui.explore.jobs import comparable_of, failed_run, is_chain
 from gui.explore.preview_controller import Display
 from gui.explore.results.block_map import BlockCells
-from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from gui.page.contract import Services
 from gui.page.jobs import Job
@@ -40,14 +38,12 @@ class RunController(QObject):
         services: Services,
         messages: PageMessages,
         display: Display,
-        results: ResultsModel,
         cells: BlockCells,
-        seen: Callable[[], Seen | None] = lambda: None,
     ) -> None:
         super().__init__()
         self._workspace, self._services, self._jobs = workspace, services, services.jobs
-        self._messages, self._display, self._seen = messages, display, seen
-        self._results, self._cells = results, cells
+        self._messages, self._display = messages, display
+        self._cells, self._results = cells, cells.results
         # The outcome of a run stays in its row; the message is about a job that is no longer wanted.
         workspace.job_changed.connect(lambda: messages.clear(SOURCE))
 
@@ -123,7 +119,7 @@ class RunController(QObject):
         how = {} if budget_s is None else {"budget_s": budget_s}
         return Job(
             f"{title}, block {job.block}" if job.block and variant and variant.uses_block else title,
-            Run(asked, seen=self._seen(), **how),
+            Run(asked, seen=self._display.seen(), **how),
             lambda reply: self._replied(job, reply),
             lambda error: self._failed(job, variant, error),
         )

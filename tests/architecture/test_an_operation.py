@@ -125,7 +125,7 @@ def test_that_the_command_line_takes_it_as_any_other_operation(command, tmp_path
 def test_that_the_window_offers_it_with_its_parameter_and_its_variant(qapp, qtbot):
     workspace, state = make_workspace(), EngineState()
     display = Display(workspace, state, SegmentKeeper(lambda *names: None))
-    choice = OperationChoice(QWidget(), workspace, display, lambda take: None, QWidget)
+    choice = OperationChoice(QWidget(), workspace, display, QWidget)
     qtbot.addWidget(choice)
     choice.fill()
     box = choice.box

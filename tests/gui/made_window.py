@@ -233,17 +233,16 @@ class Bench:
         self.machines = Machines(self.link, self.state, self.messages, ())
         self.display = Display(self.workspace, self.state, self.link.keeper)
         self.small_pictures = []
-        helped = self.workspace, self.state, lambda: self.small_pictures.append("taken")
-        self.behind = ComputingMessages(self.messages, None, *helped)
         self.jobs = JobQueue(self.state, self.link)
-        parts = (self.workspace, self.state, self.link, self.messages, self.display)
-        self.pictures = PictureController(*parts)
         parts = self.messages, self.link, self.state, FileDialogs(), self.jobs
         self.services = services = Services(None, *parts)
+        helped = self.workspace, lambda: self.small_pictures.append("taken")
+        self.behind = ComputingMessages(services, None, *helped)
+        self.pictures = PictureController(self.workspace, services, self.display)
         computing = self.workspace, services, self.behind, self.display
         self.previews = PreviewController(*computing)
         self.cells = BlockCells(self.results)
-        self.runs = RunController(*computing, self.results, self.cells)
+        self.runs = RunController(*computing, self.cells)
         self.sessions = Sessions(self.workspace, self.results, services, AtOnce())
         self.files = ExploreFiles(services, self.workspace, self.pictures, self.sessions)
 

@@ -210,18 +210,13 @@ _CONVOLUTION = "Each pixel becomes the sum of its neighbours times the weights o
 class OperationChoice(QWidget):
     """The choice of an operation above the mask panel, or above the panel of the operation."""
 
+    patch_wanted = Signal()  # the person wants to choose the file of a patch
+
     def __init__(
-        self,
-        mask_panel: QWidget,
-        workspace: Workspace,
-        display: Display,
-        ask_for_patch: Callable[[], None],
-        make_steps: Callable[[], QWidget],
+        self, mask_panel: QWidget, workspace: Workspace, display: Display, make_steps: Callable[[], QWidget]
     ) -> None:
         super().__init__()
-        self._workspace = workspace
-        self._display = display
-        self._ask_for_patch = ask_for_patch
+        self._workspace, self._display = workspace, display
         self._panels: dict[str, QWidget] = {"": mask_panel}
         self.box = NarrowBox("Operation", "", 12)
         self._add("Convolution", "", _CONVOLUTION)
@@ -254,7 +249,7 @@ class OperationChoice(QWidget):
                 made = import_module("gui.explore.chain.chain_list").CombinePanel(self._workspace)
             else:
                 panel = import_module("gui.explore.mask.operation_panel").OperationPanel
-                made = panel(operation_of(key), self._workspace, self._display, self._ask_for_patch)
+                made = panel(operation_of(key), self._workspace, self._display, self.patch_wanted.emit)
             self._panels[key] = made
             self.stack.addWidget(made)
         return self._panels[key]

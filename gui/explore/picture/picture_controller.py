@@ -12,12 +12,11 @@ from engine.host.request import Request
 from engine.results.problem import Progress
 from engine.verify.verification import Region
 from engine.work.messages import SaveFiltered
-from gui.engine_link.engine_link import Ask, EngineLink, Newest
-from gui.engine_link.engine_state import EngineState
+from gui.engine_link.engine_link import Ask, Newest
 from gui.explore.preview_controller import Display
 from gui.explore.state import PictureSource
 from gui.explore.workspace import Workspace
-from gui.page.messages import Messages
+from gui.page.contract import Services
 
 OPEN_SOURCE = "open"
 SAVE_SOURCE = "save"
@@ -31,17 +30,15 @@ class PictureController(QObject):
     opened = Signal(object)  # the PictureHandle that is shown now
     open_failed = Signal(object)  # the EngineError
 
-    def __init__(
-        self, workspace: Workspace, state: EngineState, link: EngineLink, messages: Messages, display: Display
-    ) -> None:
+    def __init__(self, workspace: Workspace, services: Services, display: Display) -> None:
         super().__init__()
-        self._workspace, self._state, self._link = workspace, state, link
-        self._messages, self._display, self._newest = messages, display, Newest(link)
+        self._workspace, self._state, self._link = workspace, services.state, services.link
+        self._messages, self._display, self._newest = services.messages, display, Newest(services.link)
         self._is_stopping = False
         self._saving: Ask | None = None
         # What the end of a connection kept from being opened.
         self._kept_back: tuple[OpenPicture, Then | None] | None = None
-        link.ready.connect(self._open_kept_back)
+        self._link.ready.connect(self._open_kept_back)
         # Undo and sessions bring an earlier picture back.
         workspace.picture_wanted.connect(self.open_source)
 

@@ -15,8 +15,7 @@ from engine.host.shared import attach
 from engine.image.formats import titles
 from engine.verify.verification import Region
 from engine.work.filtering.clipping import Clipped
-from gui.engine_link.engine_link import Ask, EngineLink
-from gui.engine_link.engine_state import EngineState
+from gui.engine_link.engine_link import Ask
 from gui.explore.picture.canvas import PictureCanvas
 from gui.explore.picture.comparison import Comparison, Window
 from gui.explore.picture.layers import ViewMode
@@ -24,7 +23,7 @@ from gui.explore.picture.levels import PictureLevels, finest_for
 from gui.explore.picture.tiled import AskedValues, Numbers, TiledLevels, numbers_of, value_text
 from gui.explore.picture.toolbar import PictureToolbar, Readout, ReadoutStrip
 from gui.explore.workspace import Workspace
-from gui.page.actions import Actions
+from gui.page.contract import Services
 from gui.page.messages import Message, PageMessages, Severity
 from gui.style.icons import icon
 from gui.style.metrics import GRID, scaled_font
@@ -128,15 +127,9 @@ class PictureView(QWidget):
     # Values that were asked for have come.
     values_arrived = Signal()
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        engine_state: EngineState,
-        link: EngineLink,
-        messages: PageMessages,
-        actions: Actions,
-    ) -> None:
+    def __init__(self, workspace: Workspace, services: Services, messages: PageMessages) -> None:
         super().__init__(accessibleName="Picture view")
+        engine_state, link = services.state, services.link
         self._workspace, self._link, self._messages = workspace, link, messages
         self._picture: PictureHandle | None = None
         self.values: Numbers | None = None
@@ -154,7 +147,7 @@ class PictureView(QWidget):
         of = workspace, engine_state, link
         self.windows = Window(*of, of_result=False), Window(*of, of_result=True)
         """What is black and white of the original, and of the result."""
-        self.toolbar = PictureToolbar(workspace, actions)
+        self.toolbar = PictureToolbar(workspace, services.actions)
         self.drag_handle = DragHandle()
         # In the corner of the result.
         self.canvas.setLayout(column(1, row(1, self.drag_handle, margins=(0, 0, GRID, GRID))))

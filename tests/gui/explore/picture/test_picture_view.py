@@ -1,3 +1,4 @@
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -28,9 +29,9 @@ def engine_state():
 
 @pytest.fixture
 def view(qtbot, workspace, engine_state, bench):
-    actions = Actions()
-    ExploreActions(actions, workspace, engine_state)
-    view = PictureView(workspace, engine_state, bench.link, bench.messages.everywhere, actions)
+    services = replace(bench.services, actions=Actions(), state=engine_state)
+    ExploreActions(services.actions, workspace, engine_state)
+    view = PictureView(workspace, services, bench.messages.everywhere)
     qtbot.addWidget(view)
     view.resize(640, 480)
     view.show()
