@@ -49,7 +49,14 @@ class InChain(NamedTuple):
         return [name.partition(" (")[0] for name in self.reads]
 
 
-ALONE = InChain()
+class Looked(NamedTuple):
+    """What is looked at: the result of a job at a pixel, and what that reads, each (H, W, C)."""
+
+    job: PictureJob
+    pixel: Pixel
+    read: Sequence[Samples]
+    result: Samples | None
+    chain: InChain = InChain()
 
 
 class Step(NamedTuple):
@@ -71,15 +78,16 @@ class Table(NamedTuple):
 
 
 class Lens:
-    """A result at a pixel (row, column): each array has a number for each channel."""
+    """A result at a pixel: each array has a number for each channel."""
 
     heading = ""
     """What stands beside the choice of the table."""
     is_equal = False
     """Whether the steps end in the result that is shown, to the last bit."""
 
-    def __init__(self, pixel: Pixel, job: PictureJob, result: Samples | None, chain: InChain) -> None:
-        self.pixel, self.job, self.chain = pixel, job, chain
+    def __init__(self, at: Looked) -> None:
+        self.job, self.pixel, _, result, self.chain = at
+        pixel, job = self.pixel, self.job
         self.white = full_scale_of(np.dtype(job.picture.dtype))
         """What is white in the picture."""
         has_place = result is not None and pixel[0] < result.shape[0] and pixel[1] < result.shape[1]
@@ -139,21 +147,13 @@ class Lens:
 class FilterLens(Lens):
     """A result of a convolution."""
 
-    def __init__(
-        self,
-        job: PictureJob,
-        order: SumOrder,
-        pixel: Pixel,
-        original: Samples,
-        result: Samples,
-        chain: InChain = ALONE,
-    ) -> None:
-        """Look at a pixel of what is filtered, of shape (H, W, C), and of its result."""
-        assert job.filter is not None
-        self.step, self.order = step, _ = job.filter, order
-        mask, weights = step.applied, step.applied.weights32
-        self.window = window = window_of(original, pixel, mask.shape, mask.anchor, step.border, step.cval)
-        super().__init__(pixel, job, result, chain)
+    def __init__(self, at: Looked, order: SumOrder) -> None:
+        assert at.job.filter is not None
+        self.step, self.order = step, _ = at.job.filter, order
+        mask, weights, pixel = step.applied, step.applied.weights32, at.pixel
+        border = step.border, step.cval
+        self.window = window = window_of(at.read[0], pixel, mask.shape, mask.anchor, *border)
+        super().__init__(at)
         has_sum = order.is_known
         self.sum = sum_of(order, window, weights, mask.offset) if has_sum else None
         """None where the kernel forms no sum of this pixel alone."""
@@ -168,14 +168,14 @@ class FilterLens(Lens):
             bound = relative_bound(mask.taps + 2) * magnitudes + (mask.taps + 1) * SMALLEST_SUBNORMAL
         self.bound = bound + order.added_error
         """How far the kernel's sum may be from it."""
-        sides = zip(pixel, job.region.ranges if job.region is not None else (), strict=False)
+        sides = zip(pixel, at.job.region.ranges if at.job.region is not None else (), strict=False)
         self.is_outside_region = any(at not in along for at, along in sides)
         """Whether only a region is filtered and this is not in it."""
         value = self.exact.astype(np.float32) if self.sum is None else self.sum.value
         self.remade = stored(value, self.shown.dtype)
         """What the kernel stores of its sum, or of the float64 sum where it has none."""
         self.is_equal = bool(np.array_equal(self.remade, self.shown, equal_nan=True))
-        self.heading = f"{mask.rows} × {mask.columns}{chain.read_words}"
+        self.heading = f"{mask.rows} × {mask.columns}{at.chain.read_words}"
 
     @property
     def verdict(self) -> str:
@@ -258,17 +258,10 @@ class FilterLens(Lens):
 class OperationLens(Lens):
     """A result of another operation: the cells that it depends on, where these are a window."""
 
-    def __init__(
-        self,
-        job: PictureJob,
-        pixel: Pixel,
-        original: Samples,
-        result: Samples | None,
-        chain: InChain = ALONE,
-    ) -> None:
-        assert job.operation is not None
-        known = job.operation.known
-        half = None if known.window is None else known.window(known.read(dict(job.operation.settings)))
+    def __init__(self, at: Looked) -> None:
+        assert at.job.operation is not None
+        known, pixel, original = at.job.operation.known, at.pixel, at.read[0]
+        half = None if known.window is None else known.window(known.read(dict(at.job.operation.settings)))
         self.teaches = known.teaches
         self.own = np.atleast_1d(original[pixel])
         """The sample in its middle."""
@@ -279,9 +272,9 @@ class OperationLens(Lens):
             window = window_of(original, pixel, (side, side), (half, half), Border.REPLICATE, 0.0)
             self.cells = original[np.ix_(window.source_rows, window.source_columns)]
             self._outside = window.outside
-        super().__init__(pixel, job, result, chain)
+        super().__init__(at)
         has_window = half is not None and half > 0
-        self.heading = f"{known.title}{chain.read_words or (': the window' if has_window else '')}"
+        self.heading = f"{known.title}{at.chain.read_words or (': the window' if has_window else '')}"
 
     @property
     def channels(self) -> int:
@@ -327,23 +320,15 @@ class OperationLens(Lens):
 
 
 class CombineLens(Lens):
-    """A result that a step of a chain makes of two others, each (H, W, C)."""
+    """A result that a step of a chain makes of two others."""
 
-    def __init__(
-        self,
-        step: CombineStep,
-        job: PictureJob,
-        pixel: Pixel,
-        read: Sequence[Samples],
-        result: Samples,
-        chain: InChain,
-    ) -> None:
-        first, second = (np.atleast_1d(one[pixel]).astype(np.float32) for one in read)
-        super().__init__(pixel, job, result, chain)
+    def __init__(self, at: Looked, step: CombineStep) -> None:
+        first, second = (np.atleast_1d(one[at.pixel]).astype(np.float32) for one in at.read)
+        super().__init__(at)
         self.step, self.read = step, (first, second)
         self.made = combined(step.how, step.weights, first, second)
         self.is_equal = bool(np.array_equal(self.made.value, self.shown, equal_nan=True))
-        self.heading = f"Of {' and '.join(chain.read_numbers)}"
+        self.heading = f"Of {' and '.join(at.chain.read_numbers)}"
 
     @property
     def verdict(self) -> str:

@@ -16,13 +16,13 @@ from engine.errors import EngineError
 from engine.host.protocol import TiledScreen
 from engine.results.measurement import StepTime
 from engine.results.problem import Mark
-from engine.work.filtering.sum_order import Samples, SumOrder
+from engine.work.filtering.sum_order import SumOrder
 from engine.work.messages import PictureJob, SumOrderRequest
 from engine.work.steps import PICTURE, AnyStep, Chain, CombineStep, MaskStep
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.question import Question
-from gui.explore.inspect.lens import ALONE, CombineLens, FilterLens, InChain, Lens, OperationLens
+from gui.explore.inspect.lens import CombineLens, FilterLens, InChain, Lens, Looked, OperationLens
 from gui.explore.jobs import is_chain
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.picture.tiled import AskedValues, NotYet
@@ -204,51 +204,40 @@ class LensState(Question):
             return None, _NO_PICTURE
         if self.pixel is None:
             return None, _POINT
-        if job is not None and job.operation is not None:
-            return self._look_at_operation(job, values.original, values.result)
-        if result is None or job is None or values.result is None:
+        if job is None or (job.operation is None and (result is None or values.result is None)):
             return None, _NO_RESULT
+        at = Looked(job, self.pixel, [values.original], values.result)
+        if job.operation is not None or result is None:
+            return self._look_alone(at)
         if is_chain(job):
-            return self._look_at_step(job, result.device, values.original, values.result)
-        ran = job.changed(variant=result.variant, device=result.device)
-        return self._look_at_filter(SumOrderRequest(ran), values.original, values.result)
+            return self._look_at_step(at, result.device)
+        return self._look_alone(at._replace(job=job.changed(variant=result.variant, device=result.device)))
 
-    def _look_at_filter(
-        self, asked: SumOrderRequest, read: Samples, result: Samples, chain: InChain = ALONE
-    ) -> tuple[Lens | None, str]:
-        assert self.pixel is not None
+    def _look_alone(self, at: Looked, *, reads_floats: bool = False) -> tuple[Lens | None, str]:
+        """Look at the result of a mask or of an operation."""
+        if at.job.operation is not None:
+            return (None, _NO_PATCH) if at.job.patch_path else (OperationLens(at), "")
+        asked = SumOrderRequest(at.job, reads_floats=reads_floats)
         if self._order is None or self._order[0] != asked:
             self._ask_order(asked)
             return None, self._refused or _ASKING
-        return FilterLens(asked.job, self._order[1], self.pixel, read, result, chain), ""
+        return FilterLens(at, self._order[1]), ""
 
-    def _look_at_operation(
-        self, job: PictureJob, read: Samples, result: Samples | None, chain: InChain = ALONE
-    ) -> tuple[Lens | None, str]:
-        if job.patch_path:
-            return None, _NO_PATCH
-        assert self.pixel is not None
-        return OperationLens(job, self.pixel, read, result, chain), ""
-
-    def _look_at_step(
-        self, job: PictureJob, device: str, original: Samples, result: Samples
-    ) -> tuple[Lens | None, str]:
+    def _look_at_step(self, at: Looked, device: str) -> tuple[Lens | None, str]:
         if self._link.is_remote:
             return None, _ON_A_SERVER
         ran = self._display.shown_steps
-        if self._step is None or self._step[0] is not job or self._step[1] is not ran:
-            self._step = job, ran, shown_step(job, ran, device)
-        assert self.pixel is not None
+        if self._step is None or self._step[0] is not at.job or self._step[1] is not ran:
+            self._step = at.job, ran, shown_step(at.job, ran, device)
         shown = self._step[2]
         self._keep_to([one for one in shown.reads if one is not None])
+        (original,) = at.read
         read = [original if one is None else self._inputs[one] for one in shown.reads]
-        if shown.alone is not None and shown.alone.filter is not None:
-            asked = SumOrderRequest(shown.alone, reads_floats=shown.reads[0] is not None)
-            return self._look_at_filter(asked, read[0], result, shown.words)
+        at = at._replace(read=read, chain=shown.words)
         if shown.alone is not None:
-            return self._look_at_operation(shown.alone, read[0], result, shown.words)
+            return self._look_alone(at._replace(job=shown.alone), reads_floats=shown.reads[0] is not None)
         assert isinstance(shown.step, CombineStep)
-        return CombineLens(shown.step, job, self.pixel, read, result, shown.words), ""
+        return CombineLens(at, shown.step), ""
 
     def _keep_to(self, jobs: Iterable[PictureJob]) -> None:
         """Read the results of these jobs; the squares of others are dropped."""

@@ -12,7 +12,7 @@ from engine.verify.verification import Region
 from engine.work.filtering.sum_order import SumOrder, by_rows
 from gui.explore.inspect.doctor_panel import DoctorPanel, DoctorState
 from gui.explore.inspect.histogram_plot import HistogramPlot
-from gui.explore.inspect.lens import FilterLens
+from gui.explore.inspect.lens import FilterLens, Looked
 from gui.explore.inspect.look_panel import HISTOGRAM, PROFILE
 from gui.explore.picture.layers import Drawing, Line
 from tests.gui.made_results import handle_of
@@ -155,7 +155,8 @@ def looked(share):
     def at(pixel, value, mask=SOBEL, order=None, border=Border.ZERO):
         result = np.full(pixels.shape, np.float32(value))
         job = mask_job(picture=handle_of(pixels, share), mask=mask, border=border, variant="cpu-serial")
-        return FilterLens(job, order or by_rows(mask.columns, is_fused=False), pixel, pixels, result)
+        at = Looked(job, pixel, [pixels], result)
+        return FilterLens(at, order or by_rows(mask.columns, is_fused=False))
 
     return at
 
