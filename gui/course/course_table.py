@@ -328,7 +328,12 @@ class CourseTableView(QTableView):
     def _share_width(self) -> None:
         """Give each column the width it needs; sentences share the rest, and are wrapped."""
         columns, room = range(self.cells.columnCount()), self.viewport().width()
-        cells = [self._width_of_cells(column) for column in columns]
+        width_of, sides = self.fontMetrics().horizontalAdvance, 2 * GRID + HALF_GRID
+        cells = []
+        for column in columns:
+            texts = (self.cells.index(row, column).data() for row in range(self.cells.rowCount()))
+            parts = (part for text in texts for part in text.split("\n"))
+            cells.append(max(map(width_of, parts), default=0) + sides)
         for narrowest, spare, lines in _FITS:
             wanted = [self.header.minimum_width(column, lines) for column in columns]
             widths = [max(cell + spare, head, narrowest) for cell, head in zip(cells, wanted, strict=True)]
@@ -361,9 +366,3 @@ class CourseTableView(QTableView):
         # The rows of a table before had sentences, perhaps.
         for row in range(self.cells.rowCount()):
             self.setRowHeight(row, self.verticalHeader().defaultSectionSize())
-
-    def _width_of_cells(self, column: int) -> int:
-        metrics = self.fontMetrics()
-        texts = (self.cells.index(row, column).data() for row in range(self.cells.rowCount()))
-        lines = (line for text in texts for line in text.split("\n"))
-        return max(map(metrics.horizontalAdvance, lines), default=0) + 2 * GRID + HALF_GRID

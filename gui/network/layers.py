@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.host.request import VariantInfo
-from engine.host.shared import attach
-from engine.tasks.network.problem import FILTER_SIDE, POOL_SIDE, Layer, NetworkFacts, Recognised
+from engine.tasks.network.problem import FILTER_SIDE, POOL_SIDE, Layer
 from gui.widgets.number_table import number
 
 Floats = NDArray[np.float32]
@@ -62,21 +61,6 @@ class Origin:
     values: Floats  # (rows, columns)
     weights: Floats | None  # the same shape; None for a pool, whose cells weigh the same
     adds: float  # what this map adds to the value
-
-
-def kept_facts(facts: NetworkFacts) -> Facts:
-    """Copy what the engine says about the network."""
-    shared = facts.first_filters, facts.second_filters, facts.hidden_weights, facts.output_weights
-    keys = (layer.key for layer in facts.layers if layer.multiply_adds)
-    weights = {key: attach(one).copy() for key, one in zip(keys, shared, strict=True)}
-    return Facts(facts.layers, facts.stages, weights, attach(facts.digits).copy(), facts.labels)
-
-
-def kept_answer(answer: Recognised, ink: NDArray[np.uint8]) -> Answer:
-    """Copy what the engine recognised in a drawing."""
-    values = tuple(attach(layer.values).copy() for layer in answer.layers)
-    drawing = ink.astype(np.float32) / np.float32(255.0)
-    return Answer(values, answer.probabilities, answer.digit, answer.elapsed_ms, drawing)
 
 
 def is_vector(layer: Layer) -> bool:

@@ -11,18 +11,8 @@ from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPai
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.tasks.network.problem import LAYERS, Layer
+from gui.network import layers
 from gui.network.drawing import draw_frames, picture_of, shades
-from gui.network.layers import (
-    Cell,
-    Floats,
-    cell_name,
-    is_pool,
-    is_vector,
-    name_of,
-    shape_text,
-    where_from,
-    windows,
-)
 from gui.network.network_state import NetworkState
 from gui.style.metrics import GRID, HALF_GRID, follow, number_font, scaled_font
 from gui.style.theme import cell_background, current_theme, readable_text, theme_notifier
@@ -58,7 +48,7 @@ Window = tuple[int | None, range, range]
 
 def is_scores(layer: Layer) -> bool:
     """Return whether a layer gives so few values that each is written."""
-    return is_vector(layer) and layer.values <= _FEW
+    return layers.is_vector(layer) and layer.values <= _FEW
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +83,13 @@ class MapGrid:
         corner = self.map_rect(number).topLeft() + QPointF(columns.start * wide, rows.start * high)
         return QRectF(corner.x(), corner.y(), len(columns) * wide, len(rows) * high)
 
-    def cell_rect(self, cell: Cell) -> QRectF:
+    def cell_rect(self, cell: layers.Cell) -> QRectF:
         """Return where a cell is."""
         down, column = divmod(cell.column, self.columns)
         row = cell.row + down
         return self.window_rect(cell.map, range(row, row + 1), range(column, column + 1))
 
-    def cell_at(self, point: QPointF, position: int) -> Cell | None:
+    def cell_at(self, point: QPointF, position: int) -> layers.Cell | None:
         """Return the cell of a layer under a point; None between maps."""
         number = next((at for at in range(self.maps) if self.map_rect(at).contains(point)), None)
         if number is None:
@@ -108,15 +98,15 @@ class MapGrid:
         # The right and the lower edge belong to the last cells.
         row = min(int(inside.y() // self.cell_height), self.rows - 1)
         column = min(int(inside.x() // self.cell_width), self.columns - 1)
-        if not is_vector(self.layer):
-            return Cell(position, number, row, column)
+        if not layers.is_vector(self.layer):
+            return layers.Cell(position, number, row, column)
         value = row * self.columns + column
-        return Cell(position, column=value) if value < self.layer.values else None
+        return layers.Cell(position, column=value) if value < self.layer.values else None
 
 
 def grid_of(layer: Layer, side: int, width: int) -> MapGrid:
     """Return where the maps of a layer stand in so much width, each about `side` pixels wide."""
-    if is_vector(layer):
+    if layers.is_vector(layer):
         columns = layer.values
         while not is_scores(layer) and columns > _FEW and width // columns < GRID:
             # Thin cells stand in two lines or more.
@@ -142,23 +132,23 @@ class LayerView(QWidget):
         self._network = network
         self.layer, self.position = layer, position
         self.grid = grid_of(layer, 1, 1)
-        self._values: Floats | None = None
+        self._values: layers.Floats | None = None
         self._images: list[QImage] = []
-        self._cell: Cell | None = None
+        self._cell: layers.Cell | None = None
         self._window: Window | None = None
         self._shown: int | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(f"{layer.title}: {shape_text(layer)}")
+        self.setAccessibleName(f"{layer.title}: {layers.shape_text(layer)}")
         self.setAccessibleDescription(_KEYS)
         self.setToolTip(f"Point at a cell to see where its value comes from; a click keeps it. {_KEYS}")
         theme_notifier().changed.connect(self._paint_images)
 
-    def show_values(self, values: Floats | None) -> None:
+    def show_values(self, values: layers.Floats | None) -> None:
         """Show the values of another drawing."""
         self._values = values
         self._paint_images()
 
-    def mark(self, cell: Cell | None, window: Window | None, shown: int | None, words: str) -> None:
+    def mark(self, cell: layers.Cell | None, window: Window | None, shown: int | None, words: str) -> None:
         """Mark the chosen cell, which is of this layer, and the window that the chosen value comes from.
 
         `shown` is the map whose window is shown in figures; `words` tell screen readers what is chosen.
@@ -186,7 +176,7 @@ class LayerView(QWidget):
         for number, image in enumerate(self._images):
             painter.drawImage(grid.map_rect(number), image)
         painter.setPen(QPen(QColor(theme.line), 1))
-        if self._values is not None and is_vector(self.layer):
+        if self._values is not None and layers.is_vector(self.layer):
             painter.drawRects(list(self._cell_rects()))
         for number in range(len(self._images)):
             painter.drawRect(grid.map_rect(number).adjusted(-0.5, -0.5, 0.5, 0.5))
@@ -223,21 +213,21 @@ class LayerView(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def _stepped(self, key: Qt.Key) -> Cell:
+    def _stepped(self, key: Qt.Key) -> layers.Cell:
         """Return the cell that a key leads to."""
-        at = self._cell or Cell(self.position)
+        at = self._cell or layers.Cell(self.position)
         (maps, rows, columns), limits = _STEPS[key], self.layer.shape
-        if is_vector(self.layer):
+        if layers.is_vector(self.layer):
             columns += rows * self.grid.columns + (maps if abs(maps) == _FAR else 0)
             limits = 1, 1, self.layer.values
         moved = zip((at.map + maps, at.row + rows, at.column + columns), limits, strict=True)
-        return Cell(self.position, *(min(max(to, 0), most - 1) for to, most in moved))
+        return layers.Cell(self.position, *(min(max(to, 0), most - 1) for to, most in moved))
 
     def _paint_images(self) -> None:
         self._images = []
         if self._values is not None and not is_scores(self.layer):
             colours, values, grid = shades(current_theme()), self._values, self.grid
-            if is_vector(self.layer):
+            if layers.is_vector(self.layer):
                 lacking = grid.rows * grid.columns - values.size
                 values = np.pad(values, (0, lacking)).reshape(1, grid.rows, grid.columns)
             # Negative ones are 0.
@@ -249,9 +239,9 @@ class LayerView(QWidget):
     def _cell_rects(self) -> Iterator[QRectF]:
         """Yield where the cells of a vector are."""
         for at in range(self.layer.values):
-            yield self.grid.cell_rect(Cell(self.position, column=at))
+            yield self.grid.cell_rect(layers.Cell(self.position, column=at))
 
-    def _paint_scores(self, painter: QPainter, values: Floats) -> None:
+    def _paint_scores(self, painter: QPainter, values: layers.Floats) -> None:
         theme, largest = current_theme(), float(abs(values).max())
         painter.setFont(number_font())
         for at, (rect, value) in enumerate(zip(self._cell_rects(), values.tolist(), strict=True)):
@@ -263,7 +253,7 @@ class LayerView(QWidget):
     def _window_frames(self, window: Window) -> Iterator[QRectF]:
         chosen, rows, columns = window
         for number in range(self.grid.maps) if chosen is None else [chosen]:
-            if is_vector(self.layer):
+            if layers.is_vector(self.layer):
                 yield self.grid.map_rect(number)
             else:
                 yield self.grid.window_rect(number, rows, columns)
@@ -310,13 +300,13 @@ class MapsPanel(QWidget):
     def _mark(self) -> None:
         network = self._network
         cell, facts, origin = network.cell, network.facts, network.shown_origin
-        marks: dict[int, tuple[Cell | None, Window | None, int | None, str]] = {}
+        marks: dict[int, tuple[layers.Cell | None, Window | None, int | None, str]] = {}
         if facts is not None and cell is not None and origin is not None:
-            words = where_from(facts, cell, network.value_of(cell), network.all_origins())
-            marks[cell.layer] = cell, None, None, f"{cell_name(facts.layers, cell)}: {words}"
-            for at, rows, columns in windows(facts.layers, cell):
+            words = layers.where_from(facts, cell, network.value_of(cell), network.all_origins())
+            marks[cell.layer] = cell, None, None, f"{layers.cell_name(facts.layers, cell)}: {words}"
+            for at, rows, columns in layers.windows(facts.layers, cell):
                 # A pool keeps maps apart; a convolution and a connected layer take all input maps.
-                is_apart = all(map(is_pool, facts.layers[at + 1 : cell.layer + 1]))
+                is_apart = all(map(layers.is_pool, facts.layers[at + 1 : cell.layer + 1]))
                 window = cell.map if is_apart else None, rows, columns
                 marks[at] = None, window, origin.map if origin.before == at else None, ""
         for view in self.views:
@@ -343,11 +333,11 @@ def _title_of(view: LayerView) -> QWidget:
     name, details = quiet_label(view.layer.title), ElidedLabel(small=True)
     name.setFont(scaled_font(0.9, bold=True))
     name.setBuddy(view)
-    before = name_of(LAYERS, view.position - 1)
+    before = layers.name_of(LAYERS, view.position - 1)
     how = f"5 × 5 filters on {'all maps of ' * (view.position > 0)}{before}"
-    if is_pool(view.layer):
+    if layers.is_pool(view.layer):
         how = "averages of 2 × 2 cells"
-    elif is_vector(view.layer):
+    elif layers.is_vector(view.layer):
         how = f"weighted sums of all values of {before}"
-    details.setText(f"{shape_text(view.layer)} · {how}")
+    details.setText(f"{layers.shape_text(view.layer)} · {how}")
     return boxed(row(name, (details, 1), spacing=2 * GRID))

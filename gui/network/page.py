@@ -4,30 +4,23 @@ Each change of the drawing is recognised; stages run on request.
 """
 
 from dataclasses import asdict, replace
+from functools import partial
 from typing import ClassVar
 
 import msgspec
+import numpy as np
 from PySide6.QtCore import Qt, QTimer
 
 from engine.course.paper import CourseKernel
 from engine.device_info import AUTO
 from engine.errors import Cancelled, EngineError
 from engine.host.request import Check, Preview, Run, segments_of
-from engine.tasks.network.problem import (
-    ChunkSpan,
-    DrawingRequest,
-    LayerTime,
-    NetworkFacts,
-    NetworkRequest,
-    NetworkResult,
-    NetworkRun,
-    Recognised,
-    StageRequest,
-)
+from engine.host.shared import attach
+from engine.tasks.network import problem
 from gui.engine_link.engine_link import Newest, is_reported_by_link, needs_no_message
 from gui.network.cell_panel import CellPanel
 from gui.network.drawing_panel import DrawingPanel
-from gui.network.layers import kept_answer, kept_facts
+from gui.network.layers import Answer, Facts
 from gui.network.maps_panel import MapsPanel
 from gui.network.network_state import NetworkState
 from gui.network.stages_panel import StagesPanel, TimelinePanel
@@ -72,7 +65,8 @@ class NetworkPage(VariantsPage):
         # The cells of a stroke that arrive together are one drawing.
         self._settle_timer = QTimer(self, singleShot=True, interval=0)
         self._settle_timer.timeout.connect(self._recognise)
-        network.drawing.changed.connect(self._drawing_changed)
+        network.drawing.changed.connect(partial(setattr, self, "_is_stale", True))
+        network.drawing.changed.connect(self._settle_timer.start)
         services.state.running_changed.connect(self._settle_timer.start)
         network.running_changed.connect(self._show_timeline)
         network.facts_changed.connect(self.status_changed)
@@ -131,25 +125,27 @@ class NetworkPage(VariantsPage):
     def export_stem(self) -> str:
         return f"network-batch-{self.network.settings.batch}"
 
-    def words_of(self, last: NetworkResult) -> str:
+    def words_of(self, last: problem.NetworkResult) -> str:
         return run_sentence(f"Last run: {last.title}, {last.problem.size_text}", last)
 
     def load(self, kernel: CourseKernel) -> None:
         self.network.change(stage=kernel.variant)
 
-    def table_of(self, run: NetworkRun) -> Table:
+    def table_of(self, run: problem.NetworkRun) -> Table:
         layers, timeline = ([asdict(one) for one in parts] for parts in (run.layers, run.timeline))
         return {"result": run.result.as_json(), "layers": layers, "timeline": timeline}
 
-    def run_in(self, table: Table) -> NetworkRun:
-        kinds = {"layers": tuple[LayerTime, ...], "timeline": tuple[ChunkSpan, ...]}
+    def run_in(self, table: Table) -> problem.NetworkRun:
+        kinds = {"layers": tuple[problem.LayerTime, ...], "timeline": tuple[problem.ChunkSpan, ...]}
         times = (msgspec.convert(table.get(name, []), kind) for name, kind in kinds.items())
-        return NetworkRun(super().run_in(table), *times)
+        return problem.NetworkRun(super().run_in(table), *times)
 
-    def list_request(self) -> Check[StageRequest]:
-        return Check(StageRequest(batch=self.network.settings.batch, device=self.network.settings.device))
+    def list_request(self) -> Check[problem.StageRequest]:
+        return Check(
+            problem.StageRequest(batch=self.network.settings.batch, device=self.network.settings.device)
+        )
 
-    def job_of(self, variant: NetworkResult) -> Job:
+    def job_of(self, variant: problem.NetworkResult) -> Job:
         return self._run_stage(variant.variant)
 
     def _run_stage(self, stage: str) -> Job:
@@ -157,7 +153,7 @@ class NetworkPage(VariantsPage):
         known = network.known_stage(stage)
         # A stage on the CPU runs in the real host, whatever device is chosen.
         device = AUTO if known is not None and known.kind == "cpu" else settings.device
-        request = Run(StageRequest(stage, settings.batch, device))
+        request = Run(problem.StageRequest(stage, settings.batch, device))
         return Job(stage, request, network.add, lambda error: network.fail(stage, error.failure))
 
     def _show_timeline(self) -> None:
@@ -170,14 +166,17 @@ class NetworkPage(VariantsPage):
         if not self._was_shown:
             return
         if self.network.facts is None:
-            self._facts.ask(NetworkRequest(), self._take_facts, self._facts_failed)
+            self._facts.ask(problem.NetworkRequest(), self._take_facts, self._facts_failed)
         self._list()
         self._is_stale = self._is_stale or self._answers.in_flight is not None
         self._answers.forget()
         self._settle_timer.start()
 
-    def _take_facts(self, facts: NetworkFacts) -> None:
-        kept = kept_facts(facts)
+    def _take_facts(self, facts: problem.NetworkFacts) -> None:
+        shared = facts.first_filters, facts.second_filters, facts.hidden_weights, facts.output_weights
+        keys = (layer.key for layer in facts.layers if layer.multiply_adds)
+        weights = {key: attach(one).copy() for key, one in zip(keys, shared, strict=True)}
+        kept = Facts(facts.layers, facts.stages, weights, attach(facts.digits).copy(), facts.labels)
         self._services.link.keeper.discard(segments_of(facts))
         self.network.set_facts(kept)
         drawing = self.network.drawing
@@ -190,10 +189,6 @@ class NetworkPage(VariantsPage):
         if not needs_no_message(error):
             self._own_messages.show_error("network", error)
             self.network.set_facts(None, str(error))
-
-    def _drawing_changed(self) -> None:
-        self._is_stale = True
-        self._settle_timer.start()
 
     def _recognise(self) -> None:
         """Send the drawing; one is on its way at a time, and what was drawn meanwhile follows it."""
@@ -215,9 +210,12 @@ class NetworkPage(VariantsPage):
             network.set_answer(None)
         ink = network.drawing.seen
 
-        def replied(found: Recognised) -> None:
+        def replied(found: problem.Recognised) -> None:
             if not network.drawing.is_empty:
-                network.set_answer(kept_answer(found, ink))
+                values = tuple(attach(layer.values).copy() for layer in found.layers)
+                drawing = ink.astype(np.float32) / np.float32(255.0)
+                answer = Answer(values, found.probabilities, found.digit, found.elapsed_ms, drawing)
+                network.set_answer(answer)
             self._services.link.keeper.discard(segments_of(found))
             self._recognise()
 
@@ -230,7 +228,7 @@ class NetworkPage(VariantsPage):
                 network.set_answer(None, str(error))
             self._recognise()
 
-        self._answers.ask(Preview(DrawingRequest(ink.tobytes())), replied, failed)
+        self._answers.ask(Preview(problem.DrawingRequest(ink.tobytes())), replied, failed)
 
 
 build = NetworkPage

@@ -168,7 +168,8 @@ class VariantsPage(RunsPage):
         for changed in (state.rows_changed, state.settings_changed, state.undo_stack.indexChanged):
             changed.connect(self.edited)
         self.shown.connect(self._first_shown)
-        state.settings_changed.connect(self._settings_changed)
+        state.settings_changed.connect(partial(self._own_messages.clear, self.source))
+        state.settings_changed.connect(self._list)
         # A lost host does not reply; its successor gets the requests again.
         services.link.ready.connect(self._ask)
 
@@ -217,10 +218,6 @@ class VariantsPage(RunsPage):
 
     def _ask(self) -> None:
         """Ask for all that is missing."""
-        self._list()
-
-    def _settings_changed(self) -> None:
-        self._own_messages.clear(self.source)
         self._list()
 
     def _list(self) -> None:

@@ -76,7 +76,14 @@ class Recovery(QObject):
             else:
                 lock.unlock()
         if self._offered is not None:
-            self._offer(self._offered[0])
+            with suppress(OSError):
+                when = time.strftime("%d %B, %H:%M", time.localtime(self._offered[0].stat().st_mtime))
+                what, why = "Haloscope was not closed properly", f"the work of {when} was kept"
+                shown = Message(
+                    _RECOVERY, Severity.WARNING, what, why,
+                    action="Restore", act=self.restore, other_action="Discard", other_act=self.discard,
+                )  # fmt: skip
+                self._messages.everywhere.show(shown)
 
     def keep_now(self) -> None:
         """Write what is not kept yet, at once."""
@@ -144,16 +151,6 @@ class Recovery(QObject):
         if error is not None and not was_said:
             what, remedy = "Your work is not kept against a crash", "Save the session (Ctrl+Shift+S)."
             self._messages.everywhere.warn(_RECOVERY, what, error.why, remedy)
-
-    def _offer(self, path: Path) -> None:
-        with suppress(OSError):
-            when = time.strftime("%d %B, %H:%M", time.localtime(path.stat().st_mtime))
-            what, why = "Haloscope was not closed properly", f"the work of {when} was kept"
-            shown = Message(
-                _RECOVERY, Severity.WARNING, what, why,
-                action="Restore", act=self.restore, other_action="Discard", other_act=self.discard,
-            )  # fmt: skip
-            self._messages.everywhere.show(shown)
 
     def restore(self) -> None:
         """Show the work that was offered; undo takes it back."""

@@ -103,7 +103,13 @@ class MainWindow(QMainWindow):
         grid.setColumnStretch(1, 1)
         self.setCentralWidget(middle)
         self.message_bar = MessageBar(services.messages, self.pages)
-        self._highlight = _drop_highlight(self.pages)
+        # What lies over the pages while files are dragged over the window; the mouse does not see it.
+        self._highlight = QLabel("Drop to open", self.pages, alignment=Qt.AlignmentFlag.AlignCenter)
+        self._highlight.setObjectName("drop")
+        self._highlight.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._highlight.setGraphicsEffect(QGraphicsOpacityEffect(self._highlight, opacity=0.88))
+        self._highlight.setFont(scaled_font(1.5))
+        self._highlight.hide()
         self._slots: dict[str, Slot] = {}
         for entry in PAGES:
             slot = self._slots[entry.key] = Slot(partial(self._made, entry), entry.module)
@@ -360,17 +366,6 @@ class _Pages(QStackedWidget):
     def minimumSizeHint(self) -> QSize:
         page = self.currentWidget()
         return page.minimumSizeHint() if page is not None else super().minimumSizeHint()
-
-
-def _drop_highlight(parent: QWidget) -> QLabel:
-    """Return what lies over the pages while files are dragged over the window; the mouse does not see it."""
-    label = QLabel("Drop to open", parent, alignment=Qt.AlignmentFlag.AlignCenter)
-    label.setObjectName("drop")
-    label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-    label.setGraphicsEffect(QGraphicsOpacityEffect(label, opacity=0.88))
-    label.setFont(scaled_font(1.5))
-    label.hide()
-    return label
 
 
 def _dropped(event: QDropEvent) -> OpenFiles | QMimeData | None:
