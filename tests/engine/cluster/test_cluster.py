@@ -8,6 +8,7 @@ from functools import partial
 
 import cloudpickle
 import dask.array as arrays
+import distributed
 import numpy as np
 import pytest
 
@@ -15,6 +16,7 @@ import engine
 from engine import cluster
 from engine.cluster import SchedulerAddress
 from engine.errors import BadValue, DeviceUnavailable, EngineError
+from tests.engine.cluster.started import two_workers
 from tests.fresh_python import ROOT
 
 
@@ -32,12 +34,6 @@ def test_that_another_text_is_refused_with_what_to_write():
             SchedulerAddress.parse(text)
 
 
-@pytest.fixture
-def soon(monkeypatch):
-    """Let nobody have more than a second to answer."""
-    monkeypatch.setattr(cluster, "CONNECT_S", 1)
-
-
 def refused(text):
     with pytest.raises(DeviceUnavailable) as caught, cluster.connected(SchedulerAddress.parse(text)):
         pass
@@ -45,7 +41,8 @@ def refused(text):
 
 
 @pytest.mark.slow
-def test_that_a_scheduler_that_is_not_there_or_of_another_kind_is_refused_in_words(soon):
+def test_that_a_scheduler_that_is_not_there_or_of_another_kind_is_refused_in_words(monkeypatch):
+    monkeypatch.setattr(cluster, "CONNECT_S", 1)
     with socket.socket() as taken, socket.create_server(("127.0.0.1", 0)) as other:
         taken.bind(("127.0.0.1", 0))
         for one in (taken, other):
@@ -53,10 +50,11 @@ def test_that_a_scheduler_that_is_not_there_or_of_another_kind_is_refused_in_wor
 
 
 @pytest.mark.slow
-def test_that_a_scheduler_without_workers_is_refused_with_how_to_start_one(local_cluster):
-    local_cluster.scale(0)
-    local_cluster.sync(local_cluster._correct_state)
-    assert "dask worker tcp://" in refused(local_cluster.scheduler_address)
+def test_that_a_scheduler_without_workers_is_refused_with_how_to_start_one():
+    with two_workers() as made:
+        made.scale(0)
+        made.sync(made._correct_state)
+        assert "dask worker tcp://" in refused(made.scheduler_address)
 
 
 def other(versions, part, name):
@@ -64,6 +62,13 @@ def other(versions, part, name):
     found = versions[part] if part == "scheduler" else next(iter(versions[part].values()))
     found["packages"][name] = "0.0.1"
     return versions
+
+
+@pytest.fixture
+def client():
+    """Return a client of a cluster of two processes."""
+    with two_workers() as made, distributed.Client(made, set_as_default=False) as client:
+        yield client
 
 
 @pytest.mark.slow

@@ -10,8 +10,10 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
+import engine
 import engine.commands.command_line
 import engine.files.atomic_write
 from engine import interrupts
@@ -21,6 +23,7 @@ from engine.device import devices as device_module
 from engine.device.interpreter import InterpreterBackend
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault, Reason
+from engine.image.open import sample_path
 from engine.run.task import Job
 from engine.work.filter_task import FILTERING
 from tests.fresh_python import ROOT
@@ -193,3 +196,24 @@ def full_disk(monkeypatch, tmp_path):
 
     monkeypatch.setattr(engine.files.atomic_write, "_write_beside_and_replace", refuse)
     return folder
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Return a folder: three pictures, one of them in a folder of its own, a broken one, and a letter."""
+    folder = tmp_path / "photos"
+    (folder / "more").mkdir(parents=True)
+    random = np.random.default_rng(1)
+    engine.save_image(random.integers(0, 256, (9, 7), np.uint8), folder / "grey.png")
+    engine.save_image(random.integers(0, 256, (5, 12, 3), np.uint8), folder / "rgb.tif")
+    engine.save_image(random.integers(0, 65536, (6, 6), np.uint16), folder / "more" / "deep.png")
+    (folder / "broken.png").write_bytes(sample_path("camera").read_bytes()[:500])
+    (folder / "letter.txt").write_text("Dear sir or madam")
+    (folder / ".hidden.png").write_bytes(b"")
+    return folder
+
+
+@pytest.fixture
+def out(tmp_path):
+    """Return the folder for the results, which does not exist."""
+    return tmp_path / "out"

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,41 +14,17 @@ from PIL import Image
 import engine
 import engine.image.save
 from engine.commands import batch as batch_command
-from engine.commands import batch_loop, batch_plan, picture_opening, picture_work
-from engine.commands.arguments import read
-from engine.commands.batch_plan import BatchSettings, files_for
+from engine.commands import batch_loop, picture_work
 from engine.commands.output import log
-from engine.commands.picture_work import work_for
 from engine.device import host_memory
 from engine.device.host_memory import PictureMemory, Spares
 from engine.errors import OutOfDeviceMemory, VerificationFailed
 from engine.flow.stream import Preparing, Stream
 from engine.image import formats
 from engine.image.open import sample_path
-from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong, words
+from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong
 
 MASK = "--mask gaussian:5:1 --border mirror --device cpu"
-
-
-@pytest.fixture
-def photos(tmp_path):
-    """Return a folder: three pictures, one of them in a folder of its own, a broken one, and a letter."""
-    folder = tmp_path / "photos"
-    (folder / "more").mkdir(parents=True)
-    random = np.random.default_rng(1)
-    engine.save_image(random.integers(0, 256, (9, 7), np.uint8), folder / "grey.png")
-    engine.save_image(random.integers(0, 256, (5, 12, 3), np.uint8), folder / "rgb.tif")
-    engine.save_image(random.integers(0, 65536, (6, 6), np.uint16), folder / "more" / "deep.png")
-    (folder / "broken.png").write_bytes(sample_path("camera").read_bytes()[:500])
-    (folder / "letter.txt").write_text("Dear sir or madam")
-    (folder / ".hidden.png").write_bytes(b"")
-    return folder
-
-
-@pytest.fixture
-def out(tmp_path):
-    """Return the folder for the results, which does not exist."""
-    return tmp_path / "out"
 
 
 @pytest.fixture
@@ -78,6 +53,17 @@ def where(request):
     return request.param
 
 
+def others_wait(monkeypatch, event, *first):
+    """Let pictures with other names be opened once an event is set."""
+    job_for = batch_loop.job_for
+
+    def looked_up(how, file, *given):
+        assert file.source.endswith(first) or event.wait(60)
+        return job_for(how, file, *given)
+
+    monkeypatch.setattr(batch_loop, "job_for", looked_up)
+
+
 def names(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
@@ -100,43 +86,6 @@ def test_that_results_are_those_of_filter_beside_a_bad_file(
     assert third.startswith(f"  {photos / 'broken.png'} cannot be opened: it ends after 500 bytes")
     assert sorted(line.split()[0] for line in answer.err.splitlines()) == [f"[{n}/4]" for n in (1, 2, 3, 4)]
     assert f"{photos / 'grey.png'} -> {out / 'grey.png'}" in answer.err
-
-
-def found_in(inputs, out, *options, on_note=None):
-    """Return the pictures of a batch."""
-    settings = read("batch", BatchSettings, [*map(str, inputs), "--out", str(out), *words([MASK]), *options])
-    return files_for(settings, work_for(settings.steps, settings.saving), on_note)
-
-
-def test_that_files_folders_and_patterns_are_taken_once_in_order(photos, out):
-    inputs = [photos / "rgb.tif", photos, photos / "*.png"]
-    assert [Path(file.source).name for file in found_in(inputs, out)] == ["rgb.tif", "broken.png", "grey.png"]
-    deep = found_in([photos], out, "--recursive")
-    targets = [Path(file.target).relative_to(out).as_posix() for file in deep]
-    assert targets == ["broken.png", "grey.png", "rgb.tif", "more/deep.png"]
-    # A folder that a pattern matches is searched as if it was named.
-    assert found_in([photos / "mor*"], out) == found_in([photos / "more"], out)
-
-
-def test_that_a_link_and_its_picture_are_two_pictures_and_linked_folders_are_named(photos, out):
-    (photos / "link.png").symlink_to("grey.png")
-    (photos / "more" / "again.png").symlink_to("../link.png")
-    (photos / "linked").symlink_to("more")
-    notes = []
-    found = found_in([photos], out, "--recursive", on_note=notes.append)
-    assert [Path(file.target).relative_to(out).as_posix() for file in found if not file.refusal] == [
-        "broken.png",
-        "grey.png",
-        "link.png",
-        "rgb.tif",
-        "more/again.png",
-        "more/deep.png",
-    ]
-    assert len(notes) == 1
-    assert str(photos / "linked") in notes[0]
-    # In place they have one result: one of them says so.
-    refused = [bool(f.refusal) for f in found_in([photos], photos, "--overwrite")]
-    assert sum(refused) == 1
 
 
 def test_that_a_pattern_that_matches_nothing_stops_nothing(batch, photos, out):
@@ -213,29 +162,6 @@ def test_that_a_dry_run_refuses_what_a_format_cannot_hold_and_the_folder_that_th
     for dry in ("", "--dry-run"):
         answer = command("batch", photos, "--out", photos / "letter.txt" / "out", MASK, dry)
         assert (answer.status, "letter.txt" in answer.err) == (2, True), answer
-
-
-def test_that_a_file_is_planned_once(batch, monkeypatch, photos, out):
-    asked, encoded = [], []
-    format_to_save = formats.format_to_save
-
-    def counted(path):
-        asked.append(path)
-        return format_to_save(path)
-
-    def encoding(known):
-        def encode(picture, quality):
-            encoded.append(known.title)
-            return known.encode(picture, quality)
-
-        return replace(known, encode=known.encode and encode)
-
-    for module in (batch_plan, engine.image.save):
-        monkeypatch.setattr(module, "format_to_save", counted)
-    monkeypatch.setattr(formats, "FORMATS", tuple(map(encoding, formats.FORMATS)))
-    batch(photos / "grey.png", photos / "rgb.tif", "--depth 16")
-    assert asked == [str(out / "grey.png"), str(out / "rgb.tif")]
-    assert sorted(encoded) == ["PNG", "TIFF"]
 
 
 def test_that_a_file_that_appears_meanwhile_is_not_replaced_unasked(batch, monkeypatch, photos, out):
@@ -391,7 +317,7 @@ def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, in_
 
 
 def test_that_results_from_before_a_lost_device_are_saved(batch, left, monkeypatch, in_a_stream, photos, out):
-    ready, job_for, is_written = Preparing.ready, batch_loop.job_for, threading.Event()
+    ready, is_written = Preparing.ready, threading.Event()
 
     def lose(self, chosen, shape):
         if shape[2] == 3:
@@ -402,14 +328,10 @@ def test_that_results_from_before_a_lost_device_are_saved(batch, left, monkeypat
         write_result(*arguments, **how)
         is_written.set()
 
-    def looked_up(how, file, *given):
-        assert file.source.endswith("grey.png") or is_written.wait(60)
-        return job_for(how, file, *given)
-
     write_result = batch_loop.write_result
     monkeypatch.setattr(Preparing, "ready", lose)
     monkeypatch.setattr(batch_loop, "write_result", written)
-    monkeypatch.setattr(batch_loop, "job_for", looked_up)
+    others_wait(monkeypatch, is_written, "grey.png")
     answer = batch(photos / "grey.png", photos / "rgb.tif", status=3)
     assert left == [3]
     assert names(out) == ["grey.png"]
@@ -427,14 +349,8 @@ def test_that_a_stopped_stream_says_what_is_there(batch, ctrl_c, photos, out, mo
             is_stopped.set()
         return room(job)
 
-    job_for = batch_loop.job_for
-
-    def looked_up(how, file, *given):
-        assert file.source.endswith("grey.png") or is_stopped.wait(60)
-        return job_for(how, file, *given)
-
     monkeypatch.setattr(batch_loop.Job, "room", interrupted)
-    monkeypatch.setattr(batch_loop, "job_for", looked_up)
+    others_wait(monkeypatch, is_stopped, "grey.png")
     answer = batch(photos / "grey.png", photos / "rgb.tif", status=130)
     assert "Stopped: 1 of 2 pictures filtered into" in answer.out
     assert names(out) == ["grey.png"]
@@ -455,7 +371,7 @@ def test_that_a_second_interrupt_ends_a_batch_at_once(batch, ctrl_c, photos, out
 
 
 def test_that_a_stopped_batch_saves_just_what_is_in_its_filter(batch, ctrl_c, photos, out, monkeypatch):
-    begun, stopped, job_for = threading.Event(), threading.Event(), batch_loop.job_for
+    begun, stopped = threading.Event(), threading.Event()
     filter_one = engine.api.request.Call.filter
     monkeypatch.setattr(batch_loop, "cores", lambda: 3)
     monkeypatch.setattr(batch_loop, "Event", lambda: stopped)
@@ -468,10 +384,6 @@ def test_that_a_stopped_batch_saves_just_what_is_in_its_filter(batch, ctrl_c, ph
         if not stopped.is_set():
             ctrl_c()
 
-    def looked_up(how, file, *arguments):
-        assert file.source.endswith(("a.png", "b.png")) or stopped.wait(60)
-        return job_for(how, file, *arguments)
-
     def filtered(self, out=None):
         # The first ends, and stops the batch, when the second is in its filter.
         is_second = bool(self.samples[0, 0])
@@ -481,7 +393,7 @@ def test_that_a_stopped_batch_saves_just_what_is_in_its_filter(batch, ctrl_c, ph
         return filter_one(self, out)
 
     monkeypatch.setattr(batch_command, "log", log_and_stop)
-    monkeypatch.setattr(batch_loop, "job_for", looked_up)
+    others_wait(monkeypatch, stopped, "a.png", "b.png")
     monkeypatch.setattr(engine.api.request.Call, "filter", filtered)
     answer = batch(*files, status=130)
     assert "Stopped: 2 of 4 pictures filtered into" in answer.out
@@ -503,46 +415,6 @@ def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_fil
     engine.save_image(np.array([[1, np.nan]], np.float32), source)
     note = "Of 2 samples of the result 1 is NaN, which 8 bit cannot hold: saved as 0."
     assert f"note: {source}: {note}" in batch(source, "--mask 1 --depth 8 --format png").err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ("{photos}", "required: --out"),
-        ("{photos}/letter.txt/.. {mask} --out {photos}/letter.txt", "letter.txt cannot ... has its name"),
-        ("{photos} --out {out} --mask sobelx", "Did you mean sobel-x?"),
-        ("{photos} --out {out} {mask} --variant tield", "Did you mean tiled?"),
-        ("{photos} --out {out} {mask} --format bmp", "--format bmp ... keep, png, jpg"),
-        ("{photos} --out {out} --mask box-3 --device cuda:77", "no such device"),
-        ("{photos} --out {out} --mask disk:7 --variant cpu-separable", "variant 'cpu-separable' ... rank"),
-        ("{photos}/more --out {out} --mask '2 3' --divisor 0", "cannot be divided by 0"),
-        (
-            "{photos} --out {out} {mask} --skip-existing --overwrite",
-            "--skip-existing with --overwrite: ... Give one of the two.",
-        ),
-        ("{photos}/empty --out {out} {mask}", "nothing to filter ... there is no picture in it"),
-        ("{photos}/none --out {out} {mask}", "none cannot be opened: there is no such file."),
-        ("'{photos}/*.jpg' --out {out} {mask}", "*.jpg: it is a pattern, and no file matches it."),
-        (
-            "{photos} --out {out} {mask} --result-type same --range absolute",
-            "--range absolute with --result-type same ... Leave one of the two out.",
-        ),
-        (
-            "{photos} --out {out} {mask} --depth float32 --range rescale",
-            "--range rescale: a float32 result keeps its values",
-        ),
-        (
-            "{photos} --out {out} {mask} --depth 16 --format jpg",
-            "--format jpg with --depth 16: JPEG does not hold 16 bit values ... Save it as "
-            f"{formats.titles(formats.formats_for(np.uint16))}",
-        ),
-    ],
-)
-def test_that_bad_use_is_refused_before_any_work(refused, monkeypatch, photos, out, arguments, says):
-    (photos / "empty").mkdir()
-    monkeypatch.setattr(picture_opening, "open_image", None)
-    arguments = arguments.format(photos=photos, out=out, mask=MASK)
-    refused("batch", arguments, status=3 if "cuda:77" in arguments else 2, says=says)
 
 
 def test_that_clipped_results_are_said_once_for_the_run(command, tmp_path, out):

@@ -19,7 +19,7 @@ from engine import cluster as clusters
 from engine.commands import batch_loop, command_line
 from engine.commands.batch_plan import PictureFile
 from engine.device.device_list import cpu_chosen_as, cpu_info
-from engine.errors import BadValue, EngineError
+from engine.errors import BadValue
 from engine.image.formats import format_to_save
 from engine.process import cores
 from tests.engine.cluster.started import two_workers
@@ -244,16 +244,6 @@ def test_that_a_scheduler_that_is_not_there_ends_the_command(command, photos, tm
     answer = command("batch", photos, "--out", tmp_path / "out", MASK, "--scheduler tcp://127.0.0.1:9")
     assert answer.status == 3
     assert "no scheduler of Dask answers there" in answer.err
-
-
-def test_that_a_missing_extra_is_named(command, photos, tmp_path, monkeypatch):
-    def missing(module, what):
-        raise EngineError(f"{what} needs Dask", "pip install 'haloscope[cluster]'")
-
-    monkeypatch.setattr(clusters, "loaded", missing)
-    answer = command("batch", photos, "--out", tmp_path / "out", MASK, "--scheduler local:2")
-    assert answer.status == 2
-    assert "haloscope[cluster]" in answer.err
 
 
 def test_that_a_result_written_by_the_same_task_before_is_left_and_no_other_is(tmp_path):

@@ -4,26 +4,33 @@ import json
 import signal
 import subprocess
 import sys
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
 import engine
-from engine.commands import batch_loop, batch_plan, picture_work
+from engine.commands import batch_loop, batch_plan, picture_opening, picture_work
+from engine.commands.arguments import read
 from engine.commands.batch_loop import Job
-from engine.commands.batch_plan import PictureFile, choose_device
+from engine.commands.batch_plan import BatchSettings, PictureFile, choose_device, files_for
 from engine.commands.picture_opening import Opened
+from engine.commands.picture_work import work_for
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
-from engine.geometry.border import RANGE_MODES, Border
+from engine.geometry.border import RANGE_MODES
+from engine.image import formats
 from engine.image.picture import Picture
 from engine.run import task
 from engine.verify.verification import CheckedSamples
 from engine.work.filtering.oracle import regions_to_check, verify
+from tests.engine.commands.conftest import words
 from tests.engine.commands.works import filter_of, work_of
 from tests.fresh_python import ROOT
 
+MASK = "--mask gaussian:5:1 --border mirror --device cpu"
 CPU = DeviceInfo("cpu", "cpu", "CPU, 2 cores")
 GPU = DeviceInfo("cuda:0", "cuda", "a GPU")
 
@@ -51,6 +58,83 @@ def photo(tmp_path):
 
 def asked(options="", mask="emboss"):
     return work_of(f"--mask {mask} {options}")
+
+
+def found_in(inputs, out, *options, on_note=None):
+    """Return the pictures of a batch."""
+    settings = read("batch", BatchSettings, [*map(str, inputs), "--out", str(out), *words([MASK]), *options])
+    return files_for(settings, work_for(settings.steps, settings.saving), on_note)
+
+
+def test_that_files_folders_and_patterns_are_taken_once_in_order(photos, out):
+    inputs = [photos / "rgb.tif", photos, photos / "*.png"]
+    assert [Path(file.source).name for file in found_in(inputs, out)] == ["rgb.tif", "broken.png", "grey.png"]
+    deep = found_in([photos], out, "--recursive")
+    targets = [Path(file.target).relative_to(out).as_posix() for file in deep]
+    assert targets == ["broken.png", "grey.png", "rgb.tif", "more/deep.png"]
+    # A folder that a pattern matches is searched as if it was named.
+    assert found_in([photos / "mor*"], out) == found_in([photos / "more"], out)
+
+
+def test_that_a_link_and_its_picture_are_two_pictures_and_linked_folders_are_named(photos, out):
+    (photos / "link.png").symlink_to("grey.png")
+    (photos / "more" / "again.png").symlink_to("../link.png")
+    (photos / "linked").symlink_to("more")
+    notes = []
+    found = found_in([photos], out, "--recursive", on_note=notes.append)
+    assert [Path(file.target).relative_to(out).as_posix() for file in found if not file.refusal] == [
+        "broken.png",
+        "grey.png",
+        "link.png",
+        "rgb.tif",
+        "more/again.png",
+        "more/deep.png",
+    ]
+    assert len(notes) == 1
+    assert str(photos / "linked") in notes[0]
+    # In place they have one result: one of them says so.
+    refused = [bool(f.refusal) for f in found_in([photos], photos, "--overwrite")]
+    assert sum(refused) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("{photos}", "required: --out"),
+        ("{photos}/letter.txt/.. {mask} --out {photos}/letter.txt", "letter.txt cannot ... has its name"),
+        ("{photos} --out {out} --mask sobelx", "Did you mean sobel-x?"),
+        ("{photos} --out {out} {mask} --variant tield", "Did you mean tiled?"),
+        ("{photos} --out {out} {mask} --format bmp", "--format bmp ... keep, png, jpg"),
+        ("{photos} --out {out} --mask box-3 --device cuda:77", "no such device"),
+        ("{photos} --out {out} --mask disk:7 --variant cpu-separable", "variant 'cpu-separable' ... rank"),
+        ("{photos}/more --out {out} --mask '2 3' --divisor 0", "cannot be divided by 0"),
+        (
+            "{photos} --out {out} {mask} --skip-existing --overwrite",
+            "--skip-existing with --overwrite: ... Give one of the two.",
+        ),
+        ("{photos}/empty --out {out} {mask}", "nothing to filter ... there is no picture in it"),
+        ("{photos}/none --out {out} {mask}", "none cannot be opened: there is no such file."),
+        ("'{photos}/*.jpg' --out {out} {mask}", "*.jpg: it is a pattern, and no file matches it."),
+        (
+            "{photos} --out {out} {mask} --result-type same --range absolute",
+            "--range absolute with --result-type same ... Leave one of the two out.",
+        ),
+        (
+            "{photos} --out {out} {mask} --depth float32 --range rescale",
+            "--range rescale: a float32 result keeps its values",
+        ),
+        (
+            "{photos} --out {out} {mask} --depth 16 --format jpg",
+            "--format jpg with --depth 16: JPEG does not hold 16 bit values ... Save it as "
+            f"{formats.titles(formats.formats_for(np.uint16))}",
+        ),
+    ],
+)
+def test_that_bad_use_is_refused_before_any_work(refused, monkeypatch, photos, out, arguments, says):
+    (photos / "empty").mkdir()
+    monkeypatch.setattr(picture_opening, "open_image", None)
+    arguments = arguments.format(photos=photos, out=out, mask=MASK)
+    refused("batch", arguments, status=3 if "cuda:77" in arguments else 2, says=says)
 
 
 def test_that_only_many_pictures_start_a_gpu(with_gpu, photo):
@@ -94,6 +178,7 @@ def test_that_what_is_named_is_obeyed_and_all_else_stays_on_the_cpu_without_a_wo
 RANDOM = np.random.default_rng(5)
 AFFORDABLE = 20_000  # multiply-adds: a grid of pixels is checked
 SEED = 3
+BAND_BYTES = 16 * 41 * 3 * 4  # a few bands of the picture below
 
 
 def picture_of(dtype, shape=(83, 41, 3), alpha=False):
@@ -105,60 +190,23 @@ def job_of(how, opened):
     return Job(PictureFile("in.png", "out.png", None), how, opened, how.call(opened))
 
 
-def both_ways(monkeypatch, picture, dtype, mask, **changed):
-    """Return the colours to save made band by band and made of a whole result, and the request."""
-    monkeypatch.setattr(batch_loop, "BAND_BYTES", 16 * 41 * 3 * 4)
-    how, opened = filter_of(mask, **changed), Opened(picture, np.dtype(dtype))
+def test_that_what_was_kept_is_verified_as_the_whole_result_is(monkeypatch):
+    monkeypatch.setattr(batch_loop, "BAND_BYTES", BAND_BYTES)
+    how, opened = filter_of("emboss", range="absolute"), Opened(picture_of(np.uint8), np.dtype(np.uint8))
     call = how.call(opened)
-    assert job_of(how, opened).is_converted
-    checked = CheckedSamples(
-        call.samples.shape, np.dtype(np.float32), regions_to_check(call.problem, SEED, AFFORDABLE)
-    )
-    in_bands = np.empty(call.samples.shape, dtype)
+    regions = regions_to_check(call.problem, SEED, AFFORDABLE)
+    checked = CheckedSamples(call.samples.shape, np.dtype(np.float32), regions)
     highest = max(band.length for band in batch_loop.bands_to_convert(call))
     floats = np.empty((highest, *call.samples.shape[1:]), np.float32)
-    loss = batch_loop.convert(call, in_bands, floats, checked, how.saving.range)
-    in_bands = in_bands.reshape(call.shape)
-    finished = how.finished(call, opened, call.filter())
-    assert loss.sentences(in_bands.size, in_bands.dtype) == finished.lost
-    return in_bands, finished.picture.pixels, call, checked
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", RANGE_MODES)
-@pytest.mark.parametrize(
-    ("source", "saved"), [(np.uint8, np.uint8), (np.uint8, np.uint16), (np.uint16, np.uint8)]
-)
-def test_that_a_result_in_bands_has_the_bits_of_a_whole_one(monkeypatch, mode, source, saved):
-    mask = "0.3 -1.7 0.9; 2.2 0.1 -0.4; 0.7 -2.3 0.31"
-    changed = {"range": mode, "depth": "keep" if source == saved else str(8 * np.dtype(saved).itemsize)}
-    if mode == "clip" and source == saved:
-        changed["result_type"] = "float32"
-    # The kernel sees to the border, before anything is converted.
-    for border in (Border.CONSTANT, Border.WRAP):
-        in_bands, whole, *_ = both_ways(
-            monkeypatch,
-            picture_of(source),
-            saved,
-            mask,
-            border=border,
-            cval=7.5 * (border == "constant"),
-            **changed,
-        )
-        assert in_bands.dtype == saved
-        assert np.array_equal(in_bands, whole), border
-
-
-def test_that_what_was_kept_is_verified_as_the_whole_result_is(monkeypatch):
-    *_, request, checked = both_ways(monkeypatch, picture_of(np.uint8), np.uint8, "emboss", range="absolute")
+    batch_loop.convert(call, np.empty(call.samples.shape, np.uint8), floats, checked, "absolute")
     how = {"seed": SEED, "affordable": AFFORDABLE}
-    values = request.filter()
-    asked = request.samples, request.constant, request.problem
+    values = call.filter()
+    asked = call.samples, call.constant, call.problem
     proof = verify(checked, *asked, **how)
     assert proof.passed
     assert proof == verify(values, *asked, **how)
     assert 0 < proof.checked_pixels < proof.total_pixels
-    for region in regions_to_check(request.problem, SEED, AFFORDABLE):
+    for region in regions:
         row, column = (one[-1] for one in region.ranges)
         wrong = values.copy()
         wrong[row, column, 1] += 50
@@ -180,30 +228,22 @@ def test_that_other_results_are_made_whole():
         assert not job_of(how, opened).is_converted
 
 
-def test_that_results_that_cannot_be_negative_are_written_by_the_kernel_for_absolute_too():
-    opened = Opened(picture_of(np.uint8), np.dtype(np.uint8))
-    for mask, is_whole in (("gaussian-5", True), ("0 1 0", True), ("sobel-x", False)):
-        request = filter_of(mask, range="absolute").call(opened)
-        assert request.problem.is_quantised == is_whole
-    below = filter_of("0 1 0", range="absolute", border=Border.CONSTANT, cval=-3.0)
-    floats = below.call(opened)
-    assert not floats.problem.is_quantised
-
-
-def test_that_a_batch_saves_what_filter_saves_whatever_the_range(command, tmp_path):
-    import engine
-
-    engine.save_image(picture_of(np.uint8, (60, 50, 3), alpha=True), tmp_path / "in.png")
-    for mode in RANGE_MODES:
-        options = f"--mask sobel-y --range {mode} --device cpu"
-        assert command("filter", tmp_path / "in.png", tmp_path / f"{mode}.png", options).status == 0
-        answer = command("batch", tmp_path / "in.png", "--out", tmp_path / mode, options)
+def test_that_a_batch_saves_what_filter_saves_whatever_the_range_in_bands_too(command, monkeypatch, tmp_path):
+    monkeypatch.setattr(batch_loop, "BAND_BYTES", BAND_BYTES)
+    convert, in_bands = batch_loop.convert, []
+    monkeypatch.setattr(batch_loop, "convert", lambda *given: in_bands.append(given) or convert(*given))
+    types, masks = product((np.uint8, np.uint16), (8, 16)), ("sobel-y", "0.3 -1.7 0.9; 2.2 0.1 -0.4")
+    for number, ((dtype, depth), mode) in enumerate(product(types, RANGE_MODES)):
+        engine.save_image(picture_of(dtype, alpha=number % 3 == 0), tmp_path / "in.png")
+        # The kernel sees to the border, before anything is converted.
+        border = ("--border constant --cval 7.5", "--border wrap")[number % 2]
+        out = tmp_path / f"{number}.png", tmp_path / str(number)
+        options = f"--mask '{masks[number // 4 % 2]}' --range {mode} --depth {depth} --device cpu {border}"
+        assert command("filter", tmp_path / "in.png", out[0], options).status == 0
+        answer = command("batch", tmp_path / "in.png", "--out", out[1], options)
         assert (answer.status, "each verified" in answer.out) == (0, True)
-        one, other = (
-            engine.open_image(path) for path in (tmp_path / f"{mode}.png", tmp_path / mode / "in.png")
-        )
-        assert np.array_equal(one.pixels, other.pixels)
-        assert np.array_equal(one.alpha, other.alpha)
+        assert (out[1] / "in.png").read_bytes() == out[0].read_bytes(), options
+    assert len(in_bands) >= 10
 
 
 DEADLY_WIDTH = 77

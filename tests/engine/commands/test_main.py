@@ -13,7 +13,7 @@ import pytest
 
 import engine
 from engine.commands import COMMANDS
-from engine.commands.output import log, print_answer, print_json, report_interrupt, table
+from engine.commands.output import log, print_answer, print_json, report_interrupt
 from engine.commands.own_process import command_process
 from engine.errors import EngineError, FileWriteError
 from engine.files.standard_streams import printable
@@ -175,9 +175,6 @@ def test_that_damaged_compiled_code_is_replaced_without_a_word(filtered, tmp_pat
     assert all(path.stat().st_size == len(content) for path, content in good.items())
 
 
-COMMON = {"key", "title", "device", "idea", "remark", "quantises", "uses_block", "default_block"}
-
-
 def test_that_devices_are_listed_with_the_reason_where_one_is_unavailable(command, no_gpu):
     answer = command("devices")
     assert (answer.status, answer.err) == (0, "")
@@ -188,52 +185,42 @@ def test_that_devices_are_listed_with_the_reason_where_one_is_unavailable(comman
     assert devices[2]["times_mean_speed"] is False
 
 
+TASKS = {
+    "filtering": VARIANTS,
+    "product": MATMUL_VARIANTS,
+    "network": NETWORK_VARIANTS,
+    "operation": OPERATION_VARIANTS,
+    "chain": CHAIN_VARIANTS,
+}
+
+
 def test_that_the_variants_of_every_task_are_listed_with_their_facts(command):
-    ladder, remarks, products, stages, operations, chains = command("variants").out.split("\n\n")
-    keys = [line.split()[0] for line in ladder.splitlines()[1:]]
-    assert keys == [variant.key for variant in VARIANTS]
-    for variant in VARIANTS:
-        assert variant.idea in ladder
-        assert f"{variant.key}: {variant.remark}" in remarks or not variant.remark
-    assert [line.partition(":")[0] for line in products.splitlines()[1:]] == [v.key for v in MATMUL_VARIANTS]
-    assert [line.partition(":")[0] for line in stages.splitlines()[1:]] == [v.key for v in NETWORK_VARIANTS]
-    entries = command("variants --json").document["variants"]
-    filters = [entry for entry in entries if entry["task"] == "filtering"]
-    for entry, v in zip(filters, VARIANTS, strict=True):
-        block = {"x": v.default_block.x, "y": v.default_block.y} if v.uses_block else None
-        facts = (v.key, v.title, v.idea, v.device, v.remark, block)
-        names = ("key", "title", "idea", "device", "remark", "default_block")
-        assert tuple(entry[name] for name in names) == facts
-    multiplying = [(e["key"], e["idea"], e["default_tile"]) for e in entries if e["task"] == "product"]
-    tiles = [v.default_block.x if v.uses_block else None for v in MATMUL_VARIANTS]
-    assert multiplying == [(v.key, v.idea, tile) for v, tile in zip(MATMUL_VARIANTS, tiles, strict=True)]
-    network = [(e["key"], e["idea"], e["remark"]) for e in entries if e["task"] == "network"]
-    assert network == [(v.key, v.idea, v.remark) for v in NETWORK_VARIANTS]
-    assert all(entry.keys() >= COMMON for entry in entries)
-    of_operations = [(e["key"], e["operation"], e["idea"]) for e in entries if e["task"] == "operation"]
-    assert of_operations == [(v.key, v.operation, v.idea) for v in OPERATION_VARIANTS]
-    assert all(f"{v.operation}: {v.key}: {v.idea}" in operations for v in OPERATION_VARIANTS)
-    assert all(f"{v.key}: {v.idea}" in chains for v in CHAIN_VARIANTS)
+    text, entries = command("variants").out, command("variants --json").document["variants"]
+    for task, variants in TASKS.items():
+        listed = [entry for entry in entries if entry["task"] == task]
+        for entry, known in zip(listed, variants, strict=True):
+            names = ("key", "title", "idea", "device", "remark", *["operation"] * (task == "operation"))
+            assert [entry[name] for name in names] == [getattr(known, name) for name in names]
+            assert f"{known.key}: {known.remark}" in text or task != "filtering" or not known.remark
+            assert known.key in text
+            assert known.idea in text
+            block = known.default_block
+            if task == "filtering":
+                wanted = {"x": block.x, "y": block.y} if known.uses_block else None
+                assert entry["default_block"] == wanted
+            if task == "product":
+                assert entry["default_tile"] == (block.x if known.uses_block else None)
 
 
 def test_that_masks_are_listed_with_their_weights(command):
-    answer = command("masks")
-    listed, generated = answer.out.split("\n\n")
-    assert [line.split()[0] for line in listed.splitlines()[1:]] == [preset.key for preset in presets()]
-    assert [line.split()[0] for line in generated.splitlines()[2:]] == [
-        one.form for one in GENERATORS.values()
-    ]
-    entries = command("masks --json").document["masks"]
+    text, entries = command("masks").out, command("masks --json").document["masks"]
+    assert all(one.form in text for one in GENERATORS.values())
     for entry, preset in zip(entries, presets(), strict=True):
+        assert preset.key in text
         assert (entry["key"], entry["title"], entry["teaches"]) == (preset.key, preset.title, preset.teaches)
         assert np.array_equal(entry["weights"], preset.mask.weights)
         assert (entry["rows"], entry["columns"]) == preset.mask.shape
         assert tuple(entry["anchor"]) == preset.mask.anchor
-
-
-def test_that_columns_are_aligned_numbers_on_the_right():
-    lines = table(("key", "ms"), [("a", "10"), ("long", "1")], right=(1,)).splitlines()
-    assert lines == ["key   ms", "a     10", "long   1"]
 
 
 def test_that_standard_streams_that_cannot_be_written_are_met_in_words(monkeypatch, capsys):
@@ -275,50 +262,50 @@ def test_that_after_ctrl_c_a_file_counts_as_written_only_where_its_content_was_r
         ctrl_c()
 
 
-@pytest.mark.parametrize(
-    ("name", "chosen", "found"), [("masks", "", "1"), ("matmul", "", ""), ("masks", "3", "3")]
-)
-def test_that_numpy_starts_threads_only_where_matrices_are_multiplied(name, chosen, found):
+def test_that_numpy_starts_threads_only_where_matrices_are_multiplied():
     """They take 25 ms of each start; what a person has chosen stays."""
     fresh_python(
         "-c",
         "import os, main, engine.commands.command_line\n"
         "from engine.commands.own_process import answered\n"
-        "seen, key = [], 'OPENBLAS_NUM_THREADS'\n"
+        "from engine.process import with_blas_threads\n"
+        "key, seen = 'OPENBLAS_NUM_THREADS', []\n"
+        "def note(arguments):\n"
+        # What this process has, and what its children get.
+        "    seen.append([of.get(key, '') for of in (os.environ, with_blas_threads(os.environ))])\n"
+        "    os.environ.pop(key, None)\n"
+        "    return 0\n"
+        "engine.commands.command_line.main = note\n"
         # Another test may have set it for this process and its children.
-        f"os.environ.pop(key, None) if {not chosen} else None\n"
-        "engine.commands.command_line.main = lambda arguments: seen.append(os.environ.get(key, '')) or 0\n"
-        f"answered(main.main, [{name!r}])\n"
-        f"assert seen == [{found!r}], seen",
-        **({"OPENBLAS_NUM_THREADS": chosen} if chosen else {}),
+        "os.environ.pop(key, None)\n"
+        "answered(main.main, ['matmul'])\n"
+        "os.environ[key] = '3'\n"
+        "answered(main.main, ['masks'])\n"
+        "answered(main.main, ['masks'])\n"
+        "assert seen == [['', ''], ['3', '3'], ['1', '']], seen",
     )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a signal ends it there")
-@pytest.mark.parametrize("command", ["batch photos --out results --mask box-3", "bench --out r.json"])
-def test_that_a_command_of_the_window_ends_with_it(tmp_path, command):
+def test_that_a_command_of_the_window_ends_with_it(tmp_path):
     (tmp_path / "photos").mkdir()
     engine.save_image(np.zeros((8, 8), np.uint8), tmp_path / "photos" / "a.png")
-    words, environment = command_process(command.split())
+    words, environment = command_process(["batch", "photos", "--out", "results", "--mask", "box-3"])
     ended = subprocess.run(words, env=environment, cwd=tmp_path, input=b"", capture_output=True, timeout=300)
     assert ended.returncode == 128 + signal.SIGTERM, ended.stderr
 
 
-# Where libraries have the most to say: those that load what others do not. One that compiles what it needs:
-# `test_that_damaged_compiled_code_is_replaced_without_a_word`.
-AS_A_PROGRAM = (
-    "filter in.npy out.zarr --mask box:3 --memory 400M",
-    "course report --sizes 16 --device cpu --out tables",
-    "code tiled --ptx",
-    "judge kernel.cu",
-)
-# What each of the others needs beside `--json`.
+# What commands need beside `--json`.
 ARGUMENTS = {
     "batch": "in.png --out out --mask box:3",
     "bench": "--out r.json --sizes 64 --masks 3 --variants cpu-parallel --budget 0",
-    "explain": "64x48 --mask gaussian:5 --variant cpu-parallel",
-    "masks": "sobel-x --as opencv",
     "chains": "unsharp --out chain.json",
+    "code": "tiled --ptx",
+    "course": "report --sizes 16 --device cpu --out tables",
+    "explain": "64x48 --mask gaussian:5 --variant cpu-parallel",
+    "filter": "in.npy out.zarr --mask box:3 --memory 400M",
+    "judge": "kernel.cu",
+    "masks": "sobel-x --as opencv",
     "matmul": "--size 16",
     "network": "--batch 1 --stage network-cpu",
 }
@@ -335,17 +322,9 @@ def folder(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", AS_A_PROGRAM)
-def test_that_standard_output_of_a_program_is_one_document(program, folder, line):
-    answer = program(line, "--json", folder=folder)
-    assert answer.status == 0, answer.err
-    assert strict_json(answer.out)
-
-
-@pytest.mark.slow
-def test_that_every_other_command_answers_with_one_document(command, folder, monkeypatch):
+def test_that_every_command_answers_with_one_document(command, folder, monkeypatch):
     monkeypatch.chdir(folder)
-    for name in set(COMMANDS) - {line.split()[0] for line in AS_A_PROGRAM}:
+    for name in COMMANDS:
         answer = command(name, ARGUMENTS.get(name, ""), "--json")
         assert answer.status == 0, (name, answer.err)
         assert answer.document, name

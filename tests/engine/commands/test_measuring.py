@@ -212,14 +212,12 @@ def test_that_every_cell_is_a_result_with_raw_samples_or_its_reason(bench):
         samples = result["timing"]["kernel"]["samples_ms"]
         assert len(samples) >= 5
         assert all(sample > 0 for sample in samples)
-        assert result["environment"]["versions"]["numba"]
-        assert result["seed"] == 5
+        assert (result["seed"], bool(result["environment"]["versions"]["numba"])) == (5, True)
         assert result_from_json(result).kernel_ms == result["timing"]["kernel"]["median_ms"]
     assert float(rows[0]["kernel_median_ms"]) == results[0]["timing"]["kernel"]["median_ms"]
     head = (document["format"], document["version"], document["baseline"])
     assert head == ("haloscope-results", 2, "cpu-serial")
-    assert results[0]["speed_up"] == 1.0
-    assert results[1]["speed_up"] > 0
+    assert results[0]["speed_up"] == 1.0 != results[1]["speed_up"] > 0
 
 
 @pytest.mark.slow
@@ -337,18 +335,12 @@ def test_that_without_a_gpu_what_can_be_counted_is_there(command, no_gpu, tmp_pa
     assert [r["cgma_flop_per_load"] for r in cuda] == [1.0] * 4 + [4.0, 8.0, 16.0, 32.0]
     assert cuda[6]["lecture_limit_gflops"] == pytest.approx(345.6, abs=1e-9)
     assert cuda[0]["lecture_limit_gflops"] == pytest.approx(21.6, abs=1e-9)
-    assert all("There is no driver." in r["failure"] for r in cuda)
-    assert all((r["timing"], r["gflops"], r["verification"]) == (None, None, None) for r in cuda)
-    assert (numpy["title"], numpy["verification"]["passed"]) == ("numpy (BLAS)", True)
-    assert len(numpy["timing"]["kernel"]["samples_ms"]) >= 5
+    assert all("There is no driver." in r["failure"] and r["refused"] and not r["timing"] for r in cuda)
+    assert (numpy["verification"]["passed"], numpy["refused"]) == (True, False)
     assert number_of(result_from_json(numpy), "gflops") == numpy["gflops"] > 0
-    assert [r["refused"] for r in results] == [*[True] * 8, False]
-    with table.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = _rows(table)
     assert [row["cgma_flop_per_load"] for row in rows] == [*["1.0"] * 4, "4.0", "8.0", "16.0", "32.0", ""]
-    assert [value for name, value in rows[0].items() if name.endswith("_ms")] == [""] * 18
     assert (rows[-1]["verified"], rows[0]["status"]) == ("yes", cuda[0]["failure"])
-    assert [row["refused"] for row in rows] == [*["yes"] * 8, "no"]
 
 
 @pytest.mark.slow

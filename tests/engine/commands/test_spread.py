@@ -40,14 +40,13 @@ def photos(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("count", [2, 3])
 def test_that_filter_over_all_gpus_writes_the_bytes_of_one_device_and_says_which(
-    command, gpus, photos, tmp_path, count
+    command, gpus, photos, tmp_path
 ):
     alone, spread = tmp_path / "alone.png", tmp_path / "spread.png"
     assert command("filter", photos / "8.png", alone, MASK, "--device cpu").status == 0
-    gpus(count)
-    keys = ", ".join(f"cuda:{number}" for number in range(count))
+    gpus(3)
+    keys = "cuda:0, cuda:1, cuda:2"
     for proof in ("", "--no-verify"):
         answer = command("filter", photos / "8.png", spread, MASK, "--device cuda:all --json", proof)
         assert answer.status == 0
@@ -61,6 +60,7 @@ def test_that_filter_over_all_gpus_writes_the_bytes_of_one_device_and_says_which
 
 
 WORK = [
+    MASK,
     "--operation median --set size=5",
     "--operation negative",
     "--operation equalise",
@@ -81,22 +81,26 @@ def any_work(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("work", WORK)
-def test_that_operations_and_chains_over_all_gpus_have_the_bytes_of_one(
-    command, gpus, any_work, photos, tmp_path, work
+def test_that_filter_and_batch_over_all_gpus_have_the_bytes_of_one_device(
+    command, gpus, any_work, photos, tmp_path
 ):
     options = ("--no-verify", "--overwrite")
-    assert command("batch", photos, "--out", tmp_path / "alone", work, "--device cpu", *options).status == 0
-    gpus(2)
+    for number, work in enumerate(WORK):
+        out = tmp_path / f"alone {number}"
+        assert command("batch", photos, "--out", out, work, "--device cpu", *options).status == 0
     any_work()
-    answer = command("batch", photos, "--out", tmp_path / "all", work, "--device cuda:all", *options)
-    assert answer.status == 0, answer.err
-    one = command("filter", photos / "8.png", tmp_path / "8.png", work, "--device cuda:all --no-verify")
-    assert one.status == 0, one.err
-    for number in range(9):
-        name = f"{number}.png"
-        assert (tmp_path / "alone" / name).read_bytes() == (tmp_path / "all" / name).read_bytes()
-    assert (tmp_path / "alone" / "8.png").read_bytes() == (tmp_path / "8.png").read_bytes()
+    for number, work in enumerate(WORK):
+        count, alone, out = 1 + number % 3, tmp_path / f"alone {number}", tmp_path / f"all {number}"
+        queues = gpus(count)
+        answer = command("batch", photos, "--out", out, work, "--device cuda:all", *options)
+        assert answer.status == 0, answer.err
+        assert answer.out.startswith("9 of 9 pictures ")
+        assert len(queues) == count
+        one = command("filter", photos / "8.png", tmp_path / "8.png", work, "--device cuda:all --no-verify")
+        assert one.status == 0, one.err
+        pairs = [(f"{number}.png", out / f"{number}.png") for number in range(9)]
+        for name, path in (*pairs, ("8.png", tmp_path / "8.png")):
+            assert (alone / name).read_bytes() == path.read_bytes(), work
 
 
 @pytest.mark.slow
@@ -115,21 +119,6 @@ def test_that_a_file_in_bands_over_all_gpus_has_the_bits_of_one(
     assert answer.status == 0, answer.err
     assert np.array_equal(np.load(alone), np.load(spread_over))
     assert "GPU 2" in answer.out
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_that_batch_over_all_gpus_writes_the_bytes_of_one_device(command, gpus, photos, tmp_path, count):
-    assert command("batch", photos, "--out", tmp_path / "alone", MASK, "--device cpu").status == 0
-    queues = gpus(count)
-    answer = command("batch", photos, "--out", tmp_path / "spread", MASK, "--device cuda:all")
-    assert answer.status == 0
-    assert len(queues) == count
-    for number in range(9):
-        name = f"{number}.png"
-        assert (tmp_path / "alone" / name).read_bytes() == (tmp_path / "spread" / name).read_bytes()
-    assert answer.out.startswith("9 of 9 pictures filtered")
-    assert f"GPU {count - 1}" in answer.out
 
 
 class FailingQueues(FakeQueues):

@@ -8,7 +8,6 @@ from multiprocessing import Pipe, resource_tracker
 
 import pytest
 
-from engine import process as start_of_process
 from engine.host import __main__ as process
 from engine.host import server, shared
 from engine.host.request import Answer, HostOptions, Ready, Stop, ToHost
@@ -82,15 +81,3 @@ def test_that_the_host_keeps_to_one_core_only_while_it_is_imported(monkeypatch):
     process.serve(None, HostOptions(described=Question()))
     done.set()
     assert seen == [{max(allowed)}, allowed, allowed]
-
-
-def test_that_a_child_gets_the_blas_threads_that_a_person_chose(monkeypatch):
-    monkeypatch.setattr(start_of_process, "_ours", [])
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    start_of_process.start_no_blas_threads()
-    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
-    assert "OPENBLAS_NUM_THREADS" not in start_of_process.with_blas_threads(os.environ)
-    monkeypatch.setattr(start_of_process, "_ours", [])
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
-    start_of_process.start_no_blas_threads()
-    assert start_of_process.with_blas_threads(os.environ)["OPENBLAS_NUM_THREADS"] == "3"

@@ -94,17 +94,10 @@ PHOTO = open_sample("astronaut").pixels[100:164, 180:252]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder with a photograph and a patch of it."""
-    made = tmp_path_factory.mktemp("operations")
-    save_image(PHOTO, made / "photo.png")
-    save_image(PHOTO[20:32, 30:40], made / "patch.png")
-    return made
-
-
-@pytest.fixture(scope="module")
-def photo(calm, folder):
-    return calm.ask(OpenPicture(str(folder / "photo.png")))
+def photo(calm, tmp_path_factory):
+    path = tmp_path_factory.mktemp("operations") / "photo.png"
+    save_image(PHOTO, path)
+    return calm.ask(OpenPicture(str(path)))
 
 
 def job_of(picture, operation, **more):
@@ -121,21 +114,11 @@ def test_that_previews_lie_in_shared_memory_with_what_was_found(calm, photo):
     assert np.array_equal(shared.attach(counted.values), PHOTO)
     squeezed = calm.ask(Preview(job_of(photo, "compress")))
     assert [quantity.key for quantity in squeezed.quantities][:2] == ["psnr_db", "estimated_bytes"]
-    for found in (turned, counted, squeezed):
+    place = {"left": 30, "top": 20, "width": 10, "height": 12}
+    marked = calm.ask(Preview(job_of(photo, "find-patch", settings=place)))
+    assert (marked.mark.row, marked.mark.column) == (20, 30)
+    for found in (turned, counted, squeezed, marked):
         calm.client.release(*segments_of(found))
-
-
-@pytest.mark.slow
-def test_that_a_patch_that_is_found_is_framed(calm, photo, folder):
-    job = job_of(photo, "find-patch", patch_path=str(folder / "patch.png"))
-    found = calm.ask(Run(job, budget_s=0.0))
-    assert (found.mark.row, found.mark.column) == (20, 30)
-    assert found.result.is_proven
-    assert found.result.kernel_ms > 0
-    pixels = shared.attach(found.values)
-    assert (pixels[19, 29:41] == 255).all()
-    assert np.array_equal(pixels[20:32, 30:40], PHOTO[20:32, 30:40])
-    calm.client.release(*segments_of(found))
 
 
 @pytest.mark.slow

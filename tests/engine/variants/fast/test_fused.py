@@ -43,33 +43,52 @@ def test_that_a_mask_that_is_no_product_has_no_passes():
 
 
 TILE, RING = False, True
-CASES = {
-    "wide": (TILE, (2, 45, 3), 2, 31, (1, 30), Border.CONSTANT),
-    "two blocks across, one mask row": (RING, (3, 130, 1), 1, 17, (0, 0), Border.REFLECT),
-    "two blocks down": (TILE, (35, 5, 1), 4, 7, (3, 0), Border.CONSTANT),
-    "two steps down": (RING, (35, 5, 1), 4, 7, (3, 0), Border.CONSTANT),
-    "two blocks across": (TILE, (20, 70, 1), 3, 31, (0, 30), Border.MIRROR),
-    "high": (TILE, (18, 5, 1), 63, 2, None, Border.MIRROR),
-    "high, three channels": (RING, (3, 2, 3), 63, 3, (62, 2), Border.WRAP),
-    "strips": (RING, (66, 5, 1), 37, 5, None, Border.CONSTANT),
-    "strips of bytes": (RING, (40, 5, 3), 63, 2, None, Border.REFLECT),
-    "very wide": (RING, (20, 2, 2), 2, 63, None, Border.ZERO),
-}
+# (picture, mask, anchor, border); of products as tiles and as rings, which only large pictures are else.
+TILES = [
+    ((2, 45, 3), (2, 31), (1, 30), Border.CONSTANT),  # wide
+    ((35, 5, 1), (4, 7), (3, 0), Border.CONSTANT),  # two blocks down
+    ((20, 70, 1), (3, 31), (0, 30), Border.MIRROR),  # two blocks across
+    ((18, 5, 1), (63, 2), None, Border.MIRROR),  # high
+]
+RINGS = [
+    ((3, 130, 1), (1, 17), (0, 0), Border.REFLECT),  # two blocks across, one mask row
+    ((35, 5, 1), (4, 7), (3, 0), Border.CONSTANT),  # two steps down
+    ((3, 2, 3), (63, 3), (62, 2), Border.WRAP),  # high, three channels
+    ((66, 5, 1), (37, 5), None, Border.CONSTANT),  # strips
+    ((40, 5, 3), (63, 2), None, Border.REFLECT),  # strips of bytes
+    ((20, 2, 2), (2, 63), None, Border.ZERO),  # very wide
+]
+BOXES = [
+    # Tiles: windows in one group and in several, of 4 to 16 neighbours; 4 and 6 rows per thread.
+    # (Of windows of 3 pixels in 4 channels the compiler does products once that two windows share.)
+    ((33, 9, 4), (2, 5), None, Border.ZERO),
+    ((9, 200, 1), (1, 127), None, Border.ZERO),
+    ((33, 45, 3), (16, 33), None, Border.CONSTANT),
+    # Rings: 128 and 64 samples wide; 16 and 8 rows per thread; mask rows - 1 of whole steps, and not.
+    ((34, 130, 1), (33, 2), None, Border.MIRROR),
+    ((34, 23, 3), (33, 63), None, Border.WRAP),
+    ((50, 20, 1), (127, 1), None, Border.REPLICATE),
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_that_tiles_and_rings_agree_with_oracle_and_model(name, monkeypatch):
-    is_large, picture, rows, columns, anchor, border = CASES[name]
-    # Else only large pictures are filtered by rings with several steps and strips.
-    monkeypatch.setattr(fused, "MOST_TILE_ROWS", 0 if is_large else 99)
+@pytest.mark.parametrize(
+    ("most_tile_rows", "case"),
+    [*((99, case) for case in TILES), *((0, case) for case in RINGS), *((None, case) for case in BOXES)],
+)
+def test_that_tiles_and_rings_agree_with_oracle_and_model(most_tile_rows, case, monkeypatch):
+    picture, shape, anchor, border = case
+    # Else pictures of this height are one strip.
     monkeypatch.setattr(fused_shape, "rows_of_strips", lambda *_, step, least: step)
-    dtype = "uint8" if "bytes" in name else "float32"
-    image = emitted.RANDOM.uniform(0, 255, picture).astype(dtype)
-    if dtype == "float32" and picture[0] > 18:
+    if most_tile_rows is not None:
+        monkeypatch.setattr(fused, "MOST_TILE_ROWS", most_tile_rows)
+        known, mask = SEPARABLE, product(*shape, anchor)
+    else:
+        known, mask = variant("box"), Mask(np.full(shape, 0.3), anchor)
+    image = emitted.RANDOM.uniform(0, 255, picture).astype("uint8" if picture == (40, 5, 3) else "float32")
+    if image.dtype == "float32" and known is SEPARABLE and picture[0] > 18:
         image[3, 1, 0], image[17, 1, 0] = np.nan, np.inf
-    mask = product(rows, columns, anchor)
-    check_executed(SEPARABLE, describe_problem(image, mask, border, 2.5), mask, image)
+    check_executed(known, describe_problem(image, mask, border, 2.5), mask, image)
 
 
 @pytest.mark.slow
@@ -259,30 +278,6 @@ def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet
             dtype, border, channels = kinds[(number + rows // 4) % 2]
             image = random.integers(0, 9, (160, cpu_box.TILE_SAMPLES // channels + 37, channels))
             filtered(image.astype(dtype), Mask(np.full((rows, columns), 0.5)), border)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("height", "width", "channels", "mask_shape", "border"),
-    [
-        # Tiles: windows in one group and in several, of 4 to 16 neighbours; 4 and 6 rows per thread.
-        # (Of windows of 3 pixels in 4 channels the compiler does products once that two windows share.)
-        (33, 9, 4, (2, 5), Border.ZERO),
-        (9, 200, 1, (1, 127), Border.ZERO),
-        (33, 45, 3, (16, 33), Border.CONSTANT),
-        # Rings: 128 and 64 samples wide; 16 and 8 rows per thread; mask rows - 1 of whole steps, and not.
-        (34, 130, 1, (33, 2), Border.MIRROR),
-        (34, 23, 3, (33, 63), Border.WRAP),
-        (50, 20, 1, (127, 1), Border.REPLICATE),
-    ],
-)
-def test_that_blocks_and_steps_meet_without_a_seam(height, width, channels, mask_shape, border, monkeypatch):
-    # Else pictures of this height are one strip.
-    monkeypatch.setattr(fused_shape, "rows_of_strips", lambda *_, step, least: step)
-    image = np.random.default_rng(1).integers(0, 256, (height, width, channels)).astype(np.float32)
-    mask = Mask(np.full(mask_shape, 0.3))
-    problem = describe_problem(image, mask, border, 2.5)
-    check_executed(variant("box"), problem, mask, image)
 
 
 @pytest.mark.slow
