@@ -350,26 +350,26 @@ _EXPECTED_S = 10.0
 def save_filtered(request: SaveFiltered, report: Checkpoint) -> Saved:
     """Filter a file in bands. Stopped, it keeps what is done, and goes on there when it is asked again."""
     # Wherever the person looks, the result is the same.
-    job = replace(request.job, centre=None)
-    check_other_file(request.path, job.picture.path)
+    job, depth = replace(request.job, centre=None), request.depth
+    screen, path = job.picture.screen, job.picture.path
+    check_other_file(request.path, path)
 
     def resolve(samples: np.ndarray, saved: np.dtype) -> Resolved:
         return resolved_for_parts(job, samples).in_parts().as_saved(saved, job.range_mode)
-
-    def saved_type(given: np.dtype) -> np.dtype:
-        return given if request.depth == "keep" else np.dtype(DEPTH_DTYPES[request.depth])
 
     def tell(fraction: float, words: str) -> None:
         report(Progress(f"saving, {words}", fraction, _EXPECTED_S))
 
     tell(0.0, "filtered")
-    screen, path = job.picture.screen, job.picture.path
-    assert isinstance(screen, TiledScreen)
-    # A file that is read in parts, or what was decoded of another one.
-    source = path if screen.key == path else opened(screen.key).picture
     # No bound of memory: the process may have had more for another picture, and a bound counts that.
     work = FileFilter(
-        output=request.path, resolve=resolve, saved_type=saved_type, range=job.range_mode, report=tell
+        output=request.path,
+        resolve=resolve,
+        saved_type=lambda given: given if depth == "keep" else np.dtype(DEPTH_DTYPES[depth]),
+        range=job.range_mode,
+        report=tell,
     )
-    done = work.run(source)
+    assert isinstance(screen, TiledScreen)
+    # A file that is read in parts, or what was decoded of another one.
+    done = work.run(path if screen.key == path else opened(screen.key).picture)
     return Saved(request.path, done.notes)

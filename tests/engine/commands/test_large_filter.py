@@ -321,9 +321,10 @@ class Killed(Exception):
     """A run was stopped as by a kill: nothing is tidied up."""
 
 
-def killing(monkeypatch, count):
-    """Stop a run of this process when it has written down so often what is done."""
+def stopped(monkeypatch, count, *arguments):
+    """Filter, and stop when it was written down so often what is done, which is after each band."""
     note, notes = in_file.PartFolder.note, []
+    monkeypatch.setattr(in_file, "JOURNAL_S", 0.0)
 
     def noted(*given):
         note(*given)
@@ -331,7 +332,10 @@ def killing(monkeypatch, count):
         if len(notes) == count:
             raise Killed
 
-    monkeypatch.setattr(in_file.PartFolder, "note", noted)
+    with monkeypatch.context() as patched:
+        patched.setattr(in_file.PartFolder, "note", noted)
+        with pytest.raises(Killed):
+            filtered(*arguments)
 
 
 def killed(count, *arguments):
@@ -346,11 +350,7 @@ def test_that_a_stopped_run_goes_on_and_has_the_same_bits(kind, tmp_path, monkey
     source = written(kind, picture("uint16", height=400), tmp_path)
     output = tmp_path / f"out.{kind.split()[0]}"
     arguments = ("--mask", "1 2 0 -1; 3 5 1 0; -2 0 4 1", "--border", "wrap")
-    monkeypatch.setattr(in_file, "JOURNAL_S", 0.0)
-    with monkeypatch.context() as stopped:
-        killing(stopped, 2)
-        with pytest.raises(Killed):
-            filtered(source, output, *arguments)
+    stopped(monkeypatch, 2, source, output, *arguments)
     done = filtered(source, output, *arguments)
     again = tmp_path / f"again.{kind.split()[0]}"
     in_one_go = filtered(source, again, *arguments)
@@ -436,18 +436,14 @@ def journal_with(part, old, new):
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_that_a_damaged_part_is_begun_anew(kind, tmp_path, monkeypatch):
     """A result of 120 M pixels had 58.7 M wrong ones, and was called verified."""
-    monkeypatch.setattr(in_file, "JOURNAL_S", 0.0)
     output = tmp_path / f"out.{kind[:4].strip()}"
     if "pyramid" in kind:
         source = str(tmp_path / "in.ome.tif")
         ome_tiff(source, picture(height=300), compression="zlib")
     else:
         source = written(kind, picture(height=400), tmp_path)
-    with monkeypatch.context() as stopped:
-        monkeypatch.setattr("engine.image.large.opening._UNIT_BYTES", 4096)
-        killing(stopped, 3)
-        with pytest.raises(Killed):
-            filtered(source, output, "--mask", "box:3")
+    monkeypatch.setattr("engine.image.large.opening._UNIT_BYTES", 4096)
+    stopped(monkeypatch, 3, source, output, "--mask", "box:3")
     part, kept = tmp_path / f"{output.name}.part", tmp_path / "kept"
     part.rename(kept)
     filtered(source, output, "--mask", "box:3")
@@ -464,12 +460,8 @@ def test_that_a_damaged_part_is_begun_anew(kind, tmp_path, monkeypatch):
 
 def test_that_other_settings_and_another_source_begin_anew_and_say_so(tmp_path, monkeypatch):
     source, output = written("tif tile=1", picture(height=400), tmp_path), tmp_path / "out.tif"
-    monkeypatch.setattr(in_file, "JOURNAL_S", 0.0)
     for height, mask in ((400, "box:5"), (404, "box:3")):
-        with monkeypatch.context() as stopped:
-            killing(stopped, 2)
-            with pytest.raises(Killed):
-                filtered(source, output, "--mask", "box:3")
+        stopped(monkeypatch, 2, source, output, "--mask", "box:3")
         written("tif tile=1", picture(height=height), tmp_path)
         done = filtered(source, output, "--mask", mask)
         assert any("begun anew" in note for note in done.notes)

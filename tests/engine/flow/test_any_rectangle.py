@@ -98,43 +98,34 @@ def parts(draw, length):
     return slice(first, draw(st.integers(first + 1, length)))
 
 
-def check_rectangle(call, data):
-    whole = call.filter()
-    if call.reach.whole:
-        with pytest.raises(EngineError, match="the whole picture"):
-            call.refuse_cut("a picture", "", "")
-        return
-    assert call.reach.exact
-    samples = call.samples
-    for _ in range(3):
-        rows, columns = data.draw(parts(samples.shape[0])), data.draw(parts(samples.shape[1]))
-        where = cut(call.reach, samples.shape[:2], rows, columns)
-        part = np.vstack([samples[slice(*down)] for down in where.rows.sources])
-        part = np.hstack([part[:, slice(*across)] for across in where.columns.sources])
-        out = np.empty(part.shape, whole.dtype)
-        np.testing.assert_array_equal(call.computed(part, out)[where.inside], whole[rows, columns])
+@pytest.mark.parametrize(
+    ("most", "examples", "device"),
+    [
+        pytest.param(40, 60, "cpu", marks=pytest.mark.slow),
+        pytest.param(200, 2000, "cpu", marks=pytest.mark.matrix),
+        pytest.param(24, 40, "simulator", marks=[pytest.mark.matrix, pytest.mark.nvvm]),
+    ],
+)
+def test_that_any_rectangle_has_the_bits_of_the_whole(most, examples, device):
+    @settings(max_examples=examples)
+    @given(call=works(most, device), data=st.data())
+    def check(call, data):
+        whole = call.filter()
+        if call.reach.whole:
+            with pytest.raises(EngineError, match="the whole picture"):
+                call.refuse_cut("a picture", "", "")
+            return
+        assert call.reach.exact
+        samples = call.samples
+        for _ in range(3):
+            rows, columns = data.draw(parts(samples.shape[0])), data.draw(parts(samples.shape[1]))
+            where = cut(call.reach, samples.shape[:2], rows, columns)
+            part = np.vstack([samples[slice(*down)] for down in where.rows.sources])
+            part = np.hstack([part[:, slice(*across)] for across in where.columns.sources])
+            out = np.empty(part.shape, whole.dtype)
+            np.testing.assert_array_equal(call.computed(part, out)[where.inside], whole[rows, columns])
 
-
-@pytest.mark.slow
-@settings(max_examples=60)
-@given(call=works(40), data=st.data())
-def test_that_any_rectangle_has_the_bits_of_the_whole(call, data):
-    check_rectangle(call, data)
-
-
-@pytest.mark.matrix
-@settings(max_examples=2000)
-@given(call=works(200), data=st.data())
-def test_that_any_rectangle_of_any_size_has_the_bits_of_the_whole(call, data):
-    check_rectangle(call, data)
-
-
-@pytest.mark.matrix
-@pytest.mark.nvvm
-@settings(max_examples=40)
-@given(call=works(24, "simulator"), data=st.data())
-def test_that_any_rectangle_has_the_bits_of_the_whole_by_kernels_for_cuda(call, data):
-    check_rectangle(call, data)
+    check()
 
 
 @pytest.mark.slow
