@@ -13,7 +13,6 @@ from engine.explain.launches import (
     MOST_REGISTERS,
     STATIC_BYTES,
     CurvePoint,
-    ExplainedLaunch,
     limit_sentence,
     numbers_of,
 )
@@ -47,11 +46,8 @@ class LaunchState(PassesQuestion[LaunchAdvice]):
     no_picture = "Open a picture: what the chosen kernel takes of a GPU appears here, before it runs."
     no_engine = "The launch appears once the engine is up."
     asking = "Finding out what the kernel takes of a GPU."
-
+    passes = "launches"
     others = "\n\nSelect a CUDA kernel in the list of kernels: its launch is explained without a GPU too."
-
-    def _passes_of(self, answer: LaunchAdvice) -> Sequence[ExplainedLaunch]:
-        return answer.launches
 
     @property
     def is_compiling(self) -> bool:

@@ -1,6 +1,6 @@
 """What a panel asks of what is selected, while somebody looks: soon after a change, and the newest wins."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -173,32 +173,27 @@ class KernelQuestion(Question, Generic[Answer]):
 class PassesQuestion(KernelQuestion[Answer]):
     """A question whose answer has a part for each pass of a kernel, or says why it has none."""
 
-    # Follows such a reason.
-    others = ""
+    # The field of an answer that has something of each pass; what follows a reason.
+    passes = others = ""
 
     def __init__(self, selection: Selection, link: EngineLink) -> None:
         super().__init__(selection, link)
         self._pass = 0
 
-    def _passes_of(self, answer: Any) -> Sequence[Any]:
-        """Return what an answer has of each pass."""
-        raise NotImplementedError
-
     @property
     def words(self) -> str:
-        has_none = self.found is not None and not self._passes_of(self.found)
+        has_none = self.found is not None and not getattr(self.found, self.passes)
         reason: str = getattr(self.found, "reason", "") if has_none else ""
         return self._why_not or (f"{reason}{self.others}" if reason else "")
 
     @property
     def pass_number(self) -> int:
         """Which of the passes is shown."""
-        count = len(self._passes_of(self.found)) if self.found else 0
-        return min(self._pass, max(count - 1, 0))
+        return max(min(self._pass, len(getattr(self.found, self.passes, ())) - 1), 0)
 
     def of_pass(self, answer: Answer | None) -> Any | None:
         """Return what an answer has of the pass that is shown; of fewer passes that of the last."""
-        passes = self._passes_of(answer) if answer else ()
+        passes = getattr(answer, self.passes, ())
         return passes[min(self._pass, len(passes) - 1)] if passes else None
 
     def choose_pass(self, number: int) -> None:

@@ -1,7 +1,6 @@
 """The panel Roofline: the runs of a device under its roofs. A click selects one, a button saves all."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
@@ -34,16 +33,13 @@ _NARROW = 48 * GRID
 
 
 class RooflinePlot(Plot):
-    """Draws points under roofs."""
+    """Draws points under roofs; marked ones have rings, dashed from the second on; earlier ones are pale."""
 
     clicked = Signal(object)  # the Point
 
-    def __init__(self) -> None:
+    def __init__(self, roofline: RooflineState) -> None:
         super().__init__(LogAxis(rate_text, "left"), LogAxis(rate_text))
-        self._points: Sequence[Point] = ()
-        self._roofs: Sequence[Roof] = ()
-        self._marked: Sequence[Point] = ()
-        self._earlier: frozenset[int] = frozenset()
+        self._roofline = roofline
         self._roof_names: list[tuple[pg.TextItem, Roof, QPointF]] = []
         self._run_names: list[pg.TextItem] = []
         self.empty_text = text_over(self)
@@ -53,29 +49,22 @@ class RooflinePlot(Plot):
         theme_notifier().changed.connect(self.redraw)
         self.box.sigResized.connect(self._fit)
 
-    def show_points(
-        self, points: Sequence[Point], roofs: Sequence[Roof], marked: Sequence[Point], earlier: frozenset[int]
-    ) -> None:
-        """Draw runs under roofs; `marked` have rings, dashed from the second on; `earlier` are pale."""
-        self._points, self._roofs = points, roofs
-        self._marked, self._earlier = marked, earlier
-        self.redraw()
-
     def redraw(self) -> None:
         """Draw everything anew: there are few runs, and a change of theme affects all."""
-        theme = current_theme()
+        theme, points = current_theme(), self._roofline.points
         self.clear()
         self._roof_names, self._run_names = [], []
         self.colour(theme)
         for axis, label in zip(self.axes, ("GFLOPS", "operations per byte"), strict=True):
-            axis.setVisible(bool(self._points))
+            axis.setVisible(bool(points))
             axis.setLabel(label, color=theme.muted)
-        self.empty_text.setVisible(not self._points)
-        self.setAccessibleDescription("; ".join(map(_heard, self._points)) or self.empty_text.text())
-        if not self._points:
+        self.empty_text.setText(self._roofline.words)
+        self.empty_text.setVisible(not points)
+        self.setAccessibleDescription("; ".join(map(_heard, points)) or self._roofline.words)
+        if not points:
             return
         ends = self._show_range()
-        for at, roof in enumerate(self._roofs):
+        for at, roof in enumerate(self._roofline.roofs):
             self._draw_roof(roof, series_at(at, theme).colour, ends)
         self._draw_points()
         self._place_names()
@@ -86,9 +75,9 @@ class RooflinePlot(Plot):
 
     def _show_range(self) -> tuple[float, float]:
         """Show all runs and the corners of all roofs; return both ends of the axis below."""
-        xs, ys = zip(*((point.intensity, point.gflops) for point in self._points), strict=True)
-        flat = [roof.measured for roof in self._roofs if roof.is_flat]
-        slopes = [roof.measured for roof in self._roofs if not roof.is_flat]
+        xs, ys = zip(*((point.intensity, point.gflops) for point in self._roofline.points), strict=True)
+        flat = [roof.measured for roof in self._roofline.roofs if roof.is_flat]
+        slopes = [roof.measured for roof in self._roofline.roofs if not roof.is_flat]
         xs = *xs, *(height / slope for height in flat for slope in slopes)
         low, high = min(xs) / _ROOM_X, max(xs) * _ROOM_X
         tallest = max([*ys, *flat])
@@ -102,7 +91,7 @@ class RooflinePlot(Plot):
         return low, high
 
     def _fit(self) -> None:
-        if self._points:
+        if self._roofline.points:
             self._show_range()
         self._place_names()
 
@@ -117,7 +106,7 @@ class RooflinePlot(Plot):
             self.draw(pg.PlotCurveItem(xs, ys, pen=pen, antialias=True))
             if not is_stated:
                 # Theoretical roofs lie above; the name of the highest slope too, so that names never meet.
-                highest = max(one.measured for one in self._roofs if not one.is_flat)
+                highest = max(one.measured for one in self._roofline.roofs if not one.is_flat)
                 is_above = roof.theoretical is None if roof.is_flat else roof.measured == highest
                 # Beside its line it needs no colour, and is read on any ground.
                 name = self._name(current_theme().text, (int(roof.is_flat), int(is_above)))
@@ -128,7 +117,7 @@ class RooflinePlot(Plot):
         self, roof: Roof, value: float, ends: tuple[float, float], *, is_stated: bool
     ) -> list[tuple[float, float]]:
         """Return a roof's line: a slope ends at the flat roof, which begins at the first corner."""
-        others = [other for other in self._roofs if other.is_flat is not roof.is_flat]
+        others = [other for other in self._roofline.roofs if other.is_flat is not roof.is_flat]
         values = [
             other.theoretical if is_stated and other.theoretical else other.measured for other in others
         ]
@@ -139,16 +128,14 @@ class RooflinePlot(Plot):
         return [(low, value * low), (end, value * end)]
 
     def _draw_points(self) -> None:
-        theme = current_theme()
-        styles = Qt.PenStyle
-        for at, point in enumerate(self._marked):
+        theme, styles, state = current_theme(), Qt.PenStyle, self._roofline
+        for at, point in enumerate(state.marked):
             ring = pg.mkPen(theme.text, width=1.5, style=styles.DotLine if at else styles.SolidLine)
             place = [math.log10(point.intensity)], [math.log10(point.gflops)]
             self.draw(pg.ScatterPlotItem(*place, symbol="o", size=_RING_SIZE, pen=ring, brush=None))
-        pale = [point for point in self._points if point.run.number in self._earlier]
-        fresh = [point for point in self._points if point.run.number not in self._earlier]
         # One item for all of a kind: each costs about 0.5 ms when the plot is drawn anew.
-        for points, opacity in ((pale, EARLIER_OPACITY), (fresh, 1.0)):
+        for is_pale, opacity in ((True, EARLIER_OPACITY), (False, 1.0)):
+            points = [one for one in state.points if state.results.is_earlier(one.run.result) is is_pale]
             series = [series_for(point.run.result.variant) for point in points]
             # Marks with the same brush are rendered once.
             brushes = {one.colour: pg.mkBrush(one.colour) for one in series}
@@ -167,11 +154,11 @@ class RooflinePlot(Plot):
             marks.sigClicked.connect(lambda _item, spots, *_: self.clicked.emit(spots[-1].data()))
             self.draw(marks)
         # Marked runs have their names first, then the newest ones.
-        for point in (*self._marked, *reversed(self._points[-_MOST_NAMES:])):
+        for point in (*state.marked, *reversed(state.points[-_MOST_NAMES:])):
             name = self._name(theme.text, (0, 0.5))
             name.setText(f"{_BESIDE_RING}{point.run.result.variant}{_BESIDE_RING}")
             name.setPos(math.log10(point.intensity), math.log10(point.gflops))
-            name.setOpacity(EARLIER_OPACITY if point.run.number in self._earlier else 1.0)
+            name.setOpacity(EARLIER_OPACITY if state.results.is_earlier(point.run.result) else 1.0)
             self._run_names.append(name)
 
     def _place_names(self) -> None:
@@ -234,7 +221,7 @@ class RooflinePanel(QWidget):
         self._roofline = roofline
         self.caption = ElidedLabel(most=2, small=True)
         self.note = ElidedLabel(most=2, small=True)
-        self.plot = RooflinePlot()
+        self.plot = RooflinePlot(roofline)
         self.measure_button = QPushButton(MEASURE)
         self.measure_button.setToolTip(MEASURE_TIP)
         self.save_button = text_button("export", "Save", "Save the roofline", _SAVE_TIP)
@@ -248,9 +235,9 @@ class RooflinePanel(QWidget):
 
     def drawing(self) -> Drawing:
         """Return the plot in a size of its own, however small the panel is."""
-        plot = RooflinePlot()
+        plot = RooflinePlot(self._roofline)
         plot.resize(*_SAVED_SIZE)
-        self._fill(plot)
+        plot.redraw()
         for item in plot.drawn:
             if isinstance(item, pg.ScatterPlotItem):
                 # On the screen marks are pictures; as paths they stay sharp in a file.
@@ -260,16 +247,10 @@ class RooflinePanel(QWidget):
             plot.grab()
         return Drawing("Roofline", plot.size(), lambda painter: plot.render(painter, QRectF(plot.rect())))
 
-    def _fill(self, plot: RooflinePlot) -> None:
-        state = self._roofline
-        earlier = (point.run.number for point in state.points if state.results.is_earlier(point.run.result))
-        plot.show_points(state.points, state.roofs, state.marked, frozenset(earlier))
-
     def _show(self) -> None:
         state = self._roofline
-        points, words = state.points, state.words
-        self.plot.empty_text.setText(words)
-        self._fill(self.plot)
+        points = state.points
+        self.plot.redraw()
         self.save_button.setVisible(bool(points))
         count = f"{len(points)} run{'s' if len(points) != 1 else ''} on {state.device_title}"
         self.caption.setText(f"{count}. {state.compared}".removesuffix(". ") if points else "")

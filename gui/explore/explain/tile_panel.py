@@ -1,7 +1,6 @@
 """The panel Tile: a block of the selected kernel, its cells, their meaning in colours and in words."""
 
 import math
-from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -268,6 +267,7 @@ class TileState(PassesQuestion[BlockTiles]):
     no_picture = "Open a picture: the tile of a block of the chosen kernel appears here, cell by cell."
     no_engine = "The tile appears once the engine is up."
     asking = "Finding out who loads which cell."
+    passes = "tiles"
     others = (
         "\n\nSelect another kernel in the list of kernels: blocks are interpreted, so it need not run here."
     )
@@ -279,9 +279,6 @@ class TileState(PassesQuestion[BlockTiles]):
         self._at: tuple[int, int] | None = None
         # The kernel and the block that both are of.
         self._before = selection.known, selection.block
-
-    def _passes_of(self, answer: BlockTiles) -> Sequence[TilePlan]:
-        return answer.tiles
 
     @property
     def plan(self) -> TilePlan | None:

@@ -71,9 +71,9 @@ def test_that_a_click_on_a_point_selects_its_row(haloscope, qtbot):
     first = add_gpu_run(haloscope.results, haloscope.workspace, "naive", 0.4)
     add_gpu_run(haloscope.results, haloscope.workspace, "tiled", 0.2)
     panel = panel_of(page, "roofline", qtbot)
-    qtbot.waitUntil(lambda: len(panel.plot._points) == 2)
+    qtbot.waitUntil(lambda: len(page.roofline.points) == 2)
     qtbot.waitUntil(lambda: panel.plot.box.width() > 100)
-    at = place_of(panel.plot, panel.plot._points[0])
+    at = place_of(panel.plot, page.roofline.points[0])
     qtbot.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=at)
     assert haloscope.results.described.result is first
     (row,) = page.results_panel.table.selectionModel().selectedRows()
