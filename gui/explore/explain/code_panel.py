@@ -175,25 +175,6 @@ def counts_text(counts: InstructionCounts) -> str:
     return f"{text}\n{taps.instructions:.1f} per multiply-add{wide}, {taps.where}: {by_class}."
 
 
-def source_sentence(source: SourceLine, kernels: Sequence[Listing]) -> str:
-    """Return what a line of the source has become."""
-    lines = [line for one in kernels for line in one.lines if line.source == source]
-    made = Counter(line.kind for line in lines if line.kind)
-    form = kernels[0].form.upper()
-    if not made:
-        return f"Line {source.line}: no instruction of this {form} comes from it."
-    return f"Line {source.line}: {_several(sum(made.values()))} of {form}: {_by_class(made, '{:d}')}."
-
-
-def instruction_sentence(line: CodeLine) -> str:
-    """Return what an instruction is, and where it comes from; empty for what is none."""
-    if line.kind is None:
-        return ""
-    if line.source is None:
-        return f"{line.opcode}: {line.kind}; the compiler names no line that it comes from."
-    return f"{line.opcode}: {line.kind}; from line {line.source.line} of {line.source.path}."
-
-
 def _by_class(counts: Mapping[InstructionClass, float], written: str) -> str:
     ordered = sorted(counts.items(), key=lambda one: -one[1])
     # Names of classes have commas.
@@ -216,6 +197,7 @@ _LOW = 36 * GRID
 # Equal lines around each difference of a diff in one column.
 _AROUND = 4
 _STORY_LINES, _COUNT_LINES = 8, 4
+_NO_LINE = "the compiler names no line that it comes from"
 
 
 class CodePanel(QWidget):
@@ -303,15 +285,22 @@ class CodePanel(QWidget):
 
     def _choose_source(self, at: int) -> None:
         """Light what a line of the source has become."""
-        source = self._light(self.left, at, self.right)
-        self._said = source_sentence(source, self._kernels) if source is not None else ""
+        source, self._said = self._light(self.left, at, self.right), ""
+        if source is not None:
+            lines = (line for one in self._kernels for line in one.lines if line.source == source)
+            made, form = Counter(line.kind for line in lines if line.kind), self._kernels[0].form.upper()
+            said = f"{_several(sum(made.values()))} of {form}: {_by_class(made, '{:d}')}."
+            none = f"no instruction of this {form} comes from it."
+            self._said = f"Line {source.line}: {said if made else none}"
         self._show_line()
 
     def _choose_instruction(self, at: int) -> None:
         """Light the line of the source that an instruction comes from, and all that comes from it."""
         self._light(self.right, at, self.left)
-        line = self._places[at][1] if at < len(self._places) else None
-        self._said = instruction_sentence(line) if line is not None else ""
+        line, self._said = self._places[at][1] if at < len(self._places) else None, ""
+        if line is not None and line.kind is not None:
+            of = f"from line {line.source.line} of {line.source.path}" if line.source else _NO_LINE
+            self._said = f"{line.opcode}: {line.kind}; {of}."
         self._show_line()
 
     def _light(self, chosen: CodeView, at: int, other: CodeView) -> SourceLine | None:

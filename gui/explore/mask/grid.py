@@ -405,7 +405,9 @@ class CellDelegate(QStyledItemDelegate):
         if is_press and isinstance(event, QKeyEvent) and isinstance(editor, QLineEdit):
             way = _ARROWS.get(Qt.Key(event.key()))
             # Left and Right move in the text, unless all of it is still selected or the cursor is at its end.
-            if way is not None and (way[0] or _is_at_end(editor, way[1])):
+            end = len(editor.text()) if way and way[1] > 0 else 0
+            is_at_end = not editor.hasSelectedText() and editor.cursorPosition() == end
+            if way is not None and (way[0] or is_at_end):
                 self.commitData.emit(editor)
                 self.closeEditor.emit(editor, QAbstractItemDelegate.EndEditHint.NoHint)
                 self.left_by_arrow.emit(*way)
@@ -424,12 +426,6 @@ def fitting_font(cells: Iterable[tuple[str, ...]], cell: QSize) -> QFont:
         if widest <= cell.width() - _PADDING and metrics.ascent() < cell.height():
             break
     return font
-
-
-def _is_at_end(editor: QLineEdit, direction: int) -> bool:
-    if editor.hasSelectedText():
-        return False
-    return editor.cursorPosition() == (len(editor.text()) if direction > 0 else 0)
 
 
 def _paint_anchor(painter: QPainter, rect: QRect, colour: QColor) -> None:

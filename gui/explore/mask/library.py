@@ -60,16 +60,49 @@ class MaskLibrary(QFrame):
         self.setAccessibleName("Library of masks")
         self.search = named(QLineEdit(clearButtonEnabled=True), "Search the masks")
         self.generate_button = text_button("tune", "Generate", "Generate a mask", _GENERATE_TIP)
-        self.rows, self.list = QStandardItemModel(self), QListView()
-        self.name_field, self.keep_button = QLineEdit(), QPushButton("Keep")
+        self.rows, self.list = QStandardItemModel(self), named(QListView(), "Masks")
+        self.name_field = named(QLineEdit(), "Name under which the mask is kept", _KEEP_TIP)
+        self.keep_button = QPushButton("Keep")
+        self.keep_button.setToolTip(_KEEP_TIP)
         self.verdict, self.undo_button = Verdict(), QPushButton("Restore")
         self.sliders = GeneratorSliders(workspace)
         self.back_button = text_button("arrow-left", "Masks", "Back", "Back to the list of masks.")
         self.done_button = QPushButton("Done")
         self.done_button.setToolTip("Keep the mask that is shown. Esc takes it back.")
         self._pages = QStackedWidget()
-        self._build()
-        self._connect()
+        self._empty = QLabel(_NOTHING, wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
+        self.list.setModel(self.rows)
+        self.list.setItemDelegate(LibraryRow(self.list, self._effects))
+        self.list.setMouseTracking(True)
+        self.list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.name_field.setPlaceholderText("Name of the mask that is shown")
+        listed = (
+            row((self.search, 1), self.generate_button),
+            (self.list, 1),
+            (self._empty, 1),
+            row((self.name_field, 1), self.keep_button),
+            row((self.verdict, 1), self.undo_button),
+        )
+        generated = row(self.back_button, 1, self.done_button), (self.sliders, 1)
+        for parts in (listed, generated):
+            self._pages.addWidget(boxed(column(*parts, margins=(GRID, GRID, GRID, GRID))))
+        self.setLayout(column(self._pages))
+        self.search.textChanged.connect(self._filter)
+        if self._effects is not None:
+            self._effects.changed.connect(self.list.viewport().update)
+        for watched in (self.search, self.list):
+            watched.installEventFilter(self)
+        # Heads have no entry.
+        self.list.clicked.connect(lambda at: self.choose(at.data(ENTRY)) if at.data(ENTRY) else None)
+        self.list.customContextMenuRequested.connect(self._show_menu)
+        self.generate_button.clicked.connect(lambda: self.show_generator(GENERATORS["gaussian"]))
+        self.back_button.clicked.connect(self._show_list)
+        self.done_button.clicked.connect(self.close)
+        self.keep_button.clicked.connect(self.keep)
+        self.name_field.returnPressed.connect(self.keep)
+        self.undo_button.clicked.connect(self._restore)
 
     def open_below(self, widget: QWidget) -> None:
         """Show the list under a widget, with the search ready to type."""
@@ -203,47 +236,6 @@ class MaskLibrary(QFrame):
         left = min(max(corner.x(), room.left()), room.right() - _WIDTH)
         self.move(left, min(corner.y(), room.bottom() - height))
         self.show()
-
-    def _build(self) -> None:
-        self._empty = QLabel(_NOTHING, wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
-        self.list.setModel(self.rows)
-        self.list.setItemDelegate(LibraryRow(self.list, self._effects))
-        self.list.setMouseTracking(True)
-        self.list.setAccessibleName("Masks")
-        self.list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.name_field.setPlaceholderText("Name of the mask that is shown")
-        self.name_field.setAccessibleName("Name under which the mask is kept")
-        for part in (self.name_field, self.keep_button):
-            part.setToolTip(_KEEP_TIP)
-        listed = (
-            row((self.search, 1), self.generate_button),
-            (self.list, 1),
-            (self._empty, 1),
-            row((self.name_field, 1), self.keep_button),
-            row((self.verdict, 1), self.undo_button),
-        )
-        generated = row(self.back_button, 1, self.done_button), (self.sliders, 1)
-        for parts in (listed, generated):
-            self._pages.addWidget(boxed(column(*parts, margins=(GRID, GRID, GRID, GRID))))
-        self.setLayout(column(self._pages))
-
-    def _connect(self) -> None:
-        self.search.textChanged.connect(self._filter)
-        if self._effects is not None:
-            self._effects.changed.connect(self.list.viewport().update)
-        for watched in (self.search, self.list):
-            watched.installEventFilter(self)
-        # Heads have no entry.
-        self.list.clicked.connect(lambda at: self.choose(at.data(ENTRY)) if at.data(ENTRY) else None)
-        self.list.customContextMenuRequested.connect(self._show_menu)
-        self.generate_button.clicked.connect(lambda: self.show_generator(GENERATORS["gaussian"]))
-        self.back_button.clicked.connect(self._show_list)
-        self.done_button.clicked.connect(self.close)
-        self.keep_button.clicked.connect(self.keep)
-        self.name_field.returnPressed.connect(self.keep)
-        self.undo_button.clicked.connect(self._restore)
 
     def _show_list(self) -> None:
         self.resize(_WIDTH, self._height)

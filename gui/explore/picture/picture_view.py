@@ -27,7 +27,7 @@ from gui.page.contract import Services
 from gui.page.messages import Message, PageMessages, Severity
 from gui.style.icons import icon
 from gui.style.metrics import GRID, scaled_font
-from gui.widgets.panel_parts import ICON_BUTTON_SIDE, centred_text, column, row
+from gui.widgets.panel_parts import ICON_BUTTON_SIDE, centred_text, column, named, row
 
 _TEXT = (
     "Open a picture with Ctrl+O, drop one here, or take a sample.\n"
@@ -74,8 +74,7 @@ class DragHandle(QToolButton):
         super().__init__(autoRaise=True)
         self.setObjectName("dragHandle")
         self._pressed_at: QPointF | None = None
-        self.setAccessibleName("Drag or copy the result")
-        self.setToolTip(_DRAG_TIP)
+        named(self, "Drag or copy the result", _DRAG_TIP)
         self.setIcon(icon("drag"))
         self.setIconSize(QSize(_ICON_SIDE, _ICON_SIDE))
         self.setFixedSize(ICON_BUTTON_SIDE, ICON_BUTTON_SIDE)
@@ -359,7 +358,7 @@ class PictureView(QWidget):
             reduced = result.reduced_by(self.canvas.view.transform.zoom)
             sentences = _TWO_SIZES.format(reduced=reduced) if reduced > 1 else "", result.note
             hint = " ".join(filter(None, sentences))
-        self.readout.set_hint(hint)
+        self.readout.hint = hint
         if self._hovered is None:
             self._hover(None)
 

@@ -30,6 +30,7 @@ from gui.widgets.panel_parts import (
 # Modes with a button of their own; the others are in the menu.
 _BUTTONS = (ViewMode.SPLIT, ViewMode.SIDE_BY_SIDE, ViewMode.ORIGINAL, ViewMode.RESULT)
 _MORE_TIP = "Difference, error against the reference, single channels. Key B blinks original and result."
+_ZOOM_TIP = "Zoom: at 100 % one pixel of the picture is one pixel of the screen."
 _REGION_TIP = "Region: select a part of the picture (Shift and drag), to filter, measure or crop it."
 _CLIPPED = (
     "The kernel writes results of the picture's own type, so they are clipped already.\n"
@@ -53,15 +54,17 @@ class PictureToolbar(QWidget):
         self._workspace = workspace
         self.mode_buttons = QButtonGroup(self)
         for number, mode in enumerate(_BUTTONS):
-            button = _button(mode.icon_name, mode.value.capitalize(), mode.sentence)
+            title = mode.value.capitalize()
+            button = icon_button(mode.icon_name, title, f"{title}: {mode.sentence}")
+            button.setText(title)
             button.setCheckable(True)
+            # A click leaves the focus, and the keys, with the picture.
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             self.mode_buttons.addButton(button, number)
         self.mode_buttons.idClicked.connect(lambda number: self.mode_chosen.emit(_BUTTONS[number]))
         self.mode_buttons.button(0).setChecked(True)
-        self.zoom_text = QLabel(alignment=Qt.AlignmentFlag.AlignCenter)
+        self.zoom_text = named(QLabel(alignment=Qt.AlignmentFlag.AlignCenter), "Zoom", _ZOOM_TIP)
         self.zoom_text.setFont(number_font())
-        self.zoom_text.setAccessibleName("Zoom")
-        self.zoom_text.setToolTip("Zoom: at 100 % one pixel of the picture is one pixel of the screen.")
         zooms = smaller, larger, fit, actual = [
             action_button(actions[f"zoom_{name}"]) for name in ("out", "in", "fit", "actual")
         ]
@@ -207,14 +210,6 @@ def _show_texts(buttons: Iterable[QAbstractButton], shown: bool) -> None:
             button.setToolButtonStyle(styles.ToolButtonTextBesideIcon if text else styles.ToolButtonIconOnly)
 
 
-def _button(icon_name: str, title: str, sentence: str) -> QToolButton:
-    button = icon_button(icon_name, title, f"{title}: {sentence}")
-    button.setText(title)
-    # A click leaves the focus, and the keys, with the picture.
-    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-    return button
-
-
 _POINT_HINT = "Point at the picture to read pixel values."
 # As wide as a figure.
 _BLANK = "\N{FIGURE SPACE}"
@@ -229,7 +224,8 @@ class Readout(ElidedLabel):
         self._values: Numbers | None = None
         self.result_name = "result"
         """What the result is called from the next pixel on."""
-        self._hint = _POINT_HINT
+        self.hint = ""
+        """What is said from now on while the cursor is elsewhere; empty for the usual hint."""
         # What is shown ("row", "original", ...): how many numbers, and figures of each.
         self._places: dict[str, tuple[int, int]] = {}
         self.words = ""
@@ -252,14 +248,10 @@ class Readout(ElidedLabel):
             self._places["result"] = channels, 8 if figures == 8 else figures + 3
         self.show_pixel(None)
 
-    def set_hint(self, hint: str) -> None:
-        """Say something else from now on while the cursor is elsewhere; empty for the usual hint."""
-        self._hint = hint or _POINT_HINT
-
     def show_pixel(self, pixel: tuple[int, int] | None) -> None:
         """Show the numbers of a pixel (row, column), or the hint while the cursor is elsewhere."""
         if pixel is None or self._values is None:
-            self.words = self._hint if self._values is not None else ""
+            self.words = (self.hint or _POINT_HINT) if self._values is not None else ""
             self.setText(self.words)
         else:
             parts = [self._part(key, pixel) for key in self._places]

@@ -260,11 +260,6 @@ class BlocksPanel(QWidget):
         self.compare_button.setEnabled(self.field.isEnabled() and not self._engine_state.why_no_run)
 
     def _show_summary(self) -> None:
-        summary = self._summary()
-        self.summary.setText(self._pointed or summary)
-        self.summary.setToolTip(f"{summary}\n\n{_HINT}")
-
-    def _summary(self) -> str:
         shown, number = self.table.shown, self._cells.results.bars.metric
         waiting = sum(cell.kind is Kind.WAITING for cell in shown.cells.values())
         parts = (
@@ -275,7 +270,9 @@ class BlocksPanel(QWidget):
             number.header,
             f"cells in {shown.unit}" if shown.unit != number.unit and shown.best else "",
         )
-        return " · ".join(filter(None, parts))
+        summary = " · ".join(filter(None, parts))
+        self.summary.setText(self._pointed or summary)
+        self.summary.setToolTip(f"{summary}\n\n{_HINT}")
 
     def _point(self, words: str) -> None:
         self._pointed = words

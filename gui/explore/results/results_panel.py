@@ -8,7 +8,6 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QFrame, QInputDialog, QLabel, QMenu, QSizePolicy
 
 from engine.device_info import RECORDED
-from engine.host.protocol import PictureHandle
 from engine.results.columns import device_text
 from engine.results.metrics import Compared
 from engine.work.messages import PictureJob
@@ -142,7 +141,8 @@ class ResultsPanel(RunsPanel):
         then = partial(restore, self._workspace, job, f"Settings of run {run.number}")
         ran, here = job.picture, self._workspace.picture
         # Opened anew it lies elsewhere in memory.
-        if here is not None and (here == ran or _names_of(here) == _names_of(ran)):
+        names = [one and (one.path, one.sample, one.title) for one in (here, ran)]
+        if here == ran or names[0] == names[1]:
             then()
         else:
             self.opening_wanted.emit(PictureSource.of(ran), lambda is_open: then() if is_open else None)
@@ -210,10 +210,6 @@ def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
     assert operation is not None
     how |= {"parameters": dict(operation.settings), "patch_path": job.patch_path}
     workspace.edit_step(workspace.step.with_operation(operation.operation).with_settings(**how), text)
-
-
-def _names_of(picture: PictureHandle) -> tuple[str, ...]:
-    return picture.path, picture.sample, picture.title
 
 
 _PROBLEM_SCALE, _ANSWER_SCALE = 1.1, 1.3
