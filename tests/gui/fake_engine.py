@@ -16,28 +16,14 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from engine.course.messages import (
-    CountCourse,
-    CourseCode,
-    CourseRequest,
-    MeasureCourse,
-    MeasuredPaper,
-    SaveCourse,
-)
+from engine.course import messages as course
 from engine.course.papers import RecordedCourse
 from engine.device_info import SIMULATOR, SIMULATOR_PIXELS
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError, LineLost
+from engine.explain import messages as explain
 from engine.explain.device_limits import DeviceLimits, KeptLimits, MeasureLimits
-from engine.explain.messages import (
-    AblationJob,
-    CodeRequest,
-    CompiledLaunchRequest,
-    LaunchRequest,
-    TimeRequest,
-)
 from engine.geometry.block import Block
 from engine.host import protocol, shared
-from engine.host.protocol import WHOLE, Tile, TiledScreen, Tiles, Values, WantedTiles, WantedValues
 from engine.host.request import Check, Preview, Ready, Request, Run, VariantInfo, answer
 from engine.host.shared_picture import keeps_values
 from engine.results.measurement import Environment, StepTime
@@ -54,8 +40,7 @@ from engine.work.steps import Chain, MaskStep, OperationStep, digest_of
 from tests.gui import made_network
 from tests.gui.made_ablation import made_ablation
 from tests.gui.made_code import made_code
-from tests.gui.made_explained import made_limits, made_time
-from tests.gui.made_launches import REGISTERS, made_advice
+from tests.gui.made_explained import made_advice, made_limits, made_time
 from tests.gui.made_results import (
     CPU_DEVICE,
     MISSING_CUDA_DEVICE,
@@ -99,23 +84,6 @@ def is_kind(request, kind):
     return request.kind[: len(kind)] == kind if isinstance(kind, tuple) else isinstance(request, kind)
 
 
-def _checked_operation(request):
-    variants = next(info.variants for info in OPERATION_INFOS if info.key == request.job.operation.operation)
-    return tuple(
-        protocol.Availability(v.key, made_reason(NO_CUDA if v.kind == "cuda" else "")) for v in variants
-    )
-
-
-def _rows(job, tiles):
-    return made_rows(job.product, tiles, job.device)
-
-
-def _multiplied(request):
-    job = request.job
-    rows = _rows(job, (job.tile,) if job.tile else ())
-    return made_product(next(row for row in rows if row.variant == job.variant))
-
-
 @dataclass(eq=False)
 class Asked:
     """A request that has not been answered."""
@@ -129,24 +97,14 @@ class FakeEngineClient:
     """Answers like the engine; `unavailable` has reasons by variant, and `ready` says so when started."""
 
     def __init__(
-        self,
-        on_ready,
-        on_lost,
-        on_notice,
-        described,
-        *,
-        automatic=True,
-        ready=True,
-        unavailable=None,
+        self, on_ready, on_lost, on_notice, described, *, automatic=True, ready=True, unavailable=None,
         remote=None,
-    ):
+    ):  # fmt: skip
         self._on_ready, self._on_lost, self.notice = on_ready, on_lost, on_notice
-        self.automatic = automatic
-        self._says_ready = ready
+        self.automatic, self._says_ready, self.remote = automatic, ready, remote
         self.unavailable = unavailable if unavailable is not None else {"tiled": NO_CUDA, "cached": NO_CUDA}
         self.first_unavailable = self.unavailable
         self.use_cuda = True
-        self.remote = remote
         # Of every call of `connect`: the server.
         self.connected: list[Any] = []
         self.superseded: list[Request] = []
@@ -160,18 +118,15 @@ class FakeEngineClient:
         self.save_notes: tuple[str, ...] = ()
         # By device, where they were measured.
         self.limits: dict[str, DeviceLimits] = {}
-        self.is_shut_down = False
 
     def start(self):
         if self._says_ready:
             self.become_ready()
 
     def become_ready(self):
-        if self.remote is None:
-            self._on_ready(READY)
-        else:
-            there = (replace(one, title=f"{one.title} on {self.remote.title}") for one in READY.devices)
-            self._on_ready(structs.replace(READY, devices=tuple(there)))
+        where = f" on {self.remote.title}" if self.remote else ""
+        devices = tuple(replace(one, title=one.title + where) for one in READY.devices)
+        self._on_ready(structs.replace(READY, devices=devices))
 
     def submit(self, request, on_progress=None):
         asked = Asked(request, Future(), on_progress)
@@ -209,7 +164,13 @@ class FakeEngineClient:
     def lose(self, reason="it was killed (SIGKILL)"):
         """End the host in the middle of everything; `become_ready` brings its successor."""
         remedy = "A new one is being started and your work is kept: run again."
-        error = HostLost("The engine's process ended", reason, remedy)
+        self._end(HostLost("The engine's process ended", reason, remedy))
+
+    def lose_line(self, why="nothing was heard for 8 s"):
+        """Lose the connection to the other machine, or do not get one."""
+        self._end(LineLost(f"The connection to {self.remote.title} was lost", why, "Connect again."))
+
+    def _end(self, error):
         self._on_lost(error)
         while self.asked:
             self.fail(error)
@@ -231,13 +192,6 @@ class FakeEngineClient:
     def supersede(self, future):
         self.superseded += [asked.request for asked in self.asked if asked.future is future]
 
-    def lose_line(self, why="nothing was heard for 8 s"):
-        """Lose the connection to the other machine, or do not get one."""
-        error = LineLost(f"The connection to {self.remote.title} was lost", why, "Connect again.")
-        self._on_lost(error)
-        while self.asked:
-            self.fail(error)
-
     def release(self, *names):
         self.released.extend(names)
         shared.unlink(*names)
@@ -247,7 +201,6 @@ class FakeEngineClient:
         self.become_ready()
 
     def shutdown(self):
-        self.is_shut_down = True
         shared.unlink(*self.created)
 
     @property
@@ -279,34 +232,34 @@ class FakeEngineClient:
         return {
             (protocol.OpenPicture,): self._picture,
             (protocol.SaveResult,): self._saved,
-            (CountCourse,): lambda one: made_tables(measured=False),
-            (CourseCode,): lambda one: made_excerpts(),
-            (SaveCourse,): lambda one: protocol.Saved(one.folder, ("1 files: report.md.",)),
+            (course.CountCourse,): lambda one: made_tables(measured=False),
+            (course.CourseCode,): lambda one: made_excerpts(),
+            (course.SaveCourse,): lambda one: protocol.Saved(one.folder, ("1 files: report.md.",)),
             (Check, MaskStep): self._checked,
             (Preview, MaskStep): self._previewed,
             (Run, MaskStep): lambda one: self._seen(one, self._filtered(one.job, _run_result(one.job))),
-            (WantedTiles, type(None)): self._tiles_of_result,
-            (WantedValues, type(None)): self._values_of_result,
+            (protocol.WantedTiles, type(None)): self._tiles_of_result,
+            (protocol.WantedValues, type(None)): self._values_of_result,
             (EffectsRequest,): lambda one: (bytes(RED) * one.side**2,) * len(one.masks),
             (ListRequest,): lambda one: OPERATION_INFOS if one.of == "operations" else ready_chains(),
-            (Preview, Chain): lambda one: self._chained(one),
-            (Run, Chain): lambda one: self._chained(one),
-            (LaunchRequest,): lambda one: made_advice(one),
-            (CompiledLaunchRequest,): lambda one: made_advice(one, REGISTERS),
-            (CodeRequest,): lambda one: made_code(one),
-            (Run, AblationJob): lambda one: made_ablation(one.job),
-            (TimeRequest,): lambda one: made_time(one, self.limits),
+            (Preview, Chain): self._chained,
+            (Run, Chain): self._chained,
+            (explain.LaunchRequest,): made_advice,
+            (explain.CompiledLaunchRequest,): made_advice,
+            (explain.CodeRequest,): made_code,
+            (Run, explain.AblationJob): lambda one: made_ablation(one.job),
+            (explain.TimeRequest,): lambda one: made_time(one, self.limits),
             (KeptLimits,): lambda one: self.limits.get(one.device),
             (MeasureLimits,): lambda one: self.limits.setdefault(one.device, made_limits(one.device)),
-            (Check, OperationStep): _checked_operation,
+            (Check, OperationStep): self._checked_operation,
             (Preview, OperationStep): self._operated,
             (Run, OperationStep): self._operated,
-            (ProductGrid,): lambda one: _rows(one, one.tiles),
-            (Run, ProductRequest): _multiplied,
-            (CourseRequest,): lambda one: made_tables(measured=False),
+            (ProductGrid,): lambda one: made_rows(one.product, one.tiles, one.device),
+            (Run, ProductRequest): self._multiplied,
+            (course.CourseRequest,): lambda one: made_tables(measured=False),
             (RecordedCourse,): lambda one: made_recorded_paper(),
-            (RecordedRequest,): lambda one: made_recorded_runs(one),
-            (MeasureCourse,): lambda one: MeasuredPaper(made_tables(measured=True)),
+            (RecordedRequest,): made_recorded_runs,
+            (course.MeasureCourse,): lambda one: course.MeasuredPaper(made_tables(measured=True)),
             (NetworkRequest,): lambda one: made_network.network_facts(self._make),
             (Preview, DrawingRequest): lambda one: made_network.recognised(one.job.ink, self._make),
             (Check, StageRequest): lambda one: made_network.checked_stages(one.job.device),
@@ -316,6 +269,18 @@ class FakeEngineClient:
     def _saved(self, request):
         Path(request.path).write_bytes(b"picture")
         return protocol.Saved(request.path, self.save_notes)
+
+    def _checked_operation(self, request):
+        key = request.job.operation.operation
+        variants = next(info.variants for info in OPERATION_INFOS if info.key == key)
+        return tuple(
+            protocol.Availability(v.key, made_reason(NO_CUDA if v.kind == "cuda" else "")) for v in variants
+        )
+
+    def _multiplied(self, request):
+        job = request.job
+        rows = made_rows(job.product, (job.tile,) if job.tile else (), job.device)
+        return made_product(next(row for row in rows if row.variant == job.variant))
 
     def _checked(self, request):
         if request.blocks:
@@ -344,10 +309,9 @@ class FakeEngineClient:
         height, width = next((size for word, size in _SIZES.items() if word in title), (36, 48))
         rows, columns = np.mgrid[0:height, 0:width]
         pixels = np.stack([rows * 7, columns * 5, (rows + columns) * 3], axis=-1).astype(np.uint8)
-        values, screen = self._make(pixels, _painted(pixels.astype(np.float32)))
-        screen = protocol.ScreenLevels((screen,))
-        description = f"{title}  {width} × {height}  RGB  8 bit"
+        values, screen = self._painted(pixels)
         where = {"path": request.path, "sample": request.sample}
+        description = f"{title}  {width} × {height}  RGB  8 bit"
         return protocol.PictureHandle(values, None, screen, title, description, **where)
 
     def _previewed(self, request):
@@ -356,15 +320,14 @@ class FakeEngineClient:
         return self._seen(request, self._filtered(request.job, None))
 
     def _filtered(self, job, result):
-        if isinstance(job.picture.screen, TiledScreen):
+        if isinstance(job.picture.screen, protocol.TiledScreen):
             made = protocol.Filtered(None, job.picture.screen, "cpu-parallel", "cpu", 1.0, result)
             return made if result is None else structs.replace(made, screen=None)
         # Every job has a result of its own, which is all that the window needs to know of filtering.
         pixels = shared.attach(job.picture.pixels).astype(np.float32)
         filtered = pixels * np.float32(job.mask.total) + np.float32(job.mask.offset)
-        values, screen = self._make(filtered, _painted(filtered))
         variant = "cpu-parallel" if job.variant == "auto" else job.variant
-        return protocol.Filtered(values, protocol.ScreenLevels((screen,)), variant, "cpu", 1.0, result)
+        return protocol.Filtered(*self._painted(filtered), variant, "cpu", 1.0, result)
 
     def _seen(self, request, found):
         """Return a result as another machine does: its coarse whole, and the name that it has there."""
@@ -374,10 +337,10 @@ class FakeEngineClient:
         self.results[key] = found
         height, width = found.values.shape[:2]
         sides = (height, width), ((height + 1) // 2, (width + 1) // 2)
-        screen = TiledScreen(key, sides, tile=32, is_kept=True)
+        screen = protocol.TiledScreen(key, sides, tile=32, is_kept=True)
         coarse = shared.attach(found.screen.levels[0])[::2, ::2]
         (pixels,) = self._make(coarse)
-        tiles = (Tiles(1, (Tile((0, 0), pixels, WHOLE),)),)
+        tiles = (protocol.Tiles(1, (protocol.Tile((0, 0), pixels, protocol.WHOLE),)),)
         result = found.result and replace(
             found.result, environment=Environment(f"CPU on {self.remote.title}")
         )
@@ -392,29 +355,27 @@ class FakeEngineClient:
             step = 2**request.level
             part = shared.attach(found.screen.levels[0])[::step, ::step]
             (pixels,) = self._make(part[request.screen.extent(request.level, place)])
-            made.append(Tile(place, pixels, WHOLE))
-        return Tiles(request.level, tuple(made))
+            made.append(protocol.Tile(place, pixels, protocol.WHOLE))
+        return protocol.Tiles(request.level, tuple(made))
 
     def _values_of_result(self, request):
         if not request.screen.is_kept:
             return answer(request, lambda step: None)
         values = shared.attach(self.results[request.screen.key].values)
         (part,) = self._make(values[slice(*request.rows), slice(*request.columns)])
-        return Values(request.rows[0], request.columns[0], part)
+        return protocol.Values(request.rows[0], request.columns[0], part)
 
     def _chained(self, request):
         job = request.job
         pixels = shared.attach(job.picture.in_memory).astype(np.float32)
-        values, screen = self._make(pixels, _painted(pixels))
-        steps = tuple(StepTime(step.id, step.title, _ran(step), 1.25) for step in job.chain.steps)
+        steps = tuple(StepTime(one.id, one.title, _ran(one), 1.25) for one in job.chain.steps)
         result = None
         if is_kind(request, Run):
             problem = ChainProblem(*job.picture.pixels.shape, "uint8", job.chain.title, job.chain.text)
             fields = {"device": "cpu", "title": "Chain on the CPU", "mask_name": "", "steps": steps}
             digest = digest_of(job.chain.nodes(job.shown))
             result = make_result("cpu-chain", 2.0, problem=problem, weights_digest=digest, **fields)
-        screen = protocol.ScreenLevels((screen,))
-        return protocol.Filtered(values, screen, "cpu-chain", "cpu", 1.0, result, steps=steps)
+        return protocol.Filtered(*self._painted(pixels), "cpu-chain", "cpu", 1.0, result, steps=steps)
 
     def _operated(self, request):
         # What each operation finds is another's to test; here all that the window shows of it.
@@ -422,7 +383,6 @@ class FakeEngineClient:
         if step.operation == "median" and dict(step.settings).get("size") == 5:
             raise BadValue("size 5", "it is refused here", "Give size=3.")
         pixels = shared.attach(job.picture.in_memory)
-        values, screen = self._make(pixels, _painted(pixels.astype(np.float32)))
         variant = f"cpu-{step.operation}" if job.variant == "auto" else job.variant
         counts = ((3, 1, 4, 1),) * 3 if step.operation == "histogram" else ()
         mark = Mark(5, 7, 11, 13) if step.operation == "find-patch" else None
@@ -433,8 +393,14 @@ class FakeEngineClient:
             problem = OperationProblem(step.operation, *shape, job.picture.pixels.dtype, shape, "uint8")
             result = make_result(variant, 2.0, problem=problem, device="cpu", title="CPU, all cores")
         about = {"quantities": found, "counts": counts, "mark": mark}
-        screen = protocol.ScreenLevels((screen,))
-        return protocol.Filtered(values, screen, variant, "cpu", 1.0, result, **about)
+        return protocol.Filtered(*self._painted(pixels), variant, "cpu", 1.0, result, **about)
+
+    def _painted(self, pixels):
+        """Share pixels as they are, and as the screen takes them: blue, green, red, alpha."""
+        shown = np.full((*pixels.shape[:2], 4), 255, dtype=np.uint8)
+        shown[..., :3] = np.clip(pixels[..., ::-1], 0, 255)
+        values, screen = self._make(pixels, shown)
+        return values, protocol.ScreenLevels((screen,))
 
     def _make(self, *arrays):
         made = shared.create(*((array.shape, array.dtype.name) for array in arrays))
@@ -457,13 +423,6 @@ def _is_too_large(job):
 def _ran(step):
     """The variant that computed a step of a chain."""
     return "cpu-parallel" if isinstance(step, MaskStep) and step.variant == "auto" else step.variant
-
-
-def _painted(pixels):
-    """Blue, green, red, alpha, as the screen takes them."""
-    shown = np.full((*pixels.shape[:2], 4), 255, dtype=np.uint8)
-    shown[..., :3] = np.clip(pixels[..., ::-1], 0, 255)
-    return shown
 
 
 def _run_result(job):

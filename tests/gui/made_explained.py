@@ -1,8 +1,12 @@
 """Limits of a GPU, runs on it, and the reason for the time of a run, as the engine would find them."""
 
-from engine.device_info import LaunchFacts
+from msgspec.structs import replace
+
+from engine.device_info import KernelResources, LaunchFacts
 from engine.errors import Reason
+from engine.explain import answers
 from engine.explain.device_limits import DeviceLimits, Limit
+from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.host.request import Ready
 from engine.results.measurement import Bound, ExplainedTime
@@ -20,6 +24,17 @@ NOT_MEASURED = Reason(
 )
 
 
+def made_advice(asked):
+    """Return the answer about launches, with registers as if a kernel was compiled where that is asked."""
+    advice = answers.advice(LaunchRequest(asked.job, asked.architecture), print)
+    if not advice.launches:
+        return advice
+    registers = 60 if isinstance(asked, CompiledLaunchRequest) else 0
+    taken = tuple(KernelResources(registers, one.facts.shared_bytes, 0) for one in advice.launches)
+    job, gpu = answers.kernel_job(asked.job, asked.architecture)
+    return replace(answers.launch_advice(job, gpu, taken), reason="")
+
+
 def made_limits(device="cuda:0"):
     """Return limits near those of an H200."""
     return DeviceLimits(
@@ -33,16 +48,9 @@ def made_limits(device="cuda:0"):
 
 def made_bounds(measured_ms):
     """Return bounds of which the tallest is three quarters of a time."""
+    issued = "instructions issued", 0.75, 2.1e9, "instructions of warps", 1.04e12, "PTX of sm_90"
     of_time = (
-        (
-            "instructions",
-            "instructions issued",
-            0.75,
-            2.1e9,
-            "instructions of warps",
-            1.04e12,
-            "PTX of sm_90",
-        ),
+        ("instructions", *issued),
         ("sectors", "loads by sectors", 0.42, 6.3e8, "sectors of 32 bytes", 3.0e11, "the kernel's source"),
         ("copy", "copy", 0.08, 3.9e6, "bytes", 4.1e12, "the problem"),
         ("multiply-adds", "multiply-adds", 0.03, 2e7, "multiply-adds", 3.0e13, "the problem"),
