@@ -21,13 +21,10 @@ class Course:
     """A course controller on a bench whose engine answers on request; a paper is chosen, not yet counted."""
 
     def __init__(self, bench):
-        self.bench, self.fake, self.state = bench, bench.fake, bench.state
+        self.bench, self.fake, self.state, self.answer = bench, bench.fake, bench.state, bench.answer_all
         self.model = CourseModel(PAPERS)
         self.controller = CourseController(self.model, bench.services, bench.messages)
         self.model.choose(PAPER.key)
-
-    def answer(self, kind):
-        self.bench.answer_all(kind)
 
     @property
     def tables(self):
@@ -88,20 +85,20 @@ def test_that_measuring_ends_with_tables(course):
     assert not course.state.running
 
 
-@pytest.mark.parametrize("is_cancelled", [True, False], ids=["cancelled", "failed"])
-def test_that_a_measurement_that_is_cancelled_or_fails_keeps_the_tables_that_were_there(course, is_cancelled):
+def test_that_a_measurement_that_is_cancelled_or_fails_keeps_the_tables_that_were_there(course):
     course.answer(CourseRequest)
-    course.controller.measure(PAPER.key)
-    if is_cancelled:
-        course.bench.jobs.cancel()
-        assert course.state.cancelling
-        course.bench.settle()
-    else:
-        course.bench.fake.fail(EngineError("Not enough memory", "there is no more"), MeasureCourse)
-        course.bench.settle()
-    assert course.tables == COUNTED
-    assert not course.state.running
-    assert (course.message is None) if is_cancelled else (course.message.what == "Not enough memory")
+    for is_cancelled in (True, False):
+        course.controller.measure(PAPER.key)
+        if is_cancelled:
+            course.bench.jobs.cancel()
+            assert course.state.cancelling
+            course.bench.settle()
+        else:
+            course.bench.fail(EngineError("Not enough memory", "there is no more"), MeasureCourse)
+        assert course.tables == COUNTED
+        assert not course.state.running
+        assert (course.message is None) == is_cancelled
+    assert course.message.what == "Not enough memory"
 
 
 def test_that_nothing_is_measured_where_times_would_mean_nothing(course):
@@ -123,8 +120,7 @@ def test_that_tables_are_saved_in_a_folder_of_their_own_or_the_reason_is_given(c
     course.answer(SaveCourse)
     assert "report-tables" in course.message.what
     course.controller.save(PAPER.key, tmp_path)
-    course.bench.fake.fail(EngineError("That folder cannot be used", "it is a file"), SaveCourse)
-    course.bench.settle()
+    course.bench.fail(EngineError("That folder cannot be used", "it is a file"), SaveCourse)
     assert course.message.why == "it is a file"
     assert not course.state.busy
 

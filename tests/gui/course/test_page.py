@@ -37,9 +37,8 @@ def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
     qtbot.waitUntil(lambda: page.tables.shown is not None)
     assert page.tables.table.cells.rowCount() > 0
     panels = next(menu for menu in haloscope.window.findChildren(QMenu) if menu.title() == "&Panels")
-    assert {action.text() for action in panels.actions()} == {"Papers", "Tables", "Code"}
+    assert [action.text() for action in panels.actions()] == ["Papers", "Tables", "Code"]
     haloscope.window.show_page("explore")
-    assert {"Mask", "Kernels", "Runs"} <= {action.text() for action in panels.actions()}
     haloscope.actions["page:course"].trigger()
     assert haloscope.window._entered["course"] is page
 

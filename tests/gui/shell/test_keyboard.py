@@ -187,24 +187,21 @@ def test_that_the_wheel_leaves_every_control_without_the_focus_as_it_is(haloscop
     assert turned >= {"explore", "matrices", "network"}
 
 
-def test_that_the_wheel_over_a_control_scrolls_the_panel_around_it(haloscope, qtbot):
+def test_that_the_wheel_scrolls_the_panel_around_a_control_and_with_the_focus_only_a_number_takes_steps(
+    haloscope, qtbot
+):
     haloscope.reset(qtbot)
     haloscope.window.resize(1024, 640)
     panel = haloscope.window.page.mask_panel
     (area,) = panel.findChildren(QScrollArea)
+    rows, border = panel.size_controls.rows_box, panel.apply_controls.border_box
     qtbot.waitUntil(lambda: area.verticalScrollBar().maximum() > 0)
     scrolled = area.verticalScrollBar().maximum()
     area.verticalScrollBar().setValue(scrolled)
-    turn(panel.apply_controls.border_box, 1)
+    turn(border, 1)
     assert area.verticalScrollBar().value() < scrolled
     haloscope.window.resize(1280, 800)
-
-
-def test_that_with_the_focus_only_a_number_takes_steps(haloscope, qtbot):
-    haloscope.reset(qtbot)
-    panel = haloscope.window.page.mask_panel
     haloscope.window.activateWindow()
-    rows, border = panel.size_controls.rows_box, panel.apply_controls.border_box
     rows.setFocus()
     qtbot.waitUntil(rows.hasFocus)
     turn(rows, 1)

