@@ -45,9 +45,9 @@ def test_that_a_stroke_is_one_step(drawing, qtbot):
     assert drawing.is_empty
     drawing.undo_stack.redo()
     assert np.array_equal(drawing.ink, drawn)
-    drawing.clear()
-    assert drawing.is_empty
-    drawing.clear()
+    for _ in range(2):
+        drawing.clear()
+        assert drawing.is_empty
     assert drawing.undo_stack.count() == 2, "clearing paper is not a step"
 
 
@@ -86,20 +86,16 @@ DIGITS = {
 }
 
 
-def stroke(drawing, digit, height, left, top):
-    points = [(left + x * height, top + y * height) for x, y in DIGITS[digit]]
-    drawing.begin(points[0])
-    for at in points[1:]:
-        drawing.extend(at)
-    drawing.end()
-
-
 def test_that_a_small_drawing_in_a_corner_is_told_right_as_the_network_sees_it(drawing):
     drawn, seen = [], []
     cases = [(digit, height, at) for digit in DIGITS for height in (12, 16) for at in (3.0, 8.0)]
     for digit, height, at in cases:
         drawing.clear()
-        stroke(drawing, digit, height, at, at + 1.0)
+        points = [(at + x * height, at + 1.0 + y * height) for x, y in DIGITS[digit]]
+        drawing.begin(points[0])
+        for point in points[1:]:
+            drawing.extend(point)
+        drawing.end()
         drawn.append(drawing.ink)
         seen.append(drawing.seen)
         assert drawing.is_enlarged
@@ -162,5 +158,3 @@ def test_that_each_value_has_its_shade():
     picture = picture_of(steps, shades(DARK))
     found = [[picture.pixelColor(x, y).rgb() for x in range(3)] for y in range(2)]
     assert found == shades(DARK)[steps].tolist()
-    assert picture.pixelColor(0, 0).name() == DARK.base
-    assert picture.pixelColor(2, 0).name() == DARK.text

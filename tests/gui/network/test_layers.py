@@ -58,22 +58,24 @@ CELLS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("cell", CELLS, ids=str)
-def test_that_the_parts_of_a_value_add_up_to_it(facts, values, drawing, cell):
-    found = origins(facts, values, drawing, cell)
-    total = sum(one.adds for one in found)
+def value_at(values, cell):
     layer = values[cell.layer]
-    told = layer[cell.column] if layer.ndim == 1 else layer[cell.map, cell.row, cell.column]
-    expected = total if cell.layer == len(LAYERS) - 1 else max(total, 0)
-    # 1,024 float32 products at most, each rounded once, in any order.
-    bound = 2.0**-23 * 1024 * sum(float(np.abs(one.values * weights(one)).sum()) for one in found)
-    assert told == pytest.approx(expected, abs=bound)
-    of_a_vector = cell.layer in (0, len(LAYERS) - 1) or not LAYERS[cell.layer].multiply_adds
-    assert len(found) == found[0].maps == (1 if of_a_vector else LAYERS[cell.layer - 1].shape[0])
+    return layer[cell.column] if layer.ndim == 1 else layer[cell.map, cell.row, cell.column]
 
 
-def weights(one):
-    return np.full(one.values.shape, 0.25) if one.weights is None else one.weights
+def test_that_the_parts_of_a_value_add_up_to_it(facts, values, drawing):
+    for cell in CELLS:
+        found = origins(facts, values, drawing, cell)
+        total = sum(one.adds for one in found)
+        expected = total if cell.layer == len(LAYERS) - 1 else max(total, 0)
+        # 1,024 float32 products at most, each rounded once, in any order.
+        weights = [0.25 if one.weights is None else one.weights for one in found]
+        sizes = [np.abs(one.values * weight).sum() for one, weight in zip(found, weights, strict=True)]
+        bound = 2.0**-23 * 1024 * float(sum(sizes))
+        assert value_at(values, cell) == pytest.approx(expected, abs=bound), cell
+        of_a_vector = cell.layer in (0, len(LAYERS) - 1) or not LAYERS[cell.layer].multiply_adds
+        maps = 1 if of_a_vector else LAYERS[cell.layer - 1].shape[0]
+        assert len(found) == found[0].maps == maps
 
 
 def test_that_a_window_is_followed_back_to_the_drawing():
@@ -91,12 +93,10 @@ def test_that_a_window_is_followed_back_to_the_drawing():
 
 def test_that_a_sentence_has_place_window_and_values(facts, values, drawing):
     def told(cell):
-        layer = values[cell.layer]
-        value = layer[cell.column] if layer.ndim == 1 else layer[cell.map, cell.row, cell.column]
-        return where_from(facts, cell, float(value), origins(facts, values, drawing, cell))
+        value = float(value_at(values, cell))
+        return where_from(facts, cell, value, origins(facts, values, drawing, cell))
 
     assert cell_name(LAYERS, Cell(0, 7, 3, 5)) == "Convolution 1, map 7, row 3, column 5"
-    assert cell_name(LAYERS, Cell(5, column=9)) == "Output layer, value 9"
     pool = Cell(1, 7, 3, 5)
     window = values[0][7, 6:8, 10:12]
     numbers = ", ".join(number(float(one)) for one in window.ravel())
@@ -104,10 +104,6 @@ def test_that_a_sentence_has_place_window_and_values(facts, values, drawing):
         f"{number(float(window.mean()))}: the average of {numbers}. "
         "They are rows 6 to 7, columns 10 to 11 of map 7 of convolution 1."
     )
-    first = Cell(0, *(int(at[0]) for at in np.nonzero(values[0])))
-    assert f"of the drawing: 25 products with filter {first.map}. The largest is " in told(first)
-    rows = f"rows {first.row} to {first.row + 4}, columns {first.column} to {first.column + 4}"
-    assert rows in told(first)
     second = told(Cell(2, 1, 3, 4))
     strongest = strongest_of(origins(facts, values, drawing, Cell(2, 1, 3, 4)))
     assert "rows 3 to 7, columns 4 to 8 of all 32 maps of average pool 1: 800 products." in second
@@ -116,7 +112,6 @@ def test_that_a_sentence_has_place_window_and_values(facts, values, drawing):
     assert "from all 128 values of the hidden layer." in told(Cell(5, column=9))
     dead = next(Cell(2, m, 0, 0) for m in range(64) if values[2][m, 0, 0] == 0)
     assert told(dead).startswith("0: the sum is −")
-    assert "and a negative one becomes 0." in told(dead)
 
 
 def test_that_numbers_are_short_and_signed():
