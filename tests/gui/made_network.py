@@ -18,10 +18,10 @@ from engine.tasks.network.problem import (
     NetworkRun,
     Recognised,
 )
+from gui.network.layers import Facts
 from tests.gui.made_results import CPU_BLOCK, GPU_BLOCK, NO_CUDA
 from tests.made_runs import PROVED, made_reason, make_timing
 
-PROBLEM = ForwardPass(100)
 DIGITS = 12
 STAGES = (
     VariantInfo("network-serial", "Serial, one thread", "cpu", "Loop nests.", CPU_BLOCK, False),
@@ -44,6 +44,13 @@ def made_digits() -> tuple[np.ndarray, tuple[int, ...]]:
     for number in range(DIGITS):
         pixels[number, 4:24, number + 4 : number + 8] = 255
     return pixels, tuple(number % 10 for number in range(DIGITS))
+
+
+def made_facts() -> Facts:
+    """All of it as the page Network keeps it."""
+    keys = "convolution-1", "convolution-2", "hidden", "output"
+    pixels, labels = made_digits()
+    return Facts(LAYERS, STAGES, dict(zip(keys, made_weights(), strict=True)), pixels, labels)
 
 
 def made_values(ink: bytes) -> list[np.ndarray]:
@@ -82,24 +89,12 @@ def made_run(stage: str, batch: int = 100, **fields: object) -> NetworkRun:
     known = next(one for one in STAGES if one.key == stage)
     ms = KERNEL_MS.get(stage, 1.0)
     device = "cpu" if known.kind == "cpu" else "cuda:0"
-    result = NetworkResult(
-        stage,
-        known.title,
-        device,
-        ForwardPass(batch),
-        None,
-        Environment("CPU, 2 cores"),
-        timing=make_timing(ms, cuda=known.kind == "cuda"),
-        verification=PROVED,
-        weights_digest="abc",
-    )
+    about = {"timing": make_timing(ms, cuda=device != "cpu"), "verification": PROVED, "weights_digest": "abc"}
+    environment = Environment("CPU, 2 cores")
+    result = NetworkResult(stage, known.title, device, ForwardPass(batch), None, environment, **about)
     keys = [layer.key for layer in LAYERS]
     pairs = [" + ".join(pair) for pair in zip(keys[::2], keys[1::2], strict=True)]
     names = keys if stage == "network-serial" else pairs
     layers = tuple(LayerTime(name, ms / len(names)) for name in names)
-    spans = (
-        (ChunkSpan(0, 0, "copy in", 0.0, 0.2), ChunkSpan(0, 0, "kernels", 0.2, 1.0))
-        if device != "cpu"
-        else ()
-    )
-    return NetworkRun(replace(result, **fields), layers, spans)
+    spans = ChunkSpan(0, 0, "copy in", 0.0, 0.2), ChunkSpan(0, 0, "kernels", 0.2, 1.0)
+    return NetworkRun(replace(result, **fields), layers, () if device == "cpu" else spans)

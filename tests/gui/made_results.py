@@ -54,10 +54,8 @@ def make_engine_state(*, cuda: bool = True, refused: dict[str, Availability] | N
     state = EngineState()
     gpu = CUDA_DEVICE if cuda else MISSING_CUDA_DEVICE
     state.set_ready(Ready(VARIANTS, (CPU_DEVICE, gpu, SIMULATOR_DEVICE)))
-    reasons = (
-        {} if cuda else {key: Availability(key, made_reason(NO_CUDA)) for key in ("naive", "tiled", "cached")}
-    )
-    reasons |= refused or {}
+    missing = () if cuda else ("naive", "tiled", "cached")
+    reasons = {key: Availability(key, made_reason(NO_CUDA)) for key in missing} | (refused or {})
     state.set_availability(tuple(reasons.get(variant.key, Availability(variant.key)) for variant in VARIANTS))
     return state
 
@@ -65,36 +63,24 @@ def make_engine_state(*, cuda: bool = True, refused: dict[str, Availability] | N
 NO_GPU = "There is no NVIDIA driver here. Install one to measure the GPU's times."
 NOT_MEASURED = "not measured yet"
 
+_NAIVE = CourseKernel(
+    "ConvolutionKernel", "2.) Device Function", "naive", "gaussian:5:1", Block(32, 8), border="replicate",
+    difference="Sums are float32, not double.", names={"row": "i", "column": "j"},
+)  # fmt: skip
 PAPER = Paper(
     key="report",
     title="CUDA Assignment 3: 2D Convolution",
     authors="Two students",
     source="A university, 2017",
     about="A 5 × 5 mask on matrices of 512, 1024 and 2048.",
-    kernels=(
-        CourseKernel("the serial reference", "Results", "cpu-serial", "gaussian:5:1"),
-        CourseKernel(
-            "ConvolutionKernel",
-            "2.) Device Function",
-            "naive",
-            "gaussian:5:1",
-            Block(32, 8),
-            border="replicate",
-            difference="Sums are float32, not double.",
-            names={"row": "i", "column": "j"},
-        ),
-    ),
+    kernels=(CourseKernel("the serial reference", "Results", "cpu-serial", "gaussian:5:1"), _NAIVE),
     tables=("Time and speed-up", "Loads"),
 )
+_PRODUCT = CourseKernel("MatrixMul", "CGMA", "matmul-naive", block=Block(16, 16), task="product")
 OTHER_PAPER = Paper(
-    key="lab",
-    title="Separable convolution",
-    authors="One student",
-    source="Another university",
-    about="Two passes.",
-    kernels=(CourseKernel("MatrixMul", "CGMA", "matmul-naive", block=Block(16, 16), task="product"),),
-    tables=("Speed-up",),
-)
+    "lab", "Separable convolution", "One student", "Another university", "Two passes.", (_PRODUCT,),
+    ("Speed-up",),
+)  # fmt: skip
 PAPERS = (PAPER, OTHER_PAPER)
 
 
@@ -104,24 +90,15 @@ def made_tables(*, measured: bool) -> tuple[CourseTable, ...]:
     naive = Cell("0.0004", reason=NO_GPU if measured else NOT_MEASURED)
     sizes = (512.0, 1024.0, 2048.0)
     here = (12.1, 48.0, 190.0) if measured else (None, None, None)
+    ours = Series("serial", sizes, here, "cpu-serial")
+    printed = Series("serial", sizes, (18.5, 61.6, 213.0))
+    columns = "Matrix size", "Thread-block size", "Time serial (s)", "Time naïve (s)"
+    rows = tuple((Cell(f"{size:g}x{size:g}"), Cell("16"), serial, naive) for size in sizes)
+    figure = Figure("Time by size", "size, pixels", "time, ms", (ours,), (printed,), log_y=True)
+    loads = (Cell("8"), Cell("12", "12")), (Cell("16"), Cell("", "20"))
     return (
-        CourseTable(
-            "Time and speed-up",
-            ("Matrix size", "Thread-block size", "Time serial (s)", "Time naïve (s)"),
-            tuple((Cell(f"{size:g}x{size:g}"), Cell("16"), serial, naive) for size in sizes),
-            ("Times are medians.",),
-            Figure(
-                "Time by size",
-                "size, pixels",
-                "time, ms",
-                (Series("serial", sizes, here, "cpu-serial"),),
-                (Series("serial", sizes, (18.5, 61.6, 213.0)),),
-                log_y=True,
-            ),
-        ),
-        CourseTable(
-            "Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")), (Cell("16"), Cell("", "20")))
-        ),
+        CourseTable("Time and speed-up", columns, rows, ("Times are medians.",), figure),
+        CourseTable("Loads", ("Tile", "Loads"), loads),
     )
 
 
@@ -156,13 +133,9 @@ def handle_of(pixels: np.ndarray, share: Share, alpha: np.ndarray | None = None)
     """Return a picture as the engine's process announces it."""
     screen = screen_of(pixels.astype(np.uint8), share)
     rows, columns, channels = pixels.shape
-    return PictureHandle(
-        share(pixels),
-        None if alpha is None else share(alpha),
-        screen,
-        "made.png",
-        f"made.png {columns} × {rows}, {channels} channels",
-    )
+    values, opacity = share(pixels), None if alpha is None else share(alpha)
+    description = f"made.png {columns} × {rows}, {channels} channels"
+    return PictureHandle(values, opacity, screen, "made.png", description)
 
 
 def filtered_of(values: np.ndarray, share: Share) -> Filtered:
@@ -174,13 +147,5 @@ def filtered_of(values: np.ndarray, share: Share) -> Filtered:
 def made_excerpts() -> tuple[tuple[Excerpt, ...], ...]:
     """Return the code of the made paper's kernels."""
     ours = "row, column = cuda.grid(2)", "out[row, column] = 1"
-    return tuple(
-        (
-            Excerpt(
-                kernel.name,
-                kernel.variant,
-                SourceFunction(Role.KERNEL, "made", "engine/variants/ladder/made.py", 40, ours),
-            ),
-        )
-        for kernel in PAPER.kernels
-    )
+    code = SourceFunction(Role.KERNEL, "made", "engine/variants/ladder/made.py", 40, ours)
+    return tuple((Excerpt(kernel.name, kernel.variant, code),) for kernel in PAPER.kernels)

@@ -129,9 +129,7 @@ class OpenedWindow(Haloscope):
         page.picture_view.set_mode(ViewMode.SPLIT)
         page.picture_view.canvas.view.fit()
         page.picture_view.canvas.show_scene(channel=None)
-        bot.waitUntil(
-            lambda: self.workspace.picture.sample == "astronaut" and self.state.last_result is not None
-        )
+        bot.waitUntil(lambda: self.workspace.picture.sample == "astronaut" and bool(self.state.last_result))
         bot.waitUntil(lambda: not page.display.is_earlier and not fake.asked)
         self.actions["reset_layout"].trigger()
         for name in ("mask", "results"):
@@ -184,6 +182,13 @@ class OpenedWindow(Haloscope):
         if name not in _PAGE_OF:
             raise AttributeError(name)
         return getattr(self.window.page_of(_PAGE_OF[name]), name)
+
+
+def settle():
+    """Deliver every queued signal and every timer of 0 ms, without waiting for time to pass."""
+    for _ in range(20):
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall)
+        QCoreApplication.processEvents()
 
 
 def _settled(name):
@@ -246,9 +251,7 @@ class Bench:
         self.sessions = Sessions(self.workspace, self.results, services, AtOnce())
         self.files = ExploreFiles(services, self.workspace, self.pictures, self.sessions)
 
-    def settle(self):
-        """Let all that follows happen."""
-        settle()
+    settle = staticmethod(settle)
 
     def asked(self, kind):
         """Return what the engine was asked of a kind, oldest first."""
@@ -276,13 +279,6 @@ class Bench:
         self.fake.automatic = automatic
         assert self.workspace.picture is not None
         assert not self.fake.waiting(OpenPicture) + self.fake.waiting(Preview)
-
-
-def settle():
-    """Deliver every queued signal and every timer of 0 ms, without waiting for time to pass."""
-    for _ in range(20):
-        QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall)
-        QCoreApplication.processEvents()
 
 
 def wait(qtbot, condition):

@@ -26,15 +26,6 @@ OF_0_1 = Settings(
 )  # fmt: skip
 
 
-def kept_drawing(session, qapp):
-    """Return stage, batch, device and the ink that a session brings to the page Network."""
-    network, reading = NetworkState(), Reading()
-    network.take_own_part(session.pages["network"], reading)()
-    assert reading.notes == ()
-    settings = network.settings
-    return settings.stage, settings.batch, settings.device, np.argwhere(network.drawing.ink == 200).tolist()
-
-
 def test_that_a_session_of_an_earlier_version_has_its_mask_and_settings():
     for name in SESSIONS:
         session = load_session(GOLDEN / name)
@@ -47,9 +38,7 @@ def test_that_a_session_of_an_earlier_version_has_its_mask_and_settings():
                       "baseline", "layout", "result_type"):  # fmt: skip
             assert getattr(settings, field) == getattr(OF_0_1, field), field
         assert settings.blocks == (() if "0.1" in name else (Block(8, 8), Block(32, 4)))
-
-
-def test_that_a_session_of_0_1_names_its_picture_beside_it():
+    # One of 0.1 names its picture beside it.
     place = str((GOLDEN / "photos/photo.png").resolve())
     assert load_session(GOLDEN / "session-0.1.haloscope").state.source == PictureSource(place)
 
@@ -60,8 +49,12 @@ def test_that_a_session_of_0_2_has_its_operation_and_the_drawing(qapp):
     assert session.state.source == PictureSource("", "astronaut")
     assert (step.operation, step.settings.parameters) == ("median", {"size": 5})
     assert (step.settings.variant, step.settings.block) == ("median-tiled", Block(16, 8))
-    ink = [[row, column] for row in range(5, 9) for column in range(7, 20)]
-    assert kept_drawing(session, qapp) == ("conv2", 64, "cpu", ink)
+    network, reading = NetworkState(), Reading()
+    network.take_own_part(session.pages["network"], reading)()
+    assert reading.notes == ()
+    settings, ink = network.settings, [[row, column] for row in range(5, 9) for column in range(7, 20)]
+    assert (settings.stage, settings.batch, settings.device) == ("conv2", 64, "cpu")
+    assert np.argwhere(network.drawing.ink == 200).tolist() == ink
 
 
 @pytest.mark.parametrize("name", [name for name in SESSIONS if "november" in name])
@@ -91,20 +84,11 @@ def test_that_what_is_saved_of_it_now_is_the_same_session(tmp_path):
         assert load_session(tmp_path / "again.haloscope") == replace(session, left_out=())
 
 
-@pytest.mark.parametrize("version", ["0.1", "0.2"])
-def test_that_masks_of_earlier_versions_are_read(version):
-    mask = load_mask(GOLDEN / f"mask-{version}.json")
-    assert (mask, mask.name) == (MASK, "Größe ±")
-
-
-@pytest.mark.parametrize(
-    ("version", "more"),
-    [
-        ("0.1", {}),
-        ("0.2", {"window": (10, 20, 1000, 700), "is_maximized": True,
-                 "columns": {"explore": {"p20": True, "rows": False}}}),
-    ],
-)  # fmt: skip
-def test_that_preferences_of_earlier_versions_are_read(version, more):
-    found = load_preferences(GOLDEN / f"preferences-{version}.json")
-    assert found == (Preferences(theme="dark", last_folder="/home/me/pictures", **more), "")
+def test_that_masks_and_preferences_of_earlier_versions_are_read():
+    columns = {"explore": {"p20": True, "rows": False}}
+    later = {"window": (10, 20, 1000, 700), "is_maximized": True, "columns": columns}
+    for version, more in (("0.1", {}), ("0.2", later)):
+        mask = load_mask(GOLDEN / f"mask-{version}.json")
+        assert (mask, mask.name) == (MASK, "Größe ±")
+        found = load_preferences(GOLDEN / f"preferences-{version}.json")
+        assert found == (Preferences(theme="dark", last_folder="/home/me/pictures", **more), "")

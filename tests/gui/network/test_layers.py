@@ -6,7 +6,6 @@ import pytest
 from gui.network.layers import (
     DRAWING,
     Cell,
-    Facts,
     cell_name,
     origins,
     strongest_of,
@@ -14,15 +13,12 @@ from gui.network.layers import (
     windows,
 )
 from gui.widgets.number_table import number, short_number
-from tests.gui.made_network import LAYERS, STAGES, made_digits, made_weights
-
-KEYS = ("convolution-1", "convolution-2", "hidden", "output")
+from tests.gui.made_network import LAYERS, made_facts
 
 
 @pytest.fixture(scope="module")
 def facts():
-    pixels, labels = made_digits()
-    return Facts(LAYERS, STAGES, dict(zip(KEYS, made_weights(), strict=True)), pixels, labels)
+    return made_facts()
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor
 from engine.errors import BadValue, EngineError
 from engine.host.request import Check, Preview, Run
 from engine.tasks.network.problem import ChunkSpan, DrawingRequest, LayerTime, NetworkRequest, StageRequest
-from gui.network.layers import Cell, Facts
+from gui.network.layers import Cell
 from gui.network.network_state import NetworkState
 from gui.network.page import FIRST_DIGIT, NO_INK, NetworkPage
 from gui.network.stages_panel import TimelinePanel, timeline_words
@@ -18,16 +18,15 @@ from gui.style.theme import apply_theme
 from gui.typed_json import Reading
 from tests.gui.made_network import (
     LAYERS,
-    STAGES,
     checked_stages,
     made_digits,
+    made_facts,
     made_run,
     made_values,
     made_weights,
 )
 from tests.gui.made_window import page_on
 
-KEYS = ("convolution-1", "convolution-2", "hidden", "output")
 SPANS = (
     ChunkSpan(0, 0, "copy in", 0.0, 1.0),
     ChunkSpan(0, 0, "kernels", 1.0, 3.0),
@@ -41,9 +40,7 @@ SPANS = (
 @pytest.fixture
 def network(qapp):
     network = NetworkState()
-    pixels, labels = made_digits()
-    weights = dict(zip(KEYS, made_weights(), strict=True))
-    network.set_facts(Facts(LAYERS, STAGES, weights, pixels, labels))
+    network.set_facts(made_facts())
     network.set_listed(checked_stages("simulator"))
     return network
 
@@ -105,9 +102,7 @@ def kept_network(qapp):
 def brought(network, part):
     """Show a part; returns what it left out."""
     reading = Reading()
-    change = network.take_own_part(part, reading)
-    if change is not None:
-        change()
+    network.take_own_part(part, reading)()
     return list(reading.notes)
 
 
@@ -134,13 +129,8 @@ def test_that_a_wrong_value_is_left_out_and_said_and_the_rest_is_shown(kept_netw
     for name, value in WRONG:
         network.change(**before)
         network.drawing.dot((9.5, 4.5))
-        part = {
-            **NetworkState().own_part(),
-            "batch": 3,
-            "stage": "network-cpu",
-            "device": "auto",
-            name: value,
-        }
+        part = NetworkState().own_part() | {"batch": 3, "stage": "network-cpu", "device": "auto"}
+        part[name] = value
         (said,) = brought(network, part)
         assert f'"{name}"' in said
         expected = {"batch": 3, "stage": "network-cpu"} | {key: before[key] for key in before if key == name}

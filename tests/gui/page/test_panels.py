@@ -58,9 +58,17 @@ def test_that_a_panel_is_a_window_and_back_in_its_place_when_it_is_closed(made):
     assert [panel.tabs.bar.tabText(at) for at in range(panel.tabs.bar.count())] == ["B"]
     panel.close()
     settle()
-    assert not panel.isWindow()
     assert seen(made) == "acd"
     assert [panel.tabs.bar.tabText(at) for at in range(panel.tabs.bar.count())] == ["A", "B"]
+    # Windows of a page come and go with it.
+    panel.open_as_window(QRect(30, 40, 300, 200))
+    for is_shown in (False, True):
+        made.setVisible(is_shown)
+        settle()
+        assert panel.isVisible() == is_shown
+    assert panel.geometry() == QRect(30, 40, 300, 200)
+    panel.close()
+    settle()
     # A place whose panels are all windows leaves its room to others.
     before = widths(made)
     made.panel("c").open_as_window()
@@ -100,18 +108,6 @@ def test_that_an_area_keeps_the_share_that_a_person_gave_it_and_leaves_out_what_
     assert widths(made)[0] == pytest.approx(400, abs=3)
     made.take_layout(kept)
     assert widths(made)[0] == pytest.approx(600, abs=5)
-
-
-def test_that_the_windows_of_a_page_come_and_go_with_it(made):
-    panel = made.panel("c")
-    panel.open_as_window(QRect(30, 40, 300, 200))
-    settle()
-    made.hide()
-    assert not panel.isVisible()
-    made.show()
-    settle()
-    assert panel.isVisible()
-    assert panel.geometry() == QRect(30, 40, 300, 200)
 
 
 def test_that_tab_comes_to_what_is_made_later_where_it_stands(qtbot):

@@ -91,16 +91,6 @@ def test_that_a_slot_whose_window_is_gone_makes_nothing(show, qtbot):
     assert log == ["stays"]
 
 
-def test_that_a_slot_says_when_its_widget_is_looked_at(show, qtbot):
-    slot, log = Slot(QWidget), []
-    slot.looked_at.connect(log.append)
-    window = show(slot)
-    qtbot.waitUntil(lambda: bool(log))
-    window.hide()
-    window.show()
-    assert log == [True, False, True]
-
-
 def test_that_modules_are_imported_one_a_turn_on_the_gui_thread_before_what_is_looked_at(show, qtbot, loaded):
     log, made = [], []
     slots = [Slot(QWidget, f"no_such.{name}") for name in ("one", "two")]

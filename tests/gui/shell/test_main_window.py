@@ -70,6 +70,19 @@ def test_that_every_page_fits_without_a_word_cut_and_explains_every_control(open
         assert_every_control_is_explained(window)
 
 
+def test_that_every_action_has_a_key_of_its_own_and_teaches_it(haloscope):
+    actions = haloscope.actions.all()
+    keys = [keys.toString() for action in actions for keys in action.shortcuts()]
+    assert len(set(keys)) == len(keys)
+    for action in actions:
+        assert len(action.toolTip()) > len(action.text()) > 0, action.objectName()
+        key = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        # The tooltip of a choice is about what can be chosen.
+        assert not key or action.isCheckable() or f"({key}" in action.toolTip(), action.objectName()
+    known = {"open": "Ctrl+O", "run": "Ctrl+R", "cancel": "Esc", "quit": "Ctrl+Q", "undo": "Ctrl+Z"}
+    assert {name: haloscope.actions[name].shortcut().toString() for name in known} == known
+
+
 def test_that_what_comes_after_the_first_paint_comes_once_and_each_entry_of_a_menu_has_its_letter(haloscope):
     before = haloscope.window.first_page.panels
     haloscope.finish()

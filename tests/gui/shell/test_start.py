@@ -221,7 +221,7 @@ def test_that_the_crash_log_is_where_the_system_keeps_logs_or_stderr(tmp_path_fa
 
 CODE = """
 import json, os, sys
-from PySide6.QtCore import QEventLoop, QTimer
+from PySide6.QtTest import QTest
 from gui.engine_link.engine_start import StartedEngine
 from gui.page import slot
 from gui.page.slot import Slot
@@ -237,10 +237,11 @@ def note(name):
 slot.import_module = note
 
 def wait(happened):
-    loop, timer = QEventLoop(), QTimer()
-    timer.timeout.connect(lambda: happened() and loop.quit())
-    timer.start(1)
-    loop.exec()
+    while not happened():
+        QTest.qWait(1)
+
+def wait_for_slots():
+    wait(lambda: all(slot.is_settled for slot in window.findChildren(Slot)))
 
 def ours():
     return {name for name in sys.modules if name.split(".")[0] in ("gui", "pyqtgraph", "qtawesome", "qtpy")}
@@ -255,11 +256,11 @@ wait(lambda: not slot._announced)
 known, at_start = ours(), sorted(ours() - ahead)
 for panel in page.panels:
     panel.bring_to_front()
-    wait(lambda: all(slot.is_settled for slot in window.findChildren(Slot)))
+    wait_for_slots()
 for entry in PAGES[1:]:
     window.show_page(entry.key)
     wait(lambda: entry.key in window._entered and window._entered[entry.key].isVisible())
-    wait(lambda: all(slot.is_settled for slot in window.findChildren(Slot)))
+    wait_for_slots()
 print(json.dumps({"at start": at_start, "while looking": sorted(ours() - known - ahead)}))
 sys.stdout.flush()
 haloscope.link.shutdown()
@@ -267,14 +268,10 @@ os._exit(0)
 """
 
 
-@pytest.fixture(scope="module")
-def imported():
-    """What is imported until the window is complete but for what is not looked at, and while that is."""
-    return json.loads(fresh_python("-c", CODE, QT_QPA_PLATFORM="offscreen").splitlines()[0])
-
-
 @pytest.mark.slow
-def test_that_a_window_is_complete_without_plots_and_icons_and_first_looks_import_nothing_of_it(imported):
+def test_that_a_window_is_complete_without_plots_and_icons_and_first_looks_import_nothing_of_it():
+    # Until the window is complete but for what is not looked at, and while that is.
+    imported = json.loads(fresh_python("-c", CODE, QT_QPA_PLATFORM="offscreen").splitlines()[0])
     assert "gui.shell.main_window" in imported["at start"]
     assert [name for name in imported["at start"] if name.split(".")[0] != "gui"] == []
     assert [name for name in imported["at start"] if name == "gui.widgets.plot"] == []

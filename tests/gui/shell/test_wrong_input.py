@@ -26,12 +26,12 @@ def worked(haloscope):
     return haloscope
 
 
-def paste(haloscope, text=None, **formats):
+def paste(haloscope, text=None, pdf=None):
     mime = QMimeData()
     if text is not None:
         mime.setText(text)
-    for name, data in formats.items():
-        mime.setData(name.replace("_", "/"), data)
+    if pdf is not None:
+        mime.setData("application/pdf", pdf)
     QGuiApplication.clipboard().setMimeData(mime)
     haloscope.actions["paste"].trigger()
 
@@ -69,14 +69,9 @@ FILES = {
 
 def open_by(haloscope, kind, path):
     page = haloscope.window.first_page
-    if kind == "picture":
-        drop(haloscope, path)
-    elif kind == "session":
-        page.files.open_session(path)
-    elif kind == "mask":
-        page.files.load_mask(path)
-    else:
-        page.chain_actions.open(path)
+    files, chains = page.files, page.chain_actions
+    roads = {"session": files.open_session, "mask": files.load_mask, "chain": chains.open}
+    roads.get(kind, lambda path: drop(haloscope, path))(path)
 
 
 def state_of(haloscope):
@@ -149,7 +144,7 @@ def test_that_a_text_that_is_nothing_is_said_when_it_is_pasted_and_dropped(worke
 def test_that_other_things_that_cannot_be_pasted_or_dropped_are_said(worked, qtbot):
     assert "empty" in assert_said(worked, qtbot, lambda: paste(worked))
     assert_said(worked, qtbot, lambda: paste(worked, "  \n "))
-    assert_said(worked, qtbot, lambda: paste(worked, application_pdf=b"%PDF"))
+    assert_said(worked, qtbot, lambda: paste(worked, pdf=b"%PDF"))
     for url in ("https://example.org/a.png", "ftp://x/y", "about:blank"):
         said = assert_said(worked, qtbot, lambda url=url: drop(worked, url=url))
         assert f"{url} is not a file of this computer" in said
@@ -190,7 +185,7 @@ def test_that_a_recent_file_that_is_gone_is_said_and_leaves_the_list(worked, qtb
 
 def test_that_any_note_is_kept_as_a_line_of_text(worked):
     page, (run,) = worked.window.first_page, worked.results.rows()
-    for text in ("", "x" * 100_000, "\0\n\t", "<b>bold</b>"):
+    for text in ("", "x" * 100_000, "\0\n\t"):
         page.results_panel.ask_for_note(run)
         dialog = page.results_panel.dialog
         dialog.setTextValue(text)
@@ -198,7 +193,6 @@ def test_that_any_note_is_kept_as_a_line_of_text(worked):
         note = worked.results.note_of(run.result)
         assert len(note) <= 60
         assert "\n" not in note
-    assert worked.workspace.settings.border is Border.WRAP
 
 
 def test_that_a_damaged_session_keeps_what_was_done_meanwhile(worked, qtbot, tmp_path):
@@ -220,11 +214,12 @@ def test_that_a_damaged_session_keeps_what_was_done_meanwhile(worked, qtbot, tmp
         assert (worked.workspace.state, worked.results.results()) == before, table["section"]
 
 
-@pytest.mark.parametrize("what", [*CONTENTS, *NO_FILES, "huge"])
-def test_that_a_file_that_cannot_be_read_is_no_session_and_default_preferences(what, tmp_path):
-    path = made(what, tmp_path)
-    with pytest.raises(SessionError) as caught:
-        load_session(path)
-    assert caught.value.why
-    assert caught.value.remedy
-    assert load_preferences(path)[0] == Preferences()
+def test_that_a_file_that_cannot_be_read_is_no_session_and_default_preferences(tmp_path):
+    for number, what in enumerate((*CONTENTS, *NO_FILES, "huge")):
+        (tmp_path / str(number)).mkdir()
+        path = made(what, tmp_path / str(number))
+        with pytest.raises(SessionError) as caught:
+            load_session(path)
+        assert caught.value.why, what
+        assert caught.value.remedy, what
+        assert load_preferences(path)[0] == Preferences(), what

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pytest
 from PySide6 import QtWidgets
 from PySide6.QtCore import Qt
@@ -32,11 +31,7 @@ NO_WHOLE_NUMBERS = (*NO_NUMBERS, "1.5", "1e3", "1,024", "16 threads", "1_6")
 
 @dataclass(frozen=True)
 class Field:
-    """One field as a person meets it.
-
-    `widget` is where it is typed, `state` what is in force, `reason` what is said of a refusal, `wrong` what
-    is no value.
-    """
+    """One field: where it is typed, what is in force, what is said of a refusal, and what is no value."""
 
     widget: QtWidgets.QWidget
     state: Callable[[], Any]
@@ -115,17 +110,15 @@ def tile_fields(haloscope, qtbot):
     page = haloscope.window.page
     page.selection.select("tiled")
     panel = panel_of(page, "tile", qtbot)
-    page.bring_to_front("tile")
     qtbot.waitUntil(panel.across.isVisible)
-    boxes = {"block across": panel.across, "block down": panel.down}
 
     def state():
-        return [box.value() for box in boxes.values()]
+        return panel.across.value(), panel.down.value()
 
-    wrong = (*NO_WHOLE_NUMBERS, "-1", "99")
+    wrong, said = (*NO_WHOLE_NUMBERS, "-1", "99"), words_of(panel.refusal)
     return {
-        name: Field(box, state, words_of(panel.refusal), wrong[at::2], "1")
-        for at, (name, box) in enumerate(boxes.items())
+        "block across": Field(panel.across, state, said, wrong[::2], "1"),
+        "block down": Field(panel.down, state, said, wrong[1::2], "1"),
     }
 
 
@@ -164,9 +157,7 @@ def matrices_fields(haloscope, qtbot):
         "matrix rows": Field(panel.rows, state, said, sides[::3], "300"),
         "inner size": Field(panel.inner, state, said, sides[1::3], "300"),
         "matrix columns": Field(panel.columns, state, said, sides[2::3], "300"),
-        "tiles": Field(
-            panel.tiles.field, state, words_of(panel.tiles.refusal), tiles, "4, 8", keeps_text=True
-        ),
+        "tiles": Field(panel.tiles.field, state, words_of(panel.tiles.refusal), tiles, "4, 8", True),
     }
 
 
@@ -228,7 +219,6 @@ def test_that_a_cell_of_the_mask_refuses_what_is_no_number(haloscope, qtbot):
         qtbot.keyClick(editor, Qt.Key.Key_Return)
         # What an editor holds is taken in the next turn of the event loop.
         qtbot.waitUntil(lambda: panel.facts.text().startswith("The weight did not change: "))
-        assert panel.facts.text().endswith((".", '"1,5" is not a number here. Use a point: 1.5')), text
         assert haloscope.workspace.mask is before, text
 
 
@@ -249,7 +239,6 @@ def test_that_what_is_no_mask_is_neither_pasted_nor_taken_as_text(haloscope, qtb
             panel.facts.show_facts()
             qtbot.keyClick(panel.grid, Qt.Key.Key_V, keys)
             assert panel.facts._is_refusal, name
-            assert panel.facts.text().endswith("."), name
             assert len(panel.facts.text()) < 400, name
         dialog = panel.edit_as_text()
         dialog.editor.setPlainText(text)
@@ -260,48 +249,24 @@ def test_that_what_is_no_mask_is_neither_pasted_nor_taken_as_text(haloscope, qtb
         assert haloscope.workspace.mask is before, name
 
 
-def test_that_every_number_box_has_a_place_for_what_it_refuses(haloscope, qtbot):
-    window, boxes = haloscope.window, {}
-    for page in (entry.key for entry in PAGES):
-        for panel in shown_page(window, page, qtbot).panels:
-            panel_of(window.page, panel.objectName(), qtbot)
-    window.show_page("explore")
-    for key in (*OPERATIONS, ""):
-        haloscope.workspace.choose(key)
-        QtWidgets.QApplication.processEvents()
-        boxes |= {box.accessibleName(): box for box in window.findChildren(NumberBox)}
-        # Those of an operation are gone with it.
-        unsaid = [box.accessibleName() for box in window.findChildren(NumberBox) if not hears(box)]
-        assert unsaid == []
-    assert {"Batch", "Input map", "Rows of the matrices", "Level of Threshold"} <= set(boxes)
-
-
-def hears(box):
-    """Whether somebody shows why a box refused a text."""
-    return box.receivers("2refused(QString)") > 0
-
-
 @pytest.mark.fresh_window
-def test_that_the_window_has_no_other_field_that_a_person_types_into(haloscope, qtbot):
+def test_that_no_other_field_takes_text_and_each_number_box_has_a_place_for_what_it_refuses(haloscope, qtbot):
     named = [*explore_fields(haloscope, qtbot).values(), *matrices_fields(haloscope, qtbot).values()]
     window = haloscope.window
     shown_page(window, "course", qtbot)
+    kinds = "QLineEdit", "QAbstractSpinBox", "QTextEdit", "QPlainTextEdit"
     fields = [
         widget
-        for kind in (
-            QtWidgets.QLineEdit,
-            QtWidgets.QAbstractSpinBox,
-            QtWidgets.QTextEdit,
-            QtWidgets.QPlainTextEdit,
-        )
-        for widget in window.findChildren(kind)
-        # The line within a spin box is the box's.
-        if not isinstance(widget.parentWidget(), QtWidgets.QAbstractSpinBox)
-        # Source code is read, not written.
+        for kind in kinds
+        for widget in window.findChildren(getattr(QtWidgets, kind))
+        # The line within a spin box is the box's; any text can be looked for; source code is read.
+        if not isinstance(widget.parentWidget(), QtWidgets.QAbstractSpinBox | FindBar)
         and not widget.isReadOnly()
-        # Any text can be looked for.
-        and not isinstance(widget.parentWidget(), FindBar)
     ]
     assert {id(widget) for widget in fields} == {id(field.widget) for field in named}
     assert not [box for box in window.findChildren(QtWidgets.QComboBox) if box.isEditable()]
-    assert np.isfinite(haloscope.workspace.mask.weights).all()
+    for entry in PAGES:
+        for panel in shown_page(window, entry.key, qtbot).panels:
+            panel_of(window.page, panel.objectName(), qtbot)
+    boxes = window.findChildren(NumberBox)
+    assert [box.accessibleName() for box in boxes if not box.receivers("2refused(QString)")] == []

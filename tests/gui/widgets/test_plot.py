@@ -5,29 +5,15 @@ from dataclasses import replace
 
 import pyqtgraph as pg
 import pytest
-from PySide6.QtWidgets import QScrollBar, QWidget
 
 from engine.course.paper import Figure, Series
 from gui.style.theme import DARK, apply_theme, series_at, series_for
 from gui.widgets.plot import FigurePlot, Plot
 
 
-@pytest.fixture
-def plot(qtbot):
+def test_that_a_plot_has_what_is_drawn_in_the_range_and_colours_that_it_is_given(qtbot):
     plot = Plot()
     qtbot.addWidget(plot)
-    return plot
-
-
-def test_that_a_plot_has_no_controls_that_nobody_sees(qtbot, qapp):
-    before = set(qapp.allWidgets())
-    qtbot.addWidget(Plot())
-    made = {type(one) for one in set(qapp.allWidgets()) - before}
-    # pyqtgraph's PlotWidget has check boxes, sliders and lists.
-    assert made <= {Plot, QWidget, QScrollBar}
-
-
-def test_that_a_plot_has_what_is_drawn_in_the_range_and_colours_that_it_is_given_and_takes_no_drops(plot):
     for _ in range(2):
         plot.draw(pg.PlotCurveItem([0, 1], [2, 3]))
         assert [type(item) for item in plot.box.addedItems] == [pg.PlotCurveItem]
@@ -36,9 +22,6 @@ def test_that_a_plot_has_what_is_drawn_in_the_range_and_colours_that_it_is_given
     plot.show_range((1.0, 2.0), (3.0, 5.0))
     plot.draw(pg.PlotCurveItem([0, 100], [0, 100]))
     assert plot.box.viewRange() == [[1.0, 2.0], [3.0, 5.0]]
-    plot.colour(DARK)
-    assert plot.backgroundBrush().color().name() == DARK.base
-    assert {axis.textPen().color().name() for axis in plot.axes} == {DARK.muted}
     plot.show_range((-1e-9, 1e-9), (0.0, 1e-9))
     for axis in plot.axes:
         axis.setLabel("blocks")
@@ -97,12 +80,6 @@ def test_that_curves_stand_where_their_numbers_are_on_both_kinds_of_axis_in_the_
 
 def test_that_a_figure_can_be_read_without_seeing_it(figure):
     figure.show_figure(FIGURE)
-    few = figure._bottom._tickLevels[0]
-    figure.resize(1200, 280)
-    assert figure.plot.box.width() > 600
-    many = figure._bottom._tickLevels[0]
-    assert 2 <= len(few) <= len(many)
-    assert many[0][1] == "256"
     nothing = tuple(replace(curve, y=(None,) * len(SIZES)) for curve in FIGURE.series)
     figure.show_figure(replace(FIGURE, series=nothing, printed=()))
     assert drawn(figure) == []
