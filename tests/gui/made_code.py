@@ -44,22 +44,11 @@ def made_code(asked):
     keys = [key, *([asked.other] if asked.other else [])]
     functions = [_function(one) for one in keys]
     kernels = [_listed(one, asked) for one in keys] if asked.form else []
-    diff = None
-    if asked.other and asked.form:
-        diff = diff_of(kernels[:1], kernels[1:], tuple(keys))
-    elif asked.other:
-        diff = diff_of(functions[:1], functions[1:], tuple(keys))
+    compared = kernels or functions
+    diff = diff_of(compared[:1], compared[1:], tuple(keys)) if asked.other else None
     story = story_in(f"`{key}`: its title.\n\nIdea\n    What it\n    does.\n")
-    return ShownCode(
-        key,
-        Block(32, 8),
-        "a made problem",
-        "",
-        "",
-        KernelSource(story, (functions[0],), ""),
-        tuple(kernels[:1]),
-        diff,
-    )
+    source = KernelSource(story, (functions[0],), "")
+    return ShownCode(key, Block(32, 8), "a made problem", "", "", source, tuple(kernels[:1]), diff)
 
 
 def _function(key):

@@ -156,23 +156,21 @@ def dialog(window, qtbot):
     qtbot.waitUntil(dialog.isVisible)
     dialog.server.setText("me@server")
     dialog.python.clear()
-    dialog.window_of = window
     return dialog
 
 
-def test_that_the_dialog_connects_to_what_was_typed_unless_it_is_an_option(dialog):
+def test_that_the_dialog_connects_to_what_was_typed_unless_it_is_an_option(dialog, window):
     dialog.server.setText("-oProxyCommand=x")
     dialog.connect_button.click()
-    assert dialog.window_of.fake.connected == []
+    assert window.fake.connected == []
     assert "it is not the name of a server" in dialog.refusal.text()
     dialog.server.setText("me@server")
     dialog.python.setText("python3.12")
     dialog.connect_button.click()
-    assert dialog.window_of.fake.connected == [RemoteServer("me@server", "python3.12")]
+    assert window.fake.connected == [RemoteServer("me@server", "python3.12")]
 
 
-def test_that_a_message_says_whether_a_server_is_reached(dialog, qtbot):
-    window = dialog.window_of
+def test_that_a_message_says_whether_a_server_is_reached(dialog, window, qtbot):
     dialog.connect_button.click()
     assert not dialog.isVisible()
     refusal = SERVER.refusal({"version": "0.1"}, 0, "")
@@ -193,10 +191,8 @@ def test_that_a_server_that_was_used_is_known_the_next_time(window, monkeypatch,
     qtbot.waitUntil(lambda: window.state.is_ready)
     window.window.close()
     assert load_preferences(tmp_path / "preferences.json")[0].servers == (("me@other", "python3.12"),)
-
-
-def test_that_servers_that_are_none_are_not_used(tmp_path):
+    # Those that are none are not used.
     for servers in ["x", [["a"]], [["-oX", "python3"]], [["", "python3"]], [[1, 2]]]:
-        path = tmp_path / "preferences.json"
+        path = tmp_path / "others.json"
         path.write_text(json.dumps({"version": 1, "servers": servers}))
         assert load_preferences(path)[0].servers == ()

@@ -23,37 +23,40 @@ def shown(window, kind):
     return [widget for widget in window.findChildren(kind) if widget.isVisible() and widget.width() > 0]
 
 
+def words_of(widget):
+    return widget.currentText() if isinstance(widget, QtWidgets.QComboBox) else widget.text()
+
+
 def width_of_words(widget):
     """Pixels that the words need, and the icon beside them."""
-    if isinstance(widget, ElidedLabel):
-        # Cut with … on purpose, and whole in the tooltip.
-        return 0
     is_label = isinstance(widget, QtWidgets.QLabel)
-    if is_label and (widget.wordWrap() or QtGui.Qt.mightBeRichText(widget.text())):
+    # One is cut with … on purpose, and whole in the tooltip.
+    if isinstance(widget, ElidedLabel) or (
+        is_label and (widget.wordWrap() or QtGui.Qt.mightBeRichText(widget.text()))
+    ):
         return 0
     style = widget.toolButtonStyle() if isinstance(widget, QtWidgets.QToolButton) else None
     if style == Qt.ToolButtonStyle.ToolButtonIconOnly:
         return widget.iconSize().width()
-    text = widget.currentText() if isinstance(widget, QtWidgets.QComboBox) else widget.text()
-    width = max(widget.fontMetrics().horizontalAdvance(line.replace("&", "")) for line in text.split("\n"))
+    lines = words_of(widget).replace("&", "").split("\n")
     has_icon = style == Qt.ToolButtonStyle.ToolButtonTextBesideIcon and not widget.icon().isNull()
-    return width + (widget.iconSize().width() if has_icon else 0)
+    width = max(widget.fontMetrics().horizontalAdvance(line) for line in lines)
+    return width + widget.iconSize().width() if has_icon else width
 
 
 def assert_no_word_is_cut(page):
     for kind in (QtWidgets.QAbstractButton, QtWidgets.QComboBox, QtWidgets.QLabel):
         for widget in shown(page, kind):
-            text = widget.currentText() if isinstance(widget, QtWidgets.QComboBox) else widget.text()
+            text = words_of(widget)
             assert widget.width() >= width_of_words(widget), text
             assert widget.height() >= widget.fontMetrics().ascent() or not text, text
 
 
 def assert_every_control_is_explained(page):
-    for kind in (QtWidgets.QAbstractButton, QtWidgets.QComboBox):
-        for widget in shown(page, kind):
-            text = "" if kind is QtWidgets.QComboBox else widget.text()
-            assert widget.toolTip(), (text, widget)
-            assert widget.accessibleName() or text, widget
+    for widget in (*shown(page, QtWidgets.QAbstractButton), *shown(page, QtWidgets.QComboBox)):
+        text = "" if isinstance(widget, QtWidgets.QComboBox) else widget.text()
+        assert widget.toolTip(), (text, widget)
+        assert widget.accessibleName() or text, widget
 
 
 def test_that_every_page_fits_without_a_word_cut_and_explains_every_control(open_window, qtbot):
