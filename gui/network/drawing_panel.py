@@ -53,9 +53,10 @@ class HeldOutDigits(QListWidget):
         facts, colours = self._network.facts, shades(current_theme())
         with QSignalBlocker(self):
             self.clear()
-            for number, label in enumerate(facts.labels if facts else ()):
-                picture = QPixmap.fromImage(picture_of(facts.digits[number], colours)) if facts else QPixmap()
-                item = QListWidgetItem(QIcon(picture), "", self)
+            for number, (label, ink) in enumerate(
+                zip(facts.labels, facts.digits, strict=True) if facts else ()
+            ):
+                item = QListWidgetItem(QIcon(QPixmap.fromImage(picture_of(ink, colours))), "", self)
                 item.setToolTip(f"Digit {number}: a {label}")
                 item.setData(Qt.ItemDataRole.AccessibleTextRole, item.toolTip())
         self._follow()
@@ -103,7 +104,15 @@ class DrawingPanel(QWidget):
 
     def _show(self) -> None:
         answer, facts, number = self._network.answer, self._network.facts, self._network.drawing.digit
-        self._show_bars()
+        theme = current_theme()
+        rows = [Row(str(digit), (), is_quiet=True) for digit in range(10)]
+        for digit, share in enumerate(answer.probabilities if answer else ()):
+            # The most likely one stands out.
+            is_best = answer is not None and digit == answer.digit
+            bar = Bar(0.0, share, theme.accent if is_best else theme.outline)
+            rows[digit] = Row(str(digit), (bar,), chance_text(share), is_quiet=not is_best, is_strong=is_best)
+        words = ", ".join(f"{row.name}: {row.figure}" for row in rows)
+        self.bars.show_rows(rows, words if answer else "There is no drawing yet.")
         if answer is None:
             why = self._network.why_no_answer
             self.verdict.setText("Nothing recognised" if why else "Recognising")
@@ -119,17 +128,6 @@ class DrawingPanel(QWidget):
             hint = " It is enlarged and centred for the network, as the digits of its training are."
         took = duration_text(answer.elapsed_ms)
         self.detail.setText(f"{source}: one drawing on the CPU in {took}.{wrong}{hint}")
-
-    def _show_bars(self) -> None:
-        """Show the probability of each digit; the most likely one stands out."""
-        answer, theme = self._network.answer, current_theme()
-        rows = [Row(str(digit), (), is_quiet=True) for digit in range(10)]
-        for digit, share in enumerate(answer.probabilities if answer else ()):
-            is_best = answer is not None and digit == answer.digit
-            bar = Bar(0.0, share, theme.accent if is_best else theme.outline)
-            rows[digit] = Row(str(digit), (bar,), chance_text(share), is_quiet=not is_best, is_strong=is_best)
-        words = ", ".join(f"{row.name}: {row.figure}" for row in rows)
-        self.bars.show_rows(rows, words if answer else "There is no drawing yet.")
 
     def _mark(self) -> None:
         """Mark the part of the drawing that the chosen value sees."""

@@ -79,18 +79,14 @@ class NetworkPage(VariantsPage):
             Panel("cell", "Origin", Slot(lambda: CellPanel(network, self._services.offer))),
             Panel("timeline", "Timeline", Slot(lambda: TimelinePanel(network))),
         )
-        stages = PanelTabs(Panel("stages", "Stages", Slot(self._made_stages)))
+        table = Slot(lambda: self.take_panel(StagesPanel(network, self._services.state)))
+        stages = PanelTabs(Panel("stages", "Stages", table))
         upper = Shares("upper", sides.Horizontal, Share(maps, 0.7), Share(value, 0.3, _LEAST_RIGHT))
         lower = Share(stages, _LOWER_SHARE, _LEAST_LOWER)
         right = Shares("right", sides.Vertical, Share(upper, 1.0 - _LOWER_SHARE), lower)
         left = Share(drawing, _LEFT_SHARE, _LEAST_LEFT)
         whole = Shares("page", sides.Horizontal, left, Share(right, 1.0 - _LEFT_SHARE))
         self.fill(whole, maps, drawing, value, stages)
-
-    def _made_stages(self) -> StagesPanel:
-        made = StagesPanel(self.network, self._services.state)
-        self.take_panel(made)
-        return made
 
     @property
     def status(self) -> PageStatus:

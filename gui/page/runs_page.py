@@ -46,14 +46,15 @@ class RunsPage(Page):
         for changed in (*changes, *of_runs, services.state.ready_changed):
             changed.connect(self.status_changed)
 
-    def take_panel(self, panel: RunsPanel) -> None:
-        """Take the panel that shows them, once it is there."""
+    def take_panel(self, panel: RunsPanel) -> RunsPanel:
+        """Take the panel that shows them, once it is there, and return it."""
         self._table = table = panel.table
         table.copied.connect(self._services.messages.report_copied)
         panel.page_actions = [self._services.actions[name] for name in self.table_actions]
         panel.save_wanted.connect(lambda: self.save_drawing("bars", panel.table.drawing()))
         table.choose_columns(self._columns)
         self.status_changed.emit()
+        return panel
 
     @property
     def export_stem(self) -> str:

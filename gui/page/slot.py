@@ -80,28 +80,25 @@ class Slot(QWidget):
         if self.widget is not None:
             self.looked_at.emit(True)
         else:
-            self._ask()
+            _turns().ask(self._go_on)
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         if self.widget is not None:
             self.looked_at.emit(False)
 
-    def _ask(self) -> None:
-        _turns().ask(self._go_on)
-
     def _go_on(self) -> None:
         # Its window may be gone by now, or another tab in front.
         if not isValid(self) or not self.isVisible() or self.widget is not None:
             return
+        if self._module not in _announced and self._made is not None:
+            self.fill()
+            return
         if self._module in _announced:
             _import(self._module)
-            self._ask()
-        elif self._made is None:
-            self._made = self._make()
-            self._ask()
         else:
-            self.fill()
+            self._made = self._make()
+        _turns().ask(self._go_on)
 
 
 @cache

@@ -78,16 +78,14 @@ def unified_rows(diff: Diff, around: int | None) -> tuple[Row, ...]:
 
 def side_rows(diff: Diff) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
     """Return a diff in two columns of as many rows."""
-    left, right = [], []
-    for one in diff.rows:
-        is_same = one.change is Change.SAME
-        left.append(_side(one.left_number, one.left, Look.CODE if is_same else Look.REMOVED))
-        right.append(_side(one.right_number, one.right, Look.CODE if is_same else Look.ADDED))
-    return tuple(left), tuple(right)
 
+    def row(number: int | None, text: str, change: Change, look: Look) -> Row:
+        if number is None:
+            return Row("", Look.GAP)
+        return Row(text.expandtabs(8), Look.CODE if change is Change.SAME else look, number)
 
-def _side(number: int | None, text: str, look: Look) -> Row:
-    return Row("", Look.GAP) if number is None else Row(text.expandtabs(8), look, number)
+    left = tuple(row(one.left_number, one.left, one.change, Look.REMOVED) for one in diff.rows)
+    return left, tuple(row(one.right_number, one.right, one.change, Look.ADDED) for one in diff.rows)
 
 
 # Parts of a colour in the ground: words keep a contrast of 4.5 : 1 on it.

@@ -93,7 +93,8 @@ class _Texts(QAbstractTableModel):
         self._shape = 0, 0
         self.text: Callable[[int, int], str] = lambda row, column: ""
         self._words: Callable[[int, int], str] | None = None
-        self._labels: dict[Qt.Orientation, Sequence[str]] = {}
+        self.labels: dict[Qt.Orientation, Sequence[str]] = {}
+        """Those of rows and of columns."""
 
     def show(
         self, shape: tuple[int, int], text: Callable[[int, int], str], words: Callable[[int, int], str] | None
@@ -106,12 +107,6 @@ class _Texts(QAbstractTableModel):
             self.endResetModel()
         elif all(shape):
             self.dataChanged.emit(self.index(0, 0), self.index(shape[0] - 1, shape[1] - 1))
-
-    def setHorizontalHeaderLabels(self, labels: Sequence[str]) -> None:
-        self._labels[Qt.Orientation.Horizontal] = labels
-
-    def setVerticalHeaderLabels(self, labels: Sequence[str]) -> None:
-        self._labels[Qt.Orientation.Vertical] = labels
 
     def rowCount(self, parent: Index = _NOTHING) -> int:
         return 0 if parent.isValid() else self._shape[0]
@@ -130,7 +125,7 @@ class _Texts(QAbstractTableModel):
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        labels = self._labels.get(orientation, ())
+        labels = self.labels.get(orientation, ())
         if role == Qt.ItemDataRole.DisplayRole and section < len(labels):
             return labels[section]
         return None

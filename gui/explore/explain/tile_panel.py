@@ -102,9 +102,9 @@ class TileGrid(NumberTable):
         if plan is not None:
             has_results = has_results_row(plan)
             down = (plan.reads, "", plan.writes) if has_results else map(str, plan.source_rows.tolist())
-            self.texts.setVerticalHeaderLabels(tuple(down))
+            self.texts.labels[Qt.Orientation.Vertical] = tuple(down)
             across = (plan.source_columns // plan.apart).tolist()
-            self.texts.setHorizontalHeaderLabels(tuple(map(str, across)))
+            self.texts.labels[Qt.Orientation.Horizontal] = tuple(map(str, across))
             rows = 3 if has_results and columns else rows
         self.show_cells((rows, columns), lambda row, column: "", self._words)
         if plan is not None and rows and columns and not self.currentIndex().isValid():

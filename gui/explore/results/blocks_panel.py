@@ -76,8 +76,8 @@ class BlockTable(NumberTable):
         rows = [[Block(x, y) for x in shown.xs] for y in reversed(shown.ys)]
         texts, words = ([[say(one) for one in row] for row in rows] for say in (shown.text, shown.words))
         self.show_texts(texts, words)
-        self.texts.setHorizontalHeaderLabels([str(x) for x in shown.xs])
-        self.texts.setVerticalHeaderLabels([f"× {y}" for y in reversed(shown.ys)])
+        self.texts.labels[Qt.Orientation.Horizontal] = [str(x) for x in shown.xs]
+        self.texts.labels[Qt.Orientation.Vertical] = [f"× {y}" for y in reversed(shown.ys)]
         self.horizontalHeader().setToolTip("Width of the blocks, in threads")
         self.verticalHeader().setToolTip("Height of the blocks, in threads")
         self.framed = self.index_of(loaded)
