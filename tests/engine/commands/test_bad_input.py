@@ -161,9 +161,11 @@ def test_that_names_after_two_dashes_may_begin_with_one(command, odd_folder):
 
 
 def test_that_no_name_drives_the_terminal(command, odd_folder):
-    answer = command("filter ./-a.png", Path("x\x1b[31m\n\x07.png"), BOX)
+    name = "x\x1b[31m\n\x07\x7f\x9b2J\u202egnp.png"
+    answer = command("filter ./-a.png", Path(name), BOX)
     assert answer.status == 0
-    assert answer.out.startswith(r"x\u001b[31m\u000a\u0007.png: correlation")
+    assert answer.out.startswith(r"x\u001b[31m\u000a\u0007\u007f\u009b2J\u202egnp.png: correlation")
+    assert command("filter ./-a.png --json", Path(name), BOX).document["output"] == name
     refusal = command("filter", Path("no\x1b[31m.png"), "o.png", BOX)
     assert refusal.err.startswith(r"no\u001b[31m.png cannot be opened")
 
@@ -215,14 +217,8 @@ def toy(monkeypatch):
     monkeypatch.setitem(commands.COMMANDS, "toy", commands.Command("be a toy", __name__))
 
 
-def test_that_what_is_not_given_has_its_default():
-    settings = read("toy", Toy, ["a", "--out", "b"])
-    assert settings == Toy(files=("a",), out="b")
-    assert (settings.sizes, settings.gain, settings.set, settings.check) == ((3,), None, (), True)
-    assert (settings.json, settings.common) == (False, Common())
-
-
-def test_that_each_kind_of_field_is_read():
+def test_that_each_kind_of_field_is_read_and_has_its_default():
+    assert read("toy", Toy, ["a", "--out", "b"]) == Toy(files=("a",), out="b")
     words = "a --size 5,4,5 b --out c --gain -1.5 --set x=1 --set y=2 --no-check --seed 4 --json -- -d"
     settings = read("toy", Toy, words.split())
     assert settings.files == ("a", "b", "-d")

@@ -99,11 +99,9 @@ def is_as_on_one_machine(batch, tmp_path, answer, out="out"):
     )
 
 
-def test_that_results_have_the_bytes_of_one_machine(batch, workers, tmp_path):
-    assert is_as_on_one_machine(batch, tmp_path, batch(cluster=workers))
-
-
-def test_that_the_document_is_that_of_one_machine_with_the_machine_of_each_file(batch, workers, photos):
+def test_that_the_document_is_that_of_one_machine_with_the_machine_of_each_file(
+    batch, workers, photos, tmp_path
+):
     (photos / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     alone = batch("--json", out="alone", status=2).document
     spread = batch("--json", cluster=workers, status=2).document
@@ -117,6 +115,7 @@ def test_that_the_document_is_that_of_one_machine_with_the_machine_of_each_file(
         for file in document["files"]:
             file["output"] = file["output"] and file["output"].replace(f"/{folder}/", "/")
     assert spread == alone
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
 
 
 def test_that_a_worker_killed_in_a_file_or_after_it_loses_nothing(batch, mortal, tmp_path):

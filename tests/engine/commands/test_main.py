@@ -1,7 +1,6 @@
 """Exit statuses, streams, documents, listings: as a shell sees them once each, all else in this process."""
 
 import io
-import json
 import os
 import resource
 import signal
@@ -13,10 +12,9 @@ import pytest
 
 import engine
 from engine.commands import COMMANDS
-from engine.commands.output import log, print_answer, print_json, report_interrupt
+from engine.commands.output import log, print_answer, report_interrupt
 from engine.commands.own_process import command_process
 from engine.errors import EngineError, FileWriteError
-from engine.files.standard_streams import printable
 from engine.image.open import sample_path
 from engine.mask.generator_table import GENERATORS
 from engine.mask.presets import presets
@@ -237,17 +235,6 @@ def test_that_standard_streams_that_cannot_be_written_are_met_in_words(monkeypat
         print_answer("answer")
     monkeypatch.setattr(sys, "stderr", left)
     log("note")
-
-
-def test_that_control_characters_of_a_name_never_reach_the_terminal(capsys):
-    name = "a\x1b[31m\x07\x7f\x9b2J\u202egnp.png"
-    shown = r"a\u001b[31m\u0007\u007f\u009b2J\u202egnp.png"
-    print_answer(f"{name}\nsecond line")
-    log(name)
-    assert capsys.readouterr() == (f"{shown}\nsecond line\n", f"{shown}\n")
-    assert printable("a\nb") == r"a\u000ab"
-    print_json({"name": name})
-    assert json.loads(capsys.readouterr().out) == {"name": name}
 
 
 def test_that_after_ctrl_c_a_file_counts_as_written_only_where_its_content_was_replaced(ctrl_c, tmp_path):

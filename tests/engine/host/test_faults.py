@@ -1,22 +1,33 @@
-"""Hosts that end or hang: no request waits for ever, the next one succeeds, nothing is left."""
+"""Whatever goes wrong between two processes: each end has a reason, the next request succeeds."""
 
 import logging
 import os
+import pickle
 import signal
 import threading
 from functools import partial
 
 import pytest
 
-from engine.errors import Cancelled, DeviceFault, HostLost, HostLostTwice, ImageReadError
+from engine.errors import (
+    Cancelled,
+    DeviceFault,
+    HostLost,
+    HostLostTwice,
+    ImageReadError,
+    VerificationFailed,
+)
+from engine.geometry.block import Block, Refusal, UnsupportedVariant
 from engine.host import client as client_module
 from engine.host import link
 from engine.host.__main__ import serve
+from engine.host.client import EngineClient
 from engine.host.link import Host
 from engine.host.protocol import OpenPicture
-from engine.host.request import Ready, Run
+from engine.host.request import HostOptions, Ready, Run
 from engine.host.shared import HandedSegments
 from engine.mask.mask import Mask
+from engine.results.problem import Progress
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Make, Show, Stick, Work, gpu_devices, light
@@ -302,3 +313,90 @@ def test_that_requests_are_answered_when_segments_cannot_be_noted_or_no_successo
         with pytest.raises(HostLost, match="no more threads or processes can be started"):
             watched.ask(Make())
     assert watched.ask(Make())
+
+
+def test_that_an_error_comes_back_as_it_was():
+    refusal = Refusal("b", "c", nearest_block=Block(8, 4))
+    for error in (VerificationFailed("a", "b", "c"), UnsupportedVariant("a", refusal)):
+        back = pickle.loads(pickle.dumps(error))
+        assert (type(back), back.args) == (type(error), error.args)
+        assert getattr(back, "nearest_block", None) == getattr(error, "nearest_block", None)
+
+
+def fail(*_):
+    raise ValueError("a callback that fails")
+
+
+def test_that_a_process_that_cannot_be_started_is_reported(start, monkeypatch, caplog):
+    def no_memory(*_, **__):
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr("engine.host.link.subprocess.Popen", no_memory)
+    with pytest.raises(HostLost, match=r"its connection failed \(OSError: .*Cannot allocate memory"):
+        start().ask(Make())
+    assert {record.levelno for record in caplog.records} == {logging.ERROR}
+
+
+def test_that_a_message_that_cannot_be_read_ends_the_host(start, monkeypatch):
+    monkeypatch.setattr(link, "FAILED_STARTS_ALLOWED", 1)
+    with pytest.raises(HostLost, match=r"its connection failed \(ZeroDivisionError"):
+        start(faulty_hosts.send_what_cannot_be_read).ask(Make())
+
+
+def fail_to_pickle():
+    """An object that cannot be pickled."""
+
+
+fail_to_pickle.__qualname__ = "nowhere"
+
+
+def test_that_a_request_that_cannot_be_sent_fails(start_up):
+    watched, _ = start_up()
+    with pytest.raises(HostLost, match="a request could not be sent to it"):
+        watched.ask(OpenPicture(fail_to_pickle))
+    assert watched.ask(Make())
+
+
+def test_that_callbacks_that_fail_harm_no_request(start, caplog, monkeypatch):
+    heard = []
+
+    def note_and_fail(event):
+        heard.append(event)
+        fail()
+
+    monkeypatch.setattr(link, "serve", faulty_hosts.light)
+    client = EngineClient(on_ready=note_and_fail, on_lost=note_and_fail)
+    try:
+        assert client.submit(Make(reports=True), note_and_fail).result(PATIENCE_S)
+        pid = client.host_pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        while not any(isinstance(event, HostLost) for event in heard):
+            assert client.submit(Make()).result(PATIENCE_S)
+    finally:
+        client.shutdown()
+    assert any(isinstance(event, Progress) for event in heard)
+    assert [record.levelno for record in caplog.records] == [logging.ERROR] * len(heard)
+
+
+def test_that_a_process_that_outlives_its_kill_is_waited_for_in_peace(monkeypatch):
+    monkeypatch.setattr(link, "serve", faulty_hosts.say_nothing)
+    given_up, kills = threading.Event(), []
+    ends = []
+
+    class Unkillable(Host):
+        def kill(self, reason):
+            kills.append(reason)
+            given_up.set()
+
+    host = Unkillable(HostOptions(), lambda host, message: None, lambda host, reason: ends.append(reason))
+    host.deadline = 0.0
+    host.start()
+    assert given_up.wait(PATIENCE_S)
+    # It reads its deadline, which has passed, again.
+    host._wake_sender.send(None)
+    assert host.pid is not None
+    os.kill(host.pid, signal.SIGTERM)
+    assert host.join(PATIENCE_S)
+    assert len(kills) == 1
+    assert ends == ["it crashed (SIGTERM)"]

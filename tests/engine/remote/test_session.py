@@ -122,20 +122,6 @@ def test_that_a_request_is_stopped_there(both, pictures):
     remote.ask(Check(job))
 
 
-def test_that_the_newest_preview_wins(both, pictures):
-    remote = both[1]
-    jobs = [mask_job(mask=preset("sobel-x").with_name(str(n)), picture=pictures[1]) for n in range(5)]
-    # Behind a run, so that none is done before the next one is asked for.
-    begun = threading.Event()
-    run = mask_job(mask=preset("sobel-x"), picture=pictures[1], variant="cpu-serial")
-    running = remote.client.submit(Run(run, 60.0), lambda step: begun.set())
-    assert begun.wait(PATIENCE_S)
-    futures = [remote.client.submit(Preview(job, SEEN)) for job in jobs]
-    remote.client.cancel(running)
-    assert futures[-1].result(PATIENCE_S).screen is not None
-    assert [future.cancelled() for future in futures[1:-1]] == [True] * 3
-
-
 def test_that_a_papers_files_are_written_here(both, tmp_path):
     from engine.course.messages import CourseRequest, SaveCourse
 

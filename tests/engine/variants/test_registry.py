@@ -10,10 +10,11 @@ import pytest
 
 from engine.device.launches import DeviceKind
 from engine.errors import UnknownName
-from engine.geometry.block import MAX_GRID_Y, Block, Limits, nearest_legal
+from engine.geometry.block import MAX_GRID_Y, Block, Limits, UnsupportedVariant, nearest_legal
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import MAX_LINE, Mask
+from engine.mask.presets import preset
 from engine.tasks.product.problem import MATMUL_VARIANTS, matmul_variant
 from engine.variants.fast import digit_sums
 from engine.variants.fast.digit_sums import digits_of
@@ -207,6 +208,7 @@ def refusal(key, mask, block=None, limits=None, size=(50, 60), **others):
     return known.why_not(problem, mask, block or known.default_block, limits or Limits(), VARIANTS)
 
 
+SEPARABLE = ("separable-l0", "separable-l1", "separable-l2")
 # (variant, words of the reason, mask, what is asked for; "nearest" is the block that is offered, "instead" a
 # variant that is named and takes the mask)
 REFUSED = [
@@ -262,6 +264,13 @@ REFUSED = [
     *(("separable-fused", f"A mask of {rows} × {columns}.*up to 63 rows and columns. Use separable-l1 or "
        "separable-l0.", ones(rows, columns), {"instead": "separable-l1"})
       for rows, columns in ((64, 1), (1, 64), (127, 1))),
+    *((key, words, mask, {}) for key in SEPARABLE for words, mask in (
+        ("its rank is 2, and the best rank-1 approximation has 10 % error.*'tiled' and 'naive' take every",
+         preset("laplacian-4")),
+        ("only within the rounding of its largest weights.*column 2 is 0, and column",
+         gaussian(31, sigma=1.0)))),
+    ("cpu-separable", "its rank is 3.*cpu-parallel takes every mask", Mask(np.eye(3)), {}),
+    ("separable-fused", "one column times one row", Mask(np.eye(3)), {}),
     ("box", "38,400 bytes of shared memory.*has 30,000", ones(63, 63),
      {"channels": 3, "limits": Limits(shared_bytes=30_000)}),
     ("register-blocked", "bytes of shared memory for its tile; a block has 4,096", ones(31, 31), LITTLE),
@@ -323,3 +332,12 @@ def test_that_what_cannot_be_done_is_refused_in_words_with_what_would_do():
 def test_that_what_can_just_be_done_is_not_refused():
     refused = [(key, mask, asked, refusal(key, mask, **asked)) for key, mask, asked in TAKEN]
     assert [case for case in refused if case[-1] is not None] == []
+
+
+def test_that_a_mask_that_is_no_product_is_never_prepared():
+    mask = Mask(np.eye(3))
+    for key in (*SEPARABLE, "separable-fused", "cpu-separable"):
+        known = variant(key)
+        prepare = known.passes if known.has_kernels else known.prepare
+        with pytest.raises(UnsupportedVariant, match=r"one column times one row|rank is 3"):
+            prepare(problem_of(9, 9, mask), mask, known.default_block)

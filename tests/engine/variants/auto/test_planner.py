@@ -33,7 +33,11 @@ def sized(height, width, mask_shape, channels=1):
     return Problem(height, width, channels, mask_shape=mask_shape, anchor=(0, 0))
 
 
-def test_that_times_lie_on_straight_lines_of_logarithms():
+def time_of(problem, rates=None, key="tiled", table=TABLE, **kept):
+    return table.time_us(variant(key), problem, rates or table.rates, **kept)
+
+
+def test_that_times_lie_on_straight_lines_of_logarithms_and_holes_are_read_past():
     for side, mask_shape, wanted_us in [
         (512, (3, 3), 9.0),
         (1024, (9, 9), 324.0),
@@ -41,33 +45,24 @@ def test_that_times_lie_on_straight_lines_of_logarithms():
         (2048, (18, 18), 5184.0),
         (1024, (3, 27), 324.0),
     ]:
-        found = TABLE.time_us(variant("tiled"), sized(side, side, mask_shape), TABLE.rates)
-        assert found == pytest.approx(wanted_us, rel=1e-3)
+        assert time_of(sized(side, side, mask_shape)) == pytest.approx(wanted_us, rel=1e-3)
+    table = replace(TABLE, times_us={"tiled": {"float32 x 1": [[9.0, None], [None, None]]}}, _lines={})
+    assert time_of(sized(1024, 1024, (9, 9)), table=table) == pytest.approx(324.0)
+    assert math.isinf(time_of(sized(1024, 1024, (9, 9)), key="naive", table=table))
 
 
 def test_that_channels_count_as_pixels_where_only_grey_was_measured_whatever_the_border():
-    grey = TABLE.time_us(variant("tiled"), sized(1024, 512, (3, 3)), TABLE.rates)
-    assert TABLE.time_us(variant("tiled"), sized(512, 512, (3, 3), 2), TABLE.rates) == grey
+    assert time_of(sized(512, 512, (3, 3), 2)) == time_of(sized(1024, 512, (3, 3)))
     row = {"ghost cells, float32 x 3": [[9.0]]}
     table = planner.CostTable(planner.Rates(1e12, 100.0), (512,), (3,), {"tiled": row})
-    found = table.time_us(variant("tiled"), sized(512, 512, (3, 3), 3), table.rates)
-    assert found == pytest.approx(9.0, rel=1e-3)
-
-
-def test_that_holes_in_the_table_are_read_past():
-    table = replace(TABLE, times_us={"tiled": {"float32 x 1": [[9.0, None], [None, None]]}}, _lines={})
-    problem = sized(1024, 1024, (9, 9))
-    assert table.time_us(variant("tiled"), problem, table.rates) == pytest.approx(324.0)
-    assert math.isinf(table.time_us(variant("naive"), problem, table.rates))
+    assert time_of(sized(512, 512, (3, 3), 3), table=table) == pytest.approx(9.0, rel=1e-3)
 
 
 def test_that_memory_and_multiply_adds_are_scaled_apart():
     samples, copy_us = 1024 * 1024, 18.0
     rates = planner.Rates(samples * 8 / copy_us / 1e3, 100.0)
     table = planner.CostTable(rates, (1024,), (3,), {"tiled": {"float32 x 1": [[48.0]]}})
-    found = table.time_us(
-        variant("tiled"), sized(1024, 1024, (3, 3)), planner.Rates(rates.copy_gb_s / 2, 25.0)
-    )
+    found = time_of(sized(1024, 1024, (3, 3)), planner.Rates(rates.copy_gb_s / 2, 25.0), table=table)
     assert found == pytest.approx(2 * 18.0 + 4 * 30.0)
 
 

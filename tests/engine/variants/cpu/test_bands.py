@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.compiled.machine_code import Call, MachineFunction
-from engine.geometry.block import Block, Limits, UnsupportedVariant
+from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
@@ -180,16 +180,6 @@ def test_that_factors_that_are_the_same_from_both_ends_are_folded_rightly(channe
                 for column in ([1, 2, 4, 8], list(range(1, 17))):
                     assert (len(column) in product_rows(True, False)) == (len(column) == 4)
                     filtered(separable, image, Mask(np.outer(column, row)), Border.WRAP)
-
-
-def test_that_masks_that_are_no_product_are_refused_in_words():
-    problem = describe_problem(np.zeros((5, 5, 1), np.float32), gaussian(3), Border.ZERO, 0.0)
-    refusal = separable.VARIANT.unsupported(problem, Mask(np.eye(3)), BLOCK, Limits())
-    assert "its rank is 3" in str(refusal)
-    assert "cpu-parallel takes every mask" in str(refusal)
-    with pytest.raises(UnsupportedVariant, match="its rank is 3"):
-        separable.prepare(problem, Mask(np.eye(3)), BLOCK)
-    assert separable.VARIANT.unsupported(problem, gaussian(31), BLOCK, Limits()) is None
 
 
 @pytest.mark.parametrize("border", list(Border))

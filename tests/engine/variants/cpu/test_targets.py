@@ -25,7 +25,7 @@ AVX2 = {
 HAS_AVX2 = bool(llvm.get_host_cpu_features().get("avx2"))
 
 
-def test_that_the_sums_of_a_strip_fit_the_registers():
+def test_that_the_sums_of_a_strip_fit_the_registers_and_parts_are_of_whole_strips_and_lines():
     registers = 32 if VECTOR == 16 or cpu_target().has("neon") else 16
     for rows in range(1, MOST_ROWS + 1):
         vectors = STRIP_VECTORS.get(rows, 1)
@@ -34,9 +34,6 @@ def test_that_the_sums_of_a_strip_fit_the_registers():
         assert held + min(rows, vectors) + (not PARTIAL_SUMS) <= registers, rows
     # Of two vectors of 9 rows some are in memory: that still costs less than a second pass.
     assert all(rows * vectors <= registers + 2 for rows, vectors in PRODUCT_VECTORS.items())
-
-
-def test_that_parts_across_are_of_whole_strips_and_lines():
     assert PARTIAL_SUMS or all(PART_SAMPLES % (vectors * VECTOR) == 0 for vectors in STRIP_VECTORS.values())
     assert PART_SAMPLES % LINE == 0
 

@@ -35,14 +35,6 @@ def product(rows, columns, anchor=None):
     )
 
 
-def test_that_a_mask_that_is_no_product_has_no_passes():
-    mask = Mask([[1, 2], [3, 4]])
-    assert "one column times one row" in emitted.refused(SEPARABLE, problem_of(50, 50, mask), mask)
-    with pytest.raises(UnsupportedVariant, match="one column times one row"):
-        SEPARABLE.passes(problem_of(50, 50, mask), mask, BLOCK)
-
-
-TILE, RING = False, True
 # (picture, mask, anchor, border); of products as tiles and as rings, which only large pictures are else.
 TILES = [
     ((2, 45, 3), (2, 31), (1, 30), Border.CONSTANT),  # wide

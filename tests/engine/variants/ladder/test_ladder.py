@@ -1,13 +1,12 @@
 """The ladder: who loads what, a warp down a column, 1-D; two passes; a bank of masks in one launch."""
 
 import itertools
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from engine.geometry.block import MAX_GRID_Y, Block, Limits, UnsupportedVariant
+from engine.geometry.block import MAX_GRID_Y, Block, Limits
 from engine.geometry.border import Border
 from engine.mask.factors import factor
 from engine.mask.generators import box, gaussian
@@ -104,7 +103,7 @@ def test_that_wide_masks_agree_with_the_oracle_and_with_the_model(known):
 
 SEPARABLE = [variant(key) for key in ("separable-l0", "separable-l1", "separable-l2")]
 every_separable_variant = pytest.mark.parametrize("known", SEPARABLE, ids=lambda known: known.key)
-TINY_BLOCK, DEFAULT_BLOCK = Block(4, 3), Block(32, 8)
+TINY_BLOCK = Block(4, 3)
 
 
 def agrees(known, image, mask, border=Border.MIRROR, cval=0.0, block=TINY_BLOCK):
@@ -214,30 +213,6 @@ def test_that_aprons_wider_than_the_block_agree(known):
     for anchor in ((0, 0), (6, 10), (3, 5)):
         agrees(known, image, Mask(np.ones((7, 11)), anchor), Border.REFLECT, block=Block(2, 2))
     agrees(known, image, Mask(np.ones((7, 11))), Border.CONSTANT, 4.0, Block(1, 1))
-
-
-def refusal_of(known, mask, block=DEFAULT_BLOCK):
-    return known.unsupported(problem_of(50, 60, mask), mask, block, Limits())
-
-
-@pytest.mark.parametrize(
-    ("mask", "sentence"),
-    [
-        (preset("laplacian-4"), "its rank is 2, and the best rank-1 approximation has 10 % error"),
-        (
-            gaussian(31, sigma=1.0),
-            "only within the rounding of its largest weights.*column 2 is 0, and column",
-        ),
-    ],
-    ids=["rank 2", "lost weights"],
-)
-@every_separable_variant
-def test_that_a_mask_that_is_no_product_is_never_prepared(known, mask, sentence):
-    refusal = refusal_of(known, mask)
-    assert re.search(f"{sentence}.*'tiled' and 'naive' take every mask", str(refusal))
-    assert refusal.nearest_block is None
-    with pytest.raises(UnsupportedVariant, match=sentence):
-        known.passes(problem_of(9, 9, mask), mask, Block(8, 8))
 
 
 RANDOM = np.random.default_rng(8)
