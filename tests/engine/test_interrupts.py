@@ -18,14 +18,8 @@ def press(): os.kill(os.getpid(), signal.SIGINT)
 
 def ended(code):
     """Return the status, the output and the errors of a fresh process."""
-    done = subprocess.run(
-        [sys.executable, "-c", BEGIN + code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    how = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 100}
+    done = subprocess.run([sys.executable, "-c", BEGIN + code], **how, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -118,10 +112,7 @@ runpy.run_path({root!r} + "/main.py", run_name="__main__")
     [
         ("masks", "engine.files.standard_streams platformdirs engine.commands.listing"),
         ("variants --json", "numpy engine.work.filtering.variants"),
-        (
-            "filter in.png out.png --mask box-3",
-            "engine.image.formats.png engine.commands.picture_work llvmlite",
-        ),
+        ("filter in.png out.png --mask box-3", "engine.image.formats.png llvmlite"),
         ("batch in.png --out out --mask box-3", "engine.commands.batch_loop"),
         ("bench --out out.json", "engine.run.measure"),
     ],
@@ -130,15 +121,8 @@ def test_that_ctrl_c_at_any_moment_of_a_command_is_one_line(tmp_path, arguments,
     (tmp_path / "in.png").write_bytes((ROOT / "tests/data/pngsuite/basn2c08.png").read_bytes())
     for module in modules.split():
         code = MOMENT.format(module=module, arguments=arguments.split(), root=str(ROOT))
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-            start_new_session=True,
-        )
+        how = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 100}
+        done = subprocess.run([sys.executable, "-c", code], **how, check=False, start_new_session=True)
         assert (done.returncode, done.stdout) == (128 + signal.SIGINT, ""), (module, done.stderr)
         assert done.stderr.startswith("Stopped"), (module, done.stderr)
         assert done.stderr.count("\n") == 1, (module, done.stderr)

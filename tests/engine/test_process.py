@@ -125,10 +125,8 @@ def test_that_other_errors_are_not_called_a_shortage():
 def test_that_a_limit_that_is_too_low_is_named_with_what_is_needed(monkeypatch):
     limits = {"RLIMIT_NOFILE": 14, "RLIMIT_AS": 900_000_000}
     monkeypatch.setattr("engine.process._limit", limits.get)
-    words = (
-        "It cannot be opened: this process may have 14 files open at a time, and 64 are needed. Allow more"
-    )
-    assert str(too_low_limit("It cannot be opened", 64, 1)).startswith(words)
+    words = "It: this process may have 14 files open at a time, and 64 are needed. Allow more"
+    assert str(too_low_limit("It", 64, 1)).startswith(words)
     words = "It: this process may use 900 MB of memory, and 1,000 MB are needed. Allow more"
     assert str(too_low_limit("It", 14, 10**9)).startswith(words)
     assert too_low_limit("It", 14, 900_000_000) is None

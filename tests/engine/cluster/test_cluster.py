@@ -88,9 +88,8 @@ def test_that_a_part_with_another_version_is_refused_with_both_versions(client, 
             else:
                 found = partial(other, versions(), part, name)
                 patched.setattr(client, "get_versions", found)
-            with pytest.raises(
-                DeviceUnavailable, match=rf"^The {part[:6]}.*has {words}; this command has"
-            ) as no:
+            said = rf"^The {part[:6]}.*has {words}; this command has"
+            with pytest.raises(DeviceUnavailable, match=said) as no:
                 cluster._check(client, SchedulerAddress("tcp://h:1"))
         assert no.value.remedy
 
@@ -126,14 +125,8 @@ sys.stdout.buffer.write(pickle.dumps(pickle.loads(sent)()))
 def as_on_a_cluster(task, tmp_path):
     """Return what a task returns that goes through processes that know nothing of the engine."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", PROGRAM, str(ROOT)],
-        input=cloudpickle.dumps(task),
-        capture_output=True,
-        cwd=tmp_path,
-        env=environment,
-        timeout=300,
-    )
+    command, how = [sys.executable, "-P", "-c", PROGRAM, str(ROOT)], {"cwd": tmp_path, "env": environment}
+    done = subprocess.run(command, **how, input=cloudpickle.dumps(task), capture_output=True, timeout=300)
     assert done.returncode == 0, done.stderr.decode()
     return cloudpickle.loads(done.stdout)
 

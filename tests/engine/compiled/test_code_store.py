@@ -64,13 +64,10 @@ def test_that_the_least_recently_used_entries_make_room(tmp_path):
 @pytest.mark.parametrize(
     ("trouble", "reason"),
     [
-        ("full", "it is larger than this disk allows a file to be"),
-        ("file", "a file, or a link that leads nowhere, has its name"),
-        ("loop", "a link that leads nowhere"),
-        ("others", "others may write in it"),
-        ("homeless", "the home folder is not known"),
+        ("full", "than this disk allows"), ("file", "a file, or a link"), ("others", "others may write"),
+        ("loop", "a link that leads nowhere"), ("homeless", "the home folder is not known"),
     ],
-)
+)  # fmt: skip
 def test_that_a_folder_where_nothing_can_be_kept_is_named_once(tmp_path, monkeypatch, trouble, reason):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "folder"

@@ -10,28 +10,16 @@ from engine.device.device_list import ATTRIBUTES, NO_GPU, gpu_info, listed_devic
 
 # Attributes of an H200, except the lanes of its bus.
 STATED = {
-    "MAX_THREADS_PER_BLOCK": 1024,
-    "MAX_BLOCK_DIM_X": 1024,
-    "MAX_BLOCK_DIM_Y": 1024,
-    "MAX_SHARED_MEMORY_PER_BLOCK": 49152,
-    "CLOCK_RATE": 1980000,
-    "MULTIPROCESSOR_COUNT": 132,
-    "MEMORY_CLOCK_RATE": 3201000,
-    "GLOBAL_MEMORY_BUS_WIDTH": 6144,
-    "L2_CACHE_SIZE": 62914560,
-    "MAX_THREADS_PER_MULTIPROCESSOR": 2048,
-    "COMPUTE_CAPABILITY_MAJOR": 9,
-}
+    "MAX_THREADS_PER_BLOCK": 1024, "MAX_BLOCK_DIM_X": 1024, "MAX_BLOCK_DIM_Y": 1024,
+    "MAX_SHARED_MEMORY_PER_BLOCK": 49152, "CLOCK_RATE": 1980000, "MULTIPROCESSOR_COUNT": 132,
+    "MEMORY_CLOCK_RATE": 3201000, "GLOBAL_MEMORY_BUS_WIDTH": 6144, "L2_CACHE_SIZE": 62914560,
+    "MAX_THREADS_PER_MULTIPROCESSOR": 2048, "COMPUTE_CAPABILITY_MAJOR": 9,
+}  # fmt: skip
 FACTS = {
-    "compute capability": "9.0",
-    "multiprocessors": "132",
-    "memory": "150 GB",
-    "L2 cache": "63 MB",
-    "clock": "1980 MHz",
-    "memory clock": "3201 MHz",
-    "shared memory per block": "49,152 bytes",
+    "compute capability": "9.0", "multiprocessors": "132", "memory": "150 GB", "L2 cache": "63 MB",
+    "clock": "1980 MHz", "memory clock": "3201 MHz", "shared memory per block": "49,152 bytes",
     "driver API": "12.8",
-}
+}  # fmt: skip
 
 
 def put(pointer, value):

@@ -33,14 +33,9 @@ def asked(monkeypatch):
         CUresult=SimpleNamespace(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT=906),
     )
     monkeypatch.setattr(cuda_streams, "driver", driver)
-    monkeypatch.setattr(
-        cuda_streams, "check", lambda answer: answer[1] if isinstance(answer, tuple) else answer
-    )
-    kernel = SimpleNamespace(
-        bound=lambda grid, block, values: SimpleNamespace(
-            enqueue=lambda stream, addresses: asked.append(("launch", stream))
-        )
-    )
+    monkeypatch.setattr(cuda_streams, "check", lambda one: one[1] if isinstance(one, tuple) else one)
+    bound = SimpleNamespace(enqueue=lambda stream, addresses: asked.append(("launch", stream)))
+    kernel = SimpleNamespace(bound=lambda grid, block, values: bound)
     monkeypatch.setattr(cuda_kernels, "_loaded", lambda step: kernel)
     monkeypatch.setattr(cuda_kernels, "device_array", lambda shape, dtype: np.empty(shape, dtype))
     monkeypatch.setattr(cuda_kernels, "fill_bytes", lambda array, byte: None)
@@ -110,9 +105,8 @@ def view(address):
 
 def test_that_each_array_of_a_launch_goes_where_its_placeholder_stands(sent):
     launch = Launch((1, 1, 1), (1, 1, 1))
-    PreparedPasses([Pass("filter", None, (), launch, (Operand.OUT, 3, Operand.IMAGE))]).launch(
-        view(1), view(2)
-    )
+    swapped = PreparedPasses([Pass("filter", None, (), launch, (Operand.OUT, 3, Operand.IMAGE))])
+    swapped.launch(view(1), view(2))
     product = PreparedPasses([Pass("product", None, (), launch, (Matrix.LEFT, Matrix.RIGHT, 3, Operand.OUT))])
     for a, b, out in ((1, 2, 3), (4, 5, 6)):
         product.launch((view(a), view(b)), view(out))

@@ -46,13 +46,9 @@ def test_that_rows_may_be_apart_by_whole_pixels_and_vectors_and_all_else_has_to_
 
 def test_that_strides_are_left_out_where_samples_lie_one_after_another():
     for shape, strides, is_dense in [
-        ((5, 8), (32, 4), True),
-        ((1, 8), (999, 4), True),
-        ((5, 1), (4, 999), True),
-        ((), (), True),
-        ((5, 8), (64, 4), False),
-        ((5, 8), (4, 20), False),
-    ]:
+        ((5, 8), (32, 4), True), ((1, 8), (999, 4), True), ((5, 1), (4, 999), True), ((), (), True),
+        ((5, 8), (64, 4), False), ((5, 8), (4, 20), False),
+    ]:  # fmt: skip
         assert (strides_unless_dense(shape, strides, 4) is None) is is_dense
 
 
@@ -64,18 +60,11 @@ class Lender:
 
 
 def test_that_streams_of_every_library_have_a_handle_and_all_else_is_refused():
-    for stream in [
-        7,
-        Lender(),
-        Handle(7),
-        SimpleNamespace(__cuda_stream__=(0, 7)),
-        SimpleNamespace(ptr=7),
-        SimpleNamespace(cuda_stream=7),
-        SimpleNamespace(handle=c_void_p(7)),
-    ]:
+    named = {"__cuda_stream__": (0, 7), "ptr": 7, "cuda_stream": 7, "handle": c_void_p(7)}
+    for stream in (7, Lender(), Handle(7), *(SimpleNamespace(**{name: one}) for name, one in named.items())):
         assert stream_handle(stream) == 7
-        # Numba's default stream.
-        assert stream_handle(SimpleNamespace(handle=c_void_p(0))) == 0
+    # Numba's default stream.
+    assert stream_handle(SimpleNamespace(handle=c_void_p(0))) == 0
     for other in ("main", object(), 1.5):
         with pytest.raises(BadValue, match="it has no handle"):
             stream_handle(other)

@@ -231,9 +231,8 @@ def test_that_threads_copy_at_the_same_time(four_workers):
     wrong = []
 
     def copy(number):
-        source = np.random.default_rng(number).integers(
-            0, 256, (number % 4 + 1) * PIECE_BYTES + number, np.uint8
-        )
+        size = (number % 4 + 1) * PIECE_BYTES + number
+        source = np.random.default_rng(number).integers(0, 256, size, np.uint8)
         wrong.extend(number for _ in range(20) if not np.array_equal(copied(source, number, 0)[0], source))
 
     numbers = itertools.count()

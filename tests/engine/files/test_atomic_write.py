@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -39,12 +40,7 @@ def test_that_new_bytes_replace_the_old_ones(tmp_path):
 
 
 def test_that_an_address_is_refused_with_what_to_do():
-    for use in [
-        lambda address: engine.open_image(address),
-        lambda address: engine.save_image(np.eye(3), address),
-        check_place,
-        make_folder,
-    ]:
+    for use in (engine.open_image, partial(engine.save_image, np.eye(3)), check_place, make_folder):
         for address in ["s3://bucket/a.png", "https://example.org/a.png", "file:///a.png"]:
             with pytest.raises(BadValue, match=r"Download a picture first") as refused:
                 use(address)
@@ -74,13 +70,9 @@ def test_that_a_path_that_cannot_be_written_is_refused_in_words(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "folder").mkdir()
     for name, words in {
-        "missing/a.csv": "does not exist",
-        "file/a.csv": "not a folder",
-        "folder": "it is a folder",
-        "folder/": "it is a folder",
-        "n" * 300: "too long",
-        "a\0b": "not a possible path",
-    }.items():
+        "missing/a.csv": "does not exist", "file/a.csv": "not a folder", "folder": "it is a folder",
+        "folder/": "it is a folder", "n" * 300: "too long", "a\0b": "not a possible path",
+    }.items():  # fmt: skip
         for write in (check_place, lambda path: atomic_write(path, b"1")):
             with pytest.raises(FileWriteError) as caught:
                 write(f"{tmp_path}/{name}")
@@ -137,26 +129,21 @@ BAD_PAPERS = "papers = 3", "[[papers]]\nkernels = []", "[[papers]]\nkernels = [1
 
 
 @pytest.mark.parametrize(
-    ("module", "file", "read", "text"),
+    ("module", "file", "read", "texts"),
     [
-        *(
-            (presets, "PRESETS_FILE", presets.presets.__wrapped__, text)
-            for text in (None, "", "{}", *BAD_PRESETS)
-        ),
-        *(
-            (presets, "PRESETS_FILE", presets.preset_texts, text)
-            for text in (None, "", "{}", *BAD_PRESETS[:2])
-        ),
-        *((papers, "PAPERS_FILE", papers.read_papers, text) for text in (None, "", "{}", *BAD_PAPERS)),
+        (presets, "PRESETS_FILE", presets.presets.__wrapped__, BAD_PRESETS),
+        (presets, "PRESETS_FILE", presets.preset_texts, BAD_PRESETS[:2]),
+        (papers, "PAPERS_FILE", papers.read_papers, BAD_PAPERS),
     ],
 )
-def test_that_a_damaged_list_is_reported_in_words(monkeypatch, tmp_path, module, file, read, text):
+def test_that_a_damaged_list_is_reported_in_words(monkeypatch, tmp_path, module, file, read, texts):
     path = tmp_path / "list"
-    if text is not None:
-        path.write_text(text, encoding="utf-8")
     monkeypatch.setattr(module, file, path)
-    with pytest.raises(EngineError, match=r"'list' cannot be read.*Install the program again"):
-        read()
+    for text in (None, "", "{}", *texts):
+        if text is not None:
+            path.write_text(text, encoding="utf-8")
+        with pytest.raises(EngineError, match=r"'list' cannot be read.*Install the program again"):
+            read()
 
 
 ROOT = Path(__file__).resolve().parents[3]

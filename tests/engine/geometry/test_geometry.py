@@ -31,10 +31,9 @@ def test_that_a_block_is_read_in_the_ways_people_write_it():
 
 
 def test_that_anything_else_is_refused_with_how_to_write_it():
+    why = r"not two whole numbers with an x between them\. Write it as 16x16\."
     for text in ["", "16", "16x", "axb", "16x16x16", "1.5x2", "16 16", "-x1"]:
-        with pytest.raises(
-            BadValue, match=r"not two whole numbers with an x between them\. Write it as 16x16\."
-        ):
+        with pytest.raises(BadValue, match=why):
             Block.parse(text)
     too_large = r"it is too large; CUDA allows at most 1,024 threads per block\. Write"
     for text in ("99999999999999999999x1", "1x9999999999", f"{'9' * 5000}x1"):
@@ -69,13 +68,10 @@ def test_that_a_block_is_refused_by_each_limit_alone():
 
 # How NumPy is asked for the same, where it can be.
 NUMPY_PAD = {
-    Border.ZERO: {"constant_values": -1},
-    Border.CONSTANT: {"constant_values": -1},
-    Border.REPLICATE: {"mode": "edge"},
-    Border.REFLECT: {"mode": "symmetric"},
-    Border.MIRROR: {"mode": "reflect"},
-    Border.WRAP: {"mode": "wrap"},
-}
+    Border.ZERO: {"constant_values": -1}, Border.CONSTANT: {"constant_values": -1},
+    Border.REPLICATE: {"mode": "edge"}, Border.REFLECT: {"mode": "symmetric"},
+    Border.MIRROR: {"mode": "reflect"}, Border.WRAP: {"mode": "wrap"},
+}  # fmt: skip
 NAMES = {border.value for border in Border}
 FAR = 40
 

@@ -158,16 +158,10 @@ def jpeg_of_scans(width, height, count):
     # A code of one bit: no difference of means; 2^14 and 14 more bits of blocks that end at once.
     ends = (("0" + "1" * 14) * (blocks // 32767 + 1)).ljust(8 * (blocks // 16384 + 3), "1")
     run = int(ends, 2).to_bytes(len(ends) // 8, "big").replace(b"\xff", b"\xff\0")
-    return b"".join(
-        (
-            b"\xff\xd8\xff\xdb" + struct.pack(">HB", 67, 0) + bytes([1] * 64),
-            b"\xff\xc2" + struct.pack(">HBHHB3B", 11, 8, height, width, 1, 1, 0x11, 0),
-            table(0, 0) + table(0x10, 0xE0),
-            scan(0, 0, bytes(-(-blocks // 8))),
-            scan(1, 63, run) * (count - 1),
-            b"\xff\xd9",
-        )
-    )
+    head = b"\xff\xd8\xff\xdb" + struct.pack(">HB", 67, 0) + bytes([1] * 64)
+    head += b"\xff\xc2" + struct.pack(">HBHHB3B", 11, 8, height, width, 1, 1, 0x11, 0)
+    head += table(0, 0) + table(0x10, 0xE0) + scan(0, 0, bytes(-(-blocks // 8)))
+    return head + scan(1, 63, run) * (count - 1) + b"\xff\xd9"
 
 
 def gif(width, height, disposal=2):
@@ -206,16 +200,10 @@ def inner_encoders():
 
 def tiff_around(strip, width, height, compression=1, bits=8, photometric=2, samples=3):
     """A TIFF of one strip, of any bytes, and of tags that say what they are, as tifffile writes none."""
-    return retagged(
-        with_tifffile(np.frombuffer(strip, np.uint8)[np.newaxis], photometric="minisblack"),
-        ImageWidth=width,
-        ImageLength=height,
-        RowsPerStrip=height,
-        Compression=compression,
-        SamplesPerPixel=samples,
-        BitsPerSample=(bits,) * samples,
-        PhotometricInterpretation=photometric,
-    )
+    tags = {"ImageWidth": width, "ImageLength": height, "RowsPerStrip": height, "Compression": compression}
+    tags |= {"SamplesPerPixel": samples, "BitsPerSample": (bits,) * samples}
+    data = with_tifffile(np.frombuffer(strip, np.uint8)[np.newaxis], photometric="minisblack")
+    return retagged(data, **tags, PhotometricInterpretation=photometric)
 
 
 def inner_tiff(kind, side):

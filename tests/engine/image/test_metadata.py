@@ -36,15 +36,9 @@ def with_thumbnail(thumbnail):
     maker = b"A camera\0\0"
     second = 8 + 2 + 12 + 4 + len(maker)
     of_thumbnail = second + 2 + 2 * 12 + 4
-    entries = (
-        _entry(MAKER, 2, len(maker), 26),
-        second.to_bytes(4, "big"),
-        maker,
-        b"\0\2",
-        _entry(513, 4, 1, of_thumbnail),
-        _entry(514, 4, 1, len(thumbnail)),
-    )
-    return b"Exif\0\0MM\0*\0\0\0\x08\0\1" + b"".join(entries) + bytes(4) + thumbnail
+    first = _entry(MAKER, 2, len(maker), 26) + second.to_bytes(4, "big") + maker + b"\0\2"
+    further = _entry(513, 4, 1, of_thumbnail) + _entry(514, 4, 1, len(thumbnail)) + bytes(4)
+    return b"Exif\0\0MM\0*\0\0\0\x08\0\1" + first + further + thumbnail
 
 
 def _entry(tag, kind, count, value):
@@ -142,6 +136,7 @@ def test_that_exif_data_beyond_what_a_jpeg_holds_is_named(tmp_path):
 
 
 XMP = b'<x:xmpmeta xmlns:x="adobe:ns:meta/"/>'
+DEFLATED = zlib.compress(b"b")
 IPTC = b"Photoshop 3.0\0" + b"8BIM\x04\x04\0\0\0\0\0\x0c\x1c\x02\x78\0\x07caption"
 
 
@@ -180,10 +175,7 @@ def test_that_what_is_never_saved_is_named(opened, tmp_path):
         (jpeg_with((0xE1, b"http://ns.adobe.com/xap/1.0/\0" + XMP)), "XMP"),
         (jpeg_with((0xED, IPTC), (0xFE, b"a"), (0xFE, b"b")), "IPTC data, comment"),
         (png_with((b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + XMP)), "texts (XML:com.adobe.xmp)"),
-        (
-            png_with((b"tEXt", b"Title\0a"), (b"zTXt", b"Author\0\0" + zlib.compress(b"b"))),
-            "texts (Title, Author)",
-        ),
+        (png_with((b"tEXt", b"Title\0a"), (b"zTXt", b"Author\0\0" + DEFLATED)), "texts (Title, Author)"),
         (png_with(*((b"tEXt", b"%d\0a" % number) for number in range(9))), "texts (0, 1, 2, 3 and 5 more)"),
         # A name must not drive the terminal.
         (png_with((b"tEXt", b"\x1b[31mred\0a")), "texts ([31mred)"),
@@ -217,11 +209,8 @@ def test_that_what_is_never_saved_is_named(opened, tmp_path):
 
 
 def test_that_a_profile_counts_for_more_than_gamma_and_primaries(opened, tmp_path):
-    picture = opened(
-        with_pillow(
-            HIGH, "PNG", icc_profile=ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-        )
-    )
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    picture = opened(with_pillow(HIGH, "PNG", icc_profile=profile))
     data = (save_image(picture, tmp_path / "a.png"), (tmp_path / "a.png").read_bytes())[1]
     with_gamma = data[:33] + png_chunk(b"gAMA", bytes(4)) + data[33:]
     assert save_image(opened(with_gamma), tmp_path / "out.png") == ()

@@ -15,6 +15,7 @@ from engine.image.picture import Picture
 from engine.image.save import save_image
 from tests.engine.image.encoded import npy, with_pillow
 from tests.engine.image.test_save import RGB_PROFILE
+from tests.pairwise import pairwise
 
 RANDOM = np.random.default_rng(5)
 
@@ -103,6 +104,7 @@ def zipped(files):
 JXL = imagecodecs.jpegxl_encode(samples(3, np.uint8), lossless=True)
 AVIF = imagecodecs.avif_encode(np.zeros((16, 16, 3), np.uint8))
 PLANES = RANDOM.integers(0, 256, (5, 8, 9), np.uint8)
+PLANAR_JXL = imagecodecs.jpegxl_encode(PLANES, lossless=True, photometric="gray", planar=True)
 
 
 @pytest.mark.slow
@@ -134,10 +136,7 @@ def test_that_what_is_no_picture_of_them_is_refused_in_words(refused):
         (b"P2\n2 1\n255\n1 -2", "or one below 0"),
         (b"P7\nWIDTH 1\n", "its header has no end"),
         (b"P5 " + 5_000 * b"  #\n" + b"x", "its header is damaged or cut short"),
-        (
-            imagecodecs.jpegxl_encode(PLANES, lossless=True, photometric="gray", planar=True),
-            "further channels",
-        ),
+        (PLANAR_JXL, "further channels"),
     ]:
         assert says in refused(data).why
 
@@ -185,20 +184,24 @@ def test_that_a_jpeg_xl_of_fewer_bits_than_16_says_that_they_are_not_scaled(open
 
 
 COUNTED = np.arange(5 * 7 * 3).reshape(5, 7, 3)
+ARRAYS = {
+    "made": ["rows", "columns", "npz", "npz of columns", "npz, not compressed"],
+    "dtype": ["u1", "<u2", ">u2", "f4", ">f8", "i1", "i2", ">i4", "u4", "i8", "u8", "?"],
+    "shape": [(5, 21), (5, 7, 3), (21, 5, 1)],
+}
 
 
 def test_that_arrays_of_every_real_type_and_order_are_opened(opened):
-    for made in ["rows", "columns", "npz", "npz of columns", "npz, not compressed"]:
-        for dtype in ["u1", "<u2", ">u2", "f4", ">f8", "i1", "i2", ">i4", "u4", "i8", "u8", "?"]:
-            for shape in [(5, 21), (5, 7, 3), (21, 5, 1)]:
-                array = COUNTED.reshape(shape).astype(dtype)
-                if np.dtype(dtype).kind == "i":
-                    array = array - array.dtype.type(50)
-                array = np.asfortranarray(array) if "columns" in made else array
-                save = np.savez if "not" in made else np.savez_compressed
-                picture = opened(npz(array, save=save) if "npz" in made else npy(array))
-                wanted = array * 255 if dtype == "?" else array
-                np.testing.assert_array_equal(picture.pixels, wanted.reshape(picture.pixels.shape))
-                assert picture.dtype == (np.dtype(dtype) if dtype in ("u1", "<u2") else picture.dtype)
-                kept = array.dtype.newbyteorder("=") in (np.uint8, np.uint16, np.float32)
-                assert (picture.notes == ()) == kept
+    for row in pairwise(ARRAYS):
+        made, dtype = row["made"], row["dtype"]
+        array = COUNTED.reshape(row["shape"]).astype(dtype)
+        if np.dtype(dtype).kind == "i":
+            array = array - array.dtype.type(50)
+        array = np.asfortranarray(array) if "columns" in made else array
+        save = np.savez if "not" in made else np.savez_compressed
+        picture = opened(npz(array, save=save) if "npz" in made else npy(array))
+        wanted = array * 255 if dtype == "?" else array
+        np.testing.assert_array_equal(picture.pixels, wanted.reshape(picture.pixels.shape))
+        assert picture.dtype == (np.dtype(dtype) if dtype in ("u1", "<u2") else picture.dtype)
+        kept = array.dtype.newbyteorder("=") in (np.uint8, np.uint16, np.float32)
+        assert (picture.notes == ()) == kept

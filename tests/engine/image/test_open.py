@@ -29,6 +29,7 @@ from tests.fresh_python import ROOT
 FILES = encoded.one_of_each()
 
 SMALL = smooth_rgb(8, 8)
+DEEP_JPEG = with_pillow(SMALL, "JPEG").replace(b"\x08\x00\x08\x00\x08\x03", b"\x0c\x00\x08\x00\x08\x03")
 # Addresses, class names, names of constants, bare numbers in brackets: words for programmers.
 INSIDE = re.compile(r"<|>|_io|0x|Error|\bNone\b|\(\d*\)|supported between|index out|dtype|\bbuffer\b|NULL")
 
@@ -179,14 +180,8 @@ def test_that_a_whole_file_of_a_kind_that_is_not_read_is_not_called_damaged(refu
         (tiff(Compression=34676), "TIFF is not supported: its compression is SGILOG"),
         (tiff(Compression=24), "TIFF is not supported: its compression is of number 24"),
         (tiff(PhotometricInterpretation=32845), "TIFF is not supported: its pixels are LogLuv"),
-        (
-            with_tifffile(SMALL.astype(np.float32), photometric="cielab"),
-            "supported: its pixels are of colour model CIELAB",
-        ),
-        (
-            with_pillow(SMALL, "JPEG").replace(b"\x08\x00\x08\x00\x08\x03", b"\x0c\x00\x08\x00\x08\x03"),
-            "JPEG is not supported: it has 12 bits per sample",
-        ),
+        (with_tifffile(SMALL.astype(np.float32), photometric="cielab"), "are of colour model CIELAB"),
+        (DEEP_JPEG, "JPEG is not supported: it has 12 bits per sample"),
     ]:
         error = refused(data)
         assert f"this kind of {words}" in error.why or words in error.why
@@ -253,15 +248,13 @@ def test_that_a_file_too_short_for_its_size_is_refused_before_it_is_decoded(refu
 
 
 def test_that_no_picture_of_one_colour_is_taken_for_a_file_cut_short(opened):
-    for kind in ["PNG", "JPEG", "TIFF", "WEBP", "GIF", "jpeg-progressive"]:
+    for kind, options in [
+        ("PNG", {"compress_level": 9}), ("TIFF", {"compression": "tiff_deflate"}),
+        ("WEBP", {"lossless": True}), ("JPEG", {}), ("GIF", {}),
+        ("JPEG", {"progressive": True, "optimize": True, "quality": 1}),
+    ]:  # fmt: skip
         flat = Image.new("L" if kind == "GIF" else "RGB", (2001, 1503))
-        options = {
-            "PNG": {"compress_level": 9},
-            "TIFF": {"compression": "tiff_deflate"},
-            "WEBP": {"lossless": True},
-            "jpeg-progressive": {"progressive": True, "optimize": True, "quality": 1},
-        }.get(kind, {})
-        picture = opened(with_pillow(flat, kind.partition("-")[0].upper(), **options))
+        picture = opened(with_pillow(flat, kind, **options))
         assert picture.pixels.shape[:2] == (1503, 2001)
         assert (picture.pixels == picture.pixels[0, 0]).all()
 

@@ -19,7 +19,7 @@ from engine.image.open import open_image, open_sample
 from engine.image.picture import Picture
 from engine.image.save import encoded_image, save_image
 from tests.engine.image import png_witness
-from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile
+from tests.engine.image.encoded import smooth_rgb, with_pillow
 
 RGB_PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 GREY_PROFILE = RGB_PROFILE[:16] + b"GRAY" + RGB_PROFILE[20:]
@@ -145,12 +145,8 @@ def test_that_what_a_format_cannot_keep_is_left_out_with_a_sentence(tmp_path):
 
 
 def test_that_a_depth_that_the_format_has_not_is_refused_with_what_would_do(tmp_path):
-    for name, dtype in [
-        ("a.png", np.float32),
-        ("b.jpg", np.float32),
-        ("c.jpg", np.uint16),
-        ("d.webp", np.uint16),
-    ]:
+    wrong = {"a.png": np.float32, "b.jpg": np.float32, "c.jpg": np.uint16, "d.webp": np.uint16}
+    for name, dtype in wrong.items():
         with pytest.raises(ImageWriteError) as caught:
             save_image(picture_of(dtype, 3), tmp_path / name)
         assert "TIFF" in caught.value.remedy
@@ -210,14 +206,9 @@ def test_that_rows_of_any_width_stay_straight(opened):
 
 def test_that_a_jpeg_has_the_pixels_that_pillow_finds(opened):
     for how in [
-        {},
-        {"subsampling": "4:4:4"},
-        {"subsampling": "4:2:2"},
-        {"progressive": True},
-        {"optimize": True, "quality": 7},
-        {"restart_marker_blocks": 3},
-        {"keep_rgb": True},
-    ]:
+        {}, {"subsampling": "4:4:4"}, {"subsampling": "4:2:2"}, {"progressive": True}, {"keep_rgb": True},
+        {"optimize": True, "quality": 7}, {"restart_marker_blocks": 3},
+    ]:  # fmt: skip
         for mode in ["L", "RGB"]:
             data = with_pillow(Image.fromarray(smooth_rgb()).convert(mode), "JPEG", **how)
             assert np.array_equal(opened(data).pixels, np.asarray(Image.open(io.BytesIO(data))))
@@ -248,14 +239,12 @@ def test_that_a_cmyk_jpeg_whose_black_is_as_coarse_as_its_colours_opens(opened, 
 
 
 def test_that_a_jpeg_cut_short_but_closed_by_an_end_marker_is_refused(opened, refused):
-    for part in [0.5, 0.8, 0.95]:
-        for progressive in [False, True]:
-            noise = np.random.default_rng(5).integers(0, 256, (64, 64, 3), dtype=np.uint8)
-            data = with_pillow(noise, "JPEG", progressive=progressive)
-            assert opened(data).notes == ()
-            assert re.search(
-                "stops before its last row|damaged", refused(data[: int(part * len(data))] + b"\xff\xd9").why
-            )
+    noise = np.random.default_rng(5).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    for part, progressive in itertools.product([0.5, 0.8, 0.95], [False, True]):
+        data = with_pillow(noise, "JPEG", progressive=progressive)
+        assert opened(data).notes == ()
+        why = refused(data[: int(part * len(data))] + b"\xff\xd9").why
+        assert re.search("stops before its last row|damaged", why)
 
 
 def test_that_palettes_are_read(opened):
@@ -321,20 +310,14 @@ def test_that_an_orientation_is_used_wherever_it_stands_and_that_of_exif_before_
 
 
 def test_that_a_picture_of_every_orientation_stands_upright(opened):
-    for kind in ["png", "tiff", "webp", "jpeg"]:
-        for orientation, stored in STORED.items():
-            # Blocks of 16 pixels: JPEG is then nearly exact.
-            image = np.kron(np.array(stored, np.uint8), np.ones((16, 16), np.uint8))
-            if kind == "tiff":
-                tag = (274, 3, 1, orientation, True)
-                data = with_tifffile(image, photometric="minisblack", extratags=[tag])
-            else:
-                options = {"webp": {"lossless": True}, "jpeg": {"quality": 100}}.get(kind, {})
-                data = with_pillow(image, kind, exif=exif(orientation), **options)
-            pixels = opened(data).pixels
-            pixels = pixels[..., 0] if pixels.ndim == 3 else pixels
-            assert pixels.shape == (32, 48), orientation
-            assert np.abs(pixels[8::16, 8::16].astype(int) - UPRIGHT).max() <= (kind == "jpeg"), orientation
+    options = {"png": {}, "tiff": {}, "webp": {"lossless": True}, "jpeg": {"quality": 100}}
+    for kind, (orientation, stored) in itertools.product(options, STORED.items()):
+        # Blocks of 16 pixels: JPEG is then nearly exact.
+        image = np.kron(np.array(stored, np.uint8), np.ones((16, 16), np.uint8))
+        pixels = opened(with_pillow(image, kind, exif=exif(orientation), **options[kind])).pixels
+        pixels = pixels[..., 0] if pixels.ndim == 3 else pixels
+        assert pixels.shape == (32, 48), orientation
+        assert np.abs(pixels[8::16, 8::16].astype(int) - UPRIGHT).max() <= (kind == "jpeg"), orientation
 
 
 def test_that_alpha_is_turned_with_the_colours(opened, monkeypatch):
@@ -353,8 +336,9 @@ def test_that_a_wrong_orientation_counts_for_nothing(opened):
 
 
 def test_that_damaged_metadata_leaves_the_picture_as_it_is(opened):
-    for text in ["", "\nexif\n  10\nzz", "\nexif\n 4\n00ff", "tiff:Orientation=9"]:
-        for keyword in ("Raw profile type exif", "XML:com.adobe.xmp", "Raw profile type xmp"):
-            assert np.array_equal(opened(png_with_text(keyword, text)).pixels, SMALL)
-        damaged = with_pillow(SMALL, "JPEG", exif=b"Exif\0\0MM\0*\xff\xff\xff\xff")
-        assert opened(damaged).pixels.shape == SMALL.shape
+    texts = "", "\nexif\n  10\nzz", "\nexif\n 4\n00ff", "tiff:Orientation=9"
+    keywords = "Raw profile type exif", "XML:com.adobe.xmp", "Raw profile type xmp"
+    for text, keyword in itertools.product(texts, keywords):
+        assert np.array_equal(opened(png_with_text(keyword, text)).pixels, SMALL)
+    damaged = with_pillow(SMALL, "JPEG", exif=b"Exif\0\0MM\0*\xff\xff\xff\xff")
+    assert opened(damaged).pixels.shape == SMALL.shape

@@ -45,6 +45,8 @@ def test_that_packed_depths_fill_the_next_of_ours(opened):
 
 FLAT = np.full((16, 16, 3), (200, 100, 50), np.uint8)
 INKS = np.array([[[0, 0, 0, 0], [255, 0, 0, 0], [0, 0, 0, 255], [0, 255, 255, 51]]], np.uint8)
+OF_INKS = [[[255, 255, 255], [0, 255, 255], [0, 0, 0], [204, 0, 0]]]
+PLANES = np.stack([GREY, GREY + 1, GREY + 2])
 COLOURS = np.random.default_rng(2).integers(0, 256, (3, 256))
 COLOURS[0, 0] = 255
 YCBCR = np.array([[(255, 128, 128), (76, 85, 255), (0, 128, 128)]], np.uint8)
@@ -66,20 +68,10 @@ def test_that_every_colour_model_becomes_grey_or_rgb(opened):
         (with_tifffile(GREY, photometric="miniswhite"), 255 - GREY, 0, ""),
         (with_tifffile(FLAT, photometric="rgb", compression="jpeg"), FLAT, 4, ""),
         *map(of_palette, (256, 257, 1)),
-        (
-            with_tifffile(INKS, photometric="separated", planarconfig="contig"),
-            [[[255, 255, 255], [0, 255, 255], [0, 0, 0], [204, 0, 0]]],
-            0,
-            "CMYK",
-        ),
+        (with_tifffile(INKS, photometric="separated", planarconfig="contig"), OF_INKS, 0, "CMYK"),
         (with_tifffile(YCBCR, photometric="ycbcr", subsampling=(1, 1)), OF_YCBCR, 2, ""),
         (contiguous(RGB, GREY, GREY, extrasamples=["unspecified"] * 2), RGB, 0, "2 more values"),
-        (
-            with_tifffile(np.stack([GREY, GREY + 1, GREY + 2]), photometric="minisblack"),
-            GREY,
-            0,
-            "It has 3 pages; the first was opened.",
-        ),
+        (with_tifffile(PLANES, photometric="minisblack"), GREY, 0, "It has 3 pages; the first was opened."),
     ]:
         picture = opened(data)
         assert np.abs(picture.pixels.astype(int) - expected).max() <= tolerance
@@ -113,13 +105,9 @@ def test_that_other_number_types_become_float_with_a_note(opened):
 
 
 def test_that_what_is_no_picture_is_refused_in_words(refused):
+    of_volume = {"photometric": "minisblack", "volumetric": True, "tile": (4, 16, 16)}
     for data, words in [
-        (
-            with_tifffile(
-                np.zeros((4, 16, 16), np.uint8), photometric="minisblack", volumetric=True, tile=(4, 16, 16)
-            ),
-            "volume of 4 slices",
-        ),
+        (with_tifffile(np.zeros((4, 16, 16), np.uint8), **of_volume), "volume of 4 slices"),
         (with_tifffile(np.zeros((4, 4), np.complex64)), "complex64"),
         (with_tifffile(np.zeros((4, 4), np.uint8), photometric="cfa"), "raw sensor data"),
         (tiff_around(bytes(4), 4, 1, photometric=3, samples=1), "without its palette"),
@@ -186,11 +174,8 @@ def test_that_a_strip_that_stops_early_or_is_damaged_is_refused(refused):
         refused(retagged(data, StripByteCounts=size // 2))
         if compression == "zlib":
             # One bit of stored noise: only the checksum tells, which comes after the last pixel.
-            refused(
-                data[: begin + size // 2]
-                + bytes([data[begin + size // 2] ^ 1])
-                + data[begin + size // 2 + 1 :]
-            )
+            at = begin + size // 2
+            refused(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
 
 
 def of_jpegs():
@@ -201,9 +186,8 @@ def of_jpegs():
     for layout in ({"rowsperstrip": 16}, {"rowsperstrip": 75}, {"tile": (32, 64)}):
         common = {"compression": "jpeg", **layout}
         yield with_tifffile(grey, photometric="minisblack", **common)
-        yield with_tifffile(
-            rgb, photometric="rgb", compressionargs=raw, **common
-        )  # Adobe's marker, no JFIF's
+        # Adobe's marker, no JFIF's.
+        yield with_tifffile(rgb, photometric="rgb", compressionargs=raw, **common)
         for subsampling in ((1, 1), (2, 1), (2, 2)):
             yield with_tifffile(rgb, photometric="ycbcr", subsampling=subsampling, **common)
         planes = np.ascontiguousarray(np.moveaxis(rgb, 2, 0))
@@ -259,21 +243,18 @@ def test_that_the_picture_is_opened_and_not_the_reduced_version_before_it(tmp_pa
         # The usual order: the picture, then smaller ones.
         ((FULL, PREVIEW, SMALL), 0),
     ]:
-        for below in [False, True]:
-            for order in ["<", ">"]:
-                data, made = pages(*shapes, order=order, below=below and len(shapes) > 1)
-                (tmp_path / "a.tif").write_bytes(data)
-                whole = open_image(tmp_path / "a.tif")
-                np.testing.assert_array_equal(whole.pixels, made[chosen])
-                assert bool(whole.notes) == (len(shapes) > 1 and not (below and shapes[0] is FULL)), (
-                    whole.notes
-                )
-                with open_large(tmp_path / "a.tif") as parts:
-                    height, width = parts.levels[0]
-                    np.testing.assert_array_equal(
-                        parts.read(0, slice(0, height), slice(0, width)), made[chosen]
-                    )
-                    assert shapes[0] is FULL or whole.notes == parts.notes
+        for below, order in product([False, True], ["<", ">"]):
+            data, made = pages(*shapes, order=order, below=below and len(shapes) > 1)
+            (tmp_path / "a.tif").write_bytes(data)
+            whole = open_image(tmp_path / "a.tif")
+            np.testing.assert_array_equal(whole.pixels, made[chosen])
+            has_others = len(shapes) > 1 and not (below and shapes[0] is FULL)
+            assert bool(whole.notes) == has_others, whole.notes
+            with open_large(tmp_path / "a.tif") as parts:
+                height, width = parts.levels[0]
+                found = parts.read(0, slice(0, height), slice(0, width))
+                np.testing.assert_array_equal(found, made[chosen])
+                assert shapes[0] is FULL or whole.notes == parts.notes
 
 
 def test_that_the_camera_of_a_picture_below_its_reduced_version_is_known(opened):

@@ -61,13 +61,8 @@ for text in json.loads(sys.argv[1]):
     assert shell.user_ns.get("_exit_code", 0) == 0, text
 print(*verdicts, file=sys.stderr)
 """
-    ran = subprocess.run(
-        [sys.executable, "-c", program, json.dumps(texts[1:])],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-c", program, json.dumps(texts[1:])]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert ran.stderr.split()[-3:] == ["wrong", "right", "right"]
 

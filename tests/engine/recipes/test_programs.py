@@ -26,6 +26,10 @@ MASKS = {
     "one row": engine.Mask([[0.1, 0.2, 0.7]]),
     "large": engine.Mask(np.arange(-84, 85).reshape(13, 13) / 100),
 }
+LIBRARIES = [
+    ("opencv", "cv2"), ("scipy-correlate", "scipy.ndimage"), ("scipy-convolve", "scipy.ndimage"),
+    ("scipy-signal", "scipy.signal"),
+]  # fmt: skip
 
 
 def pictures():
@@ -51,16 +55,7 @@ def both(key, mask, picture, normalise):
 
 
 @pytest.mark.slow
-@by_pairs(
-    normalise=[False, True],
-    mask=[*MASKS],
-    program=[
-        ("opencv", "cv2"),
-        ("scipy-correlate", "scipy.ndimage"),
-        ("scipy-convolve", "scipy.ndimage"),
-        ("scipy-signal", "scipy.signal"),
-    ],
-)
+@by_pairs(normalise=[False, True], mask=[*MASKS], program=LIBRARIES)
 def test_that_a_library_does_what_its_settings_here_do(program, mask, normalise):
     (key, module), mask = program, MASKS[mask]
     library = pytest.importorskip(module)

@@ -318,10 +318,8 @@ def test_that_a_skipped_sample_has_no_speed_also_where_a_fill_happens_to_be_righ
         assert (result.is_proven, result.timing) == (False, None)
         assert result.status.startswith("not verified: row 3, column 4, channel 1 is ")
     for fill in WHOLE_NUMBER_FILLS:
-        assert measured(np.full_like(TINY, fill), (0, 0, 0)).result.status == (
-            "not verified: row 0, column 0, channel 0 is 85 and, in a second run over another fill, 170: "
-            "it is unwritten, or not always the same"
-        )
+        status = measured(np.full_like(TINY, fill), (0, 0, 0)).result.status
+        assert "channel 0 is 85 and, in a second run over another fill, 170" in status
 
 
 def test_that_float32_is_launched_over_one_fill_only():
@@ -350,16 +348,13 @@ def test_that_a_result_is_handed_over_before_its_proof_once_nothing_is_launched(
     counting = replace(SERIAL, prepare=lambda problem, mask, block: launched)
     job = filter_job(Choice(counting, SERIAL.default_block), problem_of(image), IDENTITY, image)
     order, seen = [], []
-    result = measure(
-        job,
-        CpuBackend(),
-        plan,
-        checkpoint=lambda step: order.append(step.stage),
-        on_values=lambda values: (
-            order.append("handed over"),
-            seen.append((launched.launches, values.copy())),
-        ),
-    ).result
+
+    def hand_over(values):
+        order.append("handed over")
+        seen.append((launched.launches, values.copy()))
+
+    steps = {"checkpoint": lambda step: order.append(step.stage), "on_values": hand_over}
+    result = measure(job, CpuBackend(), plan, **steps).result
     assert (result.timing is not None) == (at is None)
     assert ("handed over" in order) == handed_over
     if handed_over:

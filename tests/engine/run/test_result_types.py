@@ -37,9 +37,8 @@ def test_that_ties_ends_and_infinity_become_whole_numbers():
         ([255], [[-3e38]], "zero", [0]),
     ]:
         for key in DIRECT:
-            answer = engine.correlate(
-                np.array([row], np.uint8), mask, border=border, variant=key, device="cpu", result="same"
-            )
+            how = {"border": border, "variant": key, "device": "cpu", "result": "same"}
+            answer = engine.correlate(np.array([row], np.uint8), mask, **how)
             assert (answer.dtype, answer.tolist()) == (np.uint8, [expected])
 
 

@@ -27,10 +27,7 @@ def test_that_an_impossible_problem_is_refused_in_words():
         ({"height": 3, "width": 3, "dtype": "int16"}, "Convert the picture to float32"),
         ({"height": 3, "width": 3, "anchor": (3, 0)}, "Choose a row from 0 to 2"),
         ({"height": 3, "width": 3, "anchor": (0, -1)}, r"anchor \(0, -1\)"),
-        (
-            {"height": 2, "width": 2, "dtype": "uint8", "result_dtype": "uint16"},
-            r"a result of type uint16 from a picture of uint8.*Choose float32 or uint8",
-        ),
+        ({"height": 2, "width": 2, "dtype": "uint8", "result_dtype": "uint16"}, "Choose float32 or uint8"),
         ({"height": 2, "width": 2, "result_dtype": "uint8"}, r"Choose float32\.$"),
     ]:
         with pytest.raises(BadValue, match=words):

@@ -15,11 +15,8 @@ from engine.work.filtering.variants import VARIANTS, Variant
 
 CPU = [variant for variant in VARIANTS.on("cpu") if variant.key not in ("cpu-box", "cpu-fft")]
 # One for each order; each takes seconds to compile.
-SIMULATED = [
-    variant
-    for variant in VARIANTS.on("cuda")
-    if variant.key in ("naive-uncoalesced", "tiled", "implicit-gemm", "separable-l0", "separable-fused")
-]
+KEYS = "naive-uncoalesced", "tiled", "implicit-gemm", "separable-l0", "separable-fused"
+SIMULATED = [variant for variant in VARIANTS.on("cuda") if variant.key in KEYS]
 Shapes = tuple[tuple[int, int], ...]
 SHAPES: Shapes = ((2, 3), (3, 3), (4, 2), (7, 9), (1, 19))
 
@@ -36,18 +33,14 @@ def _mask(variant: Variant, shape: tuple[int, int], random: np.random.Generator)
     return Mask(weights, anchor, float(random.choice([0.0, 0.3, -7.1])))
 
 
-def _picture(dtype: str, channels: int, random: np.random.Generator, side: int) -> np.ndarray:
-    values: np.ndarray = (random.random((side, side + 3, channels)) * 255).astype(dtype)
-    return values
-
-
 def all_are_equal(
     variant: Variant, border: Border, device: str, side: int, pixels: int, shapes: Shapes = SHAPES
 ) -> None:
     random = np.random.default_rng(list(Border).index(border))
     for number, shape in enumerate(shapes):
         dtype, channels = ("uint8", "uint16", "float32")[number % 3], (1, 3)[number % 2]
-        picture, mask = _picture(dtype, channels, random, side), _mask(variant, shape, random)
+        picture = (random.random((side, side + 3, channels)) * 255).astype(dtype)
+        mask = _mask(variant, shape, random)
         cval = 3.5 if border.takes_value else 0.0
         for result in ("float32", "same") if variant.integer_output else ("float32",):
             how: dict[str, Any] = {"variant": variant.key, "device": device, "result": result}

@@ -8,17 +8,12 @@ import pytest
 from engine.device.devices import backend
 from engine.run.task import compute
 from engine.work.resolve import Resolved
+from tests.pairwise import by_pairs
 from tests.picture_jobs import operation_request
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "histogram",
-        *(pytest.param(key, marks=pytest.mark.slow) for key in ("compress", "find-patch", "median")),
-    ],
-)
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+@pytest.mark.slow
+@by_pairs(key=["histogram", "compress", "find-patch", "median"], dtype=["uint8", "float32"])
 def test_that_an_operation_takes_no_more_memory_than_filter_allows_for(key, dtype):
     """`filter` refuses a picture by so many bytes: twice its float32 result beside the result, and itself."""
     random = np.random.default_rng(4)

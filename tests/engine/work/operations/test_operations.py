@@ -1,5 +1,6 @@
 """The oracles by other definitions, the bounds, parameters and pictures that are refused, what is found."""
 
+import colorsys
 import io
 import math
 import re
@@ -79,18 +80,14 @@ def correlations(picture, patch):
 def test_that_an_exact_copy_is_found_on_any_level_beside_one_with_noise():
     for seed in range(2):
         for level, texture, dtype in [
-            (1e6, 1.0, "float32"),
-            (-3e6, 4.0, "float32"),
-            (1.0, 1e-5, "float32"),
-            (65000, 3, "uint16"),
+            (1e6, 1.0, "float32"), (-3e6, 4.0, "float32"), (1.0, 1e-5, "float32"), (65000, 3, "uint16"),
             (0, 1e-12, "float32"),
-        ]:
+        ]:  # fmt: skip
             random = np.random.default_rng(seed)
             scene = (level + random.random((40, 40)) * texture).astype(dtype)
             patch = scene[5:11, 6:12].copy()
-            scene[25:31, 20:26] = (
-                patch + random.normal(0, 0.06 * texture + 0.5 * (dtype == "uint16"), patch.shape)
-            ).astype(dtype)
+            noise = random.normal(0, 0.06 * texture + 0.5 * (dtype == "uint16"), patch.shape)
+            scene[25:31, 20:26] = (patch + noise).astype(dtype)
             found = engine.operate(scene, "find-patch", patch=patch, device="cpu", budget_s=0.01)
             exact = correlations(scene, patch)
             assert np.unravel_index(exact.argmax(), exact.shape) == (5, 6)
@@ -117,15 +114,12 @@ def test_that_bilateral_keeps_a_texture_on_a_high_level():
 
 def test_that_hue_shift_agrees_with_the_colour_conversions_of_the_standard_library():
     for degrees in [0, 60, 120, -33.3, 300]:
-        import colorsys
-
         samples = picture(dtype="float32")
         turned = exact("hue-shift", samples, degrees=degrees)
         for pixel, found in zip(samples.reshape(-1, 3).tolist(), turned.reshape(-1, 3).tolist(), strict=True):
             hue, saturation, value = colorsys.rgb_to_hsv(*pixel)
-            assert found == pytest.approx(
-                colorsys.hsv_to_rgb((hue + degrees / 360) % 1, saturation, value), abs=1e-6
-            )
+            wanted = colorsys.hsv_to_rgb((hue + degrees / 360) % 1, saturation, value)
+            assert found == pytest.approx(wanted, abs=1e-6)
 
 
 def test_that_the_median_is_numpys_with_repeated_edges():
