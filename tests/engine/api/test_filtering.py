@@ -141,9 +141,8 @@ def test_that_apply_returns_what_is_known_of_its_run():
     assert result.verification.passed
     assert result.verification.checked_pixels == IMAGE.size
     assert result.kernel_ms > 0
-    assert np.array_equal(
-        applied.values, engine.correlate(IMAGE, "gaussian:3:1", variant="cpu-serial", device="cpu")
-    )
+    values = engine.correlate(IMAGE, "gaussian:3:1", variant="cpu-serial", device="cpu")
+    assert np.array_equal(applied.values, values)
     result = engine.apply(IMAGE, [[1]], device="cpu", budget_s=0.0).result
     assert result.variant in {"cpu-parallel", "cpu-separable", "cpu-box"}
     assert "estimated" in result.chosen_because
@@ -195,9 +194,8 @@ def test_that_what_cannot_be_done_is_refused_with_the_reason(monkeypatch, change
 
 def test_that_without_a_driver_nothing_is_computed_elsewhere_instead(monkeypatch):
     known = {device.key: device for device in device_module.devices()}
-    missing = DeviceInfo(
-        "cuda:0", "cuda", "CUDA device", False, Reason("no-driver", "There is no driver"), True
-    )
+    why = Reason("no-driver", "There is no driver")
+    missing = DeviceInfo("cuda:0", "cuda", "CUDA device", False, why, True)
     monkeypatch.setattr(device_module, "devices", lambda: (known["cpu"], missing, known["simulator"]))
     for options, says in [
         ({"variant": "tiled"}, "variant 'tiled' needs a CUDA device: There is no driver. Choose a CPU var"),

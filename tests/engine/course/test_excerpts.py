@@ -64,7 +64,6 @@ def test_that_excerpts_are_printed_with_file_and_lines_below_their_table():
         assert excerpt.function.path in text
         assert "\n".join(shown) in text
         lit = [line for line in shown if ">" in line[:8]]
-        assert [int(line.split()[0]) for line in lit] == [
-            excerpt.function.first_line + at for at in excerpt.lit
-        ]
+        first = excerpt.function.first_line
+        assert [int(line.split()[0]) for line in lit] == [first + at for at in excerpt.lit]
     assert "engine/device/cuda.py, line" in csv_of(PERFORMANCE, found, [])

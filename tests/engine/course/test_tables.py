@@ -109,9 +109,8 @@ def test_that_every_kernel_can_be_run_as_configured():
             assert matmul_variant(kernel.variant).unsupported(product, None, kernel.block, Limits()) is None
             continue
         mask = resolve_mask(kernel.mask)
-        problem = Problem(
-            100, 120, mask_shape=mask.shape, anchor=mask.anchor, border=Border.named(kernel.border)
-        )
+        border = Border.named(kernel.border)
+        problem = Problem(100, 120, mask_shape=mask.shape, anchor=mask.anchor, border=border)
         chosen = variant(kernel.variant)
         assert chosen.unsupported(problem, mask, kernel.block or chosen.default_block, Limits()) is None
 
@@ -208,8 +207,7 @@ def test_that_counting_a_paper_asks_no_device(one, monkeypatch):
     # A name in papers.toml that is no row's would lose the values that were printed there.
     in_cells = [cell.printed for table in tables for cells in rows_of(table).values() for cell in cells]
     texts = [text for table in TABLE_TEXTS[one] for values in table.printed.values() for text in values]
-    in_file = list(map(unmarked, texts))
-    assert [text for text in in_cells if text] == [text for text in in_file if text]
+    assert [*filter(None, in_cells)] == [*filter(None, map(unmarked, texts))]
     rows = [(table, row) for table in tables for row in table.rows]
     assert NOT_YET in {cell.reason for _, row in rows for cell in row}
     for table, (name, *cells) in rows:
@@ -309,9 +307,8 @@ def lecture_values(run):
 
 @pytest.mark.slow
 def test_that_bandwidths_timers_tiles_layouts_and_banks_come_out():
-    timers, theoretical, effective, cgma, _, _, tiles, *_ = tables_from(
-        "performance", lecture_values, (1024,)
-    )
+    found = tables_from("performance", lecture_values, (1024,))
+    timers, theoretical, effective, cgma, _, _, tiles, *_ = found
     assert here(timers) == [["0.5", "0.25", "0.25"]]
     assert here(theoretical) == [["1.85", "384", "177.6"], ["1", "400", "100"]]
     # 8 MiB in 0.1 ms are 83.9 GB/s.
@@ -380,8 +377,7 @@ def test_that_each_misprinted_cell_has_the_mark_of_its_note():
 
 def test_that_a_burst_delivers_its_whole_section_as_on_the_slide_of_16_bytes():
     rows = counted("convolution", 6)
-    one = rows["one location", "5"]
-    assert [cell.here for cell in one] == ["1", "4 to 7", "4", "25"]
+    assert texts_of(rows["one location", "5"]) == ["1", "4 to 7", "4", "25"]
     assert rows["four neighbours, shifted by one", "5 to 8"][3].here == "50"
     assert [cell.here for cell in rows["every second location", "0, 2, 4, 6"]][:2] == ["0 to 1", "0 to 7"]
     assert [cell.here for cell in rows["all", "0 to 15"]] == ["0 to 3", "0 to 15", "16", "100"]
@@ -448,5 +444,4 @@ def test_that_the_networks_stages_are_compared_for_the_same_digits():
     assert [tuple(int(text) for text in column if text) for column in in_paper] == list(PRINTED_X)
     wrong = [sum(cell.printed != cell.here for cell in column) for column in zip(*columns.rows, strict=True)]
     assert (wrong[1], wrong[2]) == (0, 4)
-    as_printed = [list(column) for column in PRINTED_X[1:3]]
-    assert not (Y[:, 1:3] == W @ np.array(as_printed).T).all(axis=0).any()
+    assert not (Y[:, 1:3] == W @ np.array(PRINTED_X[1:3]).T).all(axis=0).any()

@@ -88,9 +88,8 @@ def test_that_rates_are_what_the_model_counts_over_the_kernel_time():
     assert number_of(result, "compulsory_gb_s") == WORK.minimum_bytes / 2.0 / 1e6
     counted_bytes = WORK.global_load_bytes + WORK.global_store_bytes
     assert number_of(result, "counted_gb_s") == counted_bytes / 2.0 / 1e6
-    assert number_of(result, "gflops") == WORK.flops / 2.0 / 1e6
-    assert number_of(replace(result, timing=None), "gflops") is None
-    assert number_of(replace(result, work=None), "gflops") is None
+    for unknown in (replace(result, timing=None), replace(result, work=None)):
+        assert number_of(unknown, "gflops") is None
 
 
 def halos_of(key, problem):

@@ -41,21 +41,15 @@ def test_that_a_tile_is_read_and_what_is_none_is_refused_with_the_nearest_legal_
 
 
 ONE_EXAMPLE = r"rows × inner × columns.*17x33x5"
+NO_SIZES = "", "big", "3x4", "1x2x3x4", "1.5", "-3", "9999999999"
 RANGE = r"from 1 to 1,048,576"
 
 
 def test_that_what_is_no_size_or_no_matrix_is_refused_in_words():
     for read, given, words in [
-        *(
-            (MatrixProduct.parse, (text,), ONE_EXAMPLE)
-            for text in ("", "big", "3x4", "1x2x3x4", "1.5", "-3", "9999999999")
-        ),
+        *((MatrixProduct.parse, (text,), ONE_EXAMPLE) for text in NO_SIZES),
         *((MatrixProduct, sides, RANGE) for sides in ((0, 1, 1), (1, -1, 1), (1, 1, MAX_SIDE + 1))),
-        (
-            refuse_too_large,
-            (MatrixProduct(MAX_SIDE, MAX_SIDE, MAX_SIDE),),
-            r"the three take 12\.0 TiB, the limit is 4\.0 GiB",
-        ),
+        (refuse_too_large, (MatrixProduct(*3 * [MAX_SIDE]),), r"take 12\.0 TiB, the limit is 4\.0 GiB"),
         (product_of, ((2, 3), (4, 5)), r"A of 2 × 3 times B of 4 × 5: A has 3 columns and B has 4 rows"),
         (product_of, ((2, 3), (4, 3)), r"B transposed \(b\.T\) would fit"),
         (as_matrix, ("A", [1, 2]), "matrix A has 1 axis:"),

@@ -34,7 +34,7 @@ def _mask(variant: Variant, shape: tuple[int, int], random: np.random.Generator)
 
 
 def all_are_equal(
-    variant: Variant, border: Border, device: str, side: int, pixels: int, shapes: Shapes = SHAPES
+    variant: Variant, border: Border, device: str, side: int, pixels: int, shapes: Shapes
 ) -> None:
     random = np.random.default_rng(list(Border).index(border))
     for number, shape in enumerate(shapes):
@@ -57,8 +57,8 @@ def all_are_equal(
 @pytest.mark.parametrize("variant", CPU, ids=lambda one: one.key)
 def test_that_the_sum_of_a_pixel_is_the_value_that_the_cpu_stored(variant: Variant) -> None:
     # Each variant reads ghost cells, repeated ones and those of the other side.
-    for border in (Border.CONSTANT, Border.MIRROR, Border.WRAP):
-        all_are_equal(variant, border, "cpu", 23, 12)
+    for border, first in ((Border.CONSTANT, 0), (Border.MIRROR, 1), (Border.WRAP, 0)):
+        all_are_equal(variant, border, "cpu", 23, 12, SHAPES[first::2])
 
 
 @pytest.mark.slow
