@@ -34,7 +34,6 @@ from engine.device.devices import backend
 from engine.device.launches import Pass
 from engine.device.numba_cuda import driver
 from engine.explain.bounds import bound_launch
-from engine.explain.bounds import executed as executed_weights
 from engine.explain.counting import CountedAccesses, counted_run
 from engine.explain.device_limits import DeviceLimits
 from engine.explain.instructions import issue_slots
@@ -241,7 +240,7 @@ def executed(key: str, is_chosen: Callable[[int], bool]) -> Iterator[float]:
 
 def executed_share(one: CountedAccesses, numbers: dict[str, float]) -> float:
     """Return the issue slots that are counted of a launch, as a part of the instructions that it executed."""
-    return executed_weights(one, issue_slots) / numbers["sm__inst_executed.sum"]
+    return one.weighed(issue_slots) / numbers["sm__inst_executed.sum"]
 
 
 def ratios(ours: dict[str, float], theirs: dict[str, float]) -> dict[str, float | None]:

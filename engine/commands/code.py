@@ -174,8 +174,8 @@ def _write_story(settings: CodeSettings, path: str, results: Sequence[AnyResult]
         check_other_file(path, source, "Give the slides another name.", what="file of results")
     chapters = teaching_story(results)
     atomic_write(path, slides(chapters, about_text(results)).encode())
-    kernels = sum(len(chapter.steps) for chapter in chapters)
-    listed = [{"title": one.title, "steps": list(map(_step, one.steps))} for one in chapters]
+    kernels = sum(map(len, chapters.values()))
+    listed = [{"title": title, "steps": list(map(_step, steps))} for title, steps in chapters.items()]
     document = {"story": path, "chapters": listed}
     _print(settings, document, f"{path}: {kernels} kernels in {len(chapters)} chapters.")
     return DONE
@@ -243,8 +243,8 @@ def source_text(example: Example, source: KernelSource) -> str:
     parts = [
         source.story.title,
         *(
-            f"{section.heading}\n{indent(section.text, '    ')}" if section.heading else section.text
-            for section in source.story.sections
+            f"{heading}\n{indent(text, '    ')}" if heading else text
+            for heading, text in source.story.sections
         ),
         *filter(None, [source.remark]),
         *([_compiled_for(example)] if example.variant.has_kernels else []),

@@ -16,49 +16,40 @@ OVERLAPPING = "What is saved adds up to more than the whole: costs overlap, and 
 
 
 class Cost(StrEnum):
-    """A cost of a kernel: its name in files, what its absence leaves, and why there may be none."""
+    """A cost of a kernel, by its name in files."""
 
-    _value_: str
-    instead: str
-    absent: str
-
-    def __new__(cls, name: str, *texts: str) -> "Cost":
-        """Return the member of that name."""
-        member = str.__new__(cls, name)
-        member._value_ = name
-        member.instead, member.absent = texts
-        return member
+    BORDER_TEST = "border-test"
+    PICTURE_LOADS = "picture-loads"
+    WEIGHT_LOADS = "weight-loads"
+    STORES = "stores"
+    BARRIER = "barrier"
 
     @property
     def words(self) -> str:
         """Its name in words."""
         return self.replace("-", " ")
 
-    BORDER_TEST = (
-        "border-test",
-        "Indices are taken as they are, also outside the picture: there lies memory of the program's own.",
-        "It has no border test.",
-    )
-    PICTURE_LOADS = (
-        "picture-loads",
-        "Each address is formed as before, and its two halves, combined by one exclusive or, are the value.",
-        "It loads no picture by itself.",
-    )
-    WEIGHT_LOADS = (
-        "weight-loads",
-        "One number, an argument of the kernel, stands for every weight; nor are their addresses formed.",
-        "It loads no weights by itself.",
-    )
-    STORES = (
-        "stores",
-        "A result is stored only if it is one that no picture gives, which the compiler cannot know.",
-        "It stores no results by itself.",
-    )
-    BARRIER = (
-        "barrier",
-        "No thread waits for another. The compiler keeps the order of loads and stores all the same.",
-        "It has no barrier.",
-    )
+
+INSTEAD = {
+    Cost.BORDER_TEST: "Indices are taken as they are, also outside the picture: there lies memory of the "
+    "program's own.",
+    Cost.PICTURE_LOADS: "Each address is formed as before, and its two halves, combined by one exclusive or, "
+    "are the value.",
+    Cost.WEIGHT_LOADS: "One number, an argument of the kernel, stands for every weight; nor are their "
+    "addresses formed.",
+    Cost.STORES: "A result is stored only if it is one that no picture gives, which the compiler cannot "
+    "know.",
+    Cost.BARRIER: "No thread waits for another. The compiler keeps the order of loads and stores all the "
+    "same.",
+}
+"""What the absence of a cost leaves."""
+_ABSENT = {
+    Cost.BORDER_TEST: "It has no border test.",
+    Cost.PICTURE_LOADS: "It loads no picture by itself.",
+    Cost.WEIGHT_LOADS: "It loads no weights by itself.",
+    Cost.STORES: "It stores no results by itself.",
+    Cost.BARRIER: "It has no barrier.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +70,13 @@ class Altered:
     @property
     def why_not(self) -> str:
         """Why there is no such sibling; empty where there is one."""
-        return self.cost.absent if self.cost and self.amount is None else ""
+        return _ABSENT[self.cost] if self.cost and self.amount is None else ""
 
 
 class Step(NamedTuple):
     """A step of a waterfall: what a cost takes, from the top down; the first one is the whole kernel."""
 
+    name: str
     altered: Altered | None  # None for the rest
     begin: float
     end: float
@@ -122,13 +114,13 @@ class Ablation:
         """Yield the steps from the whole kernel to what is left, in ms or in instructions for a tap."""
         if (top := self.whole.amount) is None:
             return
-        yield Step(self.whole, top, 0.0)
+        yield Step("whole kernel", self.whole, top, 0.0)
         level = top
         for sibling in self.siblings:
-            if (without := sibling.amount) is not None:
-                yield Step(sibling, level, level - (top - without))
+            if sibling.cost and (without := sibling.amount) is not None:
+                yield Step(sibling.cost.words, sibling, level, level - (top - without))
                 level -= top - without
-        yield Step(None, level, 0.0)
+        yield Step("the rest", None, level, 0.0)
 
 
 def ablation_document(ablation: Ablation) -> dict[str, object]:
@@ -145,7 +137,7 @@ def ablation_document(ablation: Ablation) -> dict[str, object]:
         "wrong_on_purpose": True,
         "whole": altered(ablation.whole),
         "siblings": [
-            {"without": str(one.cost), "instead": one.cost.instead if one.cost and not one.why_not else None}
+            {"without": str(one.cost), "instead": INSTEAD[one.cost] if one.cost and not one.why_not else None}
             | {"why_not": one.why_not or None}
             | altered(one)
             for one in ablation.siblings
@@ -153,11 +145,6 @@ def ablation_document(ablation: Ablation) -> dict[str, object]:
         "saves": {str(step.cost): step.amount for step in ablation.steps() if step.cost},
         "unit": "ms" if ablation.is_timed else PER_TAP,
     }
-
-
-def step_name(step: Step) -> str:
-    """Return what a step is called."""
-    return step.cost.words if step.cost else "whole kernel" if step.altered else "the rest"
 
 
 def amount_text(ablation: Ablation, amount: float) -> str:
@@ -177,7 +164,7 @@ def amount_and_share(ablation: Ablation, step: Step) -> str:
 
 def ablation_rows(ablation: Ablation) -> list[tuple[str, str]]:
     """Return a row for the whole kernel, for each cost with what it takes, and for the rest."""
-    rows = [(step_name(step), amount_and_share(ablation, step)) for step in ablation.steps()]
+    rows = [(step.name, amount_and_share(ablation, step)) for step in ablation.steps()]
     return rows + [
         (one.cost.words, f"{MISSING} {one.why_not}") for one in ablation.siblings if one.cost and one.why_not
     ]
@@ -194,7 +181,7 @@ def most_sentence(ablation: Ablation) -> str:
     unit = "" if ablation.is_timed else " instructions for a tap"
     share = percent_text(most.amount / whole.amount)
     amounts = f"{amount_text(ablation, most.amount)} of {amount_text(ablation, whole.amount)}{unit}"
-    return f"Most is taken by the {step_name(most)}: {amounts}, {share}."
+    return f"Most is taken by the {most.name}: {amounts}, {share}."
 
 
 def ablation_sentences(ablation: Ablation) -> Sequence[str]:

@@ -32,7 +32,6 @@ from engine.device_info import AUTO, WARP
 from engine.errors import DeviceUnavailable
 from engine.explain import stand_in_code
 from engine.explain.ablation_results import NO_GPU, Ablation, Altered, Cost
-from engine.explain.bounds import executed
 from engine.explain.counting import counted_passes
 from engine.explain.instructions import issue_slots
 from engine.explain.launches import ABSENT_GPUS, DEFAULT, why_not_compiled
@@ -261,7 +260,7 @@ def counted_ablation(job: MaskJob, checkpoint: Checkpoint = go_on) -> Ablation:
         checkpoint(Progress(f"counting {words}", fraction, 2.0))
         # Without stores of results a branch depends on the results: of zeros, which it does not store.
         run = counted_passes(job, passes, checkpoint, of_zeros=True)
-        return sum(executed(one, issue_slots) for one in run.passes) * WARP / job.problem.multiply_adds
+        return sum(one.weighed(issue_slots) for one in run.passes) * WARP / job.problem.multiply_adds
 
     whole, *siblings = (
         Altered(cost, instructions=None if passes is None else per_tap(passes, words, fraction))

@@ -20,7 +20,6 @@ from engine.explain.kernel_code import kernel_diff, listed_kernels, source_of
 from engine.explain.launches import (
     Architecture,
     architecture_of,
-    attributes_of,
     explained_launch,
     gpu_for,
     gpu_text,
@@ -87,7 +86,8 @@ def advice(request: LaunchRequest, report: Checkpoint) -> LaunchAdvice:
 
 def launch_advice(job: AnyJob, gpu: DeviceInfo, taken: Resources) -> LaunchAdvice:
     """Return the launches of a job of our kernels, of which it is known what they take; empty: it is not."""
-    attributes, launches = attributes_of(gpu), job.variant.plan(job.problem, job.block)
+    attributes, launches = gpu.attributes, job.variant.plan(job.problem, job.block)
+    assert attributes is not None
     known = taken or [KernelResources(0, launch.shared_bytes, 0) for launch in launches]
     explained = tuple(
         explained_launch(facts, one, attributes, launch.constant_bytes)

@@ -14,7 +14,7 @@ from engine.errors import Reason
 from engine.explain.counting import BANKS, WORD_BYTES, CountedAccesses, CountedRun, counted_run
 from engine.explain.device_limits import DeviceLimits, Limit
 from engine.explain.instructions import Weigh, is_tensor, issue_slots, multiply_adds, tensor_multiply_adds
-from engine.explain.launches import SCHEDULERS, attributes_of
+from engine.explain.launches import SCHEDULERS
 from engine.ptx.counts import SECTOR_BYTES
 from engine.results.measurement import Bound
 from engine.results.problem import Checkpoint, LoopWork
@@ -71,11 +71,6 @@ def _rate(limit: Limit | None, each: float = 1.0) -> float | None:
     return limit.measured / each if limit else None
 
 
-def executed(counted: CountedAccesses, weigh: Weigh) -> float:
-    """Return the sum of the weights of all instructions that the warps execute."""
-    return sum(warps * weigh(spelling) for spelling, warps in counted.executed.items())
-
-
 def bound_launch(
     launch: Launch, counted: CountedAccesses, gpu: DeviceInfo, limits: DeviceLimits
 ) -> tuple[Bound, ...]:
@@ -83,7 +78,7 @@ def bound_launch(
     # How much more than the mean the busiest multiprocessor has to do, and its busiest scheduler: one has a
     # whole number of blocks, the other a whole number of warps.
     uneven = of_issue = 1.0
-    if multiprocessors := attributes_of(gpu).multiprocessors:
+    if gpu.attributes and (multiprocessors := gpu.attributes.multiprocessors):
         most, warps = -(-launch.blocks // multiprocessors), -(-math.prod(launch.block) // WARP)
         mean = launch.blocks / multiprocessors
         uneven, of_issue = most / mean, -(-most * warps // SCHEDULERS) * SCHEDULERS / (mean * warps)
@@ -93,9 +88,7 @@ def bound_launch(
     issue, add = _rate(limits.instructions_per_s), _rate(limits.multiply_adds_per_s, WARP)
     tensor, issued = _rate(limits.int8_tensor_multiply_adds_per_s), "instructions"
     blocks, started = float(launch.blocks), _rate(limits.blocks_per_s)
-    slots, added, products = (
-        executed(counted, one) for one in (issue_slots, multiply_adds, tensor_multiply_adds)
-    )
+    slots, added, products = map(counted.weighed, (issue_slots, multiply_adds, tensor_multiply_adds))
     return (
         *_bound("copy", "copy", moved, "bytes", limits.copy_rate(moved), ptx),
         *_bound("l1", "L1 and shared memory", wavefronts, "wavefronts", shared, ptx, uneven),
@@ -117,7 +110,7 @@ class GpuTime(LeastTime):
 
     def executed(self, weigh: Weigh) -> float:
         """Return the sum of the weights of all instructions that the threads of all launches execute."""
-        return sum(executed(one, weigh) for one in self.counted.passes) * WARP
+        return sum(one.weighed(weigh) for one in self.counted.passes) * WARP
 
 
 def gpu_time(job: AnyJob, gpu: DeviceInfo, limits: DeviceLimits, checkpoint: Checkpoint) -> GpuTime:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import groupby, zip_longest
+from textwrap import dedent
 
 from engine.device_info import RECORDED
-from engine.explain.code_lines import Form, Listing, SourceFunction
+from engine.explain.code_lines import Form, Listing, Role, SourceFunction
 from engine.results.measurement import AnyResult
 from engine.results.metrics import compared
 from engine.results.text_forms import ms_cell
@@ -138,31 +139,24 @@ class Diff:
         `around` is how many equal lines stay before and after each difference; None: all. A gap is an empty
         line without numbers.
         """
+        shown, gap = list[DiffRow](), DiffRow(Change.SAME)
+        for at, row in enumerate(self.rows):
+            near = self.rows[max(0, at - (around or 0)) : at + (around or 0) + 1]
+            if around is None or any(one.change is not Change.SAME for one in near):
+                shown.append(row)
+            elif shown and shown[-1] != gap:
+                shown.append(gap)
         lines: list[DiffRow] = []
-        for is_same, group in groupby(self._near_changes(around), lambda row: row.change is Change.SAME):
+        for is_same, group in groupby(shown, lambda row: row.change is Change.SAME):
             rows = list(group)
-            if is_same:
-                lines += rows
-                continue
+            lines += rows if is_same else []
             for row in rows:
-                if row.left_number is not None:
+                if not is_same and row.left_number is not None:
                     lines.append(DiffRow(Change.REMOVED, row.left_number, row.left))
             for row in rows:
-                if row.right_number is not None:
+                if not is_same and row.right_number is not None:
                     lines.append(DiffRow(Change.ADDED, None, "", row.right_number, row.right))
-        return tuple(lines)
-
-    def _near_changes(self, around: int | None) -> Iterator[DiffRow]:
-        """Yield the rows near a change, and a gap where some are left out between."""
-        changed = [at for at, row in enumerate(self.rows) if row.change is not Change.SAME]
-        near = {at + step for at in changed for step in range(-(around or 0), (around or 0) + 1)}
-        before = None
-        for at, row in enumerate(self.rows):
-            if around is None or at in near:
-                if before is not None and before < at - 1:
-                    yield DiffRow(Change.SAME)
-                yield row
-                before = at
+        return tuple(lines[:-1] if lines and lines[-1] == gap else lines)
 
 
 _Code = SourceFunction | Listing
@@ -179,7 +173,12 @@ def diff_of(
     Functions that both call are left out.
     """
     a, b = (
-        [line for one in side if not _is_called(one) or one not in other for line in _lines(one)]
+        [
+            line
+            for one in side
+            if isinstance(one, Listing) or one.role is Role.KERNEL or one not in other
+            for line in _lines(one)
+        ]
         for side, other in ((left, right), (right, left))
     )
     rows = []
@@ -192,10 +191,6 @@ def diff_of(
                 change = Change.ADDED if one[0] is None else Change.REMOVED
             rows.append(DiffRow(change, *one[:2], *other[:2]))
     return Diff(*names, tuple(rows), measured)
-
-
-def _is_called(one: _Code) -> bool:
-    return isinstance(one, SourceFunction) and not one.is_kernel
 
 
 _SHORTENED: dict[Form, Callable[[str], str]] = {
@@ -213,10 +208,12 @@ def _lines(code: _Code) -> Iterator[tuple[int | None, str, str]]:
                 compared = _SHORTENED[code.form](own.sub("kernel", line.text))
                 yield number, line.text, " ".join(compared.split())
         return
-    nodes = (node for node in ast.walk(code.tree) if isinstance(node, ast.FunctionDef))
-    docstrings = [node.body[0] for node in nodes if ast.get_docstring(node) is not None]
+    nodes = ast.walk(ast.parse(dedent(code.text)))
+    docstrings = [
+        node.body[0] for node in nodes if isinstance(node, ast.FunctionDef) and ast.get_docstring(node)
+    ]
     own = re.compile(rf"\b{re.escape(code.name)}\b")
     for at, text in enumerate(code.lines, start=1):
         if not any(one.lineno <= at <= (one.end_lineno or at) for one in docstrings):
-            compared = own.sub("kernel", text.rstrip()) if code.is_kernel else text.rstrip()
+            compared = own.sub("kernel", text.rstrip()) if code.role is Role.KERNEL else text.rstrip()
             yield code.first_line + at - 1, text, compared

@@ -8,7 +8,6 @@ number: one instruction has many taps.
 The story is the text beside a kernel: its idea, who loads what, its limit. No Numba in here.
 """
 
-import ast
 import inspect
 import re
 import sys
@@ -76,8 +75,9 @@ class TapCounts:
     last: int
     taps: int
     is_loop: bool  # otherwise the whole kernel, whose taps are written one after another
-    by_class: dict[InstructionClass, int]
-    on_64_bit: int
+    instructions: float  # for a tap
+    integer_64: float  # those of them that work on 64-bit integers or addresses, whatever their class
+    per_tap: dict[InstructionClass, float]  # those of each class
 
     @property
     def where(self) -> str:
@@ -86,21 +86,6 @@ class TapCounts:
             lines = f"{self.first + 1} to {self.last + 1}"
             return f"in the loop of lines {lines}, a round of which has {self.taps}"
         return f"over the whole kernel, which has {self.taps} one after another"
-
-    @property
-    def per_tap(self) -> dict[InstructionClass, float]:
-        """Instructions of each class for a tap."""
-        return {kind: count / self.taps for kind, count in self.by_class.items()}
-
-    @property
-    def instructions(self) -> float:
-        """Instructions for a tap."""
-        return sum(self.by_class.values()) / self.taps
-
-    @property
-    def integer_64(self) -> float:
-        """Those of them that work on 64-bit integers or addresses, whatever their class."""
-        return self.on_64_bit / self.taps
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +156,11 @@ def _taps(listing: Listing) -> TapCounts | None:
     is_loop = multiply_adds(first, last) > 0 and last > 0
     if not is_loop:
         first, last = 0, len(lines) - 1
-    taps = multiply_adds(first, last)
-    return TapCounts(first, last, taps, is_loop, *_by_class(lines[first : last + 1])) if taps else None
+    if not (taps := multiply_adds(first, last)):
+        return None
+    by_class, wide = _by_class(lines[first : last + 1])
+    per_tap = {kind: count / taps for kind, count in by_class.items()}
+    return TapCounts(first, last, taps, is_loop, sum(by_class.values()) / taps, wide / taps, per_tap)
 
 
 def _by_class(lines: tuple[CodeLine, ...]) -> tuple[dict[InstructionClass, int], int]:
@@ -183,7 +171,7 @@ def _by_class(lines: tuple[CodeLine, ...]) -> tuple[dict[InstructionClass, int],
 class Role(StrEnum):
     """What a function is for a kernel."""
 
-    KERNEL = "kernel"
+    KERNEL = "kernel"  # or a compiled function of the CPU
     DEVICE_FUNCTION = "device function"
     EMITTER = "emitter"
     HELPER = "helper of emitters"
@@ -205,17 +193,6 @@ class SourceFunction:
         """All its lines."""
         return "\n".join(self.lines)
 
-    @property
-    def tree(self) -> ast.Module:
-        """Its syntax tree, whose line numbers are positions in `lines`, from 1."""
-        indent = len(self.lines[0]) - len(self.lines[0].lstrip())
-        return ast.parse("\n".join(line[indent:] for line in self.lines))
-
-    @property
-    def is_kernel(self) -> bool:
-        """Whether it is a kernel, or a compiled function of the CPU."""
-        return self.role is Role.KERNEL
-
 
 SAVES = "What it saves"
 """The section that names the variant which a step is compared with."""
@@ -227,23 +204,18 @@ def paragraphs_of(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """A part of the story: its heading (empty: none) and its text, paragraphs apart by empty lines."""
-
-    heading: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Story:
-    """The text about a variant in its parts."""
+    """The text about a variant in its parts.
+
+    Each has a heading (empty: none) and a text, paragraphs apart by empty lines.
+    """
 
     title: str
-    sections: tuple[Section, ...]
+    sections: tuple[tuple[str, str], ...]
 
     def part(self, heading: str) -> str:
         """Return the text under a heading; empty where there is none."""
-        return next((section.text for section in self.sections if section.heading == heading), "")
+        return next((text for own, text in self.sections if own == heading), "")
 
 
 _KEYS = re.compile(r"\s*(`[\w-]+`(?:, `[\w-]+`)*):")
@@ -275,10 +247,10 @@ def story_in(docstring: str) -> Story:
     """Return a docstring in its parts: under a heading, or without one between them."""
     title, _, rest = docstring.strip().partition("\n")
     plain, *others = _SECTION.split(f"{rest}\n")
-    parts = [Section("", plain.strip())]
+    parts = [("", plain.strip())]
     for heading, text, after in zip(others[::3], others[1::3], others[2::3], strict=True):
-        parts += [Section(heading.strip(), dedent(text).strip()), Section("", after.strip())]
-    return Story(title.strip(), tuple(part for part in parts if part.text))
+        parts += [(heading.strip(), dedent(text).strip()), ("", after.strip())]
+    return Story(title.strip(), tuple(part for part in parts if part[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,4 +264,4 @@ class KernelSource:
     @property
     def kernels(self) -> tuple[SourceFunction, ...]:
         """The functions that are kernels, or compiled functions of the CPU."""
-        return tuple(one for one in self.functions if one.is_kernel)
+        return tuple(one for one in self.functions if one.role is Role.KERNEL)

@@ -34,6 +34,7 @@ from engine.device.backend import Buffers
 from engine.device.interpreter import InterpreterBackend
 from engine.device.launches import Between, Launch, Pass, Placeholder
 from engine.errors import Reason
+from engine.explain.instructions import Weigh
 from engine.explain.launches import why_not_compiled
 from engine.ptx import PtxError
 from engine.ptx.counts import Requests
@@ -101,6 +102,10 @@ class CountedAccesses:
         wanted = (one for one in self.arrays if one.memory == memory and one.kind in kinds)
         return sum((one.requests for one in wanted), Requests())
 
+    def weighed(self, weigh: Weigh) -> float:
+        """Return the sum of the weights of all instructions that the warps execute."""
+        return sum(warps * weigh(spelling) for spelling, warps in self.executed.items())
+
     @property
     def launch_sectors(self) -> int:
         """The least sectors that must move between L2 and the device's memory; an estimate."""
@@ -154,7 +159,7 @@ def accesses_rows(launches: Sequence[CountedAccesses]) -> list[Row]:
     rows = []
     for of, numbers in _ROWS.items():
         found = [launch.of(of) for launch in launches]
-        for words, number in (("requests", "requests"), *numbers):
+        for words, number in {"requests": "requests", **numbers}.items():
             values = [getattr(one, number) if one.requests else 0 for one in found]
             rows.append((f"{of.replace('_', ' ')}: {words}", values))
     rows.append(("warps at barriers", [launch.barriers for launch in launches]))
@@ -165,17 +170,18 @@ def accesses_rows(launches: Sequence[CountedAccesses]) -> list[Row]:
     ]
 
 
-_GLOBAL = (
-    ("sectors of 32 bytes per request", "sectors_per_request"),
-    ("transactions of 128 bytes per request", "transactions_per_request"),
-    ("bytes asked for per byte of sectors", "efficiency"),
-)
+_GLOBAL = {
+    "sectors of 32 bytes per request": "sectors_per_request",
+    "transactions of 128 bytes per request": "transactions_per_request",
+    "bytes asked for per byte of sectors": "efficiency",
+}
+_SHARED = {"wavefronts per request": "wavefronts_per_request"}
 _ROWS = {
-    **dict.fromkeys(("global_loads", "global_stores"), _GLOBAL),
-    **dict.fromkeys(
-        ("shared_loads", "shared_stores"), (("wavefronts per request", "wavefronts_per_request"),)
-    ),
-    "constant_loads": (("different words per request", "wavefronts_per_request"),),
+    "global_loads": _GLOBAL,
+    "global_stores": _GLOBAL,
+    "shared_loads": _SHARED,
+    "shared_stores": _SHARED,
+    "constant_loads": {"different words per request": "wavefronts_per_request"},
 }
 
 

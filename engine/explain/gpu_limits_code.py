@@ -235,7 +235,6 @@ _STARTED = 1 << 20
 _SAMPLES, _SAMPLING_S, _MOST_S = 9, 0.04, 0.2
 _TENSOR_CAPABILITY = (8, 0)
 _VALUES: Signature = (float32, float32, int32, int32, float32[::1])
-Step = tuple[str, Callable[[], float]]
 
 
 def answer(request: MeasureLimits, report: Checkpoint) -> DeviceLimits:
@@ -261,7 +260,7 @@ def _measured(machine: Backend, report: Checkpoint) -> DeviceLimits:
     sizes = {f"copies of {size >> 20} MiB": size for size in (*SIZES, COPIED_BYTES)}
     found: dict[str, float] = {}
     with machine.selected():
-        steps = dict(_steps(machine, attributes))
+        steps = _steps(machine, attributes)
         steps |= {name: partial(_copy_rate, machine, size) for name, size in sizes.items()}
         steps[next(reversed(sizes))] = partial(copy_bytes_per_s, machine)
         for number, (name, measure) in enumerate(steps.items()):
@@ -305,7 +304,7 @@ def _copy_rate(machine: Backend, size: int) -> float:
     return 2 * size / _least_s(machine, copy, source, target)
 
 
-def _steps(machine: Backend, attributes: GpuAttributes) -> list[Step]:
+def _steps(machine: Backend, attributes: GpuAttributes) -> dict[str, Callable[[], float]]:
     """Return the limits that a device has, each with what measures it; copies are measured apart."""
     blocks = attributes.multiprocessors * _BLOCKS
     out = device_array((blocks * THREADS,), np.float32)
@@ -334,16 +333,16 @@ def _steps(machine: Backend, attributes: GpuAttributes) -> list[Step]:
     def started(count: int) -> float:
         return count / launch_s(idle_kernel(), (int32, float32[::1]), (count,), count, WARP)
 
-    steps: list[Step] = [
-        ("multiply_adds_per_s", lambda: arithmetic(MULTIPLY_ADDS)),
-        ("l2_bytes_per_s", l2),
-        ("shared_bytes_per_s", lambda: rate(shared_kernel(), (int32, float32[::1]), SHARED_LOADS)),
-        ("instructions_per_s", lambda: arithmetic(MIXED) / WARP),
-        ("blocks_per_s", lambda: started(_STARTED)),
-        ("launches_per_s", lambda: started(1)),
-    ]
+    steps = {
+        "multiply_adds_per_s": lambda: arithmetic(MULTIPLY_ADDS),
+        "l2_bytes_per_s": l2,
+        "shared_bytes_per_s": lambda: rate(shared_kernel(), (int32, float32[::1]), SHARED_LOADS),
+        "instructions_per_s": lambda: arithmetic(MIXED) / WARP,
+        "blocks_per_s": lambda: started(_STARTED),
+        "launches_per_s": lambda: started(1),
+    }
     if (machine.info.limits.compute_capability or (0, 0)) >= _TENSOR_CAPABILITY:
-        steps += [("int8_tensor_multiply_adds_per_s", lambda: arithmetic(INT8_TENSOR))]
+        steps["int8_tensor_multiply_adds_per_s"] = lambda: arithmetic(INT8_TENSOR)
     return steps
 
 

@@ -11,7 +11,7 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from importlib.util import find_spec
@@ -54,17 +54,17 @@ _LEFT_OUT = tuple(f"{_ENGINE}.{begin}" for begin in ("variants.emit.", "device.t
 def source_of(example: Example) -> KernelSource:
     """Return the source of a variant, compiled for an example; nothing is compiled."""
     variant, remark = example.variant, ""
+    found: Iterable[tuple[Role, FunctionType]]
     if variant.has_kernels and missing:
         # Kernels with memory of their own cannot be made, so what they call is not known.
-        passes = _reached((Role.HOST, variant.passes))
-        found = iter([(Role.KERNEL, one) for _, one in passes if _makes_kernels(one)])
+        found = ((Role.KERNEL, one) for _, one in _reached((Role.HOST, variant.passes)))
         remark = f"The functions that the kernel calls are not shown: {missing}."
     elif variant.has_kernels:
         found = _reached(*((Role.KERNEL, step.kernel.py_func) for step in example.passes()))
     else:
         host = list(_reached((Role.HOST, variant.prepare)))
         compiled = [one for one in host if one[0] is not Role.HOST]
-        found = iter(compiled or host)
+        found = compiled or host
         if not compiled:
             remark = (
                 f"No kernel of ours: the package {variant.library} computes, and its source is not here. "
@@ -78,7 +78,8 @@ def source_of(example: Example) -> KernelSource:
         path = function.__code__.co_filename
         if (node := _around(_file(path)[1], function.__code__.co_firstlineno)) is not None:
             shown = _shown(role, function.__name__ if role is Role.KERNEL else node.name, node, path)
-            by_place.setdefault((shown.path, shown.first_line), shown)
+            if not (variant.has_kernels and missing) or shown.lines[0] == "@kernel_factory":
+                by_place.setdefault((shown.path, shown.first_line), shown)
     order = list(Role)
     functions = sorted(by_place.values(), key=lambda one: order.index(one.role))
     return KernelSource(story_of(variant), tuple(functions), remark)
@@ -92,11 +93,6 @@ def function_source(module: str, name: str) -> SourceFunction:
     for part in name.split("."):
         node = next(one for one in node.body if getattr(one, "name", "") == part)
     return _shown(Role.HOST, node.name, node, path)
-
-
-def _makes_kernels(function: FunctionType) -> bool:
-    node = _around(_file(function.__code__.co_filename)[1], function.__code__.co_firstlineno)
-    return node is not None and any(ast.unparse(one) == "kernel_factory" for one in node.decorator_list)
 
 
 def _shown(role: Role, name: str, node: Any, path: str) -> SourceFunction:

@@ -8,7 +8,7 @@ there are is a fact of a product, so each architecture names one.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -71,18 +71,10 @@ _PRODUCTS = {
 
 def _absent(architecture: Architecture) -> DeviceInfo:
     threads, blocks, shared_kib, product, multiprocessors = _PRODUCTS[architecture]
-    attributes = GpuAttributes(
-        multiprocessors=multiprocessors,
-        threads=threads,
-        blocks=blocks,
-        registers=65_536,
-        shared_bytes=shared_kib * 1024,
-        reserved_shared_bytes=1024 if architecture.major >= 8 else 0,
-        most_block_threads=1024,
-        clock_mhz=0.0,
-        bandwidth_gb_s=0.0,
-        **allocation_units(architecture, blocks),
-    )
+    # Without clocks and a bandwidth.
+    memory = shared_kib * 1024, 1024 if architecture.major >= 8 else 0
+    rooms = multiprocessors, threads, blocks, 65_536, *memory, 1024, 0.0, 0.0
+    attributes = GpuAttributes(*rooms, **allocation_units(architecture, blocks))
     title = f"{architecture} ({product})" if product else str(architecture)
     limits = Limits(attributes.most_block_threads, compute_capability=architecture)
     return DeviceInfo("", "cuda", title, available=False, limits=limits, attributes=attributes)
@@ -111,12 +103,6 @@ def gpu_for(devices: Iterable[DeviceInfo], architecture: Architecture | None = N
             if device.is_usable_gpu and device.attributes and device.limits.compute_capability:
                 return device
     return ABSENT_GPUS[architecture or DEFAULT]
-
-
-def attributes_of(gpu: DeviceInfo) -> GpuAttributes:
-    """Return what is stated of a GPU that kernels are explained on."""
-    assert gpu.attributes is not None
-    return gpu.attributes
 
 
 def gpu_text(gpu: DeviceInfo) -> str:
@@ -177,9 +163,9 @@ def why_not_compiled() -> Reason | None:
 
 MOST_REGISTERS = 255
 """That a thread can have, on every GPU since compute capability 3.5."""
-STATIC_BYTES = 48 * 1024
+_KIB = 1024
+STATIC_BYTES = 48 * _KIB
 """The most static shared memory of a block, on every GPU."""
-_REGISTER_STEP, _BYTE_STEP = 8, 1024
 
 
 class CurvePoint(NamedTuple):
@@ -194,24 +180,22 @@ def explained_launch(
     facts: LaunchFacts, taken: KernelResources, gpu: GpuAttributes, constant_bytes: int = 0
 ) -> ExplainedLaunch:
     """Return a launch whose kernel takes these resources."""
-    registers = (*range(_REGISTER_STEP, MOST_REGISTERS, _REGISTER_STEP), MOST_REGISTERS)
-    places: dict[str, Iterable[int]] = {
-        "threads": range(WARP, gpu.most_block_threads + 1, WARP),
-        "registers": registers if taken.registers else (),
-        "shared_bytes": range(0, STATIC_BYTES + 1, _BYTE_STEP),
+
+    def point(at: int, threads: int, own: KernelResources) -> CurvePoint:
+        found = occupancy_of(threads, own, gpu)
+        return CurvePoint(at, found.blocks, found.share)
+
+    threads = facts.threads
+    registers = (*range(8, MOST_REGISTERS, 8), MOST_REGISTERS) if taken.registers else ()
+    pieces = range(0, STATIC_BYTES + 1, _KIB)
+    curves = {
+        "threads": tuple(point(at, at, taken) for at in range(WARP, gpu.most_block_threads + 1, WARP)),
+        "registers": tuple(point(at, threads, taken._replace(registers=at)) for at in registers),
+        "shared_bytes": tuple(point(at, threads, taken._replace(shared_bytes=at)) for at in pieces),
     }
-    curves = {}
-    for name, along in places.items():
-        points = []
-        for at in along:
-            own = taken if name == "threads" else taken._replace(**{name: at})
-            found = occupancy_of(at if name == "threads" else facts.threads, own, gpu)
-            points.append(CurvePoint(at, found.blocks, found.share))
-        curves[name] = tuple(points)
-    return ExplainedLaunch(facts, occupancy_of(facts.threads, taken, gpu), curves, constant_bytes)
+    return ExplainedLaunch(facts, occupancy_of(threads, taken, gpu), curves, constant_bytes)
 
 
-_KIB = 1024
 # How a sentence begins; with others, the first of them.
 _LIMITS = {
     "threads": "The room for threads limits",
@@ -297,29 +281,19 @@ def limit_sentence(launch: ExplainedLaunch) -> str:
     first, *others = found.limited_by.split(", ")
     limit = " and ".join((first.capitalize(), *others)) + " limit" if others else _LIMITS[first]
     said = f"{limit} the occupancy to {share}" if found.blocks else f"{limit} it: not one block fits"
-    ways = list(_ways(launch))
+    # What alone would raise it: of registers and shared memory the least change, of threads the nearest
+    # block that is best.
+    facts, ways = launch.facts, list[str]()
+    better = {name: [one for one in of if one.share > found.share] for name, of in launch.curves.items()}
+    for one in [one for one in better["registers"] if one.at < (facts.registers or 0)][-1:]:
+        ways.append(f"{percent_text(one.share)} with {one.at} registers per thread")
+    for one in [one for one in better["shared_bytes"] if one.at < (facts.shared_bytes or 0)][-1:]:
+        ways.append(f"{percent_text(one.share)} with {one.at // _KIB} KiB of shared memory")
+    for one in sorted(better["threads"], key=lambda one: (-one.share, abs(one.at - facts.threads)))[:1]:
+        ways.append(f"{percent_text(one.share)} with {one.at:,} threads per block")
     if not ways:
         return f"{said}. No change of threads, registers or shared memory alone would raise it."
     return f"{said}. It would be {', or '.join(ways)}."
-
-
-def _ways(launch: ExplainedLaunch) -> Iterator[str]:
-    """Yield what alone would raise the occupancy, each with what it would be.
-
-    Of registers and shared memory that is the least change, of threads the nearest block that is best.
-    """
-    facts, share, drawn = launch.facts, launch.occupancy.share, launch.curves
-
-    def highest_below(curve: tuple[CurvePoint, ...], now: int) -> CurvePoint | None:
-        return next((point for point in reversed(curve) if point.at < now and point.share > share), None)
-
-    if fewer := highest_below(drawn["registers"], facts.registers or 0):
-        yield f"{percent_text(fewer.share)} with {fewer.at} registers per thread"
-    if less := highest_below(drawn["shared_bytes"], facts.shared_bytes or 0):
-        yield f"{percent_text(less.share)} with {less.at // _KIB} KiB of shared memory"
-    best = max(drawn["threads"], key=lambda point: (point.share, -abs(point.at - facts.threads)))
-    if best.share > share:
-        yield f"{percent_text(best.share)} with {best.at:,} threads per block"
 
 
 def _occupancy(launch: ExplainedLaunch) -> str:

@@ -42,33 +42,21 @@ class Step:
         """What the kernel does, in a paragraph or two."""
         return self.source.story.part("Idea")
 
-    @property
-    def saves(self) -> str:
-        """What the module says that it saves."""
-        return self.source.story.part(SAVES)
+
+Chapters = dict[str, list[Step]]
 
 
-@dataclass(frozen=True, slots=True)
-class Chapter:
-    """The kernels of a task."""
-
-    title: str
-    steps: tuple[Step, ...]
-
-
-def teaching_story(results: Sequence[AnyResult] = ()) -> tuple[Chapter, ...]:
-    """Return a chapter for each task with kernels of ours; nothing is compiled.
+def teaching_story(results: Sequence[AnyResult] = ()) -> Chapters:
+    """Return the kernels of ours of each task, by its title; nothing is compiled.
 
     What a step saved is taken from results, where they have both kernels on one problem.
     """
-    chapters = []
+    chapters: Chapters = {}
     for task in TASKS.values():
-        known = {one.key: one for one in task.variants if one.has_kernels}
-        if known:
+        if known := {one.key: one for one in task.variants if one.has_kernels}:
             # Without the command that measures them.
-            title = (task.heading or _FIRST_HEADING).partition(" (")[0]
-            chapters.append(Chapter(title, tuple(_steps(known, results))))
-    return tuple(chapters)
+            chapters[(task.heading or _FIRST_HEADING).partition(" (")[0]] = list(_steps(known, results))
+    return chapters
 
 
 def compared_with(variant: AnyVariant, known: Sequence[AnyVariant]) -> AnyVariant | None:
@@ -126,28 +114,28 @@ th, td { text-align: left; padding: .2rem 1.2rem .2rem 0; border-bottom: 1px sol
 """
 
 
-def slides(chapters: Sequence[Chapter], about: str = "") -> str:
+def slides(chapters: Chapters, about: str = "") -> str:
     """Return the HTML of the slides: a cover, a slide for each chapter, and one for each step.
 
     `about` says where the times come from.
     """
     links = "".join(
-        f'<li><a href="#{_anchor(chapter.title)}">{escape(chapter.title)}</a> '
-        f'<span class="quiet">{len(chapter.steps)} kernels</span></li>'
-        for chapter in chapters
+        f'<li><a href="#{_anchor(title)}">{escape(title)}</a> '
+        f'<span class="quiet">{len(steps)} kernels</span></li>'
+        for title, steps in chapters.items()
     )
     body = [
         f"<section><h1>{escape(TITLE)}</h1>"
         "<p>Each step is what it changes in the kernel that it is compared with: the idea, the lines, and "
         f'what they saved.</p><ul>{links}</ul><p class="quiet">{escape(about)}</p></section>'
     ]
-    for chapter in chapters:
-        rows = "".join(map(_row, chapter.steps))
+    for title, steps in chapters.items():
+        rows = "".join(map(_row, steps))
         body.append(
-            f'<section id="{_anchor(chapter.title)}"><h1>{escape(chapter.title)}</h1><table><tr><th>kernel'
-            f"</th><th>compared with</th><th>lines</th><th>time saved</th></tr>{rows}</table></section>"
+            f'<section id="{_anchor(title)}"><h1>{escape(title)}</h1><table><tr><th>kernel</th>'
+            f"<th>compared with</th><th>lines</th><th>time saved</th></tr>{rows}</table></section>"
         )
-        body += map(_slide, chapter.steps)
+        body += map(_slide, steps)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -180,7 +168,7 @@ def _slide(step: Step) -> str:
     if step.measured:
         parts.append(f'<p class="measured">{escape(step.measured.sentence)}</p>')
     parts += [f"<p>{_inline(one)}</p>" for one in paragraphs_of(step.idea or step.source.story.title)]
-    parts += [f'<p class="quiet">{_inline(one)}</p>' for one in paragraphs_of(step.saves)]
+    parts += [f'<p class="quiet">{_inline(one)}</p>' for one in paragraphs_of(step.source.story.part(SAVES))]
     where = ", ".join(f"{one.path}, line {one.first_line}" for one in step.source.kernels)
     return "".join([*parts, f'<p class="quiet">{escape(where)}</p>', _code(step), "</section>"])
 

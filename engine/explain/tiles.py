@@ -150,14 +150,13 @@ class BlockLoads:
         for at, origins in enumerate(values):
             # The load that came last, since the thread stored here before.
             latest, samples = stored[threads], np.full(len(threads), NOT_OF_PICTURE)
-            for origin in origins:
-                if origin.load in self._last:
-                    times, firsts, count = self._last[origin.load]
-                    each = max(1, count // origin.registers)
-                    is_later = times[threads] > latest
-                    latest = np.where(is_later, times[threads], latest)
-                    own = firsts[threads] + origin.register * each + origin.turn % each
-                    samples = np.where(is_later, own, samples)
+            for load, register, registers, turn in origins:
+                if load in self._last:
+                    times, firsts, count = self._last[load]
+                    each = max(1, count // registers)
+                    own = firsts[threads] + register * each + turn % each
+                    samples = np.where(times[threads] > latest, own, samples)
+                    latest = np.maximum(times[threads], latest)
             times = np.full(len(threads), self._now)
             self._kept.append(Accesses(threads, samples, times, offsets + at * self.unit))
         stored[threads] = self._now
@@ -194,7 +193,10 @@ def places(
     own = np.where(is_loaded, rows, NOWHERE), columns
     if not is_near.any():
         return own
-    lots = _lots(kept)
+    # How often each place was filled before: a block keeps one thing after another there.
+    order = np.lexsort((kept.times, kept.addresses))
+    addresses, lots = kept.addresses[order], np.zeros(len(order), np.int64)
+    lots[order] = np.arange(len(order)) - np.searchsorted(addresses, addresses)
     pitch = _pitch(kept.addresses[is_near], rows[is_near], columns[is_near], lots[is_near])
     if pitch < unit:
         return own
@@ -214,17 +216,6 @@ def places(
     is_inside = (found_rows >= 0) & (found_rows < size[0]) & (found_columns >= 0) & (found_columns < size[1])
     is_wrong = is_inside & ((found_rows != own[0]) | (found_columns != columns))
     return own if is_wrong.any() else (found_rows, found_columns)
-
-
-def _lots(kept: Accesses) -> Numbers:
-    """Return how often each place was filled before: a block keeps one thing after another there."""
-    order = np.lexsort((kept.times, kept.addresses))
-    addresses = kept.addresses[order]
-    at = np.arange(len(order))
-    is_new = np.concatenate(([True], addresses[1:] != addresses[:-1]))[: len(order)]
-    lots = np.zeros(len(order), np.int64)
-    lots[order] = at - np.maximum.accumulate(np.where(is_new, at, 0))
-    return lots
 
 
 def _pitch(addresses: Numbers, rows: Numbers, columns: Numbers, lots: Numbers) -> int:
@@ -254,8 +245,7 @@ def tile_plans(job: MaskJob, at: tuple[int, int], checkpoint: Checkpoint = go_on
     buffers, found = buffers_of(job), list[TilePlan]()
     for step in job.passes:
         checkpoint(Progress("running a block", 0.5, 1.0))
-        arrays = interpreter.arrays_of(step, buffers.image, buffers.out)
-        found += _tiles(job.problem, step, arrays, at)
+        found += _tiles(job.problem, step, interpreter.arrays_of(step, buffers.image, buffers.out), at)
     return tuple(found)
 
 
@@ -369,7 +359,6 @@ def block_tiles(request: TileRequest, report: Checkpoint) -> BlockTiles:
     at_x, at_y = request.at or (int(across > 2), int(down > 2))
     at = min(max(at_x, 0), across - 1), min(max(at_y, 0), down - 1)
     try:
-        tiles = tile_plans(job, at, report)
+        return BlockTiles(key, (across, down), at, tile_plans(job, at, report))
     except PtxError as error:
         return BlockTiles(key, reason=str(error))
-    return BlockTiles(key, (across, down), at, tiles)

@@ -37,8 +37,6 @@ LEAST_SHARE = 0.5
 RECORDED_ARCHITECTURE = DEFAULT
 """That of the GPU whose runs and limits came with the program."""
 
-_AGAIN = "`devices --measure` measures them again."
-
 
 def explained_time(
     job: AnyJob, device: DeviceInfo, measured_ms: float | None = None, checkpoint: Checkpoint = go_on
@@ -92,17 +90,14 @@ def explained_by(
         if left is limits:
             break
         limits = left
-    return _explained(found, measured_ms), limits
-
-
-def _explained(found: LeastTime, measured_ms: float | None) -> ExplainedTime:
     share = found.least_ms / measured_ms if measured_ms else None
     part = duration_text(found.least_ms)
     if share is not None:
         part = f"{percent_text(min(1.0, share))} of the time"
     reason, remedy = found.not_counted if share is None else None, ""
     if not found.bounds:
-        reason = Reason("limits-left-out", "Not explained: no limit is left", remedy=_AGAIN)
+        again = "`devices --measure` measures them again."
+        reason = Reason("limits-left-out", "Not explained: no limit is left", remedy=again)
     if reason is not None:
         sentence = str(reason)
     elif share is not None and share < LEAST_SHARE:
@@ -114,19 +109,20 @@ def _explained(found: LeastTime, measured_ms: float | None) -> ExplainedTime:
     else:
         what, removed_by, remedy = gpu_cause(found) if isinstance(found, GpuTime) else cpu_cause(found)
         sentence = f"{what}. That takes at least {part}. {removed_by}."
-    if left_out := left_out_words(found.limits):
+    if left_out := left_out_words(limits):
         sentence = f"{sentence.rstrip('.')}. {left_out}"
-    return ExplainedTime(
-        found.limits.device,
+    explained = ExplainedTime(
+        limits.device,
         found.bounds,
         found.least_ms,
         measured_ms,
         sentence,
         remedy,
         found.counted.transactions_per_request if isinstance(found, GpuTime) else None,
-        "".join(paragraphs_of(story_of(found.job.variant).part(SAVES))[:1]),
+        "".join(paragraphs_of(story_of(job.variant).part(SAVES))[:1]),
         reason,
     )
+    return explained, limits
 
 
 def answer_time(request: TimeRequest, report: Checkpoint) -> ExplainedTime:

@@ -77,11 +77,6 @@ class ExplainedTime:
         return self.sentence or str(self.not_explained or "")
 
     @property
-    def tallest(self) -> Bound | None:
-        """The bound that comes nearest to the time."""
-        return self.bounds[0] if self.bounds else None
-
-    @property
     def share(self) -> float | None:
         """The part of the measured time that the bounds explain; None without one of them."""
         return self.least_ms / self.measured_ms if self.measured_ms and self.bounds else None

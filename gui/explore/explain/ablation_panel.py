@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from engine.device_info import SIMULATOR
 from engine.explain.ablation_results import (
+    INSTEAD,
     ON_PURPOSE,
     OVERLAPPING,
     Ablation,
@@ -18,7 +19,6 @@ from engine.explain.ablation_results import (
     amount_and_share,
     amount_text,
     most_sentence,
-    step_name,
 )
 from engine.explain.messages import AblationJob
 from engine.host.request import Run
@@ -163,7 +163,7 @@ def waterfall_rows(*ablations: Ablation) -> list[Row]:
         bar, series = Bar(begin, end, _colour(one, step), words=_words(one, step)), series_for(one.variant)
         rows.append(
             Row(
-                step_name(step),
+                step.name,
                 (bar,),
                 amount_and_share(one, step),
                 glyph=(series.glyph, series.colour) if len(ablations) > 1 else ("", ""),
@@ -188,15 +188,15 @@ def waterfall_ticks(*ablations: Ablation) -> list[tuple[float, str]]:
 
 def difference_sentence(ablation: Ablation, other: Ablation) -> str:
     """Say which cost differs most between two kernels."""
-    own = {step_name(step): step.amount for step in ablation.steps()}
+    own = {step.name: step.amount for step in ablation.steps()}
     whole, *costs, _rest = other.steps()
     unit = "" if other.is_timed else " instructions for a tap"
     said = f"{other.variant} takes {amount_text(other, whole.amount)}{unit}"
-    shared = [step for step in costs if step_name(step) in own]
+    shared = [step for step in costs if step.name in own]
     if not shared:
         return f"{said}."
-    most = max(shared, key=lambda step: abs(step.amount - own[step_name(step)]))
-    name = step_name(most)
+    most = max(shared, key=lambda step: abs(step.amount - own[step.name]))
+    name = most.name
     amounts = amount_text(other, most.amount), amount_text(ablation, own[name])
     return f"{said}; the {name} differs most: {' instead of '.join(amounts)}."
 
@@ -234,7 +234,7 @@ def _words(ablation: Ablation, step: Step) -> str:
     unit = "" if ablation.is_timed else " instructions for a tap"
     if altered.cost is None:
         return f"The kernel as it is: {text}{unit}{samples}."
-    return f"Without {altered.cost.words}: {text}{unit}{samples}. {altered.cost.instead}"
+    return f"Without {altered.cost.words}: {text}{unit}{samples}. {INSTEAD[altered.cost]}"
 
 
 _RUN_TIP = "Runs five altered kernels; their pictures are wrong on purpose and are not shown."

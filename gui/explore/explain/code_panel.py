@@ -156,9 +156,9 @@ def listing_rows(kernels: Sequence[Listing]) -> tuple[tuple[Row, ...], tuple[Pla
 def story_text(source: KernelSource) -> str:
     """Return the story of a module in paragraphs, as wide as there is room."""
     parts = [source.story.title]
-    for section in source.story.sections:
-        paragraphs = paragraphs_of(section.text)
-        paragraphs[0] = f"{section.heading}: {paragraphs[0]}" if section.heading else paragraphs[0]
+    for heading, section in source.story.sections:
+        paragraphs = paragraphs_of(section)
+        paragraphs[0] = f"{heading}: {paragraphs[0]}" if heading else paragraphs[0]
         parts += paragraphs
     text = "\n".join([*parts, *([source.remark] if source.remark else [])])
     return re.sub(r"`([^`]+)`|\*(\w+)\*", lambda found: found[1] or found[2], text)
@@ -170,7 +170,7 @@ def counts_text(counts: InstructionCounts) -> str:
     text = f"{_several(counts.total)}{wide}: {_by_class(counts.by_class, '{:d}')}."
     if (taps := counts.taps) is None:
         return text
-    wide = f", {taps.integer_64:.1f} of them on 64-bit" if taps.on_64_bit else ""
+    wide = f", {taps.integer_64:.1f} of them on 64-bit" if taps.integer_64 else ""
     by_class = _by_class(taps.per_tap, "{:.1f}")
     return f"{text}\n{taps.instructions:.1f} per multiply-add{wide}, {taps.where}: {by_class}."
 

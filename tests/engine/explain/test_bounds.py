@@ -238,7 +238,7 @@ def test_that_naive_is_issue_bound_and_what_does_less_of_it_is_named():
 
 def test_that_bounds_that_reach_less_than_half_explain_nothing():
     found = on_gpu("naive", 0.4)
-    assert found.tallest.title in found.sentence
+    assert found.bounds[0].title in found.sentence
     assert "40.0 % of the time" in found.sentence
     assert (found.not_explained.code, found.remedy) == ("bounds-too-low", "")
     found, _ = explained_by(cpu_job("cpu-fft", 17), cpu_info(), CPU_LIMITS, 100.0)
@@ -248,7 +248,7 @@ def test_that_bounds_that_reach_less_than_half_explain_nothing():
 
 @needs_ptx
 def test_that_a_limit_that_the_run_exceeded_gives_no_bound():
-    tallest = on_gpu("naive").tallest
+    tallest = on_gpu("naive").bounds[0]
     found = on_gpu("naive", 1.1)
     assert tallest.key not in {bound.key for bound in found.bounds}
     assert found.least_ms <= 1.03 * found.measured_ms
@@ -282,7 +282,7 @@ def test_that_a_remedy_is_the_nearest_kernel_in_teaching_order():
         # Near those of an H200; instructions may be issued so fast that L1 bounds.
         limits = replace(GPU_LIMITS, blocks_per_s=None, launches_per_s=None, instructions_per_s=Limit(per_s))
         explained, _ = explained_by(job, GPU, limits, None)
-        assert (explained.tallest.key, explained.remedy) == found
+        assert (explained.bounds[0].key, explained.remedy) == found
 
 
 @pytest.fixture(autouse=True)
@@ -318,7 +318,7 @@ def test_that_bounds_are_those_of_this_processor_or_the_recorded_gpu_where_none_
     monkeypatch.setattr(why, "kept_limits", lambda device: CPU_LIMITS)
     found = asked(picture, "cpu-serial")
     assert (found.device, found.share) == ("CPU", None)
-    assert found.tallest.ms == found.bounds[0].ms > 0
+    assert found.bounds[0].ms > 0
 
 
 @pytest.mark.slow

@@ -116,7 +116,7 @@ def test_that_a_gpu_copies_large_arrays_as_fast_as_smaller_ones_past_l2(monkeypa
     monkeypatch.setattr(gpu_limits_code, "_copy_rate", lambda machine, size: rates[size])
     monkeypatch.setattr(gpu_limits_code, "copy_bytes_per_s", lambda machine: 2e12)
     names = "multiply_adds_per_s", "l2_bytes_per_s", "instructions_per_s"
-    monkeypatch.setattr(gpu_limits_code, "_steps", lambda *_: [(name, lambda: 6.4e12) for name in names])
+    monkeypatch.setattr(gpu_limits_code, "_steps", lambda *_: dict.fromkeys(names, lambda: 6.4e12))
     gpu = replace(H100, attributes=replace(H100.attributes, l2_bytes=50 << 20))
     found = gpu_limits_code.gpu_limits(SimpleNamespace(info=gpu, selected=nullcontext))
     assert found.copy_bytes_per_s == Limit(3e12, 3352.3e9)

@@ -8,7 +8,7 @@ import pytest
 from engine.device_info import RECORDED
 from engine.explain import kernel_code
 from engine.explain.code_diff import Change, diff_of, measured_difference
-from engine.explain.code_lines import Role, SourceFunction, story_in, story_of
+from engine.explain.code_lines import SAVES, Role, SourceFunction, story_in, story_of
 from engine.explain.examples import example_of, variant_named
 from engine.explain.kernel_code import ptx_listing, sass_listing, source_of
 from engine.explain.teaching_story import compared_with, slides, teaching_story
@@ -45,7 +45,7 @@ def test_that_every_variant_has_source_that_stands_in_its_files_and_a_story():
         assert (library in found.remark) if library else found.kernels
         story = story_of(variant)
         assert key in story.title
-        assert all(section.text for section in story.sections)
+        assert all(text for _, text in story.sections)
 
 
 def test_that_kernels_stand_with_their_factory_emitters_with_what_calls_them():
@@ -78,8 +78,7 @@ def test_that_without_numba_cuda_the_factory_of_a_kernel_is_shown(monkeypatch):
 def test_that_a_docstring_is_read_in_its_parts():
     story = story_in("`a`: b.\n\nIdea\n    One.\n    Two.\n\n    Three.\nLimit\n    Four.\n\nSource: C.\n")
     assert story.title == "`a`: b."
-    parts = [(one.heading, one.text) for one in story.sections]
-    assert parts == [("Idea", "One.\nTwo.\n\nThree."), ("Limit", "Four."), ("", "Source: C.")]
+    assert story.sections == (("Idea", "One.\nTwo.\n\nThree."), ("Limit", "Four."), ("", "Source: C."))
 
 
 NAMES = ("a", "b")
@@ -134,7 +133,7 @@ def test_that_functions_that_both_kernels_call_are_left_out_and_all_of_a_kernel_
     found = diff_of(left, right, NAMES)
     assert not [row for row in found.rows if "def ghost" in row.left + row.right]
     right = [row.right for row in found.rows if row.right_number is not None]
-    (kernel,) = [one for one in source("tiled").functions if one.is_kernel]
+    (kernel,) = [one for one in source("tiled").functions if one.role is Role.KERNEL]
     assert right == [line for line in kernel.lines if '"""' not in line]
 
 
@@ -206,11 +205,11 @@ def test_that_a_kernel_is_compared_with_the_one_that_its_module_names():
 
 
 def test_that_steps_are_in_teaching_order_each_with_its_idea_its_lines_and_what_it_saved(chapters):
-    assert [step.key for step in chapters[0].steps] == [one.key for one in VARIANTS if one.has_kernels]
-    steps = {step.key: step for step in chapters[0].steps}
+    steps = {step.key: step for step in next(iter(chapters.values()))}
+    assert list(steps) == [one.key for one in VARIANTS if one.has_kernels]
     tiled = steps["tiled"]
     assert "shared memory" in tiled.idea
-    assert tiled.saves.startswith("Against `naive`")
+    assert tiled.source.story.part(SAVES).startswith("Against `naive`")
     assert (tiled.diff.left, tiled.diff.right, tiled.measured.saved) == ("naive", "tiled", 0.75)
     # Variants of one kernel are compared with the first.
     assert (steps["low-rank-3"].before, steps["low-rank-3"].diff.removed) == ("separable-fused", 0)
