@@ -2,32 +2,27 @@
 
 import ast
 
-import pytest
-
 from engine.course.files import csv_of, excerpt_lines, markdown_of
 from engine.course.papers import PAPERS, TABLE_TEXTS, paper
 from engine.course.tables import counted_tables, kernels_of
 
 PERFORMANCE = paper("performance")
-TITLES = [text.title for text in TABLE_TEXTS[PERFORMANCE] if text.code]
-PRINTED = [(one.key, kernel) for one in PAPERS for kernel in one.kernels if kernel.names]
+KERNELS = [kernel for one in PAPERS for kernel in one.kernels]
 
 
 def table(title):
     return next(one for one in counted_tables("performance") if one.title == title)
 
 
-@pytest.mark.parametrize("title", TITLES)
-def test_that_each_row_of_a_summary_names_the_lines_of_ours_that_do_it(title):
-    text = next(one for one in TABLE_TEXTS[PERFORMANCE] if one.title == title)
-    found = table(title)
-    assert set(text.code) == {row[0].printed for row in found.rows}
-    for row, excerpts in zip(found.rows, found.excerpts, strict=True):
-        places = text.code[row[0].printed]
-        for place, excerpt in zip(places, excerpts, strict=True):
-            lit = [excerpt.function.lines[at] for at in excerpt.lit]
-            assert [one for one in place.lit if not any(one in line for line in lit)] == [], place
-            assert excerpt.where in row[-1].here
+def test_that_each_row_of_a_summary_names_the_lines_of_ours_that_do_it():
+    for text in (one for one in TABLE_TEXTS[PERFORMANCE] if one.code):
+        found = table(text.title)
+        assert set(text.code) == {row[0].printed for row in found.rows}
+        for row, excerpts in zip(found.rows, found.excerpts, strict=True):
+            for place, excerpt in zip(text.code[row[0].printed], excerpts, strict=True):
+                lit = [excerpt.function.lines[at] for at in excerpt.lit]
+                assert [one for one in place.lit if not any(one in line for line in lit)] == [], place
+                assert excerpt.where in row[-1].here
 
 
 def test_that_what_is_offered_of_a_paper_has_names_of_its_own():
@@ -46,8 +41,9 @@ def identifiers(lines):
     return names | arguments | {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
-def test_that_a_papers_names_stand_for_one_name_of_ours_each():
-    for _key, kernel in PRINTED:
+def test_that_every_kernel_of_a_paper_has_code_and_its_names_stand_for_one_of_ours_each():
+    assert all(map(kernels_of, KERNELS))
+    for kernel in (one for one in KERNELS if one.names):
         (excerpt,) = kernels_of(kernel)
         ours = identifiers(excerpt.function.lines)
         assert set(kernel.names) <= ours

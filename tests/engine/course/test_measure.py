@@ -149,12 +149,6 @@ ROWS = (
 TABLE = CourseTable("A table", ("Name", "Value", "More"), ROWS, ("a note",))
 
 
-def rows_of(text):
-    rows = list(csv.reader(io.StringIO(text, newline="")))
-    head = [row for row in rows if row[0].startswith("# ")]
-    return head, rows[len(head) :]
-
-
 def test_that_a_sheet_has_numbers_of_four_digits_beside_those_of_the_paper():
     values = (0, 1, 0.0001296, -2.604166e-6, 50.80310, 12.0)
     assert [significant(value) for value in values] == ["0", "1", "0.0001296", "-0.000002604", "50.8", "12"]
@@ -187,10 +181,11 @@ def test_that_the_markdown_has_all_that_a_paper_tells():
 
 
 def test_that_csv_is_read_by_spreadsheets_as_it_is_meant():
-    head, rows = rows_of(csv_of(LAB, TABLE, MACHINE))
-    said = (("Paper", LAB.citation), ("Table", "A table"), *MACHINE, ("Note", "a note"))
-    assert head == [[f"# {name}", value] for name, value in said]
-    assert rows == [
+    assert list(csv.reader(io.StringIO(csv_of(LAB, TABLE, MACHINE), newline=""))) == [
+        ["# Paper", LAB.citation],
+        ["# Table", "A table"],
+        *([f"# {name}", value] for name, value in MACHINE),
+        ["# Note", "a note"],
         ["Name", "Value (paper)", "Value (here)", "More (here)", "why a cell is empty"],
         ["a | b", "-0.5", "-0.25", "7", ""],
         ["'=1+1", "", "", "", "no device"],

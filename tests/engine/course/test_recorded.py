@@ -46,7 +46,7 @@ def test_that_what_was_recorded_stands_after_what_this_machine_has_with_its_name
 
 
 def test_that_every_recorded_figure_has_a_place_in_a_table():
-    for key in [one.key for one in PAPERS]:
+    for key in (one.key for one in PAPERS):
         tables = {table.title: table for table in counted_tables(key)}
         for title, rows in recorded_paper(key).tables.items():
             table = tables[title]

@@ -80,7 +80,6 @@ COALESCING = (
     ("performance", 6, "Transactions per request"),
 )
 STAGES = {known.key for known in NETWORK_VARIANTS}
-KERNELS = [(one.key, kernel) for one in PAPERS for kernel in one.kernels]
 
 
 @pytest.mark.slow
@@ -96,7 +95,7 @@ def test_that_papers_are_drawn_without_numba_and_without_a_window():
 
 
 def test_that_every_kernel_can_be_run_as_configured():
-    for _key, kernel in KERNELS:
+    for kernel in (kernel for one in PAPERS for kernel in one.kernels):
         assert kernel.place
         assert Layout.named(kernel.layout) == kernel.layout
         assert kernel.is_product == (kernel.variant in {known.key for known in MATMUL_VARIANTS})
@@ -249,8 +248,7 @@ def test_that_the_reports_times_changes_overhead_and_gflops_come_out():
     # 25 x 512 x 512 operations in 2 and in 1 ms; and twice as many.
     assert here(gflops) == [["6553600", "3.277", "6.554", "6.554", "13.11"]]
 
-
-def test_that_a_missing_time_empties_only_what_needs_it():
+    # A missing time empties only what needs it.
     def without_naive(run):
         return None if getattr(run, "variant", "") == report.NAIVE else report_times(run)
 
@@ -268,7 +266,12 @@ def lab_times(run):
     return {"kernel_ms": level_ms.get(run.variant, 80.0)}
 
 
-def test_that_the_labs_speed_ups_are_over_the_level_before():
+def test_that_the_labs_levels_load_less_and_less_and_speed_ups_are_over_the_level_before():
+    for (mask,), (one, two, *loads) in counted("lab", 2).items():
+        side = int(mask.partition(" ")[0])
+        assert (int(one.here), int(two.here)) == (side * side, side + side)
+        one_pass, l0, l1, l2 = (float(cell.here) for cell in loads)
+        assert one_pass > l0 > l2 >= l1
     filterings = [run for run in asked("lab", (256,)) if isinstance(run, FilterRun)]
     assert {run.variant for run in filterings} == {"cpu-separable-serial", *lab.LEVELS.values()}
     times, speed_ups, _ = tables_from("lab", lab_times, (256, 4096))
@@ -346,15 +349,6 @@ def test_that_the_documents_say_where_every_printed_table_and_every_misprint_is_
         for note in notes:
             value = note.rpartition("printed is ")[2].rstrip(".")
             assert [row for row in misprints if value in row], note
-
-
-def test_that_the_labs_levels_load_less_and_less():
-    rows = counted("lab", 2)
-    for (mask,), (one, two, *loads) in rows.items():
-        side = int(mask.partition(" ")[0])
-        assert (int(one.here), int(two.here)) == (side * side, side + side)
-        one_pass, l0, l1, l2 = (float(cell.here) for cell in loads)
-        assert one_pass > l0 > l2 >= l1
 
 
 def test_that_each_misprinted_cell_has_the_mark_of_its_note():

@@ -84,11 +84,9 @@ def test_that_occupancy_counts_warps_as_cuda_does_also_where_a_block_does_not_fi
 
 
 def test_that_transactions_are_the_aligned_pieces_that_a_warp_touches():
-    assert transactions(1, 4, 1, 128) == 2  # shifted by one element
-    assert transactions(0, 4, 0, 32) == 1
-    assert transactions(1, 1, 0, 32) == 1
-    assert transactions(3, 8, 0, 32) == 24  # every fourth segment is jumped over
-    assert transactions(1, 12, 0, 128) == 3
+    # Shifted by one element; and where every fourth segment is jumped over.
+    found = {(1, 4, 1, 128): 2, (0, 4, 0, 32): 1, (1, 1, 0, 32): 1, (3, 8, 0, 32): 24, (1, 12, 0, 128): 3}
+    assert {asked: transactions(*asked) for asked in found} == found
 
 
 def test_that_an_example_is_found_by_its_table_alone():
@@ -98,18 +96,18 @@ def test_that_an_example_is_found_by_its_table_alone():
     assert example_table("performance", "no such table", NO_GPU) is None
 
 
-@pytest.mark.parametrize(
-    ("speed", "width", "wanted"),
-    [("2.5 GT/s PCIe", "16", 4.0), ("32.0 GT/s PCIe", "16", 63.02), ("Unknown", "16", 0), ("8 GT/s", "", 0)],
-)
-def test_that_the_bus_to_the_host_is_read_as_linux_states_it(tmp_path, monkeypatch, speed, width, wanted):
+def test_that_the_bus_to_the_host_is_read_as_linux_states_it(tmp_path, monkeypatch):
     monkeypatch.setattr(device_list, "PCI_DEVICES", tmp_path)
     assert host_bus_gb_s(0, 0x41, 0) == 0.0
     folder = tmp_path / "0000:41:00.0"
     folder.mkdir()
-    (folder / "max_link_speed").write_text(f"{speed}\n")
-    (folder / "max_link_width").write_text(f"{width}\n")
-    assert significant(host_bus_gb_s(0, 0x41, 0)) == significant(wanted)
+    for speed, width, wanted in (
+        ("2.5 GT/s PCIe", "16", 4.0), ("32.0 GT/s PCIe", "16", 63.02), ("Unknown", "16", 0.0),
+        ("8 GT/s", "", 0.0),
+    ):  # fmt: skip
+        (folder / "max_link_speed").write_text(f"{speed}\n")
+        (folder / "max_link_width").write_text(f"{width}\n")
+        assert significant(host_bus_gb_s(0, 0x41, 0)) == significant(wanted)
 
 
 def traced(key, at=(0, 0)):

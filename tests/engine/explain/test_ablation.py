@@ -35,7 +35,6 @@ from engine.results.measurement import Spread
 from engine.run.task import Choice
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import MaskClass, variant
-from tests.engine.explain.jobs import filtering
 from tests.engine.variants.emitted import needs_nvvm
 from tests.picture_jobs import filter_job, mask_request
 
@@ -72,17 +71,6 @@ def test_that_the_words_name_the_cost_that_takes_most_and_say_what_is_hidden_or_
     assert ablation_sentences(MADE)[-1] == ON_PURPOSE
 
 
-# What there is no sibling of, and no variant.
-
-
-def test_that_a_narrow_picture_has_more_rows_around_it():
-    narrow, broad = (filtering("naive", (16, 16), side=64, width=width) for width in (1, 4096))
-    assert rows_around(narrow.problem, narrow.block) > rows_around(broad.problem, broad.block)
-
-
-# What the window asks.
-
-
 @pytest.fixture
 def without_gpu(monkeypatch):
     """Let there be no device but the CPU."""
@@ -91,48 +79,35 @@ def without_gpu(monkeypatch):
     monkeypatch.setattr("engine.device.devices.devices", lambda: cpu)
 
 
-def asked_job(picture, key, **more):
-    return mask_request(AblationJob, picture=picture, variant=key, mask=gaussian(5), **more)
-
-
-def asked(job, report=lambda step: None):
+def asked(picture, key, report=lambda step: None, **more):
+    """Return what the window is answered."""
+    job = mask_request(AblationJob, picture=picture, variant=key, mask=gaussian(5), **more)
     return ablation_runs.run(Run(job), report)
 
 
 @needs_nvvm
 @pytest.mark.slow
-def test_that_instructions_are_counted_where_no_gpu_is_also_while_the_cpu_is_chosen(picture, without_gpu):
-    found = asked(asked_job(picture, "naive", device="cpu"))
-    assert (found.device, found.is_timed) == ("", False)
-    amounts = {step.altered.cost: step.amount for step in list(found.steps())[:-1]}
-    # The border is tested at each of the 25 taps.
-    assert amounts.pop(Cost.BORDER_TEST) > max(one for cost, one in amounts.items() if cost is not None)
-
-
-@needs_nvvm
-@pytest.mark.slow
-def test_that_an_ablation_is_stopped_between_two_siblings(picture, without_gpu):
+def test_that_without_a_gpu_instructions_are_counted_until_it_is_stopped(picture, without_gpu):
     def stop(step):
         if step.stage == "counting without picture loads":
             raise Cancelled("The run was stopped")
 
+    found = asked(picture, "naive", device="cpu")
+    assert (found.device, found.is_timed) == ("", False)
+    amounts = {step.altered.cost: step.amount for step in list(found.steps())[:-1]}
+    # The border is tested at each of the 25 taps.
+    assert amounts.pop(Cost.BORDER_TEST) > max(one for cost, one in amounts.items() if cost is not None)
     with pytest.raises(Cancelled):
-        asked(asked_job(picture, "naive"), stop)
+        asked(picture, "naive", stop)
 
 
-def test_that_a_variant_without_siblings_says_why(picture, without_gpu):
-    for key, words in [
-        ("cpu-serial", "has no CUDA kernels of ours"),
-        ("register-blocked", "are emitted instruction by instruction"),
-    ]:
-        found = asked(asked_job(picture, key))
+def test_that_what_has_no_siblings_says_why(picture, without_gpu):
+    for key, words in (("cpu-serial", "has no CUDA kernels of ours"), ("register-blocked", "are emitted")):
+        found = asked(picture, key)
         assert words in found.reason
         assert not found.siblings
-
-
-def test_that_an_illegal_block_is_refused(picture, without_gpu):
     with pytest.raises(UnsupportedVariant, match="1,024 threads per block"):
-        asked(asked_job(picture, "naive", block=Block(64, 64)))
+        asked(picture, "naive", block=Block(64, 64))
 
 
 HAVE_BARRIER = {key for key in TEACHING if variant(key).block_covers_input} | {
@@ -159,12 +134,8 @@ def job_of(key, side=9, width=None, *, block=None, border=Border.ZERO, mask_side
     return filter_job(Choice(chosen, chosen.block_for(block)), problem, mask, samples)
 
 
-def passes_of(job):
-    return job.passes
-
-
 def siblings_of(job):
-    found = {cost: without(passes_of(job), cost) for cost in Cost}
+    found = {cost: without(job.passes, cost) for cost in Cost}
     return {cost: passes for cost, passes in found.items() if passes is not None}
 
 
@@ -172,10 +143,10 @@ def siblings_of(job):
 def test_that_a_kernel_has_a_sibling_for_each_cost_that_it_has_and_stays_as_it_is():
     for key in TEACHING:
         job = job_of(key)
-        before = [step.kernel.py_func.__code__ for step in passes_of(job)]
+        before = [step.kernel.py_func.__code__ for step in job.passes]
         expected = set(Cost) if key in HAVE_BARRIER else set(Cost) - {Cost.BARRIER}
         assert set(siblings_of(job)) == expected, key
-        assert [step.kernel.py_func.__code__ for step in passes_of(job)] == before
+        assert [step.kernel.py_func.__code__ for step in job.passes] == before
     # Nothing is taken out of a kernel whose accesses are emitted.
     for key in ["register-blocked", "low-rank-2", "box", "separable-fused"]:
         passes = example_of(variant(key)).passes()
@@ -185,37 +156,24 @@ def test_that_a_kernel_has_a_sibling_for_each_cost_that_it_has_and_stays_as_it_i
 # The code.
 
 
-def counts_of(step):
-    """Return the instructions of a kernel or of its sibling."""
-    return ptx_listing(ptx_of(step), step.kernel.py_func.__name__, "sm_90").counts
-
-
 def classes_of(passes):
-    counts = [counts_of(step) for step in passes]
+    """Return the instructions of kernels or of their siblings by class."""
+    counts = [ptx_listing(ptx_of(one), one.kernel.py_func.__name__, "sm_90").counts for one in passes]
     return {kind: sum(one.by_class.get(kind, 0) for one in counts) for kind in Class}
 
 
-# Two kernels that differ in one thing share the costs whose code is looked at, which takes 0.4 s each: every
-# cost is with every way of reading, with weights in each memory, and along a row and in both directions.
-# Below, every sibling of every kernel runs.
-FIRST_COSTS = {"naive", "naive-uncoalesced", "tiled", "cached", "separable-l1"}
-FIRST_COSTS |= {"row-naive", "row-tiled-constant", "row-cached-constant"}
+# Compiling a sibling takes 0.4 s: of each kernel every second cost, and of these, which have no neighbours
+# that differ in one thing, all. Below, every sibling of every kernel runs.
 ALL_COSTS = {"separable-l0", "implicit-gemm"}
-
-
-def costs_looked_at(key):
-    """Return the costs whose siblings are compiled, of a kernel."""
-    return list(Cost) if key in ALL_COSTS else list(Cost)[key not in FIRST_COSTS :: 2]
 
 
 @needs_nvvm
 @pytest.mark.slow
-@pytest.mark.parametrize("key", TEACHING)
-def test_that_exactly_one_cost_is_gone_from_the_code(key):
+@pytest.mark.parametrize(("number", "key"), [*enumerate(TEACHING)])
+def test_that_exactly_one_cost_is_gone_from_the_code(number, key):
     job = job_of(key, 64)
-    whole = classes_of(passes_of(job))
-    siblings = siblings_of(job)
-    for cost in siblings.keys() & costs_looked_at(key):
+    whole, siblings = classes_of(job.passes), siblings_of(job)
+    for cost in siblings.keys() & set(list(Cost) if key in ALL_COSTS else list(Cost)[number % 2 :: 2]):
         found = classes_of(siblings[cost])
         for kind in KEPT[cost]:
             # Loads of one weight that are written twice may become one.
@@ -254,11 +212,9 @@ def test_that_every_type_and_border_has_its_siblings(number, border):
     # The test of each border is taken out; every other cost with one of them.
     dtype, looked_at = ("uint8", "uint16")[number % 2], list(Cost)[number % len(Cost) :][:1]
     job = job_of("tiled", 64, border=border, dtype=dtype)
-    whole = classes_of(passes_of(job))
-    siblings = siblings_of(job)
+    whole, siblings = classes_of(job.passes), siblings_of(job)
     for cost in siblings.keys() & {Cost.BORDER_TEST, *looked_at}:
-        found = classes_of(siblings[cost])
-        assert is_gone(cost, found, whole), cost
+        assert is_gone(cost, classes_of(siblings[cost]), whole), cost
 
 
 # The addresses.
@@ -291,7 +247,7 @@ def test_that_siblings_stay_within_their_arrays_without_border_test_and_the_rows
             # A block that is smaller than the mask: its own one instead.
             job = job_of(key, height, width, mask_side=mask_side)
         rows = rows_around(job.problem, job.block)
-        _, found = interpreted(job, without(passes_of(job), Cost.BORDER_TEST), rows)
+        _, found = interpreted(job, without(job.passes, Cost.BORDER_TEST), rows)
         assert "outside" not in {one.kind for one in found}
     job = job_of(key, 33, 17)
     for cost, passes in siblings_of(job).items():

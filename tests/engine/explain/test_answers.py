@@ -58,15 +58,19 @@ def test_that_registers_that_were_found_are_in_every_later_answer_unless_it_is_s
     assert not launch_advice(launch_job(picture, "tiled", block=Block(8, 8))).is_complete
 
 
-def test_that_where_there_is_no_launch_the_reason_is_said(picture):
+def test_that_where_there_is_no_launch_and_no_tile_the_reason_is_said(picture):
     for key, fields, reason in (
-        ("cpu-serial", {}, "runs on the CPU, which has no launches"),
+        ("cpu-serial", {}, "runs on the CPU, which has no launches and no blocks of threads"),
         ("fft", {}, "no kernels of ours"),
+        ("row-tiled", {}, "mask of one row"),
+        ("tiled", {"block": Block(64, 64)}, "4,096 threads; the limit is 1,024"),
         ("tiled", {"block": Block(64, 64)}, "The nearest legal block is 64 × 16."),
     ):
-        advice = launch_advice(launch_job(picture, key, **fields))
+        advice, tiles = launch_advice(launch_job(picture, key, **fields)), described(picture, key, **fields)
+        assert (advice.launches, advice.is_complete, tiles.tiles) == ((), True, ())
+        # A library's may not be installed.
         assert reason in advice.reason
-        assert (advice.launches, advice.is_complete) == ((), True)
+        assert reason in tiles.reason or key == "fft"
 
 
 def test_that_a_process_that_compiles_nothing_says_so(picture, monkeypatch):
@@ -146,13 +150,3 @@ def test_that_any_block_can_be_shown(picture):
     assert corner.tiles[0].ghosts.sum() == 20 * 2 + 10 * 2
     # A block that the grid has no longer, after another picture or block was chosen.
     assert described(picture, "tiled", (99, 99), block=Block(16, 8)).at == (12, 16)
-
-
-def test_that_where_there_is_no_tile_the_reason_is_said(picture):
-    found = described(picture, "tiled", block=Block(64, 64))
-    assert "4,096 threads; the limit is 1,024" in found.reason
-    assert "The nearest legal block is 64 × 16." in found.reason
-    assert not found.tiles
-    # A library's may not be installed.
-    for key, words in (("cpu-serial", "no blocks of threads"), ("fft", ""), ("row-tiled", "mask of one row")):
-        assert words in described(picture, key).reason != ""

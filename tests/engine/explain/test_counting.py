@@ -117,9 +117,6 @@ def test_that_examples_by_hand_are_counted():
     assert counted(filtering("register-blocked")).of("global_stores").sectors_per_request == 16
 
 
-# Whole launches.
-
-
 SHARED = "shared_loads", "shared_stores"
 
 
@@ -128,7 +125,7 @@ def count_every_block(monkeypatch):
     monkeypatch.setattr(counting, "FEW_COUNTED", 1e12)
 
 
-def whole_job(chosen, dtype="float32", channels=1):
+def whole_job(chosen, dtype, channels):
     """Return the job of a variant on a small picture, with a mask that it takes."""
     sides = (1, 5) if chosen.masks is MaskClass.ONE_ROW else (9, 9) if chosen.rank > 1 else (5, 5)
     weights = np.ones(sides)
@@ -141,19 +138,13 @@ def whole_job(chosen, dtype="float32", channels=1):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("chosen", "dtype", "channels"),
-    [
-        # Every second one of 8 bit, but emitted loaders, which load somewhere else what they do not need: the
-        # model leaves that out.
-        (chosen, "uint8", 3) if chosen.uses_block and number % 2 else (chosen, "float32", 1)
-        for number, chosen in enumerate(map(variant, LIKE_OTHERS))
-    ],
-    ids=lambda one: getattr(one, "key", str(one)),
-)
-def test_that_the_bytes_asked_for_are_those_of_the_model_of_work(chosen, dtype, channels, monkeypatch):
+@pytest.mark.parametrize(("number", "key"), [*enumerate(LIKE_OTHERS)])
+def test_that_the_bytes_asked_for_are_those_of_the_model_of_work(number, key, monkeypatch):
     count_every_block(monkeypatch)
-    job = whole_job(chosen, dtype, channels)
+    chosen = variant(key)
+    # Every second one of 8 bit, but emitted loaders, which load somewhere else what they do not need: the
+    # model leaves that out.
+    job = whole_job(chosen, *(("uint8", 3) if chosen.uses_block and number % 2 else ("float32", 1)))
     run, work = counted_run(job), chosen.work(job.problem, job.block)
     assert all(one.counted_blocks == one.blocks and one.is_exact for one in run.passes)
     moved, shared = bytes_of(run, "global_loads", "global_stores"), bytes_of(run, *SHARED)
@@ -165,12 +156,12 @@ def test_that_the_bytes_asked_for_are_those_of_the_model_of_work(chosen, dtype, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", NETWORK_VARIANTS.on("cuda")[::4], ids=lambda stage: stage.key)
-def test_that_the_bytes_of_a_network_are_those_of_the_model_of_work(stage):
-    job = network_job(stage, np.zeros((1, 28, 28), np.float32), trained_weights())
-    run, work = counted_run(job), stage.work(job.problem, job.block)
-    shared = 4 * work.shared_loads, 4 * work.shared_stores
-    assert bytes_of(run, "global_loads", *SHARED) == [work.global_load_bytes, *shared]
+def test_that_the_bytes_of_a_network_are_those_of_the_model_of_work():
+    for stage in NETWORK_VARIANTS.on("cuda")[::4]:
+        job = network_job(stage, np.zeros((1, 28, 28), np.float32), trained_weights())
+        run, work = counted_run(job), stage.work(job.problem, job.block)
+        shared = 4 * work.shared_loads, 4 * work.shared_stores
+        assert bytes_of(run, "global_loads", *SHARED) == [work.global_load_bytes, *shared], stage.key
 
 
 # Loaded again and again in the source, once by the compiled code.
@@ -179,40 +170,31 @@ DEPENDING = ("histogram-global", "histogram-shared", "cuda-equalise", "median-lo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "chosen",
-    [one for one in OPERATION_VARIANTS.on("cuda") if one.key in (*LOADED_ONCE, *DEPENDING, "match-tiled")],
-    ids=lambda one: one.key,
-)
-def test_that_operations_are_counted_unless_their_accesses_depend_on_samples(chosen):
+@pytest.mark.parametrize("key", [*LOADED_ONCE, *DEPENDING, "match-tiled"])
+def test_that_operations_are_counted_unless_their_accesses_depend_on_samples(key):
+    (chosen,) = [one for one in OPERATION_VARIANTS if one.key == key]
     samples = np.random.default_rng(1).integers(0, 255, (40, 48, 3), np.uint8)
     settings = {"left": 3, "top": 4, "width": 5, "height": 6} if chosen.operation == "find-patch" else {}
     job = operation(chosen, samples, **settings)
     run, work = counted_run(job), chosen.work(job.problem, job.block)
-    if chosen.key in DEPENDING:
+    if key in DEPENDING:
         assert run.not_counted.code == "depends-on-samples"
         return
     loaded, shared = bytes_of(run, "global_loads", "shared_loads")
-    assert loaded < work.global_load_bytes if chosen.key in LOADED_ONCE else loaded == work.global_load_bytes
+    assert loaded < work.global_load_bytes if key in LOADED_ONCE else loaded == work.global_load_bytes
     assert shared == 4 * work.shared_loads
 
 
-# Some of the blocks.
+STAND_FOR = {"naive-uncoalesced": 3, "cached-constant": 3, "register-blocked": 3, "constant": 9}
+STAND_FOR |= {"tiled-input": 9, "tiled": 21}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("key", "mask_shape"),
-    [
-        *((key, (3, 3)) for key in ("naive-uncoalesced", "cached-constant", "register-blocked")),
-        *((key, (9, 9)) for key in ("constant", "tiled-input")),
-        ("tiled", (21, 21)),
-    ],
-)
-def test_that_some_blocks_stand_for_all_others(key, mask_shape, monkeypatch):
+@pytest.mark.parametrize(("key", "taps"), STAND_FOR.items())
+def test_that_some_blocks_stand_for_all_others(key, taps, monkeypatch):
     # Of the largest mask half as many blocks each way: it takes as long as all others.
-    side, width = (300, 420) if mask_shape != (21, 21) else (150, 210)
-    job = filtering(key, (16, 16), mask_shape, side=side, width=width)
+    side, width = (300, 420) if taps < 21 else (150, 210)
+    job = filtering(key, (16, 16), (taps, taps), side=side, width=width)
     monkeypatch.setattr(counting, "FEW_COUNTED", 0)
     some = counted_run(job)
     count_every_block(monkeypatch)
@@ -243,9 +225,6 @@ def test_that_blocks_at_both_ends_stand_for_themselves_and_all_for_the_grid():
     assert places(4, Axis(1, 2, 2)) == [(place, 1.0) for place in range(4)]
     axes = (Axis(1, 2, 2), Axis(1, 1, 1), Axis(1, 1, 1))
     assert sum(weight for _, weight, _ in sampled((100, 7, 3), axes)) == 2100
-
-
-# Kept, stopped, refused.
 
 
 def test_that_a_launch_is_counted_once_and_stopped_counting_leaves_nothing_behind(monkeypatch):

@@ -36,26 +36,21 @@ def count(body, name):
     return len(re.findall(rf"^\s+{re.escape(name)}(?!.*, -1;)", body, re.MULTILINE))
 
 
-def named(value):
-    return value.name if isinstance(value, rates.Work) else ".".join(map(str, value))
+def test_that_a_round_of_arithmetic_has_as_many_instructions_as_are_counted():
+    for (work, executed), capability in zip(ARITHMETIC.items(), CAPABILITIES, strict=True):
+        (loop,) = loops_of(rates.arithmetic_kernel(work.name), VALUES, capability)
+        assert {name: count(loop, name) for name in executed} == executed
+        # A product of 16 x 8 sums of 32 counts its multiply-adds once for the 32 threads of the warp.
+        each = 16 * 8 if work is rates.INT8_TENSOR else 1
+        assert sum(executed.values()) * each == work.units
 
 
-@pytest.mark.parametrize(
-    ("work", "capability"),
-    [*zip(ARITHMETIC, CAPABILITIES, strict=True)],
-    ids=named,
-)
-def test_that_a_round_of_arithmetic_has_as_many_instructions_as_are_counted(work, capability):
-    (loop,) = loops_of(rates.arithmetic_kernel(work.name), VALUES, capability)
-    assert {name: count(loop, name) for name in ARITHMETIC[work]} == ARITHMETIC[work]
-    # A product of 16 x 8 sums of 32 counts its multiply-adds once for the 32 threads of the warp.
-    each = 16 * 8 if work is rates.INT8_TENSOR else 1
-    assert sum(ARITHMETIC[work].values()) * each == work.units
-
-
-@pytest.mark.parametrize("capability", CAPABILITIES[::2], ids=named)
-def test_that_a_round_of_loads_reads_what_is_counted_and_from_l2_passes_the_first_cache_by(capability):
-    loops = loops_of(rates.shared_kernel(), (int32, float32[::1]), capability)
-    assert 16 * max(count(loop, "ld.volatile.shared.v4.f32") for loop in loops) == rates.SHARED_LOADS.units
-    loops = loops_of(rates.l2_kernel(), (float32[::1], int32, float32[::1]), capability)
-    assert 16 * max(count(loop, "ld.global.cg.v4.f32") for loop in loops) == rates.L2_LOADS.units
+def test_that_a_round_of_loads_reads_what_is_counted_and_from_l2_passes_the_first_cache_by():
+    shared = rates.shared_kernel(), (int32, float32[::1])
+    l2 = rates.l2_kernel(), (float32[::1], int32, float32[::1])
+    for capability in CAPABILITIES[::2]:
+        for kernel, name, work in (
+            (shared, "ld.volatile.shared.v4.f32", rates.SHARED_LOADS),
+            (l2, "ld.global.cg.v4.f32", rates.L2_LOADS),
+        ):
+            assert 16 * max(count(loop, name) for loop in loops_of(*kernel, capability)) == work.units

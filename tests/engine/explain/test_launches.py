@@ -42,9 +42,7 @@ def test_that_a_launch_says_what_limits_it_and_how_often_it_fills_the_gpu():
     assert facts.halo_redundancy == 400 / 256
     # Of 68 rows of blocks the last has 8 rows of results.
     assert facts.idle_threads == 1 - 1080 / 1088
-
-
-def test_that_without_registers_a_launch_has_the_occupancy_of_its_plan():
+    # Without registers it has the occupancy of its plan.
     (launch,) = launches_of(variant("tiled"), HD, Block(16, 16), H200)
     assert not launch.is_compiled
     assert (launch.facts.registers, launch.facts.local_bytes, launch.facts.shared_bytes) == (None, None, 1600)
@@ -87,14 +85,11 @@ def test_that_curves_go_through_the_launch_itself_and_fall_with_registers_and_sh
     assert drawn["threads"]
 
 
-HOPPER = ABSENT_GPUS[Architecture(9, 0)].attributes
-
-
-def made(threads, registers, shared_bytes=0, local_bytes=0):
+def made(threads, registers, shared_bytes=0):
     """Return a launch of 1,000 blocks on a H200."""
-    taken = KernelResources(registers, shared_bytes, local_bytes)
-    facts = launch_facts((1000, 1, 1), (threads, 1, 1), taken, HOPPER)
-    return explained_launch(facts, taken, HOPPER)
+    taken = KernelResources(registers, shared_bytes, 0)
+    facts = launch_facts((1000, 1, 1), (threads, 1, 1), taken, H200.attributes)
+    return explained_launch(facts, taken, H200.attributes)
 
 
 # It has room for 64 warps, 32 blocks, 65,536 registers, and 228 KiB, of which a block takes 1 KiB more.
@@ -155,12 +150,6 @@ def test_that_a_multiprocessor_holds_as_many_blocks_as_nvidias_calculator_says()
         name: tuple(occupancy(*block[:3], gpu, block[3]).blocks for block in BLOCKS)
         for name, gpu in gpus.items()
     } == HELD
-
-
-def test_that_a_product_is_named_where_the_multiprocessors_are_counted():
-    assert all(
-        one.title.endswith(")") == bool(one.attributes.multiprocessors) for one in ABSENT_GPUS.values()
-    )
 
 
 def test_that_the_gpu_here_is_explained_unless_there_is_none_or_another_is_asked_for():

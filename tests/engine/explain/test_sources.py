@@ -84,25 +84,13 @@ def test_that_a_docstring_is_read_in_its_parts():
 NAMES = ("a", "b")
 
 
-def function(text, name="correlate", path="engine/variants/a.py", first_line=10, role=Role.KERNEL):
-    return SourceFunction(role, name, path, first_line, tuple(text.split("\n")))
-
-
 def diff(left, right, names=("f", "f")):
     """Return the diff of two kernels, whose lines stand apart by semicolons."""
-    sides = [
-        [function("\n    ".join([f"def {name}():", *map(str.strip, body.split(";"))]), name)]
-        for name, body in zip(names, (left, right), strict=True)
-    ]
+    sides = []
+    for name, body in zip(names, (left, right), strict=True):
+        lines = f"def {name}():", *(f"    {line.strip()}" for line in body.split(";"))
+        sides.append([SourceFunction(Role.KERNEL, name, "engine/variants/a.py", 10, lines)])
     return diff_of(*sides, NAMES)
-
-
-def test_that_names_of_kernels_and_docstrings_are_no_difference():
-    for found in (
-        diff("return x", "return x", ("correlate_a", "correlate_b")),
-        diff('"""One.;; Two.;"""; return 1', '"""Three."""; return 1'),
-    ):
-        assert {row.change for row in found.rows} == {Change.SAME}
 
 
 def test_that_lines_keep_their_numbers_and_changed_ones_stand_side_by_side_or_removed_ones_first():
@@ -137,7 +125,12 @@ def test_that_functions_that_both_kernels_call_are_left_out_and_all_of_a_kernel_
     assert right == [line for line in kernel.lines if '"""' not in line]
 
 
-def test_that_registers_labels_addresses_and_names_are_no_difference():
+def test_that_registers_labels_addresses_docstrings_and_names_are_no_difference():
+    for found in (
+        diff("return x", "return x", ("correlate_a", "correlate_b")),
+        diff('"""One.;; Two.;"""; return 1', '"""Three."""; return 1'),
+    ):
+        assert {row.change for row in found.rows} == {Change.SAME}
     code = (
         "\n.visible .entry _ZN1{0}E(\n)\n{{\n$L__BB{1}_2:\n\tadd.s64 \t%rd{1}, %rd{1}, 8;\n"
         "\tbra.uni \t$L__BB{1}_2;\n}}"
@@ -198,15 +191,12 @@ BEFORE = {
 }  # fmt: skip
 
 
-def test_that_a_kernel_is_compared_with_the_one_that_its_module_names():
+def test_that_steps_are_in_teaching_order_each_with_its_idea_its_lines_and_what_it_saved(chapters):
     kernels = [one for one in VARIANTS if one.has_kernels]
     found = {key: compared_with(variant_named(key), kernels) for key in BEFORE}
     assert {key: one and one.key for key, one in found.items()} == BEFORE
-
-
-def test_that_steps_are_in_teaching_order_each_with_its_idea_its_lines_and_what_it_saved(chapters):
     steps = {step.key: step for step in next(iter(chapters.values()))}
-    assert list(steps) == [one.key for one in VARIANTS if one.has_kernels]
+    assert list(steps) == [one.key for one in kernels]
     tiled = steps["tiled"]
     assert "shared memory" in tiled.idea
     assert tiled.source.story.part(SAVES).startswith("Against `naive`")

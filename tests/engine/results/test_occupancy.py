@@ -34,33 +34,25 @@ def test_that_blocks_at_once_are_those_of_the_occupancy_calculator():
         (H200, 256, 32, 0, 8, 100, "threads, registers"),
         # 33 registers count as 40.
         (H200, 256, 33, 0, 6, 75, "registers"),
-        (H200, 1024, 64, 0, 1, 50, "registers"),
         # 65 registers count as 72: 32 warps of 2,304 are more than there are.
         (H200, 1024, 65, 0, 0, 0, "registers"),
         (H200, 64, 16, 0, 32, 100, "blocks, threads"),
-        (H200, 32, 16, 0, 32, 50, "blocks"),
         # 48 KiB and 1 KiB of CUDA's own: 4 of 49 KiB in 228.
         (H200, 128, 32, 49152, 4, 25, "shared memory"),
         # 9,792 + 1,024 are 10,816, and 85 x 128 = 10,880: 21 in 233,472.
         (H200, 64, 32, 9792, 21, 65.625, "shared memory"),
-        (H200, 100, 40, 0, 12, 75, "registers"),
         # 1,024 threads are all that Turing has room for; shared memory in pieces of 256 bytes, none reserved.
         (TURING, 1024, 32, 0, 1, 100, "threads"),
         (TURING, 64, 32, 4097, 15, 93.75, "shared memory"),
         (TURING, 64, 32, 4096, 16, 100, "blocks, threads, shared memory"),
-        (GA102, 256, 40, 0, 6, 100, "threads, registers"),
         (GA102, 256, 48, 0, 5, 5 * 8 / 48 * 100, "registers"),
-        (GA102, 1024, 40, 0, 1, 32 / 48 * 100, "threads, registers"),
         (GA102, 64, 40, 0, 16, 32 / 48 * 100, "blocks"),
-        (GA102, 128, 255, 0, 2, 8 / 48 * 100, "registers"),
-        (GA102, 96, 168, 0, 4, 25, "registers"),
     ]:
         found = occupancy(threads, registers, shared, gpu)
         assert (found.blocks, found.limited_by) == (blocks, limited_by)
         assert 100 * found.share == percent
 
-
-def test_that_barriers_limit_kernels_that_have_several_from_9_0_on():
+    # Barriers limit kernels that have several from 9.0 on.
     assert occupancy(32, 16, 0, GA102, barriers=16).blocks == 16
     assert occupancy(32, 16, 0, H200, barriers=2).limited_by == "blocks, barriers"
     assert occupancy(32, 16, 0, H200, barriers=3).limited_by == "barriers"
