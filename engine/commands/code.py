@@ -243,8 +243,8 @@ def source_text(example: Example, source: KernelSource) -> str:
     parts = [
         source.story.title,
         *(
-            f"{heading}\n{indent(text, '    ')}" if heading else text
-            for heading, text in source.story.sections
+            f"{section.heading}\n{indent(section.text, '    ')}" if section.heading else section.text
+            for section in source.story.sections
         ),
         *filter(None, [source.remark]),
         *([_compiled_for(example)] if example.variant.has_kernels else []),

@@ -204,18 +204,23 @@ def paragraphs_of(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
-    """The text about a variant in its parts.
+class Section:
+    """A part of the story: its heading (empty: none) and its text, paragraphs apart by empty lines."""
 
-    Each has a heading (empty: none) and a text, paragraphs apart by empty lines.
-    """
+    heading: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The text about a variant in its parts."""
 
     title: str
-    sections: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...]
 
     def part(self, heading: str) -> str:
         """Return the text under a heading; empty where there is none."""
-        return next((text for own, text in self.sections if own == heading), "")
+        return next((section.text for section in self.sections if section.heading == heading), "")
 
 
 _KEYS = re.compile(r"\s*(`[\w-]+`(?:, `[\w-]+`)*):")
@@ -247,10 +252,10 @@ def story_in(docstring: str) -> Story:
     """Return a docstring in its parts: under a heading, or without one between them."""
     title, _, rest = docstring.strip().partition("\n")
     plain, *others = _SECTION.split(f"{rest}\n")
-    parts = [("", plain.strip())]
+    parts = [Section("", plain.strip())]
     for heading, text, after in zip(others[::3], others[1::3], others[2::3], strict=True):
-        parts += [(heading.strip(), dedent(text).strip()), ("", after.strip())]
-    return Story(title.strip(), tuple(part for part in parts if part[1]))
+        parts += [Section(heading.strip(), dedent(text).strip()), Section("", after.strip())]
+    return Story(title.strip(), tuple(part for part in parts if part.text))
 
 
 @dataclass(frozen=True, slots=True)

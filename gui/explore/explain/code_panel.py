@@ -156,9 +156,9 @@ def listing_rows(kernels: Sequence[Listing]) -> tuple[tuple[Row, ...], tuple[Pla
 def story_text(source: KernelSource) -> str:
     """Return the story of a module in paragraphs, as wide as there is room."""
     parts = [source.story.title]
-    for heading, section in source.story.sections:
-        paragraphs = paragraphs_of(section)
-        paragraphs[0] = f"{heading}: {paragraphs[0]}" if heading else paragraphs[0]
+    for section in source.story.sections:
+        paragraphs = paragraphs_of(section.text)
+        paragraphs[0] = f"{section.heading}: {paragraphs[0]}" if section.heading else paragraphs[0]
         parts += paragraphs
     text = "\n".join([*parts, *([source.remark] if source.remark else [])])
     return re.sub(r"`([^`]+)`|\*(\w+)\*", lambda found: found[1] or found[2], text)

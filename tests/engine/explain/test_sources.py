@@ -45,7 +45,7 @@ def test_that_every_variant_has_source_that_stands_in_its_files_and_a_story():
         assert (library in found.remark) if library else found.kernels
         story = story_of(variant)
         assert key in story.title
-        assert all(text for _, text in story.sections)
+        assert all(section.text for section in story.sections)
 
 
 def test_that_kernels_stand_with_their_factory_emitters_with_what_calls_them():
@@ -78,7 +78,8 @@ def test_that_without_numba_cuda_the_factory_of_a_kernel_is_shown(monkeypatch):
 def test_that_a_docstring_is_read_in_its_parts():
     story = story_in("`a`: b.\n\nIdea\n    One.\n    Two.\n\n    Three.\nLimit\n    Four.\n\nSource: C.\n")
     assert story.title == "`a`: b."
-    assert story.sections == (("Idea", "One.\nTwo.\n\nThree."), ("Limit", "Four."), ("", "Source: C."))
+    parts = [(one.heading, one.text) for one in story.sections]
+    assert parts == [("Idea", "One.\nTwo.\n\nThree."), ("Limit", "Four."), ("", "Source: C.")]
 
 
 NAMES = ("a", "b")
