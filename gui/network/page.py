@@ -4,7 +4,6 @@ Each change of the drawing is recognised; stages run on request.
 """
 
 from dataclasses import asdict, replace
-from functools import partial
 from typing import ClassVar
 
 import msgspec
@@ -65,8 +64,7 @@ class NetworkPage(VariantsPage):
         # The cells of a stroke that arrive together are one drawing.
         self._settle_timer = QTimer(self, singleShot=True, interval=0)
         self._settle_timer.timeout.connect(self._recognise)
-        network.drawing.changed.connect(partial(setattr, self, "_is_stale", True))
-        network.drawing.changed.connect(self._settle_timer.start)
+        network.drawing.changed.connect(self._drawing_changed)
         services.state.running_changed.connect(self._settle_timer.start)
         network.running_changed.connect(self._show_timeline)
         network.facts_changed.connect(self.status_changed)
@@ -185,6 +183,10 @@ class NetworkPage(VariantsPage):
         if not needs_no_message(error):
             self._own_messages.show_error("network", error)
             self.network.set_facts(None, str(error))
+
+    def _drawing_changed(self) -> None:
+        self._is_stale = True
+        self._settle_timer.start()
 
     def _recognise(self) -> None:
         """Send the drawing; one is on its way at a time, and what was drawn meanwhile follows it."""
