@@ -7,17 +7,8 @@ import numpy as np
 from engine.host import protocol
 from engine.host.request import VariantInfo
 from engine.results.measurement import Environment
-from engine.tasks.network.problem import (
-    LAYERS,
-    ChunkSpan,
-    ForwardPass,
-    LayerMaps,
-    LayerTime,
-    NetworkFacts,
-    NetworkResult,
-    NetworkRun,
-    Recognised,
-)
+from engine.tasks.network import problem
+from engine.tasks.network.problem import LAYERS
 from gui.network.layers import Facts
 from tests.gui.made_results import CPU_BLOCK, GPU_BLOCK, NO_CUDA
 from tests.made_runs import PROVED, made_reason, make_timing
@@ -63,17 +54,17 @@ def made_values(ink: bytes) -> list[np.ndarray]:
     return values
 
 
-def network_facts(make) -> NetworkFacts:
+def network_facts(make) -> problem.NetworkFacts:
     pixels, labels = made_digits()
-    return NetworkFacts(LAYERS, STAGES, *make(*made_weights(), pixels), labels)
+    return problem.NetworkFacts(LAYERS, STAGES, *make(*made_weights(), pixels), labels)
 
 
-def recognised(ink: bytes, make) -> Recognised:
+def recognised(ink: bytes, make) -> problem.Recognised:
     shared_maps = make(*made_values(ink))
-    layers = tuple(map(LayerMaps, LAYERS, shared_maps))
+    layers = tuple(map(problem.LayerMaps, LAYERS, shared_maps))
     chances = [0.01] * 10
     chances[7] = 0.91
-    return Recognised(layers, tuple(chances), 7, 12.0)
+    return problem.Recognised(layers, tuple(chances), 7, 12.0)
 
 
 def checked_stages(device: str) -> tuple[protocol.Availability, ...]:
@@ -84,17 +75,19 @@ def checked_stages(device: str) -> tuple[protocol.Availability, ...]:
     )
 
 
-def made_run(stage: str, batch: int = 100, **fields: object) -> NetworkRun:
+def made_run(stage: str, batch: int = 100, **fields: object) -> problem.NetworkRun:
     """A verified run: serial has a time for each layer, others for pairs of them."""
     known = next(one for one in STAGES if one.key == stage)
     ms = KERNEL_MS.get(stage, 1.0)
     device = "cpu" if known.kind == "cpu" else "cuda:0"
     about = {"timing": make_timing(ms, cuda=device != "cpu"), "verification": PROVED, "weights_digest": "abc"}
     environment = Environment("CPU, 2 cores")
-    result = NetworkResult(stage, known.title, device, ForwardPass(batch), None, environment, **about)
+    result = problem.NetworkResult(
+        stage, known.title, device, problem.ForwardPass(batch), None, environment, **about
+    )
     keys = [layer.key for layer in LAYERS]
     pairs = [" + ".join(pair) for pair in zip(keys[::2], keys[1::2], strict=True)]
     names = keys if stage == "network-serial" else pairs
-    layers = tuple(LayerTime(name, ms / len(names)) for name in names)
-    spans = ChunkSpan(0, 0, "copy in", 0.0, 0.2), ChunkSpan(0, 0, "kernels", 0.2, 1.0)
-    return NetworkRun(replace(result, **fields), layers, () if device == "cpu" else spans)
+    layers = tuple(problem.LayerTime(name, ms / len(names)) for name in names)
+    spans = problem.ChunkSpan(0, 0, "copy in", 0.0, 0.2), problem.ChunkSpan(0, 0, "kernels", 0.2, 1.0)
+    return problem.NetworkRun(replace(result, **fields), layers, () if device == "cpu" else spans)

@@ -38,9 +38,6 @@ def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
     assert page.tables.table.cells.rowCount() > 0
     panels = next(menu for menu in haloscope.window.findChildren(QMenu) if menu.title() == "&Panels")
     assert [action.text() for action in panels.actions()] == ["Papers", "Tables", "Code"]
-    haloscope.window.show_page("explore")
-    haloscope.actions["page:course"].trigger()
-    assert haloscope.window._entered["course"] is page
 
 
 def test_that_measuring_fills_the_table_that_is_shown_and_the_page_says_what_it_fills(opened, qtbot):

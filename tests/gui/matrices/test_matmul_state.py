@@ -26,25 +26,20 @@ def state(qapp):
 def test_that_a_square_product_follows_its_rows_and_sizes_can_differ_where_it_is_not(state, qtbot):
     with qtbot.assertNotEmitted(state.settings_changed):
         state.change(tiles=(4, 8, 16, 32))
-    with qtbot.waitSignal(state.settings_changed):
-        state.change(product=MatrixProduct(64, 3, 5))
-    assert state.settings.product == MatrixProduct(64, 64, 64)
-    state.change(square=False)
-    state.change(product=MatrixProduct(64, 3, 5))
-    assert state.settings.product == MatrixProduct(64, 3, 5)
-    state.change(square=True)
-    assert state.settings.product == MatrixProduct(64, 64, 64)
     panel = ProductPanel(state, EngineState())
     qtbot.addWidget(panel)
+    panel.rows.setValue(64)
+    assert state.settings.product == MatrixProduct(64, 64, 64)
     assert not panel.inner.isEnabled()
     panel.square.click()
-    panel.rows.setValue(17)
-    panel.inner.setValue(33)
-    panel.columns.setValue(5)
+    for box, side in ((panel.rows, 17), (panel.inner, 33), (panel.columns, 5)):
+        box.setValue(side)
     assert state.settings.product == MatrixProduct(17, 33, 5)
     assert "5,610 operations" in panel.facts.text()
     panel.rows.stepUp()
     assert panel.rows.value() == 34
+    panel.square.click()
+    assert state.settings.product == MatrixProduct(34, 34, 34)
     lecture = LecturePanel(state, EngineState())
     qtbot.addWidget(lecture)
     assert "misprint" in lecture.toPlainText()

@@ -5,7 +5,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 
 import engine
-from gui.network.drawing import Drawing, coverage, picture_of, shades
+from gui.network.drawing import Drawing, picture_of, shades
 from gui.network.drawing_panel import DrawingCanvas
 from gui.style.theme import DARK
 
@@ -22,15 +22,6 @@ def canvas(qtbot, drawing):
     canvas.resize(300, 300)
     canvas.show()
     return canvas
-
-
-def test_that_the_brush_is_full_but_for_soft_edges():
-    covered = coverage((5.5, 10.5), (20.5, 10.5), 2.0)
-    assert covered[10, 5:21].tolist() == [255] * 16
-    assert 0 < covered[12, 10] < 255, "half a cell beyond the radius it fades"
-    assert covered[14].max() == 0
-    assert covered[10, 0] == covered[10, 27] == 0
-    assert np.array_equal(covered, coverage((20.5, 10.5), (5.5, 10.5), 2.0))
 
 
 def test_that_a_stroke_is_one_step(drawing, qtbot):

@@ -3,15 +3,7 @@
 import numpy as np
 import pytest
 
-from gui.network.layers import (
-    DRAWING,
-    Cell,
-    cell_name,
-    origins,
-    strongest_of,
-    where_from,
-    windows,
-)
+from gui.network.layers import DRAWING, Cell, cell_name, origins, strongest_of, where_from, windows
 from gui.widgets.number_table import number, short_number
 from tests.gui.made_network import LAYERS, made_facts
 

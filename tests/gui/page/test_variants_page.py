@@ -146,8 +146,7 @@ def test_that_of_a_session_whose_runs_are_damaged_the_others_open_and_one_withou
     ran, qtbot, tmp_path, key
 ):
     haloscope, state = ran
-    path = tmp_path / "work.haloscope"
-    save_session(haloscope, path, qtbot)
+    path = save_session(haloscope, tmp_path / "work.haloscope", qtbot)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     (part,) = [line["part"] for line in lines if line.get("key") == key]
     before = runs_of(state)

@@ -19,8 +19,6 @@ from gui.shell.preferences import refusal_of
 from gui.style.theme import current_theme
 from tests.gui.shell.test_main_window import assert_every_control_is_explained, assert_no_word_is_cut
 
-KEYS = [page.key for page in PAGES]
-
 
 @pytest.fixture
 def haloscope(window_of_file):
@@ -95,7 +93,7 @@ def test_that_every_page_has_a_section_and_that_those_of_panels_exist(haloscope)
         name: {"", *map(documents.anchor_of, heading.findall(documents.text_of(name)))}
         for name in documents.documents()
     }
-    pages = [haloscope.window.page_of(key) for key in KEYS]
+    pages = [haloscope.window.page_of(page.key) for page in PAGES]
     assert all("" in page.sections for page in pages)
     links = (link.partition("#") for page in pages for link in page.sections.values())
     assert [name for name, _, anchor in links if anchor not in anchors[name]] == []
@@ -200,27 +198,24 @@ def test_that_what_cannot_be_chosen_says_why_and_return_then_does_nothing(palett
     assert palette.isVisible()
 
 
-@pytest.fixture
-def keys(dialog):
-    return dialog.keys
-
-
 def keys_of(haloscope, name):
     return [keys.toString() for keys in haloscope.actions[name].shortcuts()]
 
 
-def type_keys(haloscope, keys, name, pressed):
+def type_keys(haloscope, dialog, name, pressed):
     """Type the keys of a command, as a person does."""
+    keys = dialog.keys
     keys.table.selectRow(list(haloscope.actions.entries).index(name))
     QTest.keySequence(keys.edit, QKeySequence(pressed))
 
 
-def test_that_a_new_key_is_the_command_s_at_once_also_taken_from_another_one_or_removed(haloscope, keys):
-    type_keys(haloscope, keys, "zoom_fit", "Ctrl+J")
+def test_that_a_new_key_is_the_command_s_at_once_also_taken_from_another_one_or_removed(haloscope, dialog):
+    keys = dialog.keys
+    type_keys(haloscope, dialog, "zoom_fit", "Ctrl+J")
     assert keys_of(haloscope, "zoom_fit") == ["Ctrl+J"]
     assert "(Ctrl+J)" in haloscope.actions["zoom_fit"].toolTip()
     assert haloscope.preferences.preferences.shortcuts == {"zoom_fit": "Ctrl+J"}
-    type_keys(haloscope, keys, "zoom_fit", "F5")
+    type_keys(haloscope, dialog, "zoom_fit", "F5")
     assert "“Run”" in keys.note.text()
     assert (keys_of(haloscope, "zoom_fit"), keys_of(haloscope, "run")) == (["F5"], ["Ctrl+R"])
     keys.remove.click()
@@ -229,7 +224,7 @@ def test_that_a_new_key_is_the_command_s_at_once_also_taken_from_another_one_or_
     assert (keys_of(haloscope, "zoom_fit"), keys_of(haloscope, "run")) == (["Ctrl+0"], ["Ctrl+R", "F5"])
     assert haloscope.preferences.preferences.shortcuts == {}
     for pressed in ("A", "Shift+A", "Ctrl+C"):
-        type_keys(haloscope, keys, "zoom_fit", pressed)
+        type_keys(haloscope, dialog, "zoom_fit", pressed)
         assert keys.note.text(), "it would break typing"
         assert keys_of(haloscope, "zoom_fit") == ["Ctrl+0"], pressed
     for allowed in ("Ctrl+Shift+J", "F8", "Ctrl+,"):

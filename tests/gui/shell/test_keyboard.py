@@ -24,8 +24,6 @@ from gui.shell.dialogs import commands_of
 from gui.shell.pages import PAGES
 from tests.gui.made_window import all_actions, shown_page
 
-KEYS = [entry.key for entry in PAGES]
-
 
 @pytest.fixture(scope="module")
 def haloscope(window_of_file):
@@ -100,7 +98,7 @@ def has(visited, widget):
     return group is not None and any(button in visited for button in group.buttons())
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", [entry.key for entry in PAGES])
 def test_that_each_entry_of_the_menus_has_a_key_and_tab_comes_to_each_control_once_and_names_it(
     haloscope, show, qtbot, key
 ):

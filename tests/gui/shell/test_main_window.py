@@ -158,16 +158,15 @@ def test_that_layout_place_theme_columns_and_files_are_kept_until_the_next_start
     # As under a window manager with a title bar of 20 pixels.
     geometry, place = QRect(10, 20, 1278, 775), QRect(300, 200, 300, 500)
 
-    def start(**options):
-        options = {"theme": "", "preferences_path": path, **options}
-        haloscope = open_window(geometry.size().toTuple(), **options)
+    def start(theme=""):
+        haloscope = open_window(geometry.size().toTuple(), theme, path)
         QtWidgets.QApplication.processEvents()
         return haloscope, haloscope.window, haloscope.window.first_page
 
     def table_of(key):
         return window.page_of(key).results_panel.table
 
-    haloscope, window, page = start(theme="light")
+    haloscope, window, page = start("light")
     haloscope.preferences.choose(theme="dark")
     window.setGeometry(geometry)
     page.panel("kernel").open_as_window(place)

@@ -170,24 +170,20 @@ def test_that_a_bad_file_of_preferences_is_kept_as_bak(tmp_path):
 
 
 @pytest.fixture
-def errors(qapp, monkeypatch):
+def errors(qapp, monkeypatch, tmp_path):
+    """What catches errors that nobody expects; its log is `errors.log`."""
     monkeypatch.setattr("sys.excepthook", None)
     monkeypatch.setattr("threading.excepthook", None)
     errors = UnexpectedErrors(Messages())
     errors.install()
-    return errors
-
-
-@pytest.fixture
-def log(monkeypatch, tmp_path):
-    path = tmp_path / "crash.log"
-    with path.open("w") as file:
+    errors.log = tmp_path / "crash.log"
+    with errors.log.open("w") as file:
         monkeypatch.setattr(standard_streams, "_file", file)
-        yield path
+        yield errors
 
 
 def test_that_an_error_in_a_slot_or_a_thread_is_told_and_has_its_traceback_in_the_log_only(
-    errors, log, qapp, qtbot
+    errors, qapp, qtbot
 ):
     try:
         raise ValueError("the slot failed")
@@ -196,7 +192,7 @@ def test_that_an_error_in_a_slot_or_a_thread_is_told_and_has_its_traceback_in_th
     qapp.processEvents()
     message = errors._messages.newest
     assert message.why == "ValueError: the slot failed"
-    assert "Traceback" in log.read_text()
+    assert "Traceback" in errors.log.read_text()
     with qtbot.waitSignal(errors.happened):
         thread = threading.Thread(target=lambda: [][1])
         thread.start()
@@ -205,11 +201,11 @@ def test_that_an_error_in_a_slot_or_a_thread_is_told_and_has_its_traceback_in_th
     assert "IndexError" in errors._messages.newest.why
 
 
-def test_that_what_the_system_has_no_more_of_is_not_called_something(errors, log, qapp):
+def test_that_what_the_system_has_no_more_of_is_not_called_something(errors, qapp):
     errors.catch(OSError, OSError(24, "Too many open files"), None)
     qapp.processEvents()
     assert errors._messages.newest.what == "No more files can be opened"
-    assert "Too many open files" in log.read_text()
+    assert "Too many open files" in errors.log.read_text()
 
 
 def test_that_the_crash_log_is_where_the_system_keeps_logs_or_stderr(tmp_path_factory, monkeypatch, capsys):
