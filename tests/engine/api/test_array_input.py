@@ -222,12 +222,8 @@ def test_that_no_picture_is_made_of_what_is_none_and_a_batch_says_which_it_is():
 
 def test_that_every_call_refuses_what_numpy_would_misread_and_weights_on_a_gpu():
     hidden = np.ma.masked_less(WHOLE, 9)
-    for call, *given in (
-        (engine.Picture, hidden),
-        (engine.Picture, WHOLE, hidden),
-        (engine.matmul, hidden, hidden),
-        (engine.network, hidden),
-    ):
+    two = ((engine.Picture, WHOLE, hidden), (engine.matmul, hidden, hidden))
+    for call, *given in ((engine.Picture, hidden), (engine.network, hidden), *two):
         with pytest.raises(BadValue, match="hidden"):
             call(*given)
     for weights in (LikeCuPy(), [LikeCuPy()]):

@@ -215,10 +215,8 @@ def test_that_a_result_stays_while_anything_refers_to_its_memory(no_spares):
 
 def test_that_memory_that_nothing_refers_to_is_used_again(no_spares):
     image = np.ones(LARGE, np.uint8)
-    for filtered in (
-        engine.plan(image, [[1]], device="cpu"),
-        lambda one: engine.correlate(one, [[2]], device="cpu"),
-    ):
+    plan = engine.plan(image, [[1]], device="cpu")
+    for filtered in (plan, lambda one: engine.correlate(one, [[2]], device="cpu")):
         addresses = set()
         for _ in range(5):
             values = filtered(image)

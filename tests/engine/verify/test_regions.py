@@ -87,7 +87,7 @@ def test_that_every_tile_of_seven_by_seven_and_most_of_a_photograph_have_a_pixel
         assert is_checked.mean() < 0.05
         tiles = np.lib.stride_tricks.sliding_window_view(is_checked, (7, 7))
         assert tiles.any(axis=(2, 3)).all()
-    """Tiles of variants are wider than high: 128 x 16 and more."""
+    # Tiles of variants are wider than high: 128 x 16 and more.
     photograph = Problem(3000, 4000, 3, "uint8", (9, 9), (4, 4))
     assert filtering.regions_to_check(photograph, 0)[-1].step == 15
     assert filtering.regions_to_check(photograph, 0, picture_work.AFFORDABLE_MULTIPLY_ADDS)[-1].step == 27

@@ -54,10 +54,8 @@ def exact(key, samples, **settings):
 
 def test_that_every_operation_has_legal_defaults():
     for operation in OPERATIONS.values():
-        assert operation.teaches.endswith(".")
-        assert operation.proof.endswith(".")
         assert operation.read({}) == {one.name: one.default for one in operation.parameters}
-        assert all(one.explanation.endswith(".") and one.title for one in operation.parameters)
+        assert all(one.explanation and one.title for one in operation.parameters)
 
 
 def test_that_negative_and_desaturate_are_their_definitions():
