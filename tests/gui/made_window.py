@@ -3,7 +3,7 @@
 from concurrent.futures import Future
 from dataclasses import fields, replace
 
-from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QDialog
 from shiboken6 import delete
@@ -279,6 +279,12 @@ class Bench:
         self.fake.automatic = automatic
         assert self.workspace.picture is not None
         assert not self.fake.waiting(OpenPicture) + self.fake.waiting(Preview)
+
+
+def place_of(canvas, row, column):
+    """Return the point of a canvas where the middle of a pixel lies, one device pixel per point."""
+    x, y = canvas.view.transform.to_pane(column + 0.5, row + 0.5)
+    return QPoint(int(x), int(y))
 
 
 def wait(qtbot, condition):

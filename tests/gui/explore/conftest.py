@@ -1,6 +1,7 @@
 """Fixtures of the panels of the page Explore: the state that they show."""
 
 import pytest
+from PySide6.QtCore import Qt
 
 from gui.explore.explain import question
 from gui.explore.results.results_model import ResultsModel
@@ -26,14 +27,39 @@ def results(qapp):
 
 
 @pytest.fixture
-def look_at(qtbot):
+def show_widget(qtbot):
+    """Return a function that shows a widget, of a size if one is given, and returns it."""
+
+    def shown(widget, *size):
+        qtbot.addWidget(widget)
+        if size:
+            widget.resize(*size)
+        widget.show()
+        return widget
+
+    return shown
+
+
+@pytest.fixture
+def enter(qtbot):
+    """Return a function that types into a field, in place of what it shows."""
+
+    def typed(field, text):
+        field.setFocus()
+        field.selectAll()
+        qtbot.keyClicks(field, text)
+        qtbot.keyClick(field, Qt.Key.Key_Return)
+
+    return typed
+
+
+@pytest.fixture
+def look_at(show_widget):
     """Return a function that shows a panel of a size, with its state, to somebody who looks at it."""
 
     def look(panel, state, size, bench):
         panel.state = state
-        qtbot.addWidget(panel)
-        panel.resize(*size)
-        panel.show()
+        show_widget(panel, *size)
         state.watch(True)
         bench.settle()
         return panel

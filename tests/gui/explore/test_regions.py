@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
 from engine.course.papers import PAPERS
@@ -17,6 +17,7 @@ from gui.explore.session_file import load_session, save_session
 from gui.explore.sessions import Session
 from gui.explore.state import PictureSource, State, Step
 from tests.gui.made_results import NO_CUDA
+from tests.gui.made_window import place_of
 
 REGION = Region(4, 11, 5, 13)
 
@@ -30,10 +31,7 @@ def page(haloscope):
 def drag(page, qtbot, first, last, modifier=Qt.KeyboardModifier.NoModifier):
     """Drag from a pixel (row, column) to another one."""
     canvas, left = page.picture_view.canvas, Qt.MouseButton.LeftButton
-    places = []
-    for row, column in (first, last):
-        x, y = canvas.view.transform.to_pane(column + 0.5, row + 0.5)
-        places.append(QPoint(round(x), round(y)))
+    places = [place_of(canvas, *pixel) for pixel in (first, last)]
     qtbot.mousePress(canvas, left, modifier, places[0])
     # The middle of the way, too: a single jump is no drag on some systems.
     for place in ((places[0] + places[1]) / 2, places[1]):

@@ -27,12 +27,8 @@ from gui.style.theme import DARK, LIGHT, contrast
 
 
 @pytest.fixture
-def grid(qtbot):
-    grid = TileGrid()
-    qtbot.addWidget(grid)
-    grid.resize(300, 300)
-    grid.show()
-    return grid
+def grid(show_widget):
+    return show_widget(TileGrid(), 300, 300)
 
 
 @pytest.fixture
@@ -106,15 +102,13 @@ def test_that_the_view_follows_the_arrow_keys_over_the_cells(qtbot, grid, tile_o
     assert grid.cell_size == 6
 
 
-def test_that_the_panel_follows_what_is_set_and_another_block_of_the_grid_can_be_chosen(qtbot, bench, panel):
+def test_that_the_panel_follows_what_is_set_and_another_block_of_the_grid_can_be_chosen(enter, bench, panel):
     panel.across.setValue(0)
     panel.down.setValue(0)
     bench.settle()
     assert panel.used.text().startswith("P[0, 0] uses N[-2, -2] to N[2, 2] (25 cells); 16 of them are ghost")
     assert "ghost cells" in panel.legend.accessibleDescription()
-    panel.down.selectAll()
-    qtbot.keyClicks(panel.down, "99")
-    qtbot.keyClick(panel.down, Qt.Key.Key_Return)
+    enter(panel.down, "99")
     assert panel.refusal.text() == "Block down did not change: '99' is not a whole number from 0 to 4."
     assert panel.refusal.isVisible()
     for block in (Block(4, 4), Block(8, 8)):

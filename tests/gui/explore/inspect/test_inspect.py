@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 
 from engine.geometry.border import Border
 from engine.host import shared
@@ -16,7 +16,7 @@ from gui.explore.inspect.lens import FilterLens, Looked
 from gui.explore.inspect.look_panel import HISTOGRAM, PROFILE
 from gui.explore.picture.layers import Drawing, Line
 from tests.gui.made_results import handle_of
-from tests.gui.made_window import made
+from tests.gui.made_window import made, place_of
 from tests.picture_jobs import mask_job
 
 
@@ -27,11 +27,8 @@ def state(workspace):
 
 
 @pytest.fixture
-def panel(qtbot, state):
-    panel = DoctorPanel(state)
-    qtbot.addWidget(panel)
-    panel.resize(700, 260)
-    panel.show()
+def panel(qtbot, state, show_widget):
+    panel = show_widget(DoctorPanel(state), 700, 260)
     with qtbot.waitSignal(state.changed, check_params_cb=lambda: state.examination is not None):
         state.watch(True)
     return panel
@@ -170,13 +167,9 @@ def page(haloscope, qtbot):
     return page
 
 
-def place_of(page, row, column):
-    x, y = page.picture_view.canvas.view.transform.to_pane(column + 0.5, row + 0.5)
-    return QPoint(round(x), round(y))
-
-
 def pin(page, qtbot, row=5, column=7):
-    qtbot.mouseClick(page.picture_view.canvas, Qt.MouseButton.LeftButton, pos=place_of(page, row, column))
+    canvas = page.picture_view.canvas
+    qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place_of(canvas, row, column))
     qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.pixel == (row, column))
 
 
@@ -188,10 +181,10 @@ def test_that_only_a_sum_that_is_the_result_is_said_to_be_it_exactly(looked):
 
 
 def test_that_the_lens_follows_the_mouse_until_a_click_pins_a_pixel_from_which_arrow_keys_walk(page, qtbot):
-    qtbot.mouseMove(page.picture_view.canvas, place_of(page, 3, 4))
-    page.picture_view.canvas.pixel_hovered.emit((3, 4))
-    qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.pixel == (3, 4))
     canvas = page.picture_view.canvas
+    qtbot.mouseMove(canvas, place_of(canvas, 3, 4))
+    canvas.pixel_hovered.emit((3, 4))
+    qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.pixel == (3, 4))
     pin(page, qtbot)
     window, pixel = canvas._frames
     assert (window.row, window.column, window.height, pixel.row) == (4, 6, 3, 5)

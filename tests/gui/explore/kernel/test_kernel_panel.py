@@ -286,23 +286,16 @@ TOO_MANY = "A block of 64 × 64 has 4,096 threads; the limit is 1,024 threads pe
 
 
 @pytest.fixture
-def editor(qtbot, workspace, state):
+def editor(show_widget, workspace, state):
     workspace.change(variant="tiled")
-    editor = BlockEditor(Selection(workspace, state, ResultsModel()))
-    qtbot.addWidget(editor)
-    editor.show()
-    return editor
+    return show_widget(BlockEditor(Selection(workspace, state, ResultsModel())))
 
 
-def type_number(qtbot, box, text):
-    box.selectAll()
-    qtbot.keyClicks(box, text)
-    qtbot.keyClick(box, Qt.Key.Key_Return)
-
-
-def test_that_a_side_is_any_number_and_a_refused_block_offers_the_nearest(qtbot, editor, workspace, state):
+def test_that_a_side_is_any_number_and_a_refused_block_offers_the_nearest(
+    enter, qtbot, editor, workspace, state
+):
     for text in ("64", "0", "-5", "2048", "7"):
-        type_number(qtbot, editor.width_box, text)
+        enter(editor.width_box, text)
         assert workspace.settings.block == Block(int(text), 8)
     workspace.change(block=None)
     qtbot.keyClick(editor.width_box, Qt.Key.Key_Up)
@@ -346,7 +339,9 @@ def test_that_kernels_without_blocks_or_on_the_cpu_have_no_fields_for_them(qtbot
     assert not editor.is_wanted
 
 
-def test_that_what_is_typed_stays_when_the_engine_answers_or_is_refused(qtbot, editor, workspace, state):
+def test_that_what_is_typed_stays_while_the_engine_answers_or_is_refused(
+    enter, qtbot, editor, workspace, state
+):
     editor.width_box.selectAll()
     qtbot.keyClicks(editor.width_box, "12")
     state.set_availability((Availability("tiled", made_reason("no driver")),))
@@ -354,14 +349,14 @@ def test_that_what_is_typed_stays_when_the_engine_answers_or_is_refused(qtbot, e
     qtbot.keyClick(editor.width_box, Qt.Key.Key_Return)
     assert workspace.settings.block == Block(128, 8)
     workspace.change(block=Block(64, 64))
-    type_number(qtbot, editor.width_box, "1e3")
+    enter(editor.width_box, "1e3")
     assert editor.refusal.text().startswith("Block width did not change: '1e3' is not a whole number")
     assert not editor.offer.isVisible(), "it is not a block that has a nearest one"
     state.set_availability((Availability("tiled"),))
     assert editor.refusal.text().startswith("Block width")
     qtbot.keyClicks(editor.width_box, "6")
     assert "4,096 threads" in editor.refusal.text()
-    type_number(qtbot, editor.width_box, "1e3")
+    enter(editor.width_box, "1e3")
     # A refusal without a nearest block is not about the block.
     state.set_availability((Availability("tiled", made_reason("no driver")),))
     workspace.change(block=None)

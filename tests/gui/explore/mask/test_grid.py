@@ -19,11 +19,8 @@ def workspace():
 
 
 @pytest.fixture
-def grid(qtbot, workspace):
-    grid = MaskGrid(MaskModel(workspace))
-    qtbot.addWidget(grid)
-    grid.resize(304, 240)
-    grid.show()
+def grid(show_widget, workspace):
+    grid = show_widget(MaskGrid(MaskModel(workspace)), 304, 240)
     grid.setFocus()
     grid.setCurrentIndex(grid.model().index(0, 0))
     return grid

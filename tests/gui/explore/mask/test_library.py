@@ -30,10 +30,8 @@ def own(tmp_path):
 
 
 @pytest.fixture
-def button(qtbot, workspace):
-    button = PresetButton(workspace)
-    qtbot.addWidget(button)
-    button.show()
+def button(show_widget, workspace):
+    button = show_widget(PresetButton(workspace))
     yield button
     button.library.close()
 

@@ -27,25 +27,8 @@ def workspace():
 
 
 @pytest.fixture
-def panel(qtbot, workspace):
-    panel = MaskPanel(workspace)
-    qtbot.addWidget(panel)
-    panel.resize(320, 600)
-    panel.show()
-    return panel
-
-
-@pytest.fixture
-def enter(qtbot):
-    """Type into a field in place of what it shows."""
-
-    def enter(field, text):
-        field.setFocus()
-        field.selectAll()
-        qtbot.keyClicks(field, text)
-        qtbot.keyClick(field, Qt.Key.Key_Return)
-
-    return enter
+def panel(show_widget, workspace):
+    return show_widget(MaskPanel(workspace), 320, 600)
 
 
 def test_that_growing_keeps_the_centre_and_a_transform_moves_cells_and_anchor(panel, workspace):

@@ -154,13 +154,9 @@ def test_that_a_coarse_level_stands_in_for_what_is_not_made_in_time(large_levels
 
 
 @pytest.fixture
-def handle(qtbot):
+def handle(show_widget):
     """A handle in a pane 200 wide."""
-    pane = QWidget()
-    qtbot.addWidget(pane)
-    pane.resize(200, 100)
-    pane.show()
-    handle = SplitHandle(pane)
+    handle = SplitHandle(show_widget(QWidget(), 200, 100))
     handle.update_position()
     handle.show()
     return handle

@@ -15,6 +15,7 @@ from gui.explore.picture.picture_view import PictureView
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from tests.gui.made_results import filtered_of, handle_of
+from tests.gui.made_window import place_of
 
 
 @pytest.fixture
@@ -28,14 +29,10 @@ def engine_state():
 
 
 @pytest.fixture
-def view(qtbot, workspace, engine_state, bench):
+def view(show_widget, workspace, engine_state, bench):
     services = replace(bench.services, actions=Actions(), state=engine_state)
     ExploreActions(services.actions, workspace, engine_state)
-    view = PictureView(workspace, services, bench.messages.everywhere)
-    qtbot.addWidget(view)
-    view.resize(640, 480)
-    view.show()
-    return view
+    return show_widget(PictureView(workspace, services, bench.messages.everywhere), 640, 480)
 
 
 @pytest.fixture
@@ -46,14 +43,8 @@ def shown(view, workspace, engine_state, share):
     return view
 
 
-def point_of(view, row, column):
-    """The point of the canvas where the middle of a pixel lies (one device pixel per point offscreen)."""
-    x, y = view.canvas.view.transform.to_pane(column + 0.5, row + 0.5)
-    return QPoint(int(x), int(y))
-
-
 def colour_at(view, row, column):
-    return view.canvas.grab().toImage().pixelColor(point_of(view, row, column)).name()
+    return view.canvas.grab().toImage().pixelColor(place_of(view.canvas, row, column)).name()
 
 
 def test_that_original_is_left_and_result_right_of_the_handle_or_both_side_by_side(shown, qtbot):
@@ -67,7 +58,7 @@ def test_that_original_is_left_and_result_right_of_the_handle_or_both_side_by_si
         assert not shown.canvas.handle.isVisible()
         assert colour_at(shown, 10, 5) == colour_at(shown, 10, 28) == colour
     shown.set_mode(ViewMode.SIDE_BY_SIDE)
-    left = point_of(shown, 3, 4)
+    left = place_of(shown.canvas, 3, 4)
     right = left + QPoint(shown.canvas.width() - (shown.canvas.width() - 2) // 2, 0)
     for point in (left, right):
         with qtbot.waitSignal(shown.canvas.pixel_hovered, check_params_cb=lambda pixel: pixel == (3, 4)):
@@ -82,7 +73,7 @@ def test_that_the_line_tells_the_numbers_under_the_cursor(qtbot, view, workspace
     engine_state.filtered.emit(filtered_of(result, share))
     height = view.readout.height()
     for pixel in ((0, 0), (20, 32), (7, 11)):
-        qtbot.mouseMove(view.canvas, point_of(view, *pixel))
+        qtbot.mouseMove(view.canvas, place_of(view.canvas, *pixel))
         assert view.readout.height() == height
         words = view.readout.words.split()
         assert words[:4] == ["row", str(pixel[0]), "col", str(pixel[1])]
@@ -95,7 +86,7 @@ def test_that_the_line_tells_the_numbers_under_the_cursor(qtbot, view, workspace
 
 
 def test_that_the_wheel_zooms_around_the_cursor_and_dragging_and_arrow_keys_move_the_picture(shown, qtbot):
-    point = point_of(shown, 6, 9)
+    point = place_of(shown.canvas, 6, 9)
     before = shown.canvas.view.transform
     buttons, keys = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
     phase, at = Qt.ScrollPhase.NoScrollPhase, QPointF(point)
@@ -145,7 +136,7 @@ def test_that_a_new_result_keeps_the_place_and_a_cursor_survives_another_picture
     # A new picture waits for its own result.
     workspace.set_picture(handle_of(np.full((21, 33, 3), 9, np.uint8), share))
     assert colour_at(shown, 10, 28) == "#090909"
-    qtbot.mouseMove(shown.canvas, point_of(shown, 3, 3))
+    qtbot.mouseMove(shown.canvas, place_of(shown.canvas, 3, 3))
     workspace.set_picture(handle_of(np.zeros((2, 3, 1), np.uint8), share))
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     shown.canvas.pixel_hovered.emit((1, 2))

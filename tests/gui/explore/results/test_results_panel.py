@@ -23,11 +23,8 @@ from tests.made_runs import WORK, make_failure, make_result, make_simulated, mak
 
 
 @pytest.fixture
-def panel(qtbot, results, workspace, state):
-    panel = ResultsPanel(results, workspace, state)
-    qtbot.addWidget(panel)
-    panel.show()
-    return panel
+def panel(show_widget, results, workspace, state):
+    return show_widget(ResultsPanel(results, workspace, state))
 
 
 def choose(panel, text):
