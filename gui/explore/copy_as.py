@@ -54,10 +54,16 @@ class CopyAs(QObject):
 
     def copy(self, target: Target) -> None:
         """Copy the page in this form; a message says what was copied, or why it cannot be said in it."""
-        server = self._state.machine
+        server, shown, job = self._state.machine, self._state.last_result, self._display.job
+        is_present = job is not None and job == self._workspace.job()
         try:
             recipe = recipe_of(self._workspace, self._stem(), server.destination if server else "")
-            text = target.write(self._with_kernel_used(recipe) if target.is_exact else recipe)
+            is_chosen = recipe.asked.variant == AUTO and recipe.chain is None
+            if target.is_exact and is_chosen and shown is not None and is_present:
+                # The kernel that made what is shown: elsewhere Automatic may choose another one, and kernels
+                # of a GPU differ in the last bits. The steps of a chain keep their own.
+                recipe = replace(recipe, asked=recipe.asked.changed(variant=shown.variant))
+            text = target.write(recipe)
         except EngineError as error:
             self._messages.show_error(SOURCE, error)
             return
@@ -65,17 +71,6 @@ class CopyAs(QObject):
         lines = len(text.splitlines())
         size = "1 line" if lines == 1 else f"{lines} lines"
         self._messages.note(SOURCE, f"{target.title}: copied, {size}")
-
-    def _with_kernel_used(self, recipe: Recipe) -> Recipe:
-        """Name the kernel that made what is shown, where Automatic chose it: elsewhere it may choose another.
-
-        Kernels of a GPU differ in the last bits. The steps of a chain keep their own.
-        """
-        shown, job = self._state.last_result, self._display.job
-        is_present = job is not None and job == self._workspace.job()
-        if recipe.asked.variant != AUTO or recipe.chain is not None or shown is None or not is_present:
-            return recipe
-        return replace(recipe, asked=recipe.asked.changed(variant=shown.variant))
 
 
 def recipe_of(workspace: Workspace, stem: str = "result", host: str = "", *, whole: bool = False) -> Recipe:

@@ -124,11 +124,15 @@ def findings(known: Examination, border: Border, shape: tuple[int, int, int] | N
     costs = {"direct": mask.taps}
     if known.factors is not None:
         costs["as column and row"] = sum(mask.shape)
+    values = known.singular_values
+    kept = [value for value in values if value > _LEAST_SHARE * values[0]] or [0.0]
+    shown = [f"{value:.3g}" for value in kept[:_MOST_VALUES]]
+    shown += [f"and {len(kept) - _MOST_VALUES} more"] * (len(kept) > _MOST_VALUES)
     found = [
         Finding("Gain", gain_text(known), _GAIN_TIP),
         Finding("Sum", total.short.removeprefix("The weights add up to "), total.sentence),
         Finding("Rank", f"{facts.rank}{separable}" if facts.rank else "0", about_rank.sentence),
-        Finding("Singular values", _values_text(known.singular_values), _VALUES_TIP),
+        Finding("Singular values", ", ".join(shown), _VALUES_TIP),
         Finding("Symmetry", _symmetry_text(known), about_turn.sentence),
         Finding("Multiply-adds", _cost_text(costs, 1), _COST_TIP),
     ]
@@ -164,13 +168,6 @@ def gain_text(known: Examination) -> str:
     if across == down == 0.0:
         return f"{at_zero}, the largest"
     return f"{at_zero}; largest {response.largest:.3g} at {across:.2g} across, {down:.2g} down"
-
-
-def _values_text(values: tuple[float, ...]) -> str:
-    kept = [value for value in values if value > _LEAST_SHARE * values[0]] or [0.0]
-    shown = ", ".join(f"{value:.3g}" for value in kept[:_MOST_VALUES])
-    more = len(kept) - _MOST_VALUES
-    return f"{shown}, and {more} more" if more > 0 else shown
 
 
 def _symmetry_text(known: Examination) -> str:

@@ -125,16 +125,13 @@ class HistogramPlot(Plot):
             handle.setPen(pg.mkPen(theme.accent, width=2))
             handle.setHoverPen(pg.mkPen(theme.accent, width=4))
         if self._bin is not None and self._counts and self.hasFocus():
-            self._draw_bin(self._bin, bins, top)
-
-    def _draw_bin(self, at: int, bins: int, top: float) -> None:
-        """Mark the bin of the arrow keys, with what is in it on the side that has more room."""
-        theme, x = current_theme(), at + 0.5
-        self.draw(pg.InfiniteLine(x, 90, pg.mkPen(theme.text, style=Qt.PenStyle.DashLine)))
-        words = pg.TextItem(self._words(at), theme.text, anchor=(float(x > bins / 2), 0.0))
-        words.setFont(small_font())
-        words.setPos(x, top)
-        self.draw(words)
+            # What is in it stands on the side that has more room.
+            x = self._bin + 0.5
+            self.draw(pg.InfiniteLine(x, 90, pg.mkPen(theme.text, style=Qt.PenStyle.DashLine)))
+            words = pg.TextItem(self._words(self._bin), theme.text, anchor=(float(x > bins / 2), 0.0))
+            words.setFont(small_font())
+            words.setPos(x, top)
+            self.draw(words)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)

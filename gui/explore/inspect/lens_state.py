@@ -6,8 +6,7 @@ asked once for each kernel and mask.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 from PySide6.QtCore import Signal
@@ -31,16 +30,13 @@ from gui.explore.state import title_of
 from gui.explore.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ShownStep:
+class ShownStep(NamedTuple):
     """A step with all that its result depends on."""
 
     step: AnyStep
-    reads: tuple[PictureJob | None, ...]
-    """The jobs whose results it reads; None is the picture."""
+    reads: tuple[PictureJob | None, ...]  # the jobs whose results it reads; None is the picture
     words: InChain
-    alone: PictureJob | None
-    """The job that it would be on the picture; None where it makes one result of two."""
+    alone: PictureJob | None  # what it would be on the picture; None where it makes one result of two
 
 
 def shown_step(job: PictureJob, ran: Sequence[StepTime], device: str) -> ShownStep:

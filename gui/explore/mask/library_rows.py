@@ -79,7 +79,14 @@ class OwnMasks:
 
     def save(self, mask: Mask, name: str) -> LibraryEntry:
         """Keep a mask under a name that no other one has."""
-        name = self._checked(name)
+        name, what = " ".join(name.split()), "The mask was not kept"
+        if not name:
+            raise MaskError(what, "it has no name", "Type a name for it.")
+        if len(name) > MAX_NAME_CHARACTERS:
+            why = f"its name has {len(name)} characters, and at most {MAX_NAME_CHARACTERS} are taken"
+            raise MaskError(what, why, "Shorten it.")
+        if any(own.title.casefold() == name.casefold() for own in self.read()[0]):
+            raise MaskError(what, f"one of your masks is called {name!r}", "Choose another name.")
         with suppress(OSError):
             # What is wrong with the folder, writing the file says.
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -102,18 +109,6 @@ class OwnMasks:
         """Write the file of a mask."""
         save_mask(own.mask, own.path)
         return own
-
-    def _checked(self, name: str) -> str:
-        name = " ".join(name.split())
-        what = "The mask was not kept"
-        if not name:
-            raise MaskError(what, "it has no name", "Type a name for it.")
-        if len(name) > MAX_NAME_CHARACTERS:
-            why = f"its name has {len(name)} characters, and at most {MAX_NAME_CHARACTERS} are taken"
-            raise MaskError(what, why, "Shorten it.")
-        if any(own.title.casefold() == name.casefold() for own in self.read()[0]):
-            raise MaskError(what, f"one of your masks is called {name!r}", "Choose another name.")
-        return name
 
 
 def library_entries(own: Iterable[LibraryEntry]) -> list[LibraryEntry]:

@@ -301,10 +301,16 @@ class PictureLevels(QObject):
             self._draw(painter, at, image, source, is_sharp=is_sharp)
 
     def _paint_whole(self, painter: QPainter, transform: ViewTransform, target: QRectF, level: int) -> None:
-        whole = self._wholes[level - self._first]
-        source, at = _whole_pixels(whole, transform, target)
+        image, _, across, down = self._wholes[level - self._first]
+        # Whole pixels of the level that cover what is seen, and where they lie in the pane.
+        left, top, right, bottom = transform.seen_in(target)
+        first_row, first = max(0, math.floor(top * down) - 1), max(0, math.floor(left * across) - 1)
+        rows = min(image.height(), math.ceil(bottom * down) + 1) - first_row
+        columns = min(image.width(), math.ceil(right * across) + 1) - first
+        at = transform.place_of(first_row / down, first / across, rows / down, columns / across)
         # Above 100 % a pixel is a square; below, the nearest larger level is averaged down by less than two.
-        self._draw(painter, at, whole.image, source, is_sharp=transform.zoom >= 1.0)
+        source = QRectF(first, first_row, columns, rows)
+        self._draw(painter, at, image, source, is_sharp=transform.zoom >= 1.0)
 
     def _draw(self, painter: QPainter, at: QRectF, image: QImage, source: QRectF, *, is_sharp: bool) -> None:
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, not is_sharp)
@@ -324,19 +330,6 @@ def _whole(pixels: np.ndarray, index: int, full: Size, opaque: bool) -> _Whole:
     # The last column of an odd width is half a pixel of the next level, where that level has it.
     across, down = min(1.0 / halvings, columns / full.width), min(1.0 / halvings, rows / full.height)
     return _Whole(image_of(pixels, opaque=opaque), pixels, across, down)
-
-
-def _whole_pixels(level: _Whole, transform: ViewTransform, seen: QRectF) -> tuple[QRectF, QRectF]:
-    """Return the whole pixels of a level that cover what is seen, and where they lie in the pane."""
-    left, top, right, bottom = transform.seen_in(seen)
-    first_column = max(0, math.floor(left * level.columns_per_pixel) - 1)
-    first_row = max(0, math.floor(top * level.rows_per_pixel) - 1)
-    last_column = min(level.image.width(), math.ceil(right * level.columns_per_pixel) + 1)
-    last_row = min(level.image.height(), math.ceil(bottom * level.rows_per_pixel) + 1)
-    source = QRectF(first_column, first_row, last_column - first_column, last_row - first_row)
-    down, across = level.rows_per_pixel, level.columns_per_pixel
-    rows, columns = source.height() / down, source.width() / across
-    return source, transform.place_of(first_row / down, first_column / across, rows, columns)
 
 
 def checkerboard() -> QBrush:
