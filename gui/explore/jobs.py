@@ -177,14 +177,11 @@ def written_chain(state: State, range_mode: RangeMode, *, whole: bool = True) ->
     """Return the steps for a file, up to the selected one unless `whole`; presets have their keys."""
     shown = state if whole else replace(state, steps=state.steps[: state.selected + 1], selected=0)
     chain = chain_of(shown, range_mode)
-    return structs.replace(chain, steps=tuple(map(_written, chain.steps)))
-
-
-def _written(step: AnyStep) -> AnyStep:
-    if not isinstance(step, MaskStep):
-        return step
-    known = preset_of(step.mask)
-    return structs.replace(step, written=known.key) if known else step
+    steps = list(chain.steps)
+    for at, step in enumerate(steps):
+        if isinstance(step, MaskStep) and (known := preset_of(step.mask)):
+            steps[at] = structs.replace(step, written=known.key)
+    return structs.replace(chain, steps=tuple(steps))
 
 
 def chain_job(

@@ -249,10 +249,14 @@ class CodePanel(QWidget):
         else:
             self._kernels, self._places, self._said = (), (), ""
             self.views.show_diff(diff, is_python=code.form is None)
+        said = [source.note or f"{source.variant}, compiled for {source.compiled_for}."]
+        if diff is not None:
+            measured = "" if diff.measured else ": run both, and what was measured stands here"
+            same = "" if diff.removed or diff.added else "Nothing differs."
+            said = [f"{diff.heading}{measured}.", same, source.note, source.other_note]
+        heading = " ".join(filter(None, said))
         # Lines do not break within 32 × 8.
-        self.heading.setText(
-            self._heading(source, diff).replace(" × ", "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}")
-        )
+        self.heading.setText(heading.replace(" × ", "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}"))
         self.story.say(story_text(source.source))
         # A listing or a diff needs the room.
         self.story.setVisible(code.form is None and diff is None and not self._is_low)
@@ -266,14 +270,6 @@ class CodePanel(QWidget):
         listing, self._places = listing_rows(self._kernels)
         if self.views.show_code(rows, None if self.code.form is None else listing, self.code.listing_words):
             self._said = ""
-
-    def _heading(self, source: ShownCode, diff: Diff | None) -> str:
-        if diff is None:
-            return source.note or f"{source.variant}, compiled for {source.compiled_for}."
-        measured = "" if diff.measured else ": run both, and what was measured stands here"
-        same = "" if diff.removed or diff.added else "Nothing differs."
-        said = f"{diff.heading}{measured}.", same, source.note, source.other_note
-        return " ".join(filter(None, said))
 
     def _show_line(self) -> None:
         """Say what belongs to the line with the cursor, and how many instructions there are."""

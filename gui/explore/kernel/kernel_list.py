@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QToolButton,
-    QWidget,
 )
 
 from engine.device_info import AUTO
@@ -115,17 +114,14 @@ class KernelList(QListView):
         self.scheduleDelayedItemsLayout()
         for at, item in enumerate(self._variants.items()):
             if isinstance(item, GroupRow):
-                self.setIndexWidget(self._variants.index(at), self._cure(item.cure))
-
-    def _cure(self, words: str) -> QWidget:
-        button = QToolButton()
-        button.setText(words)
-        button.setFont(small_font())
-        button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        button.clicked.connect(self.cure_wanted)
-        place = boxed(row(1, button, margins=(0, 0, HALF_GRID, 0)))
-        button.setVisible(bool(words))
-        return place
+                button = QToolButton()
+                button.setText(item.cure)
+                button.setFont(small_font())
+                button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+                button.clicked.connect(self.cure_wanted)
+                place = boxed(row(1, button, margins=(0, 0, HALF_GRID, 0)))
+                button.setVisible(bool(item.cure))
+                self.setIndexWidget(self._variants.index(at), place)
 
     def _act_on(self, group: GroupRow, key: Qt.Key) -> bool:
         """Do what a key does on the head of a group; False for another key."""

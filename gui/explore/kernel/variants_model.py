@@ -11,8 +11,6 @@ from engine.device_info import AUTO, SIMULATOR, SIMULATOR_PIXELS
 from engine.errors import Reason
 from engine.geometry.block import Refusal
 from engine.host.protocol import Availability, Filtered
-from engine.host.request import VariantInfo
-from engine.results.measurement import Measurement
 from engine.results.text_forms import duration_text
 from gui.explore.explain.selection import Selection
 from gui.explore.jobs import comparable_of, problem_of
@@ -209,42 +207,38 @@ class VariantsModel(QAbstractListModel):
         return "" if self._engine_state.has_gpu or not self._engine_state.is_ready else SIMULATE
 
     def _read_rows(self) -> list[VariantRow]:
-        newest, described = self._selection.newest_runs(), self._results.described
+        newest, run_of = self._selection.newest_runs(), self._results.described
+        described = run_of.result.variant if run_of else ""
         variants = self._engine_state.variants_of(self._workspace.operation)
+        no_gpu, settings = self._engine_state.no_gpu, self._workspace.settings
+        # The engine is asked about a picture only.
+        is_asked = self._workspace.picture is not None or settings.device == SIMULATOR
         rows = [self._auto_row()]
         for entry in variants:
             run = newest.get(entry.key)
-            is_described = described is not None and run is not None and described.result.variant == entry.key
-            rows.append(self._variant_row(entry, run, is_described=is_described))
+            found = self._engine_state.availability.get(entry.key, Availability(entry.key))
+            if entry.kind == "cuda" and not is_asked:
+                found = Availability(entry.key, Refusal.of(no_gpu) if no_gpu else None)
+            can_run = not found.reason or found.nearest_block is not None
+            newest_time = (run.no_speed or duration_text(run.kernel_ms or 0.0)) if run else ""
+            # The title of a greyed row needs the room of its time, and the reason stands under it.
+            refused = "block refused" if can_run else ""
+            row = VariantRow(
+                entry.key,
+                entry.title,
+                entry.idea,
+                entry.remark,
+                subtitle=entry.key if entry.key != entry.title.casefold() else "",
+                time=refused if found.reason else newest_time,
+                is_timed=run is not None and run.kernel_ms is not None and not found.reason,
+                is_described=run is not None and entry.key == described,
+                reason=found.reason,
+                can_run=can_run,
+            )
+            rows.append(row)
         reasons = reasons_in_list([None if row.can_run else row.reason for row in rows])
         # Few have one: copies of all took 1 ms, three times an edit.
         return [replace(row, under=under) if under else row for row, under in zip(rows, reasons, strict=True)]
-
-    def _variant_row(
-        self, variant: VariantInfo, run: Measurement[Any] | None, *, is_described: bool
-    ) -> VariantRow:
-        found = self._engine_state.availability.get(variant.key, Availability(variant.key))
-        settings = self._workspace.settings
-        if variant.kind == "cuda" and self._workspace.picture is None and settings.device != SIMULATOR:
-            # The engine is asked about a picture only.
-            no_gpu = self._engine_state.no_gpu
-            found = Availability(variant.key, Refusal.of(no_gpu) if no_gpu else None)
-        can_run = not found.reason or found.nearest_block is not None
-        newest_time = (run.no_speed or duration_text(run.kernel_ms or 0.0)) if run else ""
-        # The title of a greyed row needs the room of its time, and the reason stands under it.
-        refused = "block refused" if can_run else ""
-        return VariantRow(
-            variant.key,
-            variant.title,
-            variant.idea,
-            variant.remark,
-            subtitle=variant.key if variant.key != variant.title.casefold() else "",
-            time=refused if found.reason else newest_time,
-            is_timed=run is not None and run.kernel_ms is not None and not found.reason,
-            is_described=is_described,
-            reason=found.reason,
-            can_run=can_run,
-        )
 
     def _auto_row(self) -> VariantRow:
         row = VariantRow(AUTO, "Automatic", _AUTO_IDEA)
