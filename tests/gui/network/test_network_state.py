@@ -78,7 +78,7 @@ def test_that_parts_of_a_bar_are_as_long_as_their_times(network):
     assert not parts[1].stripe
 
 
-def test_that_the_legend_tells_every_colour_from_the_others(network, qapp, light_again):
+def test_that_the_legend_tells_every_colour_from_the_others(light_again, network, qapp):
     assert not network.legend()
     run = made_run("network-fused")
     parts = tuple(LayerTime(name, 1.0) for name in ("copy in", "kernels", "copy out"))
