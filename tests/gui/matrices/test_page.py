@@ -133,12 +133,10 @@ def test_that_settings_wait_for_a_run(opened, qtbot):
     assert panel.rows.isEnabled()
     haloscope.matmul.set_listed(made_rows(haloscope.matmul.settings.product, (4,))[:-1])
     assert not haloscope.actions["run"].isEnabled()
-    assert "Nothing can run here; the table says why." in haloscope.actions["run"].toolTip()
     haloscope.link._client.automatic = True
     product = haloscope.matmul.settings.product
     haloscope.matmul.change(device="simulator")
     haloscope.state.set_status("restarting")
-    assert "once the engine is up" in status(haloscope)
     haloscope.matmul.add(made_product(made_rows(product, (8,), "simulator")[1]))
     assert status(haloscope).startswith("Last product: matmul-tiled, tile 8, 1024 × 1024 × 1024, verified")
     assert status(haloscope).endswith("simulated, so its times mean nothing")
