@@ -45,7 +45,6 @@ class Reading:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """All sentences."""
         return tuple(
             words if times == 1 else f"{words} ({times} times)" for words, times in self._notes.items()
         )

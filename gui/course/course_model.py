@@ -89,7 +89,6 @@ class CourseModel(QObject):
             self.paper_changed.emit()
 
     def known(self, key: str) -> PaperTables:
-        """Return what is known of a paper so far."""
         return self._known.get(key, PaperTables())
 
     def tables(self, key: str) -> tuple[CourseTable, ...]:
@@ -117,7 +116,6 @@ class CourseModel(QObject):
             self.tables_changed.emit(self.key)
 
     def set_recorded(self, key: str, recorded: RecordedPaper | None) -> None:
-        """Store the recorded figures of a paper."""
         self.recorded[key] = recorded
         self.tables_changed.emit(key)
 

@@ -78,7 +78,6 @@ class CourseTableModel(QStandardItemModel):
         self._table: CourseTable | None = None
 
     def show(self, table: CourseTable | None) -> None:
-        """Show a table, or none."""
         if table == self._table:
             return
         self._table = table
@@ -316,7 +315,6 @@ class CourseTableView(QTableView):
         self.viewport().setCursor(shapes.PointingHandCursor if is_link else shapes.ArrowCursor)
 
     def show_table(self, table: CourseTable | None) -> None:
-        """Show a table, or none."""
         self.cells.show(table)
         self.setAccessibleName(table.title if table else "Table of the paper")
         self._share_width()

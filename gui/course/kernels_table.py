@@ -83,7 +83,6 @@ class KernelsTable(QTableWidget):
         follow_letters(self, self._share_width)
 
     def kernel(self, row: int) -> CourseKernel:
-        """Return the kernel of a row."""
         assert self._course.paper is not None
         return self._course.paper.kernels[row]
 
@@ -130,7 +129,6 @@ class KernelsTable(QTableWidget):
         self.scrollToTop()
 
     def _explain_buttons(self) -> None:
-        """Say what the buttons do with the selected kernel."""
         kernel = self.kernel(self.currentRow()) if self.currentRow() >= 0 else None
         for button in (self.load_button, self.code_button):
             button.setEnabled(kernel is not None)

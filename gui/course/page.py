@@ -71,7 +71,6 @@ class TablesPanel(QWidget):
 
     @property
     def shown(self) -> CourseTable | None:
-        """The table that is shown."""
         tables, at = self._course.tables(self._course.key), self.choice.currentIndex()
         return tables[at] if 0 <= at < len(tables) else None
 
@@ -82,7 +81,6 @@ class TablesPanel(QWidget):
         self.notes.set_most(int(self.height() * _NOTES_SHARE) // line)
 
     def copy(self) -> None:
-        """Copy the table that is shown, for a spreadsheet."""
         if self.shown:
             QGuiApplication.clipboard().setText(tabs_of(self.shown))
             self.copied.emit(len(self.shown.rows))
@@ -179,7 +177,6 @@ class CodePanel(QWidget):
 
     @property
     def shown(self) -> Excerpt | None:
-        """The function that is shown."""
         excerpts, at = self._course.excerpts(self._course.key), self.choice.currentIndex()
         return excerpts[at] if 0 <= at < len(excerpts) else None
 

@@ -50,7 +50,6 @@ class SegmentKeeper:
         self._users: Counter[str] = Counter()
 
     def hold(self, names: Iterable[str]) -> None:
-        """Count one user more for each of these segments."""
         self._users.update(names)
 
     def drop(self, names: Iterable[str]) -> None:
@@ -129,7 +128,6 @@ class EngineLink(QObject):
         self._written_beside.append(path)
 
     def end_writing(self, path: str, *, is_done: bool) -> None:
-        """Say that the other process has ended."""
         self._written_beside.remove(path)
         self.save_ended.emit(is_done)
 
@@ -167,7 +165,6 @@ class EngineLink(QObject):
         self._client.connect(server)
 
     def try_cuda_again(self) -> None:
-        """Forget the faults and use the GPU again."""
         self._state.set_status(RESTARTING)
         self._client.try_cuda_again()
 

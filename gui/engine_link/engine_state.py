@@ -73,17 +73,14 @@ class EngineState(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether the engine works on a request."""
         return bool(self._tasks)
 
     @property
     def is_ready(self) -> bool:
-        """Whether a host is up."""
         return self.status == READY
 
     @property
     def has_gpu(self) -> bool:
-        """Whether a GPU is here that can be used."""
         return any(device.is_usable_gpu for device in self.devices)
 
     @property
@@ -99,7 +96,6 @@ class EngineState(QObject):
         return "Not now: a run is in progress; Esc cancels it." if self.running else ""
 
     def variant(self, key: str) -> VariantInfo | None:
-        """Return the entry of a variant of any operation; None if it is unknown."""
         listed = chain(self.variants, *self._operations.values())
         return next((variant for variant in listed if variant.key == key), None)
 
@@ -108,7 +104,6 @@ class EngineState(QObject):
         return self._operations.get(operation, ()) if operation else self.variants
 
     def device(self, key: str) -> DeviceInfo | None:
-        """Return the entry of a device; None if it is unknown."""
         return next((device for device in self.devices if device.key == key), None)
 
     def used_device(self, wanted: str) -> DeviceInfo | None:
@@ -125,7 +120,6 @@ class EngineState(QObject):
         return next((one.reason for one in self.devices if one.kind == "cuda" and one.reason), None)
 
     def set_ready(self, ready: Ready) -> None:
-        """Note that a host is up."""
         self.status, self.variants, self.devices = READY, ready.variants, ready.devices
         self.ready_changed.emit()
 
@@ -138,7 +132,6 @@ class EngineState(QObject):
         self.ready_changed.emit()
 
     def set_servers(self, servers: tuple[RemoteServer, ...]) -> None:
-        """Note which servers are known."""
         self.servers = servers
         self.servers_changed.emit()
 
@@ -154,14 +147,12 @@ class EngineState(QObject):
             self.ready_changed.emit()
 
     def set_availability(self, availability: tuple[Availability, ...]) -> None:
-        """Note which variants can do the job."""
         new = self.availability | {entry.variant: entry for entry in availability}
         if new != self.availability:
             self.availability = new
             self.availability_changed.emit()
 
     def show_recorded(self, shows: bool) -> None:
-        """Show recorded figures from now on, or hide them."""
         if shows != self.shows_recorded:
             self.shows_recorded = shows
             self.recorded_changed.emit()
@@ -193,7 +184,6 @@ class EngineState(QObject):
         self._show_newest_task()
 
     def end_task(self, task: object) -> None:
-        """End a task, finished or failed."""
         if self._tasks.pop(task, None) is not None:
             self._show_newest_task()
 
@@ -204,7 +194,6 @@ class EngineState(QObject):
         self.set_result_earlier(False)
 
     def forget_filtered(self) -> None:
-        """Forget the result of the picture before."""
         self.last_result = None
         self.set_result_earlier(False)
 

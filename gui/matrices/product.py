@@ -67,7 +67,6 @@ class MatmulSettings:
 
     @property
     def problem(self) -> MatrixProduct:
-        """What is computed."""
         return self.product
 
 

@@ -37,7 +37,6 @@ class Drawing(QObject):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no ink."""
         return not self.ink.any()
 
     def begin(self, point: Point, *, erases: bool = False) -> None:
@@ -67,7 +66,6 @@ class Drawing(QObject):
             self.undo_stack.push(_Edit(self, text, before, (self.ink, None)))
 
     def dot(self, point: Point, *, erases: bool = False) -> None:
-        """Draw a stroke that is one dot."""
         self.begin(point, erases=erases)
         self.end("Erase" if erases else "Dot")
 

@@ -173,7 +173,6 @@ class DrawingCanvas(QWidget):
         return max(1, (min(self.width(), self.height()) - 2) // SIDE)
 
     def mark(self, window: tuple[range, range] | None) -> None:
-        """Mark rows and columns; None marks nothing."""
         if window != self._window:
             self._window = window
             self.update()

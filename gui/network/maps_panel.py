@@ -72,19 +72,16 @@ class MapGrid:
         return math.ceil(self.maps / self.per_line) * (self.rows * self.cell_height + _GAP) - _GAP
 
     def map_rect(self, number: int) -> QRectF:
-        """Return where a map is."""
         width, height = self.columns * self.cell_width, self.rows * self.cell_height
         down, across = divmod(number, self.per_line)
         return QRectF(1 + across * (width + _GAP), 1 + down * (height + _GAP), width, height)
 
     def window_rect(self, number: int, rows: range, columns: range) -> QRectF:
-        """Return where some cells of a map are."""
         wide, high = self.cell_width, self.cell_height
         corner = self.map_rect(number).topLeft() + QPointF(columns.start * wide, rows.start * high)
         return QRectF(corner.x(), corner.y(), len(columns) * wide, len(rows) * high)
 
     def cell_rect(self, cell: layers.Cell) -> QRectF:
-        """Return where a cell is."""
         down, column = divmod(cell.column, self.columns)
         row = cell.row + down
         return self.window_rect(cell.map, range(row, row + 1), range(column, column + 1))
@@ -144,7 +141,6 @@ class LayerView(QWidget):
         theme_notifier().changed.connect(self._paint_images)
 
     def show_values(self, values: layers.Floats | None) -> None:
-        """Show the values of another drawing."""
         self._values = values
         self._paint_images()
 
@@ -159,7 +155,6 @@ class LayerView(QWidget):
             self.update()
 
     def show_grid(self, grid: MapGrid) -> None:
-        """Draw maps where they stand in a grid."""
         self.grid = grid
         self.setFixedHeight(grid.height + 2)
         self._paint_images()
@@ -214,7 +209,6 @@ class LayerView(QWidget):
             super().keyPressEvent(event)
 
     def _stepped(self, key: Qt.Key) -> layers.Cell:
-        """Return the cell that a key leads to."""
         at = self._cell or layers.Cell(self.position)
         (maps, rows, columns), limits = _STEPS[key], self.layer.shape
         if layers.is_vector(self.layer):

@@ -64,7 +64,6 @@ class NetworkSettings:
 
     @property
     def problem(self) -> ForwardPass:
-        """What is computed."""
         return ForwardPass(self.batch)
 
 
@@ -146,7 +145,6 @@ class NetworkState(RunsState[NetworkSettings]):
         return next((one for one in found if one.map == self.input_map), None) or strongest_of(found)
 
     def value_of(self, cell: Cell) -> float:
-        """Return the value of a cell, of which there is an answer."""
         assert self.answer is not None
         values: Floats = self.answer.values[cell.layer]
         return float(values[cell.column] if values.ndim == 1 else values[cell.map, cell.row, cell.column])
@@ -252,7 +250,6 @@ class NetworkState(RunsState[NetworkSettings]):
 
     @property
     def _titles(self) -> dict[str, str]:
-        """The titles of the layers by their keys."""
         return {layer.key: layer.title for layer in self.facts.layers} if self.facts else {}
 
     def _title(self, name: str) -> str:

@@ -57,7 +57,6 @@ class Actions(QObject):
         return self._actions[name]
 
     def all(self) -> list[QAction]:
-        """Return every action."""
         return list(self._actions.values())
 
     def why_not(self, name: str) -> str:
@@ -85,7 +84,6 @@ class Actions(QObject):
             self._show_keys(name)
 
     def add(self, entries: Iterable[Entry]) -> list[QAction]:
-        """Make actions."""
         made = [self._add(entry, QAction(entry.text, self)) for entry in entries]
         self.added.emit()
         return made

@@ -165,7 +165,6 @@ class Page(QWidget):
 
     @property
     def status(self) -> PageStatus:
-        """The status that the window shows of the page."""
         return PageStatus()
 
     @property

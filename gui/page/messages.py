@@ -56,7 +56,6 @@ class PageMessages:
         known.changed.emit()
 
     def show_error(self, source: str, error: EngineError) -> None:
-        """Show an error of the engine."""
         self.show(error_message(source, error))
 
     def note(self, source: str, what: str, why: str = "", remedy: str = "") -> None:
@@ -92,7 +91,6 @@ class Messages(PageMessages, QObject):
 
     @property
     def newest(self) -> Message | None:
-        """The message to show."""
         return next(reversed(self._here()), None)
 
     @property
@@ -106,7 +104,6 @@ class Messages(PageMessages, QObject):
         return tuple(message.source for message in self._here() if message.severity is Severity.INFO)
 
     def of(self, source: str) -> Message | None:
-        """Return the message of a source."""
         return self._messages.get(source)
 
     def on(self, page: object) -> PageMessages:
@@ -120,7 +117,6 @@ class Messages(PageMessages, QObject):
             self.changed.emit()
 
     def report_copied(self, count: int) -> None:
-        """Report that so many rows were copied to the clipboard."""
         self.note("copy", f"{count} row{'s' if count != 1 else ''} copied")
 
     def forget_errors(self) -> None:

@@ -76,7 +76,6 @@ class Panel(QWidget):
         return self.tabs is None or len(self.tabs.panels) == 1
 
     def rename(self, title: str) -> None:
-        """Give it another title."""
         self.setWindowTitle(title)
         if not self.is_own_window and self.tabs is not None:
             self.tabs.bar.setTabText(self.tabs.stack.indexOf(self), title)
@@ -168,11 +167,9 @@ class PanelTabs(QWidget):
 
     @property
     def front(self) -> Panel:
-        """The panel in front."""
         return self._panel(self.stack.currentIndex())
 
     def show_panel(self, panel: Panel) -> None:
-        """Bring a panel to the front that is behind one of these tabs."""
         self.bar.setCurrentIndex(self.stack.indexOf(panel))
 
     def follow(self) -> None:

@@ -96,7 +96,6 @@ class Bars:
         return self.scale.ticks if self.values and not self.parts else ()
 
     def tick_text(self, value: float) -> str:
-        """Return the word of a tick."""
         if self.metric.unit == "ms":
             return tick_text(value) if value else "0"
         if self.metric.key == SPEED_UP:

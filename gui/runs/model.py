@@ -114,11 +114,9 @@ class RunsModel(QAbstractTableModel):
 
     @property
     def bar_column(self) -> int:
-        """Where the bars are."""
         return self.position(self.bars.metric.key)
 
     def draw(self, key: str) -> None:
-        """Draw another number of the runs."""
         self.bar_key, self._bars = key, None
         self.bars_changed.emit()
 
@@ -219,7 +217,6 @@ class RunsModel(QAbstractTableModel):
         self._show_kept()
 
     def _show_kept(self) -> None:
-        """Have rows of what is kept now."""
         raise NotImplementedError
 
     def _show_results(self, results: list[Run]) -> None:
@@ -252,7 +249,6 @@ class RunsModel(QAbstractTableModel):
         return kept is not None and self.present not in (None, kept.problem)
 
     def note_of(self, result: Run) -> str:
-        """Return what a person has noted about a run."""
         kept = self.kept_of(result)
         return kept.note if kept else ""
 
@@ -262,7 +258,6 @@ class RunsModel(QAbstractTableModel):
         return kept is not None and kept.is_pinned
 
     def set_note(self, result: Run, note: str) -> None:
-        """Note something about a run; its row shows it."""
         self._say(result, "note", " ".join(note.split()))
 
     def pin(self, result: Run, is_pinned: bool) -> None:
@@ -301,7 +296,6 @@ class RunsModel(QAbstractTableModel):
         return self._sort_key(column, run) if role == SORT_ROLE else None
 
     def text(self, column: Column, run: Compared) -> str:
-        """Return the text of a cell."""
         if column.key == "proof":
             result = run.result
             # Why there is no time stands in the place of the time.

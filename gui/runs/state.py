@@ -138,7 +138,6 @@ class RunsState(RunsModel, Generic[S]):
             self.running_changed.emit()
 
     def set_listed(self, listed: tuple[Any, ...]) -> None:
-        """Store what is known of each variant before it has run."""
         if listed != self._listed:
             self._listed = listed
             self._show_kept()

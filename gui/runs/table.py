@@ -192,7 +192,6 @@ class RunsTable(QTableView):
         self._show_columns()
 
     def show_column(self, key: str, shown: bool) -> None:
-        """Show or hide a column from now on."""
         self.chosen_columns[key] = shown
         self._show_columns()
 

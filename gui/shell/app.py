@@ -146,7 +146,6 @@ class UnexpectedErrors(QObject):
         self.happened.connect(self._show, Qt.ConnectionType.QueuedConnection)
 
     def install(self) -> None:
-        """Install the hooks."""
         sys.excepthook = self.catch
         threading.excepthook = lambda found: self.catch(
             found.exc_type, found.exc_value or found.exc_type(), found.exc_traceback

@@ -52,7 +52,6 @@ class TopBar(QFrame):
         self._row.addWidget(_button(Tool(actions["cancel"])))
 
     def show_page(self, page: Page) -> None:
-        """Show the tools of a page."""
         if page not in self._tools:
             self._tools[page] = [_button(tool) for tool in page.tools]
             for position, button in enumerate(self._tools[page]):

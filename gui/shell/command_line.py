@@ -76,13 +76,11 @@ class ScreenshotOptions:
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:
-        """The sizes of the window, one after another."""
         every = GALLERY_SIZES if self.gallery else ((1600, 1000),)
         return (self.size,) if self.size else every
 
     @property
     def themes(self) -> tuple[str, ...]:
-        """The themes, one after another."""
         return (self.theme,) if self.theme else THEMES[: 2 if self.gallery else 1]
 
 

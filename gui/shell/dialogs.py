@@ -290,7 +290,6 @@ class Dialogs:
         self._window, self._actions, self._preferences = window, actions, preferences
 
     def show(self, name: str) -> object:
-        """Open what the action of this name asks for."""
         return getattr(self, f"_show_{name}")()
 
     def _show_palette(self) -> CommandPalette:

@@ -71,7 +71,6 @@ class Machines(QObject):
         self.dialog.open()
 
     def try_gpu_again(self) -> None:
-        """Retry the GPU."""
         self._messages.clear(ENGINE_SOURCE)
         self._link.try_cuda_again()
 

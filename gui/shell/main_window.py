@@ -137,7 +137,6 @@ class MainWindow(QMainWindow):
 
     @property
     def page(self) -> Page:
-        """The page that is shown."""
         return self.page_of(self._front)
 
     @property
@@ -147,7 +146,6 @@ class MainWindow(QMainWindow):
 
     @property
     def first_page(self) -> Page:
-        """The page that the window opens with."""
         return self.page_of(PAGES[0].key)
 
     def page_of(self, key: str) -> Page:
@@ -214,7 +212,6 @@ class MainWindow(QMainWindow):
             page.saving()()
 
     def cancel(self) -> None:
-        """Stop running work on every page."""
         self._services.jobs.cancel()
         for page in self._entered.values():
             page.cancel()

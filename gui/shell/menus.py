@@ -96,7 +96,6 @@ class RecentMenu(QObject):
             self._messages.note(_RECENT, what, why, "Open one with Ctrl+O.")
 
     def open(self, path: str) -> None:
-        """Open one of the files."""
         if os.path.exists(path):
             self._messages.clear(_RECENT)
             self._open_file(path)
@@ -197,7 +196,6 @@ class PageActions(QObject):
         self._stacks.setActiveStack(stack)
 
     def show_status(self, status: PageStatus) -> None:
-        """Follow the status of the page that is shown."""
         self._status = status
         self._refresh()
 

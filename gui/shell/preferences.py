@@ -144,7 +144,6 @@ class PreferencesController(QObject):
         apply_theme(self._app, cast("ThemeName", name))
 
     def keep(self, preferences: Preferences) -> None:
-        """Write the preferences as they are now."""
         self.preferences = preferences
         if self._path is None:
             return

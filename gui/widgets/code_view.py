@@ -158,7 +158,6 @@ class CodeView(QPlainTextEdit):
         self.centerCursor()
 
     def ground_of(self, row: int) -> QColor:
-        """Return the colour behind a row."""
         theme = current_theme()
         ground = QColor(theme.base)
         if row < len(self.rows) and (tone := _TONES.get(self.rows[row].look)):

@@ -185,7 +185,6 @@ class NumberField(QLineEdit):
         self.textEdited.connect(lambda: self.refused.emit(""))
 
     def show_number(self, number: float | None) -> None:
-        """Show a number, or an empty field."""
         self.show_text("" if number is None else number_text(number))
 
     def show_text(self, text: str) -> None:
@@ -278,7 +277,6 @@ class ListField(QWidget):
             self._show(items)
 
     def take(self) -> None:
-        """Take what is typed."""
         text = self.field.text()
         # Leaving the field again keeps the note.
         if self._shown is not None and text == self._write(self._shown) and not self.is_refused:

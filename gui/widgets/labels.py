@@ -138,7 +138,6 @@ class Findings(QWidget):
         return {name.text(): text.text() for name, text in self._labels if not name.isHidden()}
 
     def show_findings(self, findings: Sequence[Finding]) -> None:
-        """Show others."""
         for row in range(len(self._labels), len(findings)):
             name, text = quiet_label(small=True), ElidedLabel(most=self._most, small=True, is_plain=True)
             self._labels.append((name, text))
@@ -191,7 +190,6 @@ class Legend(QLabel):
         self.setAccessibleName(name)
 
     def show_entries(self, entries: Sequence[LegendEntry]) -> None:
-        """Show other entries."""
         self.entries = entries
         self.setText(legend_html(entries))
         self.setAccessibleDescription(", ".join(one.text for one in entries))
@@ -223,7 +221,6 @@ class ScrolledText(ScrollArea):
 
     @property
     def text(self) -> str:
-        """All of it."""
         return self._label.text()
 
     def say(self, text: str) -> None:

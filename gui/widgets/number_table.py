@@ -204,7 +204,6 @@ class NumberTable(QTableView):
         self.viewport().update()
 
     def set_cell_size(self, width: int, height: int) -> None:
-        """Give all cells a size."""
         self.horizontalHeader().setDefaultSectionSize(width)
         self.verticalHeader().setDefaultSectionSize(height)
 

@@ -415,7 +415,6 @@ class Verdict(QLabel):
         super().__init__(wordWrap=True)
 
     def say(self, sentence: str, *, is_bad: bool = False) -> None:
-        """Say a sentence."""
         role = QPalette.ColorRole
         self.setForegroundRole(role.BrightText if is_bad else role.PlaceholderText)
         self.setText(sentence)

@@ -71,17 +71,14 @@ class Plot(pg.GraphicsView):
         self.box.addItem(item, ignoreBounds=isinstance(item, pg.TextItem))
 
     def clear(self) -> None:
-        """Take away all that was drawn."""
         for item in self.drawn:
             self.box.removeItem(item)
         self.drawn = []
 
     def show_range(self, x: tuple[float, float], y: tuple[float, float]) -> None:
-        """Show what lies between these ends."""
         self.box.setRange(xRange=x, yRange=y, padding=0)
 
     def colour(self, theme: Theme) -> None:
-        """Take the colours of a theme."""
         self.setBackground(theme.base)
         for axis in self.axes:
             axis.setPen(pg.mkPen(theme.line))
@@ -89,7 +86,6 @@ class Plot(pg.GraphicsView):
             axis.setTickFont(number_font())
 
     def set_margins(self, left: int, top: int, right: int, bottom: int) -> None:
-        """Leave so much free around view and axes."""
         self._grid.setContentsMargins(left, top, right, bottom)
 
 
