@@ -25,7 +25,7 @@ from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError
 from engine.host.protocol import Saved
 from engine.host.request import Request
-from gui.engine_link.engine_link import Ask, needs_no_message
+from gui.engine_link.engine_link import Ask, Failed, needs_no_message
 from gui.page.contract import Services
 from gui.page.jobs import Job
 from gui.page.messages import PageMessages
@@ -185,9 +185,7 @@ class CourseController(QObject):
         follow(self._find_gpu, state.ready_changed)
         follow(self._find_recorded, state.recorded_changed)
 
-    def _ask_once(
-        self, request: Request, take: Callable[[Any], None], refuse: Callable[[EngineError], None]
-    ) -> None:
+    def _ask_once(self, request: Request, take: Callable[[Any], None], refuse: Failed) -> None:
         """Ask for something, unless it is on its way."""
         if request in self._asked:
             return

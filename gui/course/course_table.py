@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 
-from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, QObject, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QKeyEvent,
@@ -27,10 +27,10 @@ from PySide6.QtWidgets import (
 
 from engine.course.files import Column, Part, columns_of
 from engine.course.paper import MISPRINT, Cell, CourseTable
-from gui.course.kernels_table import plain
+from gui.course.kernels_table import ENTER, TALLEST, plain
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme
-from gui.widgets.number_table import dress_table
+from gui.widgets.number_table import Index, dress_table
 
 IS_QUIET_ROLE, IS_RECORDED_ROLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 EXCERPT_ROLE = Qt.ItemDataRole.UserRole + 2
@@ -56,8 +56,6 @@ _HEAD_MARGINS = GRID + 2 * _NEAR
 _ALONE = 6 * GRID - 2
 # Of a column, and how many lines its heading may take: the first with which all columns are in sight.
 _FITS = ((8 * GRID, HALF_GRID, 2), (5 * GRID, 0, 3), (5 * GRID, 0, 4))
-_TALLEST = 10_000
-_ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _WRAPPED = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignBottom)
 
 
@@ -195,7 +193,7 @@ class PairedHeader(QHeaderView):
         for column in range(self.count()):
             width = max(1, sum(map(self.sectionSize, self._pair(column))) - GRID - _NEAR)
             heading = self._shown(self._table.columns[column].heading, width)
-            room = metrics.boundingRect(QRect(0, 0, width, _TALLEST), _WRAPPED, heading)
+            room = metrics.boundingRect(QRect(0, 0, width, TALLEST), _WRAPPED, heading)
             upper = max(upper, room.height())
         return QSize(super().sizeHint().width(), upper + metrics.height() + GRID)
 
@@ -258,9 +256,7 @@ class PairedHeader(QHeaderView):
 
 
 class _Cells(QStyledItemDelegate):
-    def initStyleOption(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
         theme = current_theme()
         colour = QColor(theme.muted if index.data(IS_QUIET_ROLE) else theme.text)
@@ -271,9 +267,9 @@ class _Cells(QStyledItemDelegate):
         option.palette.setColor(QPalette.ColorRole.Highlight, QColor(theme.raised))
         option.font.setItalic(bool(index.data(IS_RECORDED_ROLE)))
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         # With a style sheet's padding, Qt wraps but leaves no room above and below the lines.
-        area = QRect(0, 0, option.rect.width() - 2 * GRID, _TALLEST)
+        area = QRect(0, 0, option.rect.width() - 2 * GRID, TALLEST)
         words = option.fontMetrics.boundingRect(area, int(Qt.TextFlag.TextWordWrap), index.data() or "")
         return QSize(option.rect.width(), words.height() + GRID)
 
@@ -301,7 +297,7 @@ class CourseTableView(QTableView):
         self.viewportEntered.connect(lambda: self.viewport().unsetCursor())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in _ENTER and self.currentIndex().data(EXCERPT_ROLE) is not None:
+        if event.key() in ENTER and self.currentIndex().data(EXCERPT_ROLE) is not None:
             self._want_code(self.currentIndex())
         else:
             super().keyPressEvent(event)

@@ -1,6 +1,6 @@
 """Which kernel is which: the paper's names and the variants here; the selected one is loaded, or read."""
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -18,10 +18,10 @@ from engine.geometry.block import Layout
 from gui.course.course_model import CourseModel
 from gui.style.metrics import GRID, HALF_GRID, follow, follow_letters, number_font, small_font
 from gui.style.theme import current_theme, series_for
-from gui.widgets.number_table import dress_table
+from gui.widgets.number_table import Index, dress_table
 from gui.widgets.panel_parts import text_button
 
-_ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 # Of each column its heading, its tooltip, and its share of the width.
 _COLUMNS = (
     ("In the paper", "What the paper calls the kernel, and where it is.", 0.28),
@@ -92,7 +92,7 @@ class KernelsTable(QTableWidget):
         return self.horizontalHeader().height() + self.verticalHeader().length() + 2 * self.frameWidth()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in _ENTER and self.currentIndex().isValid():
+        if event.key() in ENTER and self.currentIndex().isValid():
             self._load()
         else:
             super().keyPressEvent(event)
@@ -139,14 +139,13 @@ class KernelsTable(QTableWidget):
             self.code_button.setToolTip(f"Show the code of {kernel.variant}{beside}.")
 
 
-Index = QModelIndex | QPersistentModelIndex
 SECOND_ROLE, VARIANT_ROLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 """The second line, and the variant whose shape stands before the first one."""
 
 _BAR_WIDTH = 3
 _SHAPE_WIDTH = 2 * GRID + HALF_GRID
 _WRAP = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignLeft) | int(Qt.AlignmentFlag.AlignTop)
-_TALLEST = 10_000
+TALLEST = 10_000
 
 
 class TwoLines(QStyledItemDelegate):
@@ -160,7 +159,7 @@ class TwoLines(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         # The option of a list has no width, that of a table the column's.
         width = option.rect.width() or self._view.viewport().width()
-        first, second = self._lines(index, QRect(0, 0, width, _TALLEST))
+        first, second = self._lines(index, QRect(0, 0, width, TALLEST))
         bottom = second.bottom() if index.data(SECOND_ROLE) else first.bottom()
         return QSize(width, bottom + 1 + GRID)
 
@@ -201,7 +200,7 @@ class TwoLines(QStyledItemDelegate):
         left = GRID + (_SHAPE_WIDTH if index.data(VARIANT_ROLE) else 0)
         inner = rect.adjusted(left, GRID - 2, -GRID, 0)
         first = _wrapped(self._font(), inner, index.data())
-        below = QRect(inner.left(), first.bottom() + 1, inner.width(), _TALLEST)
+        below = QRect(inner.left(), first.bottom() + 1, inner.width(), TALLEST)
         return first, _wrapped(small_font(), below, index.data(SECOND_ROLE))
 
     def _font(self) -> QFont:
@@ -212,7 +211,7 @@ class TwoLines(QStyledItemDelegate):
 
 def _wrapped(font: QFont, area: QRect, words: str | None) -> QRect:
     """Return the part of a place that wrapped words take, in its full width."""
-    needed = QFontMetrics(font).boundingRect(QRect(0, 0, area.width(), _TALLEST), _WRAP, _breakable(words))
+    needed = QFontMetrics(font).boundingRect(QRect(0, 0, area.width(), TALLEST), _WRAP, _breakable(words))
     return QRect(area.left(), area.top(), area.width(), needed.height())
 
 

@@ -1,7 +1,7 @@
 """Course: papers; the kernels of one, its tables with the figures of this machine, and the code of both."""
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from PySide6.QtCore import Qt, Signal
@@ -207,9 +207,8 @@ class CodePanel(QWidget):
         problem = self._course.known(self._course.key).code_problem
         self.stack.say("" if one else problem or (_LOOKING if paper else _NO_CODE))
         names = {kernel.name: kernel.names for kernel in paper.kernels} if paper else {}
-        pairs = ", ".join(
-            f"{theirs} is {ours}" for ours, theirs in names.get(one.about if one else "", {}).items()
-        )
+        ours = names.get(one.about, {}) if one else {}
+        pairs = ", ".join(f"{theirs} is {name}" for name, theirs in ours.items())
         self.names.setText(f"In the paper: {pairs}.")
         self.names.setVisible(bool(pairs))
         self.where.setVisible(one is not None)
@@ -370,10 +369,8 @@ class CoursePage(Page):
         self.tables.copy()
 
     def save_results(self) -> None:
-        key = self.course.key
-        self._services.files.ask_for_folder(
-            "Folder for the paper's tables", lambda folder: self.courses.save(key, folder)
-        )
+        save = partial(self.courses.save, self.course.key)
+        self._services.files.ask_for_folder("Folder for the paper's tables", save)
 
     def _show_code(self, about: str) -> None:
         self.code.show_code_of(about)

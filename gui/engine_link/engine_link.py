@@ -17,6 +17,9 @@ from engine.results.problem import Progress
 from gui.engine_link.engine_start import Event, StartedEngine
 from gui.engine_link.engine_state import CONNECTING, LOST, RESTARTING, STARTING, EngineState
 
+# What takes the error of a request or of other work.
+Failed = Callable[[EngineError], None]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ask:
@@ -24,7 +27,7 @@ class Ask:
 
     request: Request
     replied: Callable[[Any], None]
-    failed: Callable[[EngineError], None]
+    failed: Failed
     progressed: Callable[[Progress], None] | None = None
 
 
@@ -232,7 +235,7 @@ class Newest:
         self,
         request: Request,
         replied: Callable[[Any], None],
-        failed: Callable[[EngineError], None],
+        failed: Failed,
         progressed: Callable[[Progress], None] = lambda step: None,
     ) -> Ask:
         """Return a request that somebody else sends, which is the newest from now on."""

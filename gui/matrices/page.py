@@ -55,9 +55,8 @@ class MatmulResultsPanel(RunsPanel):
         )
         # Empty, the reasons are hidden; the button stays on the right.
         line = row((self.reasons, 1), 0, self.try_small, self.more)
-        self.setLayout(
-            column(line, (self.stack, 1), spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, GRID))
-        )
+        margins = GRID, HALF_GRID, GRID, GRID
+        self.setLayout(column(line, (self.stack, 1), spacing=HALF_GRID, margins=margins))
         follow(self._refresh, matmul.rows_changed, matmul.running_changed)
 
     def _refresh(self) -> None:
@@ -127,12 +126,8 @@ class MatricesPage(VariantsPage):
         # NumPy runs on the CPU, in the real host, whatever device is chosen.
         device = AUTO if tile is None else self.matmul.settings.device
         request = Run(ProductRequest(variant.problem, variant.variant, tile, device))
-        return Job(
-            f"{name}, tile {tile}" if tile else name,
-            request,
-            self.matmul.add,
-            lambda error: self.matmul.add(replace(variant, failure=error.failure)),
-        )
+        add, title = self.matmul.add, f"{name}, tile {tile}" if tile else name
+        return Job(title, request, add, lambda error: add(replace(variant, failure=error.failure)))
 
     def load(self, kernel: CourseKernel) -> None:
         # Its tile alone, its rows marked.

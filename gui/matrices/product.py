@@ -1,7 +1,7 @@
 """The product of the page Matrices: its settings, what runs it, its panel, and what the lecture says."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -65,6 +65,11 @@ class MatmulSettings:
     tiles: tuple[int, ...] = (4, 8, 16, 32)
     device: str = AUTO
 
+    def __post_init__(self) -> None:
+        side = self.product.rows
+        if self.square:
+            object.__setattr__(self, "product", MatrixProduct(side, side, side))
+
     @property
     def problem(self) -> MatrixProduct:
         return self.product
@@ -80,10 +85,6 @@ class MatmulState(RunsState[MatmulSettings]):
 
     def key_of(self, result: ProductResult) -> Cell:
         return result.variant, tile_of(result)
-
-    def legal(self, settings: MatmulSettings) -> MatmulSettings:
-        side = settings.product.rows
-        return replace(settings, product=MatrixProduct(side, side, side)) if settings.square else settings
 
     def load(self, variant: str, tile: int) -> None:
         """Choose the tile of a paper's kernel alone, and mark that kernel until something else is chosen."""

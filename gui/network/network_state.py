@@ -167,9 +167,8 @@ class NetworkState(RunsState[NetworkSettings]):
             del found["stage"]
         self.change(**{name: found[name] for name in ("stage", "batch", "device") if name in found})
         if found.get("weights"):
-            reading.leave_out(
-                '"weights"', "the window has the trained ones; the command network takes others"
-            )
+            why = "the window has the trained ones; the command network takes others"
+            reading.leave_out('"weights"', why)
         figures = bytes.fromhex(found["ink"]) if "ink" in found else self.drawing.ink.tobytes()
         ink = np.frombuffer(figures, np.uint8).reshape(SIDE, SIDE).copy()
         if np.array_equal(ink, self.drawing.ink):
@@ -244,9 +243,8 @@ class NetworkState(RunsState[NetworkSettings]):
     def _layers_in_words(self, run: Run) -> list[str]:
         layers = self._layers_of(run)
         total = sum(one.ms for one in layers) or 1.0
-        return [
-            f"{self._title(one.name)}: {ms_text(one.ms)}, {percent_text(one.ms / total)}" for one in layers
-        ]
+        told = ((self._title(one.name), one.ms) for one in layers)
+        return [f"{title}: {ms_text(ms)}, {percent_text(ms / total)}" for title, ms in told]
 
     @property
     def _titles(self) -> dict[str, str]:

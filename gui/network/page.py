@@ -226,9 +226,8 @@ class NetworkPage(VariantsPage):
         return problem.NetworkRun(super().run_in(table), *times)
 
     def list_request(self) -> Check[problem.StageRequest]:
-        return Check(
-            problem.StageRequest(batch=self.network.settings.batch, device=self.network.settings.device)
-        )
+        settings = self.network.settings
+        return Check(problem.StageRequest(batch=settings.batch, device=settings.device))
 
     def job_of(self, variant: problem.NetworkResult) -> Job:
         return self._run_stage(variant.variant)

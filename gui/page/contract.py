@@ -16,9 +16,9 @@ from PySide6.QtWidgets import QWidget
 
 from engine.course.paper import CourseKernel
 from engine.device_info import AUTO
-from engine.errors import EngineError, UnknownName
+from engine.errors import UnknownName
 from engine.mask.mask import Mask
-from gui.engine_link.engine_link import EngineLink
+from gui.engine_link.engine_link import EngineLink, Failed
 from gui.engine_link.engine_start import FirstPicture
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions
@@ -226,9 +226,7 @@ class Page(QWidget):
         """Return what gives all work as the bytes of a session, on any thread; of the first page."""
         raise NotImplementedError
 
-    def restore_work(
-        self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]
-    ) -> None:
+    def restore_work(self, path: Path, done: Callable[[], None], failed: Failed) -> None:
         """Show the work in a file of `work`, and say when that is done or why not; of the first page."""
         raise NotImplementedError
 
@@ -249,11 +247,11 @@ class Page(QWidget):
 
     def panel(self, name: str) -> Panel:
         """Return a panel; an UnknownName lists the panels of the page."""
-        panel = next((panel for panel in self.panels if panel.objectName() == name), None)
-        if panel is None:
-            known = ", ".join(panel.objectName() for panel in self.panels) or "none"
-            raise UnknownName(f"panel '{name}'", "the page has none of that name", f"It has {known}.")
-        return panel
+        known = {panel.objectName(): panel for panel in self.panels}
+        if name not in known:
+            remedy = f"It has {', '.join(known) or 'none'}."
+            raise UnknownName(f"panel '{name}'", "the page has none of that name", remedy)
+        return known[name]
 
     def bring_to_front(self, name: str) -> None:
         """Show a panel; an UnknownName lists the panels of the page."""

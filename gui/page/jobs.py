@@ -11,7 +11,7 @@ from shiboken6 import isValid
 
 from engine.errors import Cancelled, EngineError, HostLost
 from engine.host.request import Request
-from gui.engine_link.engine_link import Ask, EngineLink
+from gui.engine_link.engine_link import Ask, EngineLink, Failed
 from gui.engine_link.engine_state import EngineState
 from gui.page.messages import PageMessages
 
@@ -24,7 +24,7 @@ class Job:
     request: Request
     replied: Callable[[Any], None]  # called with the reply; it may add further jobs to the queue
     # Called with the error of a job that was not stopped; the error is shown besides.
-    failed: Callable[[EngineError], None] = lambda error: None
+    failed: Failed = lambda error: None
     is_counted: bool = True  # False for the request that only finds out which jobs are to be run
 
 
@@ -137,12 +137,7 @@ class Background(QObject):
         self._thread = ThreadPoolExecutor(1, "background")
         self._ended.connect(lambda pass_on: pass_on(), Qt.ConnectionType.QueuedConnection)
 
-    def do(
-        self,
-        work: Callable[[], Outcome],
-        done: Callable[[Outcome], None],
-        failed: Callable[[EngineError], None],
-    ) -> None:
+    def do(self, work: Callable[[], Outcome], done: Callable[[Outcome], None], failed: Failed) -> None:
         """Do work; then call `done` with what it returned, or `failed` with the error."""
 
         def pass_on(future: "Future[Outcome]") -> None:
@@ -153,9 +148,7 @@ class Background(QObject):
         self._thread.submit(work).add_done_callback(pass_on)
 
 
-def deliver(
-    future: "Future[Outcome]", done: Callable[[Outcome], None], failed: Callable[[EngineError], None]
-) -> None:
+def deliver(future: "Future[Outcome]", done: Callable[[Outcome], None], failed: Failed) -> None:
     """Pass on the outcome of work; an error that nobody expected is raised."""
     try:
         outcome = future.result()

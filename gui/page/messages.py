@@ -48,12 +48,10 @@ class PageMessages:
     def show(self, message: Message) -> None:
         """Show a message in place of the last one of its source."""
         known = self._all
-        if known.of(message.source) == message and known.newest == message:
-            return
-        known._messages.pop(message.source, None)
-        known._messages[message.source] = message
-        known._pages[message.source] = self._page
-        known.changed.emit()
+        if not known.of(message.source) == message == known.newest:
+            known._messages.pop(message.source, None)
+            known._messages[message.source] = self._page, message
+            known.changed.emit()
 
     def show_error(self, source: str, error: EngineError) -> None:
         self.show(error_message(source, error))
@@ -85,8 +83,8 @@ class Messages(PageMessages, QObject):
     def __init__(self) -> None:
         QObject.__init__(self)
         PageMessages.__init__(self, self, None)
-        self._messages: dict[str, Message] = {}
-        self._pages: dict[str, object] = {}
+        # Each with the page that it is on, by its source.
+        self._messages: dict[str, tuple[object, Message]] = {}
         self.everywhere = PageMessages(self, None)
 
     @property
@@ -104,7 +102,7 @@ class Messages(PageMessages, QObject):
         return tuple(message.source for message in self._here() if message.severity is Severity.INFO)
 
     def of(self, source: str) -> Message | None:
-        return self._messages.get(source)
+        return self._messages.get(source, (None, None))[1]
 
     def on(self, page: object) -> PageMessages:
         """Return the messages of one page, also while another one is visible."""
@@ -124,8 +122,5 @@ class Messages(PageMessages, QObject):
         self.clear(*(one.source for one in self._here() if one.severity is Severity.ERROR))
 
     def _here(self) -> list[Message]:
-        return [
-            message
-            for source, message in self._messages.items()
-            if self._page is None or self._pages[source] in (None, self._page)
-        ]
+        shown = self._page
+        return [one for page, one in self._messages.values() if shown is None or page in (None, shown)]

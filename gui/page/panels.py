@@ -99,8 +99,8 @@ class Panel(QWidget):
         """Be a window of its own, over the one that it was in; by default where it stands now."""
         if self.is_own_window or self.tabs is None:
             return
-        place = place or QRect(self.tabs.mapToGlobal(QPoint(2 * GRID, 2 * GRID)), self.tabs.size())
         tabs = self.tabs
+        place = place or QRect(tabs.mapToGlobal(QPoint(2 * GRID, 2 * GRID)), tabs.size())
         with QSignalBlocker(tabs.bar):
             tabs.bar.removeTab(tabs.stack.indexOf(self))
         tabs.stack.removeWidget(self)
@@ -125,11 +125,9 @@ class Panel(QWidget):
 
     def focusNextPrevChild(self, is_forward: bool) -> bool:
         # In its own window; else the window around is asked.
-        return (
-            focus_next(self, is_forward=is_forward)
-            if self.isWindow()
-            else super().focusNextPrevChild(is_forward)
-        )
+        if self.isWindow():
+            return focus_next(self, is_forward=is_forward)
+        return super().focusNextPrevChild(is_forward)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         super().closeEvent(event)
@@ -273,14 +271,12 @@ class Shares(QSplitter):
 
     def fit(self) -> None:
         """Give each area its share of the present room."""
-        shown = self._visible()
-        room = (self.width() if self.orientation() == Qt.Orientation.Horizontal else self.height()) - sum(
-            self.handleWidth() for _ in shown[1:]
-        )
+        shown, is_row = self._visible(), self.orientation() == Qt.Orientation.Horizontal
+        room = (self.width() if is_row else self.height()) - self.handleWidth() * len(shown[1:])
         if not shown or room <= 0:
             return
         shares = self.chosen or tuple(part.share for part in self._parts)
-        whole = sum(shares[at] for at in shown)
+        whole = sum(map(shares.__getitem__, shown))
         # Areas that have no share beside others share the room where they are alone.
         sizes = {at: room * (shares[at] / whole if whole else 1 / len(shown)) for at in shown}
         if not self.chosen:

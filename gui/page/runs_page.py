@@ -65,11 +65,8 @@ class RunsPage(Page):
     def status(self) -> PageStatus:
         """What can be done with the table; a subclass adds the rest."""
         model = self._runs_model
-        return PageStatus(
-            has_results=bool(model.tried()),
-            can_copy=self._table is not None and model.rowCount() > 0,
-            can_clear=bool(model.clearable),
-        )
+        can_copy = self._table is not None and model.rowCount() > 0
+        return PageStatus(has_results=bool(model.tried()), can_copy=can_copy, can_clear=bool(model.clearable))
 
     def save_results(self) -> None:
         services, name = self._services, f"{self.export_stem}-results.csv"

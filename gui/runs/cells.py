@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, Qt
+from PySide6.QtCore import QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPalette
 from PySide6.QtWidgets import (
     QHeaderView,
@@ -17,11 +17,10 @@ from engine.device_info import RECORDED
 from engine.results.columns import KERNEL, SPEED_UP, VARIANT, Column
 from engine.results.metrics import Compared, Metric
 from gui.runs.bars import bar_room, paint_bar, tick_words
-from gui.runs.model import PIN, RECORDED_MARK, RUN_ROLE, RunsModel
+from gui.runs.model import PIN, RECORDED_MARK, RUN_ROLE, Index, RunsModel
 from gui.style.metrics import EARLIER_OPACITY, GRID, small_font
 from gui.style.theme import Theme, current_theme, series_for
 
-Index = QModelIndex | QPersistentModelIndex
 _CHOSEN_WIDTH = 3
 _VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
 
@@ -52,10 +51,8 @@ class RunCells(QStyledItemDelegate):
             space = max(1, option.fontMetrics.horizontalAdvance(" "))
             mark = RECORDED_MARK if run.result.device == RECORDED else ""
             note = self._runs.note_of(run.result)
-            pin = f"{PIN} " if self._runs.is_pinned(run.result) else ""
-            option.text = (
-                f"{' ' * round(2 * GRID / space + 1)}{pin}{option.text}{mark}{f' – {note}' if note else ''}"
-            )
+            before = " " * round(2 * GRID / space + 1) + f"{PIN} " * self._runs.is_pinned(run.result)
+            option.text = f"{before}{option.text}{mark}{f' – {note}' if note else ''}"
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
@@ -65,9 +62,7 @@ class RunCells(QStyledItemDelegate):
         if key == VARIANT.key:
             theme, rect = current_theme(), option.rect
             if option.state & QStyle.StateFlag.State_Selected:
-                painter.fillRect(
-                    QRect(rect.left(), rect.top(), _CHOSEN_WIDTH, rect.height()), QColor(theme.accent)
-                )
+                painter.fillRect(rect.left(), rect.top(), _CHOSEN_WIDTH, rect.height(), QColor(theme.accent))
             series = series_for(result.variant)
             painter.setPen(QColor(theme.muted if result.refused or is_earlier else series.colour))
             painter.drawText(rect.adjusted(GRID, 0, -GRID, 0), _VCENTER, series.glyph)
@@ -126,9 +121,8 @@ class BarHeader(QHeaderView):
         painter.save()
         painter.setPen(QColor(current_theme().muted))
         painter.setFont(small_font())
-        title = QFontMetrics(self.font()).horizontalAdvance(
-            self._runs.headerData(logicalIndex, Qt.Orientation.Horizontal)
-        )
+        head = self._runs.headerData(logicalIndex, Qt.Orientation.Horizontal)
+        title = QFontMetrics(self.font()).horizontalAdvance(head)
         room = bar_room(rect, self.number_width)
         for left, word in tick_words(self._runs.bars, room, rect.right() - title - 4 * GRID):
             painter.drawText(QRectF(left, rect.top(), rect.width(), rect.height()), _VCENTER, word)

@@ -299,11 +299,8 @@ class RunsModel(QAbstractTableModel):
         if column.key == "proof":
             result = run.result
             # Why there is no time stands in the place of the time.
-            return (
-                result.short_status
-                if result.is_refuted
-                else result.proof.removesuffix(f", {result.no_speed}")
-            )
+            proof = result.proof.removesuffix(f", {result.no_speed}")
+            return result.short_status if result.is_refuted else proof
         no_speed = run.result.no_speed if column.key == KERNEL else ""
         # Before a product has run, show what can be counted.
         return number_text(column, run) if no_speed in ("", "not run yet") else no_speed
@@ -415,12 +412,9 @@ class RunsOrder(QSortFilterProxyModel):
         assert isinstance(model, RunsModel)
         ascending = self.sortOrder() == Qt.SortOrder.AscendingOrder
         one, other = (index.data(RUN_ROLE).result for index in (left, right))
-        for are in (
-            (model.is_pinned(one), model.is_pinned(other)),
-            (not model.is_earlier(one), not model.is_earlier(other)),
-        ):
-            if are[0] != are[1]:
-                return are[0] == ascending
+        ranks = [(model.is_pinned(run), not model.is_earlier(run)) for run in (one, other)]
+        if ranks[0] != ranks[1]:
+            return (ranks[0] > ranks[1]) == ascending
         if self._by_arrival:
             return left.row() < right.row()
         a, b = left.data(SORT_ROLE), right.data(SORT_ROLE)

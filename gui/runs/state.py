@@ -109,13 +109,9 @@ class RunsState(RunsModel, Generic[S]):
         """The result of the newest run, also of an earlier problem; None where nothing has run."""
         return self._kept[-1].result if self._kept else None
 
-    def legal(self, settings: S) -> S:
-        """Return settings of which each follows the others; by default they are independent."""
-        return settings
-
     def change(self, **fields: object) -> None:
         """Change fields of the settings: `state.change(batch=1)`."""
-        before, settings = self.settings, self.legal(replace(self.settings, **fields))
+        before, settings = self.settings, replace(self.settings, **fields)
         if settings == before:
             return
         self.settings = settings

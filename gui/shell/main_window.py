@@ -17,13 +17,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import (
     QGraphicsOpacityEffect,
-    QGridLayout,
     QLabel,
     QMainWindow,
     QMenu,
     QStackedWidget,
     QToolBar,
-    QWidget,
 )
 
 from engine.errors import EngineError, UnknownName
@@ -35,6 +33,7 @@ from gui.shell.menus import Menus, PageActions, RecentMenu, page_entries
 from gui.shell.pages import PAGES
 from gui.shell.preferences import Preferences
 from gui.style.metrics import GRID, scaled_font
+from gui.widgets.panel_parts import boxed, column, row
 
 FIRST_SIZE = QSize(1440, 900)
 SMALLEST_SIZE = QSize(1024, 640)
@@ -91,17 +90,8 @@ class MainWindow(QMainWindow):
             button = self.page_bar.widgetForAction(action)
             button.setAccessibleName(f"Page {action.iconText()}")
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        middle = QWidget()
-        grid = QGridLayout(middle)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setSpacing(0)
-        grid.addWidget(self.page_bar, 0, 0, 2, 1)
-        grid.addWidget(self.top_bar, 0, 1)
-        grid.addWidget(self.pages, 1, 1)
-        grid.addWidget(self.status_line, 2, 0, 1, 2)
-        grid.setRowStretch(1, 1)
-        grid.setColumnStretch(1, 1)
-        self.setCentralWidget(middle)
+        beside = row(self.page_bar, (column(self.top_bar, (self.pages, 1), spacing=0), 1), spacing=0)
+        self.setCentralWidget(boxed(column((beside, 1), self.status_line, spacing=0)))
         self.message_bar = MessageBar(services.messages, self.pages)
         # What lies over the pages while files are dragged over the window; the mouse does not see it.
         self._highlight = QLabel("Drop to open", self.pages, alignment=Qt.AlignmentFlag.AlignCenter)

@@ -73,18 +73,14 @@ class RecentMenu(QObject):
     """Lists the files when it is opened; one that is gone is said, and leaves the list."""
 
     def __init__(
-        self,
-        recent: RecentFiles,
-        messages: Messages,
-        open_file: Callable[[str], object],
-        shown: Callable[[], str],
+        self, files: RecentFiles, messages: Messages, opens: Callable[[str], object], shown: Callable[[], str]
     ) -> None:
         super().__init__()
-        self._recent, self._messages, self._open_file, self._shown = recent, messages, open_file, shown
+        self._recent, self._messages, self._opens, self._shown = files, messages, opens, shown
         self.menu = QMenu("Open &recent", toolTipsVisible=True)
         self.menu.aboutToShow.connect(self._fill)
-        opens = self.menu.menuAction()
-        follow(lambda: opens.setEnabled(bool(recent.all())), recent.changed)
+        entry = self.menu.menuAction()
+        follow(lambda: entry.setEnabled(bool(files.all())), files.changed)
 
     def open_last(self) -> None:
         """Open the newest file that is not the picture that is shown."""
@@ -98,7 +94,7 @@ class RecentMenu(QObject):
     def open(self, path: str) -> None:
         if os.path.exists(path):
             self._messages.clear(_RECENT)
-            self._open_file(path)
+            self._opens(path)
             return
         self._recent.forget(path)
         what, why = f"{os.path.basename(path)} is gone", f"there is no {path} any more"

@@ -107,13 +107,7 @@ def load_preferences(path: Path) -> tuple[Preferences, str]:
 
 
 def save_preferences(path: Path, preferences: Preferences) -> None:
-    """Write the preferences; the folder is made if need be.
-
-    Raises
-    ------
-    FileWriteError
-        The file cannot be written there.
-    """
+    """Write the preferences; the folder is made if need be. Raises FileWriteError."""
     with suppress(OSError):  # atomic_write says what is wrong with the folder
         path.parent.mkdir(parents=True, exist_ok=True)
     document = {"version": VERSION, **asdict(preferences)}

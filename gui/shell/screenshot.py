@@ -22,10 +22,7 @@ SETTLE_MS = 300
 def take_screenshot(options: ScreenshotOptions, engine: StartedEngine, first: FirstPicture | None) -> int:
     """Save a picture of the window, or a gallery, and return the exit status.
 
-    Raises
-    ------
-    EngineError
-        An option names something that does not exist or cannot be used, or a file cannot be written.
+    Raises EngineError where an option names something that cannot be used, or a file cannot be written.
     """
     # Kept until the end.
     app = make_application()

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, SignalInstance
 from PySide6.QtGui import QFont, QFontDatabase, QFontMetrics
@@ -83,10 +83,10 @@ class Turns(QObject):
                 self._after_layout.start()
 
 
-class _Notifier(QObject):
-    """For sizes that were computed from the letters."""
+class Notifier(QObject):
+    """For what was computed from the letters, or painted by hand in the colours of a theme."""
 
-    changed = Signal()
+    changed = Signal(object)  # their size in per cent, or the new Theme
 
 
 class _Follower(QObject):
@@ -173,10 +173,11 @@ def set_letter_size(app: QApplication, percent: int) -> None:
 
     # Layouts know their sizes with the new letters only then.
     turns = Turns(app)
-    for job in (_of_program().changed.emit, lambda: paint(windows), lambda: paint(panels), turns.deleteLater):
+    tell, panels_too = partial(_of_program().changed.emit, percent), partial(paint, panels)
+    for job in (tell, partial(paint, windows), panels_too, turns.deleteLater):
         turns.ask(job)
 
 
 @cache
-def _of_program() -> _Notifier:
-    return _Notifier()
+def _of_program() -> Notifier:
+    return Notifier()

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from functools import cache, lru_cache
 from typing import Literal
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QColor, QFont, QPalette
 from PySide6.QtWidgets import (
     QAbstractSlider,
@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.process import no_collection
+from gui.style.metrics import Notifier
 
 
 class Fusion(QProxyStyle):
@@ -42,10 +43,6 @@ class Fusion(QProxyStyle):
     an event: a third of the time that it takes to make a panel.
     """
 
-    def __init__(self) -> None:
-        super().__init__("Fusion")
-        self._wheel = _Wheel(self)
-
     def polish(self, what: object) -> object:  # type: ignore[override]  # of a widget, a palette, the program
         if isinstance(what, QAbstractSpinBox | QComboBox | QAbstractSlider | QTabBar) and not isinstance(
             what, QScrollBar
@@ -53,12 +50,8 @@ class Fusion(QProxyStyle):
             # Nor does the wheel give it the focus.
             if what.focusPolicy() == Qt.FocusPolicy.WheelFocus:
                 what.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-            what.installEventFilter(self._wheel)
+            what.installEventFilter(self)
         return super().polish(what)  # type: ignore[call-overload]
-
-
-class _Wheel(QObject):
-    """Filters the events of controls."""
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() != QEvent.Type.Wheel:
@@ -156,17 +149,8 @@ LIGHT = Theme("light", **{use: light for use, (light, _, _) in _COLOURS.items()}
 DARK = Theme("dark", **{use: dark for use, (_, dark, _) in _COLOURS.items()})
 
 
-class _Notifier(QObject):
-    """For widgets that paint by hand."""
-
-    changed = Signal(object)  # the new Theme
-
-
 # Controls that do not fill their background with `Window`.
-_OUTLINED = (
-    *("QAbstractSpinBox", "QCheckBox", "QComboBox", "QLineEdit", "QProgressBar", "QPushButton"),
-    "QRadioButton",
-)
+_OUTLINED = "QAbstractSpinBox QCheckBox QComboBox QLineEdit QProgressBar QPushButton QRadioButton"
 
 _HAS_FONT = Qt.WidgetAttribute.WA_SetFont
 
@@ -180,9 +164,9 @@ def current_theme() -> Theme:
 
 
 @cache
-def theme_notifier() -> _Notifier:
+def theme_notifier() -> Notifier:
     """Return the object whose signal `changed(Theme)` follows each change of theme."""
-    return _Notifier()
+    return Notifier()
 
 
 def apply_theme(app: QApplication, name: ThemeName) -> None:
@@ -226,12 +210,12 @@ def _show(app: QApplication, theme: Theme) -> None:
         return
     # A style sheet replaces the style object's name, so Fusion is set once, before the sheet.
     if not app.styleSheet():
-        app.setStyle(Fusion())
+        app.setStyle(Fusion("Fusion"))
     palette = palette_of(theme)
     app.setPalette(palette)
     # Fusion outlines controls in `Window` darkened by 1.4, which on dark is invisible.
     palette.setColor(QPalette.ColorRole.Window, QColor(theme.outline).lighter(140))
-    for control in _OUTLINED:
+    for control in _OUTLINED.split():
         # PySide6 6.11.3 takes a text here; its stubs and its error message say bytes.
         app.setPalette(palette, control)  # type: ignore[arg-type]
     # Qt gives each widget the font that it had when it was first dressed by a sheet.

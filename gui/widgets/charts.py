@@ -51,6 +51,10 @@ class Row:
     is_strong: bool = False
 
 
+# Where each stands, as a share of the chart's width, and its word.
+Ticks = Sequence[tuple[float, str]]
+
+
 class BarChart(QWidget):
     """Draws rows of a height with bars of a height, as high as its width needs.
 
@@ -64,7 +68,7 @@ class BarChart(QWidget):
         super().__init__(accessibleName=name)
         self.rows: Sequence[Row] = ()
         self.drawn: list[tuple[QRectF, Bar]] = []
-        self._ticks: Sequence[tuple[float, str]] = ()
+        self._ticks: Ticks = ()
         self._line: float | None = None
         self._row, self._bar = row, bar
         self._has_track, self._widest, self._names = has_track, widest, names
@@ -74,11 +78,7 @@ class BarChart(QWidget):
         self.setMinimumSize(20 * GRID, row)
 
     def show_rows(
-        self,
-        rows: Sequence[Row],
-        description: str = "",
-        ticks: Sequence[tuple[float, str]] = (),
-        line: float | None = None,
+        self, rows: Sequence[Row], description: str = "", ticks: Ticks = (), line: float | None = None
     ) -> None:
         """Show rows.
 

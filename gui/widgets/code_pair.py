@@ -13,7 +13,7 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextDocument,
 )
-from PySide6.QtWidgets import QLineEdit, QSplitter, QWidget
+from PySide6.QtWidgets import QLineEdit, QScrollBar, QSplitter, QWidget
 
 from engine.explain.code_diff import Diff
 from gui.style.metrics import GRID, HALF_GRID
@@ -38,9 +38,8 @@ class CodePair(QWidget):
         self._used = self.left
         self.find_bar = FindBar()
         self.search = icon_button("magnify", "Find in the code", "Find in the code (Ctrl+F)")
-        self.copy = icon_button(
-            "copy", "Copy the code", "Copy what is selected, else all of what has the cursor"
-        )
+        tip = "Copy what is selected, else all of what has the cursor"
+        self.copy = icon_button("copy", "Copy the code", tip)
         self._right_side = Placeholder(self.right)
         self._splitter = QSplitter(Qt.Orientation.Vertical, childrenCollapsible=False)
         for part in (self.left, self._right_side):
@@ -48,13 +47,8 @@ class CodePair(QWidget):
         self.setLayout(column(self.find_bar, (self._splitter, 1), spacing=HALF_GRID))
         for view, other in ((self.left, self.right), (self.right, self.left)):
             view.used.connect(partial(setattr, self, "_used", view))
-            for bar, other_bar in (
-                (view.verticalScrollBar(), other.verticalScrollBar()),
-                (view.horizontalScrollBar(), other.horizontalScrollBar()),
-            ):
-                bar.valueChanged.connect(
-                    lambda value, bar=other_bar: self._is_synchronous and bar.setValue(value)
-                )
+            for bar_of in (CodeView.verticalScrollBar, CodeView.horizontalScrollBar):
+                bar_of(view).valueChanged.connect(partial(self._scroll, bar_of(other)))
         self.search.clicked.connect(self._open_search)
         self.copy.clicked.connect(self._copy)
 
@@ -84,9 +78,8 @@ class CodePair(QWidget):
 
     def search_from(self, panel: QWidget) -> None:
         """Let Ctrl+F open the search from anywhere in a panel."""
-        QShortcut(QKeySequence.StandardKey.Find, panel, self._open_search).setContext(
-            Qt.ShortcutContext.WidgetWithChildrenShortcut
-        )
+        find = QShortcut(QKeySequence.StandardKey.Find, panel, self._open_search)
+        find.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -97,14 +90,16 @@ class CodePair(QWidget):
                 diff, is_python = self._diff
                 self.show_diff(diff, is_python=is_python)
 
+    def _scroll(self, other: QScrollBar, value: int) -> None:
+        if self._is_synchronous:
+            other.setValue(value)
+
     def _scroll_together(self, is_synchronous: bool) -> None:
         """Let both views scroll as one, which then have the same height, or not."""
-        self._is_synchronous = is_synchronous
-        policy = Qt.ScrollBarPolicy
+        self._is_synchronous, policies = is_synchronous, Qt.ScrollBarPolicy
         for view in (self.left, self.right):
-            view.setHorizontalScrollBarPolicy(
-                policy.ScrollBarAlwaysOn if is_synchronous else policy.ScrollBarAsNeeded
-            )
+            policy = policies.ScrollBarAlwaysOn if is_synchronous else policies.ScrollBarAsNeeded
+            view.setHorizontalScrollBarPolicy(policy)
 
     def _open_search(self) -> None:
         self.find_bar.search_in(self._view_in_use())
@@ -131,9 +126,8 @@ class FindBar(QWidget):
         self.before = icon_button("chevron-up", "Previous place", "Previous place (Shift+Enter)")
         self.after = icon_button("chevron-down", "Next place", "Next place (Enter)")
         self.close_button = icon_button("close", "Close the search", "Close the search (Esc)")
-        self.setLayout(
-            row((self.field, 1), self.count, self.before, self.after, self.close_button, spacing=HALF_GRID)
-        )
+        buttons = self.before, self.after, self.close_button
+        self.setLayout(row((self.field, 1), self.count, *buttons, spacing=HALF_GRID))
         self.count.setMinimumWidth(9 * GRID)
         self.field.textChanged.connect(lambda: self._find(from_here=True))
         self.before.clicked.connect(lambda: self._find(backwards=True))

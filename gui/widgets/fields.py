@@ -133,14 +133,9 @@ def read_typed(
     if_empty: str = "Write a number, such as 0.5.",
     if_several: str = "Write a half as 0.5.",
 ) -> str:
-    """Return the number or the fraction that a person typed into a field; `what` begins the refusal.
+    """Return the number or the fraction that a person typed into a field; a comma in it is a decimal one.
 
-    A comma in it is a decimal one.
-
-    Raises
-    ------
-    MaskError
-        It is not a number, or more than one.
+    Raises MaskError, which begins with `what`, where it is no number, or more than one.
     """
     typed = text.strip()
     if not typed:

@@ -25,6 +25,8 @@ from gui.style.metrics import GRID, follow_letters, number_font
 from gui.style.theme import cell_background, current_theme, mixed, readable_text
 
 Index = QModelIndex | QPersistentModelIndex
+# What gives a text for a row and a column.
+Texts = Callable[[int, int], str]
 _CENTRE = int(Qt.AlignmentFlag.AlignCenter)
 _NOTHING = QModelIndex()
 _MOST_WIDTHS = 1000
@@ -91,14 +93,12 @@ class _Texts(QAbstractTableModel):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._shape = 0, 0
-        self.text: Callable[[int, int], str] = lambda row, column: ""
-        self._words: Callable[[int, int], str] | None = None
+        self.text: Texts = lambda row, column: ""
+        self._words: Texts | None = None
         self.labels: dict[Qt.Orientation, Sequence[str]] = {}
         """Those of rows and of columns."""
 
-    def show(
-        self, shape: tuple[int, int], text: Callable[[int, int], str], words: Callable[[int, int], str] | None
-    ) -> None:
+    def show(self, shape: tuple[int, int], text: Texts, words: Texts | None) -> None:
         is_same = shape == self._shape
         if not is_same:
             self.beginResetModel()
@@ -193,12 +193,7 @@ class NumberTable(QTableView):
         said = (lambda row, column: words[row][column]) if words else None
         self.show_cells(shape, lambda row, column: texts[row][column], said)
 
-    def show_cells(
-        self,
-        shape: tuple[int, int],
-        text: Callable[[int, int], str],
-        words: Callable[[int, int], str] | None = None,
-    ) -> None:
+    def show_cells(self, shape: tuple[int, int], text: Texts, words: Texts | None = None) -> None:
         """Show so many rows and columns, whose texts and tooltips are asked for when they are needed."""
         self.texts.show(shape, text, words)
         self.viewport().update()
@@ -213,9 +208,7 @@ class _Cells(QStyledItemDelegate):
         super().__init__(table)
         self._table = table
 
-    def paint(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         theme, rect, table = current_theme(), option.rect, self._table
         row, column = index.row(), index.column()
         ground = table.ground(row, column)
@@ -304,9 +297,8 @@ class ValueTable(NumberTable):
             self.setAccessibleDescription(table_text(values) if values.size < 64 else "")
             shown = min(len(values), self._most_rows or len(values))
             has_bar = bool(self._most_rows) and self.width() < values.shape[1] * _NARROWEST_CELL
-            self.setFixedHeight(
-                shown * _CELL_HEIGHT + (self.horizontalScrollBar().sizeHint().height() if has_bar else 0)
-            )
+            bar = self.horizontalScrollBar().sizeHint().height() if has_bar else 0
+            self.setFixedHeight(shown * _CELL_HEIGHT + bar)
             self._fit()
 
     def sizeHint(self) -> QSize:
