@@ -36,8 +36,7 @@ def made(path: Path, gigabytes: float, compression: str) -> None:
     part.begin()
     storage = Storage("tiff", (TILE, TILE), compression=compression)
     shape = rows, WIDTH, 3
-    files = part.file(part.result.name), part.file("result-segments")
-    result = TiffResult(files, storage, shape, np.dtype(np.uint8), False, None)
+    result = TiffResult(part, storage, shape, np.dtype(np.uint8))
     random = np.random.default_rng(0)
     noise = random.integers(0, 24, (TILE, WIDTH, 3), np.uint8)
     ramp = np.linspace(0, 200, WIDTH).astype(np.uint8)[:, np.newaxis]

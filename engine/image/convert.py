@@ -15,12 +15,6 @@ from engine.image.format import bands_of
 
 _UINT8, _UINT16, _FLOAT32 = (np.dtype(kind) for kind in (np.uint8, np.uint16, np.float32))
 DEPTH_TEXTS = {_UINT8: "8 bit", _UINT16: "16 bit", _FLOAT32: "32-bit float"}
-# Types of an array that become another one, and the sentence for the person.
-_CONVERTED: dict[np.dtype, tuple[np.dtype, str]] = {
-    np.dtype(np.bool_): (_UINT8, "Its values are true and false; they became 255 and 0."),
-    np.dtype(np.float64): (_FLOAT32, "Its 64-bit float values were opened as 32-bit float."),
-    np.dtype(np.float16): (_FLOAT32, "Its 16-bit float values were opened as 32-bit float."),
-}
 
 
 def native(dtype: np.dtype) -> np.dtype:
@@ -33,14 +27,12 @@ def sample_type(stored: np.dtype) -> tuple[np.dtype, tuple[str, ...]]:
     kind = native(stored)
     if kind in DEPTH_TEXTS:
         return kind, ()
-    if kind in _CONVERTED:
-        dtype, note = _CONVERTED[kind]
-        return dtype, (note,)
-    if kind.kind in "iu":
-        name = "signed integers" if kind.kind == "i" else "integers"
-        exact = ", exact up to 16,777,216" if kind.itemsize > 2 else ""
-        note = f"Its {8 * kind.itemsize}-bit {name} were opened as 32-bit float{exact}."
-        return np.dtype(np.float32), (note,)
+    if kind == np.bool_:
+        return _UINT8, ("Its values are true and false; they became 255 and 0.",)
+    if kind.kind in "iu" or kind in (np.float16, np.float64):
+        name = {"f": "float values", "i": "signed integers", "u": "integers"}[kind.kind]
+        exact = ", exact up to 16,777,216" if kind.kind != "f" and kind.itemsize > 2 else ""
+        return _FLOAT32, (f"Its {8 * kind.itemsize}-bit {name} were opened as 32-bit float{exact}.",)
     raise Refused(
         f"its values are {kind}; a picture has whole numbers, or float of up to 64 bits",
         "Scale it to the range that you want and save it as one of these, for example with "
@@ -82,9 +74,9 @@ def host_array(values: Any, name: str) -> np.ndarray:
     memory. A `BadValue` says why all else, called `name`, cannot be read.
     """
     refuse_masked(values)
-    kind = type(values)
-    is_of_numpy = any(hasattr(kind, f"__array{name}__") for name in ("", "_interface", "_struct"))
-    is_by_dlpack = not is_of_numpy and hasattr(kind, "__dlpack__") and _dlpack_device(values) in _DLPACK_HOSTS
+    kind, fault = type(values), None
+    is_of_numpy = any(hasattr(kind, f"__array{part}__") for part in ("", "_interface", "_struct"))
+    is_by_dlpack = not is_of_numpy and hasattr(kind, "__dlpack__") and _is_on_host(values)
     try:
         array = np.from_dlpack(values) if is_by_dlpack else np.asarray(values)
     # What CuPy, torch and DLPack raise for memory or types that NumPy does not know.
@@ -92,17 +84,22 @@ def host_array(values: Any, name: str) -> np.ndarray:
         if isinstance(error, ValueError) and isinstance(values, list | tuple):
             remedy = "Give every row the same number of values."
             raise BadValue(f"{name} is not an array", "its rows differ in length", remedy) from error
-        raise _unreadable(values, error) from error
+        array, fault = np.array(None), error
     # To NumPy everything is at least one object.
-    if array.dtype == object and array.ndim == 0 and _is_elsewhere(values):
-        raise _unreadable(values)
+    if array.dtype == object and array.ndim == 0:
+        why, remedy = f"NumPy cannot read it ({fault})", "Pass a NumPy array of its values."
+        is_dlpack_elsewhere = hasattr(values, "__dlpack__") and not _is_on_host(values)
+        if is_elsewhere := is_dlpack_elsewhere or hasattr(values, "__cuda_array_interface__"):
+            why = "it is in a device's memory, and this call computes from the host's"
+            remedy = "Copy it to the host first: array.get() of CuPy, array.cpu() of torch."
+        if is_elsewhere or fault is not None:
+            raise BadValue(f"An array of type {kind.__name__}", why, remedy) from fault
     return array
 
 
 def shape_refusal(shape: tuple[int, ...]) -> tuple[str, str]:
     """Return why an array of a shape is no picture, and what helps: channels are the last axis."""
-    is_stack = len(shape) == 4 or (len(shape) == 3 and not shape[2] < min(shape[:2]))
-    if is_stack:
+    if len(shape) == 4 or (len(shape) == 3 and not shape[2] < min(shape[:2])):
         return (
             f"its shape is {shape}: a stack of {shape[0]:,} pictures, not one",
             "Pass one picture at a time: array[0], array[1], … "
@@ -122,22 +119,9 @@ def refuse_masked(values: object) -> None:
         raise BadValue("A masked array", why, "Fill them first, such as with array.filled(0).")
 
 
-def _is_elsewhere(values: object) -> bool:
-    """Return whether it is an array in memory that only a device reads."""
-    is_dlpack = hasattr(values, "__dlpack__") and _dlpack_device(values) not in _DLPACK_HOSTS
-    return is_dlpack or hasattr(values, "__cuda_array_interface__")
-
-
-def _dlpack_device(values: object) -> int | None:
-    return int(values.__dlpack_device__()[0]) if hasattr(values, "__dlpack_device__") else None
-
-
-def _unreadable(values: object, error: Exception | None = None) -> BadValue:
-    why, remedy = f"NumPy cannot read it ({error})", "Pass a NumPy array of its values."
-    if _is_elsewhere(values):
-        why = "it is in a device's memory, and this call computes from the host's"
-        remedy = "Copy it to the host first: array.get() of CuPy, array.cpu() of torch."
-    return BadValue(f"An array of type {type(values).__name__}", why, remedy)
+def _is_on_host(values: Any) -> bool:
+    """Return whether NumPy reads the memory of an array with DLPack."""
+    return hasattr(values, "__dlpack_device__") and values.__dlpack_device__()[0] in _DLPACK_HOSTS
 
 
 def to_depth(
@@ -182,8 +166,7 @@ def to_depth(
     if range_mode not in RANGE_MODES:
         known = ", ".join(RANGE_MODES)
         raise UnknownName(f"There is no range mode {range_mode!r}", "", f"Choose one of: {known}.")
-    full_scale = int(np.iinfo(target).max)
-    result = np.empty(image.shape, target) if out is None else out
+    full_scale, result = int(np.iinfo(target).max), np.empty(image.shape, target) if out is None else out
     source, filled = np.atleast_1d(image), np.atleast_1d(result)
     low, high = ends or (finite_range(source) if range_mode == "rescale" else (0.0, 0.0))
     scale = 1.0 if white is None or range_mode == "rescale" else full_scale / white
@@ -198,11 +181,10 @@ def to_depth(
         elif range_mode == "offset":
             # In float32, x + 32768 would round a second time and spoil ties.
             values = values.astype(np.float64) + (full_scale + 1) // 2
-        elif range_mode == "rescale" and low < high:
-            # Dividing first keeps the largest value exactly at full scale.
-            values = (values.astype(np.float64) - low) / (high - low) * full_scale
         elif range_mode == "rescale":
-            values = np.zeros_like(values)
+            # Dividing first keeps the largest value exactly at full scale.
+            apart = (values.astype(np.float64) - low) / (high - low) if low < high else np.zeros_like(values)
+            values = apart * full_scale
         # fmax and fmin prefer the number to NaN, so that NaN becomes 0.
         values = np.fmax(values, 0, dtype=values.dtype)
         np.fmin(values, full_scale, out=values)
@@ -304,12 +286,12 @@ def halved(pixels: np.ndarray) -> np.ndarray:
     height, width = pixels.shape[:2]
     if height % 2 or width % 2:
         pixels = np.pad(pixels, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
-    if pixels.dtype.kind == "f":
-        rows = pixels[0::2] + pixels[1::2]
-        means: np.ndarray = (rows[:, 0::2] + rows[:, 1::2]) * np.float32(0.25)
-        return means
-    rows = np.add(pixels[0::2], pixels[1::2], dtype=np.uint32 if pixels.itemsize > 1 else np.uint16)
+    is_float = pixels.dtype.kind == "f"
+    wide = pixels.dtype if is_float else np.uint32 if pixels.itemsize > 1 else np.uint16
+    rows = np.add(pixels[0::2], pixels[1::2], dtype=wide)
     total: np.ndarray = rows[:, 0::2] + rows[:, 1::2]
+    if is_float:
+        return total * np.float32(0.25)
     total += 2
     total >>= 2
     return total.astype(pixels.dtype, copy=False)

@@ -75,20 +75,9 @@ SAVE_AGAIN = "Get the file again, or save it again from the program that made it
 # TiffFileError and UnicodeDecodeError are ValueErrors; ImportError is a codec that this build of imagecodecs
 # has not.
 LIBRARY_ERRORS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    EOFError,
-    ImportError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    struct.error,
-    zlib.error,
-)
+    ArithmeticError, AssertionError, AttributeError, EOFError, ImportError, LookupError, OSError,
+    RuntimeError, SyntaxError, TypeError, ValueError, struct.error, zlib.error,
+)  # fmt: skip
 
 _NO_DECODER = (r"imagecodecs|could not import", "no decoder for its compression is installed")
 # What imagecodecs says where it could not load a decoder, for whatever reason: it drops the loader's error.
@@ -107,11 +96,8 @@ class Unsupported(Exception):
     """An intact file of a kind that is not read; its text names the kind: "it has 12 bits per sample"."""
 
 
-def shortage_of_decoder(error: Exception) -> EngineError | None:
-    """Return what was short where imagecodecs could not load a decoder; else None.
-
-    The decoder is loaded once more, to hear from the loader why it cannot be.
-    """
+def _shortage_of_decoder(error: Exception) -> EngineError | None:
+    # The decoder is loaded once more, to hear from the loader why it cannot be.
     found = _NOT_LOADED.search(str(error)) if isinstance(error, ImportError) else None
     if found is None:
         return None
@@ -148,8 +134,7 @@ def errors_in_words(
         # A package that is not installed, which is no fault of the file.
         raise
     except (Unsupported, *LIBRARY_ERRORS) as error:
-        short = shortage_of_decoder(error)
-        if short is not None:
+        if (short := _shortage_of_decoder(error)) is not None:
             why = f"its decoder cannot be loaded: {short.what[0].lower()}{short.what[1:]}, {short.why}"
             raise ImageReadError(what, why, short.remedy) from error
         text = " ".join(str(error).split())
@@ -159,10 +144,8 @@ def errors_in_words(
             if (found := re.search(pattern, text, re.IGNORECASE))
         )
         if kind := text if isinstance(error, Unsupported) else next(kinds, ""):
-            raise ImageReadError(
-                what,
-                f"this kind of {title} is not supported: {kind}",
-                "Save it as an 8- or 16-bit PNG or TIFF in the program that made it, and open that.",
-            ) from error
+            why = f"this kind of {title} is not supported: {kind}"
+            remedy = "Save it as an 8- or 16-bit PNG or TIFF in the program that made it, and open that."
+            raise ImageReadError(what, why, remedy) from error
         # What a library says is for programmers.
         raise ImageReadError(what, f"its {title} data is damaged or cut short", SAVE_AGAIN) from error

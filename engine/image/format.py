@@ -68,10 +68,9 @@ class Form:
     def check_long_enough(self, byte_count: int, least_bytes: int, what: str = "it has") -> None:
         """Raise `Refused` for a file, or compressed pixels, too short to hold the picture."""
         if byte_count < least_bytes:
-            raise Refused(
-                f"{what} {byte_count:,} bytes, its {self.width:,} × {self.height:,} pixels take "
-                f"{least_bytes:,} at least: it was cut short or its header is damaged"
-            )
+            pixels = f"its {self.width:,} × {self.height:,} pixels take {least_bytes:,} at least"
+            why = "it was cut short or its header is damaged"
+            raise Refused(f"{what} {byte_count:,} bytes, {pixels}: {why}")
 
 
 Allocate = Callable[[Form], tuple[np.ndarray, np.ndarray | None]]
@@ -107,10 +106,8 @@ class Budget(NamedTuple):
         if form.width < 1 or form.height < 1:
             raise Refused(f"its header says {form.width} × {form.height} pixels")
         pixels = f"{form.width:,} × {form.height:,} pixels"
-        needs = [
-            (form.decoded_bytes, f"its {pixels} take"),
-            (form.decoded_bytes + decoder_bytes, f"decoding its {pixels} takes"),
-        ]
+        decoded, decoding = form.decoded_bytes, form.decoded_bytes + decoder_bytes
+        needs = [(decoded, f"its {pixels} take"), (decoding, f"decoding its {pixels} takes")]
         if self.work_bytes is not None:
             needs.append((self.work_bytes(form), f"{self.work} its {pixels} takes"))
         for needed_bytes, words in needs:
@@ -199,11 +196,11 @@ class Canvas:
         self._form = form
         is_turned = orientation in _TURNED
         upright = replace(form, height=form.width, width=form.height) if is_turned else form
+        # Bands of a rotated picture are columns: with NumPy's huge pages the first would take all memory.
+        make: Callable[..., np.ndarray] = (lambda *how: Scratch(*how).array) if is_turned else np.empty
         if allocate is not None:
             self.pixels, self.alpha = allocate(upright)
         else:
-            # Bands of a rotated picture are columns: with NumPy's huge pages the first would take all memory.
-            make: Callable[..., np.ndarray] = (lambda *how: Scratch(*how).array) if is_turned else np.empty
             self.pixels = make(upright.colour_shape, form.dtype)
             self.alpha = make(upright.plane_shape, form.dtype) if form.has_alpha else None
         self._pixels = _as_stored(self.pixels, orientation)
@@ -226,9 +223,8 @@ class Canvas:
         if self.alpha is None and self._pixels.flags.c_contiguous:
             decode(self.pixels)
             return
-        form = self._form
-        count = form.channels + form.has_alpha
-        scratch = Scratch(form.plane_shape if count == 1 else (*form.plane_shape, count), form.dtype)
+        plane, count = self._form.plane_shape, self._form.channels + self._form.has_alpha
+        scratch = Scratch(plane if count == 1 else (*plane, count), self._form.dtype)
         decode(scratch.array)
         self.put_all(scratch.array, done=scratch.give_back)
 

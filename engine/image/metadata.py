@@ -4,9 +4,11 @@ EXIF data is read and written by Pillow. What else a file says no saved picture 
 that a note can say it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,10 +61,9 @@ def metadata_of(
 ) -> Metadata:
     """Return EXIF data, with or without its marker, a resolution, if it is one, and what else there is."""
     block = (exif or b"").removeprefix(EXIF_MARK)[:MOST_EXIF_BYTES]
-    if dpi is not None:
-        across, down = map(float, dpi)
-        dpi = (across, down) if all(0.5 <= one < 2**16 for one in (across, down)) else None
-    return Metadata(block, dpi, left_out)
+    across, down = map(float, dpi or (0, 0))
+    is_resolution = all(0.5 <= one < 2**16 for one in (across, down))
+    return Metadata(block, (across, down) if is_resolution else None, left_out)
 
 
 def note_of_first(count: int, kind: str) -> tuple[str, ...]:
@@ -109,13 +110,12 @@ _DAMAGED = b"damaged"
 _OF_STORED_PIXELS = (258, 259, 262, 273, 277, 278, 279, 284, 513, 514, 529, 530, 531)
 
 
-def orientation_of_exif(block: bytes | None) -> int:
-    """Return the orientation in EXIF data, with or without its marker; 0 where none can be read."""
-    try:
-        return int(loaded_exif(block).get(TiffTag.ORIENTATION, 0)) if block else 0
-    except LIBRARY_ERRORS:
-        # Damaged metadata is no reason to refuse whole pixels.
-        return 0
+def orientation_in(exif: "Callable[[], Image.Exif]") -> int:
+    """Return the orientation in EXIF data, which a call loads; 0 where none can be read."""
+    # Damaged metadata is no reason to refuse whole pixels.
+    with suppress(*LIBRARY_ERRORS):
+        return int(exif().get(TiffTag.ORIENTATION, 0))
+    return 0
 
 
 def loaded_exif(block: bytes = b"") -> "Image.Exif":
@@ -145,25 +145,22 @@ def _upright_exif(metadata: Metadata, width: int, height: int) -> tuple[bytes, b
     The orientation is that of the saved pixels, and the thumbnail, which shows the picture as it was, is
     left out.
     """
-    try:
+    with suppress(*LIBRARY_ERRORS):
         exif = loaded_exif(metadata.exif)
         if not len(exif):
             return b"", False
-        of_camera = exif.get_ifd(TiffTag.EXIF) if TiffTag.EXIF in exif else {}
-        is_whole = all(exif.get_ifd(tag) for tag in (TiffTag.EXIF, TiffTag.GPS) if tag in exif)
-        for tag in _OF_STORED_PIXELS:
-            if tag in exif:
-                del exif[tag]
+        inner = {tag: exif.get_ifd(tag) for tag in (TiffTag.EXIF, TiffTag.GPS) if tag in exif}
+        for tag in exif.keys() & _OF_STORED_PIXELS:
+            del exif[tag]
         upright = {TiffTag.WIDTH: width, TiffTag.HEIGHT: height, TiffTag.ORIENTATION: 1}
         sides = {TiffTag.EXIF_WIDTH: width, TiffTag.EXIF_HEIGHT: height}
-        for tags, values in ((exif, upright), (of_camera, sides)):
+        for tags, values in ((exif, upright), (inner.get(TiffTag.EXIF, {}), sides)):
             for tag in values.keys() & tags:
                 tags[tag] = values[tag]
         if metadata.dpi is not None:
             exif.update(zip(_RESOLUTION, (*metadata.dpi, INCH), strict=True))
-        return exif.tobytes().removeprefix(EXIF_MARK), is_whole
-    except LIBRARY_ERRORS:
-        return b"", False
+        return exif.tobytes().removeprefix(EXIF_MARK), all(inner.values())
+    return b"", False
 
 
 def metadata_to_save(
@@ -203,10 +200,21 @@ def exif_of_tiff(page: "TiffPage", *, is_photo: bool) -> bytes:
 
     Without `is_photo` its description is left out: microscopes' programs describe pages and axes in it.
     """
-    exif, kept, file = loaded_exif(), loaded_exif(), page.parent
-    exif.endian, exif.bigtiff = file.byteorder, file.is_bigtiff
+    exif, kept, file = loaded_exif(), loaded_exif(), page.parent.filehandle
+    exif.endian, exif.bigtiff = page.parent.byteorder, page.parent.is_bigtiff
+    left = 16 * MOST_EXIF_BYTES
+
+    def read(size: int) -> bytes:
+        # No more than EXIF data may have, whatever its tags say.
+        nonlocal left
+        left -= size
+        if left < 0:
+            raise OSError("its EXIF data is larger than any")
+        return file.read(size)
+
     try:
-        exif.load_from_fp(_Bounded(file.filehandle), page.offset)  # type: ignore[arg-type]
+        bounded: Any = SimpleNamespace(read=read, seek=file.seek, tell=file.tell)
+        exif.load_from_fp(bounded, page.offset)
         texts = {tag: exif[tag] for tag in TEXT_TAGS[not is_photo :] if tag in exif}
         for tag, value in (texts | inner_lists(exif)).items():
             kept[tag] = value
@@ -215,21 +223,6 @@ def exif_of_tiff(page: "TiffPage", *, is_photo: bool) -> bytes:
         return _DAMAGED if TiffTag.EXIF in exif or TiffTag.GPS in exif else b""
     except LIBRARY_ERRORS:
         return _DAMAGED
-
-
-class _Bounded:
-    """A file of which no more is read than EXIF data may have, whatever its tags say."""
-
-    def __init__(self, file: Any) -> None:
-        self._file, self._left = file, 16 * MOST_EXIF_BYTES
-        self.seek, self.tell = file.seek, file.tell
-
-    def read(self, size: int) -> bytes:
-        self._left -= size
-        if self._left < 0:
-            raise OSError("its EXIF data is larger than any")
-        data: bytes = self._file.read(size)
-        return data
 
 
 def tiff_lists(exif: "Image.Exif", offset: int, *, is_big: bool = False) -> tuple[bytes, dict[int, int]]:

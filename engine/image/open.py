@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -25,8 +26,8 @@ class Sample(NamedTuple):
     key: str
     title: str
     sentence: str
-    width: int
-    height: int
+    width: int = 256
+    height: int = 256
 
     @property
     def path(self) -> Path:
@@ -40,16 +41,12 @@ SAMPLES: tuple[Sample, ...] = (
     Sample(
         "camera", "Camera", "A grey photograph of a man with a camera: fine grass and a smooth sky.", 512, 512
     ),
-    Sample("gradient-16", "16-bit gradient", "A 16-bit ramp whose waves are lost at 8 bit.", 256, 256),
-    Sample(
-        "zone-plate", "Zone plate", "Rings of every frequency: shows what a filter lets through.", 256, 256
-    ),
-    Sample("step-edges", "Step edges", "Edges of every angle and several heights: for edge masks.", 256, 256),
+    Sample("gradient-16", "16-bit gradient", "A 16-bit ramp whose waves are lost at 8 bit."),
+    Sample("zone-plate", "Zone plate", "Rings of every frequency: shows what a filter lets through."),
+    Sample("step-edges", "Step edges", "Edges of every angle and several heights: for edge masks."),
     Sample("impulse", "Impulse", "One white pixel: the filtered picture is the mask itself.", 63, 63),
-    Sample(
-        "checkerboard", "Checkerboard", "Squares of 1, 2, 4 and 8 pixels: for blur and borders.", 256, 256
-    ),
-    Sample("noise", "Noise", "Grey with noise and single black and white pixels: for smoothing.", 256, 256),
+    Sample("checkerboard", "Checkerboard", "Squares of 1, 2, 4 and 8 pixels: for blur and borders."),
+    Sample("noise", "Noise", "Grey with noise and single black and white pixels: for smoothing."),
 )
 
 
@@ -121,7 +118,7 @@ def format_of(head: bytes) -> Format:
 
 def _looks_like(head: bytes) -> str:
     for offset, signature, name in _OTHERS:
-        if head[offset:].startswith(signature):
+        if head.startswith(signature, offset):
             return name
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if text.startswith((b"<svg", b"<?xml")):
@@ -183,10 +180,9 @@ def open_image(
         what, why = f"max_bytes {max_bytes!r}", "it is not a number of bytes"
         raise BadValue(what, why, "Give one such as 8 * 2**30.")
     path = Path(name)
-    with errors_in_words(name):
-        file = open_regular_file(path, max_bytes, remedy)
-    with file:
+    with ExitStack() as stack:
         with errors_in_words(name):
+            file = stack.enter_context(open_regular_file(path, max_bytes, remedy))
             known = format_of(file.read(HEAD_BYTES))
             file.seek(0)
         with errors_in_words(name, known.title, known.unsupported):
@@ -196,10 +192,9 @@ def open_image(
             if suffix in opened_suffixes() and suffix not in known.suffixes:
                 notes.insert(0, f"It is named {suffix} but is a {known.title} file.")
             if profile and not profile_fits(profile, 1 if pixels.ndim == 2 else 3):
-                profile, model = None, "a grey picture" if pixels.ndim == 2 else "RGB"
-                notes.append(
-                    f"Its colour profile is not one for {model}, as the picture is now, and was left out."
-                )
+                model = "a grey picture" if pixels.ndim == 2 else "RGB"
+                why = f"is not one for {model}, as the picture is now, and was left out"
+                profile, notes = None, [*notes, f"Its colour profile {why}."]
             more = profile, path, known.title, tuple(notes), decoded.metadata
             return Picture(pixels, decoded.canvas.alpha, *more)
 
@@ -224,8 +219,4 @@ def value_notes(pixels: np.ndarray) -> Sequence[str]:
     counts = {"NaN": np.count_nonzero(np.isnan(pixels)), "infinite": np.count_nonzero(np.isinf(pixels))}
     if counts["NaN"] == pixels.size:
         return ["All of its values are NaN: there is nothing to see."]
-    return [
-        f"{count:,} {'value is' if count == 1 else 'values are'} {kind}."
-        for kind, count in counts.items()
-        if count
-    ]
+    return [f"{n:,} {'value is' if n == 1 else 'values are'} {kind}." for kind, n in counts.items() if n]

@@ -166,9 +166,9 @@ class Picture:
 
     def _repr_png_(self) -> bytes:
         # It encodes, which few pictures need.
-        from engine.image.formats.png_bytes import png_to_show
+        from engine.image.formats.png import png_to_show
 
-        return png_to_show(self.pixels, self.alpha)
+        return png_to_show(self)
 
 
 def _same(one: object, other: object) -> bool:

@@ -129,14 +129,12 @@ def encoded_image(
 
 def saved_format(name: str) -> Format:
     """Return the format that a file is saved in; an ImageWriteError says which suffixes there are."""
-    known = format_to_save(name)
-    if known is None:
-        why, suffix = "its name has no extension", Path(name).suffix.lower()
-        if suffix:
-            why = f"{suffix!r} is not a picture format that can be saved"
-        suffixes = ", ".join(suffix for known in saved_formats() for suffix in known.saved_suffixes)
-        raise ImageWriteError(f"{name} cannot be saved", why, f"End the name in one of: {suffixes}.")
-    return known
+    if (known := format_to_save(name)) is not None:
+        return known
+    suffix = Path(name).suffix.lower()
+    why = f"{suffix!r} is not a picture format that can be saved" if suffix else "its name has no extension"
+    suffixes = ", ".join(suffix for known in saved_formats() for suffix in known.saved_suffixes)
+    raise ImageWriteError(f"{name} cannot be saved", why, f"End the name in one of: {suffixes}.")
 
 
 def check_holds(known: Format, dtype: np.dtype, height: int, width: int, name: str) -> None:
@@ -148,17 +146,14 @@ def check_holds(known: Format, dtype: np.dtype, height: int, width: int, name: s
         why = f"{known.title} does not hold {DEPTH_TEXTS[dtype]} values"
         raise ImageWriteError(what, why, f"Save it as {others}, or ask for depth {held}.")
     if not known.holds(dtype, side):
-        why = (
-            f"{known.title} holds {known.max_side:,} pixels on a side, "
-            f"this picture has {width:,} × {height:,}"
-        )
-        raise ImageWriteError(what, why, f"Save it as {others}.")
+        why = f"{known.title} holds {known.max_side:,} pixels on a side"
+        size = f"this picture has {width:,} × {height:,}"
+        raise ImageWriteError(what, f"{why}, {size}", f"Save it as {others}.")
 
 
 def _without_what_is_lost(picture: Picture, known: Format) -> tuple[Picture, tuple[str, ...]]:
     """Return what the format keeps of a picture, and a sentence for each thing that it does not."""
-    pixels, alpha, profile = picture.pixels, picture.alpha, picture.icc_profile
-    left_out = []
+    pixels, alpha, profile, left_out = picture.pixels, picture.alpha, picture.icc_profile, list[str]()
     if alpha is not None and not known.keeps_alpha:
         alpha = None
         others = titles((other for other in saved_formats() if other.keeps_alpha), "and")
@@ -174,8 +169,8 @@ def _without_what_is_lost(picture: Picture, known: Format) -> tuple[Picture, tup
         left_out.append(f"The colour profile is not saved: a {known.title} file holds none here.")
     size = picture.width, picture.height
     metadata, words = metadata_to_save(picture.metadata, *size, known.title, known.most_exif_bytes)
-    words = (*words, *sentence_on(metadata.left_out))
-    return Picture(pixels, alpha, profile, metadata=metadata), (*left_out, *words)
+    words = (*left_out, *words, *sentence_on(metadata.left_out))
+    return Picture(pixels, alpha, profile, metadata=metadata), words
 
 
 # A result that takes less of the range of its depth looks like one grey.

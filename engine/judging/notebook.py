@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from engine.errors import BadValue
-from engine.image.formats.png_bytes import png_bytes
+from engine.image.formats.png import encode_png
+from engine.image.picture import Picture
 from engine.judging.judge import judge
 from engine.judging.judgement import Judgement
 from engine.results.text_forms import html_table, rate_text
@@ -81,6 +82,6 @@ def _requests(kinds: dict[str, dict[str, int]]) -> Iterator[str]:
 def _picture(wrong: np.ndarray) -> str:
     """Return the places of wrong pixels, red, as an image of HTML."""
     colours = np.where(wrong[..., np.newaxis], np.array(_WRONG, np.uint8), np.array(_RIGHT, np.uint8))
-    png = png_bytes(colours.repeat(_ZOOM, axis=0).repeat(_ZOOM, axis=1))
-    data = base64.b64encode(png).decode()
+    picture = Picture(colours.repeat(_ZOOM, axis=0).repeat(_ZOOM, axis=1))
+    data = base64.b64encode(encode_png(picture)).decode()
     return f'<img alt="Where the result is wrong" src="data:image/png;base64,{data}">'

@@ -5,6 +5,7 @@ library tells the coded size: it is read here, of ISO/IEC 14496-12 and 23008-12 
 """
 
 import itertools
+import re
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -15,18 +16,12 @@ import numpy as np
 
 from engine.image.faults import Refused
 from engine.image.format import Budget, Decoded, Form, Format
-from engine.image.formats.pillow import (
-    boxes,
-    encode_with_pillow,
-    first_boxes,
-    metadata_of_info,
-    opened_with_pillow,
-)
-from engine.image.metadata import exif_with_resolution, orientation_of_exif
+from engine.image.formats import pillow
+from engine.image.metadata import loaded_exif, orientation_in
 from engine.image.picture import Picture
 
 # The box that says how the pixels are coded; in its third byte, how deep they are.
-_CODING, _DEEP, _TWELVE = b"av1C", 0x40, 0x20
+_CODING, _DEEP, _TWELVE = re.compile(rb"av1C..(.)", re.DOTALL), 0x40, 0x20
 _FULL = 4  # version and flags of a box
 _SEQUENCE_HEADER = 1
 # A size is within the first bytes.
@@ -36,19 +31,16 @@ _MOST_PICTURES = 10_000
 
 # Of 0 to 10: 6, libavif's own, takes three times as long for files of 0.89 of the size.
 _SPEED = 8
-# From this quality on, colours keep the resolution of the brightness.
-_FULL_CHROMA_QUALITY = 90
 
 
 def read_avif(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode an AVIF."""
     data = file.read()
     said, coded = sizes(data)
-    coding = data.find(_CODING) + len(_CODING) + 2
-    flags = data[coding] if _CODING in data and coding < len(data) else 0
+    flags = found[1][0] if (found := _CODING.search(data)) else 0
     bits = 8 if not flags & _DEEP else 12 if flags & _TWELVE else 10
     file.seek(0)
-    with opened_with_pillow(file, "AVIF") as image:
+    with pillow.opened_with_pillow(file, "AVIF") as image:
         (width, height), info, has_alpha = image.size, image.info, image.mode == "RGBA"
     form = Form(height, width, 3, has_alpha, np.dtype(np.uint8 if bits == 8 else np.uint16))
     coded_pixels = max((across * down for across, down in coded), default=0)
@@ -66,8 +58,9 @@ def read_avif(file: BinaryIO, budget: Budget) -> Decoded:
         # The highest bits once more, so that full scale becomes full scale.
         samples = samples << (16 - bits) | samples >> (2 * bits - 16)
         notes.append(f"Its {bits}-bit samples were scaled to 16 bit.")
-    canvas = budget.canvas_of(samples, orientation_of_exif(info.get("exif")))
-    return Decoded(canvas, info.get("icc_profile"), tuple(notes), metadata_of_info(info))
+    exif = info.get("exif")
+    canvas = budget.canvas_of(samples, orientation_in(lambda: loaded_exif(exif)) if exif else 0)
+    return Decoded(canvas, info.get("icc_profile"), tuple(notes), pillow.metadata_of_info(info))
 
 
 def sizes(data: bytes) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
@@ -75,19 +68,18 @@ def sizes(data: bytes) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
     said: set[tuple[int, int]] = set()
     coded: set[tuple[int, int]] = set()
     with suppress(struct.error, LookupError):  # what is damaged is for libavif to say
-        begins = _items(first_boxes(data).get(b"meta", b"")[_FULL:], said)
+        begins = _items(pillow.first_boxes(data).get(b"meta", b"")[_FULL:], said)
         for begin in itertools.islice(begins, _MOST_PICTURES):
-            if size := _coded_size(data[begin : begin + _READ_BYTES]):
-                coded.add(size)
+            coded.update(_coded_sizes(data[begin : begin + _READ_BYTES]))
     return said, coded
 
 
 def _items(meta: bytes, said: set[tuple[int, int]]) -> Iterator[int]:
     """Yield where each item that lies in the file itself begins (iloc); add the sizes of pictures."""
-    inner = first_boxes(meta)
+    inner = pillow.first_boxes(meta)
     if b"iloc" not in inner:
         return
-    properties = boxes(first_boxes(inner[b"iprp"])[b"ipco"])
+    properties = pillow.boxes(pillow.first_boxes(inner[b"iprp"])[b"ipco"])
     said |= {struct.unpack_from(">II", content, _FULL) for kind, content in properties if kind == b"ispe"}
     take = _taker(inner[b"iloc"])
     version, _ = take(8), take(24)
@@ -120,8 +112,8 @@ def _taker(data: bytes) -> Callable[[int], int]:
     return take
 
 
-def _coded_size(data: bytes) -> tuple[int, int] | None:
-    """Return the size in the sequence header of AV1 data; None where there is none."""
+def _coded_sizes(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the size in the sequence header of AV1 data, where there is one."""
     at = 0
     while at + 2 <= len(data):
         kind, has_extension, has_size = data[at] >> 3 & 15, data[at] >> 2 & 1, data[at] >> 1 & 1
@@ -131,9 +123,9 @@ def _coded_size(data: bytes) -> tuple[int, int] | None:
             size |= (data[at] & 0x7F) << shift
             shift, at, has_size = shift + 7, at + 1, data[at] >> 7
         if kind == _SEQUENCE_HEADER:
-            return _size_of_header(_taker(data[at : at + size]))
+            yield _size_of_header(_taker(data[at : at + size]))
+            return
         at += size
-    return None
 
 
 def _size_of_header(take: Callable[[int], int]) -> tuple[int, int]:
@@ -167,9 +159,7 @@ def _size_of_header(take: Callable[[int], int]) -> tuple[int, int]:
 
 def encode_avif(picture: Picture, quality: int) -> bytes:
     """Encode RGB with its alpha, 8 bit."""
-    subsampling = "4:4:4" if quality >= _FULL_CHROMA_QUALITY else "4:2:0"
-    how = {"quality": quality, "subsampling": subsampling, "speed": _SPEED}
-    return encode_with_pillow("AVIF", picture, exif_with_resolution(picture.metadata), **how)
+    return pillow.encode_with_pillow("AVIF", picture, quality, speed=_SPEED)
 
 
 AVIF = Format(

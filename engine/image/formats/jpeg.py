@@ -16,6 +16,7 @@ import re
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import BinaryIO
 
 import imagecodecs
@@ -25,17 +26,10 @@ from numpy.typing import NDArray
 from engine.image.convert import cmyk_to_rgb
 from engine.image.faults import Refused, Unsupported
 from engine.image.format import Budget, Decoded, Form, Format, Scratch
-from engine.image.formats.pillow import (
-    encode_with_pillow,
-    metadata_of_info,
-    opened_with_pillow,
-    orientation_of,
-)
-from engine.image.metadata import EXIF_MARK, nearest_quality, note_of_first
+from engine.image.formats.pillow import encode_with_pillow, metadata_of_info, opened_with_pillow
+from engine.image.metadata import EXIF_MARK, nearest_quality, note_of_first, orientation_in
 from engine.image.picture import Picture
 
-# From this quality on, the colours of a JPEG keep the resolution of its brightness.
-_FULL_CHROMA_QUALITY = 90
 # The length counts itself.
 MOST_JPEG_EXIF_BYTES = 65_533 - len(EXIF_MARK)
 _PROFILE_MARK = b"ICC_PROFILE\0"
@@ -58,7 +52,8 @@ def decoded_jpeg(data: mmap.mmap | bytes, budget: Budget) -> Decoded:
         raise Refused(CUT_SHORT)
     with opened_with_pillow(io.BytesIO(frame.head), "JPEG") as image:
         info, mode, (width, height) = image.info, image.mode, image.size
-        orientation, notes = orientation_of(image), [*note_of_first(getattr(image, "n_frames", 1), "frame")]
+        orientation = orientation_in(image.getexif)
+        notes = [*note_of_first(getattr(image, "n_frames", 1), "frame")]
         # The steps of quantisation of its brightness.
         steps = next(iter(getattr(image, "quantization", {}).values()), ())
     is_cmyk = mode == "CMYK"
@@ -75,8 +70,8 @@ def decoded_jpeg(data: mmap.mmap | bytes, budget: Budget) -> Decoded:
 
     def decode(out: NDArray[np.uint8]) -> None:
         try:
-            decode_into(out, source, {"L": "GRAY"}.get(mode, mode))
-        except ValueError as error:
+            import_module("simplejpeg").decode_jpeg(source, {"L": "GRAY"}.get(mode, mode), buffer=out)
+        except ValueError as error:  # what libjpeg warns of first, else what simplejpeg does not know
             # What is decoded a second time, and a copy of the file.
             budget.check(form, frame.coefficient_bytes + inks_bytes + out.nbytes + len(data))
             out[...], found = decoded_whole(source, frame, str(error), imagecodecs.jpeg8_decode)
@@ -98,9 +93,8 @@ def decoded_jpeg(data: mmap.mmap | bytes, budget: Budget) -> Decoded:
 
 def encode_jpeg(picture: Picture, quality: int) -> bytes:
     """Encode grey or RGB at 8 bit, without the alpha."""
-    how = {"quality": int(quality), "subsampling": "4:4:4" if quality >= _FULL_CHROMA_QUALITY else "4:2:0"}
     exif, dpi = picture.metadata.exif, picture.metadata.dpi or (0, 0)
-    return encode_with_pillow("JPEG", picture, EXIF_MARK + exif if exif else b"", dpi=dpi, **how)
+    return encode_with_pillow("JPEG", picture, quality, EXIF_MARK + exif if exif else b"", dpi=dpi)
 
 
 JPEG = Format(
@@ -195,22 +189,22 @@ class Frame:
         before = (self.width, self.height) if self.blocks else None
         self.width = self.height = self.fewest_bytes = self.coefficient_bytes = 0
         self.unsupported, self.blocks = "", {}
-        if len(content) >= 6 and len(content) >= 6 + 3 * content[5]:
-            bits, height, width, count = struct.unpack(">BHHB", content[:6])
-            sides = [(content[at] >> 4, content[at] & 15) for at in range(7, 7 + 3 * count, 3)]
-            if sides and all(map(all, sides)):
-                most_across, most_down = map(max, zip(*sides, strict=True))
-                self.width, self.height = width, height
-                self.blocks = {
-                    name: -(-width * across // (8 * most_across)) * -(-height * down // (8 * most_down))
-                    for name, (across, down) in zip(content[6 : 6 + 3 * count : 3], sides, strict=True)
-                }
-                total = sum(self.blocks.values())
-                self.fewest_bytes = total * _FEWEST_BITS.get(marker, 0) // 8
-                self.coefficient_bytes = _COEFFICIENT_BYTES * total * (marker in _PROGRESSIVE)
-                self.unsupported = f"it has {bits} bits per sample" if bits in _OTHER_DEPTHS else ""
-                if marker in _HIERARCHICAL:
-                    self.unsupported = "it is hierarchical"
+        bits, height, width, count = struct.unpack(">BHHB", content[:6].ljust(6, b"\0"))
+        components = content[6 : 6 + 3 * count]
+        sides = [(side >> 4, side & 15) for side in components[1::3]]
+        if sides and all(map(all, sides)) and len(components) == 3 * count:
+            most_across, most_down = map(max, zip(*sides, strict=True))
+            self.width, self.height = width, height
+            self.blocks = {
+                name: -(-width * across // (8 * most_across)) * -(-height * down // (8 * most_down))
+                for name, (across, down) in zip(components[::3], sides, strict=True)
+            }
+            total = sum(self.blocks.values())
+            self.fewest_bytes = total * _FEWEST_BITS.get(marker, 0) // 8
+            self.coefficient_bytes = _COEFFICIENT_BYTES * total * (marker in _PROGRESSIVE)
+            self.unsupported = f"it has {bits} bits per sample" if bits in _OTHER_DEPTHS else ""
+            if marker in _HIERARCHICAL:
+                self.unsupported = "it is hierarchical"
         if before not in (None, (self.width, self.height)):
             raise Refused("it has two headers, of different sizes")
         self.missing = {name: set(range(64)) for name in self.blocks}
@@ -233,11 +227,9 @@ class Frame:
         """Raise Refused for scans without end: a few bytes make the decoder go over the picture once more."""
         limit = max(MAX_SCANNED_BLOCKS, _USUAL_ROUNDS * sum(self.blocks.values()))
         if self.scanned_blocks > limit:
-            raise Refused(
-                f"its {self.scans:,} scans go over {self.scanned_blocks:,} blocks of pixels, the limit is "
-                f"{limit:,}",
-                "Save it again as a baseline JPEG, which has one scan, and open that.",
-            )
+            why = f"its {self.scans:,} scans go over {self.scanned_blocks:,} blocks of pixels"
+            remedy = "Save it again as a baseline JPEG, which has one scan, and open that."
+            raise Refused(f"{why}, the limit is {limit:,}", remedy)
 
 
 def frame_of(data: mmap.mmap | bytes) -> Frame:
@@ -291,18 +283,10 @@ def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
             position = found.start()
 
 
-def decode_into(out: NDArray[np.uint8], data: mmap.mmap | bytes, colours: str) -> None:
-    """Let simplejpeg decode a JPEG; ValueError: what libjpeg warns of first, else what it does not know."""
-    # Loaded with the first JPEG.
-    import simplejpeg
-
-    simplejpeg.decode_jpeg(data, colours, buffer=out)
-
-
 def decoded_whole(
     data: mmap.mmap | bytes, frame: Frame, warning: str, decode: Callable[[mmap.mmap | bytes], np.ndarray]
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return what a decoder that does not warn makes of a JPEG, and notes on the warning of `decode_into`.
+    """Return what a decoder that does not warn makes of a JPEG, and notes on the `warning` of simplejpeg.
 
     Raises Refused where rows are missing: then libjpeg warns of it, or surplus data changes pixels.
     """

@@ -1,11 +1,12 @@
 """JPEG XL, by imagecodecs (libjxl): 8 and 16 bit, half and float, upright."""
 
 import struct
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import imagecodecs
 import numpy as np
 
+from engine.image.convert import converted, sample_type
 from engine.image.faults import Unsupported
 from engine.image.format import Budget, Decoded, Form, Format
 from engine.image.formats.jpeg import decoded_jpeg
@@ -29,19 +30,16 @@ def read_jpegxl(file: BinaryIO, budget: Budget) -> Decoded:
     data = file.read()
     inner = first_boxes(data)
     (*frames, height, width, samples), stored = measured(imagecodecs.jpegxl_decode, data)
-    dtype = np.dtype(np.float32) if stored == np.float16 else stored
     if not 1 <= samples <= 4:
         raise Unsupported("it has further channels beside its colours and an alpha")
+    dtype, of_type = sample_type(stored)
     form = Form.of_samples(height, width, samples, dtype)
     budget.check(form, form.decoded_bytes + _DECODER_BYTES * form.pixel_count + 2 * len(data))
     if b"jbrd" in inner:
         packed = imagecodecs.jpegxl_decode_jpeg(data)  # type: ignore[call-arg]  # its stub is wrong
         return decoded_jpeg(bytes(packed), budget)
-    decoded = imagecodecs.jpegxl_decode(data, index=0)
-    notes = (_SRGB, *(note_of_first(frames[0], "frame") if frames else ()))
-    if decoded.dtype == np.float16:
-        decoded = decoded.astype(np.float32)
-        notes += ("Its 16-bit float values were opened as 32-bit float.",)
+    decoded = converted(imagecodecs.jpegxl_decode(data, index=0), dtype)
+    notes = (_SRGB, *(note_of_first(frames[0], "frame") if frames else ()), *of_type)
     if decoded.dtype == np.uint16 and decoded.max() < _LEAST_OF_16_BIT:
         notes += (f"All of its values are below {_LEAST_OF_16_BIT:,}: 10 or 12 bits are not scaled.",)
     content = inner.get(b"Exif", b"")
@@ -58,12 +56,8 @@ def encode_jpegxl(picture: Picture, quality: int) -> bytes:
     # As libjxl's own programs have it: 90 is as good as the eye.
     distance = 0.0 if is_exact else 0.1 + (100 - quality) * 0.09
     exif = exif_with_resolution(picture.metadata)
-    samples, is_boxed = with_alpha(picture), bool(exif) or None
-    data = bytes(
-        imagecodecs.jpegxl_encode(
-            samples, distance=distance, lossless=is_exact, effort=_EFFORT, usecontainer=is_boxed
-        )
-    )
+    how: dict[str, Any] = {"distance": distance, "lossless": is_exact, "effort": _EFFORT}
+    data = bytes(imagecodecs.jpegxl_encode(with_alpha(picture), usecontainer=bool(exif) or None, **how))
     if not exif:
         return data
     # A box may follow the pixels. Its content begins with how many bytes lie before the EXIF data.

@@ -18,7 +18,7 @@ import numpy as np
 from engine.image.convert import converted, sample_type, shape_refusal
 from engine.image.faults import LIBRARY_ERRORS, SAVE_AGAIN, Refused
 from engine.image.format import Budget, Decoded, Form, Format, Scratch, bands
-from engine.image.large.result import CheckedFile, LargeResult
+from engine.image.large.result import LargeResult, PartFolder
 from engine.image.large.source import MOST_CHANNELS, BytesAt, PlainRows, Storage, ends_early
 from engine.image.picture import Picture, with_alpha
 
@@ -151,18 +151,14 @@ def open_npy(file: BinaryIO) -> PlainRows:
 class NpyResult(LargeResult):
     """An array whose rows are written one after the other."""
 
-    def __init__(
-        self, file: CheckedFile, storage: Storage, shape: tuple[int, int, int], dtype: np.dtype
-    ) -> None:
-        super().__init__(storage, shape, dtype)
-        header = io.BytesIO()
-        of_array = shape[:2] if self.channels == 1 else shape
-        fields = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": of_array}
+    def _open(self, part: PartFolder) -> None:
+        header, descr = io.BytesIO(), np.lib.format.dtype_to_descr(self.dtype)
+        shape = self.levels[0] if self.channels == 1 else (*self.levels[0], self.channels)
+        fields = {"descr": descr, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(header, fields)
-        self._header = header.getvalue()
-        self._file = file
-        if not file.byte_count:
-            file.append(b"\0" * len(self._header))
+        self._header, self._file = header.getvalue(), part.file()
+        if not self._file.byte_count:
+            self._file.append(b"\0" * len(self._header))
 
     def write(self, level: int, top: int, rows: np.ndarray) -> None:
         """Write rows."""

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
+from engine.image.faults import Refused, Unsupported
 from engine.image.format import Budget, Decoded, Form, Format, bands
-from engine.image.metadata import COMMENT, IPTC, XMP, Metadata, TiffTag, metadata_of, unique
+from engine.image.metadata import COMMENT, IPTC, XMP, Metadata, exif_with_resolution, metadata_of, unique
 from engine.image.picture import Picture, with_alpha
 
 if TYPE_CHECKING:
-    from PIL import Image, ImageFile
+    from PIL import ImageFile
 
 # Mode in Pillow -> mode that we take over. What is missing has no 8-bit picture.
 _TARGET_MODES = {"1": "L", "L": "L", "LA": "LA", "P": "RGB", "RGB": "RGB", "RGBA": "RGBA"}
@@ -47,9 +47,8 @@ def read_with_pillow(kind: str, file: BinaryIO, budget: Budget) -> Decoded:
         budget.check(form, stored_bytes)
         image.load()
         if image.size != (width, height):
-            raise Refused(
-                f"it decodes to {image.width} × {image.height}, its header promised {width} × {height}"
-            )
+            found = f"it decodes to {image.width} × {image.height}"
+            raise Refused(f"{found}, its header promised {width} × {height}")
         canvas = budget.canvas(form)
         for rows in bands(height, max(stored_bytes, form.decoded_bytes) // height):
             # `crop` refuses what it takes for a decompression bomb.
@@ -64,11 +63,9 @@ def opened_with_pillow(file: BinaryIO, kind: str, most_text: int = 0) -> "ImageF
     `most_text` is the most bytes that the texts of a PNG inflate to.
     """
     image, plugin = _with_plugin(kind)
-    limits: list[tuple[Any, dict[str, Any]]] = [(image, {"MAX_IMAGE_PIXELS": None})]
-    if most_text:
-        limits.append((plugin, {"MAX_TEXT_CHUNK": most_text, "MAX_TEXT_MEMORY": most_text}))
+    of_text = dict.fromkeys(("MAX_TEXT_CHUNK", "MAX_TEXT_MEMORY") if most_text else (), most_text)
     with _limit_lock, ExitStack() as before:
-        for owner, values in limits:
+        for owner, values in ((image, {"MAX_IMAGE_PIXELS": None}), (plugin, of_text)):
             before.callback(vars(owner).update, {name: getattr(owner, name) for name in values})
             vars(owner).update(values)
         opened: ImageFile.ImageFile = image.open(file, formats=[kind])
@@ -81,30 +78,27 @@ def _with_plugin(kind: str) -> tuple[Any, Any]:
     return import_module("PIL.Image"), plugin
 
 
-def orientation_of(image: "Image.Image") -> int:
-    """Return the orientation that EXIF data, or else XMP, of a file says, 0 where none can be read."""
-    try:
-        return int(image.getexif().get(TiffTag.ORIENTATION, 0))
-    except LIBRARY_ERRORS:
-        # Damaged metadata is no reason to refuse whole pixels.
-        return 0
-
-
 def metadata_of_info(info: Mapping[Any, Any]) -> Metadata:
     """Return the metadata of what Pillow has found in a file."""
-    found = [XMP] if info.get("xmp") else []
-    if photoshop := info.get("photoshop"):
-        # The number of IPTC data among its resources.
-        found.append(IPTC if 0x0404 in photoshop else "Photoshop data")
-    if info.get("comment"):
-        found.append(COMMENT)
+    photoshop = info.get("photoshop")
+    # The number of IPTC data among its resources.
+    of_photoshop = "" if not photoshop else IPTC if 0x0404 in photoshop else "Photoshop data"
+    found = XMP if info.get("xmp") else "", of_photoshop, COMMENT if info.get("comment") else ""
     return metadata_of(info.get("exif"), info.get("dpi"), unique(found))
 
 
-def encode_with_pillow(kind: str, picture: Picture, exif: bytes, **how: object) -> bytes:
-    """Encode a picture with its profile by the encoder that Pillow calls `kind`."""
+# From this quality on, colours keep the resolution of the brightness, where the format asks for one.
+_FULL_CHROMA_QUALITY = 90
+
+
+def encode_with_pillow(
+    kind: str, picture: Picture, quality: int, exif: bytes | None = None, **how: object
+) -> bytes:
+    """Encode a picture with its profile by the encoder that Pillow calls `kind`; `exif` None: its own."""
     buffer, image = io.BytesIO(), _with_plugin(kind)[0].fromarray(with_alpha(picture))
-    image.save(buffer, kind, icc_profile=picture.icc_profile or b"", exif=exif, **how)
+    how["exif"] = exif_with_resolution(picture.metadata) if exif is None else exif
+    how["subsampling"] = "4:4:4" if quality >= _FULL_CHROMA_QUALITY else "4:2:0"
+    image.save(buffer, kind, quality=int(quality), icc_profile=picture.icc_profile or b"", **how)
     return buffer.getvalue()
 
 
@@ -161,23 +155,20 @@ def measured(decode: Callable[..., object], data: bytes) -> tuple[tuple[int, ...
     raise Unsupported("its decoder does not say how large it is")
 
 
-# What Pillow says of intact BMP files that it does not decode, as of `Format`.
-BMP_UNSUPPORTED: tuple[tuple[str, str], ...] = (
-    (r"BMP compression \(4\)|BMP pixel depth \(0\)", "it holds a JPEG or a PNG"),
-    (r"BMP compression \(5\)", "it holds a PNG"),
-    (r"BMP compression \(6\)", "its channels and its alpha are named by masks"),
-    (r"BMP bitfields layout", "its channels are named by masks of an unusual layout"),
-    (r"BMP header type \((16|64)\)", "it is one of OS/2 (a header of {1} bytes)"),
-    (r"BMP pixel depth \((2|64)\)", "it has {1} bits per pixel"),
-)
 # Numbers of compressions. Pillow cuts a run that passes the end of its row, and counts an empty row as none.
 _RUNS = (1, 2)
-
 
 BMP = Format(
     "BMP",
     suffixes=(".bmp", ".dib"),
     signatures=(b"BM",),
     decode=partial(read_with_pillow, "BMP"),
-    unsupported=BMP_UNSUPPORTED,
+    unsupported=(
+        (r"BMP compression \(4\)|BMP pixel depth \(0\)", "it holds a JPEG or a PNG"),
+        (r"BMP compression \(5\)", "it holds a PNG"),
+        (r"BMP compression \(6\)", "its channels and its alpha are named by masks"),
+        (r"BMP bitfields layout", "its channels are named by masks of an unusual layout"),
+        (r"BMP header type \((16|64)\)", "it is one of OS/2 (a header of {1} bytes)"),
+        (r"BMP pixel depth \((2|64)\)", "it has {1} bits per pixel"),
+    ),
 )

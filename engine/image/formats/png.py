@@ -10,39 +10,40 @@ import struct
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from io import BufferedReader
-from typing import BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, cast
 
 import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.image.convert import change_alpha_depth, change_depth, halved
 from engine.image.faults import LIBRARY_ERRORS, Refused, said_by_imagecodecs
-from engine.image.format import Budget, Canvas, Decoded, Form, Format, bands_of
-from engine.image.formats.pillow import opened_with_pillow, orientation_of
-from engine.image.formats.png_bytes import METRE, METRES_PER_INCH, SIGNATURE, png_bytes, png_chunk
-from engine.image.metadata import metadata_of, note_of_first, orientation_of_exif, unique
+from engine.image.format import Budget, Canvas, Decoded, Form, Format, bands, bands_of
+from engine.image.formats.pillow import opened_with_pillow
+from engine.image.metadata import loaded_exif, metadata_of, note_of_first, orientation_in, unique
 from engine.image.picture import Picture
 
-PALETTE = 3
-HEADER_END = 33  # signature, length, type, 13 bytes of header, checksum
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_HEADER_END = 33  # signature, length, type, 13 bytes of header, checksum
+# Colour type -> channels, and legal depths: table 11.1 of the PNG specification.
+_CHANNELS, _PALETTE = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}, 3
+_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+_METRE, _METRES_PER_INCH = 1, 0.0254
 
-# Colour type -> (channels, legal depths), table 11.1 of the PNG specification.
-_COLOUR_TYPES: dict[int, tuple[int, tuple[int, ...]]] = {
-    0: (1, (1, 2, 4, 8, 16)),
-    2: (3, (8, 16)),
-    3: (3, (1, 2, 4, 8)),
-    4: (2, (8, 16)),
-    6: (4, (8, 16)),
-}
+
+def png_chunk(kind: bytes, content: bytes) -> bytes:
+    """Return a chunk with its length and checksum."""
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
 
 _READ_BYTES = 2**20
-
-# The chunks that are read here, and the most that is kept of those that may have any size.
 # Keywords of texts that may hold an orientation.
-RAW_EXIF, XMP_TEXT = b"Raw profile type exif", b"XML:com.adobe.xmp"
+_RAW_EXIF, _XMP_TEXT = b"Raw profile type exif", b"XML:com.adobe.xmp"
 _CRITICAL = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
 _TEXTS = (b"tEXt", b"zTXt", b"iTXt")
+# The chunks that are read here, and the most that is kept of those that may have any size.
 _OF_ANY_SIZE = (*_TEXTS, b"iCCP", b"eXIf")
 _READ_HERE = (*_OF_ANY_SIZE, b"PLTE", b"tRNS", b"acTL", b"pHYs", b"IEND")
 _MAX_KEPT_BYTES = 64 * 2**20
@@ -57,44 +58,12 @@ _NOT_KEPT = _BELOW_PROFILE | {
     b"cICP", b"mDCV", b"cLLI", b"sBIT", b"bKGD", b"sPLT", b"oFFs", b"pCAL", b"sCAL", b"caBX",
 }  # fmt: skip
 # Kept as EXIF data, and what the writer of a file is called.
-_OF_NO_WORD = (RAW_EXIF, b"Software")
+_OF_NO_WORD = (_RAW_EXIF, b"Software")
 # Keywords that are listed; of more their number is said.
 _MOST_LISTED = 4
 
 
-class Header(NamedTuple):
-    """The IHDR chunk."""
-
-    width: int
-    height: int
-    depth: int
-    colour_type: int
-
-    def form(self, has_alpha: bool) -> Form:
-        """Return the form of the picture."""
-        channels = 1 if self.colour_type in (0, 4) else 3
-        dtype = np.dtype(np.uint16 if self.depth == 16 else np.uint8)
-        return Form(self.height, self.width, channels, has_alpha, dtype)
-
-
-def read_header(head: bytes) -> Header:
-    """Read the signature and the first chunk; raise Refused for what no PNG has."""
-    if len(head) < HEADER_END:
-        raise Refused(f"it ends after {len(head)} bytes, within its header")
-    length, kind = struct.unpack(">I4s", head[len(SIGNATURE) : 16])
-    if kind != b"IHDR" or length != 13:
-        raise Refused("its first chunk is not a PNG header")
-    if zlib.crc32(head[12:29]) != struct.unpack(">I", head[29:33])[0]:
-        raise Refused("the checksum of its header is wrong: the file is damaged")
-    width, height, depth, colour_type = struct.unpack(">IIBB", head[16:26])
-    if colour_type not in _COLOUR_TYPES:
-        raise Refused(f"its header names colour type {colour_type}, which PNG does not have")
-    if depth not in _COLOUR_TYPES[colour_type][1]:
-        raise Refused(f"its header names {depth} bits for colour type {colour_type}, which PNG does not have")
-    return Header(width, height, depth, colour_type)
-
-
-class Chunks:
+class _Chunks:
     """What the walk over all chunks found; each checksum is verified (1 GB/s).
 
     `pixels` is where chunks of compressed pixels begin and end, `pixel_bytes` how many they hold. `extras` is
@@ -105,14 +74,12 @@ class Chunks:
 
     def __init__(self, file: BinaryIO, file_bytes: int, max_bytes: int) -> None:
         self.pixels: list[tuple[int, int]] = []
-        self.pixel_bytes = 0
         self.extras: dict[bytes, bytes] = {}
         self.texts: list[bytes] = []
-        self.not_kept: dict[bytes, None] = {}
-        self.keywords: dict[bytes, None] = {}
+        self.not_kept, self.keywords = dict[bytes, None](), dict[bytes, None]()
         left, position = min(_MAX_KEPT_BYTES, max_bytes // 4), len(SIGNATURE)
         most = count = _MOST_CHUNKS + file_bytes // _LEAST_BYTES_OF_CHUNK
-        kind = b""
+        self.pixel_bytes, kind = 0, b""
         while kind != b"IEND":
             count -= 1
             if count < 0:
@@ -121,17 +88,15 @@ class Chunks:
             length, kind = struct.unpack(">I4s", file.read(8).ljust(8, b"\xff"))
             end = position + 12 + length
             if end > file_bytes or (kind == b"IEND" and length > _MAX_SMALL_BYTES):
-                raise Refused(
-                    f"it ends after {file_bytes:,} bytes, before its last chunk: the file was cut short"
-                )
+                why = f"it ends after {file_bytes:,} bytes, before its last chunk: the file was cut short"
+                raise Refused(why)
             is_kept = kind in _READ_HERE and length <= (left if kind in _OF_ANY_SIZE else _MAX_SMALL_BYTES)
             content, checksum = b"", zlib.crc32(kind)
             for rest in range(length, 0, -_READ_BYTES):
                 piece = file.read(min(rest, _READ_BYTES))
                 checksum = zlib.crc32(piece, checksum)
                 content += piece * is_kept
-            if kind in _OF_ANY_SIZE:
-                left -= len(content)
+            left -= len(content) * (kind in _OF_ANY_SIZE)
             if checksum != struct.unpack(">I", file.read(4))[0]:
                 name = kind.decode("latin-1")
                 raise Refused(f"the checksum of its {name!r} chunk is wrong: the file is damaged")
@@ -144,7 +109,7 @@ class Chunks:
             elif kind in _TEXTS:
                 keyword = content.partition(b"\0")[0][:_KEYWORD_BYTES]
                 self.keywords[keyword] = None
-                if keyword in (RAW_EXIF, XMP_TEXT):
+                if keyword in (_RAW_EXIF, _XMP_TEXT):
                     self.texts.append(png_chunk(kind, content))
             elif is_kept:
                 self.extras.setdefault(kind, content)
@@ -176,28 +141,27 @@ SURPLUS = "Its compressed pixels go on after its last row; what follows was left
 
 def read_png(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode a PNG exactly: palette and transparency expanded, 1, 2 and 4 bit scaled to 8."""
-    head = file.read(HEADER_END)
-    header = read_header(head)
-    file_bytes = file.seek(0, 2)
+    head = file.read(_HEADER_END)
+    width, height, depth, colour_type = _read_header(head)
+    file_bytes, dtype = file.seek(0, 2), np.dtype(np.uint16 if depth == 16 else np.uint8)
     # A tRNS chunk may add alpha to colour types 0, 2 and 3; the one channel more is counted at once.
-    might_be = header.form(has_alpha=True)
-    budget.check(might_be, file_bytes if file_bytes > _COUNTED_BYTES else 0)
+    form = Form(height, width, 1 if colour_type in (0, 4) else 3, True, dtype)
+    budget.check(form, file_bytes if file_bytes > _COUNTED_BYTES else 0)
     # A palette has an index per pixel.
-    samples = 1 if header.colour_type == PALETTE else _COLOUR_TYPES[header.colour_type][0]
-    least_bytes = header.width * header.height * samples * header.depth // 8 // _MOST_INFLATED
-    might_be.check_long_enough(file_bytes, least_bytes)
-    chunks = Chunks(file, file_bytes, budget.max_bytes)
-    might_be.check_long_enough(chunks.pixel_bytes, least_bytes)
+    samples = 1 if colour_type == _PALETTE else _CHANNELS[colour_type]
+    least_bytes = width * height * samples * depth // 8 // _MOST_INFLATED
+    form.check_long_enough(file_bytes, least_bytes)
+    chunks = _Chunks(file, file_bytes, budget.max_bytes)
+    form.check_long_enough(chunks.pixel_bytes, least_bytes)
     extras = chunks.extras
     exif = extras.get(b"eXIf", b"")
-    orientation = orientation_of_exif(exif)
+    orientation = orientation_in(lambda: loaded_exif(exif)) if exif else 0
     most_text = min(_MAX_TEXT_BYTES, budget.max_bytes // _TEXT_SHARE)
     if not orientation and chunks.texts:
         orientation, exif_text = _exif_of_texts(chunks.texts, most_text)
         exif = exif or exif_text
-    form = header.form(has_alpha=b"tRNS" in extras or header.colour_type in (4, 6))
-    canvas = budget.canvas(form, orientation)
-    notes = _decode_pixels(file, head, header, chunks, canvas)
+    canvas = budget.canvas(replace(form, has_alpha=b"tRNS" in extras or colour_type in (4, 6)), orientation)
+    notes = _decode_pixels(file, head, 2**depth if colour_type == _PALETTE else 0, chunks, canvas)
     frames = struct.unpack(">I", extras[b"acTL"][:4])[0] if len(extras.get(b"acTL", b"")) >= 4 else 1
     profile, inflater = None, zlib.decompressobj()
     # Name, NUL, method, deflated profile; one that is damaged or inflates further counts for nothing.
@@ -205,11 +169,27 @@ def read_png(file: BinaryIO, budget: Budget) -> Decoded:
         content = inflater.decompress(extras.get(b"iCCP", b"").partition(b"\0")[2][1:], most_text)
         profile = content if content and inflater.eof else None
     density, dpi = extras.get(b"pHYs", b""), None
-    if len(density) == 9 and density[8] == METRE:  # else it has only the shape of a pixel
+    if len(density) == 9 and density[8] == _METRE:  # else it has only the shape of a pixel
         across, down = struct.unpack(">II", density[:8])
-        dpi = across * METRES_PER_INCH, down * METRES_PER_INCH
+        dpi = across * _METRES_PER_INCH, down * _METRES_PER_INCH
     metadata = metadata_of(exif, dpi, chunks.left_out(profile is not None))
     return Decoded(canvas, profile, (*notes, *note_of_first(frames, "frame")), metadata)
+
+
+def _read_header(head: bytes) -> tuple[int, int, int, int]:
+    """Return width, height, depth and colour type; refuse what no PNG has."""
+    if len(head) < _HEADER_END:
+        raise Refused(f"it ends after {len(head)} bytes, within its header")
+    length, kind, width, height, depth, colour_type = struct.unpack_from(">I4sIIBB", head, len(SIGNATURE))
+    if kind != b"IHDR" or length != 13:
+        raise Refused("its first chunk is not a PNG header")
+    if zlib.crc32(head[12:29]) != struct.unpack(">I", head[29:33])[0]:
+        raise Refused("the checksum of its header is wrong: the file is damaged")
+    if colour_type not in _DEPTHS:
+        raise Refused(f"its header names colour type {colour_type}, which PNG does not have")
+    if depth not in _DEPTHS[colour_type]:
+        raise Refused(f"its header names {depth} bits for colour type {colour_type}, which PNG does not have")
+    return width, height, depth, colour_type
 
 
 def _exif_of_texts(texts: list[bytes], most_bytes: int) -> tuple[int, bytes]:
@@ -220,22 +200,22 @@ def _exif_of_texts(texts: list[bytes], most_bytes: int) -> tuple[int, bytes]:
     head = png_chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0))
     pixel, end = png_chunk(b"IDAT", zlib.compress(bytes(2))), png_chunk(b"IEND", b"")
     data = b"".join((SIGNATURE, head, *texts, pixel, end))
-    if len(data) > most_bytes:
-        return 0, b""
-    try:
-        with opened_with_pillow(io.BytesIO(data), "PNG", most_bytes) as image:
-            block = image.getexif().tobytes() if RAW_EXIF.decode() in image.info else b""
-            return orientation_of(image), block
-    except LIBRARY_ERRORS:
-        return 0, b""
+    with suppress(*LIBRARY_ERRORS):
+        if len(data) <= most_bytes:
+            with opened_with_pillow(io.BytesIO(data), "PNG", most_bytes) as image:
+                block = image.getexif().tobytes() if _RAW_EXIF.decode() in image.info else b""
+                return orientation_in(image.getexif), block
+    return 0, b""
 
 
-def _decode_pixels(file: BinaryIO, head: bytes, header: Header, chunks: Chunks, canvas: Canvas) -> list[str]:
+def _decode_pixels(
+    file: BinaryIO, head: bytes, palette_size: int, chunks: _Chunks, canvas: Canvas
+) -> list[str]:
     """Decode the pixels of a PNG onto a canvas; return notes. `head` is the signature and the IHDR chunk."""
     past_end, count = None, 0
-    if header.colour_type == PALETTE:
+    if palette_size:
         colours = chunks.extras.get(b"PLTE", b"")
-        missing = 2**header.depth - len(colours) // 3
+        missing = palette_size - len(colours) // 3
         if not colours or len(colours) % 3 or missing < 0:
             raise Refused(f"its palette of {len(colours):,} bytes has no number of colours that it may have")
         # Pixels whose index is past its end libpng shows as black without a word: it gets a palette that is
@@ -271,12 +251,108 @@ def _decode_pixels(file: BinaryIO, head: bytes, header: Header, chunks: Chunks, 
     return [SURPLUS, *past] if goes_on else past
 
 
+# Channels with alpha -> colour type.
+_TYPES_OF_CHANNELS = {1: 0, 2: 4, 3: 2, 4: 6}
+# Each byte of a row less the one above it.
+_FILTER_UP = 2
+# Of an IDAT chunk; before them come their number and its name, after them a checksum.
+_MOST_CHUNK_BYTES = (1 << 31) - 1
+_BEFORE_CONTENT, _AROUND_CHUNK = 8, 12
+
+
 def encode_png(
-    picture: Picture, quality: int, done: Callable[[np.ndarray], None] = lambda rows: None
+    picture: Picture, quality: int = 100, done: Callable[[np.ndarray], None] = lambda rows: None
 ) -> memoryview:
-    """Encode at 8 or 16 bit, with the colour profile and the metadata; `done` as of `png_bytes`."""
-    profile, metadata = picture.icc_profile, picture.metadata
-    return png_bytes(picture.pixels, profile, metadata, alpha=picture.alpha, done=done)
+    """Encode at 8 or 16 bit, with the colour profile and the metadata; `done` gets rows not read again.
+
+    The rows are their differences to the row above, deflated by libdeflate at its first level.
+    1920 x 1080 RGB takes 25 ms. libpng's own choice (zlib's level 6, the best of all filters for each row)
+    takes 510 ms, and the median of 36 files has 0.96 of the size (photographs 0.8 to 1). OpenCV (runs of
+    differences to the left) takes 63 ms for 1.23 times the size.
+    """
+    depth, metadata = 8 * picture.dtype.itemsize, picture.metadata
+    colour_type = _TYPES_OF_CHANNELS[picture.channels + (picture.alpha is not None)]
+    header = struct.pack(">IIBBBBB", picture.width, picture.height, depth, colour_type, 0, 0, 0)
+    before = SIGNATURE + png_chunk(b"IHDR", header)
+    if picture.icc_profile is not None:
+        before += png_chunk(b"iCCP", b"ICC profile\0\0" + zlib.compress(picture.icc_profile))
+    if metadata.dpi is not None:
+        per_metre = (round(one / _METRES_PER_INCH) for one in metadata.dpi)
+        before += png_chunk(b"pHYs", struct.pack(">IIB", *per_metre, _METRE))
+    if metadata.exif:
+        before += png_chunk(b"eXIf", metadata.exif)
+    after = png_chunk(b"IEND", b"")
+    filtered: Any = _differences(picture.pixels, picture.alpha, done)  # its stub knows no arrays
+    # Libdeflate's blocks have 5,000 bytes or more, and 5 around them.
+    room = filtered.nbytes + filtered.nbytes // 500 + 4096
+    # The whole file, of which only what is written takes memory: joining its parts took that of all twice.
+    file: Any = np.empty(len(before) + _AROUND_CHUNK + room + len(after), np.uint8)
+    begin = len(before) + _BEFORE_CONTENT
+    content = imagecodecs.deflate_encode(filtered, level=1, out=file[begin : begin + room])
+    if len(content) > _MOST_CHUNK_BYTES:
+        raise ValueError("its compressed pixels take more than 2 GiB")
+    checksum = zlib.crc32(content, zlib.crc32(b"IDAT"))
+    written, end = memoryview(file), begin + len(content)
+    written[:begin] = before + struct.pack(">I", len(content)) + b"IDAT"
+    written[end : end + 4 + len(after)] = struct.pack(">I", checksum) + after
+    return written[: end + 4 + len(after)]
+
+
+def _differences(
+    image: np.ndarray, alpha: np.ndarray | None, done: Callable[[np.ndarray], None]
+) -> NDArray[np.uint8]:
+    """Return the rows of a PNG, (H, 1 + bytes of a row): the number of the filter, then its bytes."""
+    height = len(image)
+    row_bytes = (image.nbytes + (0 if alpha is None else alpha.nbytes)) // height
+    filtered = np.empty((height, 1 + row_bytes), np.uint8)
+    filtered[:, 0] = _FILTER_UP
+    big_endian = image.dtype.newbyteorder(">")
+    above = np.zeros((1, row_bytes), np.uint8)
+    # In bands, so that no second picture in the other byte order, or with its alpha, is made.
+    for rows in bands(height, row_bytes):
+        part = image[rows] if alpha is None else np.dstack([image[rows], alpha[rows]])
+        part = part.astype(big_endian, copy=False).reshape(-1, row_bytes // image.itemsize)
+        samples = part.view(np.uint8)
+        np.subtract(samples[:1], above, out=filtered[rows.start : rows.start + 1, 1:])
+        np.subtract(samples[1:], samples[:-1], out=filtered[rows.start + 1 : rows.stop, 1:])
+        above = samples[-1:].copy()
+        done(image[rows])
+    return filtered
+
+
+MOST_SIDE = 1024
+# Rows of the shown picture that are made at once: of a large picture no second one is made.
+_BAND_ROWS = 32
+
+
+def png_to_show(picture: Picture) -> bytes:
+    """Return a PNG of 8 bits, halved until it is small enough; 1.0 is white, and values outside are clipped.
+
+    The halves are those of the window (`engine.host.shared_picture`), in which clear pixels do not count.
+    """
+    halvings = ((max(picture.width, picture.height) - 1) // MOST_SIDE).bit_length()
+
+    def reduced(samples: np.ndarray) -> np.ndarray:
+        for _ in range(halvings):
+            samples = halved(samples)
+        return samples
+
+    def shown(rows: slice) -> np.ndarray:
+        colours = change_depth(picture.samples[rows], np.uint8)
+        if picture.alpha is None:
+            return reduced(colours)
+        opacity = change_alpha_depth(picture.alpha[rows], np.uint8)[..., np.newaxis]
+        if halvings:
+            # Weighted by the opacity, while they are halved.
+            colours = reduced(np.rint(colours * (opacity / 255.0)).astype(np.uint8))
+            opacity = reduced(opacity)
+            straight = np.rint(colours * (255.0 / np.maximum(opacity, 1)))
+            colours = np.minimum(straight, 255).astype(np.uint8)
+        return np.concatenate([colours, opacity], axis=2)
+
+    step = _BAND_ROWS << halvings
+    parts = [shown(slice(top, top + step)) for top in range(0, picture.height, step)]
+    return bytes(encode_png(Picture.from_array(np.concatenate(parts))))
 
 
 PNG = Format(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from fractions import Fraction
 from importlib import import_module
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -277,12 +278,13 @@ def encode_tiff(picture: Picture, quality: int) -> bytes:
         tags[code] = RATIONAL, Fraction(value).limit_denominator(_MOST_DIVISOR).as_integer_ratio()
     strip = max(1, _STRIP_BYTES // samples[0].nbytes), picture.width
     details = {"tags": tags, "metadata": metadata}
+    details |= {"has_alpha": picture.alpha is not None, "icc_profile": picture.icc_profile}
     storage = Storage("tiff", strip, is_tiled=False, compression="deflate", details=details)
-    files, more = (CheckedFile(), CheckedFile()), (picture.alpha is not None, picture.icc_profile)
-    with closing(TiffResult(files, storage, samples.shape, samples.dtype, *more)) as result:
+    in_memory: Any = SimpleNamespace(file=lambda name="": CheckedFile())
+    with closing(TiffResult(in_memory, storage, samples.shape, samples.dtype)) as result:
         result.write(0, 0, samples)
         result.finish()
-        return files[0].content()
+        return result.file.content()
 
 
 TIFF = Format(

@@ -12,21 +12,14 @@ read, or warns of, is decoded by imagecodecs.
 
 import struct
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import imagecodecs
 import numpy as np
 
 from engine.image.faults import Refused, said_by_imagecodecs
-from engine.image.formats.jpeg import (
-    CUT_SHORT,
-    DAMAGED,
-    FRAMES,
-    decode_into,
-    decoded_whole,
-    frame_of,
-    markers,
-)
+from engine.image.formats.jpeg import CUT_SHORT, DAMAGED, FRAMES, decoded_whole, frame_of, markers
 from engine.image.formats.pillow import first_boxes
 from engine.image.formats.png import SURPLUS
 from engine.image.large.source import BytesAt
@@ -164,7 +157,7 @@ class PageSegments:
         if colours and shape[2] == self.page.shaped[4]:
             samples = np.empty(shape, np.uint8)
             try:
-                decode_into(samples, complete, colours)
+                import_module("simplejpeg").decode_jpeg(complete, colours, buffer=samples)
                 return samples
             except ValueError as error:
                 warning = str(error)

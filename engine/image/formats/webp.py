@@ -9,13 +9,8 @@ import imagecodecs
 import numpy as np
 
 from engine.image.format import Budget, Decoded, Form, Format
-from engine.image.formats.pillow import (
-    encode_with_pillow,
-    metadata_of_info,
-    opened_with_pillow,
-    orientation_of,
-)
-from engine.image.metadata import exif_with_resolution, note_of_first
+from engine.image.formats.pillow import encode_with_pillow, metadata_of_info, opened_with_pillow
+from engine.image.metadata import note_of_first, orientation_in
 from engine.image.picture import Picture
 
 # Offset of the name of the first chunk, and that of a lossy picture without anything else.
@@ -32,7 +27,8 @@ def read_webp(file: BinaryIO, budget: Budget) -> Decoded:
     data = file.read()
     with opened_with_pillow(file, "WEBP") as image:
         (width, height), has_alpha, info = image.size, image.mode == "RGBA", image.info
-        orientation, notes = orientation_of(image), note_of_first(getattr(image, "n_frames", 1), "frame")
+        orientation = orientation_in(image.getexif)
+        notes = note_of_first(getattr(image, "n_frames", 1), "frame")
     form = Form(height, width, 3, has_alpha, np.dtype(np.uint8))
     is_lossy = data[_FIRST_CHUNK : _FIRST_CHUNK + 4] == _LOSSY
     beside = 0 if is_lossy else _LOSSLESS_BYTES + _ALPHA_PLANE_BYTES * has_alpha
@@ -49,8 +45,7 @@ def read_webp(file: BinaryIO, budget: Budget) -> Decoded:
 
 def encode_webp(picture: Picture, quality: int) -> bytes:
     """Encode RGB at 8 bit with its alpha; exact at quality 100, clear pixels included."""
-    how = {"quality": quality, "lossless": quality == 100, "exact": True}
-    return encode_with_pillow("WEBP", picture, exif_with_resolution(picture.metadata), **how)
+    return encode_with_pillow("WEBP", picture, quality, lossless=quality == 100, exact=True)
 
 
 WEBP = Format(

@@ -125,6 +125,7 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
         if kind == "tiff":
             details, others = details | {"metadata": kept}, source.details.get("left_out", others)
         notes += [*words, *sentence_on(others)]
+    details = details | {"has_alpha": picture.has_alpha, "icc_profile": picture.icc_profile}
     if kind == "zarr" and picture.has_alpha:
         notes.append("The alpha is saved as one more channel, which a Zarr does not tell from colours.")
     packed = "zstd" if kind == "zarr" else "none" if source.compression == "none" else "deflate"
@@ -142,18 +143,9 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
 
 
 def make_result(picture: LargePicture, storage: Storage, dtype: np.dtype, part: PartFolder) -> LargeResult:
-    """Make the file of a result anew, or open what an earlier run has left, which is checked.
-
-    Raises PartDamaged, and whatever a library raises of a damaged store.
-    """
-    shape = picture.height, picture.width, picture.channels
-    if storage.kind == "zarr":
-        return ZarrResult(part, storage, shape, dtype)
-    file = part.file(part.result.name)
-    if storage.kind == "npy":
-        return NpyResult(file, storage, shape, dtype)
-    files, more = (file, part.file("result-segments")), (picture.has_alpha, picture.icc_profile)
-    return TiffResult(files, storage, shape, dtype, *more)
+    """Make the file of a result anew, or open what an earlier run has left; errors as of `LargeResult`."""
+    kinds: dict[str, type[LargeResult]] = {"npy": NpyResult, "tiff": TiffResult, "zarr": ZarrResult}
+    return kinds[storage.kind](part, storage, (picture.height, picture.width, picture.channels), dtype)
 
 
 # The second level has a quarter of the columns: what a tile between the two is made of is read at once.

@@ -25,21 +25,26 @@ from engine.interrupts import undivided
 
 
 class LargeResult(ABC):
-    """A result under way.
+    """A result under way, in the files of a folder: new ones, or what an earlier run has left.
 
-    Attributes
-    ----------
-    levels : tuple of (int, int)
-        Rows and columns of each level.
-    channels, dtype
-        Of its samples.
+    `levels` has rows and columns of each level.
+
+    Raises
+    ------
+    PartDamaged
+        A file is not what it was; of a damaged store also what its library raises.
     """
 
-    def __init__(self, storage: Storage, shape: tuple[int, int, int], dtype: np.dtype) -> None:
+    def __init__(self, part: "PartFolder", storage: Storage, shape: tuple[int, ...], dtype: np.dtype) -> None:
         height, width, self.channels = shape
         self.storage, self.dtype = storage, dtype
         rows, columns = storage.smallest or (math.inf, math.inf)
         self.levels = halved_sides(height, width, (1.5 * rows, 1.5 * columns))
+        self._open(part)
+
+    @abstractmethod
+    def _open(self, part: "PartFolder") -> None:
+        """Open or begin its files."""
 
     @abstractmethod
     def write(self, level: int, top: int, rows: np.ndarray) -> None:
@@ -79,7 +84,7 @@ class CheckedFile:
         if path is not None and state is not None:
             self.byte_count, self._checksum = int(state["bytes"]), int(state["crc32"])
             check_file(path, self.byte_count, self._checksum)
-        self._file: BinaryIO = io.BytesIO() if path is None else path.open("r+b" if state else "w+b")
+        self._file: Any = io.BytesIO() if path is None else path.open("r+b" if state else "w+b")
         # What came after its state was written down is lost.
         self._file.truncate(self.byte_count)
         self._file.seek(self.byte_count)
@@ -94,14 +99,14 @@ class CheckedFile:
     def read(self, offset: int, count: int) -> bytes:
         """Return bytes of it."""
         self._file.seek(offset)
-        data = self._file.read(count)
+        data: bytes = self._file.read(count)
         self._file.seek(self.byte_count)
         return data
 
     def content(self) -> bytes:
-        """Return all of one in memory, without a copy."""
-        assert isinstance(self._file, io.BytesIO)
-        return self._file.getvalue()
+        """Return all of it; of one in memory without a copy."""
+        is_in_memory = isinstance(self._file, io.BytesIO)
+        return self._file.getvalue() if is_in_memory else self.read(0, self.byte_count)
 
     def finish(self, head: bytes) -> None:
         """Replace the first bytes, by which a program knows it, once all others are on the disk."""
@@ -202,8 +207,9 @@ class PartFolder:
         self._files: dict[str, CheckedFile] = {}
         self._known: Json = {}
 
-    def file(self, name: str) -> CheckedFile:
-        """Open a file in it: a new one, or what an earlier run has left; raises PartDamaged."""
+    def file(self, name: str = "") -> CheckedFile:
+        """Open a file in it, or the result: a new one, or what an earlier run left; raises PartDamaged."""
+        name = name or self.result.name
         self._files[name] = CheckedFile(self.folder / name, self._known.get(name))
         return self._files[name]
 

@@ -12,8 +12,7 @@ from typing import Any
 import imagecodecs
 import numpy as np
 
-from engine.image.large.result import CheckedFile, LargeResult
-from engine.image.large.source import Storage
+from engine.image.large.result import LargeResult, PartFolder
 from engine.image.metadata import NO_METADATA, TEXT_TAGS, Metadata, TiffTag, loaded_exif, tiff_lists
 from engine.process import cores
 
@@ -66,27 +65,14 @@ _MOST_TAG_BYTES = 64 << 20
 
 
 class TiffResult(LargeResult):
-    """A TIFF under way: its strips or tiles are appended to a file.
+    """A TIFF under way: its strips or tiles are appended to `file`; another file says where each is."""
 
-    The second of its files says where each of them is; both are new ones, or what an earlier run has left.
-    """
-
-    def __init__(
-        self,
-        files: tuple[CheckedFile, CheckedFile],
-        storage: Storage,
-        shape: tuple[int, int, int],
-        dtype: np.dtype,
-        has_alpha: bool,
-        icc_profile: bytes | None,
-    ) -> None:
-        super().__init__(storage, shape, dtype)
-        self._has_alpha, self._icc_profile = has_alpha, icc_profile
-        self._predictor = 1 if storage.compression == "none" else 3 if dtype.kind == "f" else 2
+    def _open(self, part: PartFolder) -> None:
+        self._predictor = 1 if self.storage.compression == "none" else 3 if self.dtype.kind == "f" else 2
         self._pool = ThreadPoolExecutor(cores(), thread_name_prefix="encode")
-        self._file, self._index = files
-        if not self._file.byte_count:
-            self._file.append(b"\0" * _HEADER_BYTES)
+        self.file, self._index = part.file(), part.file("result-segments")
+        if not self.file.byte_count:
+            self.file.append(b"\0" * _HEADER_BYTES)
 
     def write(self, level: int, top: int, rows: np.ndarray) -> None:
         """Encode strips or tiles on several threads, and append them."""
@@ -100,8 +86,8 @@ class TiffResult(LargeResult):
         for begin in range(0, len(parts), batch):
             encoded = self._pool.map(self._encode, parts[begin : begin + batch])
             for number, data in enumerate(encoded, begin):
-                found[number] = level, self._file.byte_count, len(data)
-                self._file.append(data)
+                found[number] = level, self.file.byte_count, len(data)
+                self.file.append(data)
         self._index.append(found)
 
     def _encode(self, part: np.ndarray) -> bytes | memoryview:
@@ -118,26 +104,26 @@ class TiffResult(LargeResult):
 
     def finish(self) -> None:
         """Append the lists of tags, and write the header."""
-        self._is_big = self._file.byte_count + _MOST_TAG_BYTES > _CLASSIC_BYTES
+        self._is_big = self.file.byte_count + _MOST_TAG_BYTES > _CLASSIC_BYTES
         self._offset = LONG8 if self._is_big else LONG
         # Each list says where others are, which come before it: within EXIF data, of smaller levels.
         tags = self._append_exif()
         if smaller := [self._append_list(self._tags(level)) for level in range(1, len(self.levels))]:
             tags[TiffTag.BELOW] = self._offset, smaller
         begin = self._append_list(self._tags(0) | tags)
-        self._file.finish(header(begin, is_big=self._is_big))
+        self.file.finish(header(begin, is_big=self._is_big))
 
     def _append_list(self, tags: Tags) -> int:
-        data, begin = list_of_tags(tags, self._file.byte_count, is_big=self._is_big)
-        self._file.append(data)
+        data, begin = list_of_tags(tags, self.file.byte_count, is_big=self._is_big)
+        self.file.append(data)
         return begin
 
     def _tags(self, level: int) -> Tags:
         storage, (height, width), samples = self.storage, self.levels[level], self.channels
-        known = np.frombuffer(self._index.read(0, self._index.byte_count), np.uint64).reshape(-1, 3)
+        known = np.frombuffer(self._index.content(), np.uint64).reshape(-1, 3)
         begins, counts = known[known[:, 0] == level][:, 1:].T.tolist()
-        colours = samples - self._has_alpha
-        extra = [2] if self._has_alpha else []
+        has_alpha, profile = map(storage.details.get, ("has_alpha", "icc_profile"))
+        colours, extra = (samples - 1, [2]) if has_alpha else (samples, [])
         if colours not in (1, 3):  # further channels, of no colour
             extra, colours = [0] * (samples - 1), 1
         down, across = storage.chunk
@@ -166,8 +152,8 @@ class TiffResult(LargeResult):
             tags[TiffTag.EXTRA_SAMPLES] = SHORT, extra
         if level == 0:
             tags |= storage.details.get("tags", {})
-            if self._icc_profile:
-                tags[TiffTag.ICC_PROFILE] = UNDEFINED, self._icc_profile
+            if profile:
+                tags[TiffTag.ICC_PROFILE] = UNDEFINED, profile
             if storage.is_ome:
                 tags[TiffTag.DESCRIPTION] = TEXT, self._ome_xml()
         return tags
@@ -183,9 +169,9 @@ class TiffResult(LargeResult):
         tags: Tags = {
             code: (TEXT, str(exif[code]).encode("latin-1", "replace")) for code in texts if code in exif
         }
-        self._file.append(b"\0" * (self._file.byte_count % 2))
-        lists, begins = tiff_lists(exif, self._file.byte_count, is_big=self._is_big)
-        self._file.append(lists)
+        self.file.append(b"\0" * (self.file.byte_count % 2))
+        lists, begins = tiff_lists(exif, self.file.byte_count, is_big=self._is_big)
+        self.file.append(lists)
         return tags | {code: (self._offset, [begin]) for code, begin in begins.items()}
 
     def _ome_xml(self) -> bytes:

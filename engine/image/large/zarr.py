@@ -197,11 +197,8 @@ _AXIS_TYPES = {"c": "channel", "y": "space", "x": "space"}
 class ZarrResult(LargeResult):
     """A store under way, in a folder of another name."""
 
-    def __init__(
-        self, part: PartFolder, storage: Storage, shape: tuple[int, int, int], dtype: np.dtype
-    ) -> None:
-        super().__init__(storage, shape, dtype)
-        path = part.result
+    def _open(self, part: PartFolder) -> None:
+        path, storage = part.result, self.storage
         try:
             zarr = import_module("zarr")  # loaded with the first such result
         except ModuleNotFoundError as error:
@@ -214,12 +211,13 @@ class ZarrResult(LargeResult):
         checksums, self._index = part.file("result-metadata"), part.file("result-written")
         if not checksums.byte_count:
             group = zarr.create_group(str(path), zarr_format=2)
-            how = {"dtype": dtype, "fill_value": 0, "chunk_key_encoding": {"name": "v2", "separator": "/"}}
+            encoding = {"name": "v2", "separator": "/"}
+            how = {"dtype": self.dtype, "fill_value": 0, "chunk_key_encoding": encoding}
             if storage.compression == "none":
                 how["compressors"] = None
-            for number, (height, width) in enumerate(self.levels):
-                sizes = self.channels, height, width
-                group.create_array(str(number), shape=sizes, chunks=(1, *storage.chunk), **how)
+            for number, sides in enumerate(self.levels):
+                chunks, sizes = (1, *storage.chunk), (self.channels, *sides)
+                group.create_array(str(number), shape=sizes, chunks=chunks, **how)
             group.attrs.update(_attributes(self.levels, storage.details))
             # Only metadata is there yet.
             known = {}
@@ -227,18 +225,16 @@ class ZarrResult(LargeResult):
                 data = found.read_bytes()
                 known[str(found.relative_to(path))] = len(data), zlib.crc32(data)
             checksums.append(json.dumps(known, allow_nan=False).encode())
-        for name, checksum in json.loads(checksums.read(0, checksums.byte_count)).items():
+        for name, checksum in json.loads(checksums.content()).items():
             check_file(path / name, *checksum)
-        node = zarr.open(str(path), mode="r+")
+        node, levels = zarr.open(str(path), mode="r+"), range(len(self.levels))
         # Also those that are the fill value: a chunk that is not there shall be one that was lost.
-        self._arrays = [
-            node[str(number)].with_config({"write_empty_chunks": True}) for number in range(len(self.levels))
-        ]
-        self._written = [(0, 0)] * len(self.levels)
-        written = np.frombuffer(self._index.read(0, self._index.byte_count), np.uint64).reshape(-1, 3)
-        for level, count, checksum in written.tolist():
-            self._written[level] = count, checksum
-        if not len(written):
+        self._arrays = [node[str(number)].with_config({"write_empty_chunks": True}) for number in levels]
+        written = np.frombuffer(self._index.content(), np.uint64).reshape(-1, 3).tolist()
+        # Of each level the last one.
+        known_rows = {level: (count, checksum) for level, count, checksum in written}
+        self._written = [known_rows.get(number, (0, 0)) for number in levels]
+        if not written:
             return
         with open_zarr(path) as stored:
             for number, (count, checksum) in enumerate(self._written):

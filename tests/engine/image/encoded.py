@@ -13,7 +13,7 @@ import numpy as np
 import tifffile
 from PIL import Image
 
-from engine.image.formats.png_bytes import png_chunk
+from engine.image.formats.png import png_chunk
 
 
 def smooth_rgb(rows=37, columns=41):

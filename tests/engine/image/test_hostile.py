@@ -17,8 +17,7 @@ from PIL import Image
 
 from engine.errors import ImageReadError
 from engine.image.formats import jpeg, png
-from engine.image.formats.png import SURPLUS
-from engine.image.formats.png_bytes import png_chunk
+from engine.image.formats.png import SURPLUS, png_chunk
 from engine.image.large.opening import open_large
 from tests.engine.image import encoded
 from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile

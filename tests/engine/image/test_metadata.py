@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-from engine.image.formats.png_bytes import png_chunk
+from engine.image.formats.png import png_chunk
 from engine.image.metadata import Metadata
 from engine.image.open import open_image
 from engine.image.picture import Picture

@@ -13,7 +13,7 @@ from engine.errors import BadValue, UnknownName
 from engine.geometry.border import RANGE_MODES
 from engine.host.shared_picture import level_shapes, render
 from engine.image.convert import change_alpha_depth, change_depth, full_scale_of, to_depth
-from engine.image.formats.png_bytes import MOST_SIDE
+from engine.image.formats.png import MOST_SIDE
 from engine.image.open import SAMPLES, open_sample, sample_path
 from engine.image.picture import Picture
 from engine.image.save import finished_picture
