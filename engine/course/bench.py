@@ -6,25 +6,14 @@ Called on: the main thread of the engine's process, or of a script.
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from statistics import median
 
 import numpy as np
 
+from engine.course import runs
 from engine.course.jobs import SEED, job_of, variant_of
-from engine.course.messages import MeasuredPaper
-from engine.course.runs import (
-    AllocationRun,
-    AttributesRun,
-    FilterRun,
-    JobRun,
-    Measured,
-    NetworkRun,
-    Quantity,
-    Results,
-    Run,
-    StreamsRun,
-    TimerRun,
-)
+from engine.course.papers import MeasuredPaper
 from engine.course.tables import tables_of, transactions_per_request
 from engine.device.backend import Backend, Buffers
 from engine.device.cuda_faults import cuda_errors_in_words
@@ -157,36 +146,36 @@ class Bench:
     results: list[AnyResult] = field(default_factory=list, repr=False)
     _pictures: dict[tuple[int, int], np.ndarray] = field(default_factory=dict, repr=False)
 
-    def take(self, run: Run, checkpoint: Checkpoint = go_on) -> Measured:
+    def take(self, run: runs.Run, checkpoint: Checkpoint = go_on) -> runs.Measured:
         """Do a run; the checkpoint is called before each step and may raise to stop.
 
         A DeviceFault is raised, because the process cannot use CUDA any longer; other errors are reasons.
         """
         try:
             match run:
-                case TimerRun():
+                case runs.TimerRun():
                     return self._time_twice(run, checkpoint)
-                case AllocationRun():
+                case runs.AllocationRun():
                     backend(cuda_device(self.device).key).activate()
                     return fresh_memory((4 * run.side**2,) * 2)
-                case StreamsRun():
+                case runs.StreamsRun():
                     return self._stream(run, checkpoint)
-                case AttributesRun():
+                case runs.AttributesRun():
                     device = cuda_device(self.device)
                     if device.attributes is None:
-                        return Quantity(reason=f"{device.title} has no attributes.")
+                        return runs.Quantity(reason=f"{device.title} has no attributes.")
                     return asdict(device.attributes)
                 case _:
                     return self._measure(run, checkpoint)
         except (Cancelled, DeviceFault):
             raise
         except EngineError as error:
-            return Quantity(reason=str(error))
+            return runs.Quantity(reason=str(error))
         except MemoryError:
             self._pictures.clear()
-            return Quantity(reason="Not enough memory: the system gave no more.")
+            return runs.Quantity(reason="Not enough memory: the system gave no more.")
 
-    def _device_of(self, run: JobRun) -> DeviceInfo:
+    def _device_of(self, run: runs.JobRun) -> DeviceInfo:
         is_on_cpu = variant_of(run).device is DeviceKind.CPU
         return device_named("cpu") if is_on_cpu else cuda_device(self.device)
 
@@ -197,7 +186,7 @@ class Bench:
             self._pictures[height, width] = random_picture((height, width, 1), "float32", SEED)
         return self._pictures[height, width]
 
-    def _measure(self, run: JobRun, checkpoint: Checkpoint) -> Measured:
+    def _measure(self, run: runs.JobRun, checkpoint: Checkpoint) -> runs.Measured:
         # Before a picture or matrices are made for it.
         device = self._device_of(run)
         job, plan = job_of(run, self._picture), self.plan
@@ -207,22 +196,22 @@ class Bench:
         result: AnyResult = measure(job, backend(device.key), plan, checkpoint=checkpoint).result
         self.results.append(result)
         found = _measured_of(result)
-        if not isinstance(run, NetworkRun) or result.timing is None or isinstance(found, Quantity):
+        if not isinstance(run, runs.NetworkRun) or result.timing is None or isinstance(found, runs.Quantity):
             return found
         # A stage that copies from pinned memory does so within its launch.
         whole = result.timing.kernel if job.variant.pinned_drawings else result.timing.end_to_end
         return {**found, "running_ms": whole.median_ms}
 
-    def _made_ready(self, run: FilterRun) -> tuple[Backend, np.ndarray, Prepared, Buffers]:
+    def _made_ready(self, run: runs.FilterRun) -> tuple[Backend, np.ndarray, Prepared, Buffers]:
         """Return the device of a run, selected, its picture, its variant made ready, and filled buffers."""
         machine, job = backend(self._device_of(run).key), job_of(run, self._picture)
         machine.activate()
         buffers = job.filled(machine)
         return machine, job.operands, job.prepare(), buffers
 
-    def _time_twice(self, run: TimerRun, checkpoint: Checkpoint) -> Measured:
+    def _time_twice(self, run: runs.TimerRun, checkpoint: Checkpoint) -> runs.Measured:
         by_device = self._measure(run.filtering, checkpoint)
-        if isinstance(by_device, Quantity):
+        if isinstance(by_device, runs.Quantity):
             return by_device
         checkpoint(Progress("timing by the host's clock", 0.9, _EXPECTED_S))
         machine, _, prepared, buffers = self._made_ready(run.filtering)
@@ -230,9 +219,9 @@ class Bench:
         times_ms = [timed(lambda: machine.run(prepared, buffers))[1] for _ in range(1 + HOST_SAMPLES)]
         return {"kernel_ms": by_device["kernel_ms"], "host_ms": median(times_ms[1:])}
 
-    def _stream(self, run: StreamsRun, checkpoint: Checkpoint) -> Measured:
+    def _stream(self, run: runs.StreamsRun, checkpoint: Checkpoint) -> runs.Measured:
         verified = self._measure(run.filtering, checkpoint)
-        if isinstance(verified, Quantity):
+        if isinstance(verified, runs.Quantity):
             return verified
         checkpoint(Progress("filtering on streams", 0.9, _EXPECTED_S))
         machine, samples, prepared, buffers = self._made_ready(run.filtering)
@@ -240,17 +229,17 @@ class Bench:
         wanted = machine.download(buffers)
         one_ms, two_ms, results = on_streams(machine, prepared, samples, run.pictures)
         if not all(np.array_equal(result, wanted) for result in results):
-            return Quantity(reason="not verified: a result on streams is another one", not_verified=True)
+            return runs.Quantity(reason="not verified: a result on streams is another one", not_verified=True)
         return {"one_stream_ms": one_ms, "two_streams_ms": two_ms}
 
 
-def _measured_of(result: AnyResult) -> Measured:
+def _measured_of(result: AnyResult) -> runs.Measured:
     """Return the values of a run's result, or why it has none."""
     timing, kernel_ms, proof = result.timing, result.kernel_ms, result.verification
     if result.failure or (proof is not None and not proof.passed):
-        return Quantity(reason=result.status, not_verified=not result.failure)
+        return runs.Quantity(reason=result.status, not_verified=not result.failure)
     if timing is None or kernel_ms is None:
-        return Quantity(reason=NO_SPEED)
+        return runs.Quantity(reason=NO_SPEED)
     values = {"kernel_ms": kernel_ms}
     rate = number_of(result, "gflops") if result.task == MatrixProduct.task else None
     if rate is not None:
@@ -298,29 +287,29 @@ def measured_paper(
     check_device(device)
     plan = SamplingPlan(budget_s=budget_s, fewest=3, fewest_copies=3, patience_s=PATIENCE_S)
     # Nothing is measured yet: the tables say what they need.
-    bench, nothing, done = Bench(device, plan), Results({}), dict[Run, Measured]()
+    bench, nothing, done = Bench(device, plan), runs.Results({}), dict[runs.Run, runs.Measured]()
     unmeasured = tables_of(paper_key, nothing, wanted)
     for number, run in enumerate(nothing.asked):
 
-        def within(step: Progress, run: Run = run, number: int = number) -> None:
+        def within(step: Progress, run: runs.Run = run, number: int = number) -> None:
             checkpoint(Progress(run.label, (number + step.fraction) / len(nothing.asked), step.expected_s))
 
         within(Progress("", 0.0, PREPARING_S))
         done[run] = bench.take(run, within)
     checkpoint(Progress("the tables", 1.0, PREPARING_S))
 
-    def transactions(run: JobRun) -> Quantity:
-        return transactions_per_request(
-            run, lambda step: checkpoint(Progress("the tables", 1.0, step.expected_s))
-        )
+    def counting(step: Progress) -> None:
+        checkpoint(Progress("the tables", 1.0, step.expected_s))
 
-    tables = tables_of(paper_key, Results(done, transactions), wanted)
+    transactions = partial(transactions_per_request, checkpoint=counting)
+    tables = tables_of(paper_key, runs.Results(done, transactions), wanted)
     if wanted is not None:
         # The sizes are noted in each table that has other rows than with the paper's own sizes.
         note = f"Measured for the sizes {', '.join(map(str, wanted))} only, not for the paper's own."
+        own = tables_of(paper_key, runs.Results({}))
         tables = tuple(
             table if whole.rows == part.rows else replace(table, notes=(*table.notes, note))
-            for table, whole, part in zip(tables, tables_of(paper_key, Results({})), unmeasured, strict=True)
+            for table, whole, part in zip(tables, own, unmeasured, strict=True)
         )
     return MeasuredPaper(tables, tuple(bench.results))
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.course.runs import BankRun, JobRun, NetworkRun, ProductRun
+from engine.course.runs import COPY_KEY, BankRun, JobRun, NetworkRun, ProductRun
 from engine.device.backend import Backend, Buffers
 from engine.device.launches import Operand, Pass
 from engine.device.numba_cuda import cuda, float32
@@ -57,7 +57,7 @@ def _passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
 
 
 COPY = Variant(
-    key="copy",
+    key=COPY_KEY,
     title="Matrix copy",
     idea="Each thread reads one cell and writes it.",
     default_block=Block(32, 8),
@@ -79,7 +79,7 @@ def variant_of(run: JobRun) -> AnyVariant:
             return matmul_variant(run.variant)
         case NetworkRun():
             return network_variant(run.stage)
-    return COPY if run.variant == COPY.key else variant(run.variant)
+    return COPY if run.variant == COPY_KEY else variant(run.variant)
 
 
 def job_of(run: JobRun, picture: Callable[[int, int], np.ndarray]) -> AnyJob:

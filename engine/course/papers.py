@@ -1,4 +1,4 @@
-"""The course papers as `assets/course/papers.toml` lists them: kernels, texts of tables. No Numba.
+"""The course papers as `assets/course/papers.toml` lists them, and what is asked about them. No Numba.
 
 Also their tables as another machine had them: figures that stand beside those of this one.
 """
@@ -15,7 +15,9 @@ from engine.course.paper import CourseTable, Paper, TableText
 from engine.errors import UnknownName, did_you_mean
 from engine.files.reading import ASSETS, faults_of_asset
 from engine.host.request import QueuePolicy, Request
+from engine.message import Message
 from engine.results.columns import COURSE, recorded_document, recorded_path
+from engine.results.measurement import AnyResult
 from engine.results.problem import Checkpoint
 
 PAPERS_FILE = ASSETS / "course" / "papers.toml"
@@ -67,20 +69,6 @@ class RecordedPaper:
         names = "CUDA device", "CPU", "Made", "Commit"
         gpu, cpu, made, commit = (self.machine.get(name, "?") for name in names)
         return f"Recorded: {gpu}, {made}, commit {commit}; what runs on the CPU, on its {cpu}."
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedCourse(Request):
-    """The recorded figures of a paper. Reply: RecordedPaper, or None where there are none."""
-
-    paper: str
-    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
-    handler: ClassVar[str] = "engine.course.papers:answer"
-
-
-def answer(request: RecordedCourse, report: Checkpoint) -> RecordedPaper | None:
-    """Return the recorded figures of a paper. Called on: the host's pipe."""
-    return recorded_paper(request.paper)
 
 
 def recorded_paper(key: str) -> RecordedPaper | None:
@@ -136,3 +124,67 @@ def _names(table: CourseTable) -> list[Names]:
     """Return what names each row."""
     at = [column.position for column in columns_of(table) if column.part is Part.NAME]
     return [tuple(row[position].printed for position in at) for row in table.rows]
+
+
+class CourseRequest(Message, Request, frozen=True):
+    """The tables of a paper, counted by the models of work, 1 to 300 ms. Reply: tuple of CourseTable."""
+
+    paper: str
+    handler: ClassVar[str] = "engine.course.tables:describe"
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+
+
+class CountCourse(CourseRequest, frozen=True):
+    """Count the transactions of a paper's kernels, too: up to 3 s. Reply: tuple of CourseTable."""
+
+    policy: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
+
+
+class MeasureCourse(Message, Request, frozen=True):
+    """Measure a paper's tables on this machine, which may take minutes. Reply: MeasuredPaper."""
+
+    paper: str
+    device: str = "auto"
+    handler: ClassVar[str] = "engine.course.tables:measure_course"
+
+
+class MeasuredPaper(Message, frozen=True):
+    """A paper's tables with this machine's figures, and the results that they were made from."""
+
+    tables: tuple[CourseTable, ...]
+    results: tuple[AnyResult, ...] = ()
+
+
+class RecordedCourse(Message, Request, frozen=True):
+    """The recorded figures of a paper. Reply: RecordedPaper, or None where there are none."""
+
+    paper: str
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+    handler: ClassVar[str] = "engine.course.papers:answer"
+
+
+def answer(request: RecordedCourse, report: Checkpoint) -> RecordedPaper | None:
+    """Return the recorded figures of a paper. Called on: the host's pipe."""
+    return recorded_paper(request.paper)
+
+
+class CourseCode(Message, Request, frozen=True):
+    """The code of a paper's kernels, at once. Reply: for each kernel a tuple of Excerpt."""
+
+    paper: str
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+    handler: ClassVar[str] = "engine.course.tables:course_code"
+
+
+class SaveCourse(Message, Request, frozen=True):
+    """Write a paper's tables, as the command `course PAPER --out FOLDER` does. Reply: Saved.
+
+    The folder is created if its parent exists. `device` is the measured one, for the lines about the machine.
+    """
+
+    paper: str
+    tables: tuple[CourseTable, ...]
+    folder: str
+    device: str = "auto"
+    path_field: ClassVar[str] = "folder"
+    handler: ClassVar[str] = "engine.course.tables:save_course"

@@ -108,6 +108,8 @@ def _cell(value: Value, printed: str) -> Cell:
     return Cell(printed, str(found.number) if isinstance(found.number, int) else significant(found.number))
 
 
+COPY_KEY = "copy"
+"""The key of the copy of a picture, which is measured as a variant."""
 NOT_YET = "not measured yet"
 BEING_COUNTED = "being counted"
 
@@ -233,11 +235,6 @@ Measured = Mapping[str, float] | Quantity
 """The values of a run by name (durations are medians), or a quantity that says why there are none."""
 
 
-def not_counted(run: JobRun) -> Quantity:
-    """Say that its transactions are being counted."""
-    return Quantity(reason=BEING_COUNTED)
-
-
 @dataclass(frozen=True)
 class Results:
     """The values of a paper's runs; a run that is not among them was not measured yet.
@@ -247,7 +244,7 @@ class Results:
     """
 
     done: Mapping[Run, Measured]
-    transactions: Callable[[JobRun], Quantity] = not_counted
+    transactions: Callable[[JobRun], Quantity] = lambda run: Quantity(reason=BEING_COUNTED)
     asked: dict[Run, None] = field(default_factory=dict)
 
     def value(self, run: Run, name: str = "kernel_ms") -> Quantity:

@@ -3,32 +3,22 @@
 Lines of code are found in the sources by the texts that they have, so that no number has to be kept.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
 
-from engine.course import cnn, convolution_lecture, lab, performance_lecture, report
+from engine.course import cnn, convolution_lecture, lab, papers, performance_lecture, report, runs
 from engine.course.jobs import job_of
 from engine.course.paper import Cell, CodePlace, CourseKernel, CourseTable, Excerpt, TableText
-from engine.course.papers import TABLE_TEXTS, paper
-from engine.course.runs import (
-    JobRun,
-    NetworkRun,
-    ProductRun,
-    Quantity,
-    Results,
-    Sizes,
-    Tables,
-    course_table,
-    not_counted,
-)
 from engine.explain.code_lines import SourceFunction
 from engine.explain.counting import counted_run
 from engine.explain.examples import example_of, variant_named
 from engine.explain.kernel_code import function_source, source_of
-from engine.results.problem import Checkpoint
+from engine.files.atomic_write import make_folder
+from engine.host.protocol import Saved
+from engine.results.problem import Checkpoint, Progress
 
 _HEADING = "In our code"
 
@@ -44,8 +34,13 @@ def with_excerpts(table: CourseTable, text: TableText) -> CourseTable:
 
 def kernels_of(kernel: CourseKernel) -> tuple[Excerpt, ...]:
     """Return our kernels behind a paper's."""
-    found = source_of(example_of(variant_named(kernel.variant))).kernels
-    return tuple(Excerpt(kernel.name, _called(kernel.variant, one, found), one) for one in found)
+    return tuple(Excerpt(kernel.name, *one) for one in _kernels(kernel.variant))
+
+
+def _kernels(key: str) -> list[tuple[str, SourceFunction]]:
+    """Return the kernels of a variant by its key, with the name of each where it has several."""
+    found = source_of(example_of(variant_named(key))).kernels
+    return [(f"{key}: {one.name}" if len(found) > 1 else key, one) for one in found]
 
 
 @cache
@@ -56,43 +51,37 @@ def _excerpt(about: str, place: CodePlace) -> Excerpt:
         function = function_source(module, name)
         code = function.name
     else:
-        kernels = source_of(example_of(variant_named(place.code))).kernels
-        has_all = (one for one in kernels if all(text in one.text for text in place.lit))
-        function = next(has_all, kernels[0])
-        code = _called(place.code, function, kernels)
+        kernels = _kernels(place.code)
+        has_all = (one for one in kernels if all(text in one[1].text for text in place.lit))
+        code, function = next(has_all, kernels[0])
     lit = tuple(at for at, line in enumerate(function.lines) if any(text in line for text in place.lit))
     return Excerpt(about, code, function, lit)
-
-
-def _called(key: str, function: SourceFunction, kernels: Sequence[SourceFunction]) -> str:
-    """Return the key of a variant, with the name of a kernel where it has several."""
-    return f"{key}: {function.name}" if len(kernels) > 1 else key
 
 
 # What a warp asks for does not depend on how many rows a matrix has, nor on how many drawings there are.
 MOST_SIDE, MOST_DRAWINGS = 256, 16
 
 
-def transactions_per_request(run: JobRun, checkpoint: Checkpoint = lambda step: None) -> Quantity:
+def transactions_per_request(run: runs.JobRun, checkpoint: Checkpoint = lambda step: None) -> runs.Quantity:
     """Return the 128-byte transactions of a request to global memory, or why they are not counted.
 
     The checkpoint is called while they are counted, and may raise to stop.
     """
     match run:
-        case ProductRun():
+        case runs.ProductRun():
             run = replace(run, side=min(run.side, MOST_SIDE))
-        case NetworkRun():
+        case runs.NetworkRun():
             run = replace(run, batch=min(run.batch, MOST_DRAWINGS))
     # Accesses do not depend on samples: one stands for all.
     job = job_of(run, lambda *sides: np.broadcast_to(np.float32(0.0), (*sides, 1)))
     found = counted_run(job, checkpoint)
     if found.not_counted is not None:
-        return Quantity(reason=found.not_counted.short)
-    return Quantity(found.transactions_per_request)
+        return runs.Quantity(reason=found.not_counted.short)
+    return runs.Quantity(found.transactions_per_request)
 
 
 # What is measured for a paper is what its tables ask for, in that order: a size's runs one after another.
-_TABLES: dict[str, Callable[[Results, Sizes], Tables]] = {
+_TABLES: dict[str, Callable[[runs.Results, runs.Sizes], runs.Tables]] = {
     "report": report.tables,
     "cnn": cnn.tables,
     "lab": lab.tables,
@@ -101,11 +90,11 @@ _TABLES: dict[str, Callable[[Results, Sizes], Tables]] = {
 }
 
 
-def tables_of(paper_key: str, results: Results, sizes: Sizes = None) -> tuple[CourseTable, ...]:
+def tables_of(paper_key: str, results: runs.Results, sizes: runs.Sizes = None) -> tuple[CourseTable, ...]:
     """Return a paper's tables as far as there are results, with our code where a table names some."""
-    chosen, found = paper(paper_key), []
-    for text, told in zip(TABLE_TEXTS[chosen], _TABLES[chosen.key](results, sizes), strict=True):
-        table = course_table(text, told)
+    chosen, found = papers.paper(paper_key), []
+    for text, told in zip(papers.TABLE_TEXTS[chosen], _TABLES[chosen.key](results, sizes), strict=True):
+        table = runs.course_table(text, told)
         found.append(with_excerpts(table, text) if text.code else table)
     return tuple(found)
 
@@ -115,5 +104,42 @@ def counted_tables(paper_key: str, checkpoint: Checkpoint | None = None) -> tupl
 
     With a checkpoint the transactions of the kernels are counted too, which takes up to 3 s.
     """
-    counting = partial(transactions_per_request, checkpoint=checkpoint) if checkpoint else not_counted
-    return tables_of(paper_key, Results({}, counting))
+    results = runs.Results({})
+    if checkpoint is not None:
+        results = runs.Results({}, partial(transactions_per_request, checkpoint=checkpoint))
+    return tables_of(paper_key, results)
+
+
+# What the page on the course asks, on the host's main thread; counts alone and code on the one that reads
+# the pipe.
+
+
+def describe(request: papers.CourseRequest, report: Checkpoint) -> tuple[CourseTable, ...]:
+    """Return a paper's tables; a cancelled request ends between two steps of counting transactions."""
+    return counted_tables(request.paper, report if isinstance(request, papers.CountCourse) else None)
+
+
+def course_code(request: papers.CourseCode, report: Checkpoint) -> tuple[tuple[Excerpt, ...], ...]:
+    """Return the code of a paper's kernels."""
+    return tuple(map(kernels_of, papers.paper(request.paper).kernels))
+
+
+def measure_course(request: papers.MeasureCourse, report: Checkpoint) -> papers.MeasuredPaper:
+    """Measure a paper's tables; a cancelled request ends between two cells."""
+    # What measures loads every device's code, at the first request: counting is quicker without.
+    from engine.course.bench import measured_paper
+
+    report(Progress("preparing the paper's tables", 0.0, 5.0))
+    return measured_paper(request.paper, request.device, checkpoint=report)
+
+
+def save_course(request: papers.SaveCourse, report: Checkpoint) -> Saved:
+    """Write a paper's tables and figures into a folder."""
+    # matplotlib, which draws the figures, takes a second to load.
+    report(Progress("saving the paper's tables", 0.0, 10.0))
+    from engine.course import bench, files
+
+    make_folder(request.folder)
+    machine = bench.machine_lines(request.device)
+    names = files.write_paper(request.folder, papers.paper(request.paper), request.tables, machine)
+    return Saved(request.folder, (f"{len(names)} files: {', '.join(names)}.",))

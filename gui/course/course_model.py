@@ -10,17 +10,20 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from engine.course.messages import (
+from engine.course.paper import CourseTable, Excerpt, Paper
+from engine.course.papers import (
+    PAPERS,
     CountCourse,
     CourseCode,
     CourseRequest,
     MeasureCourse,
     MeasuredPaper,
+    RecordedCourse,
+    RecordedPaper,
     SaveCourse,
+    beside,
 )
-from engine.course.paper import CourseTable, Excerpt, Paper
-from engine.course.papers import PAPERS, RecordedCourse, RecordedPaper, beside
-from engine.course.worked_examples import Gpu, example_table
+from engine.course.performance_lecture import Gpu, example_table
 from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError
 from engine.host.protocol import Saved

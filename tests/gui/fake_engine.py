@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from engine.course import messages as course
+from engine.course import papers as course
 from engine.course.papers import RecordedCourse
 from engine.device_info import SIMULATOR, SIMULATOR_PIXELS
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError, LineLost

@@ -7,10 +7,17 @@ import pytest
 
 import engine
 from engine.course.papers import TABLE_TEXTS, paper
-from engine.course.performance_lecture import TILE_WIDTH, WIDTH
+from engine.course.performance_lecture import (
+    EXAMPLES,
+    HERE,
+    LECTURE,
+    TILE_WIDTH,
+    WIDTH,
+    example_table,
+    transactions,
+)
 from engine.course.runs import significant
 from engine.course.tables import counted_tables
-from engine.course.worked_examples import EXAMPLES, HERE, LECTURE, example_table, transactions
 from engine.device import device_list
 from engine.device.device_list import host_bus_gb_s
 from engine.device_info import GpuAttributes

@@ -6,7 +6,7 @@ from concurrent.futures import CancelledError
 import numpy as np
 import pytest
 
-from engine.course.messages import CourseRequest, MeasureCourse
+from engine.course.papers import CourseRequest, MeasureCourse
 from engine.course.tables import counted_tables
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue, Cancelled, EngineError, FileWriteError, ImageReadError, UnknownName

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from engine.course.messages import SaveCourse
+from engine.course.papers import SaveCourse
 from engine.errors import EngineError
 from engine.host import shared
 from engine.host.protocol import Saved

@@ -123,7 +123,7 @@ def test_that_a_request_is_stopped_there(both, pictures):
 
 
 def test_that_a_papers_files_are_written_here(both, tmp_path):
-    from engine.course.messages import CourseRequest, SaveCourse
+    from engine.course.papers import CourseRequest, SaveCourse
 
     remote, folder = both[1], tmp_path / "lab"
     tables = remote.ask(CourseRequest("lab"))

@@ -5,9 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from engine.course.messages import CountCourse, CourseRequest, MeasureCourse, MeasuredPaper, SaveCourse
 from engine.course.papers import PAPERS as ALL
-from engine.course.papers import RecordedCourse
+from engine.course.papers import (
+    CountCourse,
+    CourseRequest,
+    MeasureCourse,
+    MeasuredPaper,
+    RecordedCourse,
+    SaveCourse,
+)
 from engine.course.tables import counted_tables
 from engine.errors import BadValue, EngineError
 from gui.course.course_model import SAVE_SOURCE, SOURCE, CourseController, CourseModel, part_of, show_part
@@ -50,11 +56,11 @@ def test_that_a_paper_is_counted_once_when_it_is_chosen_its_transactions_later_u
     assert (course.tables, PAPER.key in course.model.measured) == (COUNTED, False)
     course.controller.count()
     course.model.choose("a paper that there is not")
-    assert course.fake.waiting(CourseRequest) == []
+    assert course.fake.waiting((CourseRequest,)) == []
     assert course.model.paper == PAPER
     assert [one.request.paper for one in course.fake.waiting(CountCourse)] == [PAPER.key]
     course.model.choose(OTHER_PAPER.key)
-    course.answer(CourseRequest)
+    course.answer((CourseRequest,))
     assert [one.request.paper for one in course.fake.waiting(CountCourse)] == [OTHER_PAPER.key]
     course.model.choose(PAPER.key)
     course.answer(CountCourse)

@@ -3,8 +3,7 @@
 import pytest
 from PySide6.QtWidgets import QMenu
 
-from engine.course.messages import MeasuredPaper
-from engine.course.papers import PAPERS
+from engine.course.papers import PAPERS, MeasuredPaper
 from engine.course.tables import counted_tables
 from engine.geometry.border import Border
 from engine.mask.presets import resolve_mask

@@ -7,8 +7,8 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
 from engine.course.files import Part, markdown_of, tabs_of
-from engine.course.messages import CourseCode, MeasuredPaper
 from engine.course.paper import Cell, CourseKernel, CourseTable, Excerpt
+from engine.course.papers import CourseCode, MeasuredPaper
 from engine.errors import EngineError
 from engine.explain.code_lines import Role, SourceFunction
 from engine.geometry.block import Block

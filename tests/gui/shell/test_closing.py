@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
-from engine.course.messages import CourseRequest
+from engine.course.papers import CourseRequest
 from engine.errors import FileWriteError
 from engine.geometry.border import Border
 from engine.host.protocol import SaveResult
