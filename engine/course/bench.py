@@ -144,7 +144,7 @@ class Bench:
     device: str
     plan: SamplingPlan
     results: list[AnyResult] = field(default_factory=list, repr=False)
-    _pictures: dict[tuple[int, int], np.ndarray] = field(default_factory=dict, repr=False)
+    _pictures: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
 
     def take(self, run: runs.Run, checkpoint: Checkpoint = go_on) -> runs.Measured:
         """Do a run; the checkpoint is called before each step and may raise to stop.
@@ -179,12 +179,12 @@ class Bench:
         is_on_cpu = variant_of(run).device is DeviceKind.CPU
         return device_named("cpu") if is_on_cpu else cuda_device(self.device)
 
-    def _picture(self, height: int, width: int) -> np.ndarray:
+    def _picture(self, side: int) -> np.ndarray:
         """Return a random picture, cached until another size is needed."""
-        if (height, width) not in self._pictures:
+        if side not in self._pictures:
             self._pictures.clear()
-            self._pictures[height, width] = random_picture((height, width, 1), "float32", SEED)
-        return self._pictures[height, width]
+            self._pictures[side] = random_picture((side, side, 1), "float32", SEED)
+        return self._pictures[side]
 
     def _measure(self, run: runs.JobRun, checkpoint: Checkpoint) -> runs.Measured:
         # Before a picture or matrices are made for it.

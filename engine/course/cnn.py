@@ -162,7 +162,7 @@ def tables(results: Results, sizes: Sizes) -> Tables:
     # One thread per output element, and matrix multiplication on the fly.
     rows = []
     for size, filters in pictures:
-        one_filter = filter_run(variant="naive", mask=box(5), width=size, height=size, block=BLOCK)
+        one_filter = filter_run(box(5), "naive", size, block=BLOCK)
         each_ms, bank_ms = results.value(one_filter) * filters, results.value(BankRun(5, filters, size))
         rows.append(((f"{size} × {size}", filters), (each_ms, bank_ms, each_ms / bank_ms)))
     yield Told(rows)

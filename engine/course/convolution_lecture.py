@@ -90,7 +90,7 @@ def tables(results: Results, sizes: Sizes) -> Tables:
     for name, key, mask_shape, block in _KERNELS:
         work = variant(key).work(_problem(SIDE, SIDE, mask_shape, Border.ZERO), block)
         mask = gaussian(*mask_shape, sigma=1.0)
-        run = filter_run(variant=key, mask=mask, width=SIDE, height=SIDE, block=block)
+        run = filter_run(mask, key, SIDE, block=block)
         of_mask = work.global_loads - work.picture_loads
         counts = work.picture_loads, of_mask, work.shared_loads, work.constant_loads, work.cgma
         names = name, key, f"{mask_shape[0]} × {mask_shape[1]}", block
@@ -105,7 +105,7 @@ def tables(results: Results, sizes: Sizes) -> Tables:
     yield Told(rows)
     rows, mask = [], gaussian(5, sigma=1.0)
     for width in sizes or WIDTHS:
-        runs = [filter_run(mask, "naive", width, width, block=Block(32, 8), layout=one) for one in _LAYOUTS]
+        runs = [filter_run(mask, "naive", width, block=Block(32, 8), layout=one) for one in _LAYOUTS]
         packed, pitched = map(results.value, runs)
         values = packed, pitched, packed / pitched, *map(results.transactions, runs)
         rows.append(((f"{width} × {width}",), values))

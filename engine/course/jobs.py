@@ -82,12 +82,12 @@ def variant_of(run: JobRun) -> AnyVariant:
     return COPY if run.variant == COPY_KEY else variant(run.variant)
 
 
-def job_of(run: JobRun, picture: Callable[[int, int], np.ndarray]) -> AnyJob:
-    """Return the job of a run; `picture` gives that of a height and a width, (H, W, 1)."""
+def job_of(run: JobRun, picture: Callable[[int], np.ndarray]) -> AnyJob:
+    """Return the job of a run; `picture` gives that of a side, (side, side, 1)."""
     match run:
         case BankRun():
             bank = tuple(gaussian(run.mask_side, sigma=1.0 + number) for number in range(run.masks))
-            samples = picture(run.side, run.side)
+            samples = picture(run.side)
             problem = describe_problem(samples, bank[0], Border.ZERO, 0.0)
             return bank_job(bank, problem, samples)
         case ProductRun():
@@ -95,7 +95,7 @@ def job_of(run: JobRun, picture: Callable[[int, int], np.ndarray]) -> AnyJob:
             return product_job(matmul_variant(run.variant), run.tile, a, b)
         case NetworkRun():
             return stage_job(network_variant(run.stage), run.batch)
-    return Resolved(run, picture(run.height, run.width)).job_by(variant_of(run))
+    return Resolved(run, picture(run.side)).job_by(variant_of(run))
 
 
 class BankFiltering(Filtering):

@@ -176,7 +176,7 @@ def tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
     # CPU timers and GPU timers.
     rows: list[runs.Row] = []
     for size in sizes or TIMER_SIZES:
-        run = runs.TimerRun(runs.filter_run(gaussian(5, sigma=1.0), "naive", size, size, block=BLOCK))
+        run = runs.TimerRun(runs.filter_run(gaussian(5, sigma=1.0), "naive", size, block=BLOCK))
         by_host, by_device = (results.value(run, name) for name in ("host_ms", "kernel_ms"))
         rows.append(((f"{size} × {size}",), (by_host, by_device, by_host - by_device)))
     yield runs.Told(rows)
@@ -186,7 +186,7 @@ def tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
     rows, theoretical_gb_s = [], stated(gpu, "bandwidth_gb_s")
     for size in sizes or COPY_SIZES:
         moved = Problem(size, size, mask_shape=IDENTITY.shape, anchor=IDENTITY.anchor).copied_bytes
-        time_ms = results.value(runs.filter_run(IDENTITY, runs.COPY_KEY, size, size))
+        time_ms = results.value(runs.filter_run(IDENTITY, runs.COPY_KEY, size))
         effective_gb_s = moved / 1e6 / time_ms
         percent = effective_gb_s / (theoretical_gb_s / 100.0)
         rows.append(((f"{size} × {size}",), (moved, time_ms, effective_gb_s, percent)))
@@ -255,7 +255,7 @@ def tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
 
     # The steps of a CUDA program as the lecture lists them, with the time of each here.
     size = (sizes or STRUCTURE_SIZES)[0]
-    filtering = runs.filter_run(gaussian(5, sigma=1.0), "naive", size, size, block=BLOCK)
+    filtering = runs.filter_run(gaussian(5, sigma=1.0), "naive", size, block=BLOCK)
     (launch,) = variant("naive").plan(Problem(size, size, mask_shape=(5, 5), anchor=(2, 2)), BLOCK)
     sides = {"size": size, "grid": sides_text(launch.grid[:2]), "block": sides_text(launch.block[:2])}
     rows = []

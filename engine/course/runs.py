@@ -127,34 +127,28 @@ class _Labelled:
 
 
 class FilterRun(PictureRequest, frozen=True, kw_only=True):
-    """A filtering of a grey float32 picture with the zero border.
+    """A filtering of a square grey float32 picture with the zero border.
 
     Gives "kernel_ms", and on CUDA "copy_in_ms" and "copy_out_ms".
     """
 
-    width: int
-    height: int
+    side: int
 
     @property
     def label(self) -> str:
         """What is measured, in a line."""
         block = f", block {self.block}" if self.block else ""
         layout = "" if self.layout is Layout.PITCHED else f", {self.layout} rows"
-        return f"{self.variant}, {self.width} × {self.height}, {self.mask.name}{block}{layout}"
+        return f"{self.variant}, {self.side} × {self.side}, {self.mask.name}{block}{layout}"
 
 
 def filter_run(
-    mask: Mask,
-    variant: str,
-    width: int,
-    height: int,
-    *,
-    block: Block | None = None,
-    layout: Layout = Layout.PITCHED,
+    mask: Mask, variant: str, side: int, *, block: Block | None = None, layout: Layout = Layout.PITCHED
 ) -> FilterRun:
     """Return the run of a mask by a variant on a picture of a size."""
-    step = MaskStep(mask=mask, variant=variant, block=block)
-    return FilterRun(chain=Chain((step,)), width=width, height=height, layout=layout)
+    return FilterRun(
+        chain=Chain((MaskStep(mask=mask, variant=variant, block=block),)), side=side, layout=layout
+    )
 
 
 @dataclass(frozen=True, slots=True)

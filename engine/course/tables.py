@@ -9,7 +9,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from engine.course import cnn, convolution_lecture, lab, papers, performance_lecture, report, runs
+from engine.course import cnn, convolution_lecture, convolution_papers, papers, performance_lecture, runs
 from engine.course.jobs import job_of
 from engine.course.paper import Cell, CodePlace, CourseKernel, CourseTable, Excerpt, TableText
 from engine.explain.code_lines import SourceFunction
@@ -73,7 +73,7 @@ def transactions_per_request(run: runs.JobRun, checkpoint: Checkpoint = lambda s
         case runs.NetworkRun():
             run = replace(run, batch=min(run.batch, MOST_DRAWINGS))
     # Accesses do not depend on samples: one stands for all.
-    job = job_of(run, lambda *sides: np.broadcast_to(np.float32(0.0), (*sides, 1)))
+    job = job_of(run, lambda side: np.broadcast_to(np.float32(0.0), (side, side, 1)))
     found = counted_run(job, checkpoint)
     if found.not_counted is not None:
         return runs.Quantity(reason=found.not_counted.short)
@@ -82,9 +82,9 @@ def transactions_per_request(run: runs.JobRun, checkpoint: Checkpoint = lambda s
 
 # What is measured for a paper is what its tables ask for, in that order: a size's runs one after another.
 _TABLES: dict[str, Callable[[runs.Results, runs.Sizes], runs.Tables]] = {
-    "report": report.tables,
+    "report": convolution_papers.report_tables,
     "cnn": cnn.tables,
-    "lab": lab.tables,
+    "lab": convolution_papers.lab_tables,
     "convolution": convolution_lecture.tables,
     "performance": performance_lecture.tables,
 }

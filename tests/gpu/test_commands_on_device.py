@@ -64,6 +64,6 @@ def test_that_the_bus_is_that_of_a_gpu_of_today(device):
 
 
 def test_that_the_hosts_clock_sees_more_than_the_events(device):
-    run = TimerRun(filter_run(variant="naive", mask=gaussian(5), width=64, height=64))
+    run = TimerRun(filter_run(variant="naive", mask=gaussian(5), side=64))
     values = Bench(device, PLAN).take(run)
     assert 0 < values["kernel_ms"] < values["host_ms"]

@@ -27,7 +27,7 @@ from engine.verify.closeness import Verification
 from engine.work.filtering.variants import variant
 from tests.engine.commands.conftest import OnePixelOff
 
-SERIAL = filter_run(variant="cpu-serial", mask=box(3), width=9, height=7)
+SERIAL = filter_run(variant="cpu-serial", mask=box(3), side=9)
 
 
 def measure(key, **options):
@@ -74,7 +74,7 @@ def test_that_every_paper_is_measured_on_the_cpu(measured):
 def test_that_a_cell_is_expected_to_take_as_long_as_its_work(measured):
     """The client gives up on a host after ten times that: a minute for a small cell would hide a hang."""
     assert max(expected_s for _, progress in measured.values() for *_, expected_s in progress) <= 3.0
-    large, steps = SERIAL.changed(mask=box(17), width=4096, height=4096), []
+    large, steps = SERIAL.changed(mask=box(17), side=4096), []
 
     def stop(step):
         steps.append(step)
@@ -125,7 +125,7 @@ def test_that_only_a_lost_device_ends_the_measuring(monkeypatch):
 
 @pytest.mark.slow
 def test_that_copies_banks_and_products_are_verified_in_the_simulator():
-    simulated, copied = Bench("simulator", NO_SAMPLES), {"variant": "copy", "width": 13, "height": 5}
+    simulated, copied = Bench("simulator", NO_SAMPLES), {"variant": "copy", "side": 13}
     for run in (
         filter_run(mask=Mask([[1.0]]), **copied),
         filter_run(mask=Mask([[1.0]]), layout=Layout.PACKED, **copied),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine.course.bench
-from engine.course import cnn, lab, report
+from engine.course import cnn, convolution_papers
 from engine.course.cnn import PRINTED_X, W, Y, diverging_warps
 from engine.course.files import Part, columns_of
 from engine.course.paper import MISPRINT, unmarked
@@ -224,7 +224,7 @@ def report_times(run):
     if run.block is None:
         return {"kernel_ms": 100.0 if run.variant == "cpu-serial" else 0.25}
     side = run.block.x
-    kernel_ms = side / (8 if run.variant == report.NAIVE else 16)
+    kernel_ms = side / (8 if run.variant == convolution_papers.NAIVE else 16)
     return {"kernel_ms": kernel_ms, "copy_in_ms": 5.5, "copy_out_ms": 3.0}
 
 
@@ -250,7 +250,7 @@ def test_that_the_reports_times_changes_overhead_and_gflops_come_out():
 
     # A missing time empties only what needs it.
     def without_naive(run):
-        return None if getattr(run, "variant", "") == report.NAIVE else report_times(run)
+        return None if getattr(run, "variant", "") == convolution_papers.NAIVE else report_times(run)
 
     times, *_ = tables_from("report", without_naive, (512, 33))
     lost = "no such luck"
@@ -273,7 +273,10 @@ def test_that_the_labs_levels_load_less_and_less_and_speed_ups_are_over_the_leve
         one_pass, l0, l1, l2 = (float(cell.here) for cell in loads)
         assert one_pass > l0 > l2 >= l1
     filterings = [run for run in asked("lab", (256,)) if isinstance(run, FilterRun)]
-    assert {run.variant for run in filterings} == {"cpu-separable-serial", *lab.LEVELS.values()}
+    assert {run.variant for run in filterings} == {
+        "cpu-separable-serial",
+        *convolution_papers.LEVELS.values(),
+    }
     times, speed_ups, _ = tables_from("lab", lab_times, (256, 4096))
     assert here(times) == [["80", "8", "4", "5"]] * 2
     # 256 x 256 floats are a quarter of a cache of 1 MiB, 4096 x 4096 are 64 of them.
@@ -290,7 +293,7 @@ def test_that_the_labs_levels_load_less_and_less_and_speed_ups_are_over_the_leve
     assert {curve.x for curve in speed_ups.figure.printed} == {(256.0, 4096.0)}
     # A curve has a gap where nothing was measured.
     _, speed_ups, _ = tables_from(
-        "lab", lambda run: None if getattr(run, "width", 0) == 256 else lab_times(run), (256, 512)
+        "lab", lambda run: None if getattr(run, "side", 0) == 256 else lab_times(run), (256, 512)
     )
     assert [curve.y for curve in speed_ups.figure.series] == [(None, 10.0), (None, 2.0), (None, 0.8)]
 
@@ -402,8 +405,8 @@ def test_that_exactly_the_papers_misprints_are_named():
             "1024x1024, 16->32: 0.0000030 / 16 is 0.0000001875, printed is 0.000001875.",
         )
     ]
-    printed = TABLE_TEXTS[lab.LAB][1].printed
-    assert tuple(map(int, printed)) == lab.SIZES
+    printed = TABLE_TEXTS[convolution_papers.LAB][1].printed
+    assert tuple(map(int, printed)) == convolution_papers.LAB_SIZES
     assert [size for size, (_, l1, _) in printed.items() if float(l1) < 1] == ["2048"]
     assert memory_bytes_per_second(1850.0, 384) == 177.6e9
     table = counted_tables("performance")[3]
