@@ -33,12 +33,11 @@ from bench.representative import filter_job, mask_for
 from engine.device.devices import backend
 from engine.device.launches import Pass
 from engine.device.numba_cuda import driver
-from engine.explain.bounds import bound_launch
 from engine.explain.counting import CountedAccesses, counted_run
 from engine.explain.device_limits import DeviceLimits
 from engine.explain.instructions import issue_slots
 from engine.explain.launches import ABSENT_GPUS, DEFAULT, SCHEDULERS
-from engine.explain.why import LEAST_SHARE
+from engine.explain.why import LEAST_SHARE, bound_launch
 from engine.geometry.block import Block
 from engine.work.filter_task import MaskJob
 from engine.work.filtering.variants import MaskClass, Variant, variant

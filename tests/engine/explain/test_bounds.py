@@ -15,12 +15,11 @@ from engine.device import devices as device_list
 from engine.device.device_list import cpu_info
 from engine.errors import Cancelled
 from engine.explain import counting, kernel_code, why
-from engine.explain.bounds import cpu_time
 from engine.explain.device_limits import MOST_SHARE, DeviceLimits, Limit
 from engine.explain.kept_limits import recorded_limits
 from engine.explain.launches import ABSENT_GPUS, DEFAULT
 from engine.explain.messages import TimeRequest
-from engine.explain.why import LEAST_SHARE, explained_by
+from engine.explain.why import LEAST_SHARE, cpu_time, explained_by
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
