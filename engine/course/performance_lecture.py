@@ -21,12 +21,7 @@ from engine.geometry.block import Block
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.results.text_forms import sides_text
-from engine.tasks.product.problem import (
-    LECTURE_BANDWIDTH_GB_S,
-    MatrixProduct,
-    bandwidth_limited_gflops,
-    matmul_variant,
-)
+from engine.tasks.product import problem as matmul
 from engine.work.filtering.variants import variant
 from engine.work.problem import Problem
 
@@ -195,10 +190,10 @@ def tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
     # CGMA of one block and, of the tiled kernel, one phase: what the lecture counts.
     rows = []
     for key, tile in ((NAIVE, LECTURE_TILE), *((TILED, tile) for tile in TILES)):
-        counted = matmul_variant(key).work(MatrixProduct(tile, tile, tile), Block(tile, tile))
+        counted = matmul.matmul_variant(key).work(matmul.MatrixProduct(tile, tile, tile), Block(tile, tile))
         assert counted is not None
-        limit = partial(bandwidth_limited_gflops, counted.cgma)
-        limits = limit(LECTURE_BANDWIDTH_GB_S), theoretical_gb_s * limit(1.0)
+        limit = partial(matmul.bandwidth_limited_gflops, counted.cgma)
+        limits = limit(matmul.LECTURE_BANDWIDTH_GB_S), theoretical_gb_s * limit(1.0)
         rows.append(((key, tile), (counted.global_loads, counted.flops, counted.cgma, *limits)))
     yield runs.Told(rows)
 
@@ -219,10 +214,10 @@ def tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
     rows = []
     for width, tile in SIZES:
         # The rows of M and the columns of N that one block needs; and all of both.
-        block, whole = MatrixProduct(tile, width, tile), MatrixProduct(width, width, width)
+        block, whole = matmul.MatrixProduct(tile, width, tile), matmul.MatrixProduct(width, width, width)
         times = []
         for product, key in itertools.product((block, whole), (NAIVE, TILED)):
-            counted = matmul_variant(key).work(product, Block(tile, tile))
+            counted = matmul.matmul_variant(key).work(product, Block(tile, tile))
             assert counted is not None
             elements = product.rows * product.inner + product.inner * product.columns
             times.append(counted.global_loads // elements)

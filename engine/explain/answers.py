@@ -15,16 +15,10 @@ from engine.device.devices import devices
 from engine.device.kernel_code import resources_of
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo, KernelResources
+from engine.explain import launches
 from engine.explain.examples import Example, example_of
 from engine.explain.kernel_code import kernel_diff, listed_kernels, source_of
-from engine.explain.launches import (
-    Architecture,
-    architecture_of,
-    explained_launch,
-    gpu_for,
-    gpu_text,
-    why_not_compiled,
-)
+from engine.explain.launches import Architecture
 from engine.explain.messages import CodeRequest, CompiledLaunchRequest, LaunchAdvice, LaunchRequest, ShownCode
 from engine.geometry.block import Refusal, UnsupportedVariant
 from engine.results.problem import Checkpoint, Progress
@@ -45,7 +39,7 @@ def asked_job(asked: PictureJob, architecture: Architecture | None = None) -> tu
     if chosen.device is DeviceKind.CPU:
         return job, cpu_info()
     named = [device for device in devices() if device.key == asked.device]
-    return job, gpu_for(named or devices(), architecture)
+    return job, launches.gpu_for(named or devices(), architecture)
 
 
 def kernel_job(asked: PictureJob, architecture: Architecture | None = None) -> tuple[AnyJob, DeviceInfo]:
@@ -62,10 +56,8 @@ def kernel_job(asked: PictureJob, architecture: Architecture | None = None) -> t
 
 Resources = tuple[KernelResources, ...]
 
-_MOST_KNOWN = 256
-# What this process has compiled, the newest last. The main thread writes it.
+# What this process has compiled. The main thread writes it.
 _known: dict[Hashable, Resources] = {}
-_COMPILING = Progress("compiling", 0.0, 1.0)
 
 
 def advice(request: LaunchRequest, report: Checkpoint) -> LaunchAdvice:
@@ -75,25 +67,23 @@ def advice(request: LaunchRequest, report: Checkpoint) -> LaunchAdvice:
     except UnsupportedVariant as error:
         return LaunchAdvice(request.job.variant, reason=str(error.refusal))
     key = job.variant.key, job.problem, job.constant.weights_digest, job.block, gpu.limits.compute_capability
-
     if key not in _known and isinstance(request, CompiledLaunchRequest):
         # One that is not wanted any more ends between two kernels.
-        _known[key] = kernel_resources(job, gpu, lambda: report(_COMPILING))
-        if len(_known) > _MOST_KNOWN:
-            del _known[next(iter(_known))]
+        _known[key] = kernel_resources(job, gpu, lambda: report(Progress("compiling", 0.0, 1.0)))
     return launch_advice(job, gpu, _known.get(key, ()))
 
 
 def launch_advice(job: AnyJob, gpu: DeviceInfo, taken: Resources) -> LaunchAdvice:
     """Return the launches of a job of our kernels, of which it is known what they take; empty: it is not."""
-    attributes, launches = gpu.attributes, job.variant.plan(job.problem, job.block)
+    attributes, planned = gpu.attributes, job.variant.plan(job.problem, job.block)
     assert attributes is not None
-    known = taken or [KernelResources(0, launch.shared_bytes, 0) for launch in launches]
+    known = taken or [KernelResources(0, launch.shared_bytes, 0) for launch in planned]
     explained = tuple(
-        explained_launch(facts, one, attributes, launch.constant_bytes)
-        for launch, facts, one in zip(launches, facts_of(job, launches, known, gpu), known, strict=True)
+        launches.explained_launch(facts, one, attributes, launch.constant_bytes)
+        for launch, facts, one in zip(planned, facts_of(job, planned, known, gpu), known, strict=True)
     )
-    return LaunchAdvice(job.variant.key, gpu_text(gpu), explained, str(why_not_compiled() or ""))
+    reason = str(launches.why_not_compiled() or "")
+    return LaunchAdvice(job.variant.key, launches.gpu_text(gpu), explained, reason)
 
 
 def kernel_resources(job: AnyJob, gpu: DeviceInfo, between: Callable[[], object] = lambda: None) -> Resources:
@@ -102,23 +92,21 @@ def kernel_resources(job: AnyJob, gpu: DeviceInfo, between: Callable[[], object]
     None where this process compiles no kernels. It must be something that the variant accepts there. A kernel
     takes 0.2 to 0.5 s where it is not kept.
     """
-    if why_not_compiled():
+    if launches.why_not_compiled():
         return ()
     import_names(__name__)
     found = []
     for step in job.passes:
         between()
-        found.append(with_code(step.kernel, step.signature, architecture_of(gpu), resources_of))
+        found.append(with_code(step.kernel, step.signature, launches.architecture_of(gpu), resources_of))
     return tuple(found)
-
-
-# A kernel takes less; numba.cuda is imported for the first.
-_EXPECTED_S = 2.0
 
 
 def shown_code(request: CodeRequest, report: Checkpoint) -> ShownCode:
     """Return the code of a job's kernel, or its diff to another one."""
-    report(Progress("reading the code", 0.0, _EXPECTED_S))
+    # A kernel takes less; numba.cuda is imported for the first.
+    expected_s = 2.0
+    report(Progress("reading the code", 0.0, expected_s))
     job, form, architecture = request.job, request.form, request.architecture
     key = job.variant
     if job.operation is not None and key == AUTO:
@@ -129,7 +117,7 @@ def shown_code(request: CodeRequest, report: Checkpoint) -> ShownCode:
     kernels = []
     for one in (example, other):
         if form is not None and one is not None:
-            report(Progress(f"compiling {one.variant.key}", 0.5, _EXPECTED_S))
+            report(Progress(f"compiling {one.variant.key}", 0.5, expected_s))
             kernels.append(listed_kernels(one, form, architecture))
     return ShownCode(
         key,

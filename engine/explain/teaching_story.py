@@ -8,14 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from engine.explain.code_diff import (
-    Change,
-    Diff,
-    MeasuredDifference,
-    diff_of,
-    machine_text,
-    measured_difference,
-)
+from engine.explain import code_diff
 from engine.explain.code_lines import SAVES, KernelSource, paragraphs_of, story_of
 from engine.explain.examples import example_of
 from engine.explain.kernel_code import source_of
@@ -34,8 +27,8 @@ class Step:
     title: str
     source: KernelSource
     before: str = ""  # the key of the kernel that it is compared with; empty: none
-    diff: Diff | None = None
-    measured: MeasuredDifference | None = None
+    diff: code_diff.Diff | None = None
+    measured: code_diff.MeasuredDifference | None = None
 
     @property
     def idea(self) -> str:
@@ -83,8 +76,8 @@ def _steps(known: dict[str, AnyVariant], results: Sequence[AnyResult]) -> Iterat
         if before == key:
             yield Step(key, known[key].title, source)
             continue
-        measured = measured_difference(results, before, key)
-        diff = diff_of(sources[before].kernels, source.kernels, (before, key), measured)
+        measured = code_diff.measured_difference(results, before, key)
+        diff = code_diff.diff_of(sources[before].kernels, source.kernels, (before, key), measured)
         yield Step(key, known[key].title, source, before, diff, measured)
 
 
@@ -147,7 +140,7 @@ def slides(chapters: Chapters, about: str = "") -> str:
 
 def about_text(results: Sequence[AnyResult]) -> str:
     """Return where the times of slides come from."""
-    devices = sorted(set(map(machine_text, results)))
+    devices = sorted(set(map(code_diff.machine_text, results)))
     return f"Times: {', '.join(devices)}." if devices else "No times were given."
 
 
@@ -184,7 +177,7 @@ def _code(step: Step) -> str:
     else:
         shown = []
         for row in step.diff.unified(_AROUND):
-            if row.change is Change.SAME:
+            if row.change is code_diff.Change.SAME:
                 is_gap = row.left_number is None
                 shown.append('<span class="gap"></span>' if is_gap else f"<span>{escape(row.marked)}</span>")
             else:

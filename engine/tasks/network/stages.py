@@ -20,51 +20,35 @@ from engine.host.request import Check, Preview, Run, VariantInfo
 from engine.results.problem import Checkpoint, Progress
 from engine.run.measure import LONGEST_PARTS_S, SamplingPlan, measure, sampled_parts
 from engine.run.task import Job, compute, device_for
+from engine.tasks.network import operands, task
 from engine.tasks.network import problem as network
-from engine.tasks.network.operands import (
-    Weights,
-    as_drawings,
-    batch_of,
-    held_out,
-    probabilities,
-    trained_weights,
-    weights_from,
-)
-from engine.tasks.network.task import (
-    NETWORK,
-    NETWORK_VARIANTS,
-    NetworkJob,
-    NetworkVariant,
-    network_job,
-    network_variant,
-)
 
 
-def chosen_stage(key: str, device: str) -> tuple[NetworkVariant, DeviceInfo]:
+def chosen_stage(key: str, device: str) -> tuple[task.NetworkVariant, DeviceInfo]:
     """Return the stage of that key, or for "auto" the last one of the kind of device, and its device.
 
     Raises UnknownName, DeviceUnavailable.
     """
     if key != AUTO:
-        stage = network_variant(key)
+        stage = task.network_variant(key)
         return stage, device_for(stage, device)
     machine = device_named(device)
-    stages = NETWORK_VARIANTS.on(machine.kind) or NETWORK_VARIANTS.on("cpu")
+    stages = task.NETWORK_VARIANTS.on(machine.kind) or task.NETWORK_VARIANTS.on("cpu")
     return stages[-1], device_for(stages[-1], device)
 
 
 def stage_job(
-    stage: NetworkVariant, batch: int, *, weights: Weights | None = None, seed: int = 0
-) -> NetworkJob:
+    stage: task.NetworkVariant, batch: int, *, weights: operands.Weights | None = None, seed: int = 0
+) -> task.NetworkJob:
     """Return the job of a stage on held-out digits; a `BadValue` refuses what memory cannot hold."""
-    used = weights or trained_weights()
+    used = weights or operands.trained_weights()
     problem = network.ForwardPass(batch)
     network.refuse_too_large(problem)
-    return network_job(stage, batch_of(problem, seed), used, seed=seed)
+    return task.network_job(stage, operands.batch_of(problem, seed), used, seed=seed)
 
 
 def measured_stage(
-    job: NetworkJob, device: str, plan: SamplingPlan, checkpoint: Checkpoint = lambda step: None
+    job: task.NetworkJob, device: str, plan: SamplingPlan, checkpoint: Checkpoint = lambda step: None
 ) -> network.NetworkRun:
     """Verify, warm up and sample a stage in this process; then time each of its layers."""
     machine = backend(device)
@@ -85,7 +69,7 @@ def measured_stage(
 
 
 def layer_times(
-    job: NetworkJob, machine: Backend
+    job: task.NetworkJob, machine: Backend
 ) -> tuple[tuple[network.LayerTime, ...], tuple[network.ChunkSpan, ...]]:
     """Return the time of each step of a stage, and its timeline where it works in chunks."""
     prepared: Any = job.prepare()
@@ -98,16 +82,16 @@ def layer_times(
 
 
 def feature_maps(
-    drawing: NDArray[np.float32], weights: Weights | None = None
+    drawing: NDArray[np.float32], weights: operands.Weights | None = None
 ) -> tuple[dict[str, NDArray[np.float32]], float]:
     """Return every layer's values of a drawing (28, 28), by the keys of `LAYERS`, and the time.
 
     The time, in ms by the host's clock, is that of the pass alone. Before the first one ever it is compiled,
     which takes 0.9 s.
     """
-    stage = NETWORK_VARIANTS[0]
-    used = weights or trained_weights()
-    job = network_job(stage, np.ascontiguousarray(drawing[None], np.float32), used)
+    stage = task.NETWORK_VARIANTS[0]
+    used = weights or operands.trained_weights()
+    job = task.network_job(stage, np.ascontiguousarray(drawing[None], np.float32), used)
     job.refuse(device_named("cpu"))
     prepared: Any = job.prepare()
     scores = np.empty((1, network.CLASSES), np.float32)
@@ -119,7 +103,7 @@ def feature_maps(
 
 def confusion(scores: NDArray[np.float32]) -> network.Confusion:
     """Return how the highest scores of all held-out digits classify them, against what they are."""
-    labels = held_out().labels
+    labels = operands.held_out().labels
     predicted = scores.argmax(axis=1)
     counts = np.zeros((scores.shape[1],) * 2, np.int64)
     np.add.at(counts, (labels, predicted), 1)
@@ -130,13 +114,13 @@ def confusion(scores: NDArray[np.float32]) -> network.Confusion:
 
 def describe(request: network.NetworkRequest, report: Checkpoint) -> network.NetworkFacts:
     """Return layers and stages, and in shared memory the filters and the held-out digits."""
-    weights, digits = weights_from(request.weights), held_out()
+    weights, digits = operands.weights_from(request.weights), operands.held_out()
     of_layers = weights.convolution_1, weights.convolution_2, weights.hidden, weights.output
     arrays: list[np.ndarray] = [*of_layers, digits.pixels]
     made = shared.create(*((array.shape, array.dtype.name) for array in arrays))
     for target, array in zip(made, arrays, strict=True):
         shared.attach(target)[...] = array
-    stages = tuple(map(VariantInfo.of, NETWORK_VARIANTS))
+    stages = tuple(map(VariantInfo.of, task.NETWORK_VARIANTS))
     first, second, hidden, output, pixels = made
     labels = tuple(digits.labels.tolist())
     return network.NetworkFacts(network.LAYERS, stages, first, second, hidden, output, pixels, labels)
@@ -149,8 +133,10 @@ def preview(request: Preview[network.DrawingRequest], report: Checkpoint) -> net
         raise BadValue("The drawing", why, "Scale it to 28 × 28.")
     report(Progress("passing the drawing through the network", 0.0, 5.0))
     ink = np.frombuffer(request.job.ink, np.uint8).reshape(network.SIDE, network.SIDE)
-    values, elapsed_ms = feature_maps(as_drawings(ink)[0], weights_from(request.job.weights))
-    chances = probabilities(values["output"][None])[0]
+    values, elapsed_ms = feature_maps(
+        operands.as_drawings(ink)[0], operands.weights_from(request.job.weights)
+    )
+    chances = operands.probabilities(values["output"][None])[0]
     made = shared.create(*((layer.shape, "float32") for layer in network.LAYERS))
     for layer, target in zip(network.LAYERS, made, strict=True):
         shared.attach(target)[...] = values[layer.key]
@@ -163,7 +149,7 @@ def run(request: Run[network.StageRequest], report: Checkpoint) -> network.Netwo
     stage, device = chosen_stage(request.job.stage, request.job.device)
     report(Progress("making the batch", 0.0, 2.0))
     job = stage_job(
-        stage, request.job.batch, weights=weights_from(request.job.weights), seed=request.job.seed
+        stage, request.job.batch, weights=operands.weights_from(request.job.weights), seed=request.job.seed
     )
     return measured_stage(job, device.key, SamplingPlan(budget_s=request.budget_s), report)
 
@@ -171,18 +157,18 @@ def run(request: Run[network.StageRequest], report: Checkpoint) -> network.Netwo
 def check(request: Check[network.StageRequest], report: Checkpoint) -> tuple[Availability, ...]:
     """Return for every stage whether it can compute a batch on the device, and why not."""
 
-    def refuse(stage: NetworkVariant) -> None:
+    def refuse(stage: task.NetworkVariant) -> None:
         problem = network.ForwardPass(request.job.batch)
         network.refuse_too_large(problem)
-        job = Job(NETWORK, stage, stage.default_block, problem, None, trained_weights())
+        job = Job(task.NETWORK, stage, stage.default_block, problem, None, operands.trained_weights())
         job.refuse_problem(device_for(stage, request.job.device))
 
-    return tuple(Availability.of(stage.key, partial(refuse, stage)) for stage in NETWORK_VARIANTS)
+    return tuple(Availability.of(stage.key, partial(refuse, stage)) for stage in task.NETWORK_VARIANTS)
 
 
 def classify(request: network.DigitsRequest, report: Checkpoint) -> network.Confusion:
     """Classify every held-out digit with one stage."""
     stage, device = chosen_stage(request.stage, request.device)
-    job = stage_job(stage, len(held_out()), weights=weights_from(request.weights))
+    job = stage_job(stage, len(operands.held_out()), weights=operands.weights_from(request.weights))
     report(Progress("classifying the held-out digits", 0.0, job.task.expected_launch_s(job, device)))
     return confusion(compute(job, backend(device.key)))

@@ -18,15 +18,7 @@ from engine.results.problem import Checkpoint, Progress
 from engine.results.text_forms import sides_text
 from engine.run.task import Job, Task, device_for
 from engine.run.variant import ways
-from engine.tasks.product.problem import (
-    MATMUL_VARIANTS,
-    MatmulVariant,
-    MatrixProduct,
-    ProductGrid,
-    ProductRequest,
-    ProductResult,
-    matmul_variant,
-)
+from engine.tasks.product import problem as matmul
 
 Matrix = NDArray[np.float32]
 
@@ -60,24 +52,24 @@ def refuse_shape(name: str, shape: tuple[int, ...]) -> None:
         )
 
 
-def product_of(a: tuple[int, ...], b: tuple[int, ...]) -> MatrixProduct:
+def product_of(a: tuple[int, ...], b: tuple[int, ...]) -> matmul.MatrixProduct:
     """Return the product that matrices of two shapes have; a `BadValue` says that the inner sizes differ."""
     if a[1] != b[0]:
         transposed = " B transposed (b.T) would fit." if a[1] == b[1] else ""
         what = f"A of {sides_text(a)} times B of {sides_text(b)}"
         why = f"A has {a[1]} columns and B has {b[0]} rows, and these two must be equal"
         raise BadValue(what, why, f"Pass a B of {a[1]} rows.{transposed}")
-    return MatrixProduct(a[0], a[1], b[1])
+    return matmul.MatrixProduct(a[0], a[1], b[1])
 
 
-def refuse_too_large(product: MatrixProduct) -> None:
+def refuse_too_large(product: matmul.MatrixProduct) -> None:
     """Refuse, with a `BadValue`, matrices that would fill the memory, before any is made."""
     if product.bytes > DEFAULT_MAX_BYTES:
         why = f"the three take {bytes_text(product.bytes)}, the limit is {bytes_text(DEFAULT_MAX_BYTES)}"
         raise BadValue(f"matrices of {product.size_text}", why, "Choose a smaller size.")
 
 
-def random_matrices(product: MatrixProduct, seed: int) -> tuple[Matrix, Matrix]:
+def random_matrices(product: matmul.MatrixProduct, seed: int) -> tuple[Matrix, Matrix]:
     """Return A and B of uniform random numbers from -1 to 1, the same for the same seed."""
     random = np.random.default_rng(seed)
 
@@ -90,12 +82,12 @@ def random_matrices(product: MatrixProduct, seed: int) -> tuple[Matrix, Matrix]:
     return matrix(product.rows, product.inner), matrix(product.inner, product.columns)
 
 
-class Product(Task[MatrixProduct, MatmulVariant]):
+class Product(Task[matmul.MatrixProduct, matmul.MatmulVariant]):
     """P = M N, whose operands are M and N."""
 
-    problem = MatrixProduct
+    problem = matmul.MatrixProduct
     oracle = "engine.tasks.product.oracle"
-    variants = MATMUL_VARIANTS
+    variants = matmul.MATMUL_VARIANTS
     heading = "Matrix products (`python main.py matmul`)"
     cpu_per_s = gpu_per_s = 1e9
     verifying_s: ClassVar[float] = 4.0
@@ -110,18 +102,20 @@ class Product(Task[MatrixProduct, MatmulVariant]):
         return *job.operands, job.problem, job.variant.roundings(job.problem, job.block)
 
 
-ProductJob = Job[MatrixProduct, MatmulVariant]
+ProductJob = Job[matmul.MatrixProduct, matmul.MatmulVariant]
 PRODUCT = Product()
 
 
-def product_job(variant: MatmulVariant, tile: int, a: Matrix, b: Matrix, *, seed: int = 0) -> ProductJob:
+def product_job(
+    variant: matmul.MatmulVariant, tile: int, a: Matrix, b: Matrix, *, seed: int = 0
+) -> ProductJob:
     """Return the job of multiplying in one way; a `BadValue` says that the inner sizes differ."""
     return Job(PRODUCT, variant, Block(tile, tile), product_of(a.shape, b.shape), (a, b), seed=seed)
 
 
 def product_jobs(
-    products: Iterable[MatrixProduct],
-    variants: Sequence[MatmulVariant],
+    products: Iterable[matmul.MatrixProduct],
+    variants: Sequence[matmul.MatmulVariant],
     tiles: Iterable[int],
     *,
     seed: int = 0,
@@ -143,19 +137,19 @@ def product_jobs(
 EXPECTED_MATRICES_S = 2.0
 
 
-def describe(request: ProductGrid, report: Checkpoint) -> tuple[ProductResult, ...]:
+def describe(request: matmul.ProductGrid, report: Checkpoint) -> tuple[matmul.ProductResult, ...]:
     """Return what can be counted for every variant and tile, and why those that cannot run cannot."""
-    jobs = product_jobs([request.product], MATMUL_VARIANTS, request.tiles, not_built=True)
+    jobs = product_jobs([request.product], matmul.MATMUL_VARIANTS, request.tiles, not_built=True)
     # The list of variants starts without it.
     from engine.run.measure import counted
 
     return tuple(counted(job, request.device) for job in jobs)
 
 
-def run(request: Run[ProductRequest], report: Checkpoint) -> ProductResult:
+def run(request: Run[matmul.ProductRequest], report: Checkpoint) -> matmul.ProductResult:
     """Multiply with one variant, verified and timed; a stopped request ends between launches and samples."""
     asked = request.job
-    variant = matmul_variant(asked.variant)
+    variant = matmul.matmul_variant(asked.variant)
     device = device_for(variant, asked.device)
     refuse_too_large(asked.product)
     report(Progress("making the matrices", 0.0, EXPECTED_MATRICES_S))
