@@ -45,9 +45,8 @@ class Reading:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(
-            words if times == 1 else f"{words} ({times} times)" for words, times in self._notes.items()
-        )
+        noted = self._notes.items()
+        return tuple(words if times == 1 else f"{words} ({times} times)" for words, times in noted)
 
 
 def in_short(notes: Sequence[str]) -> str:

@@ -31,8 +31,8 @@ class StartedEngine:
         before_start: Callable[[EngineClient], None] = lambda client: None,
     ) -> None:
         self._lock = threading.Lock()
-        self._events: list[Event] = []
-        self._listener: Callable[[Event], None] | None = None
+        self._waiting: list[Event] = []
+        self._listener: Callable[[Event], object] = self._waiting.append
         self.client = make_client(
             on_ready=self._note, on_lost=self._note, on_notice=self._note, described=ListRequest()
         )
@@ -42,18 +42,13 @@ class StartedEngine:
     def listen(self, listener: Callable[[Event], None]) -> None:
         """Pass on the events so far and every later one. The listener is called on any thread."""
         with self._lock:
-            events, self._events = self._events, []
             self._listener = listener
-        for event in events:
-            listener(event)
+            for event in self._waiting:
+                listener(event)
 
     def _note(self, event: Event) -> None:
         with self._lock:
-            listener = self._listener
-            if listener is None:
-                self._events.append(event)
-                return
-        listener(event)
+            self._listener(event)
 
 
 @dataclass(frozen=True, slots=True)

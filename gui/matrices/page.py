@@ -19,7 +19,14 @@ from engine.tasks.product.problem import (
     tile_of,
     variant_name,
 )
-from gui.matrices.product import SMALL_SIDE, LecturePanel, MatmulState, ProductPanel
+from gui.matrices.product import (
+    SMALL_SIDE,
+    LecturePanel,
+    MatmulState,
+    ProductPanel,
+    limit_words,
+    tile_figure,
+)
 from gui.page.contract import PageStatus, Services
 from gui.page.jobs import Job
 from gui.page.panels import Panel, PanelTabs, Share, Shares
@@ -31,6 +38,10 @@ from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import column, row
 
 _EMPTY = "The variants are listed here once the engine is ready, with what can be counted of each."
+_NO_PLOT = (
+    "GFLOPS of each variant over the side of its tile.\n"
+    "Choose sizes and tiles, then press Multiply matrices (F5)."
+)
 _TRY_SMALL = f"Try {SMALL_SIDE} × {SMALL_SIDE} in the simulator"
 
 # What the page is about; the columns of the others are in the menu over the table.
@@ -76,7 +87,7 @@ class MatricesPage(VariantsPage):
         super().__init__(services, matmul)
         state = services.state
         product = PanelTabs(Panel("product", "Product", Slot(lambda: ProductPanel(matmul, state))))
-        plot = Slot(self._made_plot, f"{__package__}.tile_plot")
+        plot = Slot(self._made_plot, "gui.widgets.plot")
         said = Slot(lambda: LecturePanel(matmul, state))
         lecture = PanelTabs(Panel("lecture", "What the lecture says", said))
         results = PanelTabs(Panel("products", "Results", Slot(lambda: self.results_panel)))
@@ -139,9 +150,17 @@ class MatricesPage(VariantsPage):
         return f"product-{self.matmul.settings.product.size_text.replace(' × ', 'x')}"
 
     def _made_plot(self) -> QWidget:
-        from gui.matrices.tile_plot import TilePlot
+        from gui.widgets.plot import FigurePlot
 
-        return TilePlot(self.matmul)
+        plot = FigurePlot(_NO_PLOT)
+        plot.setObjectName("tile plot")
+
+        def show() -> None:
+            rows = self.matmul.results()
+            plot.show_figure(tile_figure(rows) if rows else None, limit_words(rows))
+
+        follow(show, self.matmul.rows_changed)
+        return plot
 
 
 build = MatricesPage

@@ -8,10 +8,12 @@ import msgspec
 from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QCheckBox, QFrame, QTextBrowser, QWidget
 
+from engine.course.paper import Figure, Series
 from engine.device_info import AUTO, SIMULATOR, SIMULATOR_SIDE
 from engine.errors import EngineError
 from engine.process import bytes_text
 from engine.results.columns import KERNEL
+from engine.results.metrics import number_of
 from engine.results.text_forms import digits_text
 from engine.tasks.product.problem import (
     BYTES_PER_ACCESS,
@@ -83,9 +85,6 @@ class MatmulState(RunsState[MatmulSettings]):
         self.loaded: Cell | None = None
         self.settings_changed.connect(lambda: self._load(None))
 
-    def key_of(self, result: ProductResult) -> Cell:
-        return result.variant, tile_of(result)
-
     def load(self, variant: str, tile: int) -> None:
         """Choose the tile of a paper's kernel alone, and mark that kernel until something else is chosen."""
         self.change(tiles=(tile,))
@@ -97,7 +96,7 @@ class MatmulState(RunsState[MatmulSettings]):
         self.change(product=small, tiles=SMALL_TILES, device=SIMULATOR)
 
     def is_marked(self, row: ProductResult) -> bool:
-        return self.key_of(row) == self.loaded
+        return (row.variant, tile_of(row)) == self.loaded
 
     def own_part(self) -> Table:
         settings = self.settings
@@ -217,6 +216,7 @@ def _side_box(name: str, teaches: str) -> NumberBox:
 
 
 _LECTURE_TILE = 16
+_LIMIT = "bandwidth_limit_gflops"
 
 
 class LecturePanel(QTextBrowser):
@@ -270,3 +270,33 @@ def _row(name: str, bandwidth_gb_s: float) -> str:
         digits_text(bandwidth_limited_gflops(float(_LECTURE_TILE), bandwidth_gb_s), 4),
     )
     return f"<tr><td>{name}</td>{''.join(f'<td align=right>&nbsp;&nbsp;{cell}</td>' for cell in cells)}</tr>"
+
+
+def tile_figure(rows: Sequence[ProductResult]) -> Figure:
+    """Return the figure of the rows of one product.
+
+    The dashed limits are those of this device's bandwidth where it is known, else those of the lecture's.
+    """
+    variants = list(dict.fromkeys(row.variant for row in rows if tile_of(row) is not None))
+    tiles = [float(tile) for row in rows if (tile := tile_of(row))]
+    measured = [_curve(rows, variant, "gflops") for variant in variants]
+    for row in rows:
+        rate = number_of(row, "gflops")
+        if tile_of(row) is None and rate is not None and tiles:
+            measured.append(Series(row.title, (min(tiles), max(tiles)), (rate, rate), row.variant))
+    known = any(number_of(row, _LIMIT) is not None for row in rows)
+    limits = [_curve(rows, variant, _LIMIT if known else "lecture_limit_gflops") for variant in variants]
+    title = "Tiling size effects"
+    return Figure(title, "side of the tile", "GFLOPS", tuple(measured), tuple(limits), log_y=True)
+
+
+def limit_words(rows: Sequence[ProductResult]) -> str:
+    """Return what the dashed lines are."""
+    here = next((row.environment.bandwidth_gb_s for row in rows if row.environment.bandwidth_gb_s), None)
+    return f"limit at {here or LECTURE_BANDWIDTH_GB_S:,.4g} GB/s"
+
+
+def _curve(rows: Sequence[ProductResult], variant: str, key: str) -> Series:
+    of_variant = [row for row in rows if row.variant == variant]
+    points = [(float(tile), number_of(row, key)) for row in of_variant if (tile := tile_of(row))]
+    return Series(variant, tuple(x for x, _ in points), tuple(y for _, y in points), variant)

@@ -242,7 +242,7 @@ class NetworkPage(VariantsPage):
 
     def _show_timeline(self) -> None:
         """Bring the chunks to the front when the selected stage has run by itself and works in some."""
-        run = self.network.runs.get(self.network.settings.stage)
+        run = self.network.runs.get((self.network.settings.stage, None))
         if self._ran_one and not self.network.running and run is not None and run.timeline:
             self.bring_to_front("timeline")
 

@@ -101,10 +101,9 @@ class Actions(QObject):
         self._add(undo, stacks.createUndoAction(self, undo.text))
         self._add(redo, stacks.createRedoAction(self, redo.text))
         # Qt writes the step's name over tooltip and text, after this signal's earlier receivers.
+        queued = Qt.ConnectionType.QueuedConnection
         for entry, changed in ((undo, stacks.undoTextChanged), (redo, stacks.redoTextChanged)):
-            changed.connect(
-                lambda _text, name=entry.name: self.explain(name, ""), Qt.ConnectionType.QueuedConnection
-            )
+            changed.connect(lambda _text, name=entry.name: self.explain(name, ""), queued)
         self.added.emit()
 
     def connect_to(self, **acts: Callable[[], object]) -> None:

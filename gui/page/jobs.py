@@ -137,7 +137,9 @@ class Background(QObject):
         self._thread = ThreadPoolExecutor(1, "background")
         self._ended.connect(lambda pass_on: pass_on(), Qt.ConnectionType.QueuedConnection)
 
-    def do(self, work: Callable[[], Outcome], done: Callable[[Outcome], None], failed: Failed) -> None:
+    def do(
+        self, work: Callable[[], Outcome], done: Callable[[Outcome], object], failed: Failed
+    ) -> "Future[Outcome]":
         """Do work; then call `done` with what it returned, or `failed` with the error."""
 
         def pass_on(future: "Future[Outcome]") -> None:
@@ -145,10 +147,16 @@ class Background(QObject):
             if isValid(self):
                 self._ended.emit(lambda: deliver(future, done, failed))
 
-        self._thread.submit(work).add_done_callback(pass_on)
+        future = self._thread.submit(work)
+        future.add_done_callback(pass_on)
+        return future
+
+    def end(self) -> None:
+        """Wait for what is under way, and do no more."""
+        self._thread.shutdown()
 
 
-def deliver(future: "Future[Outcome]", done: Callable[[Outcome], None], failed: Failed) -> None:
+def deliver(future: "Future[Outcome]", done: Callable[[Outcome], object], failed: Failed) -> None:
     """Pass on the outcome of work; an error that nobody expected is raised."""
     try:
         outcome = future.result()

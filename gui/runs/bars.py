@@ -115,12 +115,9 @@ def bars_of(
     head = shown.key.removesuffix(_MEDIAN)
     ends = [columns.get(f"{head}_{end}_ms") for end in ("p20", "p80", "minimum")]
     known = [end for end in ends if isinstance(end, Metric)] if shown.key.endswith(_MEDIAN) else []
-    spreads = {
-        id(run.result): tuple(float(end.value(run) or 0.0) for end in known)
-        for run in runs
-        if known and id(run.result) in values
-    }
-    texts = [number_text(shown, run) for run in runs if id(run.result) in values]
+    drawn = [run for run in runs if id(run.result) in values]
+    spreads = {id(run.result): tuple(float(end.value(run) or 0.0) for end in known) for run in drawn if known}
+    texts = [number_text(shown, run) for run in drawn]
     numbers = [*values.values(), *(end for spread in spreads.values() for end in spread)]
     return Bars(shown, scale_of(numbers), values, spreads, max(texts, key=len, default=""), parts)
 

@@ -87,10 +87,6 @@ class RunsState(RunsModel, Generic[S]):
         row: Run = listed
         return row
 
-    def key_of(self, result: Any) -> Hashable:
-        """Return what tells a result from others that are shown with it; by default its variant."""
-        return result.variant
-
     def result_of(self, run: Any) -> Any:
         """Return the result of a run, which may know more; by default a run is its result."""
         return run
@@ -101,7 +97,7 @@ class RunsState(RunsModel, Generic[S]):
 
     @property
     def runs(self) -> dict[Hashable, Any]:
-        """The runs of what is chosen now, by their keys, the newest last."""
+        """The runs of what is chosen now by their variants and blocks, the newest last."""
         return {key: run.whole for key, run in self._shown().items()}
 
     @property
@@ -151,16 +147,16 @@ class RunsState(RunsModel, Generic[S]):
         super().put_back(placed for placed in runs if self._place_of(placed[1]) not in known)
 
     def _place_of(self, kept: Kept) -> Hashable:
-        return kept.problem, self.key_of(kept.result)
+        return kept.problem, kept.result.variant, kept.result.block
 
     def _shown(self) -> dict[Hashable, TaskRun]:
         shown = Shared(self.settings.problem, self.settings.device)
-        return {self.key_of(run.result): run for run in self.task_runs if run.problem == shown}
+        return {(run.result.variant, run.result.block): run for run in self.task_runs if run.problem == shown}
 
     def _show_kept(self) -> None:
         runs, before = self._shown(), self._results
         rows = map(self.row_of, self._listed)
-        results = [runs[key].result if (key := self.key_of(row)) in runs else row for row in rows]
+        results = [runs[key].result if (key := (row.variant, row.block)) in runs else row for row in rows]
         if [(row.variant, row.block) for row in before] == [(row.variant, row.block) for row in results]:
             # The selection and the position of the scroll bar stay.
             self._results = results

@@ -393,14 +393,10 @@ class RunsPanel(QWidget):
             group.addAction(action)
         self.table.fill_column_menu(menu.addMenu("Columns"))
         menu.addSeparator()
-        has_bars = bool(self.model.bars.values)
-        for text, act in (
-            ("Copy bars as picture", self.copy_picture),
-            ("Save bars as PNG or SVG…", self.save_wanted.emit),
-        ):
-            action = menu.addAction(text)
-            action.setEnabled(has_bars)
-            action.triggered.connect(lambda _checked=False, act=act: act())
+        copies = menu.addAction("Copy bars as picture", self.copy_picture)
+        saves = menu.addAction("Save bars as PNG or SVG…", lambda: self.save_wanted.emit())
+        for action in (copies, saves):
+            action.setEnabled(bool(model.bars.values))
         menu.addActions(self.page_actions)
 
     def copy_picture(self) -> None:

@@ -8,10 +8,10 @@ import json
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
@@ -147,21 +147,17 @@ class UnexpectedErrors(QObject):
 
     def install(self) -> None:
         sys.excepthook = self.catch
-        threading.excepthook = lambda found: self.catch(
-            found.exc_type, found.exc_value or found.exc_type(), found.exc_traceback
-        )
+        threading.excepthook = lambda found: self.catch(found.exc_type, found.exc_value or found.exc_type())
 
-    def catch(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    def catch(self, kind: type[BaseException], error: BaseException, *_trace: object) -> None:
         """Log an error and show it. Called on: any thread."""
         if issubclass(kind, KeyboardInterrupt):
             return
         note_error(error)
         line = f"{kind.__name__}: {error}" if str(error) else kind.__name__
         found = shortage_of(error) or EngineError("Something went wrong in the window", line)
-        try:
+        with suppress(RuntimeError):  # the window is gone already; the log has it
             self.happened.emit(found)
-        except RuntimeError:
-            return  # the window is gone already; the log has it
 
     def _show(self, found: EngineError) -> None:
         kept = f"Your work is kept: continue, or save the session. The details are in {log_path()}"

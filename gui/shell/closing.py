@@ -8,7 +8,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from engine.files.atomic_write import atomic_write
 from engine.files.standard_streams import log
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
+from gui.page.jobs import Background
 from gui.page.messages import Message, Messages, Severity
 from gui.shell.main_window import MainWindow
 
@@ -42,21 +43,18 @@ def default_folder() -> Path:
 class Recovery(QObject):
     """Keeps the work of one window, and offers that of windows that were not closed properly."""
 
-    _written = Signal(object)  # the EngineError of a write, or None. Emitted on: the thread that writes
-
     def __init__(self, window: MainWindow, messages: Messages, folder: Path) -> None:
         super().__init__()
         self._window, self._messages, self._folder = window, messages, folder
         self.path = folder / f"{os.getpid()}-{secrets.token_hex(4)}{_SUFFIX}"
         self._lock: QLockFile | None = None
         self._offered: tuple[Path, QLockFile] | None = None
-        # One thread, so that the newest is written last.
-        self._writer = ThreadPoolExecutor(1, "recovery")
+        # The newest is written last.
+        self._writer = Background(self)
         self._is_writing = self._has_failed = False
         self._last = b""
         self._timer = QTimer(self, singleShot=True, interval=KEEP_AFTER_MS)
         self._timer.timeout.connect(self._keep)
-        self._written.connect(self._note_written, Qt.ConnectionType.QueuedConnection)
         window.edited.connect(self._follow)
 
     def look(self) -> None:
@@ -88,7 +86,7 @@ class Recovery(QObject):
     def keep_now(self) -> None:
         """Write what is not kept yet, at once."""
         if self._window.unsaved and self._is_locked():
-            self._submit().result()
+            wait([self._write()])
 
     def end(self, *, is_kept: bool) -> None:
         """Leave the work for the next start, or remove it: it is saved, or nobody wants it.
@@ -98,7 +96,7 @@ class Recovery(QObject):
         if is_kept:
             self.keep_now()
         self._timer.stop()
-        self._writer.shutdown()
+        self._writer.end()
         if is_kept:
             return
         if self._lock is not None:
@@ -115,7 +113,7 @@ class Recovery(QObject):
             self._timer.start()
         elif self._window.unsaved and self._is_locked():
             self._is_writing = True
-            self._submit()
+            self._write()
         elif not self._window.unsaved:
             self._last = b""
             self.path.unlink(missing_ok=True)
@@ -132,19 +130,15 @@ class Recovery(QObject):
                 self._note_written(EngineError("The file", f"no file can be made in {self._folder}"))
         return self._lock is not None
 
-    def _submit(self) -> Future[None]:
-        return self._writer.submit(self._write, self._window.first_page.work())
+    def _write(self) -> Future[None]:
+        work = self._window.first_page.work()
 
-    def _write(self, work: Callable[[], bytes]) -> None:
-        """Write work; runs on the thread of the writer."""
-        try:
-            data = work()
-            if data != self._last:
+        def write() -> None:
+            if (data := work()) != self._last:
                 atomic_write(self.path, data, 0o600)
                 self._last = data
-            self._written.emit(None)
-        except EngineError as error:
-            self._written.emit(error)
+
+        return self._writer.do(write, self._note_written, self._note_written)
 
     def _note_written(self, error: EngineError | None) -> None:
         was_said, self._is_writing, self._has_failed = self._has_failed, False, error is not None
@@ -161,8 +155,7 @@ class Recovery(QObject):
         def done() -> None:
             # It is this window's work now, kept before the other file goes.
             if self._is_locked():
-                self._submit()
-                self._writer.submit(_remove, *offered)
+                self._write().add_done_callback(lambda _written: _remove(*offered))
 
         def failed(error: EngineError) -> None:
             self._offered = offered

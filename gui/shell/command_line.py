@@ -4,7 +4,7 @@ import argparse
 import re
 import sys
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from engine import __version__
 from engine.commands import listed
@@ -93,7 +93,7 @@ def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions | str:
         return str(_completion_parser().parse_args(arguments[1:]).shell)
     if not arguments or arguments[0] != "screenshot":
         parser = window_options()
-        parser.add_argument("image", **_IMAGE)
+        parser.take_image()
         window = WindowOptions(**vars(parser.parse_args(arguments)))
         if window.image.lower().endswith(".haloscope") and not window.session:
             # As desktops open a file.
@@ -115,6 +115,14 @@ def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions | str:
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, prog: str, description: str, epilog: str) -> None:
+        form = argparse.RawDescriptionHelpFormatter
+        super().__init__(prog, None, description, epilog, formatter_class=form, allow_abbrev=False)
+
+    def take_image(self) -> None:
+        opens = "picture to open (without it, a sample)"
+        self.add_argument("image", nargs="?", default="", metavar="IMAGE", help=opens)
+
     def print_help(self, file: object = None) -> None:
         """Print the help on standard output; argparse would not say that it cannot be printed."""
         if status := print_answer(self.format_help().rstrip("\n")):
@@ -126,21 +134,6 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
-_IMAGE: dict[str, Any] = {
-    "nargs": "?",
-    "default": "",
-    "metavar": "IMAGE",
-    "help": "picture to open (without it, a sample)",
-}
-
-
-def _parser(prog: str, description: str, epilog: str) -> _Parser:
-    form = argparse.RawDescriptionHelpFormatter
-    return _Parser(
-        prog=prog, description=description, epilog=epilog, formatter_class=form, allow_abbrev=False
-    )
-
-
 def own_parsers() -> dict[str, argparse.ArgumentParser]:
     """Return the parser of each command that is read here."""
     return {"screenshot": _screenshot_parser(), "completion": _completion_parser()}
@@ -149,7 +142,7 @@ def own_parsers() -> dict[str, argparse.ArgumentParser]:
 def window_options() -> _Parser:
     """Return the parser of the window without its picture, which stands in the place of a command."""
     about = "A desktop laboratory for image filters. Without a command it opens the window."
-    parser = _parser("python main.py", about, COMMANDS)
+    parser = _Parser("python main.py", about, COMMANDS)
     parser.add_argument("--session", default="", metavar="FILE", help="open a saved session")
     parser.add_argument("--theme", choices=THEMES, default="", help="colours, this time only")
     parser.add_argument("--version", action="version", version=f"haloscope {__version__}")
@@ -164,10 +157,10 @@ def window_options() -> _Parser:
 
 def _screenshot_parser() -> _Parser:
     about = "Save a picture of the window as PNG. No screen is needed."
-    parser = _parser("python main.py screenshot", about, _SCREENSHOT_EXAMPLES)
+    parser = _Parser("python main.py screenshot", about, _SCREENSHOT_EXAMPLES)
     writes = "file to write; not with --gallery"
     parser.add_argument("out", nargs="?", default="", metavar="OUT.png", help=writes)
-    parser.add_argument("image", **_IMAGE)
+    parser.take_image()
     for name, metavar, explanation in (
         ("--mask", None, "preset, generator such as gaussian:9:1.5, file, or weights such as '1 0 -1'"),
         ("--variant", "KEY", "variant to choose (`variants` lists them)"),
@@ -191,7 +184,7 @@ def _screenshot_parser() -> _Parser:
 
 def _completion_parser() -> _Parser:
     about = "Print a script with which a shell completes the words of `haloscope`."
-    parser = _parser("python main.py completion", about, _COMPLETION_EXAMPLES)
+    parser = _Parser("python main.py completion", about, _COMPLETION_EXAMPLES)
     parser.add_argument("shell", choices=SHELLS, help="the shell")
     return parser
 

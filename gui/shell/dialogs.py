@@ -202,10 +202,8 @@ def fit(typed: str, command: Command) -> int:
     Each typed word must begin a word of the title, of the menu, or else of the tooltip: "blur" finds a
     Gaussian.
     """
-    words = typed.casefold().split()
-    title, where, tip = (
-        re.findall(r"\w+", text.casefold()) for text in (command.title, command.where, command.tip)
-    )
+    words, texts = typed.casefold().split(), (command.title, command.where, command.tip)
+    title, where, tip = (re.findall(r"\w+", text.casefold()) for text in texts)
     for score, there in ((3, title), (2, title + where), (1, title + where + tip)):
         if all(any(word.startswith(one) for word in there) for one in words):
             return score + (score == 3 and title[: len(words)] == words)

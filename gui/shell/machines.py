@@ -85,10 +85,8 @@ class Machines(QObject):
         if message is not None and message.severity is Severity.ERROR:
             remedy = "A new one is running; your work is kept. Run again."
             if not self._link.uses_cuda:
-                remedy = (
-                    "A new one is running on the CPU alone, after three faults in ten minutes; your work is "
-                    "kept."
-                )
+                alone = "on the CPU alone, after three faults in ten minutes"
+                remedy = f"A new one is running {alone}; your work is kept."
             self._messages.everywhere.show(replace(message, severity=Severity.WARNING, remedy=remedy))
         machine = self._state.machine
         if machine is None:

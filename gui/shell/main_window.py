@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import Any, cast
+from typing import Any
 
 from PySide6.QtCore import QMimeData, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.errors import EngineError, UnknownName
-from gui.page.contract import Intent, OpenFiles, Page, PageEntry, Place, Services, Unsaved
+from gui.page.contract import Intent, OpenFiles, Page, PageEntry, Services, Unsaved
 from gui.page.panels import focus_next, shown_words
 from gui.page.slot import Slot
 from gui.shell.bars import MessageBar, StatusLine, TopBar
@@ -40,7 +40,6 @@ SMALLEST_SIZE = QSize(1024, 640)
 
 
 def _first_size() -> QSize:
-    """Return the size at the first start: 1440 x 900 or what fits the screen."""
     screen = QGuiApplication.primaryScreen()
     room = screen.availableSize() if screen is not None else FIRST_SIZE
     fits = room.width() >= SMALLEST_SIZE.width() and room.height() >= SMALLEST_SIZE.height()
@@ -228,14 +227,10 @@ class MainWindow(QMainWindow):
         arranged = self._kept.arranged | {key: page.give_layout() for key, page in self._entered.items()}
         columns = self._kept.columns | {key: page.chosen_columns for key, page in self._entered.items()}
         columns = {key: chosen for key, chosen in columns.items() if chosen}
-        geometry = self.normalGeometry() if self.isMaximized() or self.isFullScreen() else self.geometry()
-        return replace(
-            preferences,
-            window=cast("Place", geometry.getRect()),
-            is_maximized=self.isMaximized(),
-            arranged=arranged,
-            columns=columns,
-        )
+        is_maximized = self.isMaximized()
+        geometry = self.normalGeometry() if is_maximized or self.isFullScreen() else self.geometry()
+        place = {"window": geometry.getRect(), "is_maximized": is_maximized}
+        return replace(preferences, **place, arranged=arranged, columns=columns)
 
     def _restore_geometry(self, geometry: QRect) -> None:
         """Go where the window was left, to the pixel, where a screen still shows it and its title.

@@ -162,10 +162,7 @@ class PreferencesController(QObject):
 # Every widget is laid out anew: not for each digit that is typed.
 _LETTERS_AFTER_MS = 60
 # What text fields and tables do by themselves.
-_FIELDS = (
-    *("Ctrl+C", "Ctrl+X", "Ctrl+A", "Ctrl+F", "Ctrl+Shift+V"),
-    *("Tab", "Shift+Tab", "Return", "Enter", "Space"),
-)
+_FIELDS = "Ctrl+C Ctrl+X Ctrl+A Ctrl+F Ctrl+Shift+V Tab Shift+Tab Return Enter Space"
 _ALONE = {f"F{number}" for number in range(1, 25)} | {"Esc", "Pause", "Print", "Help"}
 
 
@@ -288,7 +285,7 @@ class KeysTable(QWidget):
 
 def refusal_of(keys: str) -> str:
     """Return why keys cannot be those of a command; empty if they can. Keys as `QKeySequence` writes them."""
-    if keys in _FIELDS:
+    if keys in _FIELDS.split():
         return f"{keys} has a meaning in text fields and tables. Choose another one."
     has_modifier = any(modifier in keys for modifier in ("Ctrl+", "Alt+", "Meta+"))
     if keys and not has_modifier and keys.removeprefix("Shift+") not in _ALONE:

@@ -45,10 +45,8 @@ def _font() -> tuple[str, dict[str, str]]:
     spec = find_spec("qtawesome")
     assert spec is not None
     assert spec.origin is not None
-    fonts = Path(spec.origin).parent / "fonts"
-    font, names = (
-        next(fonts.glob(f"materialdesignicons6-webfont-{what}")) for what in ("[0-9]*.ttf", "charmap-*.json")
-    )
+    fonts, endings = Path(spec.origin).parent / "fonts", ("[0-9]*.ttf", "charmap-*.json")
+    font, names = (next(fonts.glob(f"materialdesignicons6-webfont-{what}")) for what in endings)
     families = QFontDatabase.applicationFontFamilies(QFontDatabase.addApplicationFont(str(font)))
     codes = json.loads(names.read_text(encoding="utf-8"))
     return families[0], {name: chr(int(code, 16)) for name, code in codes.items()}

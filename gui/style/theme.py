@@ -229,8 +229,6 @@ def _show(app: QApplication, theme: Theme) -> None:
 
 @cache
 def _follow_system(app: QApplication) -> None:
-    """Connect to the desktop, once."""
-
     def show(scheme: Qt.ColorScheme) -> None:
         if _choice == "system":
             with no_collection():

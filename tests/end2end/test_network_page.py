@@ -76,6 +76,6 @@ def test_that_run_proves_a_stage_whose_layers_it_times(page, window, qtbot):
     qtbot.waitUntil(lambda: bool(page.network.results()), timeout=RUN_MS)
     with qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS):
         window.actions["run"].trigger()
-    run = page.network.runs["network-cpu"]
+    run = page.network.runs["network-cpu", None]
     assert run.result.is_proven
     assert run.layers[0].name == "convolution-1 + pool-1"

@@ -156,7 +156,7 @@ class OpenedWindow(Haloscope):
 
     def crash(self):
         """Leave the work that is kept as a crash does: nobody holds its lock."""
-        self.recovery._writer.shutdown()
+        self.recovery._writer.end()
         self.recovery._lock.unlock()
         self.recovery._lock = None
 

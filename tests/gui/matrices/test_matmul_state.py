@@ -10,8 +10,14 @@ from engine.results.metrics import number_of
 from engine.tasks.product.problem import MatrixProduct, ProductGrid, ProductRequest, tile_of
 from gui.engine_link.engine_state import EngineState
 from gui.matrices.page import MatricesPage
-from gui.matrices.product import SMALL_TILES, LecturePanel, MatmulState, ProductPanel
-from gui.matrices.tile_plot import limit_words, tile_figure
+from gui.matrices.product import (
+    SMALL_TILES,
+    LecturePanel,
+    MatmulState,
+    ProductPanel,
+    limit_words,
+    tile_figure,
+)
 from tests.gui.made_window import page_on
 from tests.made_runs import made_product, made_rows
 

@@ -250,7 +250,8 @@ def test_that_chunks_come_to_the_front_only_when_their_stage_ran_by_itself(opene
     haloscope.network.change(device="simulator")
     cell = page.panel("cell")
     page.run_all()
-    qtbot.waitUntil(lambda: "network-fused" in haloscope.network.runs and not haloscope.network.running)
+    runs = haloscope.network
+    qtbot.waitUntil(lambda: ("network-fused", None) in runs.runs and not runs.running)
     assert cell.isVisible()
     haloscope.network.change(stage="network-cpu")
     page.run()
