@@ -206,10 +206,7 @@ class CourseController(QObject):
         self._link.ask(self._asked[request])
 
     def count(self) -> None:
-        """Have the tables of the paper that is shown counted, then the cells that take longer.
-
-        What is there is not counted again; transactions of a paper that is left are given up.
-        """
+        """Have the tables of the paper that is shown counted, then the cells that take longer; each once."""
         self._find_recorded()
         course, paper = self._course, self._course.key
         for request, ask in list(self._asked.items()):

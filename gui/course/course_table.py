@@ -125,10 +125,7 @@ class CourseTableModel(QStandardItemModel):
 
 
 def _in_short_units(table: CourseTable) -> CourseTable:
-    """Return a table whose headings in seconds have a unit that the shortest of their times has one of.
-
-    The paper's digits stay, without the zeros before them, and are compared with the others at a glance.
-    """
+    """Return a table with times in the unit that the shortest has one of; the paper's digits stay."""
     headings, columns = list(table.headings), list(zip(*table.rows, strict=True))
     for at, cells in enumerate(columns):
         texts = [text for cell in cells for text in (cell.printed, cell.here, cell.recorded) if text]

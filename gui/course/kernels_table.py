@@ -42,10 +42,7 @@ def configuration_text(kernel: CourseKernel) -> str:
 
 
 class KernelsTable(QTableWidget):
-    """One row per kernel; Enter, a double click and `load_button` load the configuration of the selected one.
-
-    Both buttons are laid out by the page.
-    """
+    """A row per kernel, loaded by Enter, a double click or `load_button`; the page lays both buttons out."""
 
     load_wanted = Signal(object)  # the person wants the configuration of this CourseKernel
     code_wanted = Signal(object)  # or its code

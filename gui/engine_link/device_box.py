@@ -1,7 +1,4 @@
-"""The choice of a device, and of the machine that computes.
-
-Devices that cannot be used are greyed, with the reason in the tooltip.
-"""
+"""The choice of a device, and of the machine that computes; what cannot be used is grey and says why."""
 
 from typing import Any
 

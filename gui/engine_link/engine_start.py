@@ -1,7 +1,4 @@
-"""Starts the engine's process before Qt is even imported, so that the two processes start side by side.
-
-The client's events are kept until the window's link asks for them. No Qt in here.
-"""
+"""Starts the engine's process before Qt is even imported, so that both start side by side. No Qt in here."""
 
 import threading
 from collections.abc import Callable
@@ -21,8 +18,7 @@ Event = Ready | HostLost | CodeNotKept
 class StartedEngine:
     """A client that is being started, and its events that have no listener yet.
 
-    `make_client` gets what `EngineClient` takes; `before_start` is called with the client before
-    its process is started.
+    `make_client` gets what `EngineClient` takes; `before_start` the client before its process is started.
     """
 
     def __init__(

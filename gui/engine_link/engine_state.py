@@ -170,10 +170,7 @@ class EngineState(QObject):
         return any(task not in self._beside for task in self._tasks)
 
     def set_task(self, task: object, stage: str, fraction: float = 0.0, *, is_beside: bool = False) -> None:
-        """Begin a task or note how far it is; the newest one is shown.
-
-        One that goes on beside what the page does, as a batch, is not stopped by Cancel.
-        """
+        """Note how far a task is, the newest shown; one `is_beside`, as a batch, is not stopped by Cancel."""
         if is_beside:
             self._beside.add(task)
         # A fast kernel reports each of its thousands of samples: the view changes only with the text.

@@ -273,10 +273,7 @@ def _row(name: str, bandwidth_gb_s: float) -> str:
 
 
 def tile_figure(rows: Sequence[ProductResult]) -> Figure:
-    """Return the figure of the rows of one product.
-
-    The dashed limits are those of this device's bandwidth where it is known, else those of the lecture's.
-    """
+    """Return the figure of a product's rows; limits are of this device's bandwidth, else the lecture's."""
     variants = list(dict.fromkeys(row.variant for row in rows if tile_of(row) is not None))
     tiles = [float(tile) for row in rows if (tile := tile_of(row))]
     measured = [_curve(rows, variant, "gflops") for variant in variants]

@@ -74,10 +74,7 @@ def is_pool(layer: Layer) -> bool:
 
 
 def windows(layers: tuple[Layer, ...], cell: Cell) -> Iterator[tuple[int, range, range]]:
-    """Yield the layers before that of a cell, the nearest first, each with the rows and columns behind it.
-
-    The last one is the drawing. A value of a vector comes from all of them.
-    """
+    """Yield the layers before a cell's, back to the drawing, each with the rows and columns behind it."""
     rows, columns = range(cell.row, cell.row + 1), range(cell.column, cell.column + 1)
     for at in range(cell.layer, DRAWING, -1):
         layer = layers[at]
@@ -92,10 +89,7 @@ def windows(layers: tuple[Layer, ...], cell: Cell) -> Iterator[tuple[int, range,
 
 
 def origins(facts: Facts, values: tuple[Floats, ...], drawing: Floats, cell: Cell) -> tuple[Origin, ...]:
-    """Return where a value comes from: of each map of the layer before that it comes from its window.
-
-    `drawing` is (28, 28), from 0 to 1.
-    """
+    """Return the windows that a value comes from, of each map of the layer before; `drawing` is 0 to 1."""
     layer = facts.layers[cell.layer]
     before, rows, columns = next(windows(facts.layers, cell))
     maps = drawing[None] if before == DRAWING else values[before]

@@ -53,10 +53,7 @@ def is_scores(layer: Layer) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MapGrid:
-    """Maps of some cells; of a vector the one map has its values row by row, of which the last may lack some.
-
-    `cell_width` and `cell_height` are in pixels, `per_line` counts maps.
-    """
+    """Maps of some cells, sizes in pixels; a vector is one map, whose last row may lack some values."""
 
     layer: Layer
     maps: int
@@ -145,10 +142,7 @@ class LayerView(QWidget):
         self._paint_images()
 
     def mark(self, cell: layers.Cell | None, window: Window | None, shown: int | None, words: str) -> None:
-        """Mark the chosen cell, which is of this layer, and the window that the chosen value comes from.
-
-        `shown` is the map whose window is shown in figures; `words` tell screen readers what is chosen.
-        """
+        """Mark the chosen cell of this layer, or the window behind it; `shown` is the map in figures."""
         self.setAccessibleDescription(f"{words} {_KEYS}".strip())
         if (cell, window, shown) != (self._cell, self._window, self._shown):
             self._cell, self._window, self._shown = cell, window, shown

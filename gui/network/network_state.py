@@ -1,7 +1,4 @@
-"""The state of the page Network: drawing and answer, the chosen cell, and the stages as runs.
-
-The bar of a stage is its time by layer, as wide as all others.
-"""
+"""The state of the page Network: drawing and answer, the chosen cell, and the stages as runs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass

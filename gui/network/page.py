@@ -1,7 +1,4 @@
-"""Network: the drawing left, the maps of each layer in the middle, a value's origin right, stages below.
-
-Each change of the drawing is recognised; stages run on request.
-"""
+"""Network: the drawing left, the maps of each layer in the middle, a value's origin right, stages below."""
 
 from collections.abc import Callable
 from dataclasses import asdict, replace

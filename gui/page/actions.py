@@ -66,10 +66,7 @@ class Actions(QObject):
         return self._words.get(name) or "Not available now."
 
     def keys_of(self, name: str) -> str:
-        """Return the shortcuts of an action: those that the person chose, else its own.
-
-        A key that the person gave to another action is that one's.
-        """
+        """Return an action's shortcuts, the person's or its own; a key given to another is that one's."""
         taken: dict[str, str] = {}
         for other, keys in self.own_keys.items():
             for key in keys.split():

@@ -147,10 +147,7 @@ def _written(path: Path, content: bytes, source: str, messages: Messages) -> boo
 
 
 class VariantsPage(RunsPage):
-    """Lists the variants of a task whenever the settings change, from when it is first shown, and runs them.
-
-    A `RunsState` keeps their runs, with those of earlier settings.
-    """
+    """Lists the variants of a task whenever the settings change, once it was shown, and runs them."""
 
     title = source = looking = ""
     """Its title, the source of its tasks and messages, and what it does before it runs everything."""

@@ -41,10 +41,7 @@ def _import(module: str) -> None:
 
 
 class Slot(QWidget):
-    """Makes its widget soon after it is shown for the first time, or when `fill` is called.
-
-    `module` is what making it imports.
-    """
+    """Makes its widget soon after it is first shown, or at `fill`; `module` is what making it imports."""
 
     filled = Signal()
     looked_at = Signal(bool)  # whether the widget can be seen, since it is there

@@ -57,10 +57,7 @@ class RunsModel(QAbstractTableModel):
     """Keeps runs of some kinds of problem, and has a row for each; subclasses say which of them are shown.
 
     `first` has the keys of the first columns, `teaching` returns the variants in their order. All views share
-    `order`, in which they show the rows, and `selection`.
-
-    It emits Qt's rowsInserted for new runs, modelReset for others, and headerDataChanged and dataChanged for
-    another baseline.
+    `order` and `selection`. Another baseline is told by headerDataChanged and dataChanged.
     """
 
     # Other runs than before are for the problem that is set now.
@@ -142,10 +139,7 @@ class RunsModel(QAbstractTableModel):
         self._bars = None
 
     def select(self, wanted: Callable[[Run], bool], *, alone: bool = False) -> None:
-        """Select the rows of these runs, unless they are among those that the person has selected.
-
-        With `alone` exactly these are selected.
-        """
+        """Select the rows of these runs, unless they are among the selected; with `alone` exactly these."""
         order, selection = self.order, self.selection
         rows = [row for row in range(order.rowCount()) if wanted(order.index(row, 0).data(RUN_ROLE).result)]
         selected = {index.row() for index in selection.selectedRows()}
@@ -388,11 +382,7 @@ class RunsModel(QAbstractTableModel):
 
 
 class RunsOrder(QSortFilterProxyModel):
-    """Sorts runs by value, not by text; rows without a value come last in either direction.
-
-    Pinned ones come first, those of earlier problems last. Without a column runs are in the order of their
-    model.
-    """
+    """Sorts runs by value: pinned ones first, earlier problems last; what has no value after what has one."""
 
     def __init__(self, model: RunsModel) -> None:
         super().__init__()

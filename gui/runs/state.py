@@ -1,7 +1,4 @@
-"""The runs of a page that runs variants of a task: settings, a row for each, and the step of undo of runs.
-
-No widgets in here.
-"""
+"""Settings and runs of a page that runs variants of a task, and the undo of runs. No widgets in here."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace

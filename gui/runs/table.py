@@ -1,7 +1,6 @@
-"""The table of runs of every page, and its panel: sorted by value, copied by rows, with a choice of columns.
+"""The table of runs of every page, and its panel: bars in a column, sorted by value, copied by rows.
 
-One of its columns has bars. Facts that are the same for all rows have no column: a caption shows them once,
-until the person selects it.
+Facts that are the same for all rows have no column until a person selects it: a caption shows them once.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -111,11 +110,9 @@ def fill_metric_menu(
 
 
 class RunsTable(QTableView):
-    """A table of runs.
+    """By a column's key `shown` overrides whether it is shown at first, `typical` its longest whole text.
 
-    By the key of a column, `shown` overrides whether it is shown at first, `typical` the longest text that it
-    should show whole. With `best_first` the rows follow the bars, as long as no other header is clicked; else
-    they stand as in the model.
+    With `best_first` the rows follow the bars until another header is clicked; else they are as in the model.
     """
 
     copied = Signal(int)  # the number of rows copied to the clipboard
@@ -352,10 +349,7 @@ _MORE_TIP = "What the bars show, columns, copies, files."
 
 
 class RunsPanel(QWidget):
-    """Shows a table of a `RunsModel`; a subclass lays out `more` and `stack` among its own controls.
-
-    `empty` says what the table will hold.
-    """
+    """Shows a table of a `RunsModel`, or `empty` in its place; a subclass lays out `more` and `stack`."""
 
     save_wanted = Signal()  # the person wants the bars in a file
 

@@ -208,10 +208,7 @@ FAILED = 4
 
 
 def measure_startup(app: QApplication, window: MainWindow, age: Callable[[], tuple[float, str]]) -> int:
-    """Show the window, write one line of JSON on stdout, close, and return the exit status.
-
-    Raises EngineError where there is no result, such as of a picture that cannot be opened.
-    """
+    """Show the window, write a line of JSON, close, and return the status; raise without a result."""
     times: dict[str, float | str | None] = {
         "first_paint_ms": None,
         "first_result_ms": None,

@@ -1,7 +1,6 @@
 """Closing asks before work or a file is lost; work that outlives a crash is offered at the next start.
 
-It is kept in a file while it is in no session. Each window has a file of its own, locked while it lives, so
-that none takes another's.
+Each window keeps what is in no session in a file of its own, locked while it lives.
 """
 
 import os
@@ -89,10 +88,7 @@ class Recovery(QObject):
             wait([self._write()])
 
     def end(self, *, is_kept: bool) -> None:
-        """Leave the work for the next start, or remove it: it is saved, or nobody wants it.
-
-        Work of others that was offered stays.
-        """
+        """Leave the work for the next start, or remove it; work of others that was offered stays."""
         if is_kept:
             self.keep_now()
         self._timer.stop()
@@ -243,10 +239,7 @@ class Closing(QObject):
             self._window.close()
 
     def close(self, files: Sequence[str] = (), work: str | None = None) -> None:
-        """Close the window; ask about files but these, and about work unless this is what was answered.
-
-        An answer holds for this time alone: a window that stays open asks anew.
-        """
+        """Close, and ask about other files and other work than these, which were answered just now."""
         self._answered = files, work
         self._window.close()
         self._answered = (), None

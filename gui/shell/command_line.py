@@ -54,10 +54,7 @@ class WindowOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreenshotOptions:
-    """What a screenshot shows, its size in pixels (width, height), and the file that it is written to.
-
-    With the folder of a gallery there is no such file; a size, theme or page that is given is the only one.
-    """
+    """What a screenshot shows, and its file; a gallery has every size, theme and page that is not given."""
 
     out: str = ""
     image: str = ""
@@ -65,7 +62,7 @@ class ScreenshotOptions:
     mask: str = ""
     variant: str = ""
     gallery: str = ""
-    size: tuple[int, int] | None = None
+    size: tuple[int, int] | None = None  # width and height, pixels
     theme: str = ""
     run: bool = False
     device: str = ""
@@ -85,10 +82,7 @@ class ScreenshotOptions:
 
 
 def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions | str:
-    """Return the options, or the shell whose words are completed.
-
-    With bad use, end the program with status 2 and one line on stderr.
-    """
+    """Return the options, or the shell of `completion`; bad use ends the program with a line and status 2."""
     if arguments and arguments[0] == "completion":
         return str(_completion_parser().parse_args(arguments[1:]).shell)
     if not arguments or arguments[0] != "screenshot":

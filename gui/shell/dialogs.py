@@ -199,8 +199,7 @@ def found_by(typed: str, commands: Sequence[Command]) -> list[Command]:
 def fit(typed: str, command: Command) -> int:
     """Return how well a text fits, higher is better; 0 where it does not.
 
-    Each typed word must begin a word of the title, of the menu, or else of the tooltip: "blur" finds a
-    Gaussian.
+    Each typed word must begin a word of the title, the menu, or else the tooltip: "blur" finds a Gaussian.
     """
     words, texts = typed.casefold().split(), (command.title, command.where, command.tip)
     title, where, tip = (re.findall(r"\w+", text.casefold()) for text in texts)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from PySide6.QtCore import QMimeData, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.errors import EngineError, UnknownName
-from gui.page.contract import Intent, OpenFiles, Page, PageEntry, Services, Unsaved
+from gui.page.contract import Intent, OpenFiles, Page, PageEntry, Place, Services, Unsaved
 from gui.page.panels import focus_next, shown_words
 from gui.page.slot import Slot
 from gui.shell.bars import MessageBar, StatusLine, TopBar
@@ -229,8 +229,8 @@ class MainWindow(QMainWindow):
         columns = {key: chosen for key, chosen in columns.items() if chosen}
         is_maximized = self.isMaximized()
         geometry = self.normalGeometry() if is_maximized or self.isFullScreen() else self.geometry()
-        place = {"window": geometry.getRect(), "is_maximized": is_maximized}
-        return replace(preferences, **place, arranged=arranged, columns=columns)
+        kept = replace(preferences, arranged=arranged, columns=columns)
+        return replace(kept, window=cast("Place", geometry.getRect()), is_maximized=is_maximized)
 
     def _restore_geometry(self, geometry: QRect) -> None:
         """Go where the window was left, to the pixel, where a screen still shows it and its title.

@@ -22,10 +22,7 @@ _TITLES = ("&File", "&Edit", "&View", "&Mask", "&Chain", "&Run", "&Help")
 
 
 class Menus:
-    """Puts actions into the menu bar by section; filled anew by the window when there are more.
-
-    `others` are menus whose entries come and go, by the menu and the section that each is in.
-    """
+    """Puts actions into the menu bar by section; `others`, by menu and section, have entries of their own."""
 
     def __init__(self, bar: QMenuBar, actions: Actions, others: Mapping[tuple[str, int], QMenu]) -> None:
         self._actions = actions

@@ -115,10 +115,9 @@ def save_preferences(path: Path, preferences: Preferences) -> None:
 
 
 class PreferencesController(QObject):
-    """Theme and layout from one session to the next.
+    """Theme and layout from one session to the next; a theme that is given is shown this time only.
 
-    Without a path nothing is read and nothing kept (tests, screenshots, measurements). A theme that is given
-    overrides the kept one, this time only.
+    Without a path nothing is read and nothing kept (tests, screenshots, measurements).
     """
 
     def __init__(

@@ -80,11 +80,7 @@ class BarChart(QWidget):
     def show_rows(
         self, rows: Sequence[Row], description: str = "", ticks: Ticks = (), line: float | None = None
     ) -> None:
-        """Show rows.
-
-        `description` is for screen readers, by default names and figures; `ticks` has the words below the
-        bars with their shares of the width; `line` is the share where a line crosses all bars.
-        """
+        """Show rows; `description` is for screen readers, `line` the share where a line crosses all bars."""
         self.rows, self._ticks, self._line = rows, ticks, line
         named = "; ".join(f"{row.name} {row.figure}" for row in rows)
         self.setAccessibleDescription(description or named)

@@ -198,8 +198,7 @@ class Legend(QLabel):
 class ScrolledText(ScrollArea):
     """As high as its text, up to `most` lines; gives way to others down to `fewest`.
 
-    Where both are the same it keeps its height, so that nothing below it moves. `margins` are left, top,
-    right and bottom in pixels.
+    Where both are the same it keeps its height, so that nothing below it moves.
     """
 
     def __init__(

@@ -97,10 +97,7 @@ def text_over(plot: QWidget, text: str = "") -> QLabel:
 
 
 class LogAxis(pg.AxisItem):
-    """An axis whose coordinates are log10 of a value, with ticks at round values and a word for each.
-
-    While `is_log` is False, the coordinates are the values themselves.
-    """
+    """An axis of log10 of a value, while `is_log`, with ticks at round values and a word for each."""
 
     def __init__(self, text: Callable[[float], str], side: str = "bottom", *, is_log: bool = True) -> None:
         super().__init__(side)
@@ -155,10 +152,7 @@ def number_text(value: float) -> str:
 
 
 class FigurePlot(QWidget):
-    """Draws a Figure; its numbers are in the table beside it and in the accessible description.
-
-    `empty` says what will be here and how to fill it.
-    """
+    """Draws a Figure, and tells it in the accessible description; `empty` says what will be here."""
 
     def __init__(self, empty: str = _EMPTY) -> None:
         super().__init__()
