@@ -69,11 +69,8 @@ OPERATION_INFOS = tuple(
     )
     for key in OPERATIONS
 )
-TOO_LARGE = BadValue(
-    "a picture of 1600 × 1600",
-    "too large for the simulator (limit 2,097,152 pixels)",
-    "Choose another device.",
-)
+_LIMIT = "too large for the simulator (limit 2,097,152 pixels)"
+TOO_LARGE = BadValue("a picture of 1600 × 1600", _LIMIT, "Choose another device.")
 KERNEL_MS = {"cpu-serial": 18.4, "cpu-parallel": 0.92, "naive": 0.11, "tiled": 0.06, "cached": 0.07}
 # Of pictures, by a word in their names; "huge" is too large for the simulator.
 _SIZES = {"large": (72, 96), "huge": (1440, 1600)}
@@ -273,9 +270,7 @@ class FakeEngineClient:
     def _checked_operation(self, request):
         key = request.job.operation.operation
         variants = next(info.variants for info in OPERATION_INFOS if info.key == key)
-        return tuple(
-            protocol.Availability(v.key, made_reason(NO_CUDA if v.kind == "cuda" else "")) for v in variants
-        )
+        return _available(variants, {one.key: NO_CUDA for one in variants if one.kind == "cuda"})
 
     def _multiplied(self, request):
         job = request.job
@@ -285,9 +280,7 @@ class FakeEngineClient:
     def _checked(self, request):
         if request.blocks:
             return tuple(self._checked_blocks(request))
-        return tuple(
-            protocol.Availability(v.key, made_reason(self.unavailable.get(v.key, ""))) for v in READY.variants
-        )
+        return _available(READY.variants, self.unavailable)
 
     def _checked_blocks(self, request):
         keys = ["cpu-parallel" if key == "auto" else key for key in request.variants]
@@ -341,9 +334,8 @@ class FakeEngineClient:
         coarse = shared.attach(found.screen.levels[0])[::2, ::2]
         (pixels,) = self._make(coarse)
         tiles = (protocol.Tiles(1, (protocol.Tile((0, 0), pixels, protocol.WHOLE),)),)
-        result = found.result and replace(
-            found.result, environment=Environment(f"CPU on {self.remote.title}")
-        )
+        there = Environment(f"CPU on {self.remote.title}")
+        result = found.result and replace(found.result, environment=there)
         return structs.replace(found, values=None, screen=screen, tiles=tiles, result=result)
 
     def _tiles_of_result(self, request):
@@ -410,14 +402,14 @@ class FakeEngineClient:
         return made
 
 
+def _available(variants, reasons):
+    return tuple(protocol.Availability(v.key, made_reason(reasons.get(v.key, ""))) for v in variants)
+
+
 def _is_too_large(job):
     """Whether it is for the simulator, with a picture that this refuses."""
-    picture = getattr(job, "picture", None)
-    return (
-        picture is not None
-        and getattr(job, "device", "") == SIMULATOR
-        and picture.width * picture.height > SIMULATOR_PIXELS
-    )
+    picture, device = getattr(job, "picture", None), getattr(job, "device", "")
+    return picture and device == SIMULATOR and picture.width * picture.height > SIMULATOR_PIXELS
 
 
 def _ran(step):

@@ -17,12 +17,8 @@ def spread(median_ms):
 def made_ablation(job, without_ms=None, **fields):
     """Return the answer to a job: times of a naive kernel, which has no barrier."""
     without_ms = WITHOUT_MS | (without_ms or {})
-    siblings = [
-        Altered(cost, kernel=spread(without_ms[cost]), instructions=20.0)
-        if cost in without_ms
-        else Altered(cost)
-        for cost in Cost
-    ]
+    timed = {cost: Altered(cost, kernel=spread(ms), instructions=20.0) for cost, ms in without_ms.items()}
+    siblings = [timed.get(cost, Altered(cost)) for cost in Cost]
     whole = Altered(kernel=spread(WHOLE_MS), instructions=53.2)
     given = {"device": "cuda:0", "machine": "Made GPU", "whole": whole, "siblings": tuple(siblings)}
     return Ablation(job.variant, job.variant.capitalize(), job.block or Block(32, 8), **(given | fields))
@@ -35,7 +31,5 @@ def counted_ablation(job):
         Altered(one.cost, instructions=53.2 * one.kernel.median_ms / WHOLE_MS) if one.kernel else one
         for one in found.siblings
     ]
-    whole = Altered(instructions=found.whole.instructions)
-    return made_ablation(
-        job, device="", machine="sm_90", whole=whole, siblings=tuple(siblings), reason=NO_GPU
-    )
+    there = {"whole": Altered(instructions=found.whole.instructions), "siblings": tuple(siblings)}
+    return made_ablation(job, device="", machine="sm_90", reason=NO_GPU, **there)

@@ -82,9 +82,8 @@ def made_run(stage: str, batch: int = 100, **fields: object) -> problem.NetworkR
     device = "cpu" if known.kind == "cpu" else "cuda:0"
     about = {"timing": make_timing(ms, cuda=device != "cpu"), "verification": PROVED, "weights_digest": "abc"}
     environment = Environment("CPU, 2 cores")
-    result = problem.NetworkResult(
-        stage, known.title, device, problem.ForwardPass(batch), None, environment, **about
-    )
+    what = problem.ForwardPass(batch)
+    result = problem.NetworkResult(stage, known.title, device, what, None, environment, **about)
     keys = [layer.key for layer in LAYERS]
     pairs = [" + ".join(pair) for pair in zip(keys[::2], keys[1::2], strict=True)]
     names = keys if stage == "network-serial" else pairs

@@ -123,9 +123,8 @@ class OpenedWindow(Haloscope):
         page.selection.select(self.workspace.settings.variant)
         self.workspace.select(None)
         self.workspace.show_whole(False)
-        self.workspace.begin_with(
-            State((Step.of(preset(FIRST_MASK)),), source=PictureSource("", "astronaut"))
-        )
+        first = PictureSource("", "astronaut")
+        self.workspace.begin_with(State((Step.of(preset(FIRST_MASK)),), source=first))
         page.picture_view.set_mode(ViewMode.SPLIT)
         page.picture_view.canvas.view.fit()
         page.picture_view.canvas.show_scene(channel=None)
@@ -267,9 +266,8 @@ class Bench:
         self.settle()
 
     # What the fake engine does, with all that follows.
-    answer, answer_all, fail, tell, lose, become_ready = map(
-        _settled, ("answer", "answer_all", "fail", "tell", "lose", "become_ready")
-    )
+    answer, answer_all, fail = map(_settled, ("answer", "answer_all", "fail"))
+    tell, lose, become_ready = map(_settled, ("tell", "lose", "become_ready"))
 
     def open(self, name="photo.png"):
         """Open a picture and show its preview."""

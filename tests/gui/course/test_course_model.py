@@ -46,9 +46,7 @@ def course(slow_bench):
     return Course(slow_bench)
 
 
-def test_that_a_paper_is_counted_once_when_it_is_chosen_its_transactions_later_until_another_is_chosen(
-    course,
-):
+def test_that_a_paper_is_counted_once_its_transactions_later_until_another_is_chosen(course):
     course.controller.count()
     assert len(course.fake.waiting(CourseRequest)) == 1
     assert course.fake.waiting(CountCourse) == []

@@ -84,9 +84,7 @@ def test_that_the_page_answers_each_click_of_its_panels(opened, qtbot, monkeypat
     assert not page.isVisible()
 
 
-def test_that_closing_asks_about_measured_tables_until_a_session_has_them_which_brings_them_back(
-    opened, qtbot, tmp_path, open_window
-):
+def test_that_measured_tables_are_asked_about_until_a_session_has_them(opened, qtbot, tmp_path, open_window):
     haloscope, page = opened
     page.run()
     qtbot.waitUntil(lambda: FIRST in page.course.measured and not haloscope.state.running)

@@ -88,9 +88,8 @@ def model(qtbot):
 def test_that_a_cell_says_what_it_is_or_why_it_is_empty(model):
     tips = [model.index(1, column).data(Qt.ItemDataRole.ToolTipRole) for column in range(6)]
     assert tips[3] == "Time serial (ms), 1024x1024, 16: 12.1 on this machine."
-    assert tips[4:] == [
-        f"Time naïve (µs), 1024x1024, 16: {words}" for words in ("the paper printed 400.", f"empty. {NO_GPU}")
-    ]
+    said = "the paper printed 400.", f"empty. {NO_GPU}"
+    assert tips[4:] == [f"Time naïve (µs), 1024x1024, 16: {words}" for words in said]
     assert model.index(1, 5).data(Qt.ItemDataRole.AccessibleTextRole) == tips[5]
     assert reasons_of(TIMES) == (f"– (3 cells): {NO_GPU}",)
     assert reasons_of(LOADS) == ()
@@ -147,9 +146,7 @@ def panel(qtbot, course):
 COUNTED, MEASURED = made_tables(measured=False), made_tables(measured=True)
 
 
-def test_that_a_panel_without_a_table_says_how_to_fill_it_and_one_without_a_gpu_offers_the_recorded(
-    panel, course, qtbot
-):
+def test_that_a_panel_without_a_table_or_a_gpu_says_how_to_fill_it(panel, course, qtbot):
     without = TablesPanel(course, make_engine_state(cuda=False))
     qtbot.addWidget(without)
     assert "counted" in panel.stack.text
@@ -244,9 +241,7 @@ def test_that_a_kernel_is_shown_alone_or_with_the_papers_names_or_the_reason_why
     assert not code_panel.names.isVisible()
 
 
-def test_that_the_lit_lines_of_a_step_stay_when_more_is_known_until_another_paper_is_chosen(
-    code_panel, course
-):
+def test_that_the_lit_lines_of_a_step_stay_until_another_paper_is_chosen(code_panel, course):
     course.know(PAPER.key, counted=(STEPS,))
     code_panel.show_code_of("kernel call")
     course.know(PAPER.key, code=made_excerpts())
@@ -270,9 +265,8 @@ def test_that_a_click_or_enter_on_a_step_asks_for_its_code(qtbot):
     index = steps_table.cells.index(1, steps_table.cells.columnCount() - 1)
     assert index.data() == "_enqueue_step"
     assert STEP.where in index.data(Qt.ItemDataRole.ToolTipRole)
-    qtbot.mouseClick(
-        steps_table.viewport(), Qt.MouseButton.LeftButton, pos=steps_table.visualRect(index).center()
-    )
+    centre = steps_table.visualRect(index).center()
+    qtbot.mouseClick(steps_table.viewport(), Qt.MouseButton.LeftButton, pos=centre)
     qtbot.keyClick(steps_table, Qt.Key.Key_Return)
     assert asked == [STEP, STEP]
 

@@ -178,11 +178,8 @@ def test_that_a_machine_is_chosen_lost_found_again_and_left_without_another_pict
     saved = open_image(tmp_path / "saved.png").pixels
     assert np.array_equal(saved, values[..., 0].clip(0, 255).astype(np.uint8))
     # The line breaks: it is said, and one button brings the same pixels as before.
-    (ssh,) = [
-        pid
-        for pid, words in children_of(window.client.host_pid).items()
-        if words.startswith("ssh ") and "slow_pipe" not in words
-    ]
+    children = children_of(window.client.host_pid).items()
+    (ssh,) = [pid for pid, words in children if words.startswith("ssh ") and "slow_pipe" not in words]
     os.kill(ssh, signal.SIGKILL)
     assert window.wait(lambda: messages.of(SOURCE) is not None and messages.of(SOURCE).action, PATIENCE_S)
     assert (window.haloscope.state.status, messages.of(SOURCE).action) == (LOST, RECONNECT)

@@ -107,9 +107,7 @@ def test_that_runs_are_in_a_session_and_closing_asks_about_them(ran, qtbot, tmp_
     assert haloscope.window.unsaved == "1 edit"
 
 
-def test_that_pages_first_shown_after_their_session_was_opened_are_kept_and_saved(
-    haloscope, qtbot, tmp_path, open_window
-):
+def test_that_pages_first_shown_after_their_session_are_saved(haloscope, qtbot, tmp_path, open_window):
     runs, paths = {}, [tmp_path / name for name in ("work.haloscope", "again.haloscope")]
     for key, (name, add) in PAGES.items():
         show(haloscope, key, qtbot)
@@ -142,9 +140,7 @@ def test_that_a_run_that_ends_while_the_session_is_written_is_not_saved(ran, qtb
     assert state.undo_stack.isClean()
 
 
-def test_that_of_a_session_whose_runs_are_damaged_the_others_open_and_one_without_runs_has_none(
-    ran, qtbot, tmp_path, key
-):
+def test_that_of_a_session_with_damaged_runs_the_others_open(ran, qtbot, tmp_path, key):
     haloscope, state = ran
     path = save_session(haloscope, tmp_path / "work.haloscope", qtbot)
     lines = [json.loads(line) for line in path.read_text().splitlines()]

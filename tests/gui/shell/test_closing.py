@@ -102,9 +102,7 @@ def test_that_all_files_are_waited_for(qtbot, saving, tmp_path):
     qtbot.waitUntil(lambda: not saving.window.isVisible())
 
 
-def test_that_ctrl_c_and_the_end_of_the_session_wait_for_a_save_and_a_second_ctrl_c_discards_it(
-    qtbot, saving, capsys
-):
+def test_that_ctrl_c_and_the_end_of_the_session_wait_for_a_save_once(qtbot, saving, capsys):
     # Stands in for QSessionManager, which only the platform can make.
     session, later = MagicMock(), MagicMock()
     saving.closing.end_session(session)
@@ -144,9 +142,7 @@ def test_that_work_of_a_crash_is_offered_and_restored(restart, tmp_path, qtbot):
     qtbot.waitUntil(lambda: kept(tmp_path) and left not in kept(tmp_path))
 
 
-def test_that_work_of_a_window_that_lives_is_left_and_that_of_a_crash_is_gone_where_discarded(
-    restart, tmp_path
-):
+def test_that_work_of_a_window_that_lives_is_left_and_of_a_crash_discarded(restart, tmp_path):
     other = tmp_path / "kept" / "other.haloscope"
     other.parent.mkdir()
     other.touch()
@@ -173,9 +169,7 @@ def test_that_nothing_is_kept_of_a_picture_that_was_opened_nor_of_saved_work(res
     assert not haloscope.window.isVisible(), "nothing is asked"
 
 
-def test_that_old_work_and_too_much_of_it_is_removed_and_a_folder_that_cannot_be_written_is_said(
-    restart, tmp_path, qtbot
-):
+def test_that_old_work_is_removed_and_a_folder_that_cannot_be_written_is_said(restart, tmp_path, qtbot):
     (tmp_path / "kept").mkdir()
     for number in range(MOST_FILES + 2):
         path = tmp_path / "kept" / f"{number}.haloscope"

@@ -43,9 +43,7 @@ def test_that_a_theme_is_shown_and_kept(haloscope, dialog):
         assert (haloscope.preferences.preferences.theme, current_theme().name) == (name, name)
 
 
-def test_that_every_control_of_what_opens_beside_the_window_is_explained_and_a_report_is_copied(
-    haloscope, qapp
-):
+def test_that_every_control_beside_the_window_is_explained_and_a_report_copied(haloscope, qapp):
     for name in ("palette", "documentation", "shortcuts", "preferences", "about"):
         haloscope.actions[name].trigger()
         qapp.processEvents()
@@ -123,9 +121,7 @@ def test_that_every_link_between_documents_works(reader, monkeypatch):
     assert broken == []
 
 
-def test_that_documents_are_chosen_left_again_and_shown_from_a_heading_and_others_are_said_not_to_be_here(
-    reader,
-):
+def test_that_documents_are_chosen_left_again_and_shown_from_a_heading(reader):
     reader.list.setCurrentRow(list(documents.documents()).index("glossary.md"))
     assert reader.shown == "glossary.md"
     reader.text.backward()

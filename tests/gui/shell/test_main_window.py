@@ -109,9 +109,8 @@ def test_that_the_one_button_run_runs_every_page_until_cancel(haloscope, qtbot):
         qtbot.waitUntil(lambda: not cancel.isEnabled())
         assert "Esc" not in run.toolTip()
         haloscope.link._client.automatic = False
-        (button,) = (
-            one for one in shown(window.top_bar, QtWidgets.QToolButton) if one.defaultAction() is run
-        )
+        buttons = shown(window.top_bar, QtWidgets.QToolButton)
+        (button,) = (one for one in buttons if one.defaultAction() is run)
         qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
         assert haloscope.state.running
         assert (run.isEnabled(), cancel.isEnabled()) == (False, True)
@@ -149,9 +148,7 @@ def test_that_whatever_is_dragged_from_elsewhere_can_be_dropped_and_is_taken_up(
         assert workspace.mask.shape == shape
 
 
-def test_that_layout_place_theme_columns_and_files_are_kept_until_the_next_start(
-    open_window, monkeypatch, tmp_path, qtbot
-):
+def test_that_layout_theme_columns_and_files_are_kept(open_window, monkeypatch, tmp_path, qtbot):
     path, screen = tmp_path / "preferences.json", QGuiApplication.primaryScreen()
     monkeypatch.setattr(type(screen), "availableGeometry", lambda _: QRect(0, 0, 1280, 800))
     monkeypatch.setattr(QGuiApplication, "screenAt", lambda _: screen)

@@ -22,9 +22,7 @@ def bar(messages, qtbot):
     return bar
 
 
-def test_that_a_newer_message_takes_the_place_of_an_older_one_and_dismissing_it_shows_the_one_before(
-    bar, messages, qtbot
-):
+def test_that_a_newer_message_replaces_an_older_and_dismissed_shows_it_again(bar, messages, qtbot):
     assert bar.isHidden()
     error = ImageReadError("photo.png cannot be opened", "the file is empty", "choose another")
     messages.show_error("open", error)

@@ -126,9 +126,7 @@ def test_that_help_lists_every_command_without_qt_and_without_numba():
     assert [command for command in (*COMMANDS, "screenshot") if f"\n  {command} " not in printed] == []
 
 
-def test_that_preferences_have_a_place_of_their_own_or_an_error_and_come_back_as_they_were_saved(
-    tmp_path, tmp_path_factory
-):
+def test_that_preferences_come_back_as_they_were_saved_or_an_error(tmp_path, tmp_path_factory):
     assert load_preferences(tmp_path / "none.json") == (Preferences(), "")
     path = tmp_path / "made" / "preferences.json"
     columns = {"explore": {"block": False}}
@@ -182,9 +180,7 @@ def errors(qapp, monkeypatch, tmp_path):
         yield errors
 
 
-def test_that_an_error_in_a_slot_or_a_thread_is_told_and_has_its_traceback_in_the_log_only(
-    errors, qapp, qtbot
-):
+def test_that_an_error_in_a_slot_or_a_thread_is_told_and_logged(errors, qapp, qtbot):
     try:
         raise ValueError("the slot failed")
     except ValueError as error:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -101,7 +102,7 @@ def test_that_a_file_that_is_none_is_said(worked, qtbot, tmp_path, kind):
         (tmp_path / str(number)).mkdir()
         path = written(tmp_path / str(number), name, content)
         for _ in ("as it is", "gone"):
-            said = assert_said(worked, qtbot, lambda path=path: open_by(worked, kind, path))
+            said = assert_said(worked, qtbot, partial(open_by, worked, kind, path))
             assert name in said, (name, content)
             if path.is_dir():
                 path.rmdir()
@@ -112,12 +113,10 @@ def test_that_a_file_that_is_none_is_said(worked, qtbot, tmp_path, kind):
 def test_that_a_pipe_and_a_file_that_must_not_be_read_are_said(worked, qtbot, tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe")
     for kind in ("session", "mask", "chain"):
-        assert "pipe" in assert_said(
-            worked, qtbot, lambda kind=kind: open_by(worked, kind, tmp_path / "pipe")
-        )
+        assert "pipe" in assert_said(worked, qtbot, partial(open_by, worked, kind, tmp_path / "pipe"))
     for name in ("pipe.json", "pipe.txt", "pipe.haloscope"):
         os.mkfifo(tmp_path / name)
-        assert "pipe" in assert_said(worked, qtbot, lambda name=name: drop(worked, tmp_path / name))
+        assert "pipe" in assert_said(worked, qtbot, partial(drop, worked, tmp_path / name))
     path = written(tmp_path, "a.haloscope", "")
 
     def refuse(*_arguments, **_options):

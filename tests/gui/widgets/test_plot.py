@@ -55,9 +55,7 @@ def drawn(figure):
     return [item for item in figure.plot.drawn if isinstance(item, pg.PlotCurveItem)]
 
 
-def test_that_curves_stand_where_their_numbers_are_on_both_kinds_of_axis_in_the_colours_of_their_names(
-    figure,
-):
+def test_that_curves_stand_where_their_numbers_are_in_the_colours_of_their_names(figure):
     figure.show_figure(replace(FIGURE, log_y=True))
     printed, serial, here = drawn(figure)
     assert list(serial.xData) == [math.log10(size) for size in SIZES[:-1]]
