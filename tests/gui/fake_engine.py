@@ -38,9 +38,7 @@ from engine.work.operations.table import OPERATIONS
 from engine.work.problem import ChainProblem, OperationProblem, Problem
 from engine.work.steps import Chain, MaskStep, OperationStep, digest_of
 from tests.gui import made_network
-from tests.gui.made_ablation import made_ablation
-from tests.gui.made_code import made_code
-from tests.gui.made_explained import made_advice, made_limits, made_time
+from tests.gui.made_explained import made_ablation, made_advice, made_code, made_limits, made_time
 from tests.gui.made_results import (
     CPU_DEVICE,
     MISSING_CUDA_DEVICE,

@@ -1,15 +1,21 @@
-"""Limits of a GPU, runs on it, and the reason for the time of a run, as the engine would find them."""
+"""Limits of a GPU and runs on it, reasons for times, ablations and code, as the engine would find them."""
 
-from msgspec.structs import replace
+from dataclasses import replace
+
+from msgspec import structs
 
 from engine.device_info import KernelResources, LaunchFacts
-from engine.errors import Reason
+from engine.errors import BadValue, Reason
 from engine.explain import answers
+from engine.explain.ablation_results import NO_GPU, Ablation, Altered, Cost
+from engine.explain.code_diff import diff_of
+from engine.explain.code_lines import Form, KernelSource, Role, SourceFunction, story_in
 from engine.explain.device_limits import DeviceLimits, Limit
-from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
+from engine.explain.kernel_code import ptx_listing
+from engine.explain.messages import CompiledLaunchRequest, LaunchRequest, ShownCode
 from engine.geometry.block import Block
 from engine.host.request import Ready
-from engine.results.measurement import Bound, ExplainedTime
+from engine.results.measurement import Bound, ExplainedTime, Spread
 from engine.work.filtering.variants import filter_work
 from gui.explore.jobs import comparable_of, problem_of
 from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, SIMULATOR_DEVICE, VARIANTS
@@ -32,7 +38,7 @@ def made_advice(asked):
     registers = 60 if isinstance(asked, CompiledLaunchRequest) else 0
     taken = tuple(KernelResources(registers, one.facts.shared_bytes, 0) for one in advice.launches)
     job, gpu = answers.kernel_job(asked.job, asked.architecture)
-    return replace(answers.launch_advice(job, gpu, taken), reason="")
+    return structs.replace(answers.launch_advice(job, gpu, taken), reason="")
 
 
 def made_limits(device="cuda:0"):
@@ -94,3 +100,92 @@ def add_gpu_run(results, workspace, variant="naive", kernel_ms=0.4, **fields):
     result = gpu_run(job, variant, kernel_ms, **fields)
     results.add(result, comparable_of(job), job)
     return result
+
+
+WHOLE_MS = 0.36
+# What the kernel takes without a cost.
+WITHOUT_MS = {Cost.BORDER_TEST: 0.29, Cost.PICTURE_LOADS: 0.31, Cost.WEIGHT_LOADS: 0.33, Cost.STORES: 0.352}
+
+
+def spread(median_ms):
+    """Return 57 samples around a median."""
+    return Spread(tuple(median_ms * (1 + (n - 28) / 2000) for n in range(57)))
+
+
+def made_ablation(job, without_ms=None, **fields):
+    """Return the answer to a job: times of a naive kernel, which has no barrier."""
+    without_ms = WITHOUT_MS | (without_ms or {})
+    timed = {cost: Altered(cost, kernel=spread(ms), instructions=20.0) for cost, ms in without_ms.items()}
+    siblings = [timed.get(cost, Altered(cost)) for cost in Cost]
+    whole = Altered(kernel=spread(WHOLE_MS), instructions=53.2)
+    given = {"device": "cuda:0", "machine": "Made GPU", "whole": whole, "siblings": tuple(siblings)}
+    return Ablation(job.variant, job.variant.capitalize(), job.block or Block(32, 8), **(given | fields))
+
+
+def counted_ablation(job):
+    """Return the answer where no GPU is: instructions for a tap."""
+    found = made_ablation(job)
+    siblings = [
+        Altered(one.cost, instructions=53.2 * one.kernel.median_ms / WHOLE_MS) if one.kernel else one
+        for one in found.siblings
+    ]
+    there = {"whole": Altered(instructions=found.whole.instructions), "siblings": tuple(siblings)}
+    return made_ablation(job, device="", machine="sm_90", reason=NO_GPU, **there)
+
+
+FIRST_LINE = 40
+_HEAD = "@kernel_factory\ndef kernel():\n    @cuda.jit\n    def correlate_{}(image, out):\n"
+_LOADED = (
+    "        tile = cuda.shared.array(8, float32)\n"
+    "        # Load the tile.\n"
+    "        tile[i] = image[i]\n"
+    "        cuda.syncthreads()\n"
+    "        out[i] = tile[i]\n"
+)
+_DIRECT = "        out[i] = image[i]\n"
+_END = "\n    return correlate_{}"
+_PTX = """.file 1 "/somewhere/engine/variants/ladder/{0}.py"
+.visible .entry _ZN1{0}E(
+)
+{{
+\t.loc 1 {1} 5
+\tld.global.f32 \t%f1, [%rd1];
+\tfma.rn.f32 \t%f2, %f1, %f1, %f1;
+\t.loc 1 {2} 5
+\tst.global.f32 \t[%rd2], %f2;
+\tret;
+}}
+"""
+NO_DISASSEMBLER = BadValue("SASS", "it needs nvdisasm", "`pip install nvidia-cuda-nvdisasm` brings it.")
+
+
+def made_code(asked):
+    """Return the answer to a request; there is no disassembler."""
+    if asked.form is Form.SASS:
+        raise NO_DISASSEMBLER
+    job, operation = asked.job, asked.job.operation
+    key = f"cpu-{operation.operation}" if operation and job.variant == "auto" else job.variant
+    keys = [key, *([asked.other] if asked.other else [])]
+    functions = [_function(one) for one in keys]
+    kernels = [_listed(one, asked) for one in keys] if asked.form else []
+    compared = kernels or functions
+    diff = diff_of(compared[:1], compared[1:], tuple(keys)) if asked.other else None
+    story = story_in(f"`{key}`: its title.\n\nIdea\n    What it\n    does.\n")
+    source = KernelSource(story, (functions[0],), "")
+    return ShownCode(key, Block(32, 8), "a made problem", "", "", source, tuple(kernels[:1]), diff)
+
+
+def _function(key):
+    name = key.replace("-", "_")
+    body = _LOADED if key == "tiled" else _DIRECT
+    lines = f"{_HEAD.format(name)}{body}{_END.format(name)}".split("\n")
+    path = f"engine/variants/ladder/{name}.py"
+    return SourceFunction(Role.KERNEL, f"correlate_{name}", path, FIRST_LINE, tuple(lines))
+
+
+def _listed(key, asked):
+    name, last = key.replace("-", "_"), FIRST_LINE + (8 if key == "tiled" else 4)
+    text = _PTX if key == "tiled" else _PTX.replace("\tfma", "\tmul")
+    ptx = text.format(name, FIRST_LINE + 6 if key == "tiled" else last, last)
+    kernel = f"correlate_{name}"
+    return replace(ptx_listing(ptx, kernel, str(asked.architecture)), passes=(kernel,))

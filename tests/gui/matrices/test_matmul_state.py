@@ -138,17 +138,6 @@ def bench(slow):
     return slow
 
 
-@pytest.fixture
-def small(slow):
-    """A small product for the simulator that is counted and run."""
-    slow.page.shown.emit()
-    slow.matmul.try_small()
-    slow.answer_all(ProductGrid)
-    slow.page.run_all()
-    slow.answer_all(ProductGrid)
-    return slow
-
-
 def test_that_nothing_is_counted_before_somebody_looks(bench):
     bench.matmul.change(tiles=(8,))
     bench.settle()
@@ -190,27 +179,29 @@ def test_that_the_simulator_gets_the_kernels_and_the_cpu_gets_numpy(bench, qtbot
         assert (bench.state.running, bench.matmul.running) == (False, False)
 
 
-def test_that_cancel_keeps_what_is_finished(small, qtbot):
-    assert small.matmul.running
-    small.tell("verifying against the float64 oracle", 0.3)
-    assert small.state.stage == "matmul-naive, tile 2 (1 of 7): verifying against the float64 oracle"
-    small.answer()
-    with qtbot.waitSignal(small.jobs.finished):
-        small.jobs.cancel()
-    assert [request.job.tile for request in small.fake.cancelled] == [4]
-    assert [row.is_proven for row in small.matmul.results()] == [True] + [False] * 6
-    assert [row.failure for row in small.matmul.results()] == [None] * 7
-    assert not small.state.running
-    assert small.messages.count == 0
-
-
-def test_that_a_cell_that_fails_is_a_row_with_its_reason(small):
-    small.fail(EngineError("The product", "the memory is full", "Choose a smaller size."))
-    first = small.matmul.results()[0]
+def test_that_a_cell_that_fails_is_a_row_with_its_reason_and_cancel_keeps_what_is_finished(slow, qtbot):
+    slow.page.shown.emit()
+    slow.matmul.try_small()
+    slow.answer_all(ProductGrid)
+    slow.page.run_all()
+    slow.answer_all(ProductGrid)
+    assert slow.matmul.running
+    slow.tell("verifying against the float64 oracle", 0.3)
+    assert slow.state.stage == "matmul-naive, tile 2 (1 of 7): verifying against the float64 oracle"
+    slow.fail(EngineError("The product", "the memory is full", "Choose a smaller size."))
+    first = slow.matmul.results()[0]
     assert first.status == "The product: the memory is full. Choose a smaller size."
     assert number_of(first, "cgma_flop_per_load") == 1.0
-    assert len(small.fake.waiting((Run, ProductRequest))) == 1
-    assert small.messages.newest.why == "the memory is full"
+    assert len(slow.fake.waiting((Run, ProductRequest))) == 1
+    assert slow.messages.newest.why == "the memory is full"
+    slow.answer()
+    with qtbot.waitSignal(slow.jobs.finished):
+        slow.jobs.cancel()
+    assert [request.job.tile for request in slow.fake.cancelled] == [8]
+    assert [row.is_proven for row in slow.matmul.results()] == [False, True] + [False] * 5
+    assert [row.failure for row in slow.matmul.results()[1:]] == [None] * 6
+    assert not slow.state.running
+    assert slow.messages.count == 1
 
 
 def test_that_a_run_waits_for_what_changed_just_now_to_be_counted(slow):

@@ -9,7 +9,7 @@ from engine.host.request import Ready, Run
 from gui.explore.explain.ablation_panel import AblationPanel
 from tests.gui import fake_engine
 from tests.gui.fake_engine import is_kind
-from tests.gui.made_ablation import counted_ablation
+from tests.gui.made_explained import counted_ablation
 from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, VARIANTS
 
 ABLATION = (Run, AblationJob)

@@ -9,7 +9,7 @@ from engine.explain.messages import CodeRequest
 from engine.geometry.block import Block
 from gui.explore.explain.code_panel import CodePanel
 from gui.style.theme import DARK, LIGHT, apply_theme, contrast
-from tests.gui.made_code import FIRST_LINE
+from tests.gui.made_explained import FIRST_LINE
 from tests.gui.made_window import panel_of
 from tests.made_runs import make_result
 
