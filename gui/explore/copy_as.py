@@ -25,6 +25,7 @@ from gui.explore.chain.chain_actions import title_of_step
 from gui.explore.jobs import engine_step, written_chain
 from gui.explore.preview_controller import Display
 from gui.explore.run_words import border_words, operation_words
+from gui.explore.state import values_of
 from gui.explore.workspace import Workspace
 from gui.page.actions import Entry
 from gui.page.contract import Services
@@ -54,12 +55,11 @@ class CopyAs(QObject):
 
     def copy(self, target: Target) -> None:
         """Copy the page in this form; a message says what was copied, or why it cannot be said in it."""
-        server, shown, job = self._state.machine, self._state.last_result, self._display.job
-        is_present = job is not None and job == self._workspace.job()
+        server, shown = self._state.machine, self._state.last_result
         try:
             recipe = recipe_of(self._workspace, self._stem(), server.destination if server else "")
             is_chosen = recipe.asked.variant == AUTO and recipe.chain is None
-            if target.is_exact and is_chosen and shown is not None and is_present:
+            if target.is_exact and is_chosen and shown is not None and not self._display.is_earlier:
                 # The kernel that made what is shown: elsewhere Automatic may choose another one, and kernels
                 # of a GPU differ in the last bits. The steps of a chain keep their own.
                 recipe = replace(recipe, asked=recipe.asked.changed(variant=shown.variant))
@@ -69,8 +69,7 @@ class CopyAs(QObject):
             return
         QGuiApplication.clipboard().setText(text)
         lines = len(text.splitlines())
-        size = "1 line" if lines == 1 else f"{lines} lines"
-        self._messages.note(SOURCE, f"{target.title}: copied, {size}")
+        self._messages.note(SOURCE, f"{target.title}: copied, {lines} line{'s' * (lines != 1)}")
 
 
 def recipe_of(workspace: Workspace, stem: str = "result", host: str = "", *, whole: bool = False) -> Recipe:
@@ -91,12 +90,13 @@ def recipe_of(workspace: Workspace, stem: str = "result", host: str = "", *, who
         )
     # PNG holds no float32, and of what is too large for memory TIFF is written in parts.
     suffix = ".tif" if source.dtype == "float32" or source.in_parts else offered_suffixes()[0]
+    where = values_of(("device", "layout"), settings)
     if workspace.is_chain:
         whole = whole or workspace.shows_whole
         chain = written_chain(workspace.state, workspace.range_mode, whole=whole)
-        asked = PictureRequest(chain=chain, device=settings.device, layout=settings.layout)
+        asked = PictureRequest(chain=chain, **where)
     else:
-        asked = one_step(engine_step(workspace.step), device=settings.device, layout=settings.layout)
+        asked = one_step(engine_step(workspace.step), **where)
         asked = structs.replace(asked, chain=structs.replace(asked.chain, range=workspace.range_mode))
         if workspace.is_filtering:
             asked = structs.replace(asked, result_type=settings.result_type)
@@ -154,12 +154,10 @@ class ProgramDialog(QDialog):
     """The line of code, and in two sentences what the program does otherwise."""
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setWindowTitle("As another program would")
-        self.title, self.differs = QLabel(), QLabel(wordWrap=True)
-        self.title.setFont(scaled_font(1.0, bold=True))
-        self.code = named(QPlainTextEdit(readOnly=True, tabChangesFocus=True), "Line of code")
-        self.code.setFont(code_font())
+        super().__init__(parent, windowTitle="As another program would")
+        self.title, self.differs = QLabel(font=scaled_font(1.0, bold=True)), QLabel(wordWrap=True)
+        code = QPlainTextEdit(readOnly=True, tabChangesFocus=True, font=code_font())
+        self.code = named(code, "Line of code")
         done = quiet_label(_DONE, small=True, wraps=True)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         self.copy_button = buttons.addButton("Copy", QDialogButtonBox.ButtonRole.ActionRole)
@@ -171,7 +169,6 @@ class ProgramDialog(QDialog):
         self.resize(_SIZE)
 
     def show_program(self, other: AsProgram) -> None:
-        """Show what a program does, in front."""
         self.title.setText(other.program.title)
         self.differs.setText(other.program.differs)
         self.code.setPlainText(other.code)
@@ -194,8 +191,7 @@ class OtherPrograms(QObject):
 
     def __init__(self, services: Services, workspace: Workspace, parent_widget: QWidget) -> None:
         super().__init__(parent_widget)
-        self._workspace, self._messages = workspace, services.messages
-        self._parent_widget = parent_widget
+        self._workspace, self._messages, self._parent_widget = workspace, services.messages, parent_widget
         self.dialog: ProgramDialog | None = None
         self.actions: list[QAction] = services.actions.add(PROGRAM_ENTRIES)
         for action, program in zip(self.actions, PROGRAMS, strict=True):

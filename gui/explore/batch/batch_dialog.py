@@ -60,13 +60,11 @@ class BatchEnd:
     @property
     def failures(self) -> list[tuple[str, str]]:
         """Each picture without a result, and the reason."""
-        files: list[dict[str, Any]] = self.document.get("files", [])
-        failed = [(one["input"], one.get("failure") or one.get("why", "")) for one in files]
-        return [(name, why) for name, why in failed if why]
+        files = self.document.get("files", ())
+        return [(one["input"], why) for one in files if (why := one.get("failure") or one.get("why"))]
 
     @property
     def sentence(self) -> str:
-        """What became of it."""
         found = self.document
         if not found:
             return self.why
@@ -87,14 +85,12 @@ class BatchRun(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._process: QProcess | None = None
-        self._said, self._last, self._begun_s = "", "", 0.0
         self.is_stopping = False
         """Whether it was asked to end."""
         self.done = self.total = 0
 
     @property
     def is_running(self) -> bool:
-        """Whether a batch is under way."""
         return self._process is not None
 
     @property
@@ -178,6 +174,11 @@ _EXISTING = {
 }
 _SEPARATOR = "; "
 _SOURCE = "batch"
+_WHICH = "a folder, or files with ; between them"
+_WHICH_TIP = "Folders, files or patterns such as shots/*.tif. A folder can be dropped here."
+_OUT_TIP = "Where the results go, under the names of their pictures. It is made if needed."
+_RECURSIVE_TIP = "Also search the folders within folders, and make them among the results."
+_NO_METADATA_TIP = "Save without EXIF data and resolution."
 _NO_FAILURES = "Pictures without a result are listed here, each with its reason."
 
 
@@ -187,27 +188,19 @@ class BatchDialog(QDialog):
     def __init__(
         self, parent: QWidget, workspace: Workspace, services: Services, messages: PageMessages
     ) -> None:
-        super().__init__(parent)
+        super().__init__(parent, windowTitle="Batch", acceptDrops=True)
         self._workspace, self._services, self._messages = workspace, services, messages
         self._dialogs = FileDialogs(services.files.folder, self)
         self._writes_to = ""
         self._job_folder = tempfile.TemporaryDirectory(prefix="haloscope-batch-")
         self.run = BatchRun(self)
-        self.setWindowTitle("Batch")
-        self.setAcceptDrops(True)
-        self.pictures = QLineEdit(placeholderText="a folder, or files with ; between them")
-        self.pictures.setToolTip(
-            "Folders, files or patterns such as shots/*.tif. A folder can be dropped here."
-        )
-        self.out = QLineEdit(placeholderText="a folder")
-        self.out.setToolTip("Where the results go, under the names of their pictures. It is made if needed.")
+        self.pictures = QLineEdit(placeholderText=_WHICH, toolTip=_WHICH_TIP)
+        self.out = QLineEdit(placeholderText="a folder", toolTip=_OUT_TIP)
         self.folder_button = _button("Folde&r…", "Choose a folder of pictures.")
         self.files_button = _button("F&iles…", "Choose several pictures.")
         self.out_button = _button("&Choose…", "Choose the folder for the results.")
-        self.recursive = QCheckBox("&Folders within it too")
-        self.recursive.setToolTip("Also search the folders within folders, and make them among the results.")
-        self.no_metadata = QCheckBox("&Leave out camera, place and time")
-        self.no_metadata.setToolTip("Save without EXIF data and resolution.")
+        self.recursive = QCheckBox("&Folders within it too", toolTip=_RECURSIVE_TIP)
+        self.no_metadata = QCheckBox("&Leave out camera, place and time", toolTip=_NO_METADATA_TIP)
         self.format, self.existing = QComboBox(), QComboBox()
         forms = [suffix.lstrip(".") for suffix in offered_suffixes()]
         fill_box(self.format, {"keep": "Each picture's own"} | {one: one.upper() for one in forms}, "keep")
@@ -219,11 +212,9 @@ class BatchDialog(QDialog):
         self.bar.setFixedHeight(GRID)
         self.sentence = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.sentence.setFont(scaled_font(1.0, bold=True))
-        self.failures = named(QTreeWidget(), "Pictures without a result")
+        failures = QTreeWidget(rootIsDecorated=False, uniformRowHeights=True, minimumHeight=_LIST_HEIGHT)
+        self.failures = named(failures, "Pictures without a result")
         self.failures.setHeaderLabels(["Picture", "Reason"])
-        self.failures.setRootIsDecorated(False)
-        self.failures.setUniformRowHeights(True)
-        self.failures.setMinimumHeight(_LIST_HEIGHT)
         self.failures.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
         self.listed = Placeholder(self.failures, _NO_FAILURES)
         self.open_folder = _button("Open f&older", "Show the results in the file manager.")
@@ -255,7 +246,6 @@ class BatchDialog(QDialog):
         return words + job_words(self._workspace, Path(self._job_folder.name))
 
     def start(self) -> None:
-        """Run what is chosen."""
         named = _parts(self.pictures.text())
         if missing := [one for one in named if not Path(one).exists() and not glob.has_magic(one)]:
             self._show_end(BatchEnd(why=f"There is no {', '.join(missing)}. Correct it under Pictures."))
@@ -392,11 +382,8 @@ class BatchDialog(QDialog):
 
 
 def _button(text: str, tip: str) -> QPushButton:
-    button = QPushButton(text)
-    button.setToolTip(tip)
     # Enter starts, whatever has the focus.
-    button.setAutoDefault(False)
-    return button
+    return QPushButton(text, toolTip=tip, autoDefault=False)
 
 
 def _parts(text: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,6 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
-from engine.errors import EngineError
 from engine.mask.mask import Mask
 from engine.results.text_forms import duration_text
 from engine.work.messages import ListRequest, MergeRequest
@@ -51,13 +51,11 @@ def combining(state: State) -> Step:
 
 def removed(state: State) -> State:
     """Return the state without the selected step: who read it reads what it read. One step stays."""
-    at, gone = state.selected, state.step
-    if len(state.steps) == 1:
+    at, gone, steps = state.selected, state.step, list(state.steps)
+    if len(steps) == 1:
         return state
     reads = reads_of(state, at)[0]
-    steps = list(state.steps)
-    for later in range(at + 1, len(steps)):
-        step = steps[later]
+    for later, step in enumerate(steps[at + 1 :], start=at + 1):
         if step.input == gone.id or (later == at + 1 and not step.input):
             # The one before it is what is read without a name, too.
             before = steps[at - 1].id if at else PICTURE
@@ -102,10 +100,11 @@ def moved(state: State, by: int) -> State:
 
 def split(state: State, first: Mask, second: Mask) -> State:
     """Return the state with two masks, one after the other, in the place of the selected step's."""
-    plain = {"flip": False, "normalise": False}
     step = state.step
-    begin = state.with_step(step.with_mask(first, is_new=True).with_settings(**plain))
-    found = added(begin, replace(step.with_mask(second, is_new=True).with_settings(**plain), input=""))
+    column, row = (
+        step.with_mask(one, is_new=True).with_settings(flip=False, normalise=False) for one in (first, second)
+    )
+    found = added(state.with_step(column), replace(row, input=""))
     # Who read the one mask reads the second of the two.
     begun, later = found.steps[: found.selected + 1], []
     for one in found.steps[found.selected + 1 :]:
@@ -154,9 +153,8 @@ def reads_words(state: State, at: int) -> str:
 
 def new_step(step: Step, operation: str) -> Step:
     """Return a step that does an operation as it is at first; a mask begins as a copy of another step's."""
-    return Step(step.mask, step.title, settings=Settings(border=step.settings.border)).with_operation(
-        operation
-    )
+    begun = Step(step.mask, step.title, settings=Settings(border=step.settings.border))
+    return begun.with_operation(operation)
 
 
 # Mergers are asked for when edits have paused: previews come first.
@@ -186,14 +184,12 @@ class ChainState(QObject):
         return took if settings == step.result_part else ""
 
     def switch(self, at: int) -> None:
-        """Switch a step off or on again."""
         state = self.workspace.state
         step = state.steps[at]
         steps = (*state.steps[:at], replace(step, on=not step.on), *state.steps[at + 1 :])
         self.workspace.edit(replace(state, steps=steps), f"Step {at + 1} {'off' if step.on else 'on'}")
 
     def read(self, first: str, second: str) -> None:
-        """Let the selected step read other results."""
         state = self.workspace.state
         self.workspace.edit(with_inputs(state, first, second), f"Inputs of step {state.selected + 1}")
 
@@ -278,6 +274,7 @@ class ChainActions(QObject):
     ) -> None:
         super().__init__(services.actions)
         self._actions, self._messages = (actions := services.actions), services.messages
+        self._say = partial(self._messages.show_error, SOURCE)
         self._dialogs, self._link, self._list = services.files, services.link, Newest(services.link)
         self._chain, self._stem, self._background = chain, stem, background
         self._workspace = chain.workspace
@@ -295,23 +292,19 @@ class ChainActions(QObject):
             action.triggered.connect(lambda _on, operation=operation: self.add(operation))
         now, edit = self._workspace, self._workspace.edit
         actions.connect_to(
-            step_up=lambda: edit(moved(self._state, -1), "Move step up"),
-            step_down=lambda: edit(moved(self._state, 1), "Move step down"),
+            step_up=lambda: edit(moved(now.state, -1), "Move step up"),
+            step_down=lambda: edit(moved(now.state, 1), "Move step down"),
             step_duplicate=lambda: edit(added(now.state, replace(now.step, input="")), "Duplicate step"),
-            step_remove=lambda: edit(removed(self._state), f"Remove step {self._state.selected + 1}"),
-            step_switch=lambda: chain.switch(self._state.selected),
+            step_remove=lambda: edit(removed(now.state), f"Remove step {now.state.selected + 1}"),
+            step_switch=lambda: chain.switch(now.state.selected),
             open_chain=lambda: self._dialogs.ask_to_open("Open a chain", CHAINS, self.open),
             save_chain=self._ask_to_save,
         )
         whole = actions["chain_whole"]
         whole.setCheckable(True)
-        whole.triggered.connect(self._workspace.show_whole)
-        self._workspace.shows_whole_changed.connect(lambda: whole.setChecked(self._workspace.shows_whole))
-        follow(self._refresh, self._workspace.state_changed)
-
-    @property
-    def _state(self) -> State:
-        return self._workspace.state
+        whole.triggered.connect(now.show_whole)
+        now.shows_whole_changed.connect(lambda: whole.setChecked(now.shows_whole))
+        follow(self._refresh, now.state_changed)
 
     def fill(self, menu: QMenu) -> None:
         """Put into a menu what begins or goes on with a chain."""
@@ -327,7 +320,7 @@ class ChainActions(QObject):
 
     def add(self, operation: str) -> None:
         """Add a step after the selected one: a mask, an operation, or COMBINE."""
-        state = self._state
+        state = self._workspace.state
         if len(state.steps) >= MOST_STEPS:
             self._messages.warn(SOURCE, f"A chain has at most {MOST_STEPS} steps", "", "Remove one first.")
             return
@@ -345,19 +338,16 @@ class ChainActions(QObject):
         self._background.do(lambda: _chain_files().load_chain(path), show, self._say)
 
     def save(self, path: Path) -> None:
-        """Write the steps to a file."""
-        state, range_mode = self._state, self._workspace.range_mode
+        state, range_mode = self._workspace.state, self._workspace.range_mode
         self._background.do(
             lambda: _chain_files().save_chain(written_chain(state, range_mode), path),
             lambda _: self._messages.note(SOURCE, f"Chain saved as {path}"),
             self._say,
         )
 
-    def _say(self, error: EngineError) -> None:
-        self._messages.show_error(SOURCE, error)
-
     def _ask_to_save(self) -> None:
-        name = f"{self._state.title.lower().replace(' ', '-') or self._stem()}-chain.json"
+        title = self._workspace.state.title.lower().replace(" ", "-")
+        name = f"{title or self._stem()}-chain.json"
         self._dialogs.ask_to_save("Save the chain", CHAINS_AS, name, lambda path, _filter: self.save(path))
 
     def ask_for_ready(self) -> None:
@@ -370,8 +360,6 @@ class ChainActions(QObject):
             )
 
     def _list_ready(self, chains: "tuple[Chain, ...]") -> None:
-        if self._ready:
-            return
         self._ready = self._actions.add(
             Entry(
                 f"chain:{one.key}", one.title, one.about,
@@ -383,14 +371,9 @@ class ChainActions(QObject):
             action.triggered.connect(lambda _on, one=one: self._chain.take(one, f"Chain: {one.title}"))
 
     def _refresh(self) -> None:
-        state = self._state
+        state = self._workspace.state
         alone = "" if len(state.steps) > 1 else "There is one step only."
-        for name, why in (
-            ("step_up", alone or why_not_moved(state, -1)),
-            ("step_down", alone or why_not_moved(state, 1)),
-            ("step_remove", alone),
-            ("step_switch", alone),
-            ("chain_whole", alone),
-            ("step_duplicate", ""),
-        ):
-            self._actions.allow(name, why)
+        for name, by in (("step_up", -1), ("step_down", 1)):
+            self._actions.allow(name, alone or why_not_moved(state, by))
+        for name in ("step_remove", "step_switch", "chain_whole"):
+            self._actions.allow(name, alone)

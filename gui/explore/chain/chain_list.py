@@ -65,6 +65,7 @@ _KEYS = {
     (Qt.Key.Key_Up, True): "step_up", (Qt.Key.Key_Down, True): "step_down",
 }  # fmt: skip
 _READS_TIP = "What the selected step takes: the picture, or the result of an earlier step."
+_MERGE_TIP = "One mask in the place of these steps. It can be undone."
 _SECOND_TIP = "The other result that is combined with the first."
 
 
@@ -72,18 +73,15 @@ class StepList(QListWidget):
     """Selects the step that the panels show; keys move, remove and switch it, the mouse drags it."""
 
     def __init__(self, chain: ChainState, actions: Actions) -> None:
-        super().__init__()
+        super().__init__(uniformItemSizes=True, mouseTracking=True, accessibleName="Steps of the chain")
         self._chain, self._actions = chain, actions
         # Where the row was taken that is dragged, and the place in the history then; all moves are one edit.
         self._taken: QPoint | None = None
         self._undo_to = 0
         self.setItemDelegate(StepRow(self))
-        self.setUniformItemSizes(True)
-        self.setMouseTracking(True)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setAccessibleName("Steps of the chain")
         self.setAccessibleDescription(
             "Arrow keys select, Alt and arrows move, Space switches, Del removes; rows can be dragged."
         )
@@ -107,15 +105,15 @@ class StepList(QListWidget):
             super().keyPressEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        index = self.indexAt(event.position().toPoint())
-        if index.isValid() and StepRow.eye_rect(self.visualRect(index)).contains(event.position().toPoint()):
-            if event.button() == Qt.MouseButton.LeftButton:
+        at, is_left = event.position().toPoint(), event.button() == Qt.MouseButton.LeftButton
+        index = self.indexAt(at)
+        if index.isValid() and StepRow.eye_rect(self.visualRect(index)).contains(at):
+            if is_left:
                 self._chain.switch(index.row())
             return
         super().mousePressEvent(event)
-        if index.isValid() and event.button() == Qt.MouseButton.LeftButton:
-            self._taken = event.position().toPoint()
-            self._undo_to = self._chain.workspace.undo_stack.index()
+        if index.isValid() and is_left:
+            self._taken, self._undo_to = at, self._chain.workspace.undo_stack.index()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         # The second click on an eye is a click like the first.
@@ -187,7 +185,7 @@ class ChainList(QWidget):
     """The steps, and what is done with the selected one."""
 
     def __init__(self, chain: ChainState, actions: Actions) -> None:
-        super().__init__()
+        super().__init__(accessibleName="Chain")
         self._chain = chain
         self.list = StepList(chain, actions)
         self.first = NarrowBox("First input of the step", _READS_TIP, 5)
@@ -197,12 +195,10 @@ class ChainList(QWidget):
         self.buttons = [action_button(actions[name]) for name in _BUTTONS]
         *of_step, whole = self.buttons
         self.offer = ElidedLabel(1, most=4, small=True)
-        self.merge_button = QPushButton("Merge")
-        self.merge_button.setToolTip("One mask in the place of these steps. It can be undone.")
+        self.merge_button = QPushButton("Merge", toolTip=_MERGE_TIP)
         self._offered = boxed(row((self.offer, 1), self.merge_button))
         parts = self.list, row(*of_step, 1, whole, spacing=HALF_GRID), reads, self._offered
         self.setLayout(column(*parts, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, 0)))
-        self.setAccessibleName("Chain")
         self.first.chosen.connect(lambda id_: chain.read(id_, self.second.currentData() or PICTURE))
         self.second.chosen.connect(lambda id_: chain.read(self.first.currentData(), id_ or PICTURE))
         self.merge_button.clicked.connect(chain.merge)
@@ -286,7 +282,6 @@ class StepRow(QStyledItemDelegate):
 
     @staticmethod
     def eye_rect(row: QRect) -> QRect:
-        """Return where the eye of a row is."""
         return QRect(row.left(), row.top(), _EYE, row.height())
 
 

@@ -50,10 +50,6 @@ _INVITATION = (
 )
 
 
-# Enough to go back and forth between kernels.
-_REMEMBERED = 16
-
-
 class AblationState(Question):
     """What was found of the selected kernel, and of the one that it is compared with."""
 
@@ -61,17 +57,17 @@ class AblationState(Question):
         super().__init__(selection.changed, selection.state.running_changed)
         self.selection, self._state = selection, selection.state
         self._jobs, self._messages = jobs, messages
-        self._found: list[tuple[AblationJob, Ablation]] = []
+        self._found: dict[AblationJob | None, Ablation] = {}
 
     @property
     def ablation(self) -> Ablation | None:
         """What was found of the selected kernel on this picture with this mask; None before it ran."""
-        return self._found_for(self._job(self.selection.job))
+        return self._found.get(self._job(self.selection.job))
 
     @property
     def other(self) -> Ablation | None:
         """The same of the kernel that it is compared with."""
-        return self._found_for(self._job(self.selection.other_job))
+        return self._found.get(self._job(self.selection.other_job))
 
     @property
     def times(self) -> bool:
@@ -124,16 +120,12 @@ class AblationState(Question):
 
     def _run_of(self, asked: AblationJob) -> Job:
         def replied(found: Ablation) -> None:
-            kept = [one for one in self._found if one[0] != asked]
-            self._found = [(asked, found), *kept][:_REMEMBERED]
+            self._found[asked] = found
             self.changed.emit()
 
         known = self._state.variant(asked.variant)
         title = f"Ablation of {known.title if known else asked.variant}"
         return Job(title, Run(asked, BUDGET_S), replied)
-
-    def _found_for(self, job: AblationJob | None) -> Ablation | None:
-        return next((found for asked, found in self._found if asked == job), None)
 
     @staticmethod
     def _job(job: PictureJob | None) -> AblationJob | None:
@@ -196,9 +188,8 @@ def difference_sentence(ablation: Ablation, other: Ablation) -> str:
     if not shared:
         return f"{said}."
     most = max(shared, key=lambda step: abs(step.amount - own[step.name]))
-    name = most.name
-    amounts = amount_text(other, most.amount), amount_text(ablation, own[name])
-    return f"{said}; the {name} differs most: {' instead of '.join(amounts)}."
+    amounts = amount_text(other, most.amount), amount_text(ablation, own[most.name])
+    return f"{said}; the {most.name} differs most: {' instead of '.join(amounts)}."
 
 
 def _place(step: Step) -> int:
@@ -258,11 +249,8 @@ class AblationPanel(QWidget):
         self.note = ElidedLabel(most=8, small=True, name="What the chart shows")
         self.chart = BarChart("What each cost takes", row=2 * GRID, bar=GRID + 2)
         self.chart.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        said, drawn = (
-            boxed(column(self.sentence, self.note, 1, spacing=HALF_GRID)),
-            (self.chart, _CHART_SHARE),
-        )
-        self._body = folding_row(said, drawn, spacing=2 * GRID, beside_from=_BESIDE_FROM)
+        said, drawn = column(self.sentence, self.note, 1, spacing=HALF_GRID), (self.chart, _CHART_SHARE)
+        self._body = folding_row(boxed(said), drawn, spacing=2 * GRID, beside_from=_BESIDE_FROM)
         # Figures keep off the scroll bar.
         self._body.setContentsMargins(0, 0, HALF_GRID, 0)
         self.stack = Placeholder(scrolled(boxed(self._body)))
@@ -274,9 +262,8 @@ class AblationPanel(QWidget):
     def _show(self) -> None:
         state, found, why_not = self._state, self._state.ablation, self._state.why_not_now
         self.run_button.setEnabled(not why_not)
-        self.run_button.setToolTip(
-            "\n\n".join(filter(None, (_RUN_TIP if state.times else _COUNT_TIP, why_not)))
-        )
+        tips = _RUN_TIP if state.times else _COUNT_TIP, why_not
+        self.run_button.setToolTip("\n\n".join(filter(None, tips)))
         self.stack.say(state.words)
         if found is None or self.stack.text:
             self.chart.show_rows(())
@@ -284,10 +271,9 @@ class AblationPanel(QWidget):
         drawn = (found, state.other) if state.other is not None and not state.not_compared else (found,)
         said = [most_sentence(found)]
         said += [difference_sentence(found, one) for one in drawn[1:]] or [state.not_compared]
+        sentence = " ".join(filter(None, said))
         # A number stays with its unit.
-        self.sentence.setText(
-            " ".join(filter(None, said)).replace(" ms", "\u00a0ms").replace(" %", "\u00a0%")
-        )
+        self.sentence.setText(sentence.replace(" ms", "\u00a0ms").replace(" %", "\u00a0%"))
         # What has to be known of a chart.
         overlapping = OVERLAPPING if [*found.steps()][-1].amount < 0 else ""
         absent = (one.why_not for one in found.siblings)

@@ -69,7 +69,6 @@ class CodeState(KernelQuestion[ShownCode]):
 
     @property
     def listing_words(self) -> str:
-        """Why there are no listings."""
         if self.form is None or self.listed is not None:
             return ""
         if self._refused:
@@ -79,10 +78,9 @@ class CodeState(KernelQuestion[ShownCode]):
     @property
     def architecture(self) -> Architecture:
         """What is compiled for: at first the GPU that is here, if there is one."""
-        gpus = [device for device in self._state.devices if device.is_usable_gpu]
-        here = [gpu.limits.compute_capability for gpu in gpus if gpu.limits.compute_capability]
-        known = [Architecture(*one) for one in here if Architecture(*one) in ARCHITECTURES]
-        return self.selection.gpu or next(iter(known), DEFAULT)
+        here = (gpu.limits.compute_capability for gpu in self._state.devices if gpu.is_usable_gpu)
+        known = (Architecture(*one) for one in here if one and Architecture(*one) in ARCHITECTURES)
+        return self.selection.gpu or next(known, DEFAULT)
 
     @property
     def diff(self) -> Diff | None:
@@ -244,13 +242,12 @@ class CodePanel(QWidget):
         self.stack.say(code.words if source is None else "")
         if source is None:
             return
+        said = [source.note or f"{source.variant}, compiled for {source.compiled_for}."]
         if diff is None:
             self._show_code(source)
         else:
             self._kernels, self._places, self._said = (), (), ""
             self.views.show_diff(diff, is_python=code.form is None)
-        said = [source.note or f"{source.variant}, compiled for {source.compiled_for}."]
-        if diff is not None:
             measured = "" if diff.measured else ": run both, and what was measured stands here"
             same = "" if diff.removed or diff.added else "Nothing differs."
             said = [f"{diff.heading}{measured}.", same, source.note, source.other_note]

@@ -6,7 +6,7 @@ The first answer is there at once, without registers. They follow once the kerne
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtWidgets import QWidget
 
 from engine.explain.launches import (
@@ -65,8 +65,8 @@ class LaunchState(PassesQuestion[LaunchAdvice]):
         return LaunchRequest(job, self.selection.gpu)
 
     def _compiled_of(self, answer: LaunchAdvice | None, job: PictureJob | None) -> LaunchRequest | None:
-        is_missing = job is not None and answer is not None and not answer.is_complete
-        return CompiledLaunchRequest(job, self.selection.gpu) if is_missing and job else None
+        is_missing = answer is not None and not answer.is_complete
+        return CompiledLaunchRequest(job, self.selection.gpu) if is_missing and job is not None else None
 
     def _missing(self) -> Iterable[LaunchRequest]:
         of_both = (self.found, self._job), (self.other, self._other_job)
@@ -107,6 +107,7 @@ class OccupancyPlot(Plot):
         self._now: tuple[int, float] | None = None
         self.empty_text = text_over(self)
         self.set_margins(GRID, HALF_GRID, 2 * GRID, HALF_GRID)
+        self.setMinimumSize(18 * GRID, 11 * GRID)
         theme_notifier().changed.connect(self._draw)
         self.box.sigResized.connect(self._place_words)
 
@@ -121,16 +122,12 @@ class OccupancyPlot(Plot):
         self.setAccessibleName(f"Occupancy over {along.title}")
         self.setAccessibleDescription(self._words() or empty)
 
-    def minimumSizeHint(self) -> QSize:
-        return QSize(18 * GRID, 11 * GRID)
-
     def _words(self) -> str:
         if not self._curve or self._now is None:
             return ""
         best = max(point.share for point in self._curve)
-        where = [point.at for point in self._curve if point.share == best]
-        ends = dict.fromkeys((where[0], where[-1]))
-        between = " to ".join(map(self._along.at_text, ends))
+        where = [self._along.at_text(point.at) for point in self._curve if point.share == best]
+        between = " to ".join(dict.fromkeys((where[0], where[-1])))
         return f"Now {self._tip(*self._now)}. Highest: {percent_text(best)} at {between}."
 
     def _draw(self) -> None:

@@ -188,7 +188,6 @@ class PassesQuestion(KernelQuestion[Answer]):
 
     @property
     def pass_number(self) -> int:
-        """Which of the passes is shown."""
         return max(min(self._pass, len(getattr(self.found, self.passes, ())) - 1), 0)
 
     def of_pass(self, answer: Answer | None) -> Any | None:
@@ -197,6 +196,5 @@ class PassesQuestion(KernelQuestion[Answer]):
         return passes[min(self._pass, len(passes) - 1)] if passes else None
 
     def choose_pass(self, number: int) -> None:
-        """Show another pass."""
         self._pass = number
         self.changed.emit()

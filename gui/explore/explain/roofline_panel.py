@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QPushButton, QWidget
 
@@ -46,6 +46,8 @@ class RooflinePlot(Plot):
         for axis in self.axes:
             axis.setGrid(40)
         self.setAccessibleName("Roofline")
+        # With the margins around it as wide as the plots that it lies behind.
+        self.setMinimumSize(28 * GRID, 14 * GRID)
         theme_notifier().changed.connect(self.redraw)
         self.box.sigResized.connect(self._fit)
 
@@ -68,10 +70,6 @@ class RooflinePlot(Plot):
             self._draw_roof(roof, series_at(at, theme).colour, ends)
         self._draw_points()
         self._place_names()
-
-    def minimumSizeHint(self) -> QSize:
-        # With the margins around it as wide as the plots that it lies behind.
-        return QSize(28 * GRID, 14 * GRID)
 
     def _show_range(self) -> tuple[float, float]:
         """Show all runs and the corners of all roofs; return both ends of the axis below."""
@@ -117,10 +115,8 @@ class RooflinePlot(Plot):
         self, roof: Roof, value: float, ends: tuple[float, float], *, is_stated: bool
     ) -> list[tuple[float, float]]:
         """Return a roof's line: a slope ends at the flat roof, which begins at the first corner."""
-        others = [other for other in self._roofline.roofs if other.is_flat is not roof.is_flat]
-        values = [
-            other.theoretical if is_stated and other.theoretical else other.measured for other in others
-        ]
+        others = (other for other in self._roofline.roofs if other.is_flat is not roof.is_flat)
+        values = [other.theoretical or other.measured if is_stated else other.measured for other in others]
         low, high = ends
         if roof.is_flat:
             return [(value / max(values), value), (high, value)]
@@ -222,8 +218,7 @@ class RooflinePanel(QWidget):
         self.caption = ElidedLabel(most=2, small=True)
         self.note = ElidedLabel(most=2, small=True)
         self.plot = RooflinePlot(roofline)
-        self.measure_button = QPushButton(MEASURE)
-        self.measure_button.setToolTip(MEASURE_TIP)
+        self.measure_button = QPushButton(MEASURE, toolTip=MEASURE_TIP)
         self.save_button = text_button("export", "Save", "Save the roofline", _SAVE_TIP)
         above, below = row((self.caption, 1), self.save_button), row((self.note, 1), self.measure_button)
         self.setLayout(column(above, (self.plot, 1), below, spacing=HALF_GRID, margins=PANEL_MARGINS))

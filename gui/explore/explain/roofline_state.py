@@ -43,7 +43,6 @@ class Roof(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Its name and its value."""
         return f"{self.name} {count_text(self.measured)} {'GFLOPS' if self.is_flat else 'GB/s'}"
 
 
@@ -63,12 +62,9 @@ class Point(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Its numbers, for a tooltip."""
         share = f", {percent_text(self.share)} of the roof of {self.roof_name}" if self.share else ""
-        return (
-            f"{rate_text(self.gflops)} GFLOPS at {rate_text(self.intensity)} operations per compulsory byte"
-            f"{share}"
-        )
+        rate, intensity = rate_text(self.gflops), rate_text(self.intensity)
+        return f"{rate} GFLOPS at {intensity} operations per compulsory byte{share}"
 
 
 def roofs_of(limits: DeviceLimits) -> tuple[Roof, ...]:
@@ -171,7 +167,6 @@ class RooflineState(Question):
 
     @property
     def device_title(self) -> str:
-        """Its name for people."""
         known, limits = self.state.device(self.device), self._limits
         title = known.title if known else limits.device if limits else self.device
         return f"{title}, {RECORDED}" if self.device == RECORDED and limits else title

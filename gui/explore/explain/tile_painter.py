@@ -1,5 +1,6 @@
 """How a tile looks, and what is said of it as the lecture does: "P[8] uses N[6] to N[10]"."""
 
+import math
 from dataclasses import replace
 from enum import StrEnum
 from itertools import groupby
@@ -48,15 +49,14 @@ def use_sentence(plan: TilePlan, i: int, j: int) -> str:
     window = plan.window(i, j)
     rows, columns = (range(one.start, one.stop, one.step or 1) for one in window)
     first, last = (rows[0], columns[0]), (rows[-1], columns[-1])
-    count = plan.window_shape[0] * plan.window_shape[1]
-    used = source_name(plan, *first)
+    count, used = math.prod(plan.window_shape), source_name(plan, *first)
     if count > 1:
         used += f" to {source_name(plan, *last)}"
     # A column of cells one below the other needs no number, as little as a row.
     counted = f" ({count} cells)" if min(plan.window_shape) > 1 else ""
     ghosts = int(plan.ghosts[window].sum())
-    cells = "ghost cell" if ghosts == 1 else "ghost cells"
-    outside = f"; {ghosts} of them {'is a' if ghosts == 1 else 'are'} {cells}" if ghosts else ""
+    cells = "is a ghost cell" if ghosts == 1 else "are ghost cells"
+    outside = f"; {ghosts} of them {cells}" if ghosts else ""
     thread = thread_name(plan, int(plan.writers[i, j]))
     return f"{result} uses {used}{counted}{outside}. Thread {thread} writes it{where}."
 
@@ -70,8 +70,7 @@ def cell_sentence(plan: TilePlan, row: int, column: int) -> str:
     if is_ghost:
         rule = cell_name(plan, plan.reads, *source) if source else "the border's value"
         kind += f", {rule} in its place"
-    users, use = _users(plan, row, column)
-    used = f"In this block {users} {use} it."
+    used = f"In this block {_users(plan, row, column)} it."
     if loader == NOBODY:
         # What stands for a ghost cell may be read or kept elsewhere.
         loaded = "" if is_ghost else " No thread loads it."
@@ -98,17 +97,17 @@ def _uses(plan: TilePlan) -> NDArray[np.int64]:
     return found
 
 
-def _users(plan: TilePlan, row: int, column: int) -> tuple[str, str]:
-    """Return which results of the block use a cell, and the verb: of the lecture's N[2] P[0] to P[4]."""
+def _users(plan: TilePlan, row: int, column: int) -> str:
+    """Return which results of the block use a cell, with the verb: P[0] to P[4] use the lecture's N[2]."""
     i, j = np.indices(plan.writers.shape)
     (rows, columns), (top, left) = plan.window_shape, plan.window_at
     down, (across, apart) = row - top - i, np.divmod(column - left - j, plan.apart)
     is_user = (down >= 0) & (down < rows) & (across >= 0) & (across < columns) & (apart == 0)
     users = np.argwhere(is_user & (plan.writers >= 0)).tolist()
     if not users:
-        return "no result", "uses"
+        return "no result uses"
     first, last = (cell_name(plan, plan.writes, *plan.result_place(*one)) for one in (users[0], users[-1]))
-    return (first, "uses") if first == last else (f"{first} to {last}", "use")
+    return f"{first} uses" if first == last else f"{first} to {last} use"
 
 
 def accesses(plan: TilePlan) -> int:
@@ -119,7 +118,7 @@ def accesses(plan: TilePlan) -> int:
 
 def summary(plan: TilePlan) -> str:
     """Return what the tile saves, as the lecture counts it: 40 accesses become 12 loads."""
-    results, taps = int((plan.writers >= 0).sum()), plan.window_shape[0] * plan.window_shape[1]
+    results, taps = int((plan.writers >= 0).sum()), math.prod(plan.window_shape)
     wanted, kept, direct = accesses(plan), plan.loads, plan.direct_reads
     uses = f"{results:,} result{'s use' if results != 1 else ' uses'} {taps} cell{'s' * (taps != 1)} each"
     if wanted != results * taps:
@@ -291,7 +290,6 @@ class TilePainter:
             self._paint_current(current, has_focus=has_focus)
 
     def _rect(self, row: int, column: int) -> QRect:
-        """Return where a cell lies."""
         x, y = self._corner.x() + column * self._side, self._corner.y() + row * self._side
         return QRect(x, y, self._side, self._side)
 

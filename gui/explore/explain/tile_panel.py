@@ -70,6 +70,7 @@ class TileGrid(NumberTable):
         # Pixels of a cell that were asked for; 0: as large as there is room.
         self._asked_size = 0
         self.setFont(small_font())
+        self.setMinimumSize(20 * GRID, 8 * GRID)
         # The mouse scrolls nothing.
         self.setAutoScroll(False)
         self.setHorizontalHeader(_Ruler(Qt.Orientation.Horizontal, self))
@@ -80,9 +81,6 @@ class TileGrid(NumberTable):
             mode(NumberTable.ScrollMode.ScrollPerPixel)
         self.setStyleSheet("QTableCornerButton::section { border: 0; background: transparent; }")
         theme_notifier().changed.connect(self._colour)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(20 * GRID, 8 * GRID)
 
     @property
     def current(self) -> tuple[int, int] | None:
@@ -115,7 +113,6 @@ class TileGrid(NumberTable):
         self._moved()
 
     def show_colours(self, by: ColourBy) -> None:
-        """Colour the cells by something else."""
         self._colour_by = by
         self._colour()
 
@@ -286,7 +283,6 @@ class TileState(PassesQuestion[BlockTiles]):
         return self.of_pass(self.found)
 
     def choose_block(self, across: int, down: int) -> None:
-        """Show another block of the grid."""
         self._at = across, down
         self.ask_now()
 
@@ -302,11 +298,7 @@ class TileState(PassesQuestion[BlockTiles]):
         super()._ask()
 
 
-_COLOUR_NAMES = {
-    ColourBy.ROLE: "Role",
-    ColourBy.STEP: "Step of the load",
-    ColourBy.THREAD: "Thread that loads",
-}
+_COLOUR_NAMES = dict(zip(ColourBy, ("Role", "Step of the load", "Thread that loads"), strict=True))
 _COLOUR_TIP = (
     "What the colours show: the role of a cell in this block, the step in which it is loaded, or the thread "
     "that loads it. Hatched cells lie outside the picture; dotted ones are read from global memory directly."

@@ -58,9 +58,8 @@ def compared_words(explained: ExplainedTime, before: ExplainedTime, name: str) -
         shares = bound.ms / explained.bounds[0].ms, other.ms / before.bounds[0].ms if other else 0.0
         if other is not None and max(shares) >= _MUCH:
             ratios.append((bound.title, bound.ms, other.ms))
-    ratios.append(
-        ("transactions per request", explained.transactions_per_request, before.transactions_per_request)
-    )
+    transactions = explained.transactions_per_request, before.transactions_per_request
+    ratios.append(("transactions per request", *transactions))
     parts = [f"{of} {digits_text(ours / its, 3)}×" for of, ours, its in ratios if ours and its]
     return f"Compared with {name}: {', '.join(parts)}."
 
@@ -105,17 +104,16 @@ _NUMBERS = {
 def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> tuple[Finding, ...]:
     """Return what is known of the launches of a run, of several each in its turn; nothing of others."""
 
-    def of_each(text: Callable[[LaunchFacts], str]) -> str:
-        return _BETWEEN.join(dict.fromkeys(map(text, launches))) or MISSING
+    def of_each(text: Callable[[LaunchFacts], str], name: str = "grid") -> str:
+        texts = (MISSING if getattr(one, name) is None else text(one) for one in launches)
+        return _BETWEEN.join(dict.fromkeys(texts)) or MISSING
 
     held = {
-        "Occupancy": of_each(_occupancy),
+        "Occupancy": of_each(_occupancy, "occupancy"),
         "Launch": of_each(lambda one: f"grid {sides_text(one.grid)}, block {sides_text(one.block)}"),
-        "Registers": of_each(lambda one: MISSING if one.registers is None else f"{one.registers} per thread"),
-        "Shared memory": of_each(
-            lambda one: MISSING if one.shared_bytes is None else f"{one.shared_bytes:,} bytes per block"
-        ),
-        "Waves": of_each(lambda one: MISSING if one.waves is None else digits_text(one.waves, 3)),
+        "Registers": of_each(lambda one: f"{one.registers} per thread", "registers"),
+        "Shared memory": of_each(lambda one: f"{one.shared_bytes:,} bytes per block", "shared_bytes"),
+        "Waves": of_each(lambda one: digits_text(one.waves or 0.0, 3), "waves"),
         "Transactions": MISSING if transactions is None else f"{digits_text(transactions, 3)} per request",
     }
     return tuple(Finding(name, text, _NUMBERS[name]) for name, text in held.items() if text != MISSING)
@@ -123,7 +121,7 @@ def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> t
 
 def _occupancy(launch: LaunchFacts) -> str:
     limited = f", limited by {launch.limited_by}" if launch.limited_by else ""
-    return MISSING if launch.occupancy is None else f"{percent_text(launch.occupancy)}{limited}"
+    return f"{percent_text(launch.occupancy or 0.0)}{limited}"
 
 
 _ROW_HEIGHT, _BAR_HEIGHT = 2 * GRID + 2, GRID + 2
@@ -144,12 +142,12 @@ class WhyPanel(QWidget):
         super().__init__()
         self._why = why
         self.title = ElidedLabel(small=True)
-        self.sentence = QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText)
-        self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
+        flags, rich = Qt.TextInteractionFlag, Qt.TextFormat.RichText
+        read = QLabel(wordWrap=True, textFormat=rich, textInteractionFlags=flags.TextBrowserInteraction)
+        self.sentence = named(read, "Why the selected run takes its time")
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.sentence.setAccessibleName("Why the selected run takes its time")
-        self.compared = named(QLabel(wordWrap=True), "Compared with the other kernel", _COMPARED_TIP)
-        self.compared.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        other = QLabel(wordWrap=True, textInteractionFlags=flags.TextSelectableByMouse)
+        self.compared = named(other, "Compared with the other kernel", _COMPARED_TIP)
         self.caption = ElidedLabel(most=2, small=True)
         self.bars = BarChart("Least times of the selected run", _ROW_HEIGHT, _BAR_HEIGHT, names=0.54)
         self.bars.setToolTip(_LINE_TIP)

@@ -93,7 +93,6 @@ class WhyState(Question):
 
     @property
     def run(self) -> Compared | None:
-        """The selected run."""
         return self.selection.run
 
     @property
@@ -153,7 +152,6 @@ class WhyState(Question):
         return Step.SHOW if is_there else Step.SET
 
     def take_step(self) -> None:
-        """Do it."""
         step = self.step
         if step is Step.MEASURE and self.run is not None:
             self._roofline.measure(self.run.result.device)
