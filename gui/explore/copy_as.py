@@ -154,10 +154,12 @@ class ProgramDialog(QDialog):
     """The line of code, and in two sentences what the program does otherwise."""
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent, windowTitle="As another program would")
-        self.title, self.differs = QLabel(font=scaled_font(1.0, bold=True)), QLabel(wordWrap=True)
-        code = QPlainTextEdit(readOnly=True, tabChangesFocus=True, font=code_font())
-        self.code = named(code, "Line of code")
+        super().__init__(parent)
+        self.setWindowTitle("As another program would")
+        self.title, self.differs = QLabel(), QLabel(wordWrap=True)
+        self.title.setFont(scaled_font(1.0, bold=True))
+        self.code = named(QPlainTextEdit(readOnly=True, tabChangesFocus=True), "Line of code")
+        self.code.setFont(code_font())
         done = quiet_label(_DONE, small=True, wraps=True)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         self.copy_button = buttons.addButton("Copy", QDialogButtonBox.ButtonRole.ActionRole)

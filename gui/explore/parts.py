@@ -126,7 +126,7 @@ class ExploreParts(RunsPage):
         "explain.ablation_panel:AblationState",
         lambda page: (page.selection, page._services.jobs, page._services.messages.on(page)),
     )
-    lens = _state("inspect.lens_state:LensState", lambda page: (page.display, *page._of_picture))
+    lens = _state("inspect.lens_panel:LensState", lambda page: (page.display, *page._of_picture))
     look = _state("inspect.look_panel:LookState", lambda page: page._of_picture)
     doctor = _state("inspect.doctor_panel:DoctorState", lambda page: (page.workspace,))
 

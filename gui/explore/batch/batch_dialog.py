@@ -174,11 +174,6 @@ _EXISTING = {
 }
 _SEPARATOR = "; "
 _SOURCE = "batch"
-_WHICH = "a folder, or files with ; between them"
-_WHICH_TIP = "Folders, files or patterns such as shots/*.tif. A folder can be dropped here."
-_OUT_TIP = "Where the results go, under the names of their pictures. It is made if needed."
-_RECURSIVE_TIP = "Also search the folders within folders, and make them among the results."
-_NO_METADATA_TIP = "Save without EXIF data and resolution."
 _NO_FAILURES = "Pictures without a result are listed here, each with its reason."
 
 
@@ -188,19 +183,27 @@ class BatchDialog(QDialog):
     def __init__(
         self, parent: QWidget, workspace: Workspace, services: Services, messages: PageMessages
     ) -> None:
-        super().__init__(parent, windowTitle="Batch", acceptDrops=True)
+        super().__init__(parent)
         self._workspace, self._services, self._messages = workspace, services, messages
         self._dialogs = FileDialogs(services.files.folder, self)
         self._writes_to = ""
         self._job_folder = tempfile.TemporaryDirectory(prefix="haloscope-batch-")
         self.run = BatchRun(self)
-        self.pictures = QLineEdit(placeholderText=_WHICH, toolTip=_WHICH_TIP)
-        self.out = QLineEdit(placeholderText="a folder", toolTip=_OUT_TIP)
+        self.setWindowTitle("Batch")
+        self.setAcceptDrops(True)
+        self.pictures = QLineEdit(placeholderText="a folder, or files with ; between them")
+        self.pictures.setToolTip(
+            "Folders, files or patterns such as shots/*.tif. A folder can be dropped here."
+        )
+        self.out = QLineEdit(placeholderText="a folder")
+        self.out.setToolTip("Where the results go, under the names of their pictures. It is made if needed.")
         self.folder_button = _button("Folde&r…", "Choose a folder of pictures.")
         self.files_button = _button("F&iles…", "Choose several pictures.")
         self.out_button = _button("&Choose…", "Choose the folder for the results.")
-        self.recursive = QCheckBox("&Folders within it too", toolTip=_RECURSIVE_TIP)
-        self.no_metadata = QCheckBox("&Leave out camera, place and time", toolTip=_NO_METADATA_TIP)
+        self.recursive = QCheckBox("&Folders within it too")
+        self.recursive.setToolTip("Also search the folders within folders, and make them among the results.")
+        self.no_metadata = QCheckBox("&Leave out camera, place and time")
+        self.no_metadata.setToolTip("Save without EXIF data and resolution.")
         self.format, self.existing = QComboBox(), QComboBox()
         forms = [suffix.lstrip(".") for suffix in offered_suffixes()]
         fill_box(self.format, {"keep": "Each picture's own"} | {one: one.upper() for one in forms}, "keep")
@@ -212,9 +215,11 @@ class BatchDialog(QDialog):
         self.bar.setFixedHeight(GRID)
         self.sentence = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.sentence.setFont(scaled_font(1.0, bold=True))
-        failures = QTreeWidget(rootIsDecorated=False, uniformRowHeights=True, minimumHeight=_LIST_HEIGHT)
-        self.failures = named(failures, "Pictures without a result")
+        self.failures = named(QTreeWidget(), "Pictures without a result")
         self.failures.setHeaderLabels(["Picture", "Reason"])
+        self.failures.setRootIsDecorated(False)
+        self.failures.setUniformRowHeights(True)
+        self.failures.setMinimumHeight(_LIST_HEIGHT)
         self.failures.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
         self.listed = Placeholder(self.failures, _NO_FAILURES)
         self.open_folder = _button("Open f&older", "Show the results in the file manager.")
@@ -383,7 +388,9 @@ class BatchDialog(QDialog):
 
 def _button(text: str, tip: str) -> QPushButton:
     # Enter starts, whatever has the focus.
-    return QPushButton(text, toolTip=tip, autoDefault=False)
+    button = QPushButton(text, autoDefault=False)
+    button.setToolTip(tip)
+    return button
 
 
 def _parts(text: str) -> list[str]:

@@ -65,7 +65,6 @@ _KEYS = {
     (Qt.Key.Key_Up, True): "step_up", (Qt.Key.Key_Down, True): "step_down",
 }  # fmt: skip
 _READS_TIP = "What the selected step takes: the picture, or the result of an earlier step."
-_MERGE_TIP = "One mask in the place of these steps. It can be undone."
 _SECOND_TIP = "The other result that is combined with the first."
 
 
@@ -73,12 +72,15 @@ class StepList(QListWidget):
     """Selects the step that the panels show; keys move, remove and switch it, the mouse drags it."""
 
     def __init__(self, chain: ChainState, actions: Actions) -> None:
-        super().__init__(uniformItemSizes=True, mouseTracking=True, accessibleName="Steps of the chain")
+        super().__init__()
         self._chain, self._actions = chain, actions
         # Where the row was taken that is dragged, and the place in the history then; all moves are one edit.
         self._taken: QPoint | None = None
         self._undo_to = 0
         self.setItemDelegate(StepRow(self))
+        self.setUniformItemSizes(True)
+        self.setMouseTracking(True)
+        self.setAccessibleName("Steps of the chain")
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -195,7 +197,8 @@ class ChainList(QWidget):
         self.buttons = [action_button(actions[name]) for name in _BUTTONS]
         *of_step, whole = self.buttons
         self.offer = ElidedLabel(1, most=4, small=True)
-        self.merge_button = QPushButton("Merge", toolTip=_MERGE_TIP)
+        self.merge_button = QPushButton("Merge")
+        self.merge_button.setToolTip("One mask in the place of these steps. It can be undone.")
         self._offered = boxed(row((self.offer, 1), self.merge_button))
         parts = self.list, row(*of_step, 1, whole, spacing=HALF_GRID), reads, self._offered
         self.setLayout(column(*parts, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, 0)))

@@ -1,7 +1,7 @@
 """The panel Analysis: frequency response and facts of the mask as applied, found in another thread."""
 
 import numpy as np
-from PySide6.QtCore import QRectF, QSize
+from PySide6.QtCore import QRectF
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from engine.geometry.border import Border
@@ -46,11 +46,8 @@ class DoctorState(Question):
 
     def split(self) -> None:
         """Put two steps, the column and the row, in the place of the mask."""
-        factors = self.examination.factors if self.examination else None
-        if factors is None:
-            return
-        column, row = factors
-        self.workspace.edit(split(self.workspace.state, column, row), "Split into row and column")
+        if self.examination is not None and (factors := self.examination.factors) is not None:
+            self.workspace.edit(split(self.workspace.state, *factors), "Split into row and column")
 
     def _ask(self) -> None:
         mask = self.workspace.step.applied_mask
@@ -80,9 +77,8 @@ class ResponsePlot(Plot):
     def __init__(self) -> None:
         super().__init__()
         self.image = pg.ImageItem(axisOrder="row-major")
-        self.image.setLookupTable(
-            pg.ColorMap(np.linspace(0, 1, len(HEAT)), list(HEAT)).getLookupTable(nPts=256)
-        )
+        colours = pg.ColorMap(np.linspace(0, 1, len(HEAT)), list(HEAT))
+        self.image.setLookupTable(colours.getLookupTable(nPts=256))
         self.draw(self.image)
         # The word of the highest tick is whole.
         self.set_margins(GRID, GRID, GRID, HALF_GRID)
@@ -94,11 +90,9 @@ class ResponsePlot(Plot):
             axis.setLabel(label)
             axis.setStyle(hideOverlappingLabels=False)
         self.setAccessibleName("Frequency response of the mask")
+        self.setMinimumSize(19 * GRID, 17 * GRID)
         theme_notifier().changed.connect(self.colour)
         self.colour(current_theme())
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(19 * GRID, 17 * GRID)
 
     def show_response(self, response: FrequencyResponse, words: str, *, is_earlier: bool) -> None:
         """Draw a response; `words` say it to screen readers."""
@@ -161,10 +155,8 @@ def gain_text(known: Examination) -> str:
     """Return the gain at frequency 0, and the strongest frequency, in one line."""
     response = known.response
     across, down = response.strongest
-    zero = f"{response.gain_at_zero:.3g}"
-    if describe_sum(known.mask).short.endswith(" 0"):
-        zero = "0"
-    at_zero = f"{zero} at frequency 0"
+    is_zero = describe_sum(known.mask).short.endswith(" 0")
+    at_zero = f"{'0' if is_zero else f'{response.gain_at_zero:.3g}'} at frequency 0"
     if across == down == 0.0:
         return f"{at_zero}, the largest"
     return f"{at_zero}; largest {response.largest:.3g} at {across:.2g} across, {down:.2g} down"
@@ -190,13 +182,13 @@ def _short(count: int) -> str:
 
 
 def _border_text(known: Examination, border: Border, height: int, width: int) -> str:
-    above, below, left, right = reach(known.mask)
-    if not any((above, below, left, right)):
+    above, below, left, right = sides = reach(known.mask)
+    if not any(sides):
         return "reads no cell outside the picture"
     pixels = pixels_at_borders(known.mask, height, width)
     share = f"{100 * pixels / (height * width):.2g} %"
     reached = f"reaches {above} up, {below} down, {left} left, {right} right"
-    if above == below == left == right:
+    if len(set(sides)) == 1:
         reached = f"reaches {above} to each side"
     kept = kept_in_a_corner(known.mask, border)
     dark = f"; a corner keeps {100 * kept:.3g} % of an even area" if kept is not None else ""
@@ -217,7 +209,7 @@ class DoctorPanel(QWidget):
     """Shows the examination of the mask. Its plot is why it is made when it is first looked at."""
 
     def __init__(self, doctor: DoctorState) -> None:
-        super().__init__()
+        super().__init__(accessibleName="Mask doctor")
         self._doctor = doctor
         self.plot = ResponsePlot()
         self.split_button = QPushButton("Split into two steps")
@@ -226,7 +218,6 @@ class DoctorPanel(QWidget):
         # Scrolled alone, so that the picture stays in view.
         halves = folding_row((self.plot, 2), (scrolled(facts), 3), spacing=2 * GRID, beside_from=_BESIDE_FROM)
         self.setLayout(column(halves, margins=PANEL_MARGINS))
-        self.setAccessibleName("Mask doctor")
         self.split_button.clicked.connect(doctor.split)
         follow(self._show, doctor.changed)
 

@@ -143,34 +143,32 @@ class HistogramPlot(Plot):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         at = int(self.box.mapSceneToView(self.mapToScene(event.position().toPoint())).x())
-        if self._counts and 0 <= at < len(self._counts[0]):
+        if self._counts and 0 <= at < self._bins:
             QToolTip.showText(event.globalPosition().toPoint(), self._words(at), self)
         super().mouseMoveEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        bins = len(self._counts[0]) if self._counts else 0
-        if bins and self._handles and self._bin is not None and event.text() in _ENDS_KEYS:
+        steps = _STEPS.get(Qt.Key(event.key()))
+        if self._handles and self._bin is not None and event.text() in _ENDS_KEYS:
             at = _ENDS_KEYS.index(event.text())
             self._move(self._handles[at], self._bin + at)
-            return
-        steps = _STEPS.get(Qt.Key(event.key()))
-        if not bins or steps is None:
+        elif not self._counts or steps is None:
             event.ignore()
-            return
-        # The first key only shows where it begins: in the first bin.
-        at = 0 if self._bin is None and abs(steps) <= _PAGE else (self._bin or 0) + steps
-        self._bin = min(max(at, 0), bins - 1)
-        self._describe()
-        self._draw()
+        else:
+            # The first key only shows where it begins: in the first bin.
+            at = 0 if self._bin is None and abs(steps) <= _PAGE else (self._bin or 0) + steps
+            self._bin = min(max(at, 0), self._bins - 1)
+            self._describe()
+            self._draw()
 
     def _words(self, at: int) -> str:
         """Return what is in a bin, a line per channel."""
+        first = self._counts[0]
         names = _NAMES if len(self._counts) == len(_NAMES) else [f"Channel {n}" for n in range(4)]
         lines = [f"{name}: {counts[at]:,}" for name, counts in zip(names, self._counts, strict=False)]
         if len(self._counts) == 1:
-            count = self._counts[0][at]
-            lines = [f"{count:,} sample{'s' if count != 1 else ''}"]
-        return "\n".join([f"Bin {at} of {len(self._counts[0])}", *lines])
+            lines = [f"{first[at]:,} sample{'s' if first[at] != 1 else ''}"]
+        return "\n".join([f"Bin {at} of {len(first)}", *lines])
 
 
 def channel_colour(channel: int, channels: int) -> str:

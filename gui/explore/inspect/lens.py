@@ -22,14 +22,12 @@ RESULT = "Result"
 # Masks of more rows are summed up: their largest products, not each row.
 _MOST_ROWS, _LARGEST = 7, 6
 _MOST_SORTED = 49
-# By how two results become one: whether each is multiplied, and what is made of both then.
+# What is made of two results; of these ways each is multiplied before.
 _COMBINED = {
-    "add": (False, "Sum"),
-    "subtract": (False, "First less second"),
-    "magnitude": (True, "Root of the sum"),
-    "maximum": (False, "Larger of both"),
-    "blend": (True, "Sum"),
-}
+    "add": "Sum", "subtract": "First less second", "magnitude": "Root of the sum",
+    "maximum": "Larger of both", "blend": "Sum",
+}  # fmt: skip
+_MULTIPLIED = "magnitude", "blend"
 
 
 class InChain(NamedTuple):
@@ -87,11 +85,11 @@ class Lens:
 
     def __init__(self, at: Looked) -> None:
         self.job, self.pixel, _, result, self.chain = at
-        pixel, job = self.pixel, self.job
-        self.white = full_scale_of(np.dtype(job.picture.dtype))
+        self.white = full_scale_of(np.dtype(self.job.picture.dtype))
         """What is white in the picture."""
-        has_place = result is not None and pixel[0] < result.shape[0] and pixel[1] < result.shape[1]
-        self._shown = np.atleast_1d(result[pixel]) if result is not None and has_place else None
+        row, column = self.pixel
+        has_place = result is not None and row < result.shape[0] and column < result.shape[1]
+        self._shown = np.atleast_1d(result[row, column]) if result is not None and has_place else None
 
     @property
     def shown(self) -> NDArray[Any]:
@@ -101,7 +99,6 @@ class Lens:
 
     @property
     def channels(self) -> int:
-        """How many channels there are."""
         return len(self.shown)
 
     @property
@@ -340,12 +337,12 @@ class CombineLens(Lens):
         names = [name.removeprefix("the ").capitalize() for name in self.chain.read_numbers]
         samples, terms = ([number(one[channel]) for one in pair] for pair in (self.read, made.terms))
         factors: Iterable[str] = map(number, step.weights or ()) if step.how == "blend" else samples
-        has_factors, words = _COMBINED[step.how]
         lines = [
-            Step(name, f"{factor} × {sample}", term) if has_factors else Step(name, total=sample)
+            Step(name, f"{factor} × {sample}", term) if step.how in _MULTIPLIED else Step(name, total=sample)
             for name, factor, sample, term in zip(names, factors, samples, terms, strict=True)
         ]
-        return [*lines, Step(words, total=number(made.value[channel])), *self._to_the_screen(channel)]
+        both = Step(_COMBINED[step.how], total=number(made.value[channel]))
+        return [*lines, both, *self._to_the_screen(channel)]
 
     def words(self, channel: int) -> str:
         """Return how both become one, and what they are."""

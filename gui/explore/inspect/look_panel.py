@@ -1,5 +1,6 @@
 """The panel Histogram: counts of picture and result with what is clipped, a profile along a line."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,20 +95,17 @@ class LookState(Question):
         self.ask_now()
 
     def choose(self, tool: str) -> None:
-        """Show another one of the tools."""
         self.tool = tool
         self._take_mouse()
         self._read()
         self.ask_now()
 
     def choose_channel(self, channel: int) -> None:
-        """Show the numbers of another channel."""
         self.channel = channel
         self.changed.emit()
 
     @property
     def channels(self) -> int:
-        """Channels of the picture."""
         picture = self._workspace.picture
         return 0 if picture is None else picture.channels
 
@@ -119,7 +117,6 @@ class LookState(Question):
 
     @property
     def region_text(self) -> str:
-        """What is counted, in words."""
         picture, region = self._workspace.picture, self._workspace.region
         if region is not None:
             rows, columns = map(len, region.ranges)
@@ -128,7 +125,6 @@ class LookState(Question):
 
     @property
     def area(self) -> int:
-        """Pixels that are counted."""
         picture, region = self._workspace.picture, self._workspace.region
         return region.pixels if region else picture.width * picture.height if picture else 0
 
@@ -203,10 +199,8 @@ class LookState(Question):
 def _profile(values: Numbers, line: Line) -> Profile:
     (row, column), (last_row, last_column) = line
     count = max(abs(last_row - row), abs(last_column - column)) + 1
-    if count > _LONGEST_LINE:
-        count = _POINTS
-    rows = np.rint(np.linspace(row, last_row, count)).astype(np.int64)
-    columns = np.rint(np.linspace(column, last_column, count)).astype(np.int64)
+    points = np.linspace(*line, count if count <= _LONGEST_LINE else _POINTS)
+    rows, columns = np.rint(points).astype(np.int64).T
     result = values.result
     return Profile(values.original[rows, columns], None if result is None else result[rows, columns])
 
@@ -222,7 +216,6 @@ class ProfilePlot(Plot):
         theme_notifier().changed.connect(self._draw)
 
     def show_profile(self, profile: Profile | None) -> None:
-        """Show the values along another line."""
         self._profile = profile
         self._draw()
 
@@ -275,16 +268,17 @@ class LookPanel(QWidget):
         self.tool = NarrowBox("What to look at", _TOOL_TIP, 6, _TOOLS)
         self.channel = NarrowBox("Channel", "Whose numbers are shown.", 4)
         self.what = ElidedLabel(most=2, small=True)
-        self.before, self.after = HistogramPlot(), HistogramPlot()
-        for plot, name in ((self.before, "original"), (self.after, "result")):
+        self.before, self.after = self._plots = HistogramPlot(), HistogramPlot()
+        for plot, name in zip(self._plots, ("original", "result"), strict=True):
             plot.setAccessibleName(f"Histogram of the {name}")
             plot.setMinimumHeight(_LEAST_PLOT)
-        self.numbers = named(QLabel(textFormat=Qt.TextFormat.RichText), "Numbers of original and result")
+        flags, rich = Qt.TextInteractionFlag, Qt.TextFormat.RichText
+        read = QLabel(textFormat=rich, textInteractionFlags=flags.TextSelectableByMouse)
+        self.numbers = named(read, "Numbers of original and result")
         self.numbers.setFont(number_font())
         self.numbers.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.numbers.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.profile = ProfilePlot()
-        before, self._after_title = quiet_label("Original", small=True), quiet_label("Result", small=True)
+        before, self._after_title = (quiet_label(name, small=True) for name in ("Original", "Result"))
         lines = quiet_label("Dashed: the original. Solid: the result.", small=True, wraps=True)
         histograms = before, (self.before, 1), self._after_title, (self.after, 1), self.numbers
         self._pages = QStackedWidget()
@@ -301,7 +295,7 @@ class LookPanel(QWidget):
         self.setLayout(column(head, what, (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
         self.tool.chosen.connect(look.choose)
         self.channel.chosen.connect(look.choose_channel)
-        for plot, window in zip((self.before, self.after), look.windows, strict=True):
+        for plot, window in zip(self._plots, look.windows, strict=True):
             plot.window_moved.connect(window.choose)
             window.changed.connect(self._show_windows)
         follow(self._show, look.changed, theme_notifier().changed)
@@ -319,8 +313,7 @@ class LookPanel(QWidget):
         self.channel.setVisible(channels > 1 and look.tool != PROFILE)
         self.window_button.setVisible(look.tool == HISTOGRAM and not look.words)
         self._pages.setCurrentIndex(list(_TOOLS).index(look.tool))
-        self.what.setText(look.region_text if look.tool == HISTOGRAM else "")
-        self.what.setVisible(look.tool == HISTOGRAM)
+        self.what.say(look.region_text if look.tool == HISTOGRAM else "")
         if look.words:
             return
         if look.tool == PROFILE:
@@ -334,20 +327,17 @@ class LookPanel(QWidget):
         self._show_windows()
         for part in (self.after, self._after_title):
             part.setVisible(bool(numbers.after))
-        chosen = min(self._look.channel, len(numbers.before) - 1)
-        before = numbers.before[chosen]
-        after = numbers.after[min(chosen, len(numbers.after) - 1)] if numbers.after else None
-        self.numbers.setText(_numbers_html(before, after, self._look.area))
+        shown = [one[min(self._look.channel, len(one) - 1)] for one in (numbers.before, numbers.after) if one]
+        self.numbers.setText(_numbers_html(shown, self._look.area))
 
     def _show_windows(self) -> None:
-        for plot, window in zip((self.before, self.after), self._look.windows, strict=True):
+        for plot, window in zip(self._plots, self._look.windows, strict=True):
             plot.show_window(window.ends or (0.0, self._look.white))
         self._as_range.setEnabled(any(window.is_wanted for window in self._look.windows))
 
 
-def _numbers_html(before: ChannelNumbers, after: ChannelNumbers | None, area: int) -> str:
+def _numbers_html(both: Sequence[ChannelNumbers], area: int) -> str:
     theme = current_theme()
-    both = [one for one in (before, after) if one]
     rows = [("", *("Original", "Result")[: len(both)])]
     for title, name in _LINES.items():
         if name != "not_finite" or any(one.not_finite for one in both):
