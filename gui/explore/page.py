@@ -27,7 +27,7 @@ from gui.page.contract import Begin, Intent, OpenFiles, PageStatus, Services, To
 from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.runs_page import RunsPage
 from gui.page.slot import Slot
-from gui.style.metrics import GRID, Turns, follow, follow_letters
+from gui.style.metrics import GRID, Turns, follow
 from gui.widgets.panel_parts import boxed, choices_of, column
 
 _TOOLS = ("save", "undo", "redo")
@@ -41,7 +41,6 @@ _EXPLAIN = {name: name.capitalize() for name in ("why", "launch", "tile", "code"
 _LEFT_SHARE, _LEAST_LEFT = 0.2, 35 * GRID
 _RIGHT_SHARE, _LEAST_RIGHT = 0.2, 40 * GRID
 _LOWER_SHARE, _LEAST_LOWER = 0.34, 32 * GRID
-_LEAST_ANSWER = 4 * GRID + 4
 _RUNS_SHARE = 0.53
 _RUN_CHAIN = (
     "Verifies the whole chain against one float64 reference of all its steps, then measures its time. Each "
@@ -220,8 +219,7 @@ class ExplorePage(ExploreParts):
         self._follow_operation()
 
     def _lay_out(self) -> None:
-        answer, sides = self.answer_line, Qt.Orientation
-        follow_letters(answer, lambda: answer.setFixedHeight(max(_LEAST_ANSWER, answer.needed_height)))
+        sides = Qt.Orientation
         self._mask = Panel("mask", "Mask", self.operation_choice)
         inspect = Panel("inspect", "Inspect", PanelTabs(*self._later("inspect", _INSPECT), are_parts=True))
         left = PanelTabs(self._mask, *self._later("inspect", _OF_MASK), inspect)
@@ -234,7 +232,7 @@ class ExplorePage(ExploreParts):
         outer = Share(left, _LEFT_SHARE, _LEAST_LEFT), middle, Share(right, _RIGHT_SHARE, _LEAST_RIGHT)
         upper = Share(Shares("upper", sides.Horizontal, *outer), 1.0 - _LOWER_SHARE)
         below = Shares("lower", sides.Horizontal, Share(runs, _RUNS_SHARE), Share(explain, 1.0 - _RUNS_SHARE))
-        lower = Share(boxed(column(answer, (below, 1), spacing=0)), _LOWER_SHARE, _LEAST_LOWER)
+        lower = Share(boxed(column(self.answer_line, (below, 1), spacing=0)), _LOWER_SHARE, _LEAST_LOWER)
         whole = Shares("page", sides.Vertical, upper, lower)
         self.fill(whole, self.picture_view, left, right, runs, explain)
         self.explain_head.room.toggled.connect(partial(self.show_only, explain))

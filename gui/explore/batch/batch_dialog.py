@@ -85,6 +85,7 @@ class BatchRun(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._process: QProcess | None = None
+        self._begun_s = 0.0
         self.is_stopping = False
         """Whether it was asked to end."""
         self.done = self.total = 0

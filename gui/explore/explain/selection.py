@@ -44,9 +44,8 @@ class Selection(QObject):
         self.workspace, self.state, self.results = workspace, state, results
         # What Automatic chose last, by the operation.
         self._choices: dict[str, str] = {}
-        self._kernel = ""
+        self._kernel = self._other = ""
         self._block: Block | None = None
-        self._other = ""
         self._gpu: Architecture | None = None
         self._run: Measurement[Any] | None = None
         self._means_chain = False
@@ -182,11 +181,9 @@ class Selection(QObject):
             self.changed.emit()
 
     def _with_kernel(self, job: PictureJob | None) -> PictureJob | None:
-        if job is None:
-            return None
-        if self._kernel:
+        if job is not None and self._kernel:
             job = job.changed(variant=self._kernel, block=self._block or job.block)
-        if job.variant == AUTO and self.workspace.is_filtering:
+        if job is not None and job.variant == AUTO and self.workspace.is_filtering:
             job = job.changed(variant=self._chosen_by_auto or AUTO)
         return job
 

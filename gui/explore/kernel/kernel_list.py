@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 from engine.device_info import AUTO
 from gui.explore.explain.selection import Selection
 from gui.explore.kernel.variants_model import ROW_ROLE, GroupRow, VariantRow, VariantsModel
-from gui.style.metrics import GRID, HALF_GRID, follow_letters, number_font, scaled_font, small_font
+from gui.style.metrics import GRID, HALF_GRID, follow, follow_letters, number_font, scaled_font, small_font
 from gui.style.theme import Series, current_theme, series_for
 from gui.widgets.number_table import paint_text
 from gui.widgets.panel_parts import boxed, row
@@ -54,8 +54,7 @@ class KernelList(QListView):
 
     def __init__(self, model: VariantsModel, selection: Selection) -> None:
         super().__init__()
-        self._variants, self._selection = model, selection
-        self._choice = "", ""
+        self._variants, self._selection, self._choice = model, selection, ("", "")
         self.setModel(model)
         self.setItemDelegate(_Rows(self, selection))
         self.setMouseTracking(True)
@@ -67,12 +66,10 @@ class KernelList(QListView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.selectionModel().currentChanged.connect(self._choose)
         selection.changed.connect(self._show_choice)
-        model.modelReset.connect(self._lay_out)
         model.dataChanged.connect(self._lay_out_if_words_changed)
-        model.modelReset.connect(self._show_choice)
+        follow(self._lay_out, model.modelReset)
+        follow(self._show_choice, model.modelReset)
         follow_letters(self, self.scheduleDelayedItemsLayout)
-        self._show_choice()
-        self._lay_out()
 
     def sizeHint(self) -> QSize:
         return QSize(34 * GRID, _ROWS_SHOWN * line_height() + 2 * self.frameWidth())
@@ -125,13 +122,11 @@ class KernelList(QListView):
 
     def _act_on(self, group: GroupRow, key: Qt.Key) -> bool:
         """Do what a key does on the head of a group; False for another key."""
-        if key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
-            self._variants.open_group(group.title, key == Qt.Key.Key_Right)
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
-            if group.cure:
-                self.cure_wanted.emit()
-            else:
-                self._variants.open_group(group.title, not group.is_open)
+        turns = key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
+        if turns and group.cure:
+            self.cure_wanted.emit()
+        elif turns or key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            self._variants.open_group(group.title, not group.is_open if turns else key == Qt.Key.Key_Right)
         else:
             return False
         # The list was made anew, and the focus stays on the head.
@@ -234,12 +229,12 @@ class _Rows(QStyledItemDelegate):
             painter.fillRect(bar, QColor(theme.accent))
         painter.setPen(muted)
         painter.setFont(small_font())
-        left, top = whole.left() + _SHAPE_WIDTH, line.bottom() + 1 - _REASON_LIFT
         width = self._kernels.reason_width()
         is_beside = bool(row.under) and _fits_beside(row, width)
         if is_beside:
             painter.drawText(line.adjusted(0, 0, -GRID, 0), _RIGHT, row.under)
         else:
+            left, top = whole.left() + _SHAPE_WIDTH, line.bottom() + 1 - _REASON_LIFT
             painter.drawText(QRect(left, top, width, whole.height()), _WRAPPED, row.under)
 
         painter.setFont(number_font())

@@ -32,6 +32,7 @@ from gui.widgets.panel_parts import (
     quiet_label,
     row,
     scrolled,
+    text_button,
 )
 from gui.widgets.panel_parts import Refusal as RefusalLabel
 
@@ -42,7 +43,8 @@ PRESETS = tuple(
 _THREADS_PER_WARP = 32
 _LARGEST = 99_999
 _DEFAULT = -_LARGEST - 1
-_FIRST_STEP = Block(16, 16)
+_FIRST_SIDE = 16
+_SIZES_TIP = "Common block sizes, and the kernel's own default."
 _WIDTH_TIP = "Block width: threads across, along a row. 32 across make one warp read one line."
 _HEIGHT_TIP = "Block height: threads down. Width × height is the number of threads."
 
@@ -59,11 +61,10 @@ class BlockEditor(QWidget):
         self._workspace, self._engine_state = workspace, engine_state = selection.workspace, selection.state
         self.width_box = _side_box("Block width", _WIDTH_TIP)
         self.height_box = _side_box("Block height", _HEIGHT_TIP)
-        self.menu_button = QToolButton(popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.menu_button.setArrowType(Qt.ArrowType.DownArrow)
+        arrow = QToolButton(arrowType=Qt.ArrowType.DownArrow)
+        self.menu_button = named(arrow, "Common block sizes", _SIZES_TIP)
+        self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.menu_button.setStyleSheet(NO_ARROW)
-        self.menu_button.setToolTip("Common block sizes, and the kernel's own default.")
-        self.menu_button.setAccessibleName("Common block sizes")
         menu = QMenu(self.menu_button, toolTipsVisible=True)
         menu.aboutToShow.connect(lambda: self._fill(menu))
         self.menu_button.setMenu(menu)
@@ -82,12 +83,11 @@ class BlockEditor(QWidget):
             box.refused.connect(self._refuse_typed)
         self.offer.clicked.connect(lambda: workspace.change(block=self._offered))
         workspace.settings_changed.connect(lambda: self._refuse_typed(""))
-        state = engine_state
-        of_engine = state.availability_changed, state.ready_changed, state.running_changed
+        # The selection changes with the engine, too.
+        of_engine = engine_state.availability_changed, engine_state.running_changed
         follow(self.refresh, selection.changed, workspace.settings_changed, *of_engine)
 
     def refresh(self) -> None:
-        """Show the state: numbers, threads and warps, the refusal."""
         block, default = self._workspace.settings.block, self._default_block()
         shown = block or default
         self.width_box.show_value(shown.x if shown else _DEFAULT)
@@ -115,10 +115,9 @@ class BlockEditor(QWidget):
                 menu.addSeparator()
 
     def _set_block(self) -> None:
-        x, y = self.width_box.value(), self.height_box.value()
+        sides = self.width_box.value(), self.height_box.value()
         # A side may still be at "auto" while the other was typed.
-        x, y = _FIRST_STEP.x if x == _DEFAULT else x, _FIRST_STEP.y if y == _DEFAULT else y
-        self._workspace.change(block=Block(x, y))
+        self._workspace.change(block=Block(*(_FIRST_SIDE if side == _DEFAULT else side for side in sides)))
 
     def _refuse_typed(self, sentence: str) -> None:
         """Say why what was typed is not a side of a block; the block stays as it is."""
@@ -128,15 +127,11 @@ class BlockEditor(QWidget):
     def _show_refusal(self) -> None:
         refused = None if self._typing_refusal else self._refused()
         # The nearest legal block is offered by a button.
-        reason = refused.sentence if refused else self._typing_refusal
-        self._offered = refused.nearest_block if refused else None
-        self.refusal.say(reason)
-        if self._offered is not None:
-            self.offer.setText(f"Use {self._offered}")
-            self.offer.setToolTip(
-                f"The nearest block this kernel can use here: {_count_text(self._offered)}."
-            )
-        self.offer.setVisible(self._offered is not None)
+        self._offered = offered = refused.nearest_block if refused else None
+        self.refusal.say(refused.sentence if refused else self._typing_refusal)
+        self.offer.setText(f"Use {offered}")
+        self.offer.setToolTip(f"The nearest block this kernel can use here: {_count_text(offered)}.")
+        self.offer.setVisible(offered is not None)
 
     def _refused(self) -> Refusal | None:
         """Return why the selected kernel refuses the block; for auto, the first refusal of any kernel."""
@@ -165,8 +160,7 @@ class BlockEditor(QWidget):
     @property
     def is_wanted(self) -> bool:
         """Whether the selected kernel has blocks to choose; with Automatic on a CPU none has."""
-        chosen = self._chosen()
-        if chosen is not None:
+        if (chosen := self._chosen()) is not None:
             return chosen.uses_block
         device = self._engine_state.used_device(self._workspace.settings.device)
         return self._selection.kernel != AUTO or device is None or device.kind != "cpu"
@@ -174,7 +168,7 @@ class BlockEditor(QWidget):
 
 def _side_box(name: str, tip: str) -> NumberBox:
     def follows(side: int, up: bool) -> int:
-        return _FIRST_STEP.x if side == _DEFAULT else doubled(side, up)
+        return _FIRST_SIDE if side == _DEFAULT else doubled(side, up)
 
     box = NumberBox(name, _DEFAULT, _LARGEST, "a whole number below 100,000", follows=follows)
     box.setAccessibleName(f"{name}, threads")
@@ -227,8 +221,7 @@ _BASELINE_TOOLTIP = (
     "results to use exactly that run."
 )
 # Of a fixed height, so that nothing moves when another kernel is chosen; longer texts scroll.
-NOTE_LINES = 2
-_DEVICE_NOTE_LINES = 2
+NOTE_LINES = _DEVICE_NOTE_LINES = 2
 
 _OPTIONS_TIP = "The type of the results, how rows lie in memory, and what speed-ups are measured against."
 _COMBINED = "Two results are combined in one way on each device: there are no kernels to choose from."
@@ -248,16 +241,13 @@ class KernelPanel(QWidget):
         self.kernels = KernelList(self.variants, selection)
         self.note = ScrolledText("The selected kernel", NOTE_LINES, NOTE_LINES)
         self.block = BlockEditor(selection)
-        layout_name = f"Rows on the device begin at {ROW_BYTES}-byte boundaries"
-        self.layout_switch = named(QCheckBox(), layout_name)
+        self.layout_switch = named(QCheckBox(), f"Rows on the device begin at {ROW_BYTES}-byte boundaries")
         self.result_type = NarrowBox("Output type", "", 5, dict.fromkeys(RESULT_TYPES, "float32"))
         self.device = DeviceBox(workspace, engine_state)
         self.device_note = ElidedLabel(most=_DEVICE_NOTE_LINES, small=True)
-        self.options = QToolButton(toolButtonStyle=Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.options.setText("O&ptions")
-        self.options.setToolTip(_OPTIONS_TIP)
+        self.options = text_button("", "O&ptions", "", _OPTIONS_TIP)
+        self.options.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.options.setCheckable(True)
-        self.options.setAutoRaise(True)
         self.options_note = ElidedLabel(small=True)
         self.baseline = named(QComboBox(), "Baseline of speed-ups", _BASELINE_TOOLTIP)
         options = row(self.options, (self.options_note, 1), spacing=HALF_GRID)
@@ -350,8 +340,9 @@ class KernelPanel(QWidget):
             self.note.say(_COMBINED if is_combined else "The kernels are listed once the engine is up.")
             return
         text = str(entry.reason) if entry.reason and not entry.can_run else entry.idea
-        self.note.say(" ".join(filter(None, (text, entry.remark))))
-        self.note.setToolTip("\n\n".join(filter(None, (text, entry.remark))))
+        said = [*filter(None, (text, entry.remark))]
+        self.note.say(" ".join(said))
+        self.note.setToolTip("\n\n".join(said))
 
     def _refresh_baselines(self) -> None:
         keys = [row.key for row in self.variants.rows() if row.key != AUTO]

@@ -134,7 +134,6 @@ class VariantsModel(QAbstractListModel):
             self.dataChanged.emit(self.index(changed[0]), self.index(changed[-1]))
 
     def open_group(self, title: str, is_open: bool) -> None:
-        """Open or close a group."""
         group = next((one for one in self._items if isinstance(one, GroupRow) and one.title == title), None)
         if group is not None and group.is_open != is_open:
             self._opened[title, group.reason is None] = is_open
@@ -209,12 +208,11 @@ class VariantsModel(QAbstractListModel):
     def _read_rows(self) -> list[VariantRow]:
         newest, run_of = self._selection.newest_runs(), self._results.described
         described = run_of.result.variant if run_of else ""
-        variants = self._engine_state.variants_of(self._workspace.operation)
-        no_gpu, settings = self._engine_state.no_gpu, self._workspace.settings
+        no_gpu, device = self._engine_state.no_gpu, self._workspace.settings.device
         # The engine is asked about a picture only.
-        is_asked = self._workspace.picture is not None or settings.device == SIMULATOR
+        is_asked = self._workspace.picture is not None or device == SIMULATOR
         rows = [self._auto_row()]
-        for entry in variants:
+        for entry in self._engine_state.variants_of(self._workspace.operation):
             run = newest.get(entry.key)
             found = self._engine_state.availability.get(entry.key, Availability(entry.key))
             if entry.kind == "cuda" and not is_asked:

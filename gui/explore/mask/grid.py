@@ -87,10 +87,8 @@ class MaskGrid(QTableView):
         self._strokes = 0
         # The cell that the brush is on while it paints.
         self._painted: tuple[int, int] | None = None
-        self._cell = _LARGEST
+        self._cell, self._margins, self._is_placing = _LARGEST, QMargins(), False
         self._fitted: tuple[Mask | None, QSize] = None, QSize()
-        self._margins = QMargins()
-        self._is_placing = False
         self.setModel(model)
         self._delegate = CellDelegate(self)
         self._delegate.left_by_arrow.connect(self._move_by)
@@ -101,11 +99,8 @@ class MaskGrid(QTableView):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
-        self.setEditTriggers(
-            QAbstractItemView.EditTrigger.AnyKeyPressed
-            | QAbstractItemView.EditTrigger.DoubleClicked
-            | QAbstractItemView.EditTrigger.EditKeyPressed
-        )
+        begins = QAbstractItemView.EditTrigger
+        self.setEditTriggers(begins.AnyKeyPressed | begins.DoubleClicked | begins.EditKeyPressed)
         self.setMaximumHeight(_MOST_HEIGHT)
         self.setAccessibleName("Mask")
         self.setAccessibleDescription(
@@ -142,7 +137,6 @@ class MaskGrid(QTableView):
         self._model.paste(text, self.selected_cells(), whole=whole)
 
     def clear_cells(self) -> None:
-        """Set the selected cells to 0."""
         self._model.clear_cells(self.selected_cells())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -160,8 +154,7 @@ class MaskGrid(QTableView):
         if self._painted is None:
             super().mouseMoveEvent(event)
             return
-        index = self.indexAt(event.position().toPoint())
-        if index.isValid():
+        if (index := self.indexAt(event.position().toPoint())).isValid():
             self._paint_to(index.row(), index.column())
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -228,10 +221,8 @@ class MaskGrid(QTableView):
         super().updateGeometries()
         if not self._is_placing and self.viewportMargins() != self._margins:
             self._is_placing = True
-            try:
-                self.setViewportMargins(self._margins)
-            finally:
-                self._is_placing = False
+            self.setViewportMargins(self._margins)
+            self._is_placing = False
 
     def _fit_cells(self) -> None:
         """Share the room among the cells, down to a size that can be hit; they stand in its middle."""
@@ -260,13 +251,12 @@ class MaskGrid(QTableView):
 
     def _fit_font(self) -> None:
         mask = self._model.mask
-        if self._fitted[0] is mask and self._fitted[1] == self._cell:
-            return
-        self._fitted = mask, self._cell
-        texts = sorted(mask.cell_texts())
-        # All 3,969 of a large mask take 50 ms.
-        some = texts[:: 1 + len(texts) // _MOST_MEASURED]
-        self._delegate.set_font(fitting_font(map(texts_of, some), self._cell))
+        if self._fitted[0] is not mask or self._fitted[1] != self._cell:
+            self._fitted = mask, self._cell
+            texts = sorted(mask.cell_texts())
+            # All 3,969 of a large mask take 50 ms.
+            some = texts[:: 1 + len(texts) // _MOST_MEASURED]
+            self._delegate.set_font(fitting_font(map(texts_of, some), self._cell))
 
     def context_menu(self, index: QModelIndex) -> QMenu:
         """Return what can be done with a cell."""
@@ -322,16 +312,11 @@ class MaskGrid(QTableView):
 
 Index = QModelIndex | QPersistentModelIndex
 
-_EDITOR_WIDTH = 10 * GRID
-_EDITOR_HEIGHT = 3 * GRID
-_SMALLEST_FONT = 8
-_PADDING = 4
+_EDITOR_WIDTH, _EDITOR_HEIGHT = 10 * GRID, 3 * GRID
+_SMALLEST_FONT, _PADDING = 8, 4
 _ARROWS = {
-    Qt.Key.Key_Up: (-1, 0),
-    Qt.Key.Key_Down: (1, 0),
-    Qt.Key.Key_Left: (0, -1),
-    Qt.Key.Key_Right: (0, 1),
-}
+    Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0), Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1),
+}  # fmt: skip
 
 
 class CellDelegate(QStyledItemDelegate):
@@ -353,17 +338,12 @@ class CellDelegate(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         rect: QRect = option.rect
         theme = current_theme()
-        background: QColor = index.data(Qt.ItemDataRole.BackgroundRole)
         foreground: QColor = index.data(Qt.ItemDataRole.ForegroundRole)
         painter.save()
-        painter.fillRect(rect, background)
+        painter.fillRect(rect, index.data(Qt.ItemDataRole.BackgroundRole))
         painter.setPen(QColor(theme.line))
-        painter.drawLine(rect.bottomLeft(), rect.bottomRight())
-        painter.drawLine(rect.topRight(), rect.bottomRight())
-        if index.row() == 0:
-            painter.drawLine(rect.topLeft(), rect.topRight())
-        if index.column() == 0:
-            painter.drawLine(rect.topLeft(), rect.bottomLeft())
+        # Neighbours share a line.
+        painter.drawRect(rect.adjusted(-min(index.column(), 1), -min(index.row(), 1), -1, -1))
         if index.data(MaskRole.IS_ANCHOR):
             _paint_anchor(painter, rect, foreground)
         if option.state & QStyle.StateFlag.State_Selected:

@@ -78,13 +78,9 @@ class MaskLibrary(QFrame):
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.name_field.setPlaceholderText("Name of the mask that is shown")
-        listed = (
-            row((self.search, 1), self.generate_button),
-            (self.list, 1),
-            (self._empty, 1),
-            row((self.name_field, 1), self.keep_button),
-            row((self.verdict, 1), self.undo_button),
-        )
+        head, kept = row((self.search, 1), self.generate_button), row((self.name_field, 1), self.keep_button)
+        said = row((self.verdict, 1), self.undo_button)
+        listed = head, (self.list, 1), (self._empty, 1), kept, said
         generated = row(self.back_button, 1, self.done_button), (self.sliders, 1)
         for parts in (listed, generated):
             self._pages.addWidget(boxed(column(*parts, margins=(GRID, GRID, GRID, GRID))))
@@ -116,10 +112,10 @@ class MaskLibrary(QFrame):
         """Return everything that can be chosen: own masks, generators, presets."""
         return library_entries(self._own.read()[0])
 
-    def open_generator(self, widget: QWidget, generator: Generator | None = None) -> None:
+    def open_generator(self, widget: QWidget, generator: Generator) -> None:
         """Show the sliders under a widget."""
         self._place(widget)
-        self.show_generator(generator or next(iter(GENERATORS.values())))
+        self.show_generator(generator)
 
     def show_generator(self, generator: Generator) -> None:
         """Show the sliders of a generator in the place of the list."""
@@ -188,10 +184,9 @@ class MaskLibrary(QFrame):
         text = self.search.text()
         found = found_entries(self._entries, text)
         list_entries(self.rows, found, with_heads=not text.strip())
-        chosen = self._workspace.mask
-        shown = [self.rows.index(at, 0) for at in range(self.rows.rowCount())]
+        shown = (self.rows.index(at, 0) for at in range(self.rows.rowCount()))
         entries = [index for index in shown if index.data(ENTRY)]
-        same = [index for index in entries if index.data(ENTRY).mask == chosen]
+        same = [index for index in entries if index.data(ENTRY).mask == self._workspace.mask]
         if entries:
             first = same[0] if same and not text.strip() else entries[0]
             self.list.setCurrentIndex(first)

@@ -52,12 +52,10 @@ class LibraryEntry:
 
     @classmethod
     def kept(cls, path: Path, mask: Mask) -> Self:
-        """Return an own mask."""
         return cls(OWN, mask.name, f"{mask.rows} × {mask.columns} cells", mask, path=path)
 
     @property
     def is_own(self) -> bool:
-        """Whether it was kept."""
         return self.group == OWN
 
 
@@ -106,7 +104,6 @@ class OwnMasks:
         return own
 
     def write(self, own: LibraryEntry) -> LibraryEntry:
-        """Write the file of a mask."""
         save_mask(own.mask, own.path)
         return own
 
@@ -145,8 +142,7 @@ class MaskEffects(QObject):
 
     def __init__(self, workspace: Workspace, link: EngineLink) -> None:
         super().__init__()
-        self._workspace = workspace
-        self._link, self._newest = link, Newest(link)
+        self._workspace, self._link, self._newest = workspace, link, Newest(link)
         self._picture: PictureHandle | None = None
         self._made: dict[str, QImage] = {}
 

@@ -50,15 +50,11 @@ class SizeControls(QWidget):
 
     def _toggle_lock(self, locked: bool) -> None:
         if locked:
-            side = max(self._workspace.mask.shape)
-            self._resize(side, side)
+            self._resize(*[max(self._workspace.mask.shape)] * 2)
 
     def _resize(self, rows: int, columns: int) -> None:
-        mask = self._workspace.mask
-        if (rows, columns) == mask.shape:
-            return
         try:
-            resized = mask.resized(rows, columns)
+            resized = self._workspace.mask.resized(rows, columns)
         except MaskError as error:
             self._show_mask()
             self.rows_box.refused.emit(str(error))
@@ -99,7 +95,6 @@ class Brush(QWidget):
         self.button = icon_button("brush", "Brush", _TIP)
         self.button.setCheckable(True)
         self.field = NumberField("Value of the brush")
-        self.field.setMinimumWidth(5 * GRID)
         self.field.setFixedWidth(5 * GRID)
         self.field.setToolTip(_TIP)
         self.setLayout(row(self.button, self.field, spacing=HALF_GRID))
@@ -217,12 +212,10 @@ class ApplyControls(QWidget):
         value = row(self._value_label, self.value_field)
         divide = row(label_for("Divide by", self.divide_field), (self.divide_field, 1))
         offset = row(label_for("Add offset", self.offset_field), (self.offset_field, 1))
-        lines = (
-            folding_row((borders, 1), value),
-            folding_row(self.flip_box, (self.normalise_box, 1), spacing=2 * GRID),
-            folding_row((divide, 1), (offset, 1)),
+        switches = folding_row(self.flip_box, (self.normalise_box, 1), spacing=2 * GRID)
+        self.setLayout(
+            column(folding_row((borders, 1), value), switches, folding_row((divide, 1), (offset, 1)))
         )
-        self.setLayout(column(*lines))
         self.border_box.chosen.connect(lambda border: workspace.change(border=Border(border)))
         self.value_field.entered.connect(lambda value: workspace.change(cval=value))
         self.flip_box.toggled.connect(lambda on: workspace.change(flip=on))

@@ -99,10 +99,9 @@ def _rounded(weight: float, digits: int) -> str:
     """Return a weight with so many significant digits, with an exponent only where that is shorter."""
     text = f"{weight:.{digits}g}"
     short = _with_short_exponent(text)
-    _, _, exponent = short.partition("e")
-    if not exponent:
+    if "e" not in short:
         return text
-    power = int(exponent)
+    power = int(short.partition("e")[2])
     plain = f"{float(text):.0f}" if power > 0 else f"{float(text):.{digits - 1 - power}f}"
     return plain if len(plain) <= len(short) else short
 
@@ -186,7 +185,6 @@ class MaskModel(QAbstractTableModel):
         if not index.isValid():
             return None
         row, column = index.row(), index.column()
-        weight = float(self.mask.weights[row, column])
         typed = self.mask.cell_text(row, column)
         match role:
             case Qt.ItemDataRole.DisplayRole:
@@ -196,6 +194,7 @@ class MaskModel(QAbstractTableModel):
             case Qt.ItemDataRole.TextAlignmentRole:
                 return Qt.AlignmentFlag.AlignCenter
             case Qt.ItemDataRole.BackgroundRole | Qt.ItemDataRole.ForegroundRole:
+                weight = float(self.mask.weights[row, column])
                 return self._colours_of(weight)[role == Qt.ItemDataRole.ForegroundRole]
             case Qt.ItemDataRole.ToolTipRole:
                 return self._tooltip(row, column)
@@ -240,20 +239,19 @@ class MaskModel(QAbstractTableModel):
 
     def _words(self, row: int, column: int) -> str:
         """Return a weight as typed, and what it is where that is a quotient."""
-        weight = number_text(float(self.mask.weights[row, column]))
+        weight, text = number_text(float(self.mask.weights[row, column])), self.mask.cell_text(row, column)
         more = self.mask.more_than_weights
-        text = self.mask.cell_text(row, column)
         text = f"{text} / {more.divisor}" if more is not None and more.divisor else text
         said = weight if text == weight else f"{text} = {weight}"
         return f"Row {row + 1}, column {column + 1}: {said}"
 
     def _show_mask(self, mask: Mask) -> None:
-        self._colours.clear()
         if mask.shape == self.mask.shape:
             self.mask = mask
             self._repaint()
         else:
             self.beginResetModel()
+            self._colours.clear()
             self.mask = mask
             self.endResetModel()
 

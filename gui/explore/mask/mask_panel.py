@@ -66,7 +66,6 @@ class MaskFacts(ElidedLabel):
         self.show_facts()
 
     def show_facts(self) -> None:
-        """Describe the mask."""
         mask = self._workspace.mask
         self._is_refusal = False
         self.set_most(_LINES)
@@ -80,14 +79,13 @@ class MaskFacts(ElidedLabel):
 
     def show_refusal(self, sentence: str) -> None:
         """Say why an edit was not made, until the mask or its border changes; empty: describe the mask."""
-        if not sentence:
-            if self._is_refusal:
-                self.show_facts()
-            return
-        self._is_refusal = True
-        self.set_most(_LINES_OF_REFUSAL)
-        self.setForegroundRole(QPalette.ColorRole.BrightText)
-        self.setText(sentence)
+        if sentence:
+            self._is_refusal = True
+            self.set_most(_LINES_OF_REFUSAL)
+            self.setForegroundRole(QPalette.ColorRole.BrightText)
+            self.setText(sentence)
+        elif self._is_refusal:
+            self.show_facts()
 
 
 _HINT = (
@@ -116,10 +114,9 @@ class MaskTextDialog(QDialog):
         hint, self.verdict = QLabel(_HINT, wordWrap=True), Verdict()
         self.verdict.setMinimumHeight(3 * self.fontMetrics().lineSpacing())
         self.verdict.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.buttons = QDialogButtonBox(
-            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel
-        )
-        self._ok = self.buttons.button(QDialogButtonBox.StandardButton.Ok)
+        which = QDialogButtonBox.StandardButton
+        self.buttons = QDialogButtonBox(which.Ok | which.Cancel)
+        self._ok = self.buttons.button(which.Ok)
         self._ok.setText("Use this mask")
         top = row(label_for("Write as", self.style_box), self.style_box, 1)
         parts = (hint, top, (self.editor, 1), self.verdict, self.buttons)

@@ -190,15 +190,14 @@ class PictureCanvas(QWidget):
         self.setObjectName("picture")
         self.view.changed.connect(self.update)
         self.handle.moved.connect(self.update)
-        self._place_handle()
+        self._fit()
 
     def show_scene(self, **changed: Any) -> None:
         """Show something else: other fields of the scene. The place and the zoom stay."""
         self.scene = replace(self.scene, **changed)
         if "original" in changed and self.scene.original is not None:
             self.view.set_picture_size(self.scene.original.size)
-        self._fit_pane()
-        self._place_handle()
+        self._fit()
         self.update()
 
     @property
@@ -219,8 +218,8 @@ class PictureCanvas(QWidget):
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(theme.base))
         # Everything is placed in device pixels, so that 100 % is sharp on every screen.
-        painter.scale(1.0 / self.devicePixelRatioF(), 1.0 / self.devicePixelRatioF())
         ratio, at, scene = self.devicePixelRatioF(), self.view.transform, self.scene
+        painter.scale(1.0 / ratio, 1.0 / ratio)
         for layer in self._layers():
             if layer.levels is not None:
                 layer.levels.channel = scene.channel
@@ -242,8 +241,7 @@ class PictureCanvas(QWidget):
             painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        self._fit_pane()
-        self._place_handle()
+        self._fit()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         turned = event.angleDelta().y() or event.angleDelta().x()
@@ -352,9 +350,8 @@ class PictureCanvas(QWidget):
 
     def _in_pane(self, position: QPointF) -> QPointF:
         """Return a place of the widget in device pixels of the pane that it lies in."""
-        x, y = position.x() * self.devicePixelRatioF(), position.y() * self.devicePixelRatioF()
-        right = self._second_pane()
-        return QPointF(x - right if right and x >= right else x, y)
+        at, right = position * self.devicePixelRatioF(), self._second_pane()
+        return at - QPointF(right if at.x() >= right else 0, 0)
 
     def _second_pane(self) -> int:
         """Return where the second of two panes side by side begins, device pixels; 0 for one pane."""
@@ -370,10 +367,8 @@ class PictureCanvas(QWidget):
         """Paint the surroundings of a rectangle of the picture anew, in each pane."""
         if mark is None:
             return
-        place, ratio = (
-            self.view.transform.place_of(mark.row, mark.column, mark.height, mark.width),
-            self.devicePixelRatioF(),
-        )
+        place = self.view.transform.place_of(mark.row, mark.column, mark.height, mark.width)
+        ratio = self.devicePixelRatioF()
         around = QRectF(place.topLeft() / ratio, place.size() / ratio).adjusted(-4, -4, 4, 4).toAlignedRect()
         for shift in {0, round(self._second_pane() / ratio)}:
             self.update(around.translated(shift, 0))
@@ -386,11 +381,9 @@ class PictureCanvas(QWidget):
     def _has_moved(self, position: QPointF) -> bool:
         return (position - self._pressed_at).manhattanLength() >= _DRAG_FROM
 
-    def _fit_pane(self) -> None:
+    def _fit(self) -> None:
         width, height = self._device_size()
         self.view.set_pane_size(Size(pane_width(self.scene.mode, width), height))
-
-    def _place_handle(self) -> None:
         self.handle.setVisible(self.scene.mode == ViewMode.SPLIT and self.scene.result is not None)
         self.handle.update_position()
 

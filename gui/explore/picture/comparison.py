@@ -13,8 +13,6 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.layers import ViewMode
 from gui.explore.workspace import Workspace
 
-MODES = {ViewMode.DIFFERENCE: "difference", ViewMode.ERROR: "error"}
-
 _WAIT = "Comparing picture and result."
 _NO_RESULT = "There is no result of these settings yet."
 _IN_PARTS = (
@@ -62,7 +60,7 @@ class Comparison(Made):
 
     def show(self, mode: ViewMode, seen: Region) -> None:
         """Note the mode, and which pixels are seen: of a large error only these are computed."""
-        mode_now = mode if mode in MODES else None
+        mode_now = mode if mode in (ViewMode.DIFFERENCE, ViewMode.ERROR) else None
         if mode_now != self._mode:
             self._mode, self._seen = mode_now, seen
             self._drop(_WAIT)

@@ -29,34 +29,14 @@ _BRIGHT = 120
 
 
 class ViewMode(StrEnum):
-    """Each with its icon, and a sentence on what it shows."""
+    """What is shown of original and result."""
 
-    icon_name: str
-    sentence: str
-
-    SPLIT = (
-        "split", "compare",
-        "One picture: the original left of the handle, the result right of it. Drag the handle.",
-    )  # fmt: skip
-    SIDE_BY_SIDE = (
-        "side by side", "view-split-vertical",
-        "Original and result beside each other, at the same place and zoom.",
-    )  # fmt: skip
-    ORIGINAL = "original", "original", "The original alone."
-    RESULT = "result", "result", "The result alone."
-    DIFFERENCE = (
-        "difference", "plus-minus-variant",
-        "The result less the original: middle grey where they are equal, scaled to the largest difference.",
-    )  # fmt: skip
-    ERROR = (
-        "error", "target",
-        "How far the result is from the float64 reference, in units of the rounding bound.",
-    )  # fmt: skip
-
-    def __new__(cls, value: str, icon_name: str, sentence: str) -> "ViewMode":
-        mode = str.__new__(cls, value)
-        mode._value_, mode.icon_name, mode.sentence = value, icon_name, sentence
-        return mode
+    SPLIT = "split"
+    SIDE_BY_SIDE = "side by side"
+    ORIGINAL = "original"
+    RESULT = "result"
+    DIFFERENCE = "difference"
+    ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +204,6 @@ class LayerPainter:
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
     def _paint_lines(self, rows: range, columns: range) -> None:
-        """Paint a thin line around every pixel."""
         at = self._at
         left, top = at.to_pane(columns.start, rows.start)
         right, bottom = at.to_pane(columns.stop, rows.stop)

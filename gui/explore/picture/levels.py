@@ -109,12 +109,10 @@ class PictureLevels(QObject):
         if isinstance(screen, TiledScreen):
             whole = screen.coarse
         else:
-            whole, shapes = screen.levels, tuple(level.shape for level in screen.levels)
+            whole, sides = screen.levels, tuple((one.shape[0], one.shape[1]) for one in screen.levels)
             if screen.shown is not None:
                 self._pixels, whole = pixels_in(whole[0], screen.shown), whole[1:]
-            screen = TiledScreen(
-                "", tuple((rows, columns) for rows, columns, *_ in shapes), opaque=screen.opaque
-            )
+            screen = TiledScreen("", sides, opaque=screen.opaque)
         self._screen = screen
         rows, columns = screen.levels[0]
         self.size = Size(columns, rows)
@@ -180,12 +178,11 @@ class PictureLevels(QObject):
             self._before = None
         for place in self._seen:
             if self._best_for(self._level, place) is None:
-                _, at = self._area_of(transform, target, self._level, place)
+                (_, at), theme = self._area_of(transform, target, self._level, place), current_theme()
                 if self._wholes:
                     self._paint_whole(painter, transform, at, self._first)
                 else:
                     # Between the colour of the pane and that of the labels on it.
-                    theme = current_theme()
                     painter.fillRect(at, mixed(QColor(theme.base), QColor(theme.raised), 0.5))
         for levels in filter(None, (self._before, self)):
             levels._paint_tiles(painter, transform, target, self._level, self._seen)
@@ -208,10 +205,8 @@ class PictureLevels(QObject):
         for place in self._seen:
             if (0, place) not in self._kept and time.perf_counter() < ends_at:
                 # The array's memory is not kept.
-                made = image_of(
-                    self._pixels(*self._screen.extent(0, place)), opaque=self._screen.opaque
-                ).copy()
-                self._keep((0, place), Kept(made))
+                made = self._pixels(*self._screen.extent(0, place))
+                self._keep((0, place), Kept(image_of(made, opaque=self._screen.opaque).copy()))
         self._drop_oldest()
         if not self.is_complete:
             self.updated.emit()
@@ -237,10 +232,8 @@ class PictureLevels(QObject):
             steps = coarser - level
             key = coarser, (place[0] >> steps, place[1] >> steps)
             kept = self._kept.get(key)
-            if kept is None:
-                continue
-            if kept.image is None:
-                if not steps:
+            if kept is None or kept.image is None:
+                if kept is not None and not steps:
                     return key
                 continue
             columns = self._screen.extent(*key)[1]
@@ -263,12 +256,9 @@ class PictureLevels(QObject):
         rows, columns = self._screen.extent(level, place)
         scale = 2.0**level
         left, top, right, bottom = transform.seen_in(target)
-        area = (
-            max(rows.start, math.floor(top / scale) - 1),
-            max(columns.start, math.floor(left / scale) - 1),
-            min(rows.stop, math.ceil(bottom / scale) + 1),
-            min(columns.stop, math.ceil(right / scale) + 1),
-        )
+        begin = max(rows.start, math.floor(top / scale) - 1), max(columns.start, math.floor(left / scale) - 1)
+        last = min(rows.stop, math.ceil(bottom / scale) + 1), min(columns.stop, math.ceil(right / scale) + 1)
+        area = *begin, *last
         x, y = map(round, transform.to_pane(area[1] * scale, area[0] * scale))
         # The last pixel of an odd side is half a one of the next level.
         ends = min(area[3] * scale, self.size.width), min(area[2] * scale, self.size.height)

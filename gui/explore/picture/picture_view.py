@@ -129,7 +129,7 @@ class PictureView(QWidget):
     def __init__(self, workspace: Workspace, services: Services, messages: PageMessages) -> None:
         super().__init__(accessibleName="Picture view")
         engine_state, link = services.state, services.link
-        self._workspace, self._link, self._messages = workspace, link, messages
+        self._workspace, self._state, self._link, self._messages = workspace, engine_state, link, messages
         self._picture: PictureHandle | None = None
         self.values: Numbers | None = None
         """The numbers of the picture and of its newest result; None without a picture."""
@@ -138,12 +138,11 @@ class PictureView(QWidget):
         self._result_levels: PictureLevels | None = None
         # The server that computed the result; empty for this computer.
         self._server = ""
-        self._state = engine_state
         self._hovered: tuple[int, int] | None = None
         self._told: Message | None = None
         self.canvas = PictureCanvas()
-        self.comparison = Comparison(workspace, engine_state, link)
         of = workspace, engine_state, link
+        self.comparison = Comparison(*of)
         self.windows = Window(*of, of_result=False), Window(*of, of_result=True)
         """What is black and white of the original, and of the result."""
         self.toolbar = PictureToolbar(workspace, services.actions)
@@ -194,7 +193,6 @@ class PictureView(QWidget):
 
     @property
     def is_settled(self) -> bool:
-        """Whether all that is seen is there."""
         return self.canvas.is_settled
 
     def set_mode(self, mode: ViewMode) -> None:
@@ -353,12 +351,11 @@ class PictureView(QWidget):
 
     def _say_size(self) -> None:
         """Say in the line below at which size a result is previewed, while nothing is pointed at."""
-        result, hint = self._result, ""
+        result, self.readout.hint = self._result, ""
         if result is not None:
             reduced = result.reduced_by(self.canvas.view.transform.zoom)
             sentences = _TWO_SIZES.format(reduced=reduced) if reduced > 1 else "", result.note
-            hint = " ".join(filter(None, sentences))
-        self.readout.hint = hint
+            self.readout.hint = " ".join(filter(None, sentences))
         if self._hovered is None:
             self._hover(None)
 
@@ -389,13 +386,12 @@ class PictureView(QWidget):
 
     def _describe(self) -> None:
         self._say_size()
-        view = self.canvas.view
-        zoom = view.transform.zoom
-        self._workspace.looked_at = view.middle if self._picture is not None else None
+        view, zoom = self.canvas.view, self.canvas.view.transform.zoom
+        picture, scene = self._picture, self.canvas.scene
+        self._workspace.looked_at = view.middle if picture is not None else None
         self._compare()
-        self.toolbar.show_zoom(zoom if self._picture is not None else None)
-        title = self._picture.description if self._picture is not None else "No picture yet"
-        scene = self.canvas.scene
+        self.toolbar.show_zoom(zoom if picture is not None else None)
+        title = picture.description if picture is not None else _TITLE
         words = f"{title}, {scene.mode.value}, {scene.result_name}, zoom {100 * zoom:.0f} %"
         self.canvas.setAccessibleDescription(words)
 

@@ -29,6 +29,20 @@ from gui.widgets.panel_parts import (
 
 # Modes with a button of their own; the others are in the menu.
 _BUTTONS = (ViewMode.SPLIT, ViewMode.SIDE_BY_SIDE, ViewMode.ORIGINAL, ViewMode.RESULT)
+# The icon of a mode, and what it shows.
+_LOOKS = {
+    ViewMode.SPLIT: (
+        "compare", "One picture: the original left of the handle, the result right of it. Drag the handle."),
+    ViewMode.SIDE_BY_SIDE: (
+        "view-split-vertical", "Original and result beside each other, at the same place and zoom."),
+    ViewMode.ORIGINAL: ("original", "The original alone."),
+    ViewMode.RESULT: ("result", "The result alone."),
+    ViewMode.DIFFERENCE: (
+        "", "The result less the original: middle grey where they are equal, scaled to the largest "
+        "difference."),
+    ViewMode.ERROR: (
+        "", "How far the result is from the float64 reference, in units of the rounding bound."),
+}  # fmt: skip
 _MORE_TIP = "Difference, error against the reference, single channels. Key B blinks original and result."
 _ZOOM_TIP = "Zoom: at 100 % one pixel of the picture is one pixel of the screen."
 _REGION_TIP = "Region: select a part of the picture (Shift and drag), to filter, measure or crop it."
@@ -54,8 +68,8 @@ class PictureToolbar(QWidget):
         self._workspace = workspace
         self.mode_buttons = QButtonGroup(self)
         for number, mode in enumerate(_BUTTONS):
-            title = mode.value.capitalize()
-            button = icon_button(mode.icon_name, title, f"{title}: {mode.sentence}")
+            title, (look, sentence) = mode.value.capitalize(), _LOOKS[mode]
+            button = icon_button(look, title, f"{title}: {sentence}")
             button.setText(title)
             button.setCheckable(True)
             # A click leaves the focus, and the keys, with the picture.
@@ -157,22 +171,21 @@ class PictureToolbar(QWidget):
         self._modes, self._channels = QActionGroup(menu), QActionGroup(menu)
         for mode in ViewMode:
             if mode not in _BUTTONS:
-                self._add_choice(menu, self._modes, mode.value.capitalize(), mode.sentence, mode.name)
+                self._add_choice(menu, self._modes, mode.value.capitalize(), _LOOKS[mode][1], mode.name)
         self._modes.setExclusionPolicy(QActionGroup.ExclusionPolicy.ExclusiveOptional)
         menu.addSeparator()
         for number, name in enumerate(("All channels", "Red alone", "Green alone", "Blue alone")):
             tip = "Show one channel of picture and result in grey." if number else "Show the colours."
             self._add_choice(menu, self._channels, name, tip, number - 1 if number else None)
         self._channels.actions()[0].setChecked(True)
-        self._modes.triggered.connect(
-            # The name, since Qt gives a StrEnum back as a plain text.
-            lambda action: self.mode_chosen.emit(
-                ViewMode[action.data()] if action.isChecked() else ViewMode.SPLIT
-            )
-        )
+        self._modes.triggered.connect(self._choose_mode)
         self._channels.triggered.connect(lambda action: self.channel_chosen.emit(action.data()))
         self._channels.triggered.connect(self._show_more)
         return menu
+
+    def _choose_mode(self, action: QAction) -> None:
+        # The name, since Qt gives a StrEnum back as a plain text.
+        self.mode_chosen.emit(ViewMode[action.data()] if action.isChecked() else ViewMode.SPLIT)
 
     def _add_choice(self, menu: QMenu, group: QActionGroup, text: str, tip: str, data: object) -> None:
         action = QAction(text, menu, toolTip=tip, checkable=True)

@@ -54,11 +54,8 @@ class BlockCells(QObject):
         if results.present in (None, self._planned_for):
             for (variant, block), reason in self._planned.items():
                 cells.setdefault(variant, {})[block] = reason
-        runs = [
-            run
-            for run in results.rows()
-            if run.result.block and results.kept_of(run.result) and not results.is_earlier(run.result)
-        ]
+        here = (run for run in results.rows() if results.kept_of(run.result))
+        runs = [run for run in here if run.result.block and not results.is_earlier(run.result)]
         for run in runs:
             # Of the layout of rows that ran last.
             if run.result.block and run.result.layout == runs[-1].result.layout:
@@ -115,7 +112,6 @@ class BlockMap:
 
     @cached_property
     def worst_ratio(self) -> float:
-        """The largest `ratio`."""
         return max(map(self.ratio, self.cells), default=1.0)
 
     @property

@@ -44,16 +44,16 @@ class BlockTable(NumberTable):
         self.shown = BlockMap()
         self.ground = self._ground
         self.setMinimumSize(20 * GRID, 11 * GRID)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        for policy in (self.setHorizontalScrollBarPolicy, self.setVerticalScrollBarPolicy):
+            policy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.setHorizontalScrollMode(NumberTable.ScrollMode.ScrollPerPixel)
         for header in (self.horizontalHeader(), self.verticalHeader()):
             header.show()
             header.setHighlightSections(False)
             header.setSectionsClickable(False)
             header.setStyleSheet("QHeaderView::section { padding: 0 3px; border: 0; }")
-        self.clicked.connect(self._load)
-        self.activated.connect(self._load)
+        for chosen in (self.clicked, self.activated):
+            chosen.connect(self._load)
         self.entered.connect(self._point)
         self.viewportEntered.connect(lambda: self.pointed.emit(""))
         self.show_map(BlockMap(), None)
@@ -140,12 +140,9 @@ class BlockTable(NumberTable):
 
     def _load(self, index: Index) -> None:
         block = self.block_at(index)
-        if block is None:
-            return
-        cell = self.shown.cells[block]
-        if cell.kind in (Kind.ILLEGAL, Kind.REFUSED):
+        if block is not None and (cell := self.shown.cells[block]).kind in (Kind.ILLEGAL, Kind.REFUSED):
             self.pointed.emit(f"Not loaded. {cell.words}")
-        else:
+        elif block is not None:
             self.chosen.emit(block)
 
 
@@ -188,8 +185,7 @@ class BlocksPanel(QWidget):
     def __init__(self, selection: Selection, cells: BlockCells) -> None:
         super().__init__()
         self._workspace, self._engine_state = workspace, engine_state = selection.workspace, selection.state
-        self._selection, self._cells = selection, cells
-        self._pointed = ""
+        self._selection, self._cells, self._pointed = selection, cells, ""
         self.compare_button = QPushButton("Compare")
         self.compare_button.setToolTip(_COMPARE_TIP)
         label, beside = QLabel("Bloc&ks"), (self.compare_button,)
@@ -230,7 +226,6 @@ class BlocksPanel(QWidget):
             self._cells.results.describe(run.result)
 
     def refresh(self) -> None:
-        """Read the state again."""
         all_cells, known = self._cells.all(), self._selection.known
         device = self._engine_state.used_device(self._workspace.settings.device)
         limits = device.limits if device is not None and device.kind == "cuda" else Limits()

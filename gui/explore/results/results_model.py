@@ -182,8 +182,7 @@ class ResultsModel(RunsModel):
     def show_recorded(self, recorded: RecordedRuns) -> None:
         """Put recorded runs at the end, in place of those before."""
         if not recorded.runs and not self._recorded and recorded.note == self.recorded_note:
-            # Most edits: nobody looks at recorded runs.
-            return
+            return  # most edits: nobody looks at recorded runs
         first, described = len(self._kept), self.described
         if self._recorded:
             self.beginRemoveRows(QModelIndex(), first, len(self._results) - 1)

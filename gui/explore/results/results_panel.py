@@ -31,7 +31,7 @@ from gui.runs.bars import run_tooltip
 from gui.runs.model import RUN_ROLE
 from gui.runs.state import ExchangeRuns
 from gui.runs.table import RunsPanel, RunsTable
-from gui.style.metrics import GRID, HALF_GRID, follow, scaled_font
+from gui.style.metrics import GRID, HALF_GRID, follow, follow_letters, scaled_font
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import ROUND_MARGINS, column, named, row
 
@@ -115,8 +115,7 @@ class ResultsPanel(RunsPanel):
 
     def _show_summary(self) -> None:
         """Say what the line over the panels does not: runs of earlier problems, and recorded ones."""
-        results, recorded = self._results.results(), self._results.recorded
-        baseline = self._results.baseline
+        results, recorded, baseline = self._results.results(), self._results.recorded, self._results.baseline
         earlier = sum(map(self._results.is_earlier, results))
         how_many = "All" if earlier == len(results) else f"{earlier:,}"
         # The first on a GPU, which has a layout of rows, if there is one.
@@ -170,21 +169,20 @@ class ResultsPanel(RunsPanel):
         results = self._results
         selected = list(results.selected)
         runs = selected if any(one.result is run.result for one in selected) else [run]
-        is_here = results.kept_of(run.result) is not None
-        is_pinned = results.is_pinned(run.result)
+        is_here, is_pinned = results.kept_of(run.result) is not None, results.is_pinned(run.result)
         menu.addSeparator()
         many = f" {len(runs)} runs" if len(runs) > 1 else ""
         has_job, pin = results.job_of(run.result) is not None, "Unpin" if is_pinned else "Pin to the top"
-        entries: tuple[tuple[str, bool, Callable[[], object]], ...] = (
-            ("Restore its settings\tReturn", has_job, partial(self.restore, run)),
-            (pin, is_here, partial(results.pin, run.result, not is_pinned)),
-            ("Note…", is_here, partial(self.ask_for_note, run)),
-            (f"Delete{many}\tDel", is_here, partial(self.delete, runs)),
-        )
-        for text, is_enabled, act in entries:
+
+        def add(text: str, is_enabled: bool, act: Callable[[], object]) -> None:
             action = menu.addAction(text)
             action.setEnabled(is_enabled)
-            action.triggered.connect(lambda _checked=False, act=act: act())
+            action.triggered.connect(lambda: act())
+
+        add("Restore its settings\tReturn", has_job, lambda: self.restore(run))
+        add(pin, is_here, lambda: results.pin(run.result, not is_pinned))
+        add("Note…", is_here, lambda: self.ask_for_note(run))
+        add(f"Delete{many}\tDel", is_here, lambda: self.delete(runs))
 
 
 def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
@@ -212,7 +210,7 @@ def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
     workspace.edit_step(workspace.step.with_operation(operation.operation).with_settings(**how), text)
 
 
-_PROBLEM_SCALE, _ANSWER_SCALE = 1.1, 1.3
+_PROBLEM_SCALE, _ANSWER_SCALE, _LEAST_ANSWER = 1.1, 1.3, 4 * GRID + 4
 
 
 class AnswerLine(QFrame):
@@ -220,8 +218,7 @@ class AnswerLine(QFrame):
 
     def __init__(self, results: ResultsModel, workspace: Workspace) -> None:
         super().__init__()
-        self._results = results
-        self._workspace = workspace
+        self._results, self._workspace = results, workspace
         self.problem = ElidedLabel(is_plain=True, name="Problem and runs")
         self.problem.setFont(scaled_font(_PROBLEM_SCALE))
         self.answer = named(QLabel(), "Best run")
@@ -234,14 +231,13 @@ class AnswerLine(QFrame):
         of_rows = results.rowsInserted, results.rowsRemoved, results.modelReset, results.dataChanged
         of_page = workspace.job_changed, workspace.settings_changed, workspace.picture_changed
         follow(self.refresh, *of_rows, results.present_changed, *of_page)
+        follow_letters(self, self._fit)
 
-    @property
-    def needed_height(self) -> int:
-        """The height of one line of the answer, whose letters may be large."""
-        return QFontMetrics(scaled_font(_ANSWER_SCALE, bold=True)).height() + GRID
+    def _fit(self) -> None:
+        line = QFontMetrics(scaled_font(_ANSWER_SCALE, bold=True)).height()
+        self.setFixedHeight(max(_LEAST_ANSWER, line + GRID))
 
     def refresh(self) -> None:
-        """Read the state again."""
         # On the device that was asked for.
         runs = self._results.present_runs(self._workspace.settings.device)
         best = best_words(runs)
