@@ -82,13 +82,11 @@ def _picture_entries() -> tuple[Entry, ...]:
     )  # fmt: skip
 
 
-# fmt: off
 _SAMPLES = [
     Entry(f"sample:{sample.key}", f"{sample.title}, {sample.width} × {sample.height}", sample.sentence,
           f"Ctrl+Alt+{number}", "", _FILE, 10, "Open sam&ple", sample.key)
     for number, sample in enumerate(SAMPLES, start=1)
-]
-# fmt: on
+]  # fmt: skip
 
 
 class ExploreActions(QObject):
@@ -99,8 +97,7 @@ class ExploreActions(QObject):
         self._actions, self._workspace, self._state = actions, workspace, state
         actions.add((*_picture_entries(), *ENTRIES))
         self.samples: list[QAction] = actions.add(_SAMPLES)
-        of_workspace = workspace.picture_changed, workspace.settings_changed
-        follow(self._refresh, *of_workspace, state.filtered)
+        follow(self._refresh, workspace.picture_changed, workspace.settings_changed, state.filtered)
 
     def _refresh(self) -> None:
         has_result, has_picture = self._state.last_result is not None, self._workspace.picture is not None
@@ -169,9 +166,8 @@ class RegionActions(QObject):
 
     def simulate(self) -> None:
         """Make a part of the picture that is done within seconds the picture, and choose the simulator."""
-        region = self.small_region()
         choose = partial(choose_simulator, self._workspace, self._state)
-        if region is not None:
+        if (region := self.small_region()) is not None:
             self._pictures.crop(region, lambda is_open: choose() if is_open else None)
 
     def small_region(self) -> Region | None:
@@ -191,14 +187,14 @@ class RegionActions(QObject):
 
     def find_patch(self) -> None:
         """Search the picture for what is in the region, of which at most 64 x 64 are taken."""
-        region = self._workspace.region
-        if region is None:
-            return
-        self._workspace.choose(FIND_PATCH)
-        height, width = (min(max(len(along), _LEAST_PATCH_SIDE), _MOST_PATCH_SIDE) for along in region.ranges)
-        patch = {"top": region.top, "left": region.left, "height": height, "width": width}
-        parameters = {**self._workspace.settings.parameters, **patch}
-        self._workspace.change(parameters=parameters, patch_path="")
+        workspace, region = self._workspace, self._workspace.region
+        if region is not None:
+            workspace.choose(FIND_PATCH)
+            sides = (min(max(len(along), _LEAST_PATCH_SIDE), _MOST_PATCH_SIDE) for along in region.ranges)
+            patch = dict(
+                zip(("top", "left", "height", "width"), (region.top, region.left, *sides), strict=True)
+            )
+            workspace.change(parameters={**workspace.settings.parameters, **patch}, patch_path="")
 
     def _drawn(self, region: Region | None) -> None:
         self._actions["region_select"].setChecked(False)

@@ -152,8 +152,7 @@ class ExplorePage(ExploreParts):
 
     def _with_what_is_typed(self, run: Callable[[], None]) -> None:
         # Ctrl+R and a click on Run take no focus, and a number that is being typed belongs to the run.
-        editor = self.window().focusWidget()
-        if editor is not None:
+        if (editor := self.window().focusWidget()) is not None:
             editor.clearFocus()
         run()
         if editor is not None and editor.isVisible():
@@ -161,8 +160,7 @@ class ExplorePage(ExploreParts):
 
     def _run_blocks(self, run: Callable[[], None]) -> None:
         """Run, with the panel of block sizes in view if several are chosen; not while its list is refused."""
-        panel = self.panel("blocks")
-        is_there = isinstance(panel.content, Slot) and panel.content.widget is not None
+        panel, is_there = self.panel("blocks"), "blocks_panel" in vars(self)
         is_refused = is_there and self.workspace.is_filtering and self.blocks_panel.field.is_refused
         if self.workspace.settings.blocks or is_refused:
             panel.bring_to_front()
@@ -182,9 +180,8 @@ class ExplorePage(ExploreParts):
             if not self.sessions.begin(intent):
                 # Not before the window shows it.
                 QTimer.singleShot(0, self, lambda: self.settled.emit(None))
-            if intent.first is not None:
-                ask = self.pictures.asked(intent.first.request)
-                self._services.link.follow(ask, intent.first.future)
+            if (first := intent.first) is not None:
+                self._services.link.follow(self.pictures.asked(first.request), first.future)
         elif isinstance(intent, Mask):
             self._load_alone(intent, intent.name)
         elif isinstance(intent, CourseKernel) and any(
@@ -203,7 +200,7 @@ class ExplorePage(ExploreParts):
         if count := self.workspace.set_only_step(mask, f"Load {name}", **fields):
             steps = "1 step" if count == 1 else f"{count} steps"
             what, remedy = f"{name} replaced the chain of {steps}", "Undo (Ctrl+Z) brings it back."
-            self._services.messages.on(self).note("load", what, "", remedy)
+            self.own_messages.note("load", what, "", remedy)
 
     def finish(self) -> None:
         turns = Turns(self)
@@ -212,11 +209,7 @@ class ExplorePage(ExploreParts):
 
     def _add_steps(self) -> None:
         self._add_chains()
-        follow(self._show_steps, self.workspace.steps_changed)
-
-    def _show_steps(self) -> None:
-        self.operation_choice.steps_slot.setVisible(len(self.workspace.state.steps) > 1)
-        self._follow_operation()
+        follow(self._follow_operation, self.workspace.steps_changed)
 
     def _lay_out(self) -> None:
         sides = Qt.Orientation
@@ -298,7 +291,6 @@ class ExplorePage(ExploreParts):
         return menu
 
     def _exchange_pictures(self, services: Services) -> None:
-        """Paste pictures, copy them, drag them out."""
         actions = services.actions
         of_page = self.workspace, self.background, self.pictures, self.mask_panel.grid
         show, name = lambda: actions[f"page:{self.objectName()}"].trigger(), self.files.result_stem
@@ -318,8 +310,12 @@ class ExplorePage(ExploreParts):
         self.picture_view.canvas.setFocus()
 
     def _follow_operation(self) -> None:
-        of_step = "Mask" if self.workspace.is_filtering else "Operation"
-        self._mask.rename("Chain" if len(self.workspace.state.steps) > 1 else of_step)
+        of_step, has_several = (
+            "Mask" if self.workspace.is_filtering else "Operation",
+            len(self.workspace.state.steps) > 1,
+        )
+        self.operation_choice.steps_slot.setVisible(has_several)
+        self._mask.rename("Chain" if has_several else of_step)
         self._choose_baseline()
 
     def _choose_baseline(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from PySide6.QtWidgets import QMenu, QUndoView, QWidget
 
@@ -28,7 +28,7 @@ from gui.explore.preview_controller import (
     PreviewController,
     choose_simulator,
 )
-from gui.explore.results.block_map import BlockCells
+from gui.explore.results.blocks_panel import BlockCells, BlocksPanel
 from gui.explore.results.results_model import RecordedRows, ResultsModel
 from gui.explore.results.results_panel import AnswerLine, ResultsPanel
 from gui.explore.run_controller import RunController
@@ -39,24 +39,15 @@ from gui.page.jobs import Background
 from gui.page.runs_page import RunsPage
 from gui.widgets.panel_parts import named
 
-if TYPE_CHECKING:
-    from gui.explore.batch.batch_dialog import BatchDialog
-    from gui.explore.chain.chain_list import ChainList
-    from gui.explore.results.blocks_panel import BlocksPanel
-
 # Its result differs visibly from the original, and people want such a picture.
 FIRST_MASK = "sharpen"
 _HISTORY_TIP = "Click a line for the state after that edit. Later lines stay until you edit."
 # The simulator does it at once.
 _SMALL_SAMPLE = "impulse"
-_NO_BLOCKS = (
-    "Block sizes are compared for convolutions only.\nChoose Convolution under Operation; another "
-    "operation takes the block of the panel Kernel."
-)
 
 
-def _state(made_by: str, of: Callable[["ExploreParts"], tuple[Any, ...]]) -> Any:
-    """Return what a panel shows, made when it is first wanted: "module:class" of what `of` returns."""
+def _made_later(made_by: str, of: Callable[[Any], tuple[Any, ...]]) -> Any:
+    """Return a part that is made when it is first wanted: "module:class" of what `of` returns."""
     module, _, name = made_by.partition(":")
     return cached_property(lambda page: getattr(import_module(f"{__package__}.{module}"), name)(*of(page)))
 
@@ -68,7 +59,7 @@ class ExploreParts(RunsPage):
         super().__init__()
         self._make_controllers(services)
         workspace, state, results = self.workspace, services.state, self.results
-        messages = services.messages.on(self)
+        self.own_messages = messages = services.messages.on(self)
         self.picture_view = PictureView(workspace, services, messages)
         self.mask_panel = MaskPanel(workspace)
         self.mask_panel.presets.effects = MaskEffects(workspace, services.link)
@@ -119,52 +110,35 @@ class ExploreParts(RunsPage):
         job = self.workspace.run_job()
         self.results.follow(job and comparable_of(job))
 
-    tile = _state("explain.tile_panel:TileState", lambda page: (page.selection, page._services.link))
-    launch = _state("explain.launch_panel:LaunchState", lambda page: (page.selection, page._services.link))
-    code = _state("explain.code_panel:CodeState", lambda page: (page.selection, page._services.link))
-    ablation = _state(
-        "explain.ablation_panel:AblationState",
-        lambda page: (page.selection, page._services.jobs, page._services.messages.on(page)),
+    # What panels show.
+    tile = _made_later("explain.tile_panel:TileState", lambda page: (page.selection, page._services.link))
+    launch = _made_later(
+        "explain.launch_panel:LaunchState", lambda page: (page.selection, page._services.link)
     )
-    lens = _state("inspect.lens_panel:LensState", lambda page: (page.display, *page._of_picture))
-    look = _state("inspect.look_panel:LookState", lambda page: page._of_picture)
-    doctor = _state("inspect.doctor_panel:DoctorState", lambda page: (page.workspace,))
+    code = _made_later("explain.code_panel:CodeState", lambda page: (page.selection, page._services.link))
+    ablation = _made_later(
+        "explain.ablation_panel:AblationState",
+        lambda page: (page.selection, page._services.jobs, page.own_messages),
+    )
+    lens = _made_later("inspect.lens_panel:LensState", lambda page: (page.display, *page._of_picture))
+    look = _made_later("inspect.look_panel:LookState", lambda page: page._of_picture)
+    doctor = _made_later("inspect.doctor_panel:DoctorState", lambda page: (page.workspace,))
+    # A dialog, and the list of steps, which comes with the second one.
+    batch = _made_later(
+        "batch.batch_dialog:BatchDialog",
+        lambda page: (page.window(), page.workspace, page._services, page.own_messages),
+    )
+    chain_list = _made_later("chain.chain_list:ChainList", lambda page: (page.chain, page._services.actions))
+
+    @cached_property
+    def blocks_panel(self) -> BlocksPanel:
+        """Made when it is first looked at."""
+        run = self._services.actions["run"]
+        return BlocksPanel(self.selection, self.cells, run, self.kernel_panel.simulate)
 
     @property
     def _of_picture(self) -> tuple[Any, ...]:
-        services = self._services
-        return self.workspace, services.state, services.link, self.picture_view
-
-    @cached_property
-    def batch(self) -> "BatchDialog":
-        """The dialog Batch, made when it is first asked for."""
-        from gui.explore.batch.batch_dialog import BatchDialog
-
-        messages = self._services.messages.on(self)
-        return BatchDialog(self.window(), self.workspace, self._services, messages)
-
-    @cached_property
-    def blocks_panel(self) -> "BlocksPanel":
-        """The panel Block sizes, made when it is first looked at."""
-        from gui.explore.results.blocks_panel import BlocksPanel
-
-        made = BlocksPanel(self.selection, self.cells)
-        made.run_wanted.connect(self._services.actions["run"].trigger)
-        made.cure_wanted.connect(self.kernel_panel.simulate)
-
-        def allow() -> None:
-            made.explain("" if self.workspace.is_filtering else _NO_BLOCKS)
-
-        self.workspace.operation_changed.connect(allow)
-        allow()
-        return made
-
-    @cached_property
-    def chain_list(self) -> "ChainList":
-        """The list of steps, made with the second one."""
-        from gui.explore.chain.chain_list import ChainList
-
-        return ChainList(self.chain, self._services.actions)
+        return self.workspace, self._services.state, self._services.link, self.picture_view
 
     def _add_chains(self) -> None:
         """Add what makes a chain of several steps; its list is made with the second step."""
@@ -183,9 +157,9 @@ class ExploreParts(RunsPage):
 
     def _add_copying(self) -> None:
         """Add the entries of menus that take the settings elsewhere; they take 15 ms to import."""
-        services = self._services
         from gui.explore.copy_as import CopyAs, OtherPrograms
 
+        services = self._services
         self.copy_as = CopyAs(services, self.workspace, self.display, self.files.result_stem)
         self.programs = OtherPrograms(services, self.workspace, self.mask_panel)
         self.mask_panel.programs.addActions(self.programs.actions)
@@ -209,11 +183,11 @@ class ExploreParts(RunsPage):
 
     def take_small_picture(self) -> None:
         """Crop the picture to what the simulator does soon, or open a small one; choose the simulator."""
-        if self.workspace.picture is not None:
-            self.regions.simulate()
-            return
         workspace, state = self.workspace, self._services.state
-        self.pictures.open_sample(_SMALL_SAMPLE, lambda _: choose_simulator(workspace, state))
+        if workspace.picture is not None:
+            self.regions.simulate()
+        else:
+            self.pictures.open_sample(_SMALL_SAMPLE, lambda _: choose_simulator(workspace, state))
 
     def _ask_for_patch(self) -> None:
         def take(path: Path) -> None:
@@ -222,6 +196,5 @@ class ExploreParts(RunsPage):
         self._services.files.ask_to_open("Open a patch", picture_filters(), take)
 
     def _measure_region(self) -> None:
-        """Show the numbers of the region, or of the whole picture."""
         self.look.choose("histogram")
         self.bring_to_front("look")

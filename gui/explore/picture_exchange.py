@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,7 +66,10 @@ class PictureExchange(QObject):
         self._state, self._link, self._messages = services.state, services.link, services.messages
         self._workspace, self._background, self._pictures = workspace, background, pictures
         self._grid, self._show_page, self._name = grid, show_page, name
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    @cached_property
+    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix="haloscope-", ignore_cleanup_errors=True)
 
     def paste(self) -> None:
         """Open the picture or the file on the clipboard, or put its numbers into the mask."""
@@ -165,8 +168,6 @@ class PictureExchange(QObject):
 
     def _place(self, original: bool, picture: PictureHandle) -> Path:
         """Return a new path that ends with the program; older ones stay, for they may still be read."""
-        if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="haloscope-", ignore_cleanup_errors=True)
         stem = f"{Path(picture.title).stem}-original" if original else self._name()
         return Path(tempfile.mkdtemp(dir=self._folder.name)) / f"{stem}.png"
 
@@ -282,7 +283,6 @@ class PictureMime(QMimeData):
 
 
 def _check_numbers(text: str) -> None:
-    """Raise where a text on the clipboard is not a mask."""
     try:
         parse_mask(text)
     except MaskError as error:

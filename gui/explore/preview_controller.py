@@ -82,17 +82,15 @@ class ClipHint(QObject):
         workspace = self._workspace
         clipped = Clipped(*filtered.clipped, range_mode=workspace.range_mode)
         mode, before = clipped.better_range, self._shown
-        if not mode:
-            self._shown = None
-            self._messages.clear(CLIPPED_SOURCE)
-            return
         # Not with each weight that is typed: it would lie on the picture all the time.
-        self._shown = mode, clipped.range_mode, workspace.picture, workspace.is_chain, workspace.mask.name
-        if self._shown != before:
+        of = clipped.range_mode, workspace.picture, workspace.is_chain, workspace.mask.name
+        self._shown = (mode, *of) if mode else None
+        if not mode:
+            self._messages.clear(CLIPPED_SOURCE)
+        elif self._shown != before:
             is_rounded = not workspace.can_leave_range
-            shows = f"Show {mode}, as float32" if is_rounded else f"Show {mode}"
             how = {"range_mode": mode} | ({"result_type": "float32"} if is_rounded else {})
-            act = partial(workspace.change, **how)
+            shows, act = f"Show {mode}{', as float32' * is_rounded}", partial(workspace.change, **how)
             self._messages.show(Message(CLIPPED_SOURCE, Severity.INFO, clipped.words, action=shows, act=act))
 
 
@@ -208,17 +206,15 @@ class PreviewController(QObject):
         self, workspace: Workspace, services: Services, messages: ComputingMessages, display: Display
     ) -> None:
         super().__init__()
-        self._workspace, self._state, self._link = workspace, services.state, services.link
+        self._workspace, self._state, self._link = workspace, services.state, (link := services.link)
         self._messages, self._display = messages, display
-        link = services.link
         self._previews, self._checks, self._lists = (Newest(link) for _ in range(3))
         self._wanted: PictureJob | None = None
         self._given_up: PictureJob | None = None
-        self._is_stopped = False
+        self._is_stopped = self._is_settling = False
         self._patience_ms = PATIENCE_MS
         self._patience_timer = QTimer(self, singleShot=True)
         self._patience_timer.timeout.connect(self._leave_stale)
-        self._is_settling = False
         # Queued and no timer: that would come after the painting of all that the edit changed, 10 ms.
         self._job_may_differ.connect(self._job_settled, Qt.ConnectionType.QueuedConnection)
         workspace.job_changed.connect(self.again)
@@ -242,8 +238,7 @@ class PreviewController(QObject):
         job = self._workspace.job()
         self._display.follow_job()
         # Stopping may have led to a new host, which is no reason to begin again.
-        self._given_up = job if job == self._given_up else None
-        self._wanted = job if job != self._given_up else None
+        self._given_up, self._wanted = (job, None) if job == self._given_up else (None, job)
         if self._workspace.refusal is not None:
             self._messages.show_error(SOURCE, self._workspace.refusal)
         self._send()

@@ -1,7 +1,5 @@
 """Runs of one variant, or of every variant that can do the job; each becomes a row of the results."""
 
-from typing import Any
-
 from msgspec.structs import replace
 from PySide6.QtCore import QObject
 
@@ -9,11 +7,10 @@ from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.protocol import Availability, Filtered, TiledScreen
 from engine.host.request import Check, Run, VariantInfo, segments_of
-from engine.results.measurement import Measurement
 from engine.work.messages import PictureJob
 from gui.explore.jobs import comparable_of, failed_run, is_chain
 from gui.explore.preview_controller import Display
-from gui.explore.results.block_map import BlockCells
+from gui.explore.results.blocks_panel import BlockCells
 from gui.explore.workspace import Workspace
 from gui.page.contract import Services
 from gui.page.jobs import Job
@@ -77,13 +74,10 @@ class RunController(QObject):
             if blocks:
                 self._cells.plan(job, found)
             able = [one for one in found if not one.reason and (blocks or one.variant != AUTO)]
-            self._jobs.add(
-                self._run_of(
-                    job.changed(variant=one.variant, block=one.block if blocks else job.block),
-                    SWEEP_BUDGET_S if blocks else None,
-                )
-                for one in able
-            )
+            how = {"budget_s": SWEEP_BUDGET_S} if blocks else {}
+            for one in able:
+                asked = job.changed(variant=one.variant, block=one.block if blocks else job.block)
+                self._jobs.add([self._run_of(asked, **how)])
             if not any(one.variant != AUTO for one in able):
                 why = str(next((one.reason for one in found if one.reason), "there are none"))
                 what, remedy = "No variant can do this", "Choose another block or device."
@@ -99,15 +93,12 @@ class RunController(QObject):
     def _select_best(self, device: str) -> None:
         """Select the best run for the problem, of those on the device that was asked for if there are any."""
         shown = self._results.bars.metric
-        values = {
-            value: run
-            for run in reversed(self._results.present_runs(device))
-            if (value := shown.value(run)) is not None
-        }
-        if values:
-            self._results.describe(values[(max if shown.more_is_better else min)(values)].result)
+        runs = [run for run in self._results.present_runs(device) if shown.value(run) is not None]
+        if runs:
+            best = (max if shown.more_is_better else min)(runs, key=lambda run: shown.value(run) or 0.0)
+            self._results.describe(best.result)
 
-    def _run_of(self, job: PictureJob, budget_s: float | None = None) -> Job:
+    def _run_of(self, job: PictureJob, **how: float) -> Job:
         # Of a picture in its file the part is measured that is looked at.
         is_in_file = isinstance(job.picture.screen, TiledScreen)
         asked = replace(job, centre=self._workspace.looked_at) if is_in_file else job
@@ -116,7 +107,6 @@ class RunController(QObject):
         else:
             variant = self._services.state.variant(job.variant)
             title = variant.title if variant else "Automatic" if job.variant == AUTO else job.variant
-        how = {} if budget_s is None else {"budget_s": budget_s}
         return Job(
             f"{title}, block {job.block}" if job.block and variant and variant.uses_block else title,
             Run(asked, seen=self._display.seen(), **how),
@@ -125,8 +115,7 @@ class RunController(QObject):
         )
 
     def _replied(self, job: PictureJob, reply: Filtered) -> None:
-        result: Measurement[Any] | None = reply.result
-        if result is not None:
+        if (result := reply.result) is not None:
             self._display.note_times(reply)
             self._results.add(result, comparable_of(job), job)
             if not result.is_proven:
@@ -138,8 +127,7 @@ class RunController(QObject):
             self._services.link.keeper.discard(segments_of(reply))
 
     def _failed(self, job: PictureJob, variant: VariantInfo | None, error: EngineError) -> None:
-        result = failed_run(job, variant, error)
-        if result is not None:
+        if (result := failed_run(job, variant, error)) is not None:
             self._results.add(result, comparable_of(job), job)
 
     def _shows_what_is_wanted(self, job: PictureJob) -> bool:

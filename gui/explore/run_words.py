@@ -26,8 +26,7 @@ def run_title(run: Compared, *, is_earlier: bool = False) -> str:
     block = f", {result.block}" if result.block else ""
     earlier = f", {EARLIER}" if is_earlier else ""
     recorded = f", {device_text(result)}" if result.device == RECORDED else ""
-    server = server_of(result)
-    where = f" on {server}" if server else ""
+    where = f" on {server}" if (server := server_of(result)) else ""
     return f"Run {run.number}: {result.variant}{block}{layout_suffix(result)}{where}{earlier}{recorded}"
 
 
@@ -94,12 +93,8 @@ def best_words(runs: Sequence[Compared]) -> str:
 
     Of runs of the same kernel the newest one counts, not the luckiest.
     """
-    newest = {
-        (run.result.variant, run.result.block, run.result.device): run
-        for run in runs
-        if run.result.kernel_ms is not None
-    }
-    timed = list(newest.values())
+    timed = [run for run in runs if run.result.kernel_ms is not None]
+    timed = [*{(run.result.variant, run.result.block, run.result.device): run for run in timed}.values()]
     if not timed:
         return _most_per_load(runs)
     best = min(timed, key=lambda run: run.result.kernel_ms or 0.0)

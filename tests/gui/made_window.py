@@ -20,7 +20,7 @@ from gui.explore.parts import FIRST_MASK
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.preview_controller import ComputingMessages, Display, PreviewController
-from gui.explore.results.block_map import BlockCells
+from gui.explore.results.blocks_panel import BlockCells
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_controller import RunController
 from gui.explore.sessions import Sessions

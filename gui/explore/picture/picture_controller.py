@@ -63,8 +63,7 @@ class PictureController(QObject):
 
     def open_source(self, source: PictureSource | None, then: Then | None = None) -> None:
         """Open what a picture came from; None: what is shown is wanted again."""
-        request = None if source is None else source.request
-        if request is None:
+        if source is None or (request := source.request) is None:
             self._stop_opening()
         else:
             self._open(request, then)
@@ -85,12 +84,8 @@ class PictureController(QObject):
         self._is_stopping = False
         self._kept_back = None
         self._state.set_task(OPEN_SOURCE, stage)
-        return self._newest.made(
-            request,
-            lambda picture: self._replied(picture, then),
-            lambda error: self._failed(request, error, then),
-            self._progressed,
-        )
+        failed = partial(self._failed, request, then)
+        return self._newest.made(request, partial(self._replied, then), failed, self._progressed)
 
     def cancel(self) -> None:
         """Stop the picture that is being opened, and a file that is being filtered; what is shown stays."""
@@ -99,8 +94,7 @@ class PictureController(QObject):
         self._stop_opening()
 
     def _stop_opening(self) -> None:
-        opening = self._newest.in_flight
-        if opening is not None and not self._is_stopping:
+        if (opening := self._newest.in_flight) is not None and not self._is_stopping:
             self._is_stopping = True
             self._state.set_task(OPEN_SOURCE, f"stopping: opening {_name(opening)}")
             self._newest.cancel()
@@ -181,7 +175,7 @@ class PictureController(QObject):
         if not self._is_stopping:
             self._state.set_task(OPEN_SOURCE, step.stage, step.fraction)
 
-    def _replied(self, picture: PictureHandle, then: Then | None) -> None:
+    def _replied(self, then: Then | None, picture: PictureHandle) -> None:
         self._state.end_task(OPEN_SOURCE)
         self._messages.clear(OPEN_SOURCE)
         self._messages.forget_errors()
@@ -193,11 +187,10 @@ class PictureController(QObject):
             then(True)
 
     def _open_kept_back(self) -> None:
-        kept, self._kept_back = self._kept_back, None
-        if kept is not None:
-            self._link.ask(self.asked(*kept))
+        if self._kept_back is not None:
+            self._link.ask(self.asked(*self._kept_back))
 
-    def _failed(self, request: OpenPicture | CropPicture, error: EngineError, then: Then | None) -> None:
+    def _failed(self, request: OpenPicture | CropPicture, then: Then | None, error: EngineError) -> None:
         is_cut_off = isinstance(error, LineLost) or (isinstance(error, Cancelled) and not self._is_stopping)
         if isinstance(request, OpenPicture) and is_cut_off:
             # The link says why; it is opened by the next engine.

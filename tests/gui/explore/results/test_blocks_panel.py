@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
 
 from engine.geometry.block import Block, Limits, every_block
@@ -10,8 +11,7 @@ from engine.host.protocol import Availability
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.metrics import metric
 from gui.explore.explain.selection import Selection
-from gui.explore.results.block_map import BlockCells, Kind, map_of
-from gui.explore.results.blocks_panel import BlocksPanel
+from gui.explore.results.blocks_panel import BlockCells, BlocksPanel, Kind, map_of
 from gui.style.theme import HEAT, current_theme, palette_of
 from tests.gui.made_window import settle
 from tests.made_runs import (
@@ -35,7 +35,7 @@ class Shown:
         self.workspace, self.state, self.results = workspace, state, results
         self.cells = BlockCells(results)
         self.selection = Selection(workspace, state, results)
-        self.panel = BlocksPanel(self.selection, self.cells)
+        self.panel = BlocksPanel(self.selection, self.cells, QAction(), lambda: None)
         self.field, self.table = self.panel.field, self.panel.table
         qtbot.addWidget(self.panel)
         self.panel.resize(800, 300)
