@@ -3,7 +3,9 @@
 All but pictures are small, so the engine's process does not take part.
 """
 
+import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -237,8 +239,7 @@ class ExploreFiles(QObject):
 
 def _word(name: str) -> str:
     """Return a name as a part of a file's name."""
-    letters = "".join(letter if letter.isalnum() else "-" for letter in name.lower())
-    return "-".join(part for part in letters.split("-") if part)
+    return "-".join(re.findall(r"[^\W_]+", name.lower()))
 
 
 def picture_filters() -> list[str]:
@@ -281,11 +282,9 @@ def filters_in_parts(*, with_float: bool) -> dict[str, str]:
 
 def declares(path: Path, mark: bytes) -> bool:
     """Return whether a JSON file declares itself of a form; False for one that cannot be read."""
-    try:
-        # Opening a pipe would wait for ever.
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return mark in file.read(MAX_BYTES)
-    except OSError:
-        return False
+    # Opening a pipe would wait for ever.
+    with suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as file:
+                return mark in file.read(MAX_BYTES)
+    return False

@@ -199,9 +199,7 @@ class _Reader:
     """Reads the sections of one file, and notes what is left out."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._reading = Reading()
-        self._state = State(())
+        self._folder, self._reading, self._state = folder, Reading(), State(())
         self._digest, self._view = "", View()
         self._pages: Table = {}
         self._problems: dict[int, tuple[Step, PictureSource | None]] = {}
@@ -296,12 +294,13 @@ class _Reader:
 
     def _step(self, section: _Step) -> Step:
         """Return the step of a section; what in its settings is not known has its default."""
-        step = Step.of(_ONE if section.mask is UNSET else _mask(section.mask))
-        if section.title is not UNSET:
-            step = replace(step, title=section.title[:MAX_NAME_CHARACTERS])
-        links = values_of(_LINKS, section)
+        step, links = (
+            Step.of(_ONE if section.mask is UNSET else _mask(section.mask)),
+            values_of(_LINKS, section),
+        )
         links |= {"id": section.id[:MAX_NAME_CHARACTERS] or FIRST_ID, "second": section.second or PICTURE}
-        step = replace(step, **links)
+        title = step.title if section.title is UNSET else section.title[:MAX_NAME_CHARACTERS]
+        step = replace(step, title=title, **links)
         for operation, settings in section.kept.items():
             step = self._operation(step, operation, settings)
         return self._operation(step, section.operation, section.settings)
@@ -318,17 +317,14 @@ class _Reader:
             except EngineError as error:
                 self._reading.leave_out(f"operation {key[:40]!r}", error)
                 return step
-            key, defaults = operation.key, operation.read({})
+            key, parameters = operation.key, (defaults := operation.read({}))
             try:
                 parameters = operation.read(own)
             except EngineError as error:
                 self._reading.leave_out(f"parameters of {key}", f"{error.what}: {error.why}")
-                parameters = defaults
             patch = fields.get("patch_path", "")
             fields["patch_path"] = str((self._folder / patch).resolve()) if patch else ""
-            fields["parameters"] = {
-                name: value for name, value in parameters.items() if value != defaults[name]
-            }
+            fields["parameters"] = {name: one for name, one in parameters.items() if one != defaults[name]}
         return step.with_operation(key).with_settings(**fields)
 
     def _settings(self, table: Table) -> Table:
@@ -338,17 +334,16 @@ class _Reader:
         found = self._reading.fields(known, _SETTINGS)
         if found.get("block"):
             found["block"] = Block(*found["block"])
-        if "blocks" in found:
-            blocks = found["blocks"]
-            every = blocks == EVERY
-            found["blocks"] = every_block() if every else tuple(dict.fromkeys(Block(*one) for one in blocks))
+        if found.get("blocks") == EVERY:
+            found["blocks"] = every_block()
+        elif "blocks" in found:
+            found["blocks"] = tuple(dict.fromkeys(Block(*one) for one in found["blocks"]))
         return found
 
     def _keep_result(self, kept: _Result) -> None:
-        result, step, source = result_from_json(kept.result), None, None
-        if kept.problem in self._problems:
-            common, source = self._problems[kept.problem]
-            step = common.with_settings(**self._settings(kept.settings))
+        result = result_from_json(kept.result)
+        step, source = self._problems.get(kept.problem, (None, None))
+        step = step and step.with_settings(**self._settings(kept.settings))
         problem = comparable_of_result(result, step.settings.patch_path if step else "")
         self._runs.append(Asked(result, problem, kept.note, kept.pinned, step=step, source=source))
 
@@ -377,10 +372,9 @@ def _sections_of_version_1(document: Table) -> list[Table]:
         if not isinstance(document.get(key), dict):
             raise ValueError(f'its "{key}" is missing or not a table')
     step = {"section": "step", "mask": document["mask"], "kept": {"": document["settings"]}}
-    operation = document.get("operation")
+    operation, pages = document.get("operation"), document.get("pages")
     if isinstance(operation, dict):
         step |= {"operation": operation.pop("key", ""), "settings": operation}
-    pages = document.get("pages")
     of_pages = pages.items() if isinstance(pages, dict) else ()
     parts = [{"section": "page", "key": key, "part": part} for key, part in of_pages]
     return [document["picture"] | {"section": "picture"}, step, *parts]

@@ -129,9 +129,8 @@ class Sessions(QObject):
         """Bring a view back: its place and windows once the picture is there."""
         if self._picture_view is None:
             return
-        for mode in ViewMode:
-            if mode.value == kept.mode:
-                self._picture_view.set_mode(mode)
+        if kept.mode in list(ViewMode):
+            self._picture_view.set_mode(ViewMode(kept.mode))
         for panel in self._panels:
             if panel.objectName() in kept.panels and not panel.is_own_window:
                 panel.bring_to_front()

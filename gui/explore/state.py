@@ -241,8 +241,7 @@ class Step:
         It has the name by which the window shows it.
         """
         mask, name = self.mask, name_of(self.mask, self.title)
-        if mask.name != name:
-            mask = mask.with_name(name)
+        mask = mask if mask.name == name else mask.with_name(name)
         if self.settings.normalise and self.can_normalise:
             mask = mask.normalised()
         return mask.flipped() if self.settings.flip else mask

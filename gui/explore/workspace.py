@@ -31,9 +31,8 @@ class _Edit(QUndoCommand):
 
     def __init__(self, workspace: "Workspace", after: State, text: str, merge_key: Hashable) -> None:
         super().__init__(text)
-        self._workspace = workspace
+        self._workspace, self._merge_key = workspace, merge_key
         self._before, self._after = workspace.state, after
-        self._merge_key = merge_key
 
     def id(self) -> int:
         return -1 if self._merge_key is None else 1
@@ -83,8 +82,7 @@ class Workspace(QObject):
 
     def __init__(self, mask: Mask) -> None:
         super().__init__()
-        self.undo_stack = QUndoStack(self)
-        self.undo_stack.setUndoLimit(MOST_UNDO_STEPS)
+        self.undo_stack = QUndoStack(self, undoLimit=MOST_UNDO_STEPS)
         self.picture: PictureHandle | None = None
         self.state = State((Step.of(mask),))
         """All of it but the picture's pixels."""
@@ -166,11 +164,10 @@ class Workspace(QObject):
         self.looked_at = self._wanted = None
         self.region, self.filters_region = None, False
         self.picture = picture
-        after = replace(self.state, source=self._shown)
+        after, was_clean = replace(self.state, source=self._shown), self.undo_stack.isClean()
         if self.state.source is None:
             self.state = after
         else:
-            was_clean = self.undo_stack.isClean()
             self.edit(after, f"{'Open' if picture.crop is None else 'Crop'} {picture.title}")
             if was_clean:
                 # Nothing is lost with a picture that is in its file.

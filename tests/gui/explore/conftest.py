@@ -22,7 +22,6 @@ def state(qapp):
 
 @pytest.fixture
 def results(qapp):
-    """No results yet."""
     return ResultsModel()
 
 

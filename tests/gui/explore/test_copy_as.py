@@ -131,14 +131,12 @@ def saved_by_window(workspace, path):
 
 @pytest.fixture(scope="module")
 def cases(pictures, qapp):
-    """Pages of random settings."""
     chance = random.Random(30)
     return [random_workspace(chance, pictures) for _ in range(CASES)]
 
 
 @pytest.fixture(scope="module")
 def chains(pictures, qapp):
-    """Pages with several random steps."""
     chance = random.Random(31)
     return [random_chain(chance, pictures) for _ in range(CHAINS)]
 

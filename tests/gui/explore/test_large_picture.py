@@ -111,7 +111,18 @@ def test_that_numbers_lens_and_profile_are_those_of_full_size(view, pixels, whol
     assert page.look.words == ""
 
 
-def test_that_the_tiles_that_are_seen_are_asked_for_and_another_picture_closes_the_file(opened, qtbot):
+def test_that_a_run_is_of_the_part_in_the_middle_nothing_is_copied_and_the_file_is_closed(
+    opened, view, qtbot
+):
+    view.canvas.view.show_actual()
+    view.canvas.view.pan(-100, 0)
+    opened.runs.run()
+    (run,) = of_kind(opened, Run)
+    assert run.job.centre == view.canvas.view.middle
+    for name in ("copy_picture", "copy_original"):
+        opened.actions[name].trigger()
+        assert "stays in its file" in opened.window.message_bar.text
+        assert "Ctrl+S" in opened.window.message_bar.text
     wait(qtbot, lambda: 0 < len(of_result(opened)) < len(of_kind(opened, WantedTiles)))
     opened.pictures.open_sample("astronaut")
     wait(qtbot, lambda: bool(of_kind(opened, CloseTiled)))
@@ -128,14 +139,6 @@ def test_that_the_lens_says_why_a_pixel_cannot_be_read(opened, page, qtbot):
     wait(qtbot, lambda: any(is_kind(one.request, OF_PICTURE) for one in fake.asked))
     fake.fail(ImageReadError("/somewhere/big.npy cannot be read", "it was cut short"), OF_PICTURE)
     wait(qtbot, lambda: "it was cut short" in page.lens.words)
-
-
-def test_that_a_run_is_of_the_part_in_the_middle_of_the_view(opened, view):
-    view.canvas.view.show_actual()
-    view.canvas.view.pan(-100, 0)
-    opened.runs.run()
-    (run,) = of_kind(opened, Run)
-    assert run.job.centre == view.canvas.view.middle
 
 
 def test_that_a_result_is_saved_by_filtering_the_file_also_with_an_operation(opened, tmp_path, qtbot, pixels):
@@ -179,13 +182,6 @@ def test_that_results_in_parts_are_offered_as_files_that_are_written_in_parts():
     offered = filters_in_parts(with_float=True)
     assert set(offered.values()) == {"keep", "float32"}
     assert {name[name.index("*") + 1 : -1] for name in offered} == suffixes
-
-
-def test_that_a_large_picture_is_not_copied_but_its_user_told_what_to_do(opened):
-    for name in ("copy_picture", "copy_original"):
-        opened.actions[name].trigger()
-        assert "stays in its file" in opened.window.message_bar.text
-        assert "Ctrl+S" in opened.window.message_bar.text
 
 
 @IN_MEMORY

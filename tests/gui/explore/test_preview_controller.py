@@ -65,15 +65,27 @@ def test_that_a_replaced_result_is_released_after_the_next_preview(bench):
     assert aged == [], "a quick preview labels no result as earlier"
 
 
-def test_that_edits_in_one_turn_make_one_preview(slow_bench):
+def test_that_edits_in_one_turn_make_one_preview_and_a_stale_one_is_dropped_or_stopped(slow_bench):
+    shown = slow_bench.state.last_result
     for border in (Border.REPLICATE, Border.CONSTANT, Border.WRAP):
         slow_bench.workspace.change(border=border)
     slow_bench.settle()
     for border in (Border.MIRROR, Border.REFLECT):
         slow_bench.change(border=border)
     assert borders(slow_bench) == [Border.WRAP]
+    before = set(slow_bench.fake.created)
     slow_bench.answer(Preview)
+    assert slow_bench.state.last_result is shown
+    (stale,) = slow_bench.fake.created - before
+    assert stale in slow_bench.fake.released
     assert borders(slow_bench) == [Border.REFLECT]
+    slow_bench.answer(Preview)
+    slow_bench.change(device="simulator")
+    (old,) = previews(slow_bench)
+    assert "simulator" in slow_bench.state.stage
+    slow_bench.change(border=Border.WRAP)
+    assert old.request in slow_bench.fake.cancelled, "one of the simulator"
+    assert borders(slow_bench) == [Border.WRAP]
 
 
 def test_that_an_edit_is_computed_before_the_window_paints_what_it_changed(haloscope, qtbot, monkeypatch):
@@ -98,16 +110,6 @@ def test_that_an_edit_is_computed_before_the_window_paints_what_it_changed(halos
     qtbot.waitUntil(lambda: "paint" in order and "Preview" in order)
     assert order.index("Preview") < order.index("paint")
     assert order.index("Preview") < order.index("Check")
-
-
-def test_that_a_stale_preview_is_dropped(slow_bench):
-    shown = slow_bench.state.last_result
-    wrap_then_mirror(slow_bench)
-    before = set(slow_bench.fake.created)
-    slow_bench.answer(Preview)
-    assert slow_bench.state.last_result is shown
-    (stale,) = slow_bench.fake.created - before
-    assert stale in slow_bench.fake.released
 
 
 def test_that_only_a_preview_waits_for_the_end_of_a_run(slow_bench):
@@ -163,15 +165,6 @@ def test_that_a_new_host_is_asked_for_the_preview_that_was_lost_unless_the_perso
     assert borders(slow_bench) == [Border.MIRROR]
 
 
-def test_that_a_preview_of_the_simulator_stops_for_a_newer_one(slow_bench):
-    slow_bench.change(device="simulator")
-    (old,) = previews(slow_bench)
-    assert "simulator" in slow_bench.state.stage
-    slow_bench.change(border=Border.WRAP)
-    assert old.request in slow_bench.fake.cancelled
-    assert borders(slow_bench) == [Border.WRAP]
-
-
 def test_that_a_slow_preview_that_is_not_wanted_any_more_is_stopped(impatient, qtbot):
     old = wrap_then_mirror(impatient)
     qtbot.waitUntil(lambda: old.request in impatient.fake.cancelled)
@@ -180,15 +173,13 @@ def test_that_a_slow_preview_that_is_not_wanted_any_more_is_stopped(impatient, q
     impatient.answer(Preview)
     assert impatient.messages.newest is None
     assert not impatient.state.busy
-
-
-def test_that_a_preview_that_has_long_been_slow_is_stopped_by_the_first_edit(impatient, qtbot):
+    # One that has long been slow is stopped by the first edit.
     impatient.change(border=Border.WRAP)
-    (old,) = previews(impatient)
+    (late,) = previews(impatient)
     qtbot.wait(5)
-    assert not impatient.fake.cancelled
-    impatient.change(border=Border.MIRROR)
     assert impatient.fake.cancelled == [old.request]
+    impatient.change(border=Border.MIRROR)
+    assert impatient.fake.cancelled == [old.request, late.request]
 
 
 def test_that_what_stays_after_a_refused_preview_is_an_earlier_result_or_this_one(slow_bench):

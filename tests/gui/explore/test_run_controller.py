@@ -15,7 +15,6 @@ ERROR = HostLost("The engine's process ended", "it was killed", "Run again.")
 
 
 def runs(bench):
-    """Return the runs that have not been answered."""
     return bench.fake.waiting(Run)
 
 
@@ -28,7 +27,9 @@ def statuses(bench):
     return [(result.variant, bool(result.failure)) for result in bench.results.results()]
 
 
-def test_that_a_run_becomes_a_row_whose_picture_is_shown(bench):
+def test_that_a_run_becomes_a_row_whose_picture_is_shown_and_the_fastest_of_all_is_selected(
+    bench, monkeypatch
+):
     before = bench.state.last_result
     bench.runs.run()
     bench.settle()
@@ -41,6 +42,10 @@ def test_that_a_run_becomes_a_row_whose_picture_is_shown(bench):
         bench.settle()
     shown = {bench.workspace.picture.pixels.name, bench.state.last_result.values.name}
     assert bench.fake.leaked == shown
+    times = {"cpu-serial": 3.0, "cpu-parallel": 1.0, "naive": 2.0}
+    monkeypatch.setattr(fake_engine, "_run_result", lambda job: make_result(job.variant, times[job.variant]))
+    run_every_variant(bench)
+    assert [run.result.variant for run in bench.results.selected] == ["cpu-parallel"], "the fastest"
 
 
 def test_that_every_available_variant_is_run_in_order_with_the_job_of_the_beginning(slow_bench):
@@ -48,25 +53,11 @@ def test_that_every_available_variant_is_run_in_order_with_the_job_of_the_beginn
     slow_bench.answer(Run)
     slow_bench.change(border=Border.WRAP)
     assert runs(slow_bench)[0].request.job.filter.border is Border.ZERO
+    shown = slow_bench.state.last_result
     slow_bench.answer(Run)
     slow_bench.answer(Run)
     assert statuses(slow_bench) == [("cpu-serial", False), ("cpu-parallel", False), ("naive", False)]
-
-
-def test_that_the_fastest_is_selected_once_all_have_run(bench, monkeypatch):
-    times = {"cpu-serial": 3.0, "cpu-parallel": 1.0, "naive": 2.0}
-    monkeypatch.setattr(fake_engine, "_run_result", lambda job: make_result(job.variant, times[job.variant]))
-    run_every_variant(bench)
-    assert [run.result.variant for run in bench.results.selected] == ["cpu-parallel"]
-
-
-def test_that_a_result_of_an_older_job_is_a_row_but_not_the_picture(slow_bench):
-    shown = slow_bench.state.last_result
-    slow_bench.runs.run()
-    slow_bench.workspace.change(border=Border.WRAP)
-    slow_bench.answer(Run)
-    assert len(slow_bench.results.results()) == 1
-    assert slow_bench.state.last_result is shown
+    assert slow_bench.state.last_result is shown, "these are of an older job"
     assert slow_bench.fake.waiting(Preview)
 
 
@@ -130,7 +121,6 @@ BLOCKS = (Block(8, 8), Block(32, 16), Block(32, 32))
 
 
 def crossed(bench):
-    """Return kernel and block of each run that was asked for."""
     jobs = [request.job for request in bench.fake.seen if isinstance(request, Run)]
     return [(job.variant, job.block) for job in jobs]
 

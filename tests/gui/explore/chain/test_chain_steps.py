@@ -27,7 +27,6 @@ from gui.explore.state import COMBINE, State, Step
 
 @pytest.fixture
 def state():
-    """A page with one mask."""
     return State((Step.of(preset("sobel-x")),))
 
 

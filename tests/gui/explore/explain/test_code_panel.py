@@ -30,13 +30,11 @@ def choose(bench, box, title):
 
 
 def compare(bench, panel, key):
-    """Choose another kernel in the head of Explain."""
     panel.state.selection.compare_with(key)
     bench.settle()
 
 
 def lines_of(view, rows):
-    """Return the numbers of the lines in these rows."""
     return [view.rows[row].number for row in sorted(rows)]
 
 
@@ -110,18 +108,11 @@ def test_that_words_can_be_read_on_rows_that_are_lit(light_again, qapp, bench, p
         assert min(contrast(QColor(word), ground) for word in words for ground in grounds) >= 4.5
 
 
-def code_panel_of(haloscope, qtbot):
-    """Return the page and its panel Code, brought to the front."""
-    page = haloscope.window.page_of("explore")
+def test_that_escape_in_the_search_stops_no_run(haloscope, qtbot):
+    page, stopped = haloscope.window.page_of("explore"), []
     haloscope.workspace.change(variant="tiled", block=Block(8, 8))
     panel = panel_of(page, "code", qtbot)
     qtbot.waitUntil(lambda: page.code.found is not None)
-    return page, panel
-
-
-def test_that_escape_in_the_search_stops_no_run(haloscope, qtbot):
-    _, panel = code_panel_of(haloscope, qtbot)
-    stopped = []
     haloscope.actions["cancel"].triggered.connect(lambda: stopped.append(True))
     haloscope.actions["cancel"].setEnabled(True)
     panel.views.search.click()

@@ -16,16 +16,13 @@ from tests.made_runs import make_result
 AT_ONCE, COMPILED = (LaunchRequest,), (CompiledLaunchRequest,)
 
 
-@pytest.fixture
-def make_panel(explained):
-    """Return a function that makes the panel on a bench, with a tiled kernel of 32 x 8 threads."""
-    return lambda bench: explained(bench, LaunchPanel, variant="tiled", block=Block(32, 8))
+TILED = {"variant": "tiled", "block": Block(32, 8)}
 
 
 @pytest.fixture
-def panel(make_panel, bench):
+def panel(explained, bench):
     """The panel on a bench whose engine answers at once."""
-    return make_panel(bench)
+    return explained(bench, LaunchPanel, **TILED)
 
 
 def test_that_numbers_say_what_limits_the_occupancy_or_words_why_there_are_none(panel, bench):
@@ -71,23 +68,23 @@ def test_that_numbers_say_what_limits_the_occupancy_or_words_why_there_are_none(
         assert words in panel.stack.text
 
 
-def test_that_the_first_answer_comes_before_the_kernel_is_compiled_or_fails(slow_bench, make_panel):
-    panel = make_panel(slow_bench)
+def test_that_the_first_answer_comes_before_the_kernel_is_compiled_or_fails(slow_bench, explained):
+    panel = explained(slow_bench, LaunchPanel, **TILED)
     assert panel.stack.text == "Finding out what the kernel takes of a GPU."
     slow_bench.answer_all(AT_ONCE)
     assert panel.numbers.shown["Registers per thread"] == "compiling …"
     assert panel.numbers.shown["Occupancy"] == "at most 100 %, 64 of 64 warps"
     slow_bench.answer_all(COMPILED)
     assert panel.numbers.shown["Registers per thread"] == "60"
-    panel = make_panel(slow_bench)
+    panel = explained(slow_bench, LaunchPanel, **TILED)
     slow_bench.answer_all(AT_ONCE)
     slow_bench.fail(BadValue("the kernel", "it is refused here", "Choose another."), COMPILED)
     assert "it is refused here" in panel.note.text()
     assert panel.numbers.shown["Registers per thread"] == "not known"
 
 
-def test_that_registers_of_an_earlier_block_are_left_out(slow_bench, make_panel):
-    panel = make_panel(slow_bench)
+def test_that_registers_of_an_earlier_block_are_left_out(slow_bench, explained):
+    panel = explained(slow_bench, LaunchPanel, **TILED)
     slow_bench.answer_all(AT_ONCE)
     (first,) = slow_bench.fake.waiting(COMPILED)
     slow_bench.change(block=Block(4, 4))
@@ -96,8 +93,8 @@ def test_that_registers_of_an_earlier_block_are_left_out(slow_bench, make_panel)
     assert panel.numbers.shown["Registers per thread"] == "compiling …"
 
 
-def test_that_one_kernel_is_compiled_at_a_time_and_none_during_a_run(slow_bench, make_panel):
-    make_panel(slow_bench)
+def test_that_one_kernel_is_compiled_at_a_time_and_none_during_a_run(slow_bench, explained):
+    explained(slow_bench, LaunchPanel, **TILED)
     slow_bench.state.set_running(True)
     slow_bench.answer_all(AT_ONCE)
     assert not slow_bench.fake.waiting(COMPILED)

@@ -64,6 +64,13 @@ def test_that_a_point_says_its_numbers_and_its_share_of_the_roof_and_two_are_com
     many = make_result("naive", 1.0, work=replace(WORK, flops=10_000 * WORK.minimum_bytes))
     (point,) = points_of([Compared(many)], "cuda:0", made_limits())
     assert (point.roof, point.roof_name) == (pytest.approx(60_000.0), "multiply-adds")
+    # A recorded run of a CPU does not stand under the roofs of the GPU.
+    job = bench.workspace.filter_job()
+    runs = tuple(gpu_run(job, variant, device=RECORDED) for variant in ("cpu-serial", "naive", "tiled"))
+    bench.results.show_recorded(RecordedRuns(runs, ""))
+    bench.results.describe(runs[1])
+    bench.settle()
+    assert [point.run.result.variant for point in panel.state.points] == ["naive", "tiled"]
 
 
 def test_that_a_click_on_a_point_selects_its_row(haloscope, qtbot):
@@ -78,15 +85,6 @@ def test_that_a_click_on_a_point_selects_its_row(haloscope, qtbot):
     assert haloscope.results.described.result is first
     (row,) = page.results_panel.table.selectionModel().selectedRows()
     assert page.results_panel.table.runs([row.row()])[0].result is first
-
-
-def test_that_a_recorded_run_of_a_cpu_does_not_stand_under_the_roofs_of_the_gpu(bench, panel):
-    job = bench.workspace.filter_job()
-    runs = tuple(gpu_run(job, variant, device=RECORDED) for variant in ("cpu-serial", "naive", "tiled"))
-    bench.results.show_recorded(RecordedRuns(runs, ""))
-    bench.results.describe(runs[1])
-    bench.settle()
-    assert [point.run.result.variant for point in panel.state.points] == ["naive", "tiled"]
 
 
 def test_that_the_plot_is_saved_in_a_size_of_its_own_and_has_the_runs_of_one_device(panel, bench):

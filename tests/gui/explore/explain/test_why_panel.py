@@ -71,7 +71,7 @@ def read(panel):
 
 
 def test_that_bounds_stand_beside_the_time_and_a_click_on_the_remedy_chooses_its_variant(bench, panel):
-    add(bench)
+    first = add(bench)
     assert panel.bars.accessibleDescription() == (
         "instructions issued 300 µs; loads by sectors 168 µs; copy 32.0 µs; multiply-adds 12.0 µs"
     )
@@ -80,6 +80,16 @@ def test_that_bounds_stand_beside_the_time_and_a_click_on_the_remedy_chooses_its
     assert request.measured_ms == 0.4
     panel.sentence.linkActivated.emit("tiled")
     assert bench.workspace.settings.variant == "tiled"
+    # What came is kept with the result.
+    add(bench, "tiled")
+    kept = bench.results.results()[0]
+    assert number_of(kept, "share_of_tallest_limit") == pytest.approx(0.75)
+    assert number_of(kept, "transactions_per_request") == 1.9
+    bench.results.describe(kept)
+    bench.settle()
+    assert first.explained is None
+    assert len(bench.asked(TIME)) == 2
+    assert "300 µs" in panel.bars.accessibleDescription()
 
 
 def test_that_the_remedy_of_a_recorded_run_is_recorded_and_stays_with_another_mask(bench, make_panel):
@@ -99,19 +109,6 @@ def test_that_the_remedy_of_a_recorded_run_is_recorded_and_stays_with_another_ma
     assert bench.results.described.result is after[1]
 
 
-def test_that_what_came_is_kept_with_the_result(bench, panel):
-    first = add(bench)
-    add(bench, "tiled")
-    kept = bench.results.results()[0]
-    assert number_of(kept, "share_of_tallest_limit") == pytest.approx(0.75)
-    assert number_of(kept, "transactions_per_request") == 1.9
-    bench.results.describe(kept)
-    bench.settle()
-    assert first.explained is None
-    assert len(bench.asked(TIME)) == 2
-    assert "300 µs" in panel.bars.accessibleDescription()
-
-
 def test_that_nothing_is_asked_while_nobody_looks_and_a_result_keeps_its_place_and_its_baseline(bench, panel):
     panel.state.watch(False)
     result = add(bench)
@@ -126,15 +123,7 @@ def test_that_nothing_is_asked_while_nobody_looks_and_a_result_keeps_its_place_a
     assert not bench.results.is_earlier(kept)
 
 
-def test_that_a_question_is_dropped_when_another_result_is_selected(slow_bench, slow_panel):
-    add(slow_bench, "tiled")
-    assert [one.job.variant for one in slow_bench.fake.cancelled] == ["naive"]
-    slow_bench.answer_all(TIME)
-    assert slow_bench.results.results()[0].explained is None
-    assert slow_bench.results.results()[1].explained is not None
-
-
-def test_that_a_question_makes_way_and_is_asked_again_afterwards(slow_bench, slow_panel):
+def test_that_a_question_makes_way_and_is_dropped_when_another_result_is_selected(slow_bench, slow_panel):
     for task in ("run", "preview"):
         slow_bench.state.set_task(task, "computing")
         slow_bench.settle()
@@ -148,6 +137,10 @@ def test_that_a_question_makes_way_and_is_asked_again_afterwards(slow_bench, slo
     slow_bench.become_ready()
     slow_bench.answer_all((Preview, MaskStep))
     assert len(slow_bench.fake.waiting(TIME)) == 1
+    add(slow_bench, "tiled")
+    assert slow_bench.fake.cancelled[-1].job.variant == "naive"
+    slow_bench.answer_all(TIME)
+    assert [one.explained is not None for one in slow_bench.results.results()] == [False, True]
 
 
 def test_that_limits_that_were_not_measured_are_measured_with_a_click(bench, make_panel):

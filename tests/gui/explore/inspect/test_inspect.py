@@ -11,7 +11,6 @@ from engine.mask.presets import preset
 from engine.verify.verification import Region
 from engine.work.filtering.sum_order import SumOrder, by_rows
 from gui.explore.inspect.doctor_panel import DoctorPanel, DoctorState
-from gui.explore.inspect.histogram_plot import HistogramPlot
 from gui.explore.inspect.lens import FilterLens, Looked
 from gui.explore.inspect.look_panel import HISTOGRAM, PROFILE
 from gui.explore.picture.layers import Drawing, Line
@@ -129,18 +128,6 @@ def test_that_handles_and_percentiles_choose_a_window_that_a_session_keeps(look,
     assert (original.ends, original.screen, result.ends) == (None, None, None)
 
 
-def test_that_the_bracket_keys_move_the_handles(qtbot):
-    plot = HistogramPlot()
-    qtbot.addWidget(plot)
-    plot.show_counts(((1, 2, 3, 4),), (0.0, 400.0))
-    plot.show_window((0.0, 400.0))
-    moved = []
-    plot.window_moved.connect(lambda ends: (moved.append(ends), plot.show_window(ends)))
-    for key in (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_BracketLeft, Qt.Key.Key_BracketRight):
-        qtbot.keyClick(plot, key)
-    assert moved == [(100.0, 400.0), (100.0, 200.0)]
-
-
 SOBEL = Mask([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
 
 
@@ -160,7 +147,6 @@ def looked(share):
 
 @pytest.fixture
 def page(haloscope, qtbot):
-    """The page with the panel Lens in front."""
     page = haloscope.window.first_page
     haloscope.actions["lens"].trigger()
     qtbot.waitUntil(lambda: page.lens.is_visible)
@@ -180,7 +166,9 @@ def test_that_only_a_sum_that_is_the_result_is_said_to_be_it_exactly(looked):
     assert words.startswith("It transforms. It differs from the float64 sum by 0; the bound is ")
 
 
-def test_that_the_lens_follows_the_mouse_until_a_click_pins_a_pixel_from_which_arrow_keys_walk(page, qtbot):
+def test_that_the_lens_follows_the_mouse_until_a_click_pins_a_pixel_from_which_arrow_keys_walk(
+    page, haloscope, qtbot
+):
     canvas = page.picture_view.canvas
     qtbot.mouseMove(canvas, place_of(canvas, 3, 4))
     canvas.pixel_hovered.emit((3, 4))
@@ -192,13 +180,10 @@ def test_that_the_lens_follows_the_mouse_until_a_click_pins_a_pixel_from_which_a
     assert page.lens.pixel == (5, 7)
     qtbot.keyClick(canvas, Qt.Key.Key_Right)
     qtbot.waitUntil(lambda: page.lens.seen.pixel == (5, 8))
+    # A preset under a pinned lens is looked at anew.
+    haloscope.workspace.set_mask(preset("gaussian-5"))
+    qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.job.mask.rows == 5)
     page.bring_to_front("mask")
     qtbot.waitUntil(lambda: canvas._frames == (None, None))
     qtbot.keyClick(canvas, Qt.Key.Key_Escape)
     assert not page.lens.is_pinned
-
-
-def test_that_a_preset_under_a_pinned_lens_is_looked_at_anew(page, haloscope, qtbot):
-    pin(page, qtbot)
-    haloscope.workspace.set_mask(preset("gaussian-5"))
-    qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.job.mask.rows == 5)

@@ -27,17 +27,14 @@ from tests.made_runs import make_result
 
 @pytest.fixture
 def page(haloscope, qtbot):
-    """The page Explore of a whole window."""
     return haloscope.window.first_page
 
 
 def parameters_of(job):
-    """Return the parameters of the job of an operation."""
     return dict(job.operation.settings)
 
 
 def choose(page, qtbot, key):
-    """Choose an operation in the box, and wait for its preview."""
     page.operation_choice.box.setCurrentIndex(page.operation_choice.box.findData(key))
     page.operation_choice.box.activated.emit(page.operation_choice.box.currentIndex())
     if key:
@@ -128,7 +125,7 @@ def test_that_parameters_have_controls_and_a_patch_of_a_file_takes_their_place(w
                 assert parameters_of(workspace.job())[parameter.name] == parameter.most
 
 
-def test_that_a_histogram_describes_its_counts(qtbot):
+def test_that_a_histogram_describes_its_counts_and_bracket_keys_move_its_handles(qtbot):
     plot = HistogramPlot()
     qtbot.addWidget(plot)
     plot.resize(300, 200)
@@ -148,6 +145,13 @@ def test_that_a_histogram_describes_its_counts(qtbot):
         assert plot.accessibleDescription().startswith(described)
     plot.show_counts(((1, 2), (3, 4), (5, 6)))
     assert plot.accessibleDescription().startswith("21 samples in 2 bins of 3 channels")
+    plot.show_counts(((1, 2, 3, 4),), (0.0, 400.0))
+    plot.show_window((0.0, 400.0))
+    moved = []
+    plot.window_moved.connect(lambda ends: (moved.append(ends), plot.show_window(ends)))
+    for key in (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_BracketLeft, Qt.Key.Key_BracketRight):
+        qtbot.keyClick(plot, key)
+    assert moved == [(100.0, 400.0), (100.0, 200.0)]
 
 
 PREVIEW = (Preview, OperationStep)

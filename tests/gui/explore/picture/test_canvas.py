@@ -133,7 +133,7 @@ def large_levels_of(qapp, share):
     return made
 
 
-def test_that_the_full_size_of_a_large_picture_is_made_where_it_is_seen(large_levels_of, monkeypatch):
+def test_that_full_size_is_made_where_it_is_seen_or_a_coarse_level_stands_in(large_levels_of, monkeypatch):
     for zoom in (1.0, 3.0):
         # However busy the machine is.
         monkeypatch.setattr(full_size, "_MOST_S", 60.0)
@@ -141,9 +141,6 @@ def test_that_the_full_size_of_a_large_picture_is_made_where_it_is_seen(large_le
         seen = painted(large_levels_of(pixels), ViewTransform(zoom, -240.0 * zoom, -250.0 * zoom), 30, 18)
         wanted = pixels[250:268, 240:270].repeat(int(zoom), axis=0).repeat(int(zoom), axis=1)[:18, :30]
         np.testing.assert_array_equal(seen, wanted)
-
-
-def test_that_a_coarse_level_stands_in_for_what_is_not_made_in_time(large_levels_of, monkeypatch):
     asked, pixels = [], np.full((300, 530, 3), 90, np.uint8)
     levels = large_levels_of(pixels, lambda: asked.append(True))
     assert not levels.is_settled

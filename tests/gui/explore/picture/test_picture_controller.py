@@ -33,7 +33,9 @@ def test_that_a_picture_that_cannot_be_opened_leaves_the_old_one_whose_result_is
     assert message.severity is Severity.WARNING
 
 
-def test_that_the_picture_asked_for_last_wins_and_one_that_is_replaced_is_kept_while_it_is_read(slow_bench):
+def test_that_the_picture_asked_for_last_wins_and_one_that_is_replaced_is_kept_while_it_is_read(
+    slow_bench, monkeypatch
+):
     outcomes = []
     slow_bench.pictures.open_path(Path("first.png"), outcomes.append)
     slow_bench.pictures.open_path(Path("second.png"), outcomes.append)
@@ -55,9 +57,7 @@ def test_that_the_picture_asked_for_last_wins_and_one_that_is_replaced_is_kept_w
         slow_bench.answer()
     assert old in slow_bench.fake.released
     assert slow_bench.state.last_result is not None
-
-
-def test_that_a_picture_that_comes_in_spite_of_its_end_is_given_back(slow_bench, monkeypatch):
+    # One that comes in spite of its end is given back.
     monkeypatch.setattr(slow_bench.fake, "cancel", lambda future: None)
     slow_bench.pictures.open_path(Path("first.png"))
     slow_bench.pictures.open_path(Path("second.png"))

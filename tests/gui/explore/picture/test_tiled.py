@@ -90,16 +90,26 @@ def tiled(make):
     return make()
 
 
-def test_that_only_the_tiles_that_are_seen_are_asked_for(tiled):
-    tiled.look(ViewTransform(1.0, -300.0, -300.0))
+def test_that_only_the_tiles_that_are_seen_are_asked_for_those_of_the_newest_view_next(tiled):
+    transform = ViewTransform(1.0, -300.0, -300.0)
+    tiled.look(transform)
     # First the picture in one tile, which stands in for all.
     assert [(request.level, request.tiles) for request in tiled.asked] == [(3, ((0, 0),))]
-    tiled.answer()
+    tiled.answer(colour=(7, 7, 7))
     (request,) = tiled.asked
     assert request.level == 0
     assert sorted(request.tiles) == [(1, 1), (1, 2), (2, 1), (2, 2)]
-    tiled.answer()
+    assert (tiled.look(transform) == 7).all()
+    tiled.answer(colour=(9, 9, 9))
     assert tiled.asked == []
+    assert (tiled.look(transform) == 9).all()
+    tiled.look(ViewTransform(1.0))
+    tiled.look(ViewTransform(1.0, -900.0, -700.0))
+    # One request is on its way; the view before is asked for no more.
+    assert len(tiled.asked) == 1
+    tiled.answer()
+    (request,) = tiled.asked
+    assert sorted(request.tiles) == [(2, 3), (2, 4), (2, 5), (3, 3), (3, 4), (3, 5)]
 
 
 def test_that_what_is_painted_are_the_pixels(tiled, pixels):
@@ -129,26 +139,6 @@ def test_that_no_seam_is_seen_between_tiles_and_samples_become_finer_until_all_i
             details.append(request.detail)
         tiled.answer(detail=request.detail)
     assert details == [0, 1, 2, WHOLE]
-
-
-def test_that_a_coarser_tile_stands_in_until_the_finer_one_is_there(tiled):
-    transform = ViewTransform(1.0, -300.0, -300.0)
-    tiled.look(transform)
-    tiled.answer(colour=(7, 7, 7))
-    assert (tiled.look(transform) == 7).all()
-    tiled.answer(colour=(9, 9, 9))
-    assert (tiled.look(transform) == 9).all()
-
-
-def test_that_the_newest_view_is_served_next(tiled):
-    tiled.look(ViewTransform(1.0))
-    tiled.answer()
-    tiled.look(ViewTransform(1.0, -900.0, -700.0))
-    # One request is on its way; the view before is asked for no more.
-    assert len(tiled.asked) == 1
-    tiled.answer()
-    (request,) = tiled.asked
-    assert sorted(request.tiles) == [(2, 3), (2, 4), (2, 5), (3, 3), (3, 4), (3, 5)]
 
 
 def test_that_it_is_settled_when_all_that_is_seen_is_there_and_a_bound_of_tiles_is_kept(tiled, monkeypatch):

@@ -29,8 +29,6 @@ LIST = (B8, B16, B32)
 
 
 class Shown:
-    """The panel on the screen."""
-
     def __init__(self, qtbot, workspace, state, results):
         self.workspace, self.state, self.results = workspace, state, results
         self.cells = BlockCells(results)
@@ -51,7 +49,6 @@ class Shown:
         self.settle()
 
     def at(self, block):
-        """Return the middle of a cell."""
         return self.table.visualRect(self.table.index_of(block)).center()
 
     def click(self, block, button=Qt.MouseButton.LeftButton):

@@ -140,7 +140,6 @@ RECORDED_RUNS = made_recorded_runs(RecordedRequest(PROBLEM, MASK))
 
 @pytest.fixture
 def mixed(results):
-    """Two runs of this machine, and two recorded ones."""
     results.add(make_result("cpu-serial", 20.0))
     results.show_recorded(RECORDED_RUNS)
     results.add(make_result("tiled", 0.5))

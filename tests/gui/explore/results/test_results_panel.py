@@ -28,13 +28,11 @@ def panel(show_widget, results, workspace, state):
 
 
 def choose(panel, text):
-    """Choose an entry of the panel's menu."""
     panel.fill_menu()
     next(action for action in all_actions(panel.menu) if action.text() == text).trigger()
 
 
 def copied():
-    """Return the cells on the clipboard, by rows."""
     return [line.split("\t") for line in QGuiApplication.clipboard().text().splitlines()]
 
 
