@@ -255,10 +255,7 @@ def depth_in(known: Format, dtype: np.dtype) -> str:
 
 
 def result_filters(dtype: np.dtype, *, with_float: bool) -> dict[str, str]:
-    """Return the name filters of the dialog that saves a result, each with the depth that it means.
-
-    Those that hold the type of the picture come first.
-    """
+    """Return the name filters for a result, each with the depth that it means; first those of its type."""
     depths = {}
     for known in sorted(saved_formats(), key=lambda known: not known.holds(dtype)):
         depth, ending = depth_in(known, dtype), f"(*{known.saved_suffixes[0]})"

@@ -184,13 +184,7 @@ def pasted_folder() -> Path:
 
 
 def file_of(mime: QMimeData) -> Path | None:
-    """Return the file that is on the clipboard, as an address or a path; None where there is none.
-
-    Raises
-    ------
-    BadValue
-        It is not on this computer.
-    """
+    """Return the file on the clipboard, an address or a path, or None. Raises BadValue if it is elsewhere."""
     if mime.hasUrls():
         url = mime.urls()[0]
         if url.isLocalFile():
@@ -209,13 +203,7 @@ def file_of(mime: QMimeData) -> Path | None:
 
 
 def picture_on(mime: QMimeData) -> Pasted:
-    """Return the picture that is on the clipboard: a file or its bytes, or pixels where there are none.
-
-    Raises
-    ------
-    BadValue
-        There is no picture.
-    """
+    """Return the picture on the clipboard: a file, its bytes, else pixels. Raises BadValue for none."""
     if isinstance(mime, PictureMime):
         # Reading it here would keep the window from answering, 40 ms with 26 MB.
         return Pasted(mime.path, mime.path.suffix)
@@ -231,13 +219,7 @@ def picture_on(mime: QMimeData) -> Pasted:
 
 
 def keep_picture(found: Pasted) -> Path:
-    """Write a pasted picture into a file and return that. Called on: any thread.
-
-    Raises
-    ------
-    BadValue
-        It cannot be written.
-    """
+    """Write a pasted picture into a file, or raise BadValue; return that. Called on: any thread."""
     try:
         folder = pasted_folder() / f"{time.time_ns():020d}"
         folder.mkdir(parents=True)

@@ -64,10 +64,7 @@ CLIPPED_SOURCE = "clipped"
 
 
 class ClipHint(QObject):
-    """A message when a result begins to be clipped, or that of another mask or picture is.
-
-    It goes when that ends. The name of the result on the picture says it all the time (`PictureView`).
-    """
+    """A message when a result begins to be clipped, or that of another mask or picture is, until it ends."""
 
     def __init__(self, workspace: Workspace, state: EngineState, messages: PageMessages) -> None:
         super().__init__()
@@ -272,10 +269,7 @@ class PreviewController(QObject):
         )
 
     def _leave_stale(self) -> None:
-        """Stop the preview in flight if another one is wanted and its time is over.
-
-        One in the simulator is stopped at once, because it may take long.
-        """
+        """Stop a preview that is not wanted any more once its time is over; one in the simulator at once."""
         asked, wanted = self._previews.in_flight, self._wanted
         if asked is None or wanted is None:
             return

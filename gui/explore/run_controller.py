@@ -64,10 +64,7 @@ class RunController(QObject):
             self._run_able(job)
 
     def _run_able(self, job: PictureJob, *variants: str) -> None:
-        """Run this variant, or all that can do a job, with each of the blocks.
-
-        A block that is refused is a cell with its reason.
-        """
+        """Run this variant, or all that can do a job, with each block; a refused one is a cell that says why."""
         blocks = self._workspace.settings.blocks
 
         def checked(found: tuple[Availability, ...]) -> None:

@@ -89,10 +89,7 @@ def runs_words(runs: Sequence[Compared]) -> str:
 
 
 def best_words(runs: Sequence[Compared]) -> str:
-    """Return the fastest run with its speed-up, or its time where nothing is compared with it.
-
-    Of runs of the same kernel the newest one counts, not the luckiest.
-    """
+    """Return the fastest of the newest runs of each kernel, with its speed-up, or its time without one."""
     timed = [run for run in runs if run.result.kernel_ms is not None]
     timed = [*{(run.result.variant, run.result.block, run.result.device): run for run in timed}.values()]
     if not timed:

@@ -180,10 +180,7 @@ def encoded(session: Session) -> bytes:
 
 
 def load_session(path: Path) -> Session:
-    """Read a session as far as it can be read; a relative path is taken from the session's folder.
-
-    Raises SessionError where it cannot be read at all.
-    """
+    """Read a session as far as it can be read, paths from its folder; raise SessionError if not at all."""
     what = f"{path.name} cannot be opened as a session"
     try:
         return _Reader(path.parent).session(read_bytes(path, LARGEST_BYTES, what, SessionError))

@@ -236,10 +236,7 @@ class Step:
 
     @property
     def applied_mask(self) -> Mask:
-        """The mask as it is applied: normalised (where it has a sum) and flipped, by the settings.
-
-        It has the name by which the window shows it.
-        """
+        """The mask as it is applied, normalised and flipped by the settings, with the name that is shown."""
         mask, name = self.mask, name_of(self.mask, self.title)
         mask = mask if mask.name == name else mask.with_name(name)
         if self.settings.normalise and self.can_normalise:

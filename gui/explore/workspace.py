@@ -132,10 +132,7 @@ class Workspace(QObject):
         return self.step.settings
 
     def edit(self, state: State, text: str, merge_key: Hashable = None) -> None:
-        """Take another state, as one step that can be undone and that the history calls by this text.
-
-        Edits with the same `merge_key` (not None) in a row become one step.
-        """
+        """Take another state, as a step that the history calls this; equal merge keys in a row are one."""
         if state != self.state:
             self.undo_stack.push(_Edit(self, state, text, merge_key))
 
@@ -225,10 +222,7 @@ class Workspace(QObject):
     def set_only_step(
         self, mask: Mask, text: str, source: PictureSource | None = None, **fields: object
     ) -> int:
-        """Filter with this mask and nothing else; return how many steps of a chain it replaced, or 0.
-
-        `source` is that of another picture to filter.
-        """
+        """Filter with this mask alone, another `source` if given; return how many steps it replaced, or 0."""
         state = self.state
         step = replace(self.step, id=FIRST_ID, input="", second=PICTURE, on=True)
         step = step.with_mask(mask, is_new=True).with_settings(**fields)

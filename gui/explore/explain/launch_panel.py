@@ -1,7 +1,4 @@
-"""The panel Launch: what the next run takes of a GPU, what limits its occupancy, what would change it.
-
-The first answer is there at once, without registers. They follow once the kernel is compiled.
-"""
+"""The panel Launch: what limits the occupancy, what would change it; registers come once it is compiled."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,4 @@
-"""What the panel Roofline shows: the timed runs of the selected run's device, under its limits.
-
-The limits are read from the disk, or measured when somebody asks.
-"""
+"""What the panel Roofline shows: timed runs under the limits of their device, which are kept or measured."""
 
 from collections.abc import Iterable
 from functools import partial

@@ -1,8 +1,4 @@
-"""The kernels as a list in groups that open and close; it has all the room that there is, else it scrolls.
-
-On its line a kernel has shape, title, key and newest time; below it stands why it is
-greyed. A group that cannot run is closed to one line, with the button of what helps.
-"""
+"""The kernels as a list in groups that open and close; one that cannot run is a line with what helps."""
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPen, QResizeEvent

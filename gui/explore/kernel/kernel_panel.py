@@ -50,10 +50,7 @@ _HEIGHT_TIP = "Block height: threads down. Width × height is the number of thre
 
 
 class BlockEditor(QWidget):
-    """Edits `Settings.block`; None there means the default of the kernel.
-
-    The engine decides what a device allows: its refusal arrives as Availability and is shown here.
-    """
+    """Edits `Settings.block`, None for the kernel's default; the engine's refusal of it is shown here."""
 
     def __init__(self, selection: Selection) -> None:
         super().__init__()
@@ -228,10 +225,7 @@ _COMBINED = "Two results are combined in one way on each device: there are no ke
 
 
 class KernelPanel(QWidget):
-    """The kernel and launch settings of the workspace.
-
-    `take_small_picture` opens a picture that the simulator takes, and chooses the simulator.
-    """
+    """The kernel and launch settings; `take_small_picture` opens one for the simulator, and chooses that."""
 
     def __init__(self, selection: Selection, take_small_picture: Callable[[], None] = lambda: None) -> None:
         super().__init__()

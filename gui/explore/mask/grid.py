@@ -75,10 +75,7 @@ _PASTE_WHOLE = QKeySequence("Ctrl+Shift+V")
 
 
 class MaskGrid(QTableView):
-    """The mask's cells; `mask_paste` decides what Ctrl+V does, Ctrl+Shift+V always replaces the mask.
-
-    Dragging selects, or paints while the brush is on.
-    """
+    """The cells: Ctrl+V pastes as `pasted` does, Ctrl+Shift+V a whole mask; dragging selects or paints."""
 
     def __init__(self, model: MaskModel, brush: Brush | None = None) -> None:
         super().__init__(showGrid=False)

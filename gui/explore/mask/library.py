@@ -249,10 +249,7 @@ _TOOLTIP = (
 
 
 class PresetButton(QPushButton):
-    """Shows which preset the mask is and whether it was edited since; opens the library.
-
-    A long name, such as that of a mask from a file, is cut and does not widen the panel.
-    """
+    """Shows which preset the mask is, if long with an end cut off, and whether it was edited; opens the list."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()

@@ -1,7 +1,4 @@
-"""The mask as a table, its weights as people read and type them; every edit can be undone.
-
-What is not a number is refused with the reason.
-"""
+"""The mask as a table, its weights as people read and type them; what is not a number is refused."""
 
 import re
 from collections.abc import Iterable
@@ -33,12 +30,7 @@ def pasted(
     """Return the mask after a paste, the name of this step, and whether it is a new mask, not an edited one.
 
     `cells` are rows and columns that are selected, the current cell first. With `whole` the text is a whole
-    mask, however small it is.
-
-    Raises
-    ------
-    MaskError
-        The text is not a mask, or it does not fit at the current cell.
+    mask, however small it is. Raises MaskError for another text, or one that does not fit at that cell.
     """
     new = parse_mask(text)
     is_smaller = new.rows <= mask.rows and new.columns <= mask.columns and new.shape != mask.shape
@@ -81,10 +73,7 @@ def texts_of(cell: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8192)
 def short_texts(weight: float) -> tuple[str, ...]:
-    """Return a weight in ever shorter forms, for cells of any width.
-
-    A cell shows the first that fits, so 1/9 is 0.1111, 0.111, 0.11, .11 or .1.
-    """
+    """Return a weight in ever shorter forms, for cells of any width: 0.1111, 0.111, 0.11, .11, .1 of 1/9."""
     exact = _with_short_exponent(number_text(weight))
     texts = {exact} if len(exact) <= _LONGEST_EXACT else set()
     for digits in (4, 3, 2, 1):
@@ -149,7 +138,7 @@ class MaskModel(QAbstractTableModel):
         self._workspace.set_mask(mask, f"Paint {cell}", merge_key=("stroke", stroke))
 
     def paste(self, text: str, cells: list[Cell], *, whole: bool = False) -> None:
-        """Paste text into the table; `mask_paste.pasted` says what becomes of it."""
+        """Paste text into the table; `pasted` says what becomes of it."""
         try:
             mask, step, is_new = pasted(self.mask, text, cells, whole=whole)
         except MaskError as error:

@@ -52,10 +52,7 @@ _LARGEST_DESCRIBED = 15 * 15
 
 
 class MaskFacts(ElidedLabel):
-    """Two lines of facts, more of them in the tooltip; or a refusal, in as many lines as it takes.
-
-    With facts its height does not change, so that nothing in the panel moves while a person types.
-    """
+    """Two lines of facts, so that nothing moves while a person types; or a refusal, in all its lines."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(_LINES, most=_LINES_OF_REFUSAL, small=True, name="About the mask")

@@ -249,10 +249,7 @@ class PictureLevels(QObject):
     def _area_of(
         self, transform: ViewTransform, target: QRectF, level: int, place: Place
     ) -> tuple[Area, QRectF]:
-        """Return the pixels of a tile that are seen, and where they lie: whole pixels of both.
-
-        So no seam is seen between tiles.
-        """
+        """Return the pixels of a tile that are seen, and where: whole ones of both, so without a seam."""
         rows, columns = self._screen.extent(level, place)
         scale = 2.0**level
         left, top, right, bottom = transform.seen_in(target)

@@ -116,10 +116,7 @@ _TWO_SIZES = (
 
 
 class PictureView(QWidget):
-    """Shows the workspace's picture and the newest result; holds views of shared memory, never copies.
-
-    Of a large picture it asks the engine for the tiles that are seen.
-    """
+    """Shows the picture and its newest result, as views of shared memory; of a large one the tiles seen."""
 
     # The result that is shown is not kept any more where it was computed: it is to be computed again.
     result_gone = Signal()

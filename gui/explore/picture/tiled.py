@@ -264,14 +264,8 @@ class AskedValues(QObject):
     def __getitem__(self, place: tuple[Any, Any]) -> NDArray[Any]:
         """Return the values of rows and columns, as an array does of two arrays of places.
 
-        Where too many are on their way, those that are missing are asked for when they are read again.
-
-        Raises
-        ------
-        NotYet
-            Some of them are on their way.
-        EngineError
-            Some of them cannot be had.
+        Where too many are on their way, those that are missing are asked for when they are read again. Raises
+        NotYet where some are on their way, and EngineError where they cannot be had.
         """
         rows, columns = np.broadcast_arrays(*place)
         down, across = rows // _SIDE, columns // _SIDE

@@ -288,10 +288,7 @@ class Readout(ElidedLabel):
 
 
 class ReadoutStrip(QWidget):
-    """Holds the line without a layout: a label that says something else has the whole window laid out anew.
-
-    That took 2 to 7 ms for each move of the mouse.
-    """
+    """Holds the line without a layout: the whole window would be laid out anew, 2 to 7 ms a mouse move."""
 
     def __init__(self, readout: Readout) -> None:
         super().__init__()

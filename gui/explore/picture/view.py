@@ -57,10 +57,7 @@ class ViewTransform:
 
 
 def fitted(pane: Size, picture: Size) -> ViewTransform:
-    """Return the transform that shows the whole picture in the middle of the pane.
-
-    A picture smaller than the pane is enlarged by a whole factor, so that its pixels are all of one size.
-    """
+    """Return the transform that shows the whole picture in the middle; a small one a whole factor larger."""
     zoom = min(pane.width / picture.width, pane.height / picture.height)
     if zoom >= 1.0:
         zoom = math.floor(zoom)

@@ -1,7 +1,4 @@
-"""The panel Block sizes: what to compare, and the map of the selected kernel, block width x block height.
-
-It shows the number that the bars of the runs show.
-"""
+"""The panel Block sizes: what to compare, and the map of the selected kernel in the number of the bars."""
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
