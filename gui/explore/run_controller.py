@@ -64,7 +64,7 @@ class RunController(QObject):
             self._run_able(job)
 
     def _run_able(self, job: PictureJob, *variants: str) -> None:
-        """Run this variant, or all that can do a job, with each block; a refused one is a cell that says why."""
+        """Run this variant, or all that can do a job, with each block; a refused one is a cell with why."""
         blocks = self._workspace.settings.blocks
 
         def checked(found: tuple[Availability, ...]) -> None:

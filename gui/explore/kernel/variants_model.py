@@ -272,7 +272,7 @@ def _shared_reason(rows: Sequence[VariantRow]) -> Reason | None:
 
 
 def reasons_in_list(reasons: Sequence[Reason | None]) -> list[str]:
-    """Return the text under each kernel: its short reason, if it has one, once for neighbours that share it."""
+    """Return the text under each kernel: its short reason, if any, once for neighbours that share it."""
     texts: list[str] = []
     for short, group in groupby(reason.short if reason else "" for reason in reasons):
         count = len(list(group))

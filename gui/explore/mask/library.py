@@ -249,7 +249,7 @@ _TOOLTIP = (
 
 
 class PresetButton(QPushButton):
-    """Shows which preset the mask is, if long with an end cut off, and whether it was edited; opens the list."""
+    """Shows which preset the mask is, cut if it is long, and whether it was edited; opens the library."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
