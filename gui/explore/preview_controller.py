@@ -100,16 +100,13 @@ class Display(QObject):
     def __init__(self, workspace: Workspace, state: EngineState, keeper: SegmentKeeper) -> None:
         super().__init__()
         self._workspace, self._state, self._keeper = workspace, state, keeper
-        self.job: PictureJob | None = None
-        """The job whose result is shown; None where there is none."""
+        self.job: PictureJob | None = None  # the job whose result is shown; None where there is none
         self.found: Filtered | None = None
         """What an operation found beside its picture; None for a convolution."""
-        self.step_times: tuple[StepTime, ...] = ()
-        """What the steps of a chain took that was shown last."""
+        self.step_times: tuple[StepTime, ...] = ()  # what the steps of a chain took that was shown last
         self.shown_steps: tuple[StepTime, ...] = ()
         """What computed the steps of the chain whose result is shown."""
-        self.refusal = ""
-        """Why the operation cannot be done; its panel says it."""
+        self.refusal = ""  # why the operation cannot be done; its panel says it
         self.seen: Callable[[], Seen | None] = lambda: None
         """What is seen of a result, where another machine is to send only that."""
         # Most previews arrive sooner, and a label that flickers with each edit says nothing.
@@ -193,10 +190,8 @@ class PreviewController(QObject):
     preview waits. A preview that is no longer wanted is stopped once it has lasted `PATIENCE_MS`.
     """
 
-    # The preview of the present job is shown.
-    shown = Signal()
-    # The EngineError of the preview of the present job.
-    failed = Signal(object)
+    shown = Signal()  # the preview of the present job is shown
+    failed = Signal(object)  # the EngineError of the preview of the present job
     _job_may_differ = Signal()
 
     def __init__(

@@ -36,12 +36,9 @@ _Place = Annotated[float, Meta(gt=-1e9, lt=1e9)]
 class View(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="section", tag="view"):
     """How the page looks."""
 
-    # Value of a `ViewMode`.
-    mode: Text = ""
-    # Names of those in front.
-    panels: tuple[Text, ...] = ()
-    # Which of the rows is selected.
-    run: Annotated[int, Meta(ge=0)] | None = None
+    mode: Text = ""  # value of a `ViewMode`
+    panels: tuple[Text, ...] = ()  # names of those in front
+    run: Annotated[int, Meta(ge=0)] | None = None  # which of the rows is selected
     # Pixels of the screen for one of the picture, and the pixel in the middle; None where it is fitted.
     zoom: Annotated[float, Meta(gt=0, lt=1e9)] | None = None
     row: _Place = 0.0
@@ -62,8 +59,7 @@ class Session:
     view: View = field(default_factory=View)
     # What other pages add, by their keys; they check it themselves.
     pages: Mapping[str, Any] = field(default_factory=dict)
-    # Of one that was read: a sentence for each thing that was left out.
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # of one that was read: a sentence for each thing that was left out
 
 
 _PICTURE = "picture of the session"

@@ -98,12 +98,9 @@ class Settings:
     layout: Layout = Layout.PITCHED
     result_type: str = "float32"
 
-    # How results outside the picture's range are shown.
-    range_mode: RangeMode = "clip"
-    # Variant that speed-ups are measured against.
-    baseline: str = "cpu-serial"
-    # Runs cross these with the kernels; none: only `block`.
-    blocks: tuple[Block, ...] = ()
+    range_mode: RangeMode = "clip"  # how results outside the picture's range are shown
+    baseline: str = "cpu-serial"  # variant that speed-ups are measured against
+    blocks: tuple[Block, ...] = ()  # runs cross these with the kernels; none: only `block`
     # Of an operation beside convolution: those that differ from their defaults, and the file of a patch.
     parameters: Mapping[str, Any] = field(default_factory=dict)
     patch_path: str = ""
@@ -162,21 +159,15 @@ class Step:
     """One step: an operation, or the mask as typed with the name that it goes by, and its settings."""
 
     mask: Mask
-    # Name of the mask, or of the one that it was edited from; empty where there was none.
-    title: str = ""
-    # Key of the operation, or COMBINE; empty for convolution with the mask.
-    operation: str = ""
+    title: str = ""  # name of the mask, or of the one that it was edited from; empty where there was none
+    operation: str = ""  # key of the operation, or COMBINE; empty for convolution with the mask
     settings: Settings = field(default_factory=Settings)
     # Those of the operations that were chosen before, by their keys.
     kept: Mapping[str, Settings] = field(default_factory=dict)
-    # Its name in a chain, by which others read it.
-    id: str = FIRST_ID
-    # Id of the earlier step whose result it reads, or PICTURE; empty: the step before.
-    input: str = ""
-    # The other result, of a step that combines two.
-    second: str = PICTURE
-    # Switched off, its readers get what it reads.
-    on: bool = True
+    id: str = FIRST_ID  # its name in a chain, by which others read it
+    input: str = ""  # id of the earlier step whose result it reads, or PICTURE; empty: the step before
+    second: str = PICTURE  # the other result, of a step that combines two
+    on: bool = True  # switched off, its readers get what it reads
     # Of the mask: a step with 1/9 is another one than that with 0.1111111111111111, with an equal mask.
     typed: TypedWeights | None = field(init=False, default=None)
 
@@ -257,8 +248,7 @@ class State:
     steps: tuple[Step, ...]
     selected: int = 0
     source: PictureSource | None = None
-    # Name of the chain, or of the one that it was edited from; empty where there was none.
-    title: str = ""
+    title: str = ""  # name of the chain, or of the one that it was edited from; empty where there was none
 
     @property
     def step(self) -> Step:

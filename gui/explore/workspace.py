@@ -59,23 +59,17 @@ class Workspace(QObject):
     undone; every other setter does so through it, but `adopt` and what only looks at the picture.
     """
 
-    # Another operation; its settings are those of the workspace now.
-    operation_changed = Signal()
-    # The new PictureHandle.
-    picture_changed = Signal(object)
-    # The new Mask, as typed (neither flipped nor normalised).
-    mask_changed = Signal(object)
-    # The new Settings; something other than picture and mask changed.
-    settings_changed = Signal(object)
+    operation_changed = Signal()  # another operation; its settings are those of the workspace now
+    picture_changed = Signal(object)  # the new PictureHandle
+    mask_changed = Signal(object)  # the new Mask, as typed (neither flipped nor normalised)
+    settings_changed = Signal(object)  # the new Settings; something other than picture and mask changed
     region_wanted = Signal()  # the next rectangle that is dragged over the picture
     region_changed = Signal()  # `region` or `filters_region`
     shows_whole_changed = Signal()
-    # There are other steps, or another one is selected.
-    steps_changed = Signal()
+    steps_changed = Signal()  # there are other steps, or another one is selected
     # Anything that a result depends on changed; emitted after the more specific signals.
     job_changed = Signal()
-    # Anything changed, by an edit, undo or redo; emitted last.
-    state_changed = Signal()
+    state_changed = Signal()  # anything changed, by an edit, undo or redo; emitted last
     # The PictureSource of the state, whose picture is not the one that is shown; None: it is by now. Once per
     # turn.
     picture_wanted = Signal(object)
@@ -84,14 +78,11 @@ class Workspace(QObject):
         super().__init__()
         self.undo_stack = QUndoStack(self, undoLimit=MOST_UNDO_STEPS)
         self.picture: PictureHandle | None = None
-        self.state = State((Step.of(mask),))
-        """All of it but the picture's pixels."""
+        self.state = State((Step.of(mask),))  # all of it but the picture's pixels
         self.looked_at: tuple[int, int] | None = None
         """Row and column in the middle of the view: of a large picture a run measures a part around it."""
-        self.region: Region | None = None
-        """The part of the picture that is selected."""
-        self.filters_region = False
-        """Whether only that part is filtered."""
+        self.region: Region | None = None  # the part of the picture that is selected
+        self.filters_region = False  # whether only that part is filtered
         self.shows_whole = False
         """Whether the result of the whole chain is shown, not that of the selected step."""
         self.refusal: EngineError | None = None

@@ -86,8 +86,7 @@ class BatchRun(QObject):
         super().__init__(parent)
         self._process: QProcess | None = None
         self._begun_s = 0.0
-        self.is_stopping = False
-        """Whether it was asked to end."""
+        self.is_stopping = False  # whether it was asked to end
         self.done = self.total = 0
 
     @property

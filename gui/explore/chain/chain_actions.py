@@ -170,8 +170,7 @@ class ChainState(QObject):
         super().__init__()
         self.workspace, self._display, self._offers = workspace, display, Newest(link)
         self._took: dict[str, tuple[object, str]] = {}
-        self.offer: MergerOffer | None = None
-        """The merger that would be faster; None where there is none."""
+        self.offer: MergerOffer | None = None  # the merger that would be faster; None where there is none
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self._ask)
         display.timed.connect(self._note_times)

@@ -48,8 +48,7 @@ class CodeState(KernelQuestion[ShownCode]):
     def __init__(self, selection: Selection, link: EngineLink) -> None:
         super().__init__(selection, link)
         self._results = results = selection.results
-        self.form: Form | None = None
-        """The listing that is wanted; None: the source alone."""
+        self.form: Form | None = None  # the listing that is wanted; None: the source alone
         # The newest listings, or their diff, and what was asked for them.
         self._listings: tuple[CodeRequest, ShownCode] | None = None
         of_results = results.rowsInserted, results.rowsRemoved, results.modelReset

@@ -25,8 +25,7 @@ class Question(QObject):
 
     def __init__(self, *signals: SignalInstance, delay_ms: int = 0) -> None:
         super().__init__()
-        self.is_visible = False
-        """Whether the panel is visible."""
+        self.is_visible = False  # whether the panel is visible
         # What it asks by, where it asks the engine.
         self._asks: Newest | None = None
         # Changes that arrive together make one question.
@@ -75,10 +74,8 @@ class KernelQuestion(Question, Generic[Answer]):
     def __init__(self, selection: Selection, link: EngineLink) -> None:
         super().__init__(selection.changed)
         self.selection, self._state = selection, selection.state
-        self.found: Answer | None = None
-        """The answer; None with a reason."""
-        self.other: Answer | None = None
-        """That about the kernel that it is compared with."""
+        self.found: Answer | None = None  # the answer; None with a reason
+        self.other: Answer | None = None  # that about the kernel that it is compared with
         self._why_not = self.no_picture
         self._asks = self._answers = Newest(link)
         self._compiled = Newest(link)
@@ -173,8 +170,7 @@ class KernelQuestion(Question, Generic[Answer]):
 class PassesQuestion(KernelQuestion[Answer]):
     """A question whose answer has a part for each pass of a kernel, or says why it has none."""
 
-    # The field of an answer that has something of each pass; what follows a reason.
-    passes = others = ""
+    passes = others = ""  # the field of an answer that has something of each pass; what follows a reason
 
     def __init__(self, selection: Selection, link: EngineLink) -> None:
         super().__init__(selection, link)

@@ -132,8 +132,7 @@ class RooflineState(Question):
         self._limits_of = ""
         self._limits: DeviceLimits | None = None
         state.machine_changed.connect(self._forget)
-        self.points: tuple[Point, ...] = ()
-        """The timed runs of the device."""
+        self.points: tuple[Point, ...] = ()  # the timed runs of the device
         # The limits of the device, less those that one of these runs exceeded.
         self._shown: DeviceLimits | None = None
 

@@ -78,15 +78,12 @@ class Table(NamedTuple):
 class Lens:
     """A result at a pixel: each array has a number for each channel."""
 
-    heading = ""
-    """What stands beside the choice of the table."""
-    is_equal = False
-    """Whether the steps end in the result that is shown, to the last bit."""
+    heading = ""  # what stands beside the choice of the table
+    is_equal = False  # whether the steps end in the result that is shown, to the last bit
 
     def __init__(self, at: Looked) -> None:
         self.job, self.pixel, _, result, self.chain = at
-        self.white = full_scale_of(np.dtype(self.job.picture.dtype))
-        """What is white in the picture."""
+        self.white = full_scale_of(np.dtype(self.job.picture.dtype))  # what is white in the picture
         row, column = self.pixel
         has_place = result is not None and row < result.shape[0] and column < result.shape[1]
         self._shown = np.atleast_1d(result[row, column]) if result is not None and has_place else None
@@ -163,8 +160,7 @@ class FilterLens(Lens):
             """The same sum in float64."""
             magnitudes = np.abs(products).sum((0, 1)) + abs(offset)
             bound = relative_bound(mask.taps + 2) * magnitudes + (mask.taps + 1) * SMALLEST_SUBNORMAL
-        self.bound = bound + order.added_error
-        """How far the kernel's sum may be from it."""
+        self.bound = bound + order.added_error  # how far the kernel's sum may be from it
         sides = zip(pixel, at.job.region.ranges if at.job.region is not None else (), strict=False)
         self.is_outside_region = any(at not in along for at, along in sides)
         """Whether only a region is filtered and this is not in it."""
@@ -260,8 +256,7 @@ class OperationLens(Lens):
         known, pixel, original = at.job.operation.known, at.pixel, at.read[0]
         half = None if known.window is None else known.window(known.read(dict(at.job.operation.settings)))
         self.teaches = known.teaches
-        self.own = np.atleast_1d(original[pixel])
-        """The sample in its middle."""
+        self.own = np.atleast_1d(original[pixel])  # the sample in its middle
         self.cells: NDArray[Any] | None = None
         """(rows, columns, channels), cells outside the picture repeated; None: it depends on more."""
         if half is not None:

@@ -143,8 +143,7 @@ class LensState(Question):
         self.is_pinned = False
         self.channel = 0
         self.seen: Lens | None = None
-        self.words = _NO_PICTURE
-        """Why nothing is seen; empty where something is."""
+        self.words = _NO_PICTURE  # why nothing is seen; empty where something is
         workspace.picture_changed.connect(self._forget_pixel)
         state.ready_changed.connect(self._ask_again)
         view.values_arrived.connect(self.refresh)

@@ -35,21 +35,15 @@ class VariantRow:
     key: str
     title: str
     idea: str
-    # What a person should know before using it; often empty.
-    remark: str = ""
-    # Beside the title: the key, or for auto the variant that it chose.
-    subtitle: str = ""
-    # Newest kernel time on the present problem, or a word in its place.
-    time: str = ""
+    remark: str = ""  # what a person should know before using it; often empty
+    subtitle: str = ""  # beside the title: the key, or for auto the variant that it chose
+    time: str = ""  # newest kernel time on the present problem, or a word in its place
     is_timed: bool = False
-    # Whether the run that the results describe is of this kernel.
-    is_described: bool = False
-    # Why the variant cannot do the present job; None if it can.
-    reason: Reason | None = None
+    is_described: bool = False  # whether the run that the results describe is of this kernel
+    reason: Reason | None = None  # why the variant cannot do the present job; None if it can
     # False where only another device or picture would help; a block can be mended once the row is selected.
     can_run: bool = True
-    # Under the title of a greyed row: the reason, unless the row above has said it.
-    under: str = ""
+    under: str = ""  # under the title of a greyed row: the reason, unless the row above has said it
 
     @property
     def words(self) -> str:
@@ -76,8 +70,7 @@ class GroupRow:
     is_open: bool
     # Why none of them can run, where all have one reason; it stands in the head and nowhere else.
     reason: Reason | None = None
-    # What helps, as the word of a button; empty where nothing does.
-    cure: str = ""
+    cure: str = ""  # what helps, as the word of a button; empty where nothing does
 
     @property
     def words(self) -> str:

@@ -319,8 +319,7 @@ _ARROWS = {
 class CellDelegate(QStyledItemDelegate):
     """Paints and edits one cell."""
 
-    # An arrow key ended the editing; rows and columns to move.
-    left_by_arrow = Signal(int, int)
+    left_by_arrow = Signal(int, int)  # an arrow key ended the editing; rows and columns to move
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)

@@ -95,8 +95,7 @@ _STYLE_TIP = "The form in which the mask is written here. Every form can be read
 class MaskTextDialog(QDialog):
     """Edit the mask as text; the line under the text says what is read, or why it is not a mask."""
 
-    # The Mask that was written.
-    mask_accepted = Signal(object)
+    mask_accepted = Signal(object)  # the Mask that was written
 
     def __init__(self, mask: Mask, parent: QWidget) -> None:
         super().__init__(parent)

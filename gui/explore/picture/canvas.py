@@ -52,14 +52,12 @@ class Scene:
     original: PictureLevels | None = None
     original_name: str = "original"
     result: PictureLevels | None = None
-    # One that is no longer of these settings says so.
-    result_name: str = "result"
+    result_name: str = "result"  # one that is no longer of these settings says so
     values: Numbers | None = None
     # How both differ, in the modes for it; the words name it, or say why it is not there.
     difference: PictureLevels | None = None
     difference_words: str = ""
-    # One channel alone, in grey; None: all of them.
-    channel: int | None = None
+    channel: int | None = None  # one channel alone, in grey; None: all of them
     # What has a frame: a rectangle with a text, a region; and a line.
     mark: Mark | None = None
     mark_text: str = ""
@@ -83,8 +81,7 @@ class SplitHandle(QWidget):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._pane = parent
-        self.fraction = 0.5
-        """Where the line is, as a part of the parent's width."""
+        self.fraction = 0.5  # where the line is, as a part of the parent's width
         self._grabbed_at: float | None = None
         self.setCursor(Qt.CursorShape.SplitHCursor)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -177,10 +174,8 @@ class PictureCanvas(QWidget):
         self.handle = SplitHandle(self)
         self.scene = Scene()
         self._frames: tuple[Mark | None, Mark | None] = None, None
-        self.drawing = Drawing.PAN
-        """What dragging does; with Shift it draws a region."""
-        self.is_pinned = False
-        """Whether the arrow keys walk from pixel to pixel."""
+        self.drawing = Drawing.PAN  # what dragging does; with Shift it draws a region
+        self.is_pinned = False  # whether the arrow keys walk from pixel to pixel
         self._drawn_from: tuple[Drawing, Pixel] | None = None
         self._pressed_at = QPointF()
         self._dragged_from: QPointF | None = None

@@ -121,10 +121,8 @@ class Window(Made):
     ) -> None:
         super().__init__(workspace, state, link)
         self._of_result = of_result
-        self.is_wanted = False
-        """Whether a window is chosen."""
-        self.ends: Ends | None = None
-        """What is black and what is white; None: as the display range says."""
+        self.is_wanted = False  # whether a window is chosen
+        self.ends: Ends | None = None  # what is black and what is white; None: as the display range says
         workspace.picture_changed.connect(lambda _: self.forget())
         if of_result:
             state.filtered.connect(lambda _: self._ask() if self.is_wanted else None)

@@ -44,18 +44,12 @@ class Layer:
     """One picture on the canvas, and its place there in device pixels."""
 
     levels: PictureLevels | None
-    label: str
-    """What it is, written on it."""
-    texts: Callable[[int, int], tuple[str, ...]]
-    """Returns the numbers of a row and a column."""
-    empty: str = _NO_RESULT
-    """What is said where there is nothing to paint."""
-    is_right: bool = False
-    """Whether the label stands at the right edge."""
-    pane: QRectF = field(default_factory=QRectF)
-    """Where the transform counts from."""
-    clip: QRectF = field(default_factory=QRectF)
-    """The part of the canvas that it may paint on."""
+    label: str  # what it is, written on it
+    texts: Callable[[int, int], tuple[str, ...]]  # returns the numbers of a row and a column
+    empty: str = _NO_RESULT  # what is said where there is nothing to paint
+    is_right: bool = False  # whether the label stands at the right edge
+    pane: QRectF = field(default_factory=QRectF)  # where the transform counts from
+    clip: QRectF = field(default_factory=QRectF)  # the part of the canvas that it may paint on
 
 
 def pane_width(mode: ViewMode, canvas_width: int) -> int:

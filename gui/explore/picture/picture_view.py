@@ -120,8 +120,7 @@ class PictureView(QWidget):
 
     # The result that is shown is not kept any more where it was computed: it is to be computed again.
     result_gone = Signal()
-    # Values that were asked for have come.
-    values_arrived = Signal()
+    values_arrived = Signal()  # values that were asked for have come
 
     def __init__(self, workspace: Workspace, services: Services, messages: PageMessages) -> None:
         super().__init__(accessibleName="Picture view")

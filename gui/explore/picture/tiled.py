@@ -43,12 +43,9 @@ class TiledLevels(PictureLevels):
     the full size is in shared memory, that is painted, and tiles of full size alone are asked for.
     """
 
-    # An EngineError: a part of the file cannot be read, or the tiles cannot be made.
-    faulted = Signal(object)
-    # A result on another machine is not kept there any more.
-    gone = Signal()
-    # A sentence on what was found special about the file.
-    noted = Signal(str)
+    faulted = Signal(object)  # an EngineError: a part of the file cannot be read, or the tiles cannot be made
+    gone = Signal()  # a result on another machine is not kept there any more
+    noted = Signal(str)  # a sentence on what was found special about the file
 
     def __init__(
         self,

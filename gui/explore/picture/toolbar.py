@@ -235,14 +235,11 @@ class Readout(ElidedLabel):
     def __init__(self) -> None:
         super().__init__()
         self._values: Numbers | None = None
-        self.result_name = "result"
-        """What the result is called from the next pixel on."""
-        self.hint = ""
-        """What is said from now on while the cursor is elsewhere; empty for the usual hint."""
+        self.result_name = "result"  # what the result is called from the next pixel on
+        self.hint = ""  # what is said from now on while the cursor is elsewhere; empty for the usual hint
         # What is shown ("row", "original", ...): how many numbers, and figures of each.
         self._places: dict[str, tuple[int, int]] = {}
-        self.words = ""
-        """The line as it can be read: words and numbers from left to right."""
+        self.words = ""  # the line as it can be read: words and numbers from left to right
         self.setFont(number_font())
         follow_letters(self, lambda: self.setFixedHeight(self.fontMetrics().height() + 2))
         self.setAccessibleName("Values under the cursor")

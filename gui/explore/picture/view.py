@@ -94,8 +94,7 @@ class ViewState(QObject):
         self._pane = Size(1.0, 1.0)
         self._picture = Size(1.0, 1.0)
         self.transform = ViewTransform()
-        self.is_fitted = True
-        """Whether the picture follows the size of the pane."""
+        self.is_fitted = True  # whether the picture follows the size of the pane
 
     @property
     def middle(self) -> tuple[int, int]:

@@ -145,6 +145,8 @@ def test_that_a_histogram_describes_its_counts_and_bracket_keys_move_its_handles
         assert plot.accessibleDescription().startswith(described)
     plot.show_counts(((1, 2), (3, 4), (5, 6)))
     assert plot.accessibleDescription().startswith("21 samples in 2 bins of 3 channels")
+    plot = HistogramPlot()
+    qtbot.addWidget(plot)
     plot.show_counts(((1, 2, 3, 4),), (0.0, 400.0))
     plot.show_window((0.0, 400.0))
     moved = []
