@@ -54,8 +54,7 @@ class ExploreFiles(QObject):
         self._messages, self._dialogs, self._recent = services.messages, services.files, services.recent
         self.question: QDialog | None = None
         """What was asked last before a file is saved: which result of a chain, its quality."""
-        # The one that was chosen last for this picture.
-        self._quality = 0
+        self._quality = 0  # the one that was chosen last for this picture
         pictures.opened.connect(self._follow_picture)
 
     def connect_actions(self, actions: Actions) -> None:

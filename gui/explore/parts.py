@@ -42,8 +42,7 @@ from gui.widgets.panel_parts import named
 # Its result differs visibly from the original, and people want such a picture.
 FIRST_MASK = "sharpen"
 _HISTORY_TIP = "Click a line for the state after that edit. Later lines stay until you edit."
-# The simulator does it at once.
-_SMALL_SAMPLE = "impulse"
+_SMALL_SAMPLE = "impulse"  # the simulator does it at once
 
 
 def _made_later(made_by: str, of: Callable[[Any], tuple[Any, ...]]) -> Any:

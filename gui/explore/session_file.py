@@ -37,8 +37,7 @@ from gui.typed_json import Reading, Text
 
 FORMAT = "haloscope-session"
 VERSION = 2
-# A thousand results with every sample have 3 MB.
-LARGEST_BYTES = 64 << 20
+LARGEST_BYTES = 64 << 20  # a thousand results with every sample have 3 MB
 # What damaged values raise where they are used.
 _FAULTS = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
 _REMEDY = "Choose another file, or save the session again."

@@ -86,8 +86,7 @@ class Sessions(QObject):
         # Where the view is read and shown; without it that is not kept.
         self._picture_view: PictureView | None = None
         self._panels: Sequence[Panel] = ()
-        # A view whose picture is not there yet.
-        self._kept: View | None = None
+        self._kept: View | None = None  # a view whose picture is not there yet
         # Of the file of the shown picture when that was opened, by its source.
         self._digests: dict[PictureSource | None, str] = {}
         self._expected: tuple[PictureSource, str] | None = None

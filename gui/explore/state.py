@@ -124,8 +124,7 @@ SHARED = (*WHERE, "range_mode")
 COMBINE = "combine"
 """Stands for an operation in a step that makes one of two results; its parameters are `how` and `weight`."""
 FIRST_ID = "s1"
-# What only runs read: no result depends on them.
-_OF_RUNS = ("baseline", "blocks")
+_OF_RUNS = ("baseline", "blocks")  # what only runs read: no result depends on them
 # Its variant on the CPU becomes the baseline once the engine has listed it.
 _NEVER_CHOSEN = Settings(baseline="")
 # Where they are no capitalised names.

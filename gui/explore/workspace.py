@@ -22,8 +22,7 @@ from engine.work.steps import PICTURE
 from gui.explore.jobs import chain_job, job_of
 from gui.explore.state import COMBINE, FIRST_ID, PictureSource, Settings, State, Step, words_of_change
 
-# A state has little beside its masks, of 32 kB at most.
-MOST_UNDO_STEPS = 1000
+MOST_UNDO_STEPS = 1000  # a state has little beside its masks, of 32 kB at most
 
 
 class _Edit(QUndoCommand):

@@ -41,12 +41,10 @@ from gui.page.messages import PageMessages
 from gui.style.metrics import GRID, follow, scaled_font
 from gui.widgets.panel_parts import Placeholder, column, fill_box, form, label_for, named, quiet_label, row
 
-# How `batch` begins the line of a file that is done.
-_DONE = re.compile(r"\[(\d+)/(\d+)\] ")
+_DONE = re.compile(r"\[(\d+)/(\d+)\] ")  # how `batch` begins the line of a file that is done
 # A first signal ends the batch after the pictures that are in their filter, a second one at once.
 _PATIENCE_MS, _KILL_MS = 500, 900
-# Two pictures say more of the rate than one.
-_RATE_FROM = 2
+_RATE_FROM = 2  # two pictures say more of the rate than one
 
 
 @dataclass(frozen=True, slots=True)

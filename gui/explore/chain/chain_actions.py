@@ -157,8 +157,7 @@ def new_step(step: Step, operation: str) -> Step:
     return begun.with_operation(operation)
 
 
-# Mergers are asked for when edits have paused: previews come first.
-_PAUSE_MS = 300
+_PAUSE_MS = 300  # mergers are asked for when edits have paused: previews come first
 
 
 class ChainState(QObject):

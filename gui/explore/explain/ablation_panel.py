@@ -141,8 +141,7 @@ class AblationState(Question):
 
 
 _MOST_TICKS = 3
-# Places of the whole kernel and of the rest around those of the costs.
-_WHOLE, _REST = -1, len(Cost)
+_WHOLE, _REST = -1, len(Cost)  # places of the whole kernel and of the rest around those of the costs
 
 
 def waterfall_rows(*ablations: Ablation) -> list[Row]:

@@ -187,10 +187,8 @@ _FORM_TIP = (
     "code that is made of it. Choose a line on either side: what belongs to it is lit on the other."
 )
 _FORMS = {None: "Source", Form.PTX: "PTX", Form.SASS: "SASS"}
-# With less width, what is side by side stands below one another.
-_VIEWS_BESIDE_FROM = 102 * GRID
-# With less height, the story leaves its room to the code.
-_LOW = 36 * GRID
+_VIEWS_BESIDE_FROM = 102 * GRID  # with less width, what is side by side stands below one another
+_LOW = 36 * GRID  # with less height, the story leaves its room to the code
 # Equal lines around each difference of a diff in one column.
 _AROUND = 4
 _STORY_LINES, _COUNT_LINES = 8, 4
@@ -205,8 +203,7 @@ class CodePanel(QWidget):
         self.code = code
         self._is_low = False
         self._kernels: Sequence[Listing] = ()
-        # What the rows of the listings are of.
-        self._places: tuple[Place, ...] = ()
+        self._places: tuple[Place, ...] = ()  # what the rows of the listings are of
         self._said = ""
         self.form = NarrowBox("What is shown of the kernel", _FORM_TIP, 6)
         self.heading = ElidedLabel(most=2, is_plain=True, name="What the code is of")

@@ -77,8 +77,7 @@ class LaunchState(PassesQuestion[LaunchAdvice]):
 
 
 _DOT_SIZE, _MARK_SIZE = 4, 11
-# Marks are whole at both ends.
-_LOWEST, _HIGHEST, _ROOM = -8, 112, 0.06
+_LOWEST, _HIGHEST, _ROOM = -8, 112, 0.06  # marks are whole at both ends
 # Half of the longest word of a tick.
 _WORD_ROOM = 3 * GRID
 _HALVES = [(0, "0"), (50, "50 %"), (100, "100 %")]

@@ -26,8 +26,7 @@ class Question(QObject):
     def __init__(self, *signals: SignalInstance, delay_ms: int = 0) -> None:
         super().__init__()
         self.is_visible = False  # whether the panel is visible
-        # What it asks by, where it asks the engine.
-        self._asks: Newest | None = None
+        self._asks: Newest | None = None  # what it asks by, where it asks the engine
         # Changes that arrive together make one question.
         self._timer = QTimer(self, singleShot=True, interval=delay_ms)
         self._timer.timeout.connect(self._ask)

@@ -21,15 +21,13 @@ _RING_SIZE = 19
 _MARK_SIZE = 11
 # A star and two crossed bars look smaller than they measure.
 _MARK_SIZES = {"star": 16, "x": 13, "+": 13, "d": 13}
-# Blanks before the name of a marked run: half a ring is as wide.
-_BESIDE_RING = "    "
+_BESIDE_RING = "    "  # blanks before the name of a marked run: half a ring is as wide
 # The plot reaches so many times further than corners and runs; above the flat roof may be its name.
 _ROOM_X, _ROOM_BELOW, _ROOM_ABOVE = 4.0, 2.5, 4.0
 _FEWEST_DECADES = 1.0
 # Of how many runs names are shown where there is room, and how much of its height a name needs alone.
 _MOST_NAMES, _NAME_HEIGHT = 20, 0.6
-# With less width names have no values beside them.
-_NARROW = 48 * GRID
+_NARROW = 48 * GRID  # with less width names have no values beside them
 
 
 class RooflinePlot(Plot):

@@ -42,8 +42,7 @@ class Selection(QObject):
     def __init__(self, workspace: Workspace, state: EngineState, results: ResultsModel) -> None:
         super().__init__()
         self.workspace, self.state, self.results = workspace, state, results
-        # What Automatic chose last, by the operation.
-        self._choices: dict[str, str] = {}
+        self._choices: dict[str, str] = {}  # what Automatic chose last, by the operation
         self._kernel = self._other = ""
         self._block: Block | None = None
         self._gpu: Architecture | None = None
@@ -226,8 +225,7 @@ _TIP = (
 )
 _OTHER_TIP = "Another kernel: what its run, launch, tile, code and costs have otherwise."
 _GPU_TIP = "The GPU that the kernel is compiled for. It need not be here."
-# Segments that are about a GPU which need not be here.
-_OF_GPU = "launch", "code"
+_OF_GPU = "launch", "code"  # segments that are about a GPU which need not be here
 
 
 class ExplainHead(QWidget):

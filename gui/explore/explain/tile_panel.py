@@ -67,8 +67,7 @@ class TileGrid(NumberTable):
         super().__init__("Tile", chosen_from=True)
         self._colour_by = ColourBy.ROLE
         self._look = look_of(None, ColourBy.ROLE, current_theme())
-        # Pixels of a cell that were asked for; 0: as large as there is room.
-        self._asked_size = 0
+        self._asked_size = 0  # pixels of a cell that were asked for; 0: as large as there is room
         self.setFont(small_font())
         self.setMinimumSize(20 * GRID, 8 * GRID)
         # The mouse scrolls nothing.
@@ -274,8 +273,7 @@ class TileState(PassesQuestion[BlockTiles]):
         # A block runs 0.1 s in the engine, and the next preview waits for it: not at each step of an edit.
         self._timer.setInterval(question.COMPILE_AFTER_MS)
         self._at: tuple[int, int] | None = None
-        # The kernel and the block that both are of.
-        self._before = selection.known, selection.block
+        self._before = selection.known, selection.block  # the kernel and the block that both are of
 
     @property
     def plan(self) -> TilePlan | None:
@@ -305,8 +303,7 @@ _COLOUR_TIP = (
 )
 _GRID_TIP = "Point at a cell, or use the arrow keys. + and - change the size, 0 fits it to the panel."
 _SENTENCE_LINES = 3
-# With less width, what is side by side stands below one another.
-_BESIDE_FROM = 48 * GRID
+_BESIDE_FROM = 48 * GRID  # with less width, what is side by side stands below one another
 
 
 class TilePanel(QWidget):

@@ -30,8 +30,7 @@ from gui.widgets.panel_parts import (
 )
 
 _BETWEEN = " · "
-# Of the tallest bound: what reaches it is compared with another run.
-_MUCH = 0.5
+_MUCH = 0.5  # of the tallest bound: what reaches it is compared with another run
 
 
 def rows_of(explained: ExplainedTime, theme: Theme) -> tuple[Row, ...]:

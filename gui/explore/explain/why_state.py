@@ -87,8 +87,7 @@ class WhyState(Question):
         self._is_outdated = False
         state.progress_changed.connect(self._make_way)
         roofline.measured.connect(self._ask_anew)
-        # The kernel whose recorded run is to be selected once it is there.
-        self._wanted = ""
+        self._wanted = ""  # the kernel whose recorded run is to be selected once it is there
         results.present_changed.connect(self._choose_wanted)
 
     @property

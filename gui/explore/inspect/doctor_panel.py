@@ -105,8 +105,7 @@ class ResponsePlot(Plot):
 
 
 _MOST_VALUES = 6
-# Singular values below are 0 but for the rounding of the weights to float32.
-_LEAST_SHARE = 2.0**-24
+_LEAST_SHARE = 2.0**-24  # singular values below are 0 but for the rounding of the weights to float32
 
 
 def findings(known: Examination, border: Border, shape: tuple[int, int, int] | None) -> list[Finding]:

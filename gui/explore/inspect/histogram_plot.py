@@ -40,8 +40,7 @@ class HistogramPlot(Plot):
         self._window: Ends | None = None
         self._handles: tuple[pg.InfiniteLine, ...] = ()
         self._counts: tuple[tuple[int, ...], ...] = ()
-        # Bin chosen by the arrow keys; None before the first.
-        self._bin: int | None = None
+        self._bin: int | None = None  # bin chosen by the arrow keys; None before the first
         self.left.hide()
         self.bottom.setStyle(hideOverlappingLabels=False, tickLength=0)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

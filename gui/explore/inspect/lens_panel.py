@@ -137,8 +137,7 @@ class LensState(Question):
         self._link, self._orders = link, Newest(link)
         self._order: tuple[SumOrderRequest, SumOrder] | None = None
         self._refused = ""
-        # The results that are read now.
-        self._inputs: dict[PictureJob, AskedValues] = {}
+        self._inputs: dict[PictureJob, AskedValues] = {}  # the results that are read now
         self.pixel: tuple[int, int] | None = None
         self.is_pinned = False
         self.channel = 0

@@ -50,10 +50,8 @@ _DRAW = "Drag a line over the picture: the values along it are shown here."
 _ASKING = "Counting."
 _READING = "Reading the values."
 _WAIT_MS = 100
-# Values that come one after the other are shown together.
-_ARRIVED_MS = 15
-# Of a longer line so many points are read.
-_LONGEST_LINE, _POINTS = 16_000, 1000
+_ARRIVED_MS = 15  # values that come one after the other are shown together
+_LONGEST_LINE, _POINTS = 16_000, 1000  # of a longer line so many points are read
 
 
 class Profile(NamedTuple):

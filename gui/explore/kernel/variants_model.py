@@ -18,8 +18,7 @@ from gui.style.metrics import follow
 
 Index = QModelIndex | QPersistentModelIndex
 
-# The VariantRow or GroupRow itself.
-ROW_ROLE = Qt.ItemDataRole.UserRole
+ROW_ROLE = Qt.ItemDataRole.UserRole  # the VariantRow or GroupRow itself
 
 _NO_PARENT = QModelIndex()
 SIMULATE, SMALL_PICTURE = "Simulate", "Small picture"

@@ -65,8 +65,7 @@ class GeneratorSliders(QWidget):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
-        # All that is slid while the sliders are shown is one step.
-        self._times_shown = 0
+        self._times_shown = 0  # all that is slid while the sliders are shown is one step
         self._before = workspace.step
         self._generator = next(iter(GENERATORS.values()))
         # What was chosen, by generator and name; all else follows the defaults.

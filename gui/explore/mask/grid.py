@@ -82,8 +82,7 @@ class MaskGrid(QTableView):
         self._model = model
         self._brush = brush = brush or Brush()
         self._strokes = 0
-        # The cell that the brush is on while it paints.
-        self._painted: tuple[int, int] | None = None
+        self._painted: tuple[int, int] | None = None  # the cell that the brush is on while it paints
         self._cell, self._margins, self._is_placing = _LARGEST, QMargins(), False
         self._fitted: tuple[Mask | None, QSize] = None, QSize()
         self.setModel(model)

@@ -182,8 +182,7 @@ _OFFSET_TOOLTIP = (
     "Added to every result, in the picture's own numbers: 128 puts the zero of an 8-bit edge picture in the "
     "middle."
 )
-# Beyond the merge keys of the cells.
-_OFFSET_MERGE_KEY = MAX_LINE * MAX_LINE
+_OFFSET_MERGE_KEY = MAX_LINE * MAX_LINE  # beyond the merge keys of the cells
 
 
 class ApplyControls(QWidget):

@@ -21,8 +21,7 @@ _IN_PARTS = (
 )
 _ELSEWHERE = "The result is on another machine. Choose This computer under Device to compare here."
 _ONLY_FILTERS = "The error is known of convolutions; for another operation see Proof in the results."
-# While somebody zooms or drags, no part is asked for.
-_SETTLED_MS = 150
+_SETTLED_MS = 150  # while somebody zooms or drags, no part is asked for
 
 
 class Made(QObject):

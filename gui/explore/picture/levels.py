@@ -56,8 +56,7 @@ def pixels_in(samples: SharedArray, shown: Shown) -> Callable[[slice, slice], np
 
 CACHE_BYTES = 16 << 20
 """Tiles that are kept, bytes; those that are seen stay in any case."""
-# A painting makes tiles for so long, s; the next one makes more.
-_MOST_S = 0.012
+_MOST_S = 0.012  # a painting makes tiles for so long, s; the next one makes more
 # A damaged tile says so where it has room for the word, device pixels.
 _ROOM_FOR_WORD = 80
 _CHECKER_SIDE = 8
@@ -117,13 +116,11 @@ class PictureLevels(QObject):
         rows, columns = screen.levels[0]
         self.size = Size(columns, rows)
         self.channel: int | None = None
-        # The finest of the levels that are here as a whole.
-        self._first = len(screen.levels) - len(whole)
+        self._first = len(screen.levels) - len(whole)  # the finest of the levels that are here as a whole
         self._wholes = [
             _whole(attach(array), at, self.size, screen.opaque) for at, array in enumerate(whole, self._first)
         ]
-        # What is seen until all of this is there.
-        self._before: PictureLevels | None = None
+        self._before: PictureLevels | None = None  # what is seen until all of this is there
         self._kept: OrderedDict[Key, Kept] = OrderedDict()
         self._kept_bytes = 0
         self._level = 0

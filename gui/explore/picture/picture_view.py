@@ -132,8 +132,7 @@ class PictureView(QWidget):
         self._original: TiledLevels | None = None
         self._result: TiledLevels | None = None
         self._result_levels: PictureLevels | None = None
-        # The server that computed the result; empty for this computer.
-        self._server = ""
+        self._server = ""  # the server that computed the result; empty for this computer
         self._hovered: tuple[int, int] | None = None
         self._told: Message | None = None
         self.canvas = PictureCanvas()

@@ -29,8 +29,7 @@ from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
 from gui.explore.picture.levels import Kept, PictureLevels, image_of
 
-# Of a view that moved on, no more than these are still made.
-_MOST_ASKED = 8
+_MOST_ASKED = 8  # of a view that moved on, no more than these are still made
 
 
 class TiledLevels(PictureLevels):
