@@ -153,7 +153,6 @@ class Display(QObject):
         self.note_times(reply)
 
     def note_times(self, reply: Filtered) -> None:
-        """Keep what the steps of a chain took."""
         if reply.steps:
             self.step_times = reply.steps
             self.timed.emit()

@@ -201,7 +201,6 @@ class Step:
         return replace(self.with_operation(""), mask=mask, title=title)
 
     def with_settings(self, **fields: Any) -> "Step":
-        """Return the step with other values of these settings."""
         return replace(self, settings=replace(self.settings, **fields))
 
     @property

@@ -220,7 +220,6 @@ class Workspace(QObject):
         return len(state.steps) if state.is_chain else 0
 
     def set_parameter(self, name: str, value: Any) -> None:
-        """Give a parameter of the operation another value."""
         self.change(parameters={**self.settings.parameters, name: value})
 
     @property

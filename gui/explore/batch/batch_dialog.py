@@ -97,7 +97,6 @@ class BatchRun(QObject):
         return self.done / (time.monotonic() - self._begun_s) if self.done >= _RATE_FROM else 0.0
 
     def start(self, words: Sequence[str]) -> None:
-        """Start the command with the words of its line."""
         program, environment = command_process(["batch", *words, "--json"])
         self._process = process = QProcess(self)
         process.setEnvironment([f"{name}={value}" for name, value in environment.items()])

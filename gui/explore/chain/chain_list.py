@@ -143,7 +143,6 @@ class StepList(QListWidget):
         self._taken = None
 
     def _read(self) -> None:
-        """List each step, with its second line and what it took."""
         state, roles = self._chain.workspace.state, Qt.ItemDataRole
         # No other one is selected by it.
         with QSignalBlocker(self):

@@ -256,7 +256,6 @@ class CodePanel(QWidget):
         self._show_line()
 
     def _show_code(self, source: ShownCode) -> None:
-        """Show the source, and a listing beside it if one is wanted."""
         rows = source_rows(source.source)
         listed = self.code.listed
         self._kernels = listed.kernels if listed is not None else ()

@@ -152,7 +152,6 @@ class OccupancyPlot(Plot):
         self._place_words()
 
     def _place_words(self) -> None:
-        """Write along the axis what there is room for."""
         now = f"now {self._along.at_text(self._now[0])}" if self._now else ""
         self.bottom.setTicks([self._along.ticks[:: 2 if self.width() < _NARROW else 1]])
         # What is along the axis is also in the list where the curve was chosen.

@@ -181,7 +181,6 @@ class RooflinePlot(Plot):
             taken += [room] if is_shown else []
 
     def _name(self, colour: str, anchor: tuple[float, float]) -> pg.TextItem:
-        """Add the name of something that is drawn."""
         name = pg.TextItem(color=colour, anchor=anchor)
         name.setFont(small_font())
         self.draw(name)

@@ -97,11 +97,10 @@ class TileGrid(NumberTable):
         self.plan = plan
         rows, columns = plan.shape if plan is not None else (0, 0)
         if plan is not None:
-            has_results = has_results_row(plan)
+            has_results, sides = has_results_row(plan), Qt.Orientation
             down = (plan.reads, "", plan.writes) if has_results else map(str, plan.source_rows.tolist())
-            self.texts.labels[Qt.Orientation.Vertical] = tuple(down)
-            across = (plan.source_columns // plan.apart).tolist()
-            self.texts.labels[Qt.Orientation.Horizontal] = tuple(map(str, across))
+            across = map(str, (plan.source_columns // plan.apart).tolist())
+            self.texts.labels |= {sides.Vertical: tuple(down), sides.Horizontal: tuple(across)}
             rows = 3 if has_results and columns else rows
         self.show_cells((rows, columns), lambda row, column: "", self._words)
         if plan is not None and rows and columns and not self.currentIndex().isValid():
@@ -124,12 +123,10 @@ class TileGrid(NumberTable):
 
     @property
     def cell_size(self) -> int:
-        """Pixels of a cell."""
         if self._asked_size or self.plan is None:
             return self._asked_size or _LARGEST
         room, rows, columns = self.maximumViewportSize(), self.texts.rowCount(), self.texts.columnCount()
-        fitting = min(room.width() // max(1, columns), room.height() // max(1, rows))
-        if fitting >= _LEAST:
+        if (fitting := min(room.width() // max(1, columns), room.height() // max(1, rows))) >= _LEAST:
             return min(fitting, _LARGEST)
         # What must be scrolled anyway gets cells that can be told apart, and numbers where it is one row.
         return _SCROLLED_ROW if has_results_row(self.plan) else _SCROLLED
@@ -152,8 +149,7 @@ class TileGrid(NumberTable):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         # Not `entered`: what is scrolled by keys under a resting mouse is not pointed at.
-        index = self.indexAt(event.position().toPoint())
-        if index.isValid():
+        if (index := self.indexAt(event.position().toPoint())).isValid():
             self.setCurrentIndex(index)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
@@ -214,10 +210,6 @@ class _Ruler(QHeaderView):
         self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.viewport().setAutoFillBackground(False)
 
-    @property
-    def _is_across(self) -> bool:
-        return self.orientation() == Qt.Orientation.Horizontal
-
     def _label(self, section: int) -> str:
         return str(self.model().headerData(section, self.orientation()))
 
@@ -233,15 +225,16 @@ class _Ruler(QHeaderView):
             return
         painter = QPainter(self.viewport())
         painter.setPen(QColor(current_theme().muted))
+        is_across = self.orientation() == Qt.Orientation.Horizontal
         size, high, wide = self.sectionSize(0), self.fontMetrics().height(), self._widest()
-        every = math.ceil((wide + HALF_GRID if self._is_across else high) / size)
+        every = math.ceil((wide + HALF_GRID if is_across else high) / size)
         # Of the three rows with results the last is named.
         every = min(every, 2) if self.count() <= 3 else every
         for section in range(0, self.count(), every):
             middle = self.sectionViewportPosition(section) + size // 2
             if middle < 0:
                 continue
-            if self._is_across:
+            if is_across:
                 # Whole at the left edge too.
                 half = min(wide, middle)
                 place = QRect(middle - half, 0, half + wide, high)
@@ -375,7 +368,6 @@ class TilePanel(QWidget):
 
 
 def _coordinate_box(name: str, how: str) -> NumberBox:
-    """Return a box for the index of a block in the grid along one side."""
     box = NumberBox(name, 0, 0, "a whole number")
     box.setToolTip(f"{name}: the index of the block in the grid, {how}, from 0.")
     box.setMinimumWidth(box.fontMetrics().horizontalAdvance("9,999") + 4 * GRID)

@@ -177,7 +177,6 @@ class WhyState(Question):
         super().watch(is_visible)
 
     def _ask(self) -> None:
-        """Ask about the selected run, unless its time is explained or nothing can be asked."""
         result = self.run.result if self.run else None
         if result is not self._result:
             self._drop()

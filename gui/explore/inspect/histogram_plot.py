@@ -161,7 +161,6 @@ class HistogramPlot(Plot):
             self._draw()
 
     def _words(self, at: int) -> str:
-        """Return what is in a bin, a line per channel."""
         first = self._counts[0]
         names = _NAMES if len(self._counts) == len(_NAMES) else [f"Channel {n}" for n in range(4)]
         lines = [f"{name}: {counts[at]:,}" for name, counts in zip(names, self._counts, strict=False)]

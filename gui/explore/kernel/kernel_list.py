@@ -265,7 +265,6 @@ class _Rows(QStyledItemDelegate):
 
 
 def _fits_beside(row: VariantRow, width: int) -> bool:
-    """Whether a reason stands in the line of its title."""
     title = QFontMetrics(number_font()).horizontalAdvance(row.title)
     reason = QFontMetrics(small_font()).horizontalAdvance(row.under)
     return title + GRID + reason <= width

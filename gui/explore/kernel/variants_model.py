@@ -164,7 +164,6 @@ class VariantsModel(QAbstractListModel):
         return item if role == ROW_ROLE else None
 
     def _grouped(self, rows: Sequence[VariantRow]) -> list[VariantRow | GroupRow]:
-        """Return auto, then each group: its head, and its kernels where it is open."""
         variants = self._engine_state.variants_of(self._workspace.operation)
         titles = {one.key: one.heading for one in variants}
         cuda = [row for row in rows[1:] if titles[row.key] != "CPU"]

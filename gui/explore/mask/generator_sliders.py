@@ -134,7 +134,6 @@ class GeneratorSliders(QWidget):
         self._show()
 
     def _show(self) -> None:
-        """Show the numbers, and the mask that they make."""
         values, generator = self.values(), self._generator
         for name, slider in self.sliders.items():
             slider.show_value(values[name])

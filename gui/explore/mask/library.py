@@ -215,7 +215,6 @@ class MaskLibrary(QFrame):
             return None
 
     def _show_menu(self, position: QPoint) -> None:
-        """Show what can be done with one's own mask."""
         entry: LibraryEntry | None = self.list.indexAt(position).data(ENTRY)
         if entry is not None and entry.is_own:
             menu = QMenu(self)
@@ -286,7 +285,6 @@ class PresetButton(QPushButton):
             self.library.choose(entry)
 
     def generate(self) -> None:
-        """Open the sliders of the generators."""
         self.library.open_generator(self, GENERATORS["gaussian"])
 
     def _show_mask(self) -> None:

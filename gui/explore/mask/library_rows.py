@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
+import numpy as np
 import platformdirs
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QImage, QPainter, QStandardItem, QStandardItemModel
@@ -89,9 +90,8 @@ class OwnMasks:
             # What is wrong with the folder, writing the file says.
             self.folder.mkdir(parents=True, exist_ok=True)
         stem = "-".join(re.findall(r"\w+", name.lower()))[:60] or "mask"
-        taken = (f"{stem}-{number}.json" for number in range(2, _MOST))
-        names = (self.folder / each for each in (f"{stem}.json", *taken))
-        path = next(path for path in names if not path.exists())
+        names = (stem, *(f"{stem}-{number}" for number in range(2, _MOST)))
+        path = next(path for each in names if not (path := self.folder / f"{each}.json").exists())
         return self.write(LibraryEntry.kept(path, mask.with_name(name)))
 
     def delete(self, own: LibraryEntry) -> LibraryEntry:
@@ -241,12 +241,9 @@ class LibraryRow(QStyledItemDelegate):
 def picture_of(mask: Mask, theme: Theme, side: int) -> QImage:
     """Return the weights in the colours of the grid, as large as fits into a square."""
     image = QImage(mask.columns, mask.rows, QImage.Format.Format_RGB32)
-    largest = max(abs(float(mask.weights.max())), abs(float(mask.weights.min())))
-    colours: dict[float, Any] = {}
-    for row, weights in enumerate(mask.weights.tolist()):
-        for column, weight in enumerate(weights):
-            if weight not in colours:
-                colours[weight] = cell_background(weight, largest, theme).rgb()
-            image.setPixel(column, row, colours[weight])
+    largest = float(np.abs(mask.weights).max())
+    colours = {one: cell_background(one, largest, theme).rgb() for one in set(mask.weights.ravel().tolist())}
+    for (row, column), weight in np.ndenumerate(mask.weights):
+        image.setPixel(column, row, colours[float(weight)])
     modes = Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.FastTransformation
     return image.scaled(side, side, *modes)

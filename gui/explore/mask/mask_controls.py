@@ -115,7 +115,6 @@ class Brush(QWidget):
         self.field.show_text(cell)
 
 
-# fmt: off
 # Icon, name, what it does, and how; the anchor moves with its cell.
 _TRANSFORMS: tuple[tuple[str, str, str, Callable[[Mask], Mask]], ...] = (
     ("rotate-left", "Rotate left", "Turn the mask by 90°, counter-clockwise.", lambda mask: mask.rotated(1)),
@@ -127,14 +126,13 @@ _TRANSFORMS: tuple[tuple[str, str, str, Callable[[Mask], Mask]], ...] = (
      lambda mask: mask.transposed().rotated(1)),
     ("arrow-top-left-bottom-right", "Transpose", "Exchange rows and columns: Sobel x becomes Sobel y.",
      lambda mask: mask.transposed()),
-)
+)  # fmt: skip
 _CENTRE = (
     "image-filter-center-focus", "Anchor to the middle",
     "The anchor (framed) is the cell that lies on the pixel whose result is computed.\n"
     "Another cell becomes the anchor through its context menu.",
     lambda mask: mask.with_anchor(None),
-)
-# fmt: on
+)  # fmt: skip
 
 
 class TransformButtons(QWidget):

@@ -227,7 +227,6 @@ class MaskModel(QAbstractTableModel):
         return f"{self._words(row, column)}\nMultiplies {pixel}."
 
     def _words(self, row: int, column: int) -> str:
-        """Return a weight as typed, and what it is where that is a quotient."""
         weight, text = number_text(float(self.mask.weights[row, column])), self.mask.cell_text(row, column)
         more = self.mask.more_than_weights
         text = f"{text} / {more.divisor}" if more is not None and more.divisor else text

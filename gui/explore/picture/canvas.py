@@ -197,7 +197,6 @@ class PictureCanvas(QWidget):
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing more will come of what is seen."""
         return all(layer.levels is None or layer.levels.is_settled for layer in self._layers())
 
     def set_frames(self, window: Mark | None, pixel: Mark | None) -> None:
@@ -369,7 +368,6 @@ class PictureCanvas(QWidget):
             self.update(around.translated(shift, 0))
 
     def _nearest(self, position: QPointF) -> Pixel:
-        """Return the pixel under a place of the widget, or the nearest one."""
         at = self._in_pane(position)
         return self.view.nearest_pixel(at.x(), at.y())
 

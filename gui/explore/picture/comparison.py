@@ -135,7 +135,6 @@ class Window(Made):
             self._ask()
 
     def forget(self) -> None:
-        """Show black and white as the display range says."""
         self.choose(None)
 
     def choose_percentiles(self) -> None:

@@ -80,7 +80,6 @@ class Kept(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """What its image takes."""
         return 0 if self.image is None else self.image.sizeInBytes()
 
 
@@ -329,7 +328,6 @@ def checkerboard() -> QBrush:
 
 
 def _paint_damage(painter: QPainter, at: QRectF) -> None:
-    """Paint a tile whose part of the file cannot be read."""
     theme = current_theme()
     painter.fillRect(at, QColor(theme.raised))
     painter.fillRect(at, QBrush(QColor(theme.error), Qt.BrushStyle.BDiagPattern))

@@ -59,8 +59,7 @@ class TiledLevels(PictureLevels):
         self._job: Any = job
         self._before = None if before is None else before.if_complete()
         self._ask: Ask | None = None
-        self._is_stopped = False
-        self._is_lost = False
+        self._is_stopped = self._is_lost = False
         self.is_elsewhere = bool(tiles)
         for sent in tiles:
             self._keep_all(sent)
@@ -271,10 +270,8 @@ class AskedValues(QObject):
                 self._send(at)
         found: NDArray[Any] | None = None
         for at in places:
-            square = self._kept.get(at)
-            if square is None:
-                raise NotYet
-            if isinstance(square, EngineError):
+            square = self._kept.get(at, NotYet())
+            if isinstance(square, Exception):
                 raise square
             self._kept.move_to_end(at)
             if found is None:
@@ -285,10 +282,8 @@ class AskedValues(QObject):
         return found
 
     def _send(self, at: Place) -> None:
-        rows, columns = (
-            (first * _SIDE, min((first + 1) * _SIDE, side))
-            for first, side in zip(at, self.shape, strict=False)
-        )
+        ends = zip(at, self.shape, strict=False)
+        rows, columns = ((first * _SIDE, min((first + 1) * _SIDE, side)) for first, side in ends)
 
         def replied(reply: Values) -> None:
             values = attach(reply.values).copy()

@@ -122,7 +122,6 @@ class PictureToolbar(QWidget):
         self._fit_width()
 
     def show_mode(self, mode: ViewMode) -> None:
-        """Check the button or the entry of a mode."""
         self.mode_buttons.setExclusive(False)
         for button, shown in zip(self.mode_buttons.buttons(), _BUTTONS, strict=True):
             button.setChecked(shown is mode)
@@ -166,7 +165,6 @@ class PictureToolbar(QWidget):
         self._fit_width()
 
     def _more_menu(self) -> QMenu:
-        """Return the modes beside the buttons, and the channels."""
         menu = QMenu()
         self._modes, self._channels = QActionGroup(menu), QActionGroup(menu)
         for mode in ViewMode:

@@ -100,7 +100,6 @@ class ResultsPanel(RunsPanel):
             self._results.set_baseline(baseline)
 
     def _describe(self) -> None:
-        """Say what the selected run cost, or how two differ."""
         selected, run = self._results.selected, self._results.described
         self.about.setVisible(bool(self._results.rows()))
         if len(selected) == 2:
