@@ -11,7 +11,6 @@ from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu
 
 from engine.course.paper import CourseKernel
-from engine.errors import EngineError
 from engine.geometry.block import Layout
 from engine.geometry.border import Border
 from engine.host.protocol import TiledScreen
@@ -23,6 +22,7 @@ from gui.explore.explain.selection import ExplainHead
 from gui.explore.parts import ExploreParts
 from gui.explore.picture_exchange import PictureExchange
 from gui.explore.run_words import no_run_sentence
+from gui.explore.sessions import Done, Failed
 from gui.page.contract import Begin, Intent, OpenFiles, PageStatus, Services, Tool
 from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.runs_page import RunsPage
@@ -138,9 +138,7 @@ class ExplorePage(ExploreParts):
     def work(self) -> Callable[[], bytes]:
         return self.sessions.work()
 
-    def restore_work(
-        self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]
-    ) -> None:
+    def restore_work(self, path: Path, done: Done, failed: Failed) -> None:
         self.sessions.open(path, done, failed, is_work=True)
 
     def save_work(self, then: Callable[[], None]) -> None:

@@ -34,12 +34,12 @@ class RunController(QObject):
         workspace: Workspace,
         services: Services,
         messages: PageMessages,
-        display: Display,
+        shown: Display,
         cells: BlockCells,
     ) -> None:
         super().__init__()
         self._workspace, self._services, self._jobs = workspace, services, services.jobs
-        self._messages, self._display = messages, display
+        self._messages, self._display = messages, shown
         self._cells, self._results = cells, cells.results
         # The outcome of a run stays in its row; the message is about a job that is no longer wanted.
         workspace.job_changed.connect(lambda: messages.clear(SOURCE))

@@ -29,6 +29,8 @@ from gui.page.panels import Panel
 from gui.runs.state import ExchangeRuns
 from gui.typed_json import Text, in_short
 
+Done = Callable[[], None]
+Failed = Callable[[EngineError], None]
 _Window = tuple[float, float]
 _Place = Annotated[float, Meta(gt=-1e9, lt=1e9)]
 
@@ -153,7 +155,7 @@ class Sessions(QObject):
         runs, digest = tuple(map(_kept, self._results.asked)), self._digests.get(state.source, "")
         return Session(state, runs, digest, view, self._services.session_parts())
 
-    def save(self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]) -> None:
+    def save(self, path: Path, done: Done, failed: Failed) -> None:
         """Write all that there is now, on a thread."""
         session, written = self.snapshot(), self._services.saving()
 
@@ -163,14 +165,7 @@ class Sessions(QObject):
 
         self._background.do(lambda: session_file().save_session(path, session), note, failed)
 
-    def open(
-        self,
-        path: Path,
-        done: Callable[[], None],
-        failed: Callable[[EngineError], None],
-        *,
-        is_work: bool = False,
-    ) -> None:
+    def open(self, path: Path, done: Done, failed: Failed, *, is_work: bool = False) -> None:
         """Read a session on a thread and show it, as one step of undo.
 
         `is_work`: it is what was kept of a window that was not closed properly, so no session has it yet.

@@ -26,9 +26,7 @@ _BESIDE_REASON = 4 * GRID + HALF_GRID
 _SHAPE_WIDTH = 3 * GRID + HALF_GRID
 _BAR_WIDTH = 3
 _AUTO_SHAPE = "✦"
-_VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
-_LEFT = int(Qt.AlignmentFlag.AlignLeft) | _VCENTER
-_RIGHT = int(Qt.AlignmentFlag.AlignRight) | _VCENTER
+_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 _CENTRE = int(Qt.AlignmentFlag.AlignCenter)
 _WRAPPED = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop) | int(Qt.TextFlag.TextWordWrap)
 # A reason belongs to the title above it: nearer to that than to the next one.

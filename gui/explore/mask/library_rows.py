@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
@@ -198,7 +199,6 @@ class LibraryRow(QStyledItemDelegate):
     def __init__(self, parent: QObject, effects: MaskEffects | None = None) -> None:
         super().__init__(parent)
         self._effects = effects
-        self._pictures: dict[tuple[str, str], QImage] = {}
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(20 * GRID, _ROW_HEIGHT if index.data(ENTRY) else _HEAD_HEIGHT)
@@ -215,9 +215,7 @@ class LibraryRow(QStyledItemDelegate):
             painter.restore()
             return
         strong, quiet = paint_ground(painter, option)
-        key = entry.mask.weights_digest, current_theme().name
-        if (picture := self._pictures.get(key)) is None:
-            picture = self._pictures[key] = picture_of(entry.mask, current_theme(), SIDE)
+        picture = picture_of(entry.mask, current_theme(), SIDE)
         frame = QRect(rect.left() + GRID, rect.top() + HALF_GRID, SIDE, SIDE)
         place = QRect(0, 0, picture.width(), picture.height())
         place.moveCenter(frame.center())
@@ -238,6 +236,7 @@ class LibraryRow(QStyledItemDelegate):
         painter.restore()
 
 
+@lru_cache(_MOST)
 def picture_of(mask: Mask, theme: Theme, side: int) -> QImage:
     """Return the weights in the colours of the grid, as large as fits into a square."""
     image = QImage(mask.columns, mask.rows, QImage.Format.Format_RGB32)

@@ -146,10 +146,8 @@ class TransformButtons(QWidget):
         self.setLayout(row(*self.buttons.values(), brush, 1, self.centre_button, spacing=HALF_GRID))
         follow(self._show_mask, workspace.mask_changed)
 
-    def _button(
-        self, icon_name: str, name: str, sentence: str, change: Callable[[Mask], Mask]
-    ) -> QToolButton:
-        button = icon_button(icon_name, name, f"{name}: {sentence}")
+    def _button(self, look: str, name: str, sentence: str, change: Callable[[Mask], Mask]) -> QToolButton:
+        button = icon_button(look, name, f"{name}: {sentence}")
         button.clicked.connect(lambda: self._workspace.set_mask(change(self._workspace.mask), name))
         return button
 

@@ -30,7 +30,7 @@ from gui.explore.state import COMBINE
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.slot import Slot
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import (
     NarrowBox,
@@ -223,8 +223,7 @@ class OperationChoice(QWidget):
         top.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
         self.setLayout(column(self.steps_slot, top, (self.stack, 1), spacing=0))
         self.box.chosen.connect(workspace.choose)
-        workspace.operation_changed.connect(self._show)
-        self._show_choice()
+        follow(self._show, workspace.operation_changed)
 
     def fill(self) -> None:
         """List the operations other than convolution, after the first paint."""
@@ -233,7 +232,7 @@ class OperationChoice(QWidget):
         self._add("Combine two results", COMBINE, _COMBINE_TIP)
         for operation in OPERATIONS.values():
             self._add(operation.title, operation.key, operation.teaches)
-        self._show_choice()
+        self._show()
 
     def panel(self, key: str) -> QWidget:
         """Return the panel of an operation, made when it is first asked for."""
@@ -251,11 +250,8 @@ class OperationChoice(QWidget):
         self.box.addItem(title, key)
         self.box.setItemData(self.box.count() - 1, tooltip, Qt.ItemDataRole.ToolTipRole)
 
-    def _show_choice(self) -> None:
+    def _show(self) -> None:
         at = max(0, self.box.findData(self._workspace.operation))
         self.box.setCurrentIndex(at)
         self.box.setToolTip(f"{_OPERATION_TIP}\n\n{self.box.itemData(at, Qt.ItemDataRole.ToolTipRole)}")
-
-    def _show(self) -> None:
-        self._show_choice()
         self.stack.setCurrentWidget(self.panel(self._workspace.operation))

@@ -52,7 +52,7 @@ class Comparison(Made):
         self._is_whole, self.words = False, ""
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._ask)
-        state.filtered.connect(lambda _: self._again(0))
+        state.filtered.connect(lambda _: self._timer.start(0))
         # A preview waits while values are computed to be compared.
         workspace.job_changed.connect(self._newest.cancel)
         workspace.picture_changed.connect(lambda _: self._give_up(_WAIT))
@@ -63,15 +63,11 @@ class Comparison(Made):
         if mode_now != self._mode:
             self._mode, self._seen = mode_now, seen
             self._drop(_WAIT)
-            self._again(0)
+            self._timer.start(0)
         elif mode_now is not None and seen != self._seen:
             self._seen = seen
             if not self._is_whole:
-                self._again(_SETTLED_MS)
-
-    def _again(self, after_ms: int) -> None:
-        if self._mode is not None:
-            self._timer.start(after_ms)
+                self._timer.start(_SETTLED_MS)
 
     def _ask(self) -> None:
         picture, result, job = self._workspace.picture, self._state.last_result, self._workspace.filter_job()

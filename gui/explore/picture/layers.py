@@ -139,7 +139,7 @@ class LayerPainter:
         frame, ratio = self._at.place_of(mark.row, mark.column, mark.height, mark.width), self._ratio
         # Beside the pixels, so that all of them are seen.
         frame.adjust(-ratio, -ratio, ratio, ratio)
-        self._draw(frame, (5.0, 2.0))
+        self._draw(frame, is_thick=True)
         if text:
             step, words = HALF_GRID * ratio, self._painter.fontMetrics().boundingRect(text)
             box = QRectF(0, 0, words.width() + 2 * step, words.height() + step)
@@ -153,24 +153,19 @@ class LayerPainter:
         """Frame a region in dashes."""
         height, width = region.bottom - region.top, region.right - region.left
         frame = self._at.place_of(region.top, region.left, height, width)
-        self._draw(frame, style=Qt.PenStyle.DashLine)
+        self._draw(frame, is_dashed=True)
 
     def line(self, line: Line) -> None:
         """Draw a line from the middle of one pixel to that of the other."""
         first, last = (self._at.to_pane(column + 0.5, row + 0.5) for row, column in line)
         self._draw(QLineF(*first, *last))
 
-    def _draw(
-        self,
-        shape: QRectF | QLineF,
-        widths: tuple[float, float] = (4.0, 1.5),
-        style: Qt.PenStyle = Qt.PenStyle.SolidLine,
-    ) -> None:
+    def _draw(self, shape: QRectF | QLineF, *, is_thick: bool = False, is_dashed: bool = False) -> None:
         """Draw a frame or a line in the accent, dark around it: seen on any picture."""
-        painter, theme = self._painter, current_theme()
+        painter, theme, styles = self._painter, current_theme(), Qt.PenStyle
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        looks = (theme.base, Qt.PenStyle.SolidLine), (theme.accent, style)
-        for width, (colour, line) in zip(widths, looks, strict=True):
+        accent = theme.accent, 2.0 if is_thick else 1.5, styles.DashLine if is_dashed else styles.SolidLine
+        for colour, width, line in ((theme.base, 5.0 if is_thick else 4.0, styles.SolidLine), accent):
             painter.setPen(QPen(QColor(colour), width * self._ratio, line, j=Qt.PenJoinStyle.MiterJoin))
             if isinstance(shape, QLineF):
                 painter.drawLine(shape)
