@@ -15,21 +15,9 @@ from typing import Protocol, TypeVar
 
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, LineLost
 from engine.host import link
+from engine.host import request as messages
 from engine.host.link import Faults, Host, Pending, ProgressCallback
-from engine.host.request import (
-    Answer,
-    Cancel,
-    HostOptions,
-    Lost,
-    QueuePolicy,
-    Ready,
-    Release,
-    Request,
-    Stop,
-    Superseded,
-    Working,
-    segments_of,
-)
+from engine.host.request import HostOptions, QueuePolicy, Ready, Request, segments_of
 from engine.host.shared import HandedSegments
 from engine.process import shortage_of
 
@@ -141,7 +129,7 @@ class EngineClient:
                 return
             pending.cancelled = True
             if pending.host is not None:
-                pending.host.send(Cancel(pending.id))
+                pending.host.send(messages.Cancel(pending.id))
         if not pending.begun:
             self._answer(pending, None, Cancelled("The request", "it was stopped before it was begun"))
             return
@@ -168,7 +156,7 @@ class EngineClient:
             living = None if host is None else host.options.segment_prefix
             handed = self._segments.give_back(names, living)
         if host is not None and handed:
-            host.send(Release(handed))
+            host.send(messages.Release(handed))
 
     def try_cuda_again(self) -> None:
         """Forget the faults and start a host that may use CUDA."""
@@ -200,12 +188,12 @@ class EngineClient:
             host = self._current
             for pending in host.requests.values() if host is not None and host.is_remote else ():
                 if pending.future is future and pending.host is not None:
-                    pending.host.send(Superseded(pending.id))
+                    pending.host.send(messages.Superseded(pending.id))
 
     def detach(self, *names: str) -> None:
         """Let hosts detach segments that the caller has made, and removes."""
         if (host := self._current) is not None:
-            host.send(Release(names))
+            host.send(messages.Release(names))
 
     def shutdown(self) -> None:
         """End the host and free all shared memory; unanswered requests fail as cancelled.
@@ -219,7 +207,7 @@ class EngineClient:
                 host.waiting_preview.future.cancel()
                 host.waiting_preview = None
         if host is not None:
-            host.send(Stop())
+            host.send(messages.Stop())
             # A host that is not up yet works on nothing.
             if not host.join(STOP_S if host.ready else 0.0):
                 with self._lock:
@@ -252,14 +240,14 @@ class EngineClient:
                 _call(self._on_ready, message)
         elif isinstance(message, CodeNotKept):
             _call(self._on_notice, message)
-        elif isinstance(message, Working):
+        elif isinstance(message, messages.Working):
             with self._lock:
                 pending = host.note_progress(message.id, message.progress)
             if pending is not None and pending.on_progress is not None:
                 _call(pending.on_progress, message.progress)
-        elif isinstance(message, Lost):
+        elif isinstance(message, messages.Lost):
             host.lost = message.error
-        elif isinstance(message, Answer):
+        elif isinstance(message, messages.Answer):
             if message.fatal:
                 host.note_end(str(message.error))
             # While the request is still pending: an error here ends the host, and its end answers.

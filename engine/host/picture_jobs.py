@@ -19,34 +19,10 @@ from engine.errors import BadValue, ImageReadError
 from engine.files.atomic_write import check_other_file
 from engine.geometry.block import FLOAT_BYTES
 from engine.geometry.border import RangeMode
-from engine.host import shared
-from engine.host.protocol import (
-    BINS,
-    PERCENTILES,
-    ChannelNumbers,
-    CloseTiled,
-    CropPicture,
-    MeasurePicture,
-    OpenPicture,
-    PictureHandle,
-    PictureNumbers,
-    Saved,
-    SaveResult,
-    ShowWindow,
-    TiledScreen,
-    Windowed,
-)
+from engine.host import protocol, shared, shared_picture
+from engine.host.protocol import BINS, ChannelNumbers, OpenPicture, PictureHandle, Windowed
 from engine.host.request import Computed, SharedArray, segments_of
-from engine.host.shared_picture import (
-    MAKE_SMALLER,
-    SharedSegment,
-    all_nan_words,
-    attached,
-    bands_of,
-    in_shared_memory,
-    screen_arrays,
-    value_range,
-)
+from engine.host.shared_picture import MAKE_SMALLER, SharedSegment, attached, bands_of, screen_arrays
 from engine.image.convert import full_scale_of
 from engine.image.format import Form, Scratch, bands
 from engine.image.open import open_image, sample_path
@@ -74,10 +50,10 @@ def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
     if request.crop is None:
         return _open_into_memory(request, report) if request.sample else _open_file(request, report)
     whole = open_picture(replace(request, crop=None), report)
-    cropped = crop_picture(CropPicture(whole, request.crop), report)
+    cropped = crop_picture(protocol.CropPicture(whole, request.crop), report)
     shared.recycle(*segments_of(whole))
-    if isinstance(whole.screen, TiledScreen):
-        _tile_jobs().close(CloseTiled(whole.screen), report)
+    if isinstance(whole.screen, protocol.TiledScreen):
+        _tile_jobs().close(protocol.CloseTiled(whole.screen), report)
     return cropped
 
 
@@ -145,7 +121,7 @@ def _open_into_memory(
             alpha=alpha,
             screen=segment.rendered(pixels, tuple(levels), full_scale_of(picture.dtype), alpha=alpha),
             title=Path(picture.source).name if picture.source else request.sample,
-            description=picture.title() + all_nan_words(picture.pixels),
+            description=picture.title() + shared_picture.all_nan_words(picture.pixels),
             path=str(Path(request.path).resolve()) if request.path else "",
             sample=request.sample,
             notes=tuple(picture.notes),
@@ -173,12 +149,12 @@ def bytes_with_result(form: Form) -> int:
     return 2 * _opening_bytes(form) - form.decoded_bytes + FLOAT_BYTES * colours
 
 
-def crop_picture(request: CropPicture, report: Checkpoint) -> PictureHandle:
+def crop_picture(request: protocol.CropPicture, report: Checkpoint) -> PictureHandle:
     """Copy a part of a picture; of one that stays in its file it is read."""
     picture, region = request.picture, inside(request.region, request.picture)
     report(Progress("cropping", 0.0, 2.0 + 1e-7 * region.pixels))
     pixels, alpha = _samples(picture, region)
-    first, opacity, screen = in_shared_memory(pixels, alpha)
+    first, opacity, screen = shared_picture.in_shared_memory(pixels, alpha)
     top, left = (picture.crop.top, picture.crop.left) if picture.crop else (0, 0)
     crop = Region(region.top + top, region.bottom + top, region.left + left, region.right + left)
     size = f"{pixels.shape[1]:,} × {pixels.shape[0]:,}"
@@ -201,7 +177,7 @@ def inside(region: Region, picture: PictureHandle) -> Region:
 
 
 def _samples(picture: PictureHandle, region: Region) -> tuple[np.ndarray, np.ndarray | None]:
-    if not isinstance(picture.screen, TiledScreen):
+    if not isinstance(picture.screen, protocol.TiledScreen):
         pixels, alpha = shared.attach(picture.in_memory), attached(picture.alpha)
         return pixels[region.slices], None if alpha is None else alpha[region.slices]
     needed = region.pixels * (picture.channels * np.dtype(picture.dtype).itemsize + 6)
@@ -214,7 +190,7 @@ def _samples(picture: PictureHandle, region: Region) -> tuple[np.ndarray, np.nda
     return read[..., : picture.channels], read[..., -1] if source.has_alpha else None
 
 
-def save_result(request: SaveResult, report: Checkpoint) -> Saved:
+def save_result(request: protocol.SaveResult, report: Checkpoint) -> protocol.Saved:
     """Write a result, or the picture itself, to a file."""
     opened = request.picture
     pixels = opened.in_memory
@@ -248,7 +224,7 @@ def save_result(request: SaveResult, report: Checkpoint) -> Saved:
         shared.trim_spares()
         picture, how["done"] = finished_picture(picture, rounded.array, target), rounded.give_back
     notes = save_image(picture, request.path, **how)
-    return Saved(request.path, (*lost, *notes))
+    return protocol.Saved(request.path, (*lost, *notes))
 
 
 def _one_plane(array: SharedArray) -> np.ndarray:
@@ -266,11 +242,11 @@ def _tile_jobs() -> ModuleType:
 _count = MachineFunction("engine.host.display_code", "count")
 
 
-def measure_picture(request: MeasurePicture, report: Checkpoint) -> PictureNumbers:
+def measure_picture(request: protocol.MeasurePicture, report: Checkpoint) -> protocol.PictureNumbers:
     """Return the numbers of a picture and its result."""
     before = _numbers(request.picture.in_memory, request, report)
     after = () if request.values is None else _numbers(request.values, request, report)
-    return PictureNumbers(*before, *after)
+    return protocol.PictureNumbers(*before, *after)
 
 
 def _parts_of(
@@ -283,13 +259,13 @@ def _parts_of(
 
 
 def _numbers(
-    values: SharedArray | Computed, request: MeasurePicture, report: Checkpoint
+    values: SharedArray | Computed, request: protocol.MeasurePicture, report: Checkpoint
 ) -> tuple[tuple[ChannelNumbers, ...], tuple[float, float]]:
     picture = request.picture
     region = request.region or Region(0, picture.height, 0, picture.width)
     white, ends = full_scale_of(np.dtype(picture.dtype)), (0.0, 255.0)
     if not (isinstance(values, SharedArray) and values.dtype == "uint8"):
-        found = [value_range(part) for _, part in _parts_of(values, region, report)]
+        found = [shared_picture.value_range(part) for _, part in _parts_of(values, region, report)]
         low, high = min(low for low, _ in found), max(high for _, high in found)
         ends = (low, high) if low < high else (0.0, white)
     counts = [_Counts(white, ends) for _ in range(picture.channels)]
@@ -340,7 +316,7 @@ _WHITE = 255.0
 _MOST_LOOKED_AT = 1 << 21
 
 
-def show_window(request: ShowWindow, report: Checkpoint) -> Windowed:
+def show_window(request: protocol.ShowWindow, report: Checkpoint) -> Windowed:
     """Return a picture, or a result of it, with these ends black and white."""
     picture, values = request.picture, request.values or request.picture.in_memory
     whole = Region(0, picture.height, 0, picture.width)
@@ -350,7 +326,7 @@ def show_window(request: ShowWindow, report: Checkpoint) -> Windowed:
         parts = (part.reshape(-1)[::step] for _, part in _parts_of(values, whole, report))
         found = np.concatenate([part.astype(np.float32) for part in parts])
         finite = found[np.isfinite(found)]
-        low, high = np.percentile(finite, PERCENTILES).tolist() if finite.size else (0.0, 1.0)
+        low, high = np.percentile(finite, protocol.PERCENTILES).tolist() if finite.size else (0.0, 1.0)
         ends = low, high
     arrays = screen_arrays(picture.height, picture.width)
     with SharedSegment() as segment:

@@ -234,10 +234,8 @@ class OpenPicture(Message, Request, frozen=True):
 
     def error_if_lost(self, reason: str) -> ImageReadError:
         """Return an error that names the file: decoders are libraries in C, which a file can crash."""
-        what, remedy = (
-            f"{self.path or self.sample} cannot be opened",
-            "save it again from the program that made it.",
-        )
+        what = f"{self.path or self.sample} cannot be opened"
+        remedy = "save it again from the program that made it."
         if reason:
             why = f"the engine's process ended while it read it: {reason}"
             return ImageReadError(what, why, f"Your work is kept. The file may be damaged: {remedy}")

@@ -1,26 +1,14 @@
 """Requests to a host: who answers each, how it waits, the file that it writes. No Numba and no Qt in here.
 
-A request names the function that answers it. So no table does. A task can be asked three things of a job, to
-check, preview and run it: the job names the module whose functions of these names answer.
-The segments of shared memory that it and its reply hold are found in their fields
-(`engine.host.request.segments_of`).
+A request names the function that answers it. A task can be asked three things of a job, to check, preview and
+run it: the job names the module whose functions of these names answer.
 """
 
 from collections.abc import Callable
 from enum import StrEnum
 from importlib import import_module
 from multiprocessing.connection import Connection
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Generic,
-    Protocol,
-    Self,
-    TypeVar,
-    runtime_checkable,
-)
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Meta
 
@@ -209,7 +197,7 @@ class VariantInfo(Message, frozen=True):
         return self.group or self.kind.upper()
 
     @classmethod
-    def of(cls, v: "AnyVariant") -> Self:
+    def of(cls, v: "AnyVariant") -> "VariantInfo":
         """Return a variant as it is shown."""
         return cls(v.key, v.title, v.device.value, v.idea, v.default_block, v.uses_block, v.remark, v.group)
 

@@ -8,26 +8,15 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from typing import Any
 
 from engine.compiled import machine_code
 from engine.compiled.code_store import report_code_not_kept
 from engine.device.devices import devices
 from engine.errors import Cancelled, DeviceFault, EngineError
+from engine.host import request as messages
 from engine.host import shared
-from engine.host.request import (
-    Answer,
-    Cancel,
-    QueuePolicy,
-    Ready,
-    Release,
-    Request,
-    Stop,
-    ToHost,
-    VariantInfo,
-    Working,
-    answer,
-)
+from engine.host.request import Answer, QueuePolicy, Request, Stop, ToHost, VariantInfo, answer
 from engine.interrupts import undivided
 from engine.process import shortage_of
 from engine.results.problem import Checkpoint, Progress
@@ -44,21 +33,16 @@ def work(connection: Connection, variants: tuple[VariantInfo, ...], segment_pref
     machine_code.take_process()
     if segment_prefix:
         shared.use_prefix(segment_prefix)
-    Worker(connection).serve(Ready(variants, devices()))
-
-
-class _Pipe(Protocol):
-    """What a worker needs of a connection."""
-
-    def recv(self) -> object: ...
-    def poll(self) -> bool: ...
-    def send(self, obj: Any, /) -> None: ...
+    Worker(connection).serve(messages.Ready(variants, devices()))
 
 
 class Worker:
-    """Answers what comes through the pipe, by `answers`, which raises an `EngineError` where it cannot."""
+    """Answers what comes through the pipe, by `answers`, which raises an `EngineError` where it cannot.
 
-    def __init__(self, connection: _Pipe, answers: Callable[[Request, Checkpoint], object] = answer) -> None:
+    Of a connection it needs `recv`, `poll` and `send`.
+    """
+
+    def __init__(self, connection: Any, answers: Callable[[Request, Checkpoint], object] = answer) -> None:
         self._connection = connection
         self._answers = answers
         self._sending = threading.Lock()
@@ -69,7 +53,7 @@ class Worker:
         self._current: ToHost | None = None
         self._stopping = False
 
-    def serve(self, ready: Ready | None = None) -> None:
+    def serve(self, ready: messages.Ready | None = None) -> None:
         """Say that the process is up, if that is given, and serve until `Stop` or the other side is gone."""
         if ready is not None:
             self._send(ready)
@@ -96,7 +80,7 @@ class Worker:
             for message in at_once:
                 if isinstance(message, ToHost):
                     self._answer(message)
-                elif isinstance(message, Release):
+                elif isinstance(message, messages.Release):
                     shared.recycle(*message.names)
             if (last := arrived[-1]) is None:
                 # The window has ended without a message: a file that is being saved is finished first.
@@ -117,13 +101,13 @@ class Worker:
             if policy is not QueuePolicy.AT_ONCE:
                 (waiting.append if policy is QueuePolicy.IN_ORDER else waiting.appendleft)(message)
             return policy is not QueuePolicy.AT_ONCE
-        if isinstance(message, Cancel):
+        if isinstance(message, messages.Cancel):
             # One that comes after the answer would be kept for the life of the process.
             if any(one and one.id == message.id for one in (self._current, *self._waiting, *self._beside)):
                 self._cancelled.add(message.id)
         elif isinstance(message, Stop | None):
             self._stopping = True
-        return not isinstance(message, Release)
+        return not isinstance(message, messages.Release)
 
     def _answer_beside(self) -> None:
         while True:
@@ -155,7 +139,7 @@ class Worker:
 
         def report(progress: Progress) -> None:
             stop_if_cancelled()
-            self._send(Working(message.id, progress))
+            self._send(messages.Working(message.id, progress))
 
         try:
             # The picture of a request that was cancelled while it waited may be gone already.

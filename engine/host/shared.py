@@ -2,7 +2,8 @@
 
 Called on: any thread of any process. A segment stays attached until `forget`, and in the system until
 `unlink`. Its name has a random part per client, the number of its host, and its own number: no two programs
-use the same names, and all that a killed host has left can be found. macOS takes names of 31 characters with
+use the same names, and all that a killed host has left can be found. The name of a process's n-th segment is
+its prefix and n, as the prefix of a client's n-th host is. macOS takes names of 31 characters with
 the leading slash: that leaves six digits for segments, and four for hosts.
 """
 
@@ -52,11 +53,6 @@ def own_prefix() -> str:
 def is_prefix(text: str) -> bool:
     """Return whether a text is one that `new_prefix` returns."""
     return re.fullmatch(r"haloscope-[0-9a-f]{8}", text) is not None
-
-
-def name_of(prefix: str, number: int) -> str:
-    """Return the name of a process's n-th segment, or the prefix of a client's n-th host."""
-    return f"{prefix}-{number}"
 
 
 _attached: dict[str, _Segment] = {}
@@ -169,7 +165,7 @@ def _make(size: int) -> _Segment:
     while True:
         # A name that is taken is skipped, and stays.
         with suppress(FileExistsError):
-            segment = _Segment(name_of(_prefix, next(_numbers)), create=True, size=size)
+            segment = _Segment(f"{_prefix}-{next(_numbers)}", create=True, size=size)
             _made.add(segment.name)
             return segment
 
@@ -212,7 +208,7 @@ def left_by(prefix: str, last: int) -> list[str]:
     """Return the existing names with this prefix; where they cannot be listed, the first `last` names."""
     if _FOLDER.is_dir():
         return [name for name in os.listdir(_FOLDER) if name.startswith(f"{prefix}-")]
-    return [name_of(prefix, number) for number in range(1, last + 1)]
+    return [f"{prefix}-{number}" for number in range(1, last + 1)]
 
 
 def _free_bytes() -> float:
@@ -241,7 +237,7 @@ class HandedSegments:
 
     def prefix_of_next_host(self) -> str:
         """Return the prefix of the next host's segment names."""
-        return name_of(self.prefix, next(self._hosts))
+        return f"{self.prefix}-{next(self._hosts)}"
 
     def hand_over(self, names: tuple[str, ...]) -> None:
         """Note that a host has handed segments over."""

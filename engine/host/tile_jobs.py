@@ -14,21 +14,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from engine.errors import EngineError, ImageReadError
-from engine.host import shared
+from engine.host import protocol, shared
 from engine.host.halved_tiles import CACHE_BYTES, HalvedTiles, Samples, TimeIsOver
-from engine.host.protocol import (
-    WHOLE,
-    CloseTiled,
-    FilePixels,
-    PictureHandle,
-    Place,
-    Tile,
-    TiledScreen,
-    Tiles,
-    Values,
-    WantedTiles,
-    WantedValues,
-)
+from engine.host.protocol import WHOLE, PictureHandle, Place, TiledScreen, Tiles, Values
 from engine.host.shared_picture import (
     MAKE_SMALLER,
     all_nan_words,
@@ -84,7 +72,7 @@ def open_decoded(path: Path) -> PictureHandle:
     return _opened_anew(path, f"{_DECODED}{path.resolve()}")
 
 
-def close(request: CloseTiled, report: Checkpoint) -> None:
+def close(request: protocol.CloseTiled, report: Checkpoint) -> None:
     """Close a picture."""
     _close(request.screen.key)
 
@@ -129,7 +117,7 @@ def _opened_anew(path: Path, key: str) -> PictureHandle:
     words += " with alpha" if picture.has_alpha else ""
     size = f"{picture.width:,} × {picture.height:,}"
     return PictureHandle(
-        pixels=FilePixels(
+        pixels=protocol.FilePixels(
             (picture.height, picture.width, colours), picture.dtype.name, path.stat().st_mtime_ns
         ),
         alpha=None,
@@ -168,7 +156,7 @@ def source_of(picture: PictureHandle) -> Source:
     return opened(picture.screen.key) if isinstance(picture.screen, TiledScreen) else InMemory(picture)
 
 
-def wanted_tiles(request: WantedTiles, report: Checkpoint) -> Tiles:
+def wanted_tiles(request: protocol.WantedTiles, report: Checkpoint) -> Tiles:
     """Return the tiles of a picture that are ready in time."""
     tiles, level = opened(request.screen.key), request.level
     detail = request.detail if level >= tiles.sampled_from else WHOLE
@@ -217,11 +205,11 @@ def answered(
         scale = full_scale_of(samples.dtype) if white is None else white
         render(samples, [shared.attach(array)], scale, range_mode, alpha, ends)
     pixels = {place: array for (place, _), array in zip(shown, arrays, strict=True)}
-    found = tuple(Tile(place, pixels.get(place), detail) for place, _ in ready)
+    found = tuple(protocol.Tile(place, pixels.get(place), detail) for place, _ in ready)
     return Tiles(level, found, source.fault, source.note)
 
 
-def wanted_values(request: WantedValues, report: Checkpoint) -> Values:
+def wanted_values(request: protocol.WantedValues, report: Checkpoint) -> Values:
     """Return the values of a few pixels, without their opacity."""
     picture = opened(request.screen.key).picture
     pixels = picture.read(0, slice(*request.rows), slice(*request.columns))

@@ -19,18 +19,7 @@ from msgspec.structs import replace
 
 from engine.errors import EngineError, ResultGone
 from engine.host import protocol, shared
-from engine.host.protocol import (
-    TILE,
-    Filtered,
-    Place,
-    ScreenLevels,
-    Tile,
-    TiledScreen,
-    Tiles,
-    Values,
-    WantedTiles,
-    WantedValues,
-)
+from engine.host.protocol import TILE, Filtered, Place, ScreenLevels, Tile, TiledScreen, Tiles, Values
 from engine.host.request import Seen, SharedArray
 from engine.image.convert import pixels_of
 from engine.process import Kept
@@ -285,14 +274,16 @@ class KeptResults:
         kept = replace(found, values=None, screen=screen, tiles=tiles)
         return (kept if value is found else replace(value, shown=kept)), key, views, tuple(gone)
 
-    def answer(self, request: WantedTiles | WantedValues) -> tuple[Tiles | Values, dict[str, Array]]:
+    def answer(
+        self, request: protocol.WantedTiles | protocol.WantedValues
+    ) -> tuple[Tiles | Values, dict[str, Array]]:
         """Return a part of a result, and its views. Raises ResultGone: it is not kept any more."""
         found = self._kept.get(request.screen.key)
         if found is None:
             why = "results stay on the server, which keeps the newest"
             raise ResultGone("This result is not there any more", why, "Compute it again.")
         (values, shown), views = found, dict[str, Array]()
-        if isinstance(request, WantedValues):
+        if isinstance(request, protocol.WantedValues):
             part = shared.attach(values)[slice(*request.rows), slice(*request.columns)]
             array = SharedArray("values", part.shape, part.dtype.name)
             return Values(request.rows[0], request.columns[0], array), {"values": part}

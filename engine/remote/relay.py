@@ -12,82 +12,32 @@ import queue
 import subprocess
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 from msgspec.structs import replace
 
 from engine.errors import EngineError, LineLost
 from engine.files.atomic_write import atomic_write
-from engine.host import shared
-from engine.host.protocol import (
-    CloseTiled,
-    CropPicture,
-    FilePixels,
-    MeasurePicture,
-    OpenPicture,
-    Saved,
-    SaveResult,
-    ShowWindow,
-    Values,
-    WantedTiles,
-    WantedValues,
-)
-from engine.host.request import (
-    Answer,
-    Cancel,
-    HostOptions,
-    Lost,
-    Ready,
-    Release,
-    Request,
-    SharedArray,
-    Stop,
-    Superseded,
-    ToHost,
-    Working,
-)
+from engine.host import protocol, shared
+from engine.host import request as messages
+from engine.host.protocol import SaveResult, WantedValues
+from engine.host.request import Answer, HostOptions, Request, SharedArray, ToHost
 from engine.message import messages_in
-from engine.remote import VERSION
+from engine.remote import VERSION, schema
 from engine.remote.arrays import Arriving, Uploads
 from engine.remote.line import WHOLE, Line
-from engine.remote.schema import (
-    FROM_SERVER,
-    Arrays,
-    Band,
-    Begin,
-    Crossing,
-    Needed,
-    Notice,
-    NotOfTheSchema,
-    Written,
-    decoded,
-    encoded,
-    path_below,
-)
+from engine.remote.schema import NotOfTheSchema, encoded
+from engine.remote.ssh import RemoteServer
 from engine.results.problem import Progress
 
-_LOCAL = OpenPicture, CropPicture, MeasurePicture, ShowWindow, SaveResult, CloseTiled
 # How often a client hears of its requests: below the shortest deadline that it gives one.
 _REPORT_S = 0.5
 _LEAVING_S = 1.0
 _MOST_ERRORS = 4096
 _KEPT = "Your work is kept: connect again."
-
-
-class _Reached(Protocol):
-    """A server as `engine.remote.ssh` reaches it."""
-
-    @property
-    def title(self) -> str: ...
-    @property
-    def command(self) -> list[str]: ...
-    def why_not_greeted(
-        self, ssh: subprocess.Popen[bytes], errors: Callable[[], str]
-    ) -> EngineError | None: ...
 
 
 class _LocalPipe:
@@ -117,7 +67,7 @@ class _LocalPipe:
 class Relay:
     """One connection of a client to a server."""
 
-    def __init__(self, server: _Reached, connection: Connection, options: HostOptions) -> None:
+    def __init__(self, server: RemoteServer, connection: Connection, options: HostOptions) -> None:
         if options.segment_prefix:
             shared.use_prefix(options.segment_prefix)
         self._server, self._connection = server, connection
@@ -127,12 +77,12 @@ class Relay:
         # What ssh says on standard error, its end; all of it once the thread has ended.
         self._said = b""
         self._line = Line(self._take, self._line_ended)
-        self._line.send(encoded(Begin(VERSION, server.title, replace(options, segment_prefix=""))))
+        self._line.send(encoded(schema.Begin(VERSION, server.title, replace(options, segment_prefix=""))))
         self._requests: dict[int, Request] = {}
         self._uploads = Uploads()
         self._come: dict[str, tuple[SharedArray, ...]] = {}
         self._arriving = Arriving(self._make, self._come.__setitem__)
-        self._inwards = Crossing(self._array_of)
+        self._inwards = schema.Crossing(self._array_of)
         self._steps: dict[int, Progress] = {}
         # The requests of which a file was written.
         self._written: set[int] = set()
@@ -203,37 +153,37 @@ class Relay:
             was_over, self._is_over = self._is_over, True
         if not was_over:
             with suppress(OSError):
-                self._local.send(Lost(error))
+                self._local.send(messages.Lost(error))
             self._local.messages.put(None)
 
     def _take(self, structure: memoryview, beside: memoryview) -> None:
-        message = decoded(structure, FROM_SERVER, self._inwards)
-        if isinstance(message, Band):
+        message = schema.decoded(structure, schema.FROM_SERVER, self._inwards)
+        if isinstance(message, schema.Band):
             request = self._arriving.take(message, beside)
             # The client hears of it with the next report.
             if request in self._requests:
                 self._steps[request] = Progress("receiving", 0.9, 2.0)
-        elif isinstance(message, Arrays):
+        elif isinstance(message, schema.Arrays):
             self._arriving.begin(message)
-        elif isinstance(message, Working):
+        elif isinstance(message, messages.Working):
             if message.id in self._requests:
                 self._steps[message.id] = message.progress
                 self._local.send(message)
         elif isinstance(message, Answer):
             self._answered(message)
-        elif isinstance(message, Needed):
+        elif isinstance(message, schema.Needed):
             self._line.transfer(self._uploads.bands(message.key, self._line), WHOLE)
-        elif isinstance(message, Written):
+        elif isinstance(message, schema.Written):
             self._write(message)
-        elif isinstance(message, Ready):
+        elif isinstance(message, messages.Ready):
             # With the server where they are; results name it themselves.
             there = f" on {self._server.title}"
             named = [dataclasses.replace(device, title=device.title + there) for device in message.devices]
             self._local.send(replace(message, devices=tuple(named)))
-        elif isinstance(message, Notice):
+        elif isinstance(message, schema.Notice):
             self._local.send(message.words)
 
-    def _make(self, message: Arrays) -> tuple[SharedArray, ...] | None:
+    def _make(self, message: schema.Arrays) -> tuple[SharedArray, ...] | None:
         is_wanted = message.request in self._requests and message.forms
         return shared.create(*message.forms) if is_wanted else None
 
@@ -252,7 +202,7 @@ class Relay:
         if request is None:
             return
         if isinstance(request, SaveResult) and message.error is None:
-            if not isinstance(message.value, Values):
+            if not isinstance(message.value, protocol.Values):
                 raise NotOfTheSchema("An answer was refused", "it has no values")
             values = message.value.values
             self._local.fetched[message.id] = values.name
@@ -262,12 +212,12 @@ class Relay:
             what, why = f"{request.written_path} is not written", f"{self._server.title} has sent no file"
             message = Answer(message.id, error=EngineError(what, why, "Try again."))
         self._written.discard(message.id)
-        if isinstance(message.value, Saved):
+        if isinstance(message.value, protocol.Saved):
             message = replace(message, value=replace(message.value, path=request.written_path))
         # A device that is lost there is its host's affair: this process lives.
         self._local.send(replace(message, fatal=False))
 
-    def _write(self, message: Written) -> None:
+    def _write(self, message: schema.Written) -> None:
         """Write a file that a request has made, where the person wants it."""
         request = self._requests.get(message.request)
         arrays = self._come.pop(message.key, None)
@@ -275,7 +225,7 @@ class Relay:
             raise NotOfTheSchema("A file was refused", "nobody has asked for it")
         path = Path(request.written_path)
         if message.place:
-            path = path_below(request.written_path, message.place)
+            path = schema.path_below(request.written_path, message.place)
             path.parent.mkdir(parents=True, exist_ok=True)
         try:
             atomic_write(str(path), shared.attach(arrays[0]).tobytes())
@@ -287,9 +237,9 @@ class Relay:
 
     def _read(self) -> None:
         with suppress(EOFError, OSError):
-            while not isinstance(message := self._connection.recv(), Stop):
+            while not isinstance(message := self._connection.recv(), messages.Stop):
                 self._pass_on(message)
-        self._local.messages.put(Stop())
+        self._local.messages.put(messages.Stop())
 
     def _pass_on(self, message: object) -> None:
         if isinstance(message, ToHost):
@@ -304,14 +254,14 @@ class Relay:
                 self._local.messages.put(message)
             else:
                 self._forward(message, request)
-        elif isinstance(message, Release):
+        elif isinstance(message, messages.Release):
             self._uploads.forget(message.names)
             shared.recycle(*message.names)
-        elif isinstance(message, Cancel):
+        elif isinstance(message, messages.Cancel):
             self._local.messages.put(message)
             if message.id in self._requests:
                 self._line.send(encoded(message))
-        elif isinstance(message, Superseded):
+        elif isinstance(message, messages.Superseded):
             self._line.send(encoded(message))
 
     def _forward(self, message: ToHost, request: Request) -> None:
@@ -333,11 +283,12 @@ class Relay:
                 steps = {number: self._steps.get(number, self._uploads.step) for number in self._requests}
             for number, step in steps.items():
                 with suppress(OSError):
-                    self._local.send(Working(number, step))
+                    self._local.send(messages.Working(number, step))
 
 
 def _is_done_here(request: Request) -> bool:
     """Return whether a request is about files here, or a picture that stays in its file: so is the work."""
-    if isinstance(request, WantedTiles | WantedValues) and request.job is None:
+    if isinstance(request, protocol.WantedTiles | WantedValues) and request.job is None:
         return not request.screen.is_kept
-    return isinstance(request, _LOCAL) or any(isinstance(part, FilePixels) for part in messages_in(request))
+    is_local = request.handler.startswith(f"{protocol.__package__}.")
+    return is_local or any(isinstance(part, protocol.FilePixels) for part in messages_in(request))

@@ -27,38 +27,16 @@ from engine.device.versions import SERVER_VARIABLE
 from engine.errors import Cancelled, EngineError, ResultGone
 from engine.files.atomic_write import HeldFolder, remove_dead_folders
 from engine.files.standard_streams import log, set_output_aside
+from engine.host import request as messages
 from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.protocol import WantedTiles, WantedValues
-from engine.host.request import (
-    Answer,
-    Cancel,
-    Preview,
-    Request,
-    SharedArray,
-    ToHost,
-    Working,
-    segments_of,
-)
+from engine.host.request import Answer, Preview, Request, SharedArray, ToHost, segments_of
 from engine.process import Kept
-from engine.remote import VERSION
+from engine.remote import VERSION, schema
 from engine.remote.arrays import PATIENCE_S, Array, Arriving, KeptResults, sending_s, sent_bands
 from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer
-from engine.remote.schema import (
-    DIGEST,
-    TO_SERVER,
-    Arrays,
-    Band,
-    Begin,
-    Crossing,
-    Needed,
-    Notice,
-    NotOfTheSchema,
-    Written,
-    decoded,
-    encoded,
-    is_place,
-)
+from engine.remote.schema import Notice, NotOfTheSchema, encoded
 from engine.results.problem import Progress
 
 MOST_KEPT_BYTES = 4 << 30
@@ -104,7 +82,7 @@ class Server:
         self._missing: list[str] = []
         # Of those, what was asked for and has not come.
         self._needed: set[str] = set()
-        self._crossing = Crossing(self._picture, self._file)
+        self._crossing = schema.Crossing(self._picture, self._file)
 
     def start(self, receiver: io.BufferedReader, sender: int) -> None:
         """Answer from now on; remove what killed servers of this user have left."""
@@ -124,12 +102,12 @@ class Server:
         self._line.send(encoded(message))
 
     def _take(self, structure: memoryview, beside: memoryview) -> None:
-        message = self._decoded(structure, TO_SERVER)
-        if isinstance(message, Band):
+        message = self._decoded(structure, schema.TO_SERVER)
+        if isinstance(message, schema.Band):
             self._arriving.take(message, beside)
-        elif isinstance(message, Arrays):
+        elif isinstance(message, schema.Arrays):
             self._arriving.begin(message)
-        elif isinstance(message, Begin):
+        elif isinstance(message, schema.Begin):
             if message.version != VERSION or self._begun:
                 raise NotOfTheSchema("The line", f"version {message.version[:40]} there, {VERSION} here")
             self._begun = True
@@ -141,7 +119,7 @@ class Server:
         elif isinstance(message, ToHost):
             self._ask(message, bytes(structure))
         elif (asked := self._asked.get(message.id)) is not None:
-            if isinstance(message, Cancel):
+            if isinstance(message, messages.Cancel):
                 if asked.transfer is None and asked.future is not None:
                     self._client.cancel(asked.future)
                     return
@@ -156,11 +134,11 @@ class Server:
 
     def _decoded(self, structure: bytes | memoryview, kind: object) -> Any:
         self._named, self._missing = [], []
-        return decoded(structure, kind, self._crossing)
+        return schema.decoded(structure, kind, self._crossing)
 
     # Pixels and files that come.
 
-    def _make(self, message: Arrays) -> tuple[SharedArray, ...] | None:
+    def _make(self, message: schema.Arrays) -> tuple[SharedArray, ...] | None:
         is_wanted = self._pictures.get(message.key) is None and len(message.forms) == 1
         return shared.create(*message.forms) if is_wanted else None
 
@@ -190,7 +168,7 @@ class Server:
     def _file(self, name: str) -> str:
         """Return the path of a file that has come: its digest, and the name that it had."""
         key, _, last = name.partition("/")
-        if not is_place(name) or not key.isalnum() or not last or "/" in last:
+        if not schema.is_place(name) or not key.isalnum() or not last or "/" in last:
             raise NotOfTheSchema("A message was refused", "a file of no such name")
         path = Path(self._held.path, key, last)
         if not path.exists():
@@ -210,7 +188,7 @@ class Server:
             asked = self._asked[message.id] = _Asked(structure)
         for key in {*self._missing} - self._needed:
             self._needed.add(key)
-            self._send(Needed(key))
+            self._send(schema.Needed(key))
         if not self._missing:
             self._submit(message.id, asked, message.request)
 
@@ -232,7 +210,7 @@ class Server:
             request = replace(request, **{request.path_field: path})  # type: ignore[type-var]
 
         def report(progress: Progress) -> None:
-            self._send(Working(number, progress))
+            self._send(messages.Working(number, progress))
 
         asked.future = self._client.submit(request, report)
         asked.future.add_done_callback(partial(self._done, number, asked))
@@ -284,7 +262,7 @@ class Server:
             arrays.append(views[array.name] if array.name in views else shared.attach(array))
             return SharedArray(f"a{number}", (), "", len(arrays) - 1)
 
-        structure = encoded(answer, Crossing(out))
+        structure = encoded(answer, schema.Crossing(out))
         nbytes = sum(array.nbytes for array in arrays)
         asked.ends_at = time.monotonic() + sending_s(nbytes, self._line.rate)
         is_looked_at = isinstance(asked.request, Preview | WantedTiles)
@@ -308,7 +286,7 @@ class Server:
                 for place, path in enumerate(files):
                     key, within = f"w{number}-{place}", path.relative_to(folder).as_posix().partition("/")[2]
                     yield from bands(key, [np.fromfile(path, np.uint8)])
-                    yield encoded(Written(number, within, key)), b""
+                    yield encoded(schema.Written(number, within, key)), b""
         with self._lock:
             self._asked.pop(number, None)
         yield structure, b""
@@ -326,7 +304,7 @@ def main() -> None:
     sender, receiver = set_output_aside(), cast("io.BufferedReader", os.fdopen(os.dup(0), "rb", 1 << 18))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    greeting = {"version": VERSION, "schema": DIGEST, "python": sys.version.split()[0]}
+    greeting = {"version": VERSION, "schema": schema.DIGEST, "python": sys.version.split()[0]}
     os.write(sender, b"HALOSCOPE " + json.dumps(greeting, allow_nan=False).encode() + b"\n")
     server = Server()
     for name in ("SIGINT", "SIGHUP", "SIGTERM"):

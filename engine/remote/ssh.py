@@ -2,10 +2,11 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -157,7 +158,7 @@ class RemoteServer:
         last = said[-1].rstrip(".") if said else ended
         text, what, why = errors.lower(), f"The server {self.destination} cannot be used", last[:300]
         for found, meaning, remedy in _MEANINGS:
-            if any(word in text for word in found):
+            if re.search(found, text):
                 remedy = remedy.format(to=shlex.quote(self.destination))
                 return LineLost(f"The server {self.destination} is not reached", f"{meaning} ({why})", remedy)
         if status == 127 or "not found" in text:
@@ -166,28 +167,18 @@ class RemoteServer:
         return LineLost(what, why, f"Try it by hand: {self._typed(f'{self.python} --version')}")
 
 
-_MEANINGS: Sequence[tuple[tuple[str, ...], str, str]] = (
-    (
-        ("could not resolve", "name or service not known"),
-        "no such host is known",
-        "Check the name, and ~/.ssh/config.",
-    ),
-    (
-        ("host key verification failed", "remote host identification has changed"),
-        "its host key is not the known one, or not known yet",
-        "Connect once by hand and compare the key: ssh {to}",
-    ),
-    (
-        ("permission denied", "too many authentication failures"),
-        "it refused the key",
-        "Add your key to the agent with ssh-add, or put it there: ssh-copy-id {to}",
-    ),
-    (
-        ("connection refused",),
-        "nothing listens for ssh there",
-        "Check the port in ~/.ssh/config, and sshd there.",
-    ),
-    (("no route to host", "network is unreachable"), "there is no way to it", "Check the network, or a VPN."),
-    (("timed out", "timeout"), "it does not answer", "Check that it is on, and the network between."),
-    (("bad configuration", "terminating,"), "ssh does not understand its settings", "Mend ~/.ssh/config."),
-)
+# What ssh says, what that means, and what helps.
+_MEANINGS = (
+    ("could not resolve|name or service not known", "no such host is known",
+     "Check the name, and ~/.ssh/config."),
+    ("host key verification failed|remote host identification has changed",
+     "its host key is not the known one, or not known yet",
+     "Connect once by hand and compare the key: ssh {to}"),
+    ("permission denied|too many authentication failures", "it refused the key",
+     "Add your key to the agent with ssh-add, or put it there: ssh-copy-id {to}"),
+    ("connection refused", "nothing listens for ssh there",
+     "Check the port in ~/.ssh/config, and sshd there."),
+    ("no route to host|network is unreachable", "there is no way to it", "Check the network, or a VPN."),
+    ("timed out|timeout", "it does not answer", "Check that it is on, and the network between."),
+    ("bad configuration|terminating,", "ssh does not understand its settings", "Mend ~/.ssh/config."),
+)  # fmt: skip

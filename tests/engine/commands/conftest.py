@@ -23,6 +23,7 @@ from engine.device import devices as device_module
 from engine.device.interpreter import InterpreterBackend
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault, Reason
+from engine.flow import rows as memory_plan
 from engine.image.open import sample_path
 from engine.run.task import Job
 from engine.work.filter_task import FILTERING
@@ -217,3 +218,9 @@ def photos(tmp_path):
 def out(tmp_path):
     """Return the folder for the results, which does not exist."""
     return tmp_path / "out"
+
+
+@pytest.fixture
+def small_bands(monkeypatch):
+    """Cut small pictures into many steps and bands, as large ones are."""
+    monkeypatch.setattr(memory_plan, "_BAND_BYTES", 2048)
