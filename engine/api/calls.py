@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from engine.api.arguments import as_seconds
 from engine.device.device_arrays import Given, library_of
 from engine.device.devices import device_named
 from engine.device_info import ALL_GPUS, AUTO
@@ -21,7 +20,7 @@ from engine.results.text_forms import Shown, sides_text
 if TYPE_CHECKING:
     # What is measured and verified is loaded by the first call that does: a sixth of a first filter.
     from engine.results.measurement import Measurement
-    from engine.run.measure import Outcome, SamplingPlan
+    from engine.run.measure import Outcome
     from engine.work.resolve import Resolved
 
 
@@ -62,14 +61,6 @@ def check_named(resolved: "Resolved") -> None:
         refusal = refuse_block(asked.block, device.limits)
         if refusal is not None:
             raise UnsupportedVariant("The block cannot be used", refusal)
-
-
-def plan_for(budget_s: float) -> "SamplingPlan":
-    """Return a plan to sample for so many seconds; a `BadValue` says why they are none."""
-    # Only what is measured needs what measures: 40 ms.
-    from engine.run.measure import SamplingPlan
-
-    return SamplingPlan(budget_s=as_seconds(budget_s))
 
 
 def as_applied(outcome: "Outcome[Any]", shape: tuple[int, ...]) -> Applied:

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from engine.api.arguments import (
-    BlockLike,
-    Image,
-    Options,
-    as_array,
-    as_block,
-    as_number,
-    other_shape,
-    refuse_out,
-)
+from engine.api import arguments
+from engine.api.arguments import BlockLike, Image, Options, as_array, as_block
 from engine.api.call_device import faster_device
 from engine.api.calls import check_named, device_calls
 from engine.api.request import MaskLike, as_mask, request_of
@@ -160,13 +152,13 @@ class Plan:
         if stream is not None:
             raise BadValue("A stream", "the picture is in the host's memory", "Leave the stream out.")
         if image.shape != shape:
-            raise other_shape("a picture", image.shape, shape)
+            raise arguments.other_shape("a picture", image.shape, shape)
         if self._reads_samples:
             refuse_non_finite(self._variant, image.reshape(self._resolved.samples.shape))
         if out is None:
             out = reused_result(image, shape, self.result_dtype)
         else:
-            refuse_out(out, image, shape, self.result_dtype)
+            arguments.refuse_out(out, image, shape, self.result_dtype)
         launch = self._on_host or self._host_call()
         if len(shape) == 2:
             launch(image.reshape(*shape, 1), out.reshape(*shape, 1))
@@ -259,10 +251,10 @@ def plan(
     library = library_of(image)
     if library is None:
         array = _as_picture(image)
-        return Plan(request_of(mask, *options), array.shape, array.dtype)
+        return Plan(request_of(mask, options), array.shape, array.dtype)
     picture = device_calls().given(library, image)
     options = device_calls().options_on(picture, options)
-    made = Plan(request_of(mask, *options), picture.found.shape, picture.found.dtype)
+    made = Plan(request_of(mask, options), picture.found.shape, picture.found.dtype)
     # Its first call may be captured.
     made.device_calls_for(picture)
     return made
@@ -291,7 +283,7 @@ def _as_picture(image: object) -> np.ndarray:
 def _plan_for(image: np.ndarray | Found, mask: MaskLike, options: Options) -> Plan:
     key = _as_key(options)
     if key is None:
-        return Plan(request_of(mask, *options), image.shape, image.dtype)
+        return Plan(request_of(mask, options), image.shape, image.dtype)
     sign = math.copysign(1.0, key[1])
     return _kept_plan(image.shape, image.dtype, _key_of(mask), key, sign, most_launch_cores())
 
@@ -320,7 +312,7 @@ def _as_key(options: Options) -> Options | None:
     try:
         if anchor is not None:
             anchor = tuple(map(operator.index, anchor))
-        key = border, as_number(cval), anchor, variant, as_block(block), *rest
+        key = border, arguments.as_number(cval), anchor, variant, as_block(block), *rest
         hash(key)
     except TypeError:
         return None
@@ -340,4 +332,4 @@ def _kept_plan(
     sample_type(shape, dtype)
     contents, kind, sides, anchor, offset = mask_key
     mask = Mask(np.frombuffer(contents, kind).reshape(sides), anchor, offset)
-    return Plan(request_of(mask, *options), shape, dtype)
+    return Plan(request_of(mask, options), shape, dtype)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device, as_seconds
-from engine.api.calls import array_text, as_applied, host_copy, plan_for
+from engine.api.calls import array_text, as_applied, host_copy
 from engine.api.request import Call, MaskLike, request_of
 from engine.device.devices import backend
 from engine.device_info import AUTO
@@ -120,7 +120,7 @@ def operate(
     step = OperationStep(operation=operation, settings=settings, variant=variant, block=as_block(block))
     asked = one_step(step, device=as_device(given.device), layout=Layout.named(layout))
     call = Call(given.array, asked, host_copy(patch).array)
-    applied = call.measure(plan_for(budget_s))
+    applied = call.measure(SamplingPlan(budget_s=as_seconds(budget_s)))
     answer = call.answer(applied.values)
     return Operated(
         given.back(applied.values),
@@ -199,7 +199,7 @@ def chain(
     given = host_copy(image, device)
     asked = of_chain(as_chain(steps), device=as_device(given.device), layout=Layout.named(layout))
     call = Call(given.array, asked)
-    applied = call.measure(plan_for(budget_s))
+    applied = call.measure(SamplingPlan(budget_s=as_seconds(budget_s)))
     values = applied.values.reshape(call.shape)
     picture = values
     if values.dtype != call.samples.dtype:
@@ -298,7 +298,7 @@ def apply_bank(
     array = as_array(given.array)
     samples = as_samples(array)
     how = border, cval, anchor, variant, block, given.device, flip, layout, "float32"
-    requests = [Call(samples, request_of(mask, *how)) for mask in masks]
+    requests = [Call(samples, request_of(mask, how)) for mask in masks]
     if not requests:
         raise MaskError("The masks cannot be applied", "there is none", "Give at least one mask.")
     # So that verifying 32 masks does not take a minute, the oracle has for all what it has for one filter.

@@ -24,7 +24,6 @@ D = TypeVar("D")
 _HELP_WIDTH = 79
 _ON_A_SERVER = ("a command computes where it is started", "There: ssh user@server haloscope {command} ...")
 
-
 Text = str | Callable[[], str]
 """Names, placeholder, two spaces, help: "--size, --sizes 3,5  sides". A function where it lists what is in a
 table: each parser calls it anew."""
@@ -106,7 +105,7 @@ class Settings:
     """Arguments that work."""
     exit_statuses: ClassVar[str] = "0 done, 2 bad use or bad input, 3 no such device, 4 failed verification"
     """What the program ends with, as the help says it."""
-    gone: ClassVar[Mapping[str, tuple[str, str]]] = dict.fromkeys(("--host", "--host-python"), _ON_A_SERVER)
+    gone: ClassVar[dict[str, tuple[str, str]]] = dict.fromkeys(("--host", "--host-python"), _ON_A_SERVER)
     """Options of earlier versions: why each is refused, and what does it now."""
     json: bool = option("--json  print one JSON document on standard output and nothing else there", False)
 

@@ -10,7 +10,7 @@ from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED, status_of
 from engine.commands.batch_loop import Batch, Finished
 from engine.commands.batch_plan import BatchPlan, BatchSettings, PictureFile, header_form, planned
 from engine.commands.batch_watch import watched
-from engine.commands.output import clip_hint, log, log_notes, print_answer, print_json
+from engine.commands.output import clip_hint, log, log_notes, print_one
 from engine.commands.picture_opening import WORK, form_in_parts
 from engine.commands.picture_work import PictureWork
 from engine.errors import DeviceFault, EngineError, ImageReadError, VerificationFailed
@@ -78,26 +78,23 @@ def run(settings: BatchSettings) -> int:
         most, share = max(clipped, key=lambda source: clipped[source].share), f"{100 * HINT_FROM:.0f} %"
         count = f"{len(clipped)} of {len(outcomes)} results are clipped by more than {share}; "
         log_notes([clip_hint(clipped[most], f"{count if len(outcomes) > 1 else ''}{most}: ")])
-    if settings.json:
-        ran: dict[str, object] = {
-            "variants": list(batch.variants), "devices": list(batch.devices), "elapsed_s": elapsed_s,
-            # Connecting to a cluster, or starting it, is part of the elapsed time.
-            **({"scheduler": plan.scheduler.text, "start_s": batch.start_s} if plan.scheduler else {}),
-            "pictures": len(plan.files) + len(plan.skipped),
-            "done": sum(finished.error is None for finished in outcomes),
-            "failed": sum(finished.error is not None for finished in outcomes),
-            **({"skipped": len(plan.skipped)} if settings.skip_existing else {}),
-            "files": [_file(finished, on_cluster=plan.scheduler is not None) for finished in outcomes],
-        }  # fmt: skip
-        print_json(_about(settings, plan) | ran | (_skipped_files(plan) if settings.skip_existing else {}))
-    else:
-        stopped = "Stopped: " if batch.is_stopped else ""
-        print_answer(stopped + _summary(settings, plan, batch, outcomes, elapsed_s))
+    errors = [finished.error for finished in outcomes if finished.error is not None]
+    document = _about(settings, plan) | {
+        "variants": list(batch.variants), "devices": list(batch.devices), "elapsed_s": elapsed_s,
+        # Connecting to a cluster, or starting it, is part of the elapsed time.
+        **({"scheduler": plan.scheduler.text, "start_s": batch.start_s} if plan.scheduler else {}),
+        "pictures": len(plan.files) + len(plan.skipped),
+        "done": len(outcomes) - len(errors), "failed": len(errors),
+        **({"skipped": len(plan.skipped)} if settings.skip_existing else {}),
+        "files": [_file(finished, on_cluster=plan.scheduler is not None) for finished in outcomes],
+        **({"skipped_files": _skipped_files(plan)} if settings.skip_existing else {}),
+    }  # fmt: skip
+    stopped = "Stopped: " if batch.is_stopped else ""
+    print_one(settings.json, document, stopped + _summary(settings, plan, batch, outcomes, elapsed_s))
     if batch.is_stopped:
         return interrupts.exit_status(DONE)
     if fault is not None:
         raise fault
-    errors = [finished.error for finished in outcomes if finished.error is not None]
     if any(isinstance(error, VerificationFailed) for error in errors):
         return NOT_VERIFIED
     return status_of(finished.verification for finished in outcomes) or (BAD_INPUT if errors else DONE)
@@ -165,39 +162,30 @@ def _about(settings: BatchSettings, plan: BatchPlan) -> dict[str, object]:
     }
 
 
-def _skipped_files(plan: BatchPlan) -> dict[str, object]:
-    return {"skipped_files": [{"input": file.source, "output": file.target} for file in plan.skipped]}
+def _skipped_files(plan: BatchPlan) -> list[dict[str, str]]:
+    return [{"input": file.source, "output": file.target} for file in plan.skipped]
 
 
 def report_plan(settings: BatchSettings, plan: BatchPlan) -> int:
     """Print what would be done; return the exit status that refusals known before the work would give."""
     files = [(file, *_planned(plan.how, file)) for file in plan.files]
     refused = sum(action == "refuse" for _, action, _ in files)
-    if settings.json:
-        each = [
-            {"input": file.source, "output": file.target, "action": action, "why": why}
-            for file, action, why in files
-        ]
-        would: dict[str, object] = {
-            "dry_run": True, "device": plan.device.title, "pictures": len(files) + len(plan.skipped),
-            "to_do": len(files) - refused, "skipped": len(plan.skipped), "refused": refused, "files": each,
-        }  # fmt: skip
-        print_json(_about(settings, plan) | would | _skipped_files(plan))
-    else:
-        lines = []
-        for file, action, why in files:
-            said = f"{file.source} -> {file.target}"
-            if action == "refuse":
-                said = why if file.source in why else f"{file.source}: {why}"
-            lines.append(f"{action} {said}")
-        lines += [f"leave out {file.source}: {file.target} is there" for file in plan.skipped]
-        total = len(files) + len(plan.skipped)
-        counts = f"{len(files) - refused} of {total} would be {plan.how.done} into {plan.out or '.'}"
-        lines.append(
-            f"{counts} on {plan.device.title}, {len(plan.skipped)} left out, {refused} refused; "
-            "nothing was written"
-        )
-        print_answer("\n".join(lines))
+    to_do, skipped, total = len(files) - refused, len(plan.skipped), len(files) + len(plan.skipped)
+    lines, each = [], []
+    for file, action, why in files:
+        each.append({"input": file.source, "output": file.target, "action": action, "why": why})
+        said = f"{file.source} -> {file.target}"
+        if action == "refuse":
+            said = why if file.source in why else f"{file.source}: {why}"
+        lines.append(f"{action} {said}")
+    lines += [f"leave out {file.source}: {file.target} is there" for file in plan.skipped]
+    counts = f"{to_do} of {total} would be {plan.how.done} into {plan.out or '.'} on {plan.device.title}"
+    lines.append(f"{counts}, {skipped} left out, {refused} refused; nothing was written")
+    document = _about(settings, plan) | {
+        "dry_run": True, "device": plan.device.title, "pictures": total, "to_do": to_do, "skipped": skipped,
+        "refused": refused, "files": each, "skipped_files": _skipped_files(plan),
+    }  # fmt: skip
+    print_one(settings.json, document, "\n".join(lines))
     return BAD_INPUT if refused else DONE
 
 

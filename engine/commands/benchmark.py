@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -57,37 +56,27 @@ def _mask(text: str) -> Mask | tuple[int, int]:
     if re.fullmatch(r"\d{1,9}(?:[xX×]\d{1,9})?", text):
         return sides("--masks", "rows × columns", MAX_LINE, is_size_allowed, SIDES_ALLOWED)(text)
     if re.match(r"[\d+.-]", text):
-        raise BadValue(
-            f"--masks {text}",
-            f"it is neither a side from 1 to {MAX_MASK_SIDE} nor rows × columns; weights are not taken here",
-            f"Write a size such as 5 or 5x7, or one by name such as box:5 ({_GENERATORS}).",
-        )
+        why = f"it is neither a side from 1 to {MAX_MASK_SIDE} nor rows × columns; weights are not taken here"
+        remedy = f"Write a size such as 5 or 5x7, or one by name such as box:5 ({_GENERATORS})."
+        raise BadValue(f"--masks {text}", why, remedy)
     try:
-        mask = resolve_mask(text)
+        return resolve_mask(text).with_name(text)
     except MaskError as error:
-        raise MaskError(
-            f"--masks: {error.what}",
-            error.why,
-            f"{did_you_mean(text)}Write a size such as 5 or 5x7, one by name such as box:5 "
-            f"({_GENERATORS}), a preset "
-            "(`masks` lists them), or a file.",
-        ) from error
-    return mask.with_name(text)
+        known = f"one by name such as box:5 ({_GENERATORS}), a preset (`masks` lists them), or a file."
+        remedy = f"{did_you_mean(text)}Write a size such as 5 or 5x7, {known}"
+        raise MaskError(f"--masks: {error.what}", error.why, remedy) from error
 
 
 @dataclass(frozen=True, kw_only=True)
 class BenchSettings(Settings):
     """What `bench` takes."""
 
-    gone = MappingProxyType(
-        dict(Settings.gone)
-        | {
-            "--scheduler": (
-                "it measures the machine that it runs on",
-                "On each machine: ssh user@server haloscope {command} ...",
-            )
-        }
-    )
+    gone = Settings.gone | {
+        "--scheduler": (
+            "it measures the machine that it runs on",
+            "On each machine: ssh user@server haloscope {command} ...",
+        )
+    }
     about = (
         "Each cell is verified against a float64 oracle, warmed up and sampled; one that fails, or that the "
         "variant cannot compute, is in the results with its reason. Pictures, and the weights of masks "
@@ -256,34 +245,26 @@ def _masks(sweep: Sweep) -> list[Mask]:
 
 def _asked_json(settings: BenchSettings, sweep: Sweep) -> dict[str, object]:
     """Return what is measured as plain data."""
-    asked = sweep.asked[0]
+    asked, how = sweep.asked[0], settings.measuring
     if settings.chain is not None:
         return {"request": {"chain": entry_of(asked.chain)}}
     if (step := asked.operation) is not None:
         parameters = step.known.read(dict(step.settings))
         return {"request": {"operation": step.operation, "settings": parameters}}
+    masks = []
+    for given, mask in zip(settings.masks, _masks(sweep), strict=True):
+        weights = mask.weights.tolist() if mask is given else "random"
+        masks.append({"rows": mask.rows, "columns": mask.columns, "name": mask.name, "weights": weights})
     measured = {
         "variants": [variant.key for variant in sweep.variants],
         "sizes": [{"width": width, "height": height} for width, height in sweep.sizes],
-        "masks": [
-            {
-                "rows": mask.rows,
-                "columns": mask.columns,
-                "name": mask.name,
-                "weights": mask.weights.tolist() if mask is given else "random",
-            }
-            for given, mask in zip(settings.masks, _masks(sweep), strict=True)
-        ],
+        "masks": masks,
         "blocks": [asdict(block) for block in sweep.blocks],
         "layouts": [str(layout) for layout in sweep.layouts],
         "border": str(asked.filter and asked.filter.border),
-        "device": settings.measuring.device,
-        "channels": sweep.channels,
-        "dtype": sweep.dtype,
-        "result_type": asked.result_type,
-        "seed": sweep.seed,
-        "budget_s": settings.measuring.budget,
-    }
+        "device": how.device, "channels": sweep.channels, "dtype": sweep.dtype,
+        "result_type": asked.result_type, "seed": sweep.seed, "budget_s": how.budget,
+    }  # fmt: skip
     return {"sweep": measured}
 
 
@@ -336,24 +317,14 @@ def best_found(results: Sequence[RunResult]) -> tuple[dict[str, object], str]:
         elif not any(result.kernel_ms for result in with_block):
             why = "no kernel with blocks has a time. The table says why; a GPU is needed."
         return {"best_blocks": []}, f"No best block: {why}"
-    rows = [
-        [
-            f"{result.variant}{layout_suffix(result)}",
-            f"{result.problem.picture_text}, mask {mask_text(result)}",
-            found_words(result, results, variant(result.variant).default_block),
-        ]
-        for result in found
-    ]
-    document = [
-        {
-            "variant": result.variant,
-            "device": result.environment.device,
-            "picture": result.problem.picture_text,
-            "mask": mask_text(result),
-            "layout": result.layout,
-            "block": asdict(result.block) if result.block else None,
-            "kernel_median_ms": result.kernel_ms,
-        }
-        for result in found
-    ]
+    rows, document = [], []
+    for result in found:
+        picture, mask = result.problem.picture_text, mask_text(result)
+        words = found_words(result, results, variant(result.variant).default_block)
+        rows.append([f"{result.variant}{layout_suffix(result)}", f"{picture}, mask {mask}", words])
+        document.append({
+            "variant": result.variant, "device": result.environment.device, "picture": picture,
+            "mask": mask, "layout": result.layout,
+            "block": asdict(result.block) if result.block else None, "kernel_median_ms": result.kernel_ms,
+        })  # fmt: skip
     return {"best_blocks": document}, table(["variant", "problem", "best block"], rows)

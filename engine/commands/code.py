@@ -9,7 +9,7 @@ from textwrap import indent
 
 from engine.commands import DONE
 from engine.commands.arguments import Settings, given_options, group, option, refuse_given
-from engine.commands.output import log_notes, print_answer, print_json, table
+from engine.commands.output import log_notes, print_one, table
 from engine.commands.step_options import PictureOptions
 from engine.errors import BadValue
 from engine.explain.code_diff import Change, Diff, MeasuredDifference, measured_difference
@@ -19,7 +19,6 @@ from engine.explain.kernel_code import kernel_diff, listed_kernels, source_of
 from engine.explain.launches import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.teaching_story import Step, about_text, slides, teaching_story
 from engine.files.atomic_write import atomic_write, check_other_file, check_place
-from engine.files.reading import Json
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.mask.presets import resolve_mask
@@ -27,7 +26,7 @@ from engine.results.measurement import AnyResult
 from engine.tasks.read_results import results_in_file
 from engine.work.operations.table import parameters_from
 
-FORMAT, VERSION = "haloscope-code", 1
+HEAD: dict[str, object] = {"format": "haloscope-code", "version": 1}
 _DEPENDED_ON = "mask", "border", "dtype", "result_type", "channels", "block", "set"
 _OF_A_KERNEL = "ptx", "sass", "arch", "diff", "side_by_side", *_DEPENDED_ON
 
@@ -87,9 +86,8 @@ class CodeSettings(Settings):
                 raise BadValue(f"--story with {self.variant}", why, "Leave one of the two out.")
             refuse_given(self, _OF_A_KERNEL, "with --story", "it is for one kernel", "Leave it out.")
         if self.diff is None:
-            refuse_given(
-                self, ("side_by_side",), "without --diff", "it shows two kernels", "Add --diff OTHER."
-            )
+            needed = "without --diff", "it shows two kernels", "Add --diff OTHER."
+            refuse_given(self, ("side_by_side",), *needed)
             if self.story is None:
                 why = "times are shown beside a difference"
                 refuse_given(self, ("results",), "without --diff", why, "Add --diff OTHER.")
@@ -102,9 +100,8 @@ class CodeSettings(Settings):
     @property
     def asked(self) -> Asked:
         """What the kernel is for."""
-        return Asked(
-            mask=self.mask, **vars(self.picture), block=self.block, settings=parameters_from(self.set)
-        )
+        settings = parameters_from(self.set)
+        return Asked(mask=self.mask, **vars(self.picture), block=self.block, settings=settings)
 
 
 def run(settings: CodeSettings) -> int:
@@ -129,7 +126,7 @@ def run(settings: CodeSettings) -> int:
         if diff.removed or diff.added:
             marked = (line.marked for line in diff.unified(_AROUND))
             lines = _two_columns(diff) if settings.side_by_side else marked
-        _print(settings, document | {"rows": rows}, "\n".join([diff.heading, "", *lines]))
+        print_one(settings.json, HEAD | document | {"rows": rows}, "\n".join([diff.heading, "", *lines]))
         return DONE
     if settings.form is None:
         source = source_of(example)
@@ -142,15 +139,8 @@ def run(settings: CodeSettings) -> int:
         text = "\n\n".join(parts)
     log_notes(_unused(settings, (example,)))
     facts = {"variant": example.variant.key, "task": example.variant.task, "compiled_for": example.facts}
-    _print(settings, facts | document, text)
+    print_one(settings.json, HEAD | facts | document, text)
     return DONE
-
-
-def _print(settings: CodeSettings, document: Json, text: str) -> None:
-    if settings.json:
-        print_json({"format": FORMAT, "version": VERSION} | document)
-    else:
-        print_answer(text)
 
 
 def _unused(settings: CodeSettings, examples: Sequence[Example]) -> list[str]:
@@ -176,8 +166,8 @@ def _write_story(settings: CodeSettings, path: str, results: Sequence[AnyResult]
     atomic_write(path, slides(chapters, about_text(results)).encode())
     kernels = sum(map(len, chapters.values()))
     listed = [{"title": title, "steps": list(map(_step, steps))} for title, steps in chapters.items()]
-    document = {"story": path, "chapters": listed}
-    _print(settings, document, f"{path}: {kernels} kernels in {len(chapters)} chapters.")
+    document = HEAD | {"story": path, "chapters": listed}
+    print_one(settings.json, document, f"{path}: {kernels} kernels in {len(chapters)} chapters.")
     return DONE
 
 
@@ -240,19 +230,15 @@ _MARKS = {Change.SAME: " ", Change.CHANGED: "|", Change.REMOVED: "<", Change.ADD
 
 def source_text(example: Example, source: KernelSource) -> str:
     """Return the story, then each function with the numbers of its lines."""
-    parts = [
-        source.story.title,
-        *(
-            f"{section.heading}\n{indent(section.text, '    ')}" if section.heading else section.text
-            for section in source.story.sections
-        ),
-        *filter(None, [source.remark]),
-        *([_compiled_for(example)] if example.variant.has_kernels else []),
-    ]
+    parts = [source.story.title]
+    for section in source.story.sections:
+        headed = f"{section.heading}\n{indent(section.text, '    ')}"
+        parts.append(headed if section.heading else section.text)
+    parts += filter(None, [source.remark])
+    parts += [_compiled_for(example)] if example.variant.has_kernels else []
     for one in source.functions:
-        lines = "\n".join(
-            f"{number:5}  {line}".rstrip() for number, line in enumerate(one.lines, start=one.first_line)
-        )
+        numbered = enumerate(one.lines, start=one.first_line)
+        lines = "\n".join(f"{number:5}  {line}".rstrip() for number, line in numbered)
         parts.append(f"{one.path}, line {one.first_line}: {one.role} {one.name}\n{lines}")
     return "\n\n".join(parts)
 
@@ -278,11 +264,10 @@ def _compiled_for(example: Example) -> str:
 def _beside_source(lines: Sequence[CodeLine]) -> Iterator[str]:
     before = None
     for number, line in enumerate(lines, start=1):
-        source = line.source
+        source, place = line.source, ""
         # Said once for all instructions of a line.
-        place = (
-            "" if source is None or source == before else f"{source.path.rsplit('/', 1)[-1]}:{source.line}"
-        )
+        if source is not None and source != before:
+            place = f"{source.path.rsplit('/', 1)[-1]}:{source.line}"
         before = source if line.kind else before
         yield f"{number:5}  {place:26}{line.text.expandtabs(8)}".rstrip()
 

@@ -4,18 +4,12 @@ import os
 import sys
 from contextlib import suppress
 
+from engine import errors
 from engine.commands import BAD_INPUT, COMMANDS, DONE, NO_DEVICE, NOT_VERIFIED, UNEXPECTED
 from engine.commands.arguments import read, settings_of
 from engine.commands.output import log, log_notes
 from engine.compiled.code_store import report_code_not_kept
-from engine.errors import (
-    DeviceFault,
-    DeviceUnavailable,
-    EngineError,
-    LineLost,
-    UnknownName,
-    VerificationFailed,
-)
+from engine.errors import DeviceFault, EngineError, UnknownName
 from engine.files.standard_streams import PIPE_CLOSED, answers, silence
 from engine.process import shortage_of
 
@@ -39,9 +33,9 @@ def main(argv: list[str]) -> int:
         return DONE
     except EngineError as error:
         line, status = str(error), BAD_INPUT
-        if isinstance(error, DeviceUnavailable | LineLost):
+        if isinstance(error, errors.DeviceUnavailable | errors.LineLost):
             status = NO_DEVICE
-        elif isinstance(error, VerificationFailed):
+        elif isinstance(error, errors.VerificationFailed):
             status = NOT_VERIFIED
         if isinstance(error, DeviceFault):
             log(line)

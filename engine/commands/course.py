@@ -8,7 +8,7 @@ from functools import partial
 
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Settings, number, option, refuse_given, several, whole
-from engine.commands.output import log, print_answer, print_json, report_interrupt, table
+from engine.commands.output import log, print_answer, print_one, report_interrupt, table
 from engine.course.bench import BUDGET_S, MAX_SIDE, check_device, machine_lines, measured_paper
 from engine.course.files import check_figures, excerpt_lines, sheet_of, write_paper
 from engine.course.paper import CourseTable, Paper
@@ -63,18 +63,12 @@ class CourseSettings(Settings):
 def run(settings: CourseSettings) -> int:
     """List the papers, or measure and print the tables of one or of all; return the exit status."""
     if settings.paper is None and settings.out is None:
-        if settings.json:
-            print_json(_document([_paper(one) for one in PAPERS], {}))
-        else:
-            parts = []
-            for one in PAPERS:
-                rows = [(f"  {kernel.name}", kernel.variant, kernel.place) for kernel in one.kernels]
-                parts += [
-                    f"{one.key}: {one.citation}",
-                    table(("  in the paper", "here", "where"), rows) + "\n",
-                ]
-            last = "`python main.py course PAPER` measures a paper's tables on this machine."
-            print_answer("\n".join([*parts, last]))
+        parts = []
+        for one in PAPERS:
+            rows = [(f"  {kernel.name}", kernel.variant, kernel.place) for kernel in one.kernels]
+            parts += [f"{one.key}: {one.citation}", table(("  in the paper", "here", "where"), rows) + "\n"]
+        parts.append("`python main.py course PAPER` measures a paper's tables on this machine.")
+        print_one(settings.json, _document([_paper(one) for one in PAPERS], {}), "\n".join(parts))
         return DONE
     chosen = PAPERS if settings.paper is None else (settings.paper,)
     check_device(settings.device)
@@ -105,7 +99,7 @@ def run(settings: CourseSettings) -> int:
             answers.append((one, tables))
     if settings.json:
         papers = [_paper(one) | {"tables": [asdict(each) for each in tables]} for one, tables in answers]
-        print_json(_document(papers, dict(machine)))
+        print_one(True, _document(papers, dict(machine)), "")
     for unwritten in errors:
         log(str(unwritten))
     cells = (cell for _, tables in answers for each in tables for row in each.rows for cell in row)

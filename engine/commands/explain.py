@@ -12,25 +12,18 @@ import numpy as np
 
 from engine.commands import DONE
 from engine.commands.arguments import Settings, group, option, refuse_given, required, sides
-from engine.commands.output import mask_document, print_answer, print_json, table
+from engine.commands.output import mask_document, print_one, table
 from engine.commands.step_options import PictureOptions, key_of_filter
 from engine.device.device_list import cpu_info, listed_devices
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import DeviceUnavailable, UnknownName
+from engine.explain import launches
 from engine.explain.ablation_results import Ablation, ablation_document, ablation_rows, ablation_sentences
 from engine.explain.ablation_runs import BUDGET_S, ablated, counted_ablation
 from engine.explain.answers import kernel_resources, launch_advice
 from engine.explain.counting import accesses_document, accesses_rows, counted_run
-from engine.explain.launches import (
-    ARCHITECTURES,
-    Architecture,
-    architecture_of,
-    gpu_for,
-    gpu_text,
-    limit_sentence,
-    numbers_of,
-)
+from engine.explain.launches import ARCHITECTURES, Architecture
 from engine.explain.messages import LaunchAdvice
 from engine.explain.why import explained_time
 from engine.geometry.block import Block
@@ -93,15 +86,14 @@ def _launch(device: DeviceInfo, advice: LaunchAdvice) -> Section:
             "constant_bytes": launch.constant_bytes,
         }
         if launch.is_compiled:
-            document["curves"] = {
-                name: [point._asdict() for point in points] for name, points in launch.curves.items()
-            }
+            curves = launch.curves.items()
+            document["curves"] = {name: [point._asdict() for point in points] for name, points in curves}
         kernels.append(document)
-    architecture = {"architecture": str(architecture_of(device)), "gpu": advice.gpu}
+    architecture = {"architecture": str(launches.architecture_of(device)), "gpu": advice.gpu}
     document = {**architecture, "not_compiled": advice.reason or None, "launches": kernels}
-    numbers = zip(*map(numbers_of, advice.launches), strict=True)
+    numbers = zip(*map(launches.numbers_of, advice.launches), strict=True)
     rows = [(of_each[0].name, *(one.text for one in of_each)) for of_each in numbers]
-    said = [advice.reason] if advice.reason else list(map(limit_sentence, advice.launches))
+    said = [advice.reason] if advice.reason else list(map(launches.limit_sentence, advice.launches))
     return Section("launch", "Launch", document, rows, said)
 
 
@@ -179,20 +171,18 @@ def run(settings: ExplainSettings) -> int:
     job = resolved.job_by(chosen, chosen.block_for(settings.block))
     device = cpu_info()
     if chosen.device is DeviceKind.CUDA:
-        device = gpu_for(listed_devices(), settings.arch)
+        device = launches.gpu_for(listed_devices(), settings.arch)
         job.refuse_problem(device)
     said = list(sections(job, device, _ablation(settings, job) if settings.ablate else None))
-    if settings.json:
-        document: dict[str, object] = {"format": FORMAT, "version": VERSION, "variant": chosen.key}
-        document |= {"title": chosen.title, "block": asdict(job.block) if chosen.uses_block else None}
-        document |= {"problem": job.problem.csv_columns(), "mask": mask_document(job.constant)}
-        print_json(document | {section.key: section.document for section in said})
-        return DONE
-    where = f", on {gpu_text(device)}" if chosen.device is DeviceKind.CUDA else ""
+    document: dict[str, object] = {"format": FORMAT, "version": VERSION, "variant": chosen.key}
+    document |= {"title": chosen.title, "block": asdict(job.block) if chosen.uses_block else None}
+    document |= {"problem": job.problem.csv_columns(), "mask": mask_document(job.constant)}
+    document |= {section.key: section.document for section in said}
+    where = f", on {launches.gpu_text(device)}" if chosen.device is DeviceKind.CUDA else ""
     block = f", block {job.block}" if chosen.uses_block else ""
     parts = [f"{chosen.key}{block}{where}: {problem_text(unrun(job, device, is_recorded=False))}"]
     parts += [f"{section.heading}\n{_lines(section)}" for section in said]
-    print_answer("\n\n".join(parts))
+    print_one(settings.json, document, "\n\n".join(parts))
     return DONE
 
 

@@ -5,21 +5,13 @@ from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.commands import status_of
 from engine.commands.arguments import Settings, group, option, required
-from engine.commands.output import (
-    clip_hint,
-    log_notes,
-    print_answer,
-    print_json,
-    report_interrupt,
-    with_reason,
-)
+from engine.commands.output import clip_hint, log_notes, print_one, report_interrupt, with_reason
 from engine.commands.picture_opening import Opened, Opening
 from engine.commands.step_options import SavingOptions, StepOptions
 from engine.device_info import ALL_GPUS
@@ -124,10 +116,9 @@ def _filter(settings: FilterSettings) -> int:
 
 
 def _work_for(settings: FilterSettings) -> "PictureWork":
-    work: PictureWork = import_module("engine.commands.picture_work").work_for(
-        settings.steps, settings.saving
-    )
-    return work
+    from engine.commands.picture_work import work_for
+
+    return work_for(settings.steps, settings.saving)
 
 
 def load_code(how: "PictureWork", form: Form) -> None:
@@ -146,7 +137,7 @@ def load_code(how: "PictureWork", form: Form) -> None:
 
 
 def _save(settings: FilterSettings, how: "PictureWork", opened: Opened, saved_as: Format) -> int:
-    """Filter a picture, save the result, and print notes and the answer; return the exit status."""
+    """Filter a picture in memory; return the exit status."""
     call = how.call(opened)
     results: list[tuple[Result, Future[tuple[bytes | memoryview, tuple[str, ...]]]]] = []
     with ThreadPoolExecutor(1, thread_name_prefix="filter-encode") as encoder:
@@ -183,7 +174,7 @@ def _save(settings: FilterSettings, how: "PictureWork", opened: Opened, saved_as
 
 
 def _save_in_bands(settings: FilterSettings, how: "PictureWork") -> int:
-    """Filter a picture that is larger than memory, and print notes and the answer; return the exit status."""
+    """Filter a picture that is larger than memory; return the exit status."""
     written = [0, 1]
 
     def on_state(rows: int, height: int) -> None:
@@ -214,11 +205,9 @@ def _report(
 ) -> int:  # fmt: skip
     """Print notes, and the answer as lines or as a document; return the exit status."""
     log_notes((*notes, *([clip_hint(clipped)] if clipped.better_range else ())))
-    if settings.json:
-        head = {"format": how.format, "version": VERSION, "input": settings.input, "output": settings.output}
-        print_json({**head, **document, "clipped": clipped.share, "notes": list(notes)})
-    else:
-        print_answer("\n".join(filter(None, lines)))
+    head = {"format": how.format, "version": VERSION, "input": settings.input, "output": settings.output}
+    document = {**head, **document, "clipped": clipped.share, "notes": list(notes)}
+    print_one(settings.json, document, "\n".join(filter(None, lines)))
     return status_of([verification])
 
 

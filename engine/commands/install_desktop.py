@@ -14,7 +14,7 @@ import platformdirs
 
 from engine.commands import DONE
 from engine.commands.arguments import Settings, option
-from engine.commands.output import print_answer, print_json
+from engine.commands.output import print_one
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write, write_errors
 from engine.files.reading import ASSETS
@@ -66,11 +66,9 @@ def run(settings: DesktopSettings) -> int:
     # Where it is not installed, desktops read the file when they next start.
     if (update := shutil.which("update-mime-database")) is not None:
         subprocess.run([update, str(data / "mime")], check=False, capture_output=True)
-    if settings.json:
-        print_json({"removed" if settings.remove else "written": [str(path) for path in contents]})
-    else:
-        for path in contents:
-            print_answer(f"{'removed' if settings.remove else 'written'}: {path}")
+    done = "removed" if settings.remove else "written"
+    document = {done: [str(path) for path in contents]}
+    print_one(settings.json, document, "\n".join(f"{done}: {path}" for path in contents))
     return DONE
 
 

@@ -5,22 +5,16 @@ from pathlib import Path
 
 from engine.commands import BAD_INPUT, DONE, UNEXPECTED
 from engine.commands.arguments import Settings, option, required
-from engine.commands.output import print_answer, print_json, table
+from engine.commands.output import print_one, table
 from engine.judging.judge import judge
 from engine.judging.judgement import METRICS, Judgement, Verdict, gate_of
 from engine.results.text_forms import rate_text
 
-_STATUS = {
-    Verdict.RIGHT: DONE,
-    Verdict.WRONG: UNEXPECTED,
-    Verdict.FAULTY: UNEXPECTED,
-    Verdict.REFUSED: BAD_INPUT,
-}
-_WORDS = {
-    Verdict.RIGHT: "right",
-    Verdict.WRONG: "wrong",
-    Verdict.FAULTY: "has a fault, although the picture is right",
-    Verdict.REFUSED: "refused",
+_STATUS_AND_WORDS = {
+    Verdict.RIGHT: (DONE, "right"),
+    Verdict.WRONG: (UNEXPECTED, "wrong"),
+    Verdict.FAULTY: (UNEXPECTED, "has a fault, although the picture is right"),
+    Verdict.REFUSED: (BAD_INPUT, "refused"),
 }
 
 
@@ -63,18 +57,15 @@ class JudgeSettings(Settings):
 def run(settings: JudgeSettings) -> int:
     """Judge a kernel and print the verdict; return the exit status."""
     judgement = judge(settings.file, full=settings.full, function=settings.function, require=settings.require)
-    if settings.json:
-        print_json(judgement.as_json())
-    else:
-        print_answer(in_words(judgement, Path(settings.file).name))
-    status = _STATUS[judgement.verdict]
+    print_one(settings.json, judgement.as_json(), in_words(judgement, Path(settings.file).name))
+    status, _ = _STATUS_AND_WORDS[judgement.verdict]
     return UNEXPECTED if status == DONE and not judgement.passed else status
 
 
 def in_words(judgement: Judgement, file: str) -> str:
     """Return a judgement as text for a terminal."""
     name = f"{judgement.kernel} in {file}" if judgement.kernel else file
-    lines = [f"{name}: {_WORDS[judgement.verdict]}"]
+    lines = [f"{name}: {_STATUS_AND_WORDS[judgement.verdict][1]}"]
     lines += [f"  {finding}" for finding in judgement.findings]
     for gate in judgement.gates:
         state = "holds" if gate.holds else "does not hold"

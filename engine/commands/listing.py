@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from engine.commands import DONE
 from engine.commands.arguments import Settings, option
-from engine.commands.output import log, mask_document, print_answer, print_entries, print_json, table
+from engine.commands.output import log, mask_document, print_answer, print_entries, print_one, table
 from engine.errors import BadValue, DeviceUnavailable, MaskError
 from engine.files.atomic_write import check_place
 from engine.mask.generator_table import EXAMPLES, GENERATORS
@@ -48,9 +48,7 @@ def run_variants(settings: VariantsSettings) -> int:
     from engine.tasks.registry import TASKS
     from engine.work.filtering.variants import VARIANTS
 
-    if settings.json:
-        print_entries("variants", [_entry(one) for task in TASKS.values() for one in task.variants])
-        return DONE
+    entries = [_entry(one) for task in TASKS.values() for one in task.variants]
     rows = [
         (v.key, v.device.value, str(v.default_block) if v.uses_block else "-", v.title, v.idea)
         for v in VARIANTS
@@ -64,7 +62,7 @@ def run_variants(settings: VariantsSettings) -> int:
     ]
     for task in [task for task in TASKS.values() if task.heading]:
         lines += [f"\n{task.heading}:", *(one.line for one in task.variants)]
-    print_answer("\n".join(lines))
+    print_entries(settings.json, "variants", entries, "\n".join(lines))
     return DONE
 
 
@@ -78,7 +76,7 @@ def run_masks(settings: MasksSettings) -> int:
 
         names = ("key", "title", "group", "teaches")
         entries = [{name: getattr(p, name) for name in names} | mask_document(p.mask) for p in presets()]
-        print_entries("masks", entries)
+        print_entries(True, "masks", entries, "")
         return DONE
     from engine.mask.presets import preset_texts
 
@@ -129,14 +127,11 @@ def _show_programs(spec: str, program: str | None, as_json: bool) -> None:
     asked = [known for known in PROGRAMS if not program or f"{known.key}-".startswith(f"{program}-")]
     # One that is asked for alone, or is not known, may be refused.
     entries = list(map(tried, asked)) if len(asked) > 1 else [entry(program or "")]
-    if as_json:
-        print_entries("programs", entries)
-        return
     blocks = []
     for one in entries:
         lines = [one["title"], *(one[name] for name in ("code", "refused", "differs") if one.get(name))]
         blocks.append("\n  ".join(map(str, lines)))
-    print_answer("\n\n".join(blocks))
+    print_entries(as_json, "programs", entries, "\n\n".join(blocks))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,31 +151,24 @@ def run_chains(settings: ChainsSettings) -> int:
 
     if settings.name is None:
         if settings.out is not None:
-            raise BadValue(
-                "--out without a chain", "one chain is written", "Name it: chains unsharp --out mine.json"
-            )
+            remedy = "Name it: chains unsharp --out mine.json"
+            raise BadValue("--out without a chain", "one chain is written", remedy)
         known = ready_chains()
-        if settings.json:
-            print_entries("chains", [{"key": chain.key, **entry_of(chain)} for chain in known])
-            return DONE
+        entries = [{"key": chain.key, **entry_of(chain)} for chain in known]
         rows = [(chain.key, str(len(chain.steps)), chain.title, chain.about) for chain in known]
-        print_answer(table(("key", "steps", "title", "what it does"), rows))
+        print_entries(
+            settings.json, "chains", entries, table(("key", "steps", "title", "what it does"), rows)
+        )
         return DONE
     chain = chain_named(settings.name)
     if settings.out is not None:
         check_place(settings.out)
         save_chain(chain, settings.out)
-    if settings.json:
-        print_json({"format": FORMAT, "version": VERSION, **entry_of(chain)})
-    elif settings.out is not None:
-        print_answer(f"{settings.out}: {chain.title or settings.name}, {len(chain.steps)} steps")
-    else:
-        print_answer("\n".join([f"{chain.title}: {chain.about}", *chain.text.split("; ")]))
+    text = "\n".join([f"{chain.title}: {chain.about}", *chain.text.split("; ")])
+    if settings.out is not None:
+        text = f"{settings.out}: {chain.title or settings.name}, {len(chain.steps)} steps"
+    print_one(settings.json, {"format": FORMAT, "version": VERSION, **entry_of(chain)}, text)
     return DONE
-
-
-# A unit in which numbers of three to six digits are left.
-_GIGA = 1e9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,18 +195,16 @@ def run_devices(settings: DevicesSettings) -> int:
     devices = device_list.listed_devices()
     wants_limits = settings.limits or settings.measure
     limits = {device.key: _limits(device, settings.measure) for device in devices} if wants_limits else {}
-    if settings.json:
-        added = {key: {"limits_per_second": found and asdict(found)} for key, found in limits.items()}
-        print_entries("devices", [device.as_json() | added.get(device.key, {}) for device in devices])
-        return DONE
+    added = {key: {"limits_per_second": found and asdict(found)} for key, found in limits.items()}
+    entries = [device.as_json() | added.get(device.key, {}) for device in devices]
+    lines = []
     for device in devices:
         state = "ready" if device.available else f"unavailable. {device.reason}"
-        print_answer(f"{device.key:<10} {device.title}: {state}")
-        for name, value in device.facts.items():
-            print_answer(f"{'':<10} {name}: {value}")
-        found = limits.get(device.key)
-        if found is not None:
-            print_answer(_in_words(found))
+        lines.append(f"{device.key:<10} {device.title}: {state}")
+        lines += [f"{'':<10} {name}: {value}" for name, value in device.facts.items()]
+        if (found := limits.get(device.key)) is not None:
+            lines.append(_in_words(found))
+    print_entries(settings.json, "devices", entries, "\n".join(lines))
     return DONE
 
 
@@ -260,5 +246,5 @@ def _in_words(limits: "DeviceLimits") -> str:
 
 
 def _giga(value: float) -> str:
-    # Calls and launches are some millions at most.
-    return f"{value / _GIGA:,.1f}" if value >= _GIGA / 10 else f"{value / _GIGA:.2g}"
+    # Numbers of three to six digits; calls and launches are some millions at most.
+    return f"{value / 1e9:,.1f}" if value >= 1e8 else f"{value / 1e9:.2g}"

@@ -6,15 +6,8 @@ from msgspec import structs
 
 from engine.commands.arguments import Settings, group, option, several
 from engine.commands.measuring import Cells, Measuring, measure_cells
-from engine.tasks.product.problem import (
-    MATMUL_VARIANTS,
-    MatmulVariant,
-    MatrixProduct,
-    ProductResult,
-    as_tile,
-    matmul_variant,
-    tile_of,
-)
+from engine.tasks.product import problem
+from engine.tasks.product.problem import MATMUL_VARIANTS, MatmulVariant, MatrixProduct, ProductResult
 from engine.tasks.product.task import product_jobs, refuse_too_large
 
 # It runs everywhere.
@@ -52,12 +45,12 @@ class MatmulSettings(Settings):
     tiles: tuple[int, ...] = option(
         "--tiles 4,8,16,32  sides of the square block of threads, 2 to 32",
         (4, 8, 16, 32),
-        several("--tiles", as_tile),
+        several("--tiles", problem.as_tile),
     )
     variants: tuple[MatmulVariant, ...] = option(
         lambda: f"--variants a,b  of {', '.join(variant.key for variant in MATMUL_VARIANTS)} (default: all)",
         (),
-        several("--variants", matmul_variant),
+        several("--variants", problem.matmul_variant),
     )
     measuring: Measuring = group(Measuring, seed_of="the matrices")
 
@@ -82,5 +75,5 @@ def run(settings: MatmulSettings) -> int:
 
 
 def _name(result: ProductResult) -> str:
-    tile = f" tile {tile_of(result)}" if tile_of(result) else ""
+    tile = f" tile {problem.tile_of(result)}" if problem.tile_of(result) else ""
     return f"{result.problem.size_text}, {result.variant}{tile}"

@@ -8,21 +8,14 @@ from typing import Any
 
 from engine.commands import BAD_INPUT, DONE, status_of
 from engine.commands.arguments import number, option, whole
-from engine.commands.output import log, print_answer, print_json, report_interrupt, table
+from engine.commands.output import log, print_one, report_interrupt, table
 from engine.device.devices import device_named, devices
 from engine.device.versions import commit, versions
 from engine.device_info import AUTO
 from engine.errors import BadValue, FileWriteError
 from engine.files.atomic_write import atomic_write, check_other_file, check_place
-from engine.results.columns import (
-    KERNEL,
-    Column,
-    Fact,
-    columns_of,
-    machine_document,
-    results_csv,
-    results_document,
-)
+from engine.results import columns
+from engine.results.columns import KERNEL, Column, Fact
 from engine.results.measurement import AnyResult
 from engine.results.metrics import Compared, compared, metric
 from engine.results.text_forms import MISSING, json_text
@@ -112,23 +105,20 @@ def measure_cells(cells: Cells, how: Measuring, *, json: bool) -> int:
     with report_interrupt(how.files, lambda: f"{done} of {cells.count} cells done"):
         results, fault = sweep(cells.jobs, how.device, how.budget, on_result, cells.measure)
         runs = compared([*results, *cells.recorded(results)], cells.baseline)
-        machine = machine_document(devices(), versions(), commit())
+        machine = columns.machine_document(devices(), versions(), commit())
         added, conclusion = cells.conclude(results) if cells.conclude else ({}, "")
-        document = results_document(runs, cells.baseline, machine, **cells.asked, **added)
+        document = columns.results_document(runs, cells.baseline, machine, **cells.asked, **added)
         errors: list[FileWriteError] = []
-        texts = {how.out: partial(json_text, document), how.csv: partial(results_csv, runs, cells.baseline)}
-        for path, text in texts.items():
+        csv = partial(columns.results_csv, runs, cells.baseline)
+        for path, text in {how.out: partial(json_text, document), how.csv: csv}.items():
             try:
                 if path:
                     atomic_write(path, text().encode())
             except FileWriteError as error:
                 # A full disk must not lose the rest.
                 errors.append(error)
-        if json:
-            print_json(document)
-        else:
-            parts = results_table(runs, cells.baseline, cells.without), conclusion
-            print_answer("\n\n".join(filter(None, parts)))
+        parts = results_table(runs, cells.baseline, cells.without), conclusion
+        print_one(json, document, "\n\n".join(filter(None, parts)))
     for unwritten in errors:
         log(str(unwritten))
     if fault is not None:
@@ -149,23 +139,23 @@ def results_table(runs: Sequence[Compared], baseline: str, without: Sequence[str
     `baseline` is the key of a variant, `without` has the keys of columns that are left out.
     """
     always = {"run", "step_times", *_LAST}
-    columns = [
+    shown = [
         column
-        for column in columns_of(runs[0].result.problem)
+        for column in columns.columns_of(runs[0].result.problem)
         if column.key not in without and (column.shown or column.key in always)
     ]
     # The run, what it computed, how; then its numbers and its proof.
     order = {"run": 0} | dict.fromkeys(_LAST, 4)
-    facts = {column.key: 1 if column.of_problem else 2 for column in columns if isinstance(column, Fact)}
-    columns.sort(key=lambda column: order.get(column.key, facts.get(column.key, 3)))
+    facts = {column.key: 1 if column.of_problem else 2 for column in shown if isinstance(column, Fact)}
+    shown.sort(key=lambda column: order.get(column.key, facts.get(column.key, 3)))
     reasons = list(dict.fromkeys(run.result.status for run in runs if not run.result.is_proven))
     rows = []
     for run in runs:
         note = "" if run.result.is_proven else f" ({reasons.index(run.result.status) + 1})"
-        texts = {column.key: column.text(run) for column in columns} | {"proof": run.result.proof + note}
+        texts = {column.key: column.text(run) for column in shown} | {"proof": run.result.proof + note}
         rows.append(["-" if text == MISSING else text for text in texts.values()])
-    right = [number for number, column in enumerate(columns) if column.is_number]
-    lines = [table([_header(column, baseline) for column in columns], rows, right)]
+    right = [number for number, column in enumerate(shown) if column.is_number]
+    lines = [table([_header(column, baseline) for column in shown], rows, right)]
     return "\n".join(lines + [f"({number}) {reason}" for number, reason in enumerate(reasons, start=1)])
 
 

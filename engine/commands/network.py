@@ -9,15 +9,9 @@ from engine.commands.output import log, table
 from engine.device_info import AUTO, DeviceInfo
 from engine.results.text_forms import ms_cell
 from engine.run.measure import SamplingPlan
+from engine.tasks.network import problem
 from engine.tasks.network.operands import weights_from
-from engine.tasks.network.problem import (
-    MAX_BATCH,
-    DigitsRequest,
-    ForwardPass,
-    NetworkResult,
-    NetworkRun,
-    refuse_too_large,
-)
+from engine.tasks.network.problem import MAX_BATCH, ForwardPass, NetworkResult, NetworkRun
 from engine.tasks.network.stages import chosen_stage, classify, measured_stage, stage_job
 from engine.tasks.network.task import NETWORK_VARIANTS, NetworkJob, NetworkVariant, network_variant
 
@@ -28,7 +22,7 @@ _whole_batch = whole("--batch", 1, MAX_BATCH)
 
 def _batch(text: str) -> int:
     batch = _whole_batch(text)
-    refuse_too_large(ForwardPass(batch))
+    problem.refuse_too_large(ForwardPass(batch))
     return batch
 
 
@@ -113,7 +107,7 @@ def run(settings: NetworkSettings) -> int:
 def _conclusion(runs: Sequence[NetworkRun], weights: str) -> tuple[Mapping[str, object], str]:
     """Return what is added to the document and to the printed table: layers, timelines, accuracy."""
     stage, _ = chosen_stage(AUTO, "cpu")
-    found = classify(DigitsRequest(stage.key, "cpu", weights), lambda step: None)
+    found = classify(problem.DigitsRequest(stage.key, "cpu", weights), lambda step: None)
     layers = [
         {
             "batch": one.result.problem.batch,

@@ -37,14 +37,14 @@ def print_answer(text: str) -> None:
         raise FileWriteError("The answer cannot be printed", reason, "Send it to another place.") from error
 
 
-def print_json(document: object) -> None:
-    """Print the one JSON document of a command on standard output."""
-    print_answer(json_text(document).rstrip("\n"))
+def print_one(as_json: bool, document: object, text: str) -> None:
+    """Print the one JSON document of a command on standard output, or what it says in words."""
+    print_answer(json_text(document).rstrip("\n") if as_json else text)
 
 
-def print_entries(name: str, entries: Sequence[Mapping[str, object]]) -> None:
-    """Print the JSON document of a command that lists what there is."""
-    print_json({"format": f"haloscope-{name}", "version": 1, name: entries})
+def print_entries(as_json: bool, name: str, entries: Sequence[Mapping[str, object]], text: str) -> None:
+    """Print what there is: as the JSON document of a command that lists it, or in words."""
+    print_one(as_json, {"format": f"haloscope-{name}", "version": 1, name: entries}, text)
 
 
 def log(line: str) -> None:

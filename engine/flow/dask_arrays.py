@@ -98,7 +98,7 @@ def filter_dask(
     is_name = isinstance(mask, str) and any(chain.key == mask for chain in ready_chains())
     if not (is_steps or is_name or isinstance(mask, Chain)):
         how = border, cval, anchor, variant, block, device, flip, layout, result
-        return _mapped(array, request_of(mask, *how))  # type: ignore[arg-type]
+        return _mapped(array, request_of(mask, how))  # type: ignore[arg-type]
     own = {"border": border, "cval": cval, "anchor": anchor, "variant": variant, "block": block}
     for name, value in (own | {"flip": flip, "result": result}).items():
         if value != (filter_dask.__kwdefaults__ or {})[name]:

@@ -235,7 +235,7 @@ def filter_stream(
     _refuse_settings(receive, checkpoint, chunk_bytes, ring)
     _refuse_arrays(pictures, out)
     one = None if device == ALL_GPUS else device
-    asked = request_of(mask, border, cval, anchor, variant, block, one, flip, layout, result)
+    asked = request_of(mask, (border, cval, anchor, variant, block, one, flip, layout, result))
     asked = structs.replace(asked, device=ALL_GPUS) if device == ALL_GPUS else asked
     if not is_one:
         # Errors of the call are reported for the call, not for its first picture.

@@ -129,7 +129,9 @@ def test_that_the_anchor_says_which_cell_lies_on_the_pixel():
 
 def test_that_a_block_may_be_written_in_every_form():
     for block in [engine.Block(16, 8), (16, 8), [np.int64(16), 8], "16x8", " 16 X 8 "]:
-        asked = request_of([[1]], "zero", 0.0, None, "tiled", block, "simulator", False, "pitched", "float32")
+        asked = request_of(
+            [[1]], ("zero", 0.0, None, "tiled", block, "simulator", False, "pitched", "float32")
+        )
         assert Call(IMAGE, asked).choice.block == engine.Block(16, 8)
 
 

@@ -41,7 +41,7 @@ OPTIONS = {
 
 def alone(image, mask, **options):
     """Return the result of a filter that is prepared for this call and not kept."""
-    call = Call(image, request_of(mask, **OPTIONS | options))
+    call = Call(image, request_of(mask, tuple((OPTIONS | options).values())))
     return call.filter().reshape(call.shape)
 
 

@@ -80,7 +80,9 @@ def works(draw, most, device="cpu"):
         border = draw(st.sampled_from(list(Border)))
         result = draw(st.sampled_from(["float32", "same"]))
         value, flip = 0.25 * border.takes_value, draw(st.booleans())
-        asked = request_of(draw(masks()), border, value, None, "auto", None, device, flip, "pitched", result)
+        asked = request_of(
+            draw(masks()), (border, value, None, "auto", None, device, flip, "pitched", result)
+        )
         call = Call(picture, asked)
     elif kind == "operation":
         able = [key for key in WINDOWS if picture.shape[2] == 3 or key not in _COLOUR]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.host import server, shared
-from engine.host.shared import name_of, new_prefix
+from engine.host.shared import new_prefix
 
 MEGABYTE = 1 << 20
 FOLDER = Path("/dev/shm")
@@ -100,17 +100,17 @@ def test_that_a_host_trims_its_spares_when_it_has_nothing_to_do(monkeypatch):
 
 def test_that_a_name_that_is_taken_is_skipped(prefix):
     number = int(make(1).rpartition("-")[2])
-    taken = name_of(prefix, number + 1)
+    taken = f"{prefix}-{number + 1}"
     (FOLDER / taken).touch()
-    assert make(1) == name_of(prefix, number + 2)
+    assert make(1) == f"{prefix}-{number + 2}"
     assert (FOLDER / taken).exists()
-    shared.unlink(taken, name_of(prefix, number + 9))
+    shared.unlink(taken, f"{prefix}-{number + 9}")
     assert taken not in shared.left_by(prefix, 0)
 
 
 def test_that_no_two_clients_have_names_in_common():
     prefixes = {new_prefix() for _ in range(100)}
     assert len(prefixes) == 100
-    longest = "/" + name_of(name_of(prefixes.pop(), 9_999), 999_999)
+    longest = f"/{prefixes.pop()}-9999-999999"
     assert re.fullmatch(r"/haloscope-[0-9a-f]{8}-9999-999999", longest)
     assert len(longest) == 31
