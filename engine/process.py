@@ -3,12 +3,6 @@
 Its cores are those that it may run on, and no more than its quota of CPU time. A container may run on all of
 a server's cores and yet have the time of two (Docker's --cpus, a Kubernetes limit): a thread per core would
 use that up at once, and all would be stopped until the next period (100 ms).
-
-The threads of BLAS start when NumPy is imported, and take 25 ms of two cores, while the window and the engine
-start: a process that multiplies no matrices starts without them.
-
-A thread chooses the interpreter, a number of cores, who hears how far it is. A device is selected by a
-thread, as CUDA's are: what `prepare` makes next is for the one selected last.
 """
 
 import errno
@@ -84,7 +78,10 @@ _ours: list[str] = []
 
 
 def start_no_blas_threads() -> None:
-    """Keep BLAS to one thread, unless the environment says otherwise. Call it before NumPy is imported."""
+    """Keep BLAS to one thread, unless the environment says otherwise. Call it before NumPy is imported.
+
+    Its threads take 25 ms of two cores while the window and the engine start.
+    """
     if _VARIABLE not in os.environ:
         os.environ[_VARIABLE] = "1"
         _ours.append(_VARIABLE)
@@ -169,9 +166,8 @@ def _short(number: int | None) -> EngineError | None:
     if number in (errno.EMFILE, errno.ENFILE):
         most = _limit("RLIMIT_NOFILE") if number == errno.EMFILE else None
         why = f"this process may have {most} open at a time" if most else "the system allows no more"
-        return EngineError(
-            "No more files can be opened", why, "Allow more (`ulimit -n 1024`) and start again."
-        )
+        remedy = "Allow more (`ulimit -n 1024`) and start again."
+        return EngineError("No more files can be opened", why, remedy)
     if number == errno.ENOMEM:
         most = _limit("RLIMIT_AS")
         why = f"this process may use {_mb(most)} (`ulimit -v`)" if most else "the system gave no more"
@@ -183,7 +179,6 @@ def _short(number: int | None) -> EngineError | None:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error, and what it comes of."""
     seen: list[BaseException] = []
     while error is not None and error not in seen:
         seen.append(error)
@@ -192,7 +187,6 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _limit(name: str) -> int | None:
-    """Return a limit of this process; None where there is none."""
     if sys.platform == "win32":
         return None
     try:

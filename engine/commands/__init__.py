@@ -43,47 +43,27 @@ COMMANDS: dict[str, Command] = {
     "filter": Command("filter a picture and save the result", ".filtering", "IN OUT --mask MASK"),
     "batch": Command("filter many picture files into a folder", ".batch", "IN... --out FOLDER --mask MASK"),
     "bench": Command("measure variants, picture sizes, masks and blocks", ".benchmark", "--out results.json"),
-    "explain": Command(
-        "say why a filter takes its time: registers, occupancy, waves, halo; without a run",
-        ".explain",
-        "IMAGE --mask MASK --variant KEY",
-    ),
+    "explain": Command("say why a filter takes its time: registers, occupancy, waves, halo; without a run",
+                       ".explain", "IMAGE --mask MASK --variant KEY"),
     "devices": Command("list devices and why any is unavailable", ".listing", function="run_devices"),
     "variants": Command("list kernels, in teaching order", ".listing", function="run_variants"),
     "masks": Command("list the preset masks", ".listing", function="run_masks"),
-    "chains": Command(
-        "list the ready chains, or write one into a file to edit", ".listing", "[NAME]", "run_chains"
-    ),
-    "matmul": Command(
-        "multiply matrices: sizes, tiles, times, and what the bandwidth allows",
-        ".matmul",
-        "--size 1024",
-        multiplies=True,
-    ),
-    "network": Command(
-        "pass handwritten digits through the CNN report's network, stage by stage",
-        ".network",
-        "--batch 100",
-        multiplies=True,
-    ),
-    "course": Command(
-        "list the course papers, and measure their tables on this machine",
-        ".course",
-        "[PAPER]",
-        multiplies=True,
-    ),
-    "code": Command(
-        "show a kernel's source with its story, its PTX or SASS, or what two kernels differ in",
-        ".code",
-        "VARIANT",
-    ),
+    "chains": Command("list the ready chains, or write one into a file to edit",
+                      ".listing", "[NAME]", "run_chains"),
+    "matmul": Command("multiply matrices: sizes, tiles, times, and what the bandwidth allows",
+                      ".matmul", "--size 1024", multiplies=True),
+    "network": Command("pass handwritten digits through the CNN report's network, stage by stage",
+                       ".network", "--batch 100", multiplies=True),
+    "course": Command("list the course papers, and measure their tables on this machine",
+                      ".course", "[PAPER]", multiplies=True),
+    "code": Command("show a kernel's source with its story, its PTX or SASS, or what two kernels differ in",
+                    ".code", "VARIANT"),
     "judge": Command(
         "say whether a CUDA kernel of yours is right, without a GPU: faults with their lines, and counts",
-        ".judge",
-        "FILE",
+        ".judge", "FILE",
     ),
     "install-desktop": Command("add Haloscope to the desktop's menu", ".install_desktop"),
-}
+}  # fmt: skip
 """Every command by its name: a new one is its settings and a function in one module, and one line here."""
 
 

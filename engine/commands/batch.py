@@ -34,8 +34,7 @@ def run(settings: BatchSettings) -> int:
     outcomes: list[Finished] = [*watched.outcomes]
     known = {finished.file.names for finished in outcomes}
     left = [file for file in plan.files if file.names not in known]
-    if watched.alone:
-        left = [file for file in left if file.source in watched.alone]
+    left = [file for file in left if not watched.alone or file.source in watched.alone]
 
     def on_finished(finished: Finished) -> None:
         outcomes.append(finished)
@@ -47,9 +46,7 @@ def run(settings: BatchSettings) -> int:
         watched.say("done", file.source, finished)
 
     batch = Batch(1 if watched.alone else len(left), on_finished)
-    for finished in watched.outcomes:
-        batch.note(finished)
-        batch.written += finished.error is None
+    batch.written = sum(finished.error is None for finished in watched.outcomes)
     begin = watched.begin or time.perf_counter()
     fault: DeviceFault | None = None
 
@@ -70,6 +67,9 @@ def run(settings: BatchSettings) -> int:
     if watched.alone and not batch.is_stopped and fault is None:
         return DONE  # another process does the rest
     elapsed_s = time.perf_counter() - begin
+    # In the order in which they were done.
+    variants = list(dict.fromkeys(finished.variant for finished in outcomes if finished.variant))
+    devices = list(dict.fromkeys(device for finished in outcomes for device in finished.devices))
     order = {file.names: number for number, file in enumerate(plan.files)}
     outcomes.sort(key=lambda finished: order[finished.file.names])
     clipped = {one.file.source: one.clipped for one in outcomes if one.clipped and one.clipped.better_range}
@@ -80,7 +80,7 @@ def run(settings: BatchSettings) -> int:
         log_notes([clip_hint(clipped[most], f"{count if len(outcomes) > 1 else ''}{most}: ")])
     errors = [finished.error for finished in outcomes if finished.error is not None]
     document = _about(settings, plan) | {
-        "variants": list(batch.variants), "devices": list(batch.devices), "elapsed_s": elapsed_s,
+        "variants": variants, "devices": devices, "elapsed_s": elapsed_s,
         # Connecting to a cluster, or starting it, is part of the elapsed time.
         **({"scheduler": plan.scheduler.text, "start_s": batch.start_s} if plan.scheduler else {}),
         "pictures": len(plan.files) + len(plan.skipped),
@@ -90,7 +90,8 @@ def run(settings: BatchSettings) -> int:
         **({"skipped_files": _skipped_files(plan)} if settings.skip_existing else {}),
     }  # fmt: skip
     stopped = "Stopped: " if batch.is_stopped else ""
-    print_one(settings.json, document, stopped + _summary(settings, plan, batch, outcomes, elapsed_s))
+    by = f"{', '.join(variants)} on {', '.join(devices)}"
+    print_one(settings.json, document, stopped + _summary(settings, plan, by, outcomes, elapsed_s))
     if batch.is_stopped:
         return interrupts.exit_status(DONE)
     if fault is not None:
@@ -107,7 +108,7 @@ def _failure(finished: Finished) -> str:
 
 
 def _summary(
-    settings: BatchSettings, plan: BatchPlan, batch: Batch, outcomes: Sequence[Finished], elapsed_s: float
+    settings: BatchSettings, plan: BatchPlan, by: str, outcomes: Sequence[Finished], elapsed_s: float
 ) -> str:
     done = [finished for finished in outcomes if finished.error is None]
     failed = [finished for finished in outcomes if finished.error is not None]
@@ -125,7 +126,7 @@ def _summary(
             in_part = any(proof.checked_pixels < proof.total_pixels for proof in proofs)
             count = "each" if passed == len(proofs) else f"{passed} of {len(proofs)}"
             verified = f", {count} verified{' (large ones on a part of their pixels)' if in_part else ''}"
-        line += f", by {', '.join(batch.variants)} on {', '.join(batch.devices)}{verified}"
+        line += f", by {by}{verified}"
     line += f"; {elapsed_s:.3g} s"
     if done:
         line += f", {len(done) / elapsed_s:.3g} per second"
@@ -150,7 +151,6 @@ FORMAT, VERSION = "haloscope-batch", 1
 
 
 def _about(settings: BatchSettings, plan: BatchPlan) -> dict[str, object]:
-    """Return what the JSON document of a batch says of what was asked."""
     mask, step = plan.how.mask, plan.how.asked.filter
     return {
         "format": FORMAT,

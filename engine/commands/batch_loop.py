@@ -1,12 +1,11 @@
 """The flow of a batch: files are opened, computed, proven, encoded, written, and reported in order.
 
 A worker takes one file all the way, so no core waits for another stage. On the CPU there is a worker per
-core, and a filter has one core, as the others have work of their own. On another device there are twice as
-many, as some wait for it: it computes their pictures in one stream, so that copies run beside kernels, on all
-GPUs with `cuda:all`. To the loop (`engine.flow.chunks`) all of them are one device.
+core, and a filter has one core. On another device there are twice as many, as some wait for it: it computes
+their pictures in one stream, so that copies run beside kernels, on all GPUs with `cuda:all`.
 
 Pictures that are larger than memory come after all others, each with all cores and the memory for itself. One
-more thread writes, which is mostly waiting for the disk. A file that fails has a reason instead of a result.
+more thread writes. A file that fails has a reason instead of a result.
 """
 
 import itertools
@@ -262,14 +261,11 @@ class Batch:
     """What is known of a batch while it runs.
 
     `on_finished` is called for each file once it is saved or has failed, on the calling thread, in order.
-    `variants` and `devices` have what ran, `written` counts the files, `is_stopped` says whether `stop` was
-    called, which calls `when_stopped`. `start_s` is what a cluster took to start. At most `files` are begun
-    at once.
+    `written` counts the files, `is_stopped` says whether `stop` was called, which calls `when_stopped`.
+    `start_s` is what a cluster took to start. At most `files` are begun at once.
     """
 
     def __init__(self, files: int, on_finished: Callable[[Finished], None]) -> None:
-        self.variants: dict[str, None] = {}
-        self.devices: dict[str, None] = {}
         self.written = 0
         self.is_stopped = False
         self.when_stopped: Callable[[], object] = lambda: None
@@ -323,14 +319,7 @@ class Batch:
 
     def _report(self, task: Task) -> None:
         for finished in task.finished:
-            self.note(finished)
             self._on_finished(finished)
-
-    def note(self, finished: Finished) -> None:
-        """Note what filtered a file."""
-        if finished.variant:
-            self.variants[finished.variant] = None
-            self.devices |= dict.fromkeys(finished.devices)
 
     def _in_memory(self, plan: BatchPlan) -> None:
         """Have each file taken all the way by one thread; one more writes.

@@ -15,13 +15,8 @@ from importlib import import_module
 from pathlib import Path
 
 from engine.commands import COMMANDS
-from engine.files.standard_streams import (
-    flushed,
-    keep_answers_alone,
-    log,
-    open_closed_streams,
-    open_crash_log,
-)
+from engine.files import standard_streams
+from engine.files.standard_streams import flushed, keep_answers_alone, open_closed_streams, open_crash_log
 from engine.interrupts import listen
 from engine.process import shortage_of, start_no_blas_threads, with_blas_threads
 
@@ -65,7 +60,7 @@ def answered(
         # Not even what would say so could be loaded.
         if (shortage := shortage_of(error)) is None:
             raise
-        log(str(shortage))
+        standard_streams.log(str(shortage))
         return 2
     finally:
         # At its exit Python looks for cycles among all objects, several times: 22 of the 260 ms of `filter`.

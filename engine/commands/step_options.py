@@ -12,16 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.commands.arguments import (
-    OneOf,
-    cell,
-    fields_of,
-    number,
-    option,
-    refuse_given,
-    size_in_bytes,
-    whole,
-)
+from engine.commands import arguments
+from engine.commands.arguments import OneOf, cell, fields_of, number, option, refuse_given, whole
 from engine.device_info import AUTO
 from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block, Layout
@@ -72,13 +64,13 @@ class SavingOptions:
         f"""--max-bytes SIZE  most memory for a picture and its result, such as 8GiB
         (default {bytes_text(DEFAULT_MAX_BYTES)})""",
         DEFAULT_MAX_BYTES,
-        size_in_bytes("--max-bytes"),
+        arguments.size_in_bytes("--max-bytes"),
     )
     memory: int | None = option(
         """--memory SIZE  the most that the process takes, such as 2G: a TIFF is then filtered in bands of
         rows, as larger ones, OME-Zarr and .npy are anyway (docs/large.md)""",
         None,
-        size_in_bytes("--memory"),
+        arguments.size_in_bytes("--memory"),
     )
     metadata: bool = option(
         "--no-metadata  leave EXIF data (camera, place, time) and resolution out of the saved file", True
@@ -211,7 +203,9 @@ class StepOptions:
         flip=("--flip  convolve: rotate the mask, and its anchor, by 180 degrees", bool),
     )
     anchor: tuple[int, int] | None = option(
-        "--anchor R,C  mask cell that lies on the pixel (default: the middle)", None, cell("--anchor")
+        "--anchor R,C  mask cell that lies on the pixel (default: the middle)",
+        None,
+        cell("--anchor"),
     )
     normalize: bool = option("--normalize, --normalise  divide the weights by their sum", False)
     divisor: float | None = option(

@@ -245,8 +245,9 @@ class EngineClient:
                 pending = host.note_progress(message.id, message.progress)
             if pending is not None and pending.on_progress is not None:
                 _call(pending.on_progress, message.progress)
-        elif isinstance(message, messages.Lost):
-            host.lost = message.error
+        elif isinstance(message, EngineError):
+            # The other machine is not reached, or not any more: the process ends.
+            host.lost = message
         elif isinstance(message, messages.Answer):
             if message.fatal:
                 host.note_end(str(message.error))

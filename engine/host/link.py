@@ -264,25 +264,21 @@ class Host:
 
 
 def _started(theirs: Connection) -> subprocess.Popen[bytes]:
-    """Start a host's process that has the other end of a pipe."""
     pipe = theirs.fileno()
     # All that the caller can import, in the same order; -P leaves out the current folder.
     root, places = str(Path(__file__).resolve().parents[2]), list(filter(None, sys.path))
     if root not in places:
         places.insert(0, root)
     environment = with_blas_threads(os.environ) | {"PYTHONPATH": os.pathsep.join(places)}
-    command = [sys.executable, "-P", "-m", "engine.host", str(pipe)]
+    command, nothing = [sys.executable, "-P", "-m", "engine.host", str(pipe)], subprocess.DEVNULL
     if sys.platform == "win32":
         os.set_handle_inheritable(pipe, True)
         startup = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [pipe]})
-        return subprocess.Popen(
-            [*command, "0"], stdin=subprocess.DEVNULL, env=environment, startupinfo=startup
-        )
+        return subprocess.Popen([*command, "0"], stdin=nothing, env=environment, startupinfo=startup)
     tracker = resource_tracker.getfd()
     assert tracker is not None
-    return subprocess.Popen(
-        [*command, str(tracker)], stdin=subprocess.DEVNULL, env=environment, pass_fds=(pipe, tracker)
-    )
+    command.append(str(tracker))
+    return subprocess.Popen(command, stdin=nothing, env=environment, pass_fds=(pipe, tracker))
 
 
 def _ended_how(exit_code: int | None) -> str:

@@ -1,9 +1,7 @@
 """What a host is asked about pictures and their files, and what the replies of several tasks share.
 
-All of it is frozen, plain data. What a task alone is asked, and replies, is in `messages.py` of its folder.
-
-Pixels lie in shared memory and are never pickled; a `SharedArray` names a segment of it. No Numba and no Qt
-in here.
+What a task alone is asked, and replies, is in `messages.py` of its folder. Pixels lie in shared memory and
+are never pickled; a `SharedArray` names a segment of it. No Numba and no Qt in here.
 
 A picture that does not fit into memory, or that another machine holds, comes to the window as a
 `TiledScreen`: sizes, and no pixels. The window asks for the tiles that it shows, and for the values of the

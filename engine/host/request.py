@@ -228,12 +228,6 @@ class Superseded(Message, frozen=True):
     id: int
 
 
-class Lost(Message, frozen=True):
-    """The process ends after this, because the other machine is not reached (any more)."""
-
-    error: EngineError
-
-
 class Release(Message, frozen=True):
     """The client has released these segments of shared memory."""
 

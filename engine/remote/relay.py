@@ -153,7 +153,7 @@ class Relay:
             was_over, self._is_over = self._is_over, True
         if not was_over:
             with suppress(OSError):
-                self._local.send(messages.Lost(error))
+                self._local.send(error)
             self._local.messages.put(None)
 
     def _take(self, structure: memoryview, beside: memoryview) -> None:

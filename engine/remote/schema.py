@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib import import_module
@@ -144,7 +145,6 @@ def _made(wanted: Any, plain: Any) -> Any:
 
 
 def _opened(plain: Any, depth: int) -> Any:
-    """Return what a value of an open type stands for."""
     if depth > MOST_DEPTH:
         raise NotOfTheSchema("A message was refused", f"it is nested more than {MOST_DEPTH} times")
     if type(plain) is list:
@@ -163,16 +163,11 @@ def _checked(plain: object, wanted: Any) -> Any:
 def _kind(name: object) -> Any:
     """Return the kind of a name. Raises NotOfTheSchema: there is none."""
     match = _NAME.fullmatch(name) if isinstance(name, str) else None
-    try:
-        kind = match and getattr(import_module(PACKAGE + match[1]), match[2])
-        if (
-            isinstance(kind, type)
-            and name_of(kind) == name
-            and (is_dataclass(kind) or issubclass(kind, Message | EngineError))
-        ):
+    with suppress(ImportError, AttributeError):
+        kind: Any = match and getattr(import_module(PACKAGE + match[1]), match[2])
+        is_data = isinstance(kind, type) and (is_dataclass(kind) or issubclass(kind, Message | EngineError))
+        if is_data and name_of(kind) == name:
             return kind
-    except (ImportError, AttributeError):
-        pass
     raise NotOfTheSchema("A message was refused", f"there is no kind {str(name)[:100]!r}")
 
 
