@@ -154,20 +154,10 @@ class Occupancy:
 def occupancy(
     threads: int, registers: int, shared_bytes: int, gpu: GpuAttributes, barriers: int = 0
 ) -> Occupancy:
-    """Return the occupancy of blocks of so many threads.
+    """Return the occupancy of blocks of so many threads, with so many registers for each of them.
 
-    Parameters
-    ----------
-    threads : int
-        Of a block.
-    registers : int
-        Per thread; 0 where they are not known, and then they limit nothing.
-    shared_bytes : int
-        Of a block, static and dynamic.
-    gpu : GpuAttributes
-        What a multiprocessor has, and in what units it hands that out.
-    barriers : int
-        Of a block.
+    Registers of 0 are not known and limit nothing; shared bytes, static and dynamic, and barriers are of a
+    block.
 
     Examples
     --------

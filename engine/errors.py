@@ -11,26 +11,16 @@ from typing import ClassVar, Self
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why something is refused, chosen or has failed.
+    """Why something is refused, chosen or has failed."""
 
-    Parameters
-    ----------
-    code : str
-        What kind of reason it is, for programs: "float32-results-only". It stays when words change.
-    short : str
-        A few words for a list or a cell of a table, without a full stop; with a capital for a refusal or a
-        failure.
-    detail : str
-        For a refusal or a failure: whole sentences that say the same with numbers; empty where `short` says
-        it all. For a choice: further clauses.
-    remedy : str
-        Whole sentences on what a person can do; empty where nothing helps.
-    """
-
-    code: str
+    code: str  # what kind of reason it is, for programs: "float32-results-only"; it stays when words change
+    # A few words for a list or a cell of a table, without a full stop; with a capital for a refusal or a
+    # failure.
     short: str
+    # For a refusal or a failure: whole sentences that say the same with numbers; empty where `short` says it
+    # all. For a choice: further clauses.
     detail: str = ""
-    remedy: str = ""
+    remedy: str = ""  # whole sentences on what a person can do; empty where nothing helps
 
     @property
     def sentence(self) -> str:

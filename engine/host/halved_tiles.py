@@ -1,8 +1,8 @@
 """A large picture in tiles of every level for the screen, read and halved when they are asked for.
 
-A level for the screen is the one before, halved: means of two by two. Where the file has such a level itself,
-that is read. From `sampled_from` on a tile stands for so much of the file that reading all of it takes long:
-a sample comes first, and the whole later, in steps that are kept.
+A level is the one before, halved: means of two by two. Where the file has such a level itself, that is read.
+Where a tile stands for so much of the file that reading all of it takes long, a sample comes first, and the
+whole later, in steps that are kept.
 """
 
 import threading
@@ -32,7 +32,6 @@ _SAMPLE_SIDE = 32
 _LOST = np.empty(0, np.uint8)
 
 Samples = np.ndarray
-Key = tuple[int, Place]
 
 
 class TimeIsOver(Exception):
@@ -42,16 +41,9 @@ class TimeIsOver(Exception):
 class HalvedTiles:
     """The tiles of an open picture. Called on: any thread.
 
-    Attributes
-    ----------
-    levels : tuple of (int, int)
-        Rows and columns of each level for the screen.
-    extent : callable of (level, place)
-        The rows and columns of a level that a tile covers.
-    sampled_from : int
-        The first level whose tiles are sampled.
-    fault : ImageReadError or None
-        What is wrong with the file, where a part of it could not be read.
+    `levels` are the rows and columns of each level for the screen, `extent(level, place)` those of a level
+    that a tile covers, `sampled_from` is the first level whose tiles are sampled. `fault` says what is wrong
+    with the file, where a part of it could not be read.
     """
 
     def __init__(self, picture: LargePicture) -> None:
@@ -71,7 +63,7 @@ class HalvedTiles:
         self._begun: tuple[tuple[int, int], Samples, int] | None = None
         self.fault: ImageReadError | None = None
         self._first_notes = picture.notes
-        self._kept: Kept[Key, Samples] = Kept(CACHE_BYTES)
+        self._kept: Kept[tuple[int, Place], Samples] = Kept(CACHE_BYTES)
         self._reading = threading.RLock()
 
     def _source_of(self, level: int) -> tuple[int, int]:
@@ -92,23 +84,19 @@ class HalvedTiles:
     def whole(self, level: int, place: Place, ends_at: float) -> Samples | None:
         """Return a tile, H x W x C; None where its part of the file is damaged.
 
-        Raises
-        ------
-        TimeIsOver
-            Not all of it was read before that time (`time.monotonic`).
+        Raises TimeIsOver: not all of it was read before that time (`time.monotonic`).
         """
-        key = level, place
-        if (found := self._kept.get(key)) is not None:
+        if (found := self._kept.get((level, place))) is not None:
             return found if found.size else None
         if self.has_strips and level >= self.sampled_from:
             with self._reading:
                 row = self._row_of_strips(level, place[0], ends_at)
-            return self._keep(key, np.ascontiguousarray(row[:, self.extent(level, place)[1]]))
+            return self._keep(level, place, np.ascontiguousarray(row[:, self.extent(level, place)[1]]))
         if self._read_bytes[level] > READ_BYTES:
-            return self._keep(key, self._of_children(level, place, ends_at))
+            return self._keep(level, place, self._of_children(level, place, ends_at))
         # The picture and its result often want the same at the same time: one reads, both have it.
         with self._reading:
-            if (found := self._kept.get(key)) is not None:
+            if (found := self._kept.get((level, place))) is not None:
                 return found if found.size else None
             if time.monotonic() > ends_at:
                 raise TimeIsOver
@@ -118,17 +106,12 @@ class HalvedTiles:
                 self.fault = error
                 # Of the four below only the damaged one is lost.
                 tile = self._of_children(level, place, ends_at) if self._sources[level][1] else None
-            return self._keep(key, tile)
+            return self._keep(level, place, tile)
 
     def rectangle(self, level: int, rows: slice, columns: slice, ends_at: float) -> Samples:
         """Return the pixels of a rectangle of a level.
 
-        Raises
-        ------
-        TimeIsOver
-            As `whole`.
-        ImageReadError
-            A part of it is damaged.
+        Raises TimeIsOver as `whole`, and ImageReadError: a part of it is damaged.
         """
         channels, dtype = self.picture.channels, self.picture.dtype
         out = np.empty((rows.stop - rows.start, columns.stop - columns.start, channels), dtype)
@@ -161,9 +144,8 @@ class HalvedTiles:
             for down in _middles(rows, cells):
                 out.append([])
                 for across in _middles(columns, cells):
-                    part = self.picture.read(
-                        source, *self._inside_chunk(source, down << halvings, across << halvings)
-                    )
+                    inside = self._inside_chunk(source, down << halvings, across << halvings)
+                    part = self.picture.read(source, *inside)
                     mean = part.mean((0, 1))
                     out[-1].append(mean if part.dtype.kind == "f" else np.rint(mean))
         except ImageReadError as error:
@@ -173,10 +155,8 @@ class HalvedTiles:
 
     def _inside_chunk(self, level: int, row: int, column: int) -> tuple[slice, slice]:
         """Return a few rows and columns around a pixel that lie in one chunk with it."""
-        found = []
-        for at, side, chunk in zip(
-            (row, column), self.picture.levels[level], self.picture.chunk, strict=True
-        ):
+        found, sides = [], self.picture.levels[level]
+        for at, side, chunk in zip((row, column), sides, self.picture.chunk, strict=True):
             at = min(at, side - 1)
             begin = at // chunk * chunk
             end = min(begin + chunk, side)
@@ -210,7 +190,7 @@ class HalvedTiles:
         pixels = self._read(level, rows, slice(first * TILE, last))
         for number in range(-(-pixels.shape[1] // TILE)):
             part = np.ascontiguousarray(pixels[:, number * TILE : (number + 1) * TILE])
-            self._keep((level, (place[0], first + number)), part)
+            self._keep(level, (place[0], first + number), part)
         return np.ascontiguousarray(pixels[:, columns.start - first * TILE : columns.stop - first * TILE])
 
     def _row_of_strips(self, level: int, down: int, ends_at: float) -> Samples:
@@ -261,9 +241,9 @@ class HalvedTiles:
             pixels = np.pad(pixels, ((0, missing[0]), (0, missing[1]), (0, 0)), mode="edge")
         return pixels
 
-    def _keep(self, key: Key, tile: Samples | None) -> Samples | None:
+    def _keep(self, level: int, place: Place, tile: Samples | None) -> Samples | None:
         kept = _LOST if tile is None else tile
-        self._kept.add(key, kept, kept.nbytes)
+        self._kept.add((level, place), kept, kept.nbytes)
         return tile
 
 
