@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.api.arguments import Options, other_shape
+from engine.api.calls import Options, other_shape
 from engine.device.cuda_faults import cuda_errors_in_words, translated
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_streams import Context, check, context_of, is_captured, order_after

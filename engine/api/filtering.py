@@ -4,8 +4,7 @@ from typing import Any, Unpack, overload
 
 import numpy as np
 
-from engine.api.arguments import BlockLike, FilterOptions, GpuArray, Image, OnGpu, as_seconds
-from engine.api.calls import Applied, host_copy
+from engine.api.calls import Applied, BlockLike, FilterOptions, GpuArray, Image, OnGpu, as_seconds, host_copy
 from engine.api.plan import filtered
 from engine.api.request import Call, MaskLike, request_of
 from engine.device.devices import devices as known_devices

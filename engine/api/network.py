@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.api.arguments import as_device
-from engine.api.calls import check_choices, host_copy
+from engine.api.calls import as_device, check_choices, host_copy
 from engine.device.devices import backend
 from engine.device_info import AUTO
 from engine.run.task import compute

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from engine.api import arguments
-from engine.api.arguments import BlockLike, Image, Options, as_array, as_block
+from engine.api import calls
 from engine.api.call_device import faster_device
-from engine.api.calls import check_named, device_calls
+from engine.api.calls import BlockLike, Image, Options, as_array, as_block, check_named, device_calls
 from engine.api.request import MaskLike, as_mask, request_of
 from engine.device.device_arrays import Found, Given, library_of
 from engine.device.devices import backend
@@ -152,13 +151,13 @@ class Plan:
         if stream is not None:
             raise BadValue("A stream", "the picture is in the host's memory", "Leave the stream out.")
         if image.shape != shape:
-            raise arguments.other_shape("a picture", image.shape, shape)
+            raise calls.other_shape("a picture", image.shape, shape)
         if self._reads_samples:
             refuse_non_finite(self._variant, image.reshape(self._resolved.samples.shape))
         if out is None:
             out = reused_result(image, shape, self.result_dtype)
         else:
-            arguments.refuse_out(out, image, shape, self.result_dtype)
+            calls.refuse_out(out, image, shape, self.result_dtype)
         launch = self._on_host or self._host_call()
         if len(shape) == 2:
             launch(image.reshape(*shape, 1), out.reshape(*shape, 1))
@@ -168,13 +167,13 @@ class Plan:
 
     def device_calls_for(self, picture: Given) -> "DeviceCalls":
         """Return what filters pictures in the memory of the plan's GPU, made by the first call with one."""
-        calls, prepared = self._on_device, self._prepared
-        if calls is None:
+        made, prepared = self._on_device, self._prepared
+        if made is None:
             if self._is_closed:
                 raise _freed()
-            calls = device_calls().DeviceCalls(self._resolved, prepared, self.shape, picture)
-            self._on_device = calls
-        return calls
+            made = device_calls().DeviceCalls(self._resolved, prepared, self.shape, picture)
+            self._on_device = made
+        return made
 
     def _as_samples(self, image: object) -> np.ndarray:
         array = as_array(image)
@@ -264,9 +263,8 @@ def filtered(image: object, mask: MaskLike, options: Options, out: object, strea
     """Return a filtered picture, by one of the last MOST_PLANS plans where there was such a call before."""
     library = None if type(image) is np.ndarray else library_of(image)
     if library is not None:
-        calls = device_calls()
-        picture = calls.given(library, image, stream)
-        options = calls.options_on(picture, options)
+        picture = device_calls().given(library, image, stream)
+        options = device_calls().options_on(picture, options)
         return _plan_for(picture.found, mask, options).device_calls_for(picture)(picture, out)
     array = _as_picture(image)
     return _plan_for(array, mask, options)(array, out, stream=stream)
@@ -312,7 +310,7 @@ def _as_key(options: Options) -> Options | None:
     try:
         if anchor is not None:
             anchor = tuple(map(operator.index, anchor))
-        key = border, arguments.as_number(cval), anchor, variant, as_block(block), *rest
+        key = border, calls.as_number(cval), anchor, variant, as_block(block), *rest
         hash(key)
     except TypeError:
         return None

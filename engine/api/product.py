@@ -5,8 +5,7 @@ from typing import Any, SupportsIndex, TypedDict, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.api.arguments import GpuArray, OnGpu, as_device
-from engine.api.calls import check_choices, device_calls
+from engine.api.calls import GpuArray, OnGpu, as_device, check_choices, device_calls
 from engine.device.device_arrays import Given, library_of
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind, DeviceView

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.api.arguments import Image, Options, as_array, as_block, as_device, as_number
-from engine.api.calls import Applied, as_applied, check_named
+from engine.api import calls
+from engine.api.calls import Applied, Image, Options, as_array, as_block, as_device, as_number
 from engine.device.devices import backend
 from engine.geometry.block import Layout
 from engine.geometry.border import Border
@@ -35,7 +35,7 @@ class Call(Resolved):
         self.shape = array.shape
         cells = None if patch is None else as_samples(as_array(patch))
         super().__init__(asked, as_samples(array), array, cells)
-        check_named(self)
+        calls.check_named(self)
 
     def filter(self, out: np.ndarray | None = None) -> np.ndarray:
         """Return what the variant writes, unverified (but verified in the simulator).
@@ -54,7 +54,7 @@ class Call(Resolved):
         from engine.run.measure import measure
 
         outcome = measure(self.job(), backend(self.device.key), plan, on_values=on_values)
-        return as_applied(outcome, self.problem.result_shape)
+        return calls.as_applied(outcome, self.problem.result_shape)
 
 
 def request_of(mask: MaskLike, options: Options) -> PictureRequest:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device, as_seconds
-from engine.api.calls import array_text, as_applied, host_copy
+from engine.api import calls
+from engine.api.calls import BlockLike, Image, as_array, as_block, as_device, as_seconds, host_copy
 from engine.api.request import Call, MaskLike, request_of
 from engine.device.devices import backend
 from engine.device_info import AUTO
@@ -60,7 +60,7 @@ class Operated(Shown):
     result: Measurement[OperationProblem]
 
     def _shown(self) -> list[tuple[str, str]]:
-        lines = [("Values", array_text(self.values))]
+        lines = [("Values", calls.array_text(self.values))]
         lines += [(name, f"{value:.6g}") for name, value in self.numbers.items()]
         if self.mark is not None:
             row, column, height, width = astuple(self.mark)
@@ -155,7 +155,7 @@ class Chained(Shown):
 
     def _shown(self) -> list[tuple[str, str]]:
         times = ((step.id, "" if step.ms is None else f"{step.ms:.3g} ms") for step in self.steps)
-        return [("Values", array_text(self.values)), *times, *self.result.summary.items()]
+        return [("Values", calls.array_text(self.values)), *times, *self.result.summary.items()]
 
 
 def chain(
@@ -311,7 +311,7 @@ def apply_bank(
     applied = []
     for number, outcome in enumerate(measure_each(jobs, backend(chosen.key), plan), start=1):
         try:
-            applied.append(as_applied(outcome, array.shape))
+            applied.append(calls.as_applied(outcome, array.shape))
         except VerificationFailed as error:
             why = f"mask {number} of {len(jobs)}: {error.why}"
             raise VerificationFailed(error.what, why, error.remedy) from error

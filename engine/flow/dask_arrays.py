@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from engine.api.arguments import BlockLike, as_device
-from engine.api.calls import check_named
+from engine.api.calls import BlockLike, as_device, check_named
 from engine.api.plan import Plan as PreparedFilter
 from engine.api.request import MaskLike, request_of
 from engine.api.verified import ChainLike, as_chain

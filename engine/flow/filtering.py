@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from engine.api.arguments import BlockLike, Image, as_array, refuse_out
+from engine.api.calls import BlockLike, Image, as_array, refuse_out
 from engine.api.request import Call, MaskLike, request_of
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.device_arrays import library_of
