@@ -134,9 +134,8 @@ def files_for(
     real_sources = {os.path.realpath(source) for source, _ in sources.values()}
     for source, name in sources.values():
         stem, own = os.path.splitext(name)
-        target = os.path.join(
-            settings.out, stem + (own if settings.format == _KEEP else f".{settings.format}")
-        )
+        suffix = own if settings.format == _KEEP else f".{settings.format}"
+        target = os.path.join(settings.out, stem + suffix)
         real_target, in_parts = os.path.realpath(target), how.is_in_parts(source, target)
         saved_as = None if in_parts else format_to_save(target)
         is_written = saved_as is not None or (in_parts and kind_of_result(target) != "")

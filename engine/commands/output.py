@@ -115,13 +115,8 @@ def _version(path: str) -> tuple[int, int] | None:
 
 def mask_document(mask: "Mask") -> dict[str, object]:
     """Return the numbers of a mask as the JSON documents have them."""
-    return {
-        "rows": mask.rows,
-        "columns": mask.columns,
-        "anchor": mask.anchor,
-        "offset": mask.offset,
-        "weights": mask.weights.tolist(),
-    }
+    numbers = {name: getattr(mask, name) for name in ("rows", "columns", "anchor", "offset")}
+    return numbers | {"weights": mask.weights.tolist()}
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:

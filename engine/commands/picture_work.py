@@ -100,11 +100,6 @@ class PictureWork(Opening):
             return None
         return self.asked.chain.range if self.saving.range == "clip" else self.saving.range
 
-    @property
-    def filters_alpha(self) -> bool:
-        """Whether alpha is filtered as a channel of its own."""
-        return self.saving.alpha == "filter"
-
     def on(self, device: str) -> "PictureWork":
         """Return the same on a device."""
         return replace(self, asked=structs.replace(self.asked, device=device))
@@ -120,11 +115,8 @@ class PictureWork(Opening):
         notes = (*picture.notes, *result.lost, *left_out)
         if self.mask is None or picture.alpha is None or self.mask.taps == 1 or picture.alpha.all():
             return data, notes
-        clear = (
-            "Some pixels are clear: colours are not weighted with the alpha, so those of clear pixels show "
-            "in pixels beside them."
-        )
-        return data, (*notes, clear)
+        why = "colours are not weighted with the alpha, so those of clear pixels show in pixels beside them"
+        return data, (*notes, f"Some pixels are clear: {why}.")
 
     def why_not_gpu(self, form: Form, pictures: int) -> str | None:
         """Return why so many pictures are filtered on the CPU, with "" where that needs no words, or None."""
@@ -162,7 +154,7 @@ class PictureWork(Opening):
         """
         picture, saved = opened
         pixels = picture.pixels
-        if self.filters_alpha and picture.alpha is not None:
+        if self.saving.alpha == "filter" and picture.alpha is not None:
             pixels = np.dstack([pixels, picture.alpha])
         asked = self._merged(np.atleast_3d(pixels))
         return self._cheapest(asked, lambda one: Call(pixels, one, self.patch), saved)
@@ -237,7 +229,8 @@ class PictureWork(Opening):
         picture, dtype = opened
         # A float32 file keeps its values.
         conversion = Conversion(picture.dtype, dtype, "clip" if dtype == np.float32 else mode)
-        finished = conversion.picture(picture, values.reshape(call.shape), with_alpha=self.filters_alpha)
+        with_alpha = self.saving.alpha == "filter"
+        finished = conversion.picture(picture, values.reshape(call.shape), with_alpha=with_alpha)
         return Result(finished, conversion.sentences(finished.pixels.size))
 
     def clipped(self, call: Call, opened: Opened, values: np.ndarray) -> Clipped:
@@ -288,7 +281,7 @@ class PictureWork(Opening):
         saving = self.saving
         work = FileFilter(
             output=output, resolve=self.resolved, saved_type=self.saved_type, range=self.range,
-            filters_alpha=self.filters_alpha, verify=saving.verify, metadata=saving.metadata,
+            filters_alpha=self.saving.alpha == "filter", verify=saving.verify, metadata=saving.metadata,
             memory=saving.memory, report=report, on_state=on_state,
         )  # fmt: skip
         return work.run(source)
@@ -308,7 +301,7 @@ class PictureWork(Opening):
         variant, is_on_cpu = call.choice.variant, call.device.kind == "cpu"
         if self.merge and not notes:
             notes.append("--merge changed nothing: no linear steps are faster as one mask.")
-        if self.filters_alpha and opened.picture.alpha is None:
+        if self.saving.alpha == "filter" and opened.picture.alpha is None:
             notes.append("--alpha was not used: the picture has no alpha.")
         if saving.memory is not None:
             notes.append("--memory was not used: this picture is filtered as a whole (--max-bytes).")

@@ -131,11 +131,6 @@ def _operations() -> ModuleType:
     return import_module("engine.work.operations.table")
 
 
-def _operation(key: str) -> str:
-    _operations().operation_named(key)
-    return key
-
-
 @dataclass(frozen=True, kw_only=True)
 class StepOptions:
     """The options by name; `request` is what they ask for."""
@@ -149,7 +144,7 @@ class StepOptions:
         """--operation KEY  instead of a mask: median, histogram, compress, ... (docs/operations.md;
         `variants` lists the ways to compute each)""",
         None,
-        _operation,
+        lambda key: str(_operations().operation_named(key).key),
     )
     set: tuple[str, ...] = option(
         "--set NAME=VALUE  a parameter of the operation, such as size=5; several with commas, or --set again",
@@ -220,10 +215,8 @@ class StepOptions:
         if self.chain is not None:
             for name in ("mask", "operation"):
                 if getattr(self, name) is not None:
-                    why = "a chain has steps of its own"
-                    raise BadValue(
-                        f"--{name} with --chain", why, "Give one of the two, or write it as a step."
-                    )
+                    remedy = "Give one of the two, or write it as a step."
+                    raise BadValue(f"--{name} with --chain", "a chain has steps of its own", remedy)
             why = "each step of a chain has its own"
             for options in (self, saving):
                 names = (*_CHAIN, "alpha")
@@ -232,10 +225,9 @@ class StepOptions:
         if self.merge:
             raise BadValue("--merge", "it is for --chain", "Leave it out.")
         if self.operation is None and self.mask is None:
-            remedy = (
-                "Give --mask gaussian:9:1.5, --operation median or --chain unsharp (`--help` lists them)."
-            )
-            raise BadValue("nothing to do", "neither --mask nor --operation nor --chain is given", remedy)
+            why = "neither --mask nor --operation nor --chain is given"
+            given = "--mask gaussian:9:1.5, --operation median or --chain unsharp"
+            raise BadValue("nothing to do", why, f"Give {given} (`--help` lists them).")
         if self.operation is None:
             refuse_given(self, _OPERATION, "with --mask", "it is for --operation", "Leave it out.")
             if self.divisor is not None and self.normalize:
@@ -266,12 +258,9 @@ class StepOptions:
 
     def _weights(self) -> Mask:
         mask = resolve_mask(self.mask or "")
-        if self.anchor is not None:
-            mask = mask.with_anchor(self.anchor)
-        if self.divisor is not None:
-            mask = mask.divided_by(self.divisor)
-        if self.normalize:
-            mask = mask.normalised()
+        mask = mask if self.anchor is None else mask.with_anchor(self.anchor)
+        mask = mask if self.divisor is None else mask.divided_by(self.divisor)
+        mask = mask.normalised() if self.normalize else mask
         return mask if self.offset is None else mask.with_offset(self.offset)
 
     @property

@@ -69,7 +69,7 @@ def test_that_a_stopped_command_says_which_file_is_there_or_without_files_what_w
     command, ctrl_c, monkeypatch, tmp_path
 ):
     out, csv = tmp_path / "r.json", tmp_path / "r.csv"
-    monkeypatch.setattr(measuring, "results_csv", ctrl_c)
+    monkeypatch.setattr(measuring.columns, "results_csv", ctrl_c)
     with pytest.raises(Left) as left:
         command(BENCH, "cpu-serial --out", out, "--csv", csv)
     assert str(left.value) == f"Stopped: 1 of 1 cells done; {out} was written; {csv} was not written."
