@@ -312,9 +312,8 @@ class Batch:
         how = {"takers": 1, "most": 2 * threads} | more
         # What is not in its filter yet ends where the flow has.
         flow = Flow(
-            ready=begun, take=Task.take, threads=threads, failed=Task.failed, ended=self._has_ended,
-            name="batch", **how,
-        )  # fmt: skip
+            ready=begun, take=Task.take, threads=threads, failed=Task.failed, ended=self._has_ended, **how
+        )
         flow.run(map(Task, going_on), self._report)
 
     def _report(self, task: Task) -> None:

@@ -77,9 +77,8 @@ class Timeline:
     ring: int  # chunks that were on the device at once
     chunks: tuple[Chunk, ...]
     spans: tuple[Span, ...]  # by chunk, then by queue; none for stages that are not used (copies on the CPU)
-    end_to_end_ms: (
-        float  # from the request for the first picture to the last written result, by the host's clock
-    )
+    # From the request for the first picture to the last written result, by the host's clock.
+    end_to_end_ms: float
 
     def busy_ms(self, queue: Queue) -> float:
         """Return how long a queue worked: the sum of its spans, ms; of several GPUs together."""
@@ -152,14 +151,14 @@ class InOrder:
         is_whole = job.result_shape == job.target.shape and job.target.flags.c_contiguous
         out = job.target if is_whole else empty_result(image, job.result_shape, job.target.dtype)
         buffers = backend.allocate(image, out, self._layout)
-        steps: dict[Queue, Callable[[], object]] = {
-            Queue.COPY_IN: lambda: backend.upload(image, buffers),
-            Queue.KERNEL: lambda: backend.run(prepared, buffers),
-            Queue.COPY_OUT: lambda: backend.download(buffers),
-        }
-        for queue in steps if backend.copies else (Queue.KERNEL,):
+        steps: list[tuple[Queue, Callable[[], object]]] = [
+            (Queue.COPY_IN, lambda: backend.upload(image, buffers)),
+            (Queue.KERNEL, lambda: backend.run(prepared, buffers)),
+            (Queue.COPY_OUT, lambda: backend.download(buffers)),
+        ]
+        for queue, act in steps if backend.copies else steps[1:2]:
             begin_s = time.perf_counter() - self._begin_s
-            steps[queue]()
+            act()
             end_s = time.perf_counter() - self._begin_s
             self.spans.append(Span(job.chunk.number, queue, 1e3 * begin_s, 1e3 * end_s))
         if not is_whole:
@@ -213,11 +212,10 @@ class Flow(Generic[Work]):
     failed: Callable[[Work, BaseException], bool] = lambda work, error: False
     dropped: Callable[[Work], object] = lambda work: None
     ended: threading.Event = field(default_factory=threading.Event)
-    name: str = "flow"
 
     def __post_init__(self) -> None:
-        self._openers = ThreadPoolExecutor(max(1, self.threads), f"{self.name}-ready")
-        self._takers = ThreadPoolExecutor(max(1, self.takers), f"{self.name}-take")
+        self._openers = ThreadPoolExecutor(max(1, self.threads), "flow-ready")
+        self._takers = ThreadPoolExecutor(max(1, self.takers), "flow-take")
         self._stream: _Device | None = None
         # What was given and is not reported, and what of that is finished.
         self._given: deque[Work] = deque()
@@ -235,11 +233,11 @@ class Flow(Generic[Work]):
         It is taken one by one as there is room. Where a stage fails, or the source, what was begun is
         finished, where that is possible, and reported too, before the error is raised: that of the earliest.
         """
-        left = iter(source)
+        left, self._finished = iter(source), finished
         try:
             while True:
                 while not self._has_room:
-                    self._wait(finished)
+                    self._wait()
                 try:
                     work = next(left)
                 except StopIteration:
@@ -247,7 +245,7 @@ class Flow(Generic[Work]):
                 except EngineError as error:
                     # Those before it may fail, too.
                     while self._given and not isinstance(error, Cancelled):
-                        self._wait(finished)
+                        self._wait()
                     raise
                 self._given.append(work)
                 if self.threads:
@@ -256,9 +254,9 @@ class Flow(Generic[Work]):
                         pass
                 else:
                     self._hand_on(work, self.ready(work))
-                self._report(finished)
+                self._report()
             while self._given:
-                self._wait(finished)
+                self._wait()
         except BaseException:
             self.ended.set()
             raise
@@ -275,7 +273,7 @@ class Flow(Generic[Work]):
 
     @property
     def _has_room(self) -> bool:
-        """Whether more can be begun. Results that wait for those before them are few."""
+        # Results that wait for those before them are few.
         stream = self._stream
         if self._error is not None:
             return False
@@ -284,14 +282,14 @@ class Flow(Generic[Work]):
         under_way = len(self._opening) + len(self._in_stream) + len(self._taking)
         return under_way < self.most and len(self._given) <= 2 * self.most
 
-    def _wait(self, finished: Callable[[Work], object]) -> None:
+    def _wait(self) -> None:
         """Hand work on until some more is finished, and report what is first in order.
 
         After an error until all is finished that can be; that is reported, and then the error raised.
         """
         count = len(self._done)
         while len(self._done) == count:
-            if (self._opening or self._taking) and self._hand_on_what_is_ready():
+            if self._hand_on_what_is_ready():
                 continue
             if self._in_stream:
                 self._compute(self._receive)
@@ -299,16 +297,15 @@ class Flow(Generic[Work]):
                 wait([*self._opening, *self._taking], return_when=FIRST_COMPLETED)
             elif self._error is not None:
                 for work in filter(self._done.__contains__, self._given):
-                    finished(work)
+                    self._finished(work)
                 raise self._error
-        self._report(finished)
+        self._report()
 
-    def _report(self, finished: Callable[[Work], object]) -> None:
-        """Report what is finished, and first in order."""
+    def _report(self) -> None:
         while self._given and self._given[0] in self._done:
             work = self._given.popleft()
             self._done.remove(work)
-            finished(work)
+            self._finished(work)
 
     def _hand_on_what_is_ready(self) -> bool:
         """Hand on one that a thread is ready with; return whether there was one."""
@@ -329,7 +326,6 @@ class Flow(Generic[Work]):
         return True
 
     def _settle(self, work: Work, error: BaseException | None) -> None:
-        """Note that work is finished, or why it is not."""
         if error is None or self.failed(work, error):
             self._done.add(work)
         else:
@@ -342,7 +338,6 @@ class Flow(Generic[Work]):
             future.cancel()
 
     def _hand_on(self, work: Work, asked: object) -> None:
-        """Give work that is ready to the stream, or to who takes it."""
         if asked is None:
             self._take(work)
         elif self._error is not None:

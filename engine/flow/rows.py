@@ -198,7 +198,7 @@ def filter_rows(
     chunk_bytes = GPU_CHUNK_BYTES if plan.device.is_usable_gpu else 1 << 62
     flow = Flow[Part](
         ready=read, take=taken, threads=1, takers=1, most=memory.most_bands,
-        stream=partial(_Bands, chunk_bytes=chunk_bytes, ring=GPU_RING), name="large",
+        stream=partial(_Bands, chunk_bytes=chunk_bytes, ring=GPU_RING),
     )  # fmt: skip
     flow.run(map(Part, bands_between(plan.reach, picture.height, edges)))
 

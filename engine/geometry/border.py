@@ -27,7 +27,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from engine.errors import BadValue, UnknownName
 
@@ -85,89 +85,53 @@ def wrap(index: int, length: int) -> int:
     return index
 
 
-class BorderEntry(Struct, frozen=True):
-    """What makes a border: its name in files, its index rule, and a sentence on what it does.
-
-    `takes_value` says whether the value of its ghost cells can be chosen, which is 0 otherwise.
-    `elsewhere` has its names in other libraries, in lower case, the usual one first; who types one that is a
-    name of ours means ours. (NumPy's reflect is mirror here, and which one is meant cannot be known.)
-    """
-
-    name: str
-    rule: IndexRule
-    sentence: str
-    takes_value: bool = False
-    elsewhere: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
 class Border(StrEnum):
-    """The policies for ghost cells, by their names; the attributes are those of `BorderEntry`."""
+    """The policies for ghost cells, by their names in files; a new one is an entry here and its index rule.
+
+    An entry has its name, its rule, whether the value of its ghost cells can be chosen, which is 0 otherwise,
+    a sentence on what it does, and its names in other libraries, in lower case, the usual one first; who
+    types one that is a name of ours means ours. (NumPy's reflect is mirror here, and which one is meant
+    cannot be known.)
+    """
 
     _value_: str
     rule: IndexRule
-    sentence: str
     takes_value: bool
+    sentence: str
     elsewhere: Mapping[str, tuple[str, ...]]
 
-    def __new__(cls, entry: Any) -> "Border":
-        """Return the member that a `BorderEntry` makes."""
-        # Any: type checkers take `Border("wrap")`, which looks a member up, for a call of this.
-        member = str.__new__(cls, entry.name)
-        member._value_ = entry.name
-        member.rule, member.sentence = entry.rule, entry.sentence
-        member.takes_value, member.elsewhere = entry.takes_value, entry.elsewhere
+    # Any: type checkers take `Border("wrap")`, which looks a member up, for a call of this.
+    def __new__(cls, name: str, *entry: Any) -> "Border":
+        """Return the member that an entry makes."""
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.rule, member.takes_value, member.sentence, member.elsewhere = entry
         return member
 
-    ZERO = BorderEntry(
-        "zero",
-        ghost,
-        "Cells outside the picture count as 0; edges darken under a blur.",
-        elsewhere={"PyTorch": ("zeros",)},
-    )
-    CONSTANT = BorderEntry(
-        "constant",
-        ghost,
-        "Cells outside the picture have one value that you choose.",
-        takes_value=True,
-        elsewhere={"SciPy": ("grid-constant",), "OpenCV": ("border_constant",)},
-    )
-    REPLICATE = BorderEntry(
-        "replicate",
-        replicate,
-        "Cells outside repeat the nearest cell of the picture.",
-        elsewhere={"SciPy": ("nearest",), "OpenCV": ("border_replicate",), "NumPy": ("edge",)},
-    )
-    REFLECT = BorderEntry(
-        "reflect",
-        reflect,
+    # fmt: off
+    ZERO = (
+        "zero", ghost, False, "Cells outside the picture count as 0; edges darken under a blur.",
+        {"PyTorch": ("zeros",)})
+    CONSTANT = (
+        "constant", ghost, True, "Cells outside the picture have one value that you choose.",
+        {"SciPy": ("grid-constant",), "OpenCV": ("border_constant",)})
+    REPLICATE = (
+        "replicate", replicate, False, "Cells outside repeat the nearest cell of the picture.",
+        {"SciPy": ("nearest",), "OpenCV": ("border_replicate",), "NumPy": ("edge",)})
+    REFLECT = (
+        "reflect", reflect, False,
         "The picture is reflected at its edge; the last cell appears twice (b a | a b).",
-        elsewhere={
-            "SciPy": ("reflect", "grid-mirror"),
-            "OpenCV": ("border_reflect",),
-            "NumPy": ("symmetric",),
-        },
-    )
-    MIRROR = BorderEntry(
-        "mirror",
-        mirror,
+        {"SciPy": ("reflect", "grid-mirror"), "OpenCV": ("border_reflect",), "NumPy": ("symmetric",)})
+    MIRROR = (
+        "mirror", mirror, False,
         "The picture is reflected at the centre of its last cell, which appears once (c b | a b).",
-        elsewhere={
-            "SciPy": ("mirror",),
-            "OpenCV": ("border_reflect_101", "border_reflect101", "border_default"),
-            "NumPy": ("reflect",),
-        },
-    )
-    WRAP = BorderEntry(
-        "wrap",
-        wrap,
-        "The picture repeats without end, as on a torus.",
-        elsewhere={
-            "SciPy": ("wrap", "grid-wrap"),
-            "OpenCV": ("border_wrap",),
-            "NumPy": ("wrap",),
-            "PyTorch": ("circular",),
-        },
-    )
+        {"SciPy": ("mirror",), "NumPy": ("reflect",),
+         "OpenCV": ("border_reflect_101", "border_reflect101", "border_default")})
+    WRAP = (
+        "wrap", wrap, False, "The picture repeats without end, as on a torus.",
+        {"SciPy": ("wrap", "grid-wrap"), "OpenCV": ("border_wrap",), "NumPy": ("wrap",),
+         "PyTorch": ("circular",)})
+    # fmt: on
 
     @property
     def has_ghost_cells(self) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 import engine
 from engine.geometry.block import Block
-from engine.geometry.border import Border, BorderEntry
+from engine.geometry.border import Border
 from engine.image.open import sample_path
 from engine.mask.mask import Mask
 from engine.work.filter_task import describe_problem
@@ -34,8 +34,8 @@ def second(index, length):
 @pytest.fixture
 def toy(monkeypatch):
     """A border that is an entry and a rule, and nothing else."""
-    entry = BorderEntry("toy", second, "Cells outside repeat the second cell of the picture.")
-    member = Border._new_member_(Border, entry)
+    entry = second, False, "Cells outside repeat the second cell of the picture.", {}
+    member = Border._new_member_(Border, "toy", *entry)
     member._name_ = "TOY"
     monkeypatch.setitem(Border._member_map_, "TOY", member)
     monkeypatch.setitem(Border._value2member_map_, "toy", member)
@@ -107,5 +107,5 @@ def test_that_both_user_interfaces_offer_a_new_border(toy, command, qtbot, tmp_p
 
 
 def test_that_an_entry_without_a_rule_is_an_error():
-    with pytest.raises(TypeError, match="rule"):
-        BorderEntry("toy", sentence="No rule.")
+    with pytest.raises(ValueError, match="not enough values"):
+        Border._new_member_(Border, "toy", False, "No rule.", {})
