@@ -24,7 +24,7 @@ from engine.tasks.network.task import NETWORK_VARIANTS, network_job
 from engine.work.filter_task import FILTERING, MaskJob, describe_problem
 from engine.work.filtering.variants import VARIANTS, MaskClass, Variant
 from engine.work.filtering.variants import variant as variant_named
-from engine.work.operations.table import OPERATION_VARIANTS
+from engine.work.operations.contract import OPERATION_VARIANTS
 from engine.work.problem import as_samples
 
 

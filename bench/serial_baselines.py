@@ -33,7 +33,7 @@ from engine.variants.network.steps import TILE
 from engine.variants.operations.jpeg import basis, steps_of
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
-from engine.work.operations.table import operation_variant
+from engine.work.operations.contract import operation_variant
 from engine.work.problem import OperationProblem, Settings, random_picture
 
 SOURCE = Path(__file__).with_suffix(".c")

@@ -33,7 +33,7 @@ from engine.work.columns import RunResult, fastest_blocks, found_words, mask_tex
 from engine.work.filter_task import random_mask
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.measuring import Sweep, measured_work
-from engine.work.operations.table import operation_named, parameters_from
+from engine.work.operations.contract import operation_named, parameters_from
 from engine.work.planned import CHAIN_VARIANTS
 from engine.work.problem import MAX_SIDE
 from engine.work.problem import Settings as Parameters

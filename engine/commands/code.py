@@ -24,7 +24,7 @@ from engine.mask.mask import Mask
 from engine.mask.presets import resolve_mask
 from engine.results.measurement import AnyResult
 from engine.tasks.read_results import results_in_file
-from engine.work.operations.table import parameters_from
+from engine.work.operations.contract import parameters_from
 
 HEAD: dict[str, object] = {"format": "haloscope-code", "version": 1}
 _DEPENDED_ON = "mask", "border", "dtype", "result_type", "channels", "block", "set"

@@ -128,7 +128,7 @@ def key_of_filter(key: str) -> str:
 
 def _operations() -> ModuleType:
     # A mask does not need the table, which takes 27 ms to import.
-    return import_module("engine.work.operations.table")
+    return import_module("engine.work.operations.contract")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,8 +28,7 @@ from engine.work.chain_files import chain_named
 from engine.work.chain_task import CHAIN, OPERATION
 from engine.work.filter_task import FILTERING, Among
 from engine.work.filtering.variants import MaskClass, Variant
-from engine.work.operations.contract import OperationVariant
-from engine.work.operations.table import operation_named
+from engine.work.operations.contract import OperationVariant, operation_named
 from engine.work.planned import Plan
 from engine.work.problem import ChainProblem, OperationProblem, PictureProblem, Problem, Settings
 from engine.work.steps import MaskStep, OperationStep

@@ -118,7 +118,7 @@ def describe(request: messages.ListRequest, report: Checkpoint) -> tuple[object,
         return tuple(map(VariantInfo.of, VARIANTS))
     if request.of == "chains":
         return tuple(import_module("engine.work.chain_files").ready_chains())
-    known = import_module("engine.work.operations.table").OPERATIONS.values()
+    known = import_module("engine.work.operations.contract").OPERATIONS.values()
     return tuple(messages.OperationInfo(one.key, tuple(map(VariantInfo.of, one.variants))) for one in known)
 
 

@@ -30,8 +30,7 @@ from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, Limits, V
 from engine.verify.verification import LEAST_STEP, Inputs, Region, affordable_regions, verify_regions
 from engine.work.filtering.oracle import correlate_at, grain_of_sums, rounding_bound, sources_of_each
 from engine.work.filtering.variants import Variant
-from engine.work.operations.contract import Floats, Range
-from engine.work.operations.table import operation_named
+from engine.work.operations.contract import Floats, Range, operation_named
 from engine.work.planned import Plan, PlannedStep
 from engine.work.problem import OperationProblem, Problem
 from engine.work.steps import CombineStep

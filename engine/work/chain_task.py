@@ -17,9 +17,8 @@ from engine.run.variant import AnyVariant
 from engine.verify.closeness import Verification
 from engine.work.filter_task import FILTERING, Among, PictureTask, refuse_non_finite
 from engine.work.filtering.variants import Variant
-from engine.work.operations.contract import OperationVariant
+from engine.work.operations.contract import OPERATION_VARIANTS, OPERATIONS, OperationVariant
 from engine.work.operations.patch import Patch, patch_from, ready_patch
-from engine.work.operations.table import OPERATION_VARIANTS, OPERATIONS
 from engine.work.planned import CHAIN_VARIANTS, ChainVariant, Plan, PlannedStep, most_between, reach_of
 from engine.work.problem import ChainProblem, OperationProblem, Settings
 from engine.work.steps import Chain, CombineStep, MaskStep, Node, OperationStep, digest_of

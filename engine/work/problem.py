@@ -359,7 +359,7 @@ class OperationProblem(Message, PictureProblem, frozen=True, dict=True):
     is_quantised: ClassVar[bool] = False
     quantised: ClassVar[None] = None
 
-    operation: str  # key of `engine.work.operations.table.OPERATIONS`
+    operation: str  # key of `engine.work.operations.contract.OPERATIONS`
     height: int
     width: int
     channels: int

@@ -40,7 +40,7 @@ HOW = {
 }
 MOST_WEIGHT = 100.0
 # By name: the window does without variants, and a mask without the operations, which take 27 ms to import.
-_FILTERS, _OPERATIONS = "engine.work.filtering.variants", "engine.work.operations.table"
+_FILTERS, _OPERATIONS = "engine.work.filtering.variants", "engine.work.operations.contract"
 
 
 class Step(Message, frozen=True, kw_only=True):

@@ -161,7 +161,7 @@ def _problem(job: PictureJob) -> Any:
 def operation_of(key: str) -> "Operation":
     """Return the operation of a key."""
     # Its modules take a while to import; whoever has chosen an operation has them.
-    known: Operation = import_module("engine.work.operations.table").operation_named(key)
+    known: Operation = import_module("engine.work.operations.contract").operation_named(key)
     return known
 
 

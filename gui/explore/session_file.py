@@ -26,7 +26,7 @@ from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.results.text_forms import strict
 from engine.tasks.read_results import result_from_json
 from engine.verify.verification import Region
-from engine.work.operations.table import operation_named
+from engine.work.operations.contract import operation_named
 from engine.work.problem import MAX_SIDE, RESULT_TYPES
 from engine.work.steps import MOST_STEPS, PICTURE
 from gui.explore.jobs import comparable_of_result

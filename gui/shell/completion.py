@@ -15,7 +15,7 @@ from engine.explain.launches import ARCHITECTURES
 from engine.geometry.border import Border
 from engine.mask.presets import preset_names
 from engine.tasks.registry import TASKS
-from engine.work.operations.table import OPERATIONS
+from engine.work.operations.contract import OPERATIONS
 from gui.shell.command_line import own_parsers, window_options
 
 PROGRAM = "haloscope"

@@ -16,6 +16,7 @@ from engine.run.variant import ON_CPU
 from engine.work import answers
 from engine.work.messages import ListRequest
 from engine.work.operations.contract import (
+    OPERATIONS,
     OfCells,
     Operation,
     OperationVariant,
@@ -24,7 +25,6 @@ from engine.work.operations.contract import (
     pixel_alone,
     rising,
 )
-from engine.work.operations.table import OPERATIONS
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
 from gui.explore.mask.mask_panel import OperationChoice

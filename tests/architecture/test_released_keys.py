@@ -14,7 +14,7 @@ from engine.tasks.network.task import NETWORK_VARIANTS
 from engine.tasks.product.problem import MATMUL_VARIANTS
 from engine.tasks.registry import TASKS
 from engine.work.filtering.variants import VARIANTS, variant
-from engine.work.operations.table import OPERATION_VARIANTS, OPERATIONS
+from engine.work.operations.contract import OPERATION_VARIANTS, OPERATIONS
 from gui.shell.pages import PAGES
 
 

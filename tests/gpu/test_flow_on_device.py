@@ -13,7 +13,7 @@ from engine.flow import rows as memory_plan
 from engine.flow.stream import Asked, Stream
 from engine.geometry.border import Border
 from engine.work.chain_files import ready_chains
-from engine.work.operations.table import OPERATIONS
+from engine.work.operations.contract import OPERATIONS
 from engine.work.steps import of_chain
 from tests.picture_jobs import operation_request
 

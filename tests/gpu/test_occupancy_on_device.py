@@ -18,7 +18,7 @@ from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import NETWORK_VARIANTS
 from engine.tasks.product.problem import MATMUL_VARIANTS, MatrixProduct
 from engine.work.filtering.variants import VARIANTS, variant
-from engine.work.operations.table import OPERATION_VARIANTS
+from engine.work.operations.contract import OPERATION_VARIANTS
 from engine.work.problem import Problem
 from tests.engine.variants.case_lists import mask_for, typed
 from tests.picture_jobs import filter_job, operation_request, resolved_operation

@@ -16,7 +16,7 @@ from engine.run.measure import SamplingPlan, measure
 from engine.verify.verification import Region
 from engine.work.chain_files import chain_named, ready_chains
 from engine.work.messages import PictureJob
-from engine.work.operations.table import OPERATION_VARIANTS
+from engine.work.operations.contract import OPERATION_VARIANTS
 from engine.work.steps import PictureRequest
 from tests.engine.variants.operations.cases import Case, cases_of, check
 

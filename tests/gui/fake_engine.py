@@ -34,7 +34,7 @@ from engine.tasks.product.problem import ProductGrid, ProductRequest
 from engine.work.chain_files import ready_chains
 from engine.work.filtering.variants import filter_work
 from engine.work.messages import EffectsRequest, ListRequest, OperationInfo
-from engine.work.operations.table import OPERATIONS
+from engine.work.operations.contract import OPERATIONS
 from engine.work.problem import ChainProblem, OperationProblem, Problem
 from engine.work.steps import Chain, MaskStep, OperationStep, digest_of
 from tests.gui import made_network

@@ -22,7 +22,7 @@ from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import NETWORK_VARIANTS
 from engine.tasks.product.problem import MatrixProduct, matmul_variant
 from engine.work.filtering.variants import VARIANTS, variant
-from engine.work.operations.table import OPERATION_VARIANTS
+from engine.work.operations.contract import OPERATION_VARIANTS
 from engine.work.problem import Problem
 from tests.engine.variants.case_lists import LIMITS, block_for, mask_for, typed
 from tests.engine.variants.emitted import NEEDS_NVVM, assert_as_planned, compiled, needs_nvvm

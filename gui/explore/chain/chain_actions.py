@@ -14,8 +14,7 @@ from PySide6.QtWidgets import QMenu
 from engine.mask.mask import Mask
 from engine.results.text_forms import duration_text
 from engine.work.messages import ListRequest, MergeRequest
-from engine.work.operations.contract import ResultKind, pixel_alone
-from engine.work.operations.table import OPERATIONS
+from engine.work.operations.contract import OPERATIONS, ResultKind, pixel_alone
 from engine.work.steps import MOST_STEPS, PICTURE
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.explore.jobs import state_of, written_chain

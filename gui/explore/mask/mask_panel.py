@@ -227,7 +227,7 @@ class OperationChoice(QWidget):
 
     def fill(self) -> None:
         """List the operations other than convolution, after the first paint."""
-        from engine.work.operations.table import OPERATIONS
+        from engine.work.operations.contract import OPERATIONS
 
         self._add("Combine two results", COMBINE, _COMBINE_TIP)
         for operation in OPERATIONS.values():

@@ -21,7 +21,7 @@ from engine.mask.presets import presets
 from engine.tasks.network.task import NETWORK_VARIANTS
 from engine.tasks.product.problem import MATMUL_VARIANTS
 from engine.work.filtering.variants import VARIANTS
-from engine.work.operations.table import OPERATION_VARIANTS
+from engine.work.operations.contract import OPERATION_VARIANTS
 from engine.work.planned import CHAIN_VARIANTS
 from tests.engine.commands.conftest import LOST, Left, raising, strict_json
 from tests.fresh_python import ROOT, fresh_python

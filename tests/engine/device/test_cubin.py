@@ -13,7 +13,7 @@ from engine.tasks.network.operands import trained_weights
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import network_variant
 from engine.work.filtering.variants import variant
-from engine.work.operations.table import operation_variant
+from engine.work.operations.contract import operation_variant
 from engine.work.problem import OperationProblem, Problem, Settings
 
 if not missing:

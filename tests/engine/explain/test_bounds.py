@@ -30,7 +30,7 @@ from engine.run.task import Choice
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
-from engine.work.operations.table import OPERATION_VARIANTS
+from engine.work.operations.contract import OPERATION_VARIANTS
 from tests.engine.explain.jobs import operation, product, zeros
 from tests.engine.variants.emitted import needs_nvvm
 from tests.picture_jobs import filter_job, mask_job

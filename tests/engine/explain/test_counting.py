@@ -18,7 +18,7 @@ from engine.run.task import Choice
 from engine.tasks.network.operands import trained_weights
 from engine.tasks.network.task import NETWORK_VARIANTS, network_job
 from engine.work.filtering.variants import MaskClass, variant
-from engine.work.operations.table import OPERATION_VARIANTS
+from engine.work.operations.contract import OPERATION_VARIANTS
 from tests.engine.explain.jobs import filtering, operation, product, zeros
 from tests.engine.variants.cases import problem_of
 from tests.picture_jobs import filter_job

@@ -19,7 +19,7 @@ from engine.geometry.block import Block, Limits
 from engine.run.task import Job
 from engine.tasks.product.problem import MatrixProduct, matmul_variant
 from engine.work.filtering.variants import variant
-from engine.work.operations.table import operation_variant
+from engine.work.operations.contract import operation_variant
 from engine.work.problem import OperationProblem, Problem
 
 HD = Problem(1080, 1920, 1, "uint8", (5, 5), (2, 2))

@@ -12,7 +12,7 @@ from engine.flow.stream import Asked, Stream
 from engine.geometry.border import Border, cut
 from engine.mask.mask import Mask
 from engine.work import resolve
-from engine.work.operations.table import OPERATIONS
+from engine.work.operations.contract import OPERATIONS
 from engine.work.problem import Settings
 from engine.work.steps import HOW, Chain, CombineStep, MaskStep, OperationStep, of_chain
 from tests.engine.flow.fake_gpus import install

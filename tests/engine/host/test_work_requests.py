@@ -14,7 +14,7 @@ from engine.image.open import open_sample
 from engine.image.save import save_image
 from engine.work.chain_files import chain_from, chain_named, ready_chains
 from engine.work.messages import ListRequest, MergeRequest, PictureJob
-from engine.work.operations.table import OPERATIONS
+from engine.work.operations.contract import OPERATIONS
 from engine.work.steps import digest_of
 from tests.picture_jobs import operation_job
 

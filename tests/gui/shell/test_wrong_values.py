@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from engine.geometry.border import Border
-from engine.work.operations.table import OPERATIONS
+from engine.work.operations.contract import OPERATIONS
 from gui.explore.chain.chain_list import CombinePanel
 from gui.explore.kernel.kernel_panel import BlockEditor
 from gui.explore.mask.mask_panel import MaskPanel

@@ -5,7 +5,7 @@ from PySide6.QtCore import QSize
 from PySide6.QtGui import QColor, QFontMetrics, QIcon, QPalette
 from PySide6.QtWidgets import QLabel, QScrollArea, QSpinBox, QSplitter, QVBoxLayout, QWidget
 
-from engine.work.operations.table import OPERATION_VARIANTS
+from engine.work.operations.contract import OPERATION_VARIANTS
 from gui.explore.explain.tile_painter import tint
 from gui.explore.inspect.histogram_plot import CHANNEL_COLOURS
 from gui.style import icons

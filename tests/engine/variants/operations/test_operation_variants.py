@@ -11,7 +11,7 @@ from engine.device.launches import DeviceKind
 from engine.geometry.block import Block, Limits
 from engine.variants.operations.find_patch import TILED as MATCH_TILED
 from engine.variants.operations.median import middle_of_3, sorted_3, sorted_5
-from engine.work.operations.table import OPERATION_VARIANTS, OPERATIONS
+from engine.work.operations.contract import OPERATION_VARIANTS, OPERATIONS
 from tests.engine.variants.emitted import assert_as_planned
 from tests.engine.variants.executed import executed, observed
 from tests.engine.variants.operations.cases import SIMULATED, Case, cases_of, check

@@ -20,9 +20,8 @@ from engine.image.open import open_sample
 from engine.run.task import compute
 from engine.variants.operations import counts, find_patch, jpeg
 from engine.verify.verification import Region
-from engine.work.operations.contract import Mark, Range
+from engine.work.operations.contract import OPERATIONS, Mark, Range, operation_named, parameters_from
 from engine.work.operations.patch import BACKGROUND, BAR, corner_of, histogram_picture, marked
-from engine.work.operations.table import OPERATIONS, operation_named, parameters_from
 from engine.work.resolve import Resolved
 from tests.picture_jobs import operation_request
 

@@ -8,7 +8,7 @@ import pytest
 import engine
 from engine.errors import BadValue
 from engine.tasks.read_results import result_from_json
-from engine.work.operations.table import OPERATIONS
+from engine.work.operations.contract import OPERATIONS
 from engine.work.problem import Settings
 
 

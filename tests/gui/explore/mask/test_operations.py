@@ -12,7 +12,7 @@ from engine.host.protocol import SaveResult
 from engine.host.request import Check, Preview, Run
 from engine.results.problem import Mark
 from engine.results.text_forms import MISSING
-from engine.work.operations.table import OPERATIONS
+from engine.work.operations.contract import OPERATIONS
 from engine.work.steps import MaskStep, OperationStep
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.explore.explain.selection import Selection
