@@ -49,13 +49,12 @@ class Block:
         Raises BadValue for another text, and for numbers of more than nine digits.
         """
         match = re.fullmatch(r"\s*(-?\d+)\s*[xX×*,]\s*(-?\d+)\s*", text)
-        if not match:
-            why = "it is not two whole numbers with an x between them"
-            raise BadValue(f"block '{text}'", why, "Write it as 16x16.")
-        if max(map(len, match.groups())) > _LONGEST_SIDE:
+        if match and max(map(len, match.groups())) <= _LONGEST_SIDE:
+            return cls(int(match[1]), int(match[2]))
+        why = "it is not two whole numbers with an x between them"
+        if match:
             why = f"it is too large; CUDA allows at most {Limits().max_threads:,} threads per block"
-            raise BadValue(f"block '{text}'", why, "Write it as 16x16.")
-        return cls(int(match[1]), int(match[2]))
+        raise BadValue(f"block '{text}'", why, "Write it as 16x16.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +187,7 @@ def nearest_legal(
         # From the wanted width downwards: the first that fits is the nearest.
         for x in range(min(max(wanted_x, least.x), longest), least.x - 1, -1):
             candidate = Block(x, y)
-            distance = _ratio(x, wanted_x) * _ratio(y, wanted_y)
+            distance = max(x / wanted_x, wanted_x / x) * max(y / wanted_y, wanted_y / y)
             if best is not None and distance >= best[0]:
                 break
             if shared_bytes(candidate) <= limits.shared_bytes:
@@ -196,27 +195,25 @@ def nearest_legal(
     return best[1] if best else None
 
 
-def _ratio(a: int, b: int) -> float:
-    return max(a, b) / min(a, b)
-
-
 def why_illegal(block: Block, limits: Limits, shared_bytes: SharedBytes = lambda block: 0) -> Refusal | None:
     """Return why a device does not allow a block, or None; to find the nearest legal one takes 3 ms more."""
+
+    def because(code: str, what: str, limit: str) -> Refusal:
+        short = f"A block of {block} {what}"
+        return Refusal(code, short, f"{short}; {limit}.")
+
     if block.x < 1 or block.y < 1:
-        detail = f"A block of {block} has no threads; each side must be at least 1."
-        return Refusal("block-empty", f"A block of {block} has no threads", detail)
+        return because("block-empty", "has no threads", "each side must be at least 1")
     across, down = (block.x, limits.max_block_x), (block.y, limits.max_block_y)
     for (side, most), long, along in ((across, "wide", "across"), (down, "high", "down")):
         if side > most:
-            short = f"A block of {block} is too {long}"
-            return Refusal(f"block-too-{long}", short, f"{short}; the limit is {most} threads {along}.")
+            return because(f"block-too-{long}", f"is too {long}", f"the limit is {most} threads {along}")
     if block.threads > limits.max_threads:
-        short = f"A block of {block} has {block.threads:,} threads"
-        detail = f"{short}; the limit is {limits.max_threads:,} threads per block."
-        return Refusal("block-threads", short, detail)
+        limit = f"the limit is {limits.max_threads:,} threads per block"
+        return because("block-threads", f"has {block.threads:,} threads", limit)
     if (needed := shared_bytes(block)) > limits.shared_bytes:
-        short = f"A block of {block} needs {needed:,} bytes of shared memory for its tile"
-        return Refusal("shared-memory", short, f"{short}; a block has {limits.shared_bytes:,}.")
+        what = f"needs {needed:,} bytes of shared memory for its tile"
+        return because("shared-memory", what, f"a block has {limits.shared_bytes:,}")
     return None
 
 

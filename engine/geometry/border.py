@@ -257,11 +257,11 @@ def span(reach: tuple[int, int], border: Border, length: int, first: int, last: 
         found, wanted = border.rule(index - top, bottom - top), border.rule(index, length)
         return wanted == (found if found < 0 else found + top)
 
-    if all(map(does_the_same, (*range(begin, 0), *range(length, end)))):
+    outside = range(begin, 0), range(length, end)
+    if all(map(does_the_same, itertools.chain(*outside))):
         return Span(first, last, (inside,), first - top)
-    outside_before = [border.rule(index, length) for index in range(begin, 0)]
-    outside_after = [border.rule(index, length) for index in range(length, end)]
-    return Span(first, last, (*_ranges(outside_before), inside, *_ranges(outside_after)), before)
+    above, below = (_ranges([border.rule(index, length) for index in indices]) for indices in outside)
+    return Span(first, last, (*above, inside, *below), before)
 
 
 def common_border(borders: Sequence[Border]) -> Border | None:

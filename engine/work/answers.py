@@ -258,9 +258,8 @@ def sum_order(request: messages.SumOrderRequest, report: Checkpoint) -> SumOrder
     return dataclasses.replace(order, added_error=chosen.added_to(problem, mask, resolved.samples))
 
 
-def merger_offers(request: messages.MergeRequest, report: Checkpoint) -> tuple[messages.MergerOffer, ...]:
+def merger_offers(request: messages.MergeRequest, report: Checkpoint) -> tuple[messages.Merger, ...]:
     """Return what could become one mask, the most steps together first."""
     job, picture = request.job, request.job.picture
     shape = picture.height, picture.width, picture.channels
-    found = mergers(job.chain, shape, picture.dtype, device_named(job.device))
-    return tuple(messages.MergerOffer(one.sentence, one.is_faster, one.chain) for one in found)
+    return mergers(job.chain, shape, picture.dtype, device_named(job.device))

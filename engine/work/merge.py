@@ -9,7 +9,7 @@ within their own bounds of the same exact values.
 What is proposed is judged by the measured times that `auto` compares (`engine.work.filtering.planner`).
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.planner import cost_table, kernel_us, rates_of
+from engine.work.messages import Merger
 from engine.work.steps import PICTURE, Chain, MaskStep, Node
 
 Weights = NDArray[np.float64]
@@ -47,40 +48,6 @@ class _Linear(NamedTuple):
     cval: float
     frame: Frame
     nodes: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Merger:
-    """A proposal: these steps as one mask.
-
-    Times are estimates for a picture, in milliseconds: of all these steps one after the other, and of one.
-    """
-
-    ids: tuple[str, ...]  # the last is the one whose place the mask takes
-    mask: Mask
-    frame: Frame
-    chain: Chain
-    separate_ms: float
-    merged_ms: float
-
-    @property
-    def is_faster(self) -> bool:
-        """Whether the one mask is estimated to take less time."""
-        return self.merged_ms < self.separate_ms
-
-    @property
-    def sentence(self) -> str:
-        """The proposal in words."""
-        frame = "; the results are the same up to the edges"
-        if any(self.frame):
-            top, bottom, left, right = self.frame
-            rows = f"{top} row{'s' * (top != 1)} at the top, {bottom} at the bottom"
-            columns = f"{left} column{'s' * (left != 1)} at the left, {right} at the right"
-            frame = f"; {rows}, {columns} differ, where the border now counts once"
-        return (
-            f"{', '.join(self.ids)} as one mask of {self.mask.rows} × {self.mask.columns}: about "
-            f"{self.merged_ms:.2g} ms instead of {self.separate_ms:.2g} ms{frame}"
-        )
 
 
 def mergers(chain: Chain, shape: tuple[int, int, int], dtype: str, device: DeviceInfo) -> tuple[Merger, ...]:
@@ -110,7 +77,7 @@ def mergers(chain: Chain, shape: tuple[int, int, int], dtype: str, device: Devic
         step = next(one for one in merged.steps if one.id == nodes[at].step.id)
         one_ms = _time_ms(Node(step, (form.input,)), shape, dtype, device)
         ids = tuple(nodes[one].step.id for one in form.nodes)
-        found.append(Merger(ids, mask, form.frame, merged, sum(times), one_ms))
+        found.append(Merger(ids, form.frame, merged, sum(times), one_ms))
     return tuple(sorted(found, key=lambda one: -len(one.ids)))
 
 
@@ -128,18 +95,13 @@ def merged_where_faster(
 def _forms(nodes: tuple[Node, ...]) -> list[_Linear | None]:
     """Return what each node is of the earliest input that it is linear in."""
     forms: list[_Linear | None] = []
-
-    def of_input(at: int) -> _Linear:
-        return (forms[at] if at >= 0 else None) or _identity(at)
-
-    for at, node in enumerate(nodes):
-        step = node.step
+    for at, (step, inputs) in enumerate(nodes):
+        read = [(forms[one] if one >= 0 else None) or _identity(one) for one in inputs]
         form: _Linear | None = None
         if isinstance(step, MaskStep) and (step.variant, step.block) == (AUTO, None):
-            form = _after(of_input(node.inputs[0]), step, at) or _after(_identity(node.inputs[0]), step, at)
+            form = _after(read[0], step, at) or _after(_identity(inputs[0]), step, at)
         elif step.weights is not None:
-            one, other = map(of_input, node.inputs)
-            form = _sum(one, other, step.weights, at)
+            form = _sum(read, step.weights, at)
         forms.append(form)
     return forms
 
@@ -152,7 +114,7 @@ def _after(before: _Linear, step: MaskStep, at: int) -> _Linear | None:
     """Return a mask after what was there; None where their borders differ. One cell reads no border."""
     mask = step.applied
     border, cval = (step.border, step.cval) if mask.taps > 1 else (before.border, before.cval)
-    if before.border not in (None, border) or (before.border is not None and before.cval != cval):
+    if before.border is not None and (before.border, before.cval) != (border, cval):
         return None
     (up, left), (rows, columns) = before.weights.shape, mask.shape
     weights = np.zeros((up + rows - 1, left + columns - 1))
@@ -168,24 +130,23 @@ def _after(before: _Linear, step: MaskStep, at: int) -> _Linear | None:
     return _Linear(before.input, weights, anchor, offset, border, cval, frame, (*before.nodes, at))
 
 
-def _sum(one: _Linear, other: _Linear, factors: tuple[float, float], at: int) -> _Linear | None:
-    borders = {form.border for form in (one, other)} - {None}
+def _sum(forms: Sequence[_Linear], factors: tuple[float, float], at: int) -> _Linear | None:
+    one, other = forms
+    borders = {(form.border, form.cval) for form in forms if form.border is not None}
     if one.input != other.input or len(borders) > 1 or not (one.nodes or other.nodes):
         return None
-    if one.border is not None and other.border is not None and one.cval != other.cval:
-        return None
-    with_border = one if one.border is not None else other
+    border, cval = borders.pop() if borders else (None, 0.0)
     anchor = max(one.anchor[0], other.anchor[0]), max(one.anchor[1], other.anchor[1])
-    after = [max(form.weights.shape[axis] - form.anchor[axis] for form in (one, other)) for axis in (0, 1)]
+    after = [max(form.weights.shape[axis] - form.anchor[axis] for form in forms) for axis in (0, 1)]
     weights = np.zeros((anchor[0] + after[0], anchor[1] + after[1]))
-    for form, factor in zip((one, other), factors, strict=True):
+    for form, factor in zip(forms, factors, strict=True):
         top, left = anchor[0] - form.anchor[0], anchor[1] - form.anchor[1]
         rows, columns = form.weights.shape
         weights[top : top + rows, left : left + columns] += factor * form.weights
     offset = factors[0] * one.offset + factors[1] * other.offset
     frame = Frame(*map(max, one.frame, other.frame))
     nodes = tuple(sorted({*one.nodes, *other.nodes, at}))
-    return _Linear(one.input, weights, anchor, offset, with_border.border, with_border.cval, frame, nodes)
+    return _Linear(one.input, weights, anchor, offset, border, cval, frame, nodes)
 
 
 def _merged(chain: Chain, nodes: tuple[Node, ...], at: int, form: _Linear, mask: Mask) -> Chain:

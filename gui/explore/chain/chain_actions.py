@@ -27,7 +27,7 @@ from gui.page.jobs import Background
 from gui.style.metrics import follow
 
 if TYPE_CHECKING:
-    from engine.work.messages import MergerOffer
+    from engine.work.messages import Merger
     from engine.work.steps import Chain
 
 
@@ -168,7 +168,7 @@ class ChainState(QObject):
         super().__init__()
         self.workspace, self._display, self._offers = workspace, display, Newest(link)
         self._took: dict[str, tuple[object, str]] = {}
-        self.offer: MergerOffer | None = None  # the merger that would be faster; None where there is none
+        self.offer: Merger | None = None  # the merger that would be faster; None where there is none
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
         self._pause.timeout.connect(self._ask)
         display.timed.connect(self._note_times)
@@ -219,7 +219,7 @@ class ChainState(QObject):
         if job is not None:
             self._offers.ask(MergeRequest(job), self._show_offers, lambda error: None)
 
-    def _show_offers(self, offers: "tuple[MergerOffer, ...]") -> None:
+    def _show_offers(self, offers: "tuple[Merger, ...]") -> None:
         before, self.offer = self.offer, next((one for one in offers if one.is_faster), None)
         if before != self.offer:
             self.changed.emit()
