@@ -1,7 +1,4 @@
-"""The one loop of all flows; chunks with their arrays; the device that does one after the other.
-
-That is a CPU, or the simulator.
-"""
+"""The one loop of all flows; chunks with their arrays; the device without queues: a CPU, or the simulator."""
 
 import threading
 import time

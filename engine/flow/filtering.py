@@ -279,10 +279,7 @@ def measured_in_chunks(
     verify: bool,
     is_recorded: bool,
 ) -> tuple[np.ndarray, AnyResult | None, list[DeviceInfo]]:
-    """Return the values of a call with the proof and the time, if asked for, and the GPUs that computed it.
-
-    `on_values` is as of `measure`.
-    """
+    """Return a call's values, and if asked for proof and time; its GPUs. `on_values` is as of `measure`."""
 
     def streamed() -> tuple[np.ndarray, Timeline]:
         out = empty_result(call.samples, call.samples.shape, call.problem.result_dtype)

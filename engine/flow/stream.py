@@ -75,10 +75,7 @@ class Stream:
     def run(
         self, pictures: Iterable[Asked], received: Callable[[Asked], None] = lambda asked: None
     ) -> Timeline:
-        """Filter all pictures; return when each chunk was in which queue.
-
-        `received` gets each picture in order, once its result is whole.
-        """
+        """Return when each chunk was in which queue; `received` gets each picture in order, once whole."""
         Flow[Asked](stream=lambda: self).run(pictures, received)
         if self._device is None:
             what, why = "The batch is empty", "there is nothing to filter"
@@ -182,10 +179,7 @@ class Stream:
         return (Span(0, height, ((0, height),), 0),)
 
     def _chosen(self, request: Resolved, parts: Sequence[Span]) -> Resolved:
-        """Choose what computes a picture: called while its first band is copied.
-
-        It refuses what cannot be cut, and samples that cannot be taken.
-        """
+        """Choose what computes a picture, while its first band is copied; refuse what it cannot take."""
         if len(parts) > 1:
             if self.in_parts:
                 request = request.in_parts(max(part.length for part in parts))

@@ -108,10 +108,7 @@ class Result:
         return source_of(self.asked.picture)
 
     def values(self, level: int, rows: slice, columns: slice, ends_at: float) -> tuple[Samples, Samples]:
-        """Return the result in a rectangle of a level, and the opacity there (no channel without one).
-
-        Raises what `HalvedTiles.rectangle` raises.
-        """
+        """Return the result in a rectangle of a level, and the opacity; raises as `HalvedTiles.rectangle`."""
         reach = self.work.reach
         if not self._is_in_memory or (reach.exact and not reach.whole):
             return self._rectangle(level, rows, columns, ends_at)
@@ -245,10 +242,7 @@ shared.keep_until_trimmed(_let_go)
 
 
 def preview(job: PictureJob, report: Checkpoint) -> Filtered:
-    """Compute the result of a large picture in memory for the screen, and keep no values.
-
-    Of a picture in its file nothing is computed before it is seen.
-    """
+    """Compute the result of a large picture in memory for the screen; of one in its file nothing yet."""
     begin, elapsed_ms = time.perf_counter(), 0.0
     # Anew for each preview: `auto` chooses by the times that are known by now.
     result, picture, values = Result(job), job.picture, None

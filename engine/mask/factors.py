@@ -84,10 +84,7 @@ class Factors(NamedTuple):
 
 
 def factor(mask: Mask) -> Factors:
-    """Return the best factors of a mask's float32 weights; whether they fit is `Factors.separable`.
-
-    Cached by the weights, because every edit of a mask needs this.
-    """
+    """Return a mask's best factors (they fit if `separable`), cached because every edit needs them."""
     return _factor(mask.shape, mask.weights32.tobytes())
 
 

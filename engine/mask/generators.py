@@ -176,10 +176,7 @@ def make(generator: Generator, sides: Sequence[int], numbers: Sequence[float] = 
 
 
 def generate(spelling: str) -> Mask | None:
-    """Return the mask of a short spelling such as `gaussian:9:1.5`, or None when it is not one.
-
-    Raises BadValue where it begins with the name of a generator and its numbers are wrong.
-    """
+    """Return the mask of a spelling, None for another text; BadValue for wrong numbers of a generator."""
     read = read_spelling(spelling)
     return make(*read) if read is not None else None
 
@@ -205,10 +202,7 @@ def read_spelling(spelling: str) -> tuple[Generator, list[int], list[float]] | N
 
 
 def cut_sentence(spelling: str) -> str:
-    """Return that the sides of a spelled mask cut off much of its Gaussian; empty where they do not.
-
-    Sides of one cell, of masks of a row or a column, have no extent.
-    """
+    """Return that the sides of a spelled mask, beside those of 1, cut off much of its Gaussian; else ""."""
     if (read := read_spelling(spelling)) is None:
         return ""
     generator, sides, numbers = read

@@ -219,10 +219,7 @@ class Mask:
         return self.divided_by(self.total)
 
     def divided_by(self, divisor: float) -> "Mask":
-        """Return the mask with every weight divided by one number.
-
-        Raises MaskError where that is 0 or not finite, or a quotient is too large for float32.
-        """
+        """Return the mask divided by a number; MaskError for 0, infinity, NaN or quotients beyond float32."""
         if divisor == 0.0 or not math.isfinite(divisor):
             what, why = f"The mask cannot be divided by {divisor:g}", "that gives no finite weights"
             raise MaskError(what, why, "Take another divisor, such as the sum of the weights.")

@@ -93,10 +93,7 @@ def read_rows(lines: Iterable[str]) -> list[list[str]]:
 
 
 def with_point(word: str, where: str) -> str:
-    """Return a number with a decimal comma as one with a point; refuse one that is ambiguous.
-
-    Other words are returned as they are.
-    """
+    """Return a number with a decimal comma with a point, other words as they are; refuse an ambiguous one."""
     if not _DECIMAL_COMMA.fullmatch(word):
         return word
     if _THOUSANDS.fullmatch(word):

@@ -349,10 +349,7 @@ def measure(
 
 
 def measure_each(jobs: Sequence[ProblemJob[P]], backend: Backend, plan: SamplingPlan) -> list[Outcome[P]]:
-    """Run jobs that differ in variant and constant alone; their operands are copied to the device once.
-
-    Raises what `measure` raises, and OutOfDeviceMemory.
-    """
+    """Run jobs that differ in variant and constant, over the same operands. Raises also OutOfDeviceMemory."""
     first, outcomes = jobs[0], []
     with backend.selected():
         buffers = first.filled(backend)

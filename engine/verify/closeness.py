@@ -197,10 +197,7 @@ def _may_overflow(wanted: np.ndarray, largest: np.ndarray, bound: np.ndarray) ->
 def _says_nothing(
     wanted: np.ndarray, largest: np.ndarray, bound: np.ndarray, differs: np.ndarray, near: Near
 ) -> np.ndarray | None:
-    """Return where elements that differ within a bound have one that proves nothing.
-
-    None where there is no such element, as is found out fast.
-    """
+    """Return where elements that differ within a bound have one that proves nothing; None if nowhere."""
     # Tiles of nearly the same size.
     sides = tuple(
         -(-length // -(-length // side)) for length, side in zip(wanted.shape, near.sides, strict=False)

@@ -60,10 +60,9 @@ class OperationTask(PictureTask[OperationProblem, OperationVariant]):
 
     def compared(self, job: OperatedJob) -> tuple[Any, ...]:
         """Return the picture, and a chain of this step."""
-        problem, known = job.problem, OPERATIONS[job.problem.operation]
-        step = OperationStep(operation=known.key, settings=problem.settings)
-        given, key = (problem.dtype,), job.variant.key
-        return job.operands, (PlannedStep(step, (-1,), given, key, None, problem, cost=known.cost),)
+        problem, step = job.problem, OperationStep(operation=job.problem.operation, settings=job.problem.settings)
+        of = step, (-1,), (problem.dtype,), job.variant.key, None, problem
+        return job.operands, (PlannedStep(*of, cost=step.known.cost),)
 
     def answer(self, values: np.ndarray, job: OperatedJob) -> Answer:
         """Return what the operation makes of the array."""
@@ -74,8 +73,8 @@ class OperationTask(PictureTask[OperationProblem, OperationVariant]):
         window = OPERATIONS[job.problem.operation].window
         if window is None:
             return Reach(whole=job.problem.operation)
-        side = window(job.problem.parameters)
-        return Reach((side, side), (side, side))
+        sides = (window(job.problem.parameters),) * 2
+        return Reach(sides, sides)
 
     def refuse_samples(self, job: OperatedJob) -> None:
         """Refuse samples that the operation does not take."""
@@ -97,10 +96,10 @@ class OperationTask(PictureTask[OperationProblem, OperationVariant]):
         """
         operation, settings = step.known, dict(step.settings)
         ready: Patch | None = None
-        if patch is not None and not operation.takes_patch:
-            why = f"{operation.key} takes the picture alone"
-            raise BadValue("a patch", why, "Leave it out, or choose find-patch.")
         if patch is not None:
+            if not operation.takes_patch:
+                why = f"{operation.key} takes the picture alone"
+                raise BadValue("a patch", why, "Leave it out, or choose find-patch.")
             taken = {"height": patch.shape[0], "width": patch.shape[1]}
             if both := [name for name in (*taken, "left", "top") if name in settings]:
                 what = f"{both[0]} with a patch from a file"
@@ -194,9 +193,9 @@ class ChainTask(PictureTask[ChainProblem, ChainVariant]):
         title = chain.title or chain.key or ", ".join(step.title for step in chain.steps)
         return ChainProblem(height, width, channels, samples.dtype.name, title, chain.text, result_dtype)
 
-    def choice(self, device: DeviceInfo) -> Choice[ChainVariant]:
-        """Return the variant for a kind of device."""
-        (chosen,) = CHAIN_VARIANTS.on(device.kind)
+    def choice(self, among: Among) -> Choice[ChainVariant]:
+        """Return the variant for the kind of device."""
+        (chosen,) = CHAIN_VARIANTS.on(among.device.kind)
         return Choice(chosen, chosen.default_block)
 
     def plan(self, nodes: tuple[Node, ...], among: Among) -> Plan:

@@ -1,7 +1,4 @@
-"""Makes pictures of differences and errors, and of what masks do.
-
-Called on: the thread for what comes beside a run, or the main thread.
-"""
+"""Pictures of differences, errors and what masks do. Called on: the main thread, or that beside a run."""
 
 from collections.abc import Iterator
 

@@ -43,10 +43,7 @@ def timed_steps(resolved: Resolved, result: AnyResult | None = None) -> tuple[St
 def with_steps(
     result: Measurement[P], job: AnyJob, checkpoint: Checkpoint = lambda step: None
 ) -> Measurement[P]:
-    """Return the result of a chain with its steps, which are timed where the chain was; another as it is.
-
-    Called on: the process that uses the result's device.
-    """
+    """Return a chain's result with its steps, timed if it was. Called on: the process with its device."""
     if result.failure or result.task != ChainProblem.task:
         return result
     times = _NONE

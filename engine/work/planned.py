@@ -23,17 +23,14 @@ _NO_BLOCK = Block(1, 1)
 
 
 class PlannedStep(Struct, frozen=True):
-    """A step that is computed.
-
-    `inputs` are places of earlier ones, -1 is the picture. A step that combines has no problem.
-    """
+    """A step that is computed."""
 
     step: AnyStep
-    inputs: tuple[int, ...]
+    inputs: tuple[int, ...]  # places of earlier ones; -1 is the picture
     given: tuple[str, ...]  # types of samples that its inputs have; what it `reads` may be float32
     variant_key: str = COMBINED
     block: Block | None = None
-    problem: StepProblem | None = None
+    problem: StepProblem | None = None  # None where two results are combined
     mask: Mask | None = None
     # White, where the operation takes pictures from 0 to 1 and these go further; else 1.
     white: float = 1.0

@@ -36,10 +36,7 @@ Shape = tuple[int, int, int]
 
 
 def as_samples(image: np.ndarray) -> np.ndarray:
-    """Return a picture as the variants take it: (H, W, C), C-contiguous, aligned, in native byte order.
-
-    Raises BadValue as `sample_type`.
-    """
+    """Return a picture as (H, W, C), C-contiguous, aligned, of native order; refuse it as `sample_type`."""
     array = np.asarray(image)
     if array.ndim == 0 and array.dtype == object:
         what = f"a value of type {type(array.item()).__name__}"

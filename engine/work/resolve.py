@@ -85,8 +85,7 @@ class Resolved:
         plan: Plan = self.task.plan(self.nodes, self._among)
         if self.asked.result_type != "same":
             return plan
-        last = plan[-1].quantised(self.samples.dtype.name)
-        if last is None:
+        if (last := plan[-1].quantised(self.samples.dtype.name)) is None:
             what, why = f"step {plan[-1].step.id}", "its result is float32, and not of the picture's type"
             raise BadValue(what, why, "Choose float32 results.")
         return (*plan[:-1], last)
@@ -94,11 +93,8 @@ class Resolved:
     @cached_property
     def choice(self) -> Choice[Any]:
         """The variant and its block; resolved on first use, which takes `auto` 0.1 to 0.4 ms."""
-        chosen: Choice[Any]
-        if self.step is None:
-            chosen = self.task.choice(self.device)
-            return chosen
-        chosen = self.task.choice(self.step, self.problem, self.constant, self._among)
+        of_step = () if self.step is None else (self.step, self.problem, self.constant)
+        chosen: Choice[Any] = self.task.choice(*of_step, self._among)
         return chosen
 
     @property
@@ -112,21 +108,27 @@ class Resolved:
         return reach
 
     def in_parts(self, rows: int | None = None) -> Self:
-        """Return it with variants whose results do not depend on where a picture is cut, if none is named.
-
-        `auto` chooses for parts of so many rows.
-        """
+        """Return it with variants that depend on no cut, if none is named; `auto` has so many rows."""
         if self.asked.operation is not None:
             return self
-        other = copy(self)
-        for chosen in ("choice", "plan", "reach", *(() if self.step else ("constant",))):
-            other.__dict__.pop(chosen, None)
+        other = self._without("choice", "plan", "reach", *(() if self.step else ("constant",)))
         other._in_parts, other._part_rows = True, rows
+        return other
+
+    def _without(self, *found: str) -> Self:
+        """Return a copy that finds some properties anew."""
+        other = copy(self)
+        for name in found:
+            other.__dict__.pop(name, None)
         return other
 
     def as_saved(self, saved: np.dtype, range_mode: str) -> Self:
         """Return work whose last kernel writes the samples of a file of a type, where they are the same."""
-        is_same = range_mode == "clip" or (range_mode == "absolute" and self._is_never_negative)
+        is_same = range_mode == "clip"
+        if range_mode == "absolute" and (step := self.asked.filter) is not None:
+            # No result is below 0.
+            mask, ghost = step.applied, float(self.problem.ghost_value)
+            is_same = min(float(mask.weights.min()), mask.offset, ghost) >= 0.0
         if is_same and saved == self.samples.dtype and (self.step is None or self.is_finite):
             return self.quantised() or self
         return self
@@ -141,15 +143,6 @@ class Resolved:
         most = float(np.abs(mask.weights).sum()) * max(float(np.iinfo(samples).max), abs(ghost))
         # Far below what the rounding of a sum could lift over it.
         return most + abs(mask.offset) < float(np.finfo(np.float32).max) / 2
-
-    @property
-    def _is_never_negative(self) -> bool:
-        """Whether no result of a mask can be below 0, so that it is its own absolute value."""
-        step = self.asked.filter
-        if step is None or self.samples.dtype == np.float32:
-            return False
-        mask = step.applied
-        return min(float(mask.weights.min()), mask.offset, float(self.problem.ghost_value)) >= 0.0
 
     @property
     def chosen(self) -> PictureRequest:
@@ -173,21 +166,17 @@ class Resolved:
         if self.step is None:
             if self.plan[-1].quantised(self.samples.dtype.name) is None:
                 return None
-            chain = copy(self)
+            chain = self._without("plan", "constant")
             chain.asked, chain.problem = replace(self.asked, result_type="same"), self.problem.quantised
-            for chosen in ("plan", "constant"):
-                chain.__dict__.pop(chosen, None)
             return chain
-        problem, choice = self.problem.quantised, self.choice
-        if problem is None or choice.variant.why_not(
-            problem, self.constant, choice.block, self.device.limits
-        ):
+        problem, (chosen, block, _) = self.problem.quantised, self.choice
+        if problem is None or chosen.why_not(problem, self.constant, block, self.device.limits):
             return None
         other = copy(self)
         # Not what `auto` would choose for such results: another variant may round otherwise.
-        block = choice.block if choice.variant.uses_block else self.asked.block
-        changes = {"result_type": "same", "variant": choice.variant.key, "block": block}
-        other.asked, other.choice, other.problem = self.asked.changed(**changes), choice, problem
+        own = block if chosen.uses_block else self.asked.block
+        changes = {"result_type": "same", "variant": chosen.key, "block": own}
+        other.asked, other.choice, other.problem = self.asked.changed(**changes), self.choice, problem
         other.step = other.asked.step
         return other
 

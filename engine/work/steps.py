@@ -290,10 +290,7 @@ class Chain(Message, frozen=True):
         return tuple(Node(nodes[at].step, tuple(number[one] for one in nodes[at].inputs)) for at in wanted)
 
     def needed(self, shown: str = "") -> "Chain":
-        """Return the chain of the steps that the result of one needs, each with the names of what it reads.
-
-        Raises as `nodes`, and BadValue where none is needed.
-        """
+        """Return the chain of what a result needs, its inputs named. Raises as `nodes`; BadValue if empty."""
         nodes = self.nodes(shown)
         ids = [*(node.step.id for node in nodes), PICTURE]
         steps = tuple(step.reading(tuple(ids[one] for one in inputs)) for step, inputs in nodes)
@@ -322,10 +319,7 @@ def digest_of(nodes: Iterable[tuple[AnyStep, tuple[int, ...]]]) -> str:
 
 
 def needed_places(nodes: Sequence[Any], last: int, known: Container[int] = ()) -> set[int]:
-    """Return the steps that are computed or read for one: what stands before a known one is neither.
-
-    They are nodes, or planned steps.
-    """
+    """Return the places of steps, or nodes, needed for one: what stands before a known one is not."""
     needed, ahead = set[int](), [last]
     while ahead:
         at = ahead.pop()
@@ -401,10 +395,7 @@ class PictureRequest(Message, frozen=True, kw_only=True, dict=True):
 
 
 def of_chain(chain: Chain, **where: Any) -> PictureRequest:
-    """Return the request of a chain, of which one step alone writes what it writes by itself.
-
-    `where` are the other fields.
-    """
+    """Return the request of a chain, one step alone with its own type of result; `where` are other fields."""
     nodes = chain.nodes()
     own = nodes[0].step.result_type if len(nodes) == 1 else "float32"
     return PictureRequest(chain=chain, **({"result_type": own} | where))

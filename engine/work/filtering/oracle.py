@@ -242,10 +242,7 @@ def rounding_bound(magnitudes: np.ndarray, taps: int) -> np.ndarray:
 
 
 def added_steps(columns: np.ndarray, rows: np.ndarray) -> float:
-    """Return what a mask as columns times rows may be off beyond the bound, in steps of 2^-149.
-
-    `columns` is (mask rows, terms), `rows` (terms, mask columns).
-    """
+    """Return what columns (M, terms) times rows (terms, N) may be off beyond the bound, in 2^-149."""
     high, wide = len(columns), rows.shape[1]
     weight = np.abs(columns.astype(np.float64)).sum(axis=0)
     along, down = (rows != np.rint(rows)).sum(axis=1), (columns != np.rint(columns)).sum(axis=0)

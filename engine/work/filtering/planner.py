@@ -95,10 +95,7 @@ class CostTable:
     _lines: dict[tuple[str, str], list[_Line]] = field(default_factory=dict, compare=False, repr=False)
 
     def time_us(self, variant: Variant, problem: Problem, rates: Rates, repeats: int = 1) -> float:
-        """Return about how long a variant takes on a machine of these rates, in us; infinity if unknown.
-
-        `repeats` is how often the mask has the inner work done (`Variant.repeats_of`).
-        """
+        """Return about how long a variant takes at these rates, us, with its inner work done so often."""
         once = self._time_us(variant.key, variant, problem, rates)
         if repeats == 1:
             return once
@@ -153,10 +150,7 @@ def _at(at: float, places: Sequence[float], values: Sequence[float], slope: floa
 
 
 def mask_side_of(variant: Variant, problem: Problem) -> float:
-    """Return the side of the square mask that costs a variant as much as the problem's mask.
-
-    Variants for masks of one row were measured with rows of so many cells.
-    """
+    """Return the side of the square mask (for rows: the length) that costs as much as the problem's."""
     rows, columns = problem.mask_shape
     if variant.masks is MaskClass.ONE_ROW:
         return columns

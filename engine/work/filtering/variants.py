@@ -1,7 +1,4 @@
-"""What a variant of a filter is, its model of work, and every one, in teaching order. No Numba in here.
-
-A new one is a file and a line here.
-"""
+"""Variants that filter, in teaching order, and their model of work: each a file and a line. No Numba here."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence

@@ -308,10 +308,7 @@ class Operation:
         return self.of_cells is not None and self.of_cells.exact
 
     def read(self, given: Json) -> dict[str, Value]:
-        """Return all parameters, those that are not given by their defaults.
-
-        Raises UnknownName for an unknown parameter, BadValue for one out of range.
-        """
+        """Return all parameters, or their defaults; UnknownName for an unknown one, BadValue out of range."""
         known = [parameter.name for parameter in self.parameters]
         for name in given:
             if name not in known:
@@ -410,10 +407,7 @@ def operation_named(key: object) -> Operation:
 
 
 def parameters_from(texts: Iterable[str]) -> Json:
-    """Read texts such as "size=5" or "left=10,top=20"; of a parameter that is there twice the last counts.
-
-    A `BadValue` says why a text is not a parameter.
-    """
+    """Read texts such as "size=5" or "left=10,top=20", of which the last counts; BadValue for others."""
     found: Json = {}
     for text in texts:
         for part in text.split(","):

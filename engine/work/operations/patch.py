@@ -31,10 +31,7 @@ def corner_of(samples: np.ndarray, parameters: dict[str, Value]) -> tuple[int, i
 
 
 def patch_from(samples: np.ndarray, parameters: dict[str, Value]) -> np.ndarray:
-    """Return the patch that the parameters cut from the picture itself.
-
-    Raises BadValue where it reaches over the picture's edge.
-    """
+    """Return the patch that the parameters cut from the picture; BadValue where it reaches over the edge."""
     height, width = int(parameters["height"]), int(parameters["width"])
     row, column = corner_of(samples, parameters)
     if row + height > samples.shape[0] or column + width > samples.shape[1]:
