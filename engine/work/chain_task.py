@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.device.launches import DeviceKind
-from engine.device_info import AUTO, DeviceInfo
+from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError, Reason, UnknownName
 from engine.files.reading import Json
 from engine.geometry.border import Reach
@@ -60,7 +60,8 @@ class OperationTask(PictureTask[OperationProblem, OperationVariant]):
 
     def compared(self, job: OperatedJob) -> tuple[Any, ...]:
         """Return the picture, and a chain of this step."""
-        problem, step = job.problem, OperationStep(operation=job.problem.operation, settings=job.problem.settings)
+        problem = job.problem
+        step = OperationStep(operation=problem.operation, settings=problem.settings)
         of = step, (-1,), (problem.dtype,), job.variant.key, None, problem
         return job.operands, (PlannedStep(*of, cost=step.known.cost),)
 

@@ -95,7 +95,7 @@ class CostTable:
     _lines: dict[tuple[str, str], list[_Line]] = field(default_factory=dict, compare=False, repr=False)
 
     def time_us(self, variant: Variant, problem: Problem, rates: Rates, repeats: int = 1) -> float:
-        """Return about how long a variant takes at these rates, us, with its inner work done so often."""
+        """Return about how long it takes at these rates, us, or infinity; `repeats` is the mask's."""
         once = self._time_us(variant.key, variant, problem, rates)
         if repeats == 1:
             return once
