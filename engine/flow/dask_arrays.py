@@ -108,7 +108,6 @@ def filter_dask(
 
 
 def _mapped(array: Any, asked: PictureRequest) -> Any:
-    """Return the array of what a request makes of each chunk."""
     if not isinstance(array, loaded("dask.array", "An array in chunks").Array):
         remedy = "Pass dask.array.from_array(picture, chunks=2048), or call engine.correlate."
         raise BadValue(f"An array of type {type(array).__name__}", "it is none of Dask", remedy)
@@ -161,7 +160,6 @@ def _mapped(array: Any, asked: PictureRequest) -> Any:
 
 
 def _resolved(asked: PictureRequest, shape: tuple[int, ...], given: np.dtype) -> Resolved:
-    """Return a request resolved for a picture of a shape."""
     # Of one sample, repeated: nothing reads it.
     like = np.broadcast_to(np.zeros((), sample_type(shape, given)), (*shape, 1)[:3])
     if asked.filter:

@@ -234,7 +234,6 @@ class FileFilter:
         self._result, self._state = result, state
 
     def _check_disk(self, storage: Storage) -> None:
-        """Refuse a result that the disk has no room for."""
         picture, path = self._picture, self._picture.path
         pixels = picture.height * picture.width * picture.channels
         needed = pixels * self._dtype.itemsize
@@ -256,7 +255,6 @@ class FileFilter:
             raise FileWriteError(f"{self.output} cannot be written", why, remedy)
 
     def _find_range(self) -> None:
-        """Find the smallest and the largest value, where the range needs them."""
         is_needed = self._resolved.problem.result_dtype == "float32" and self.range == "rescale"
         if not is_needed or self._state.ends is not None:
             return
@@ -273,7 +271,6 @@ class FileFilter:
         self._notes.append("It was filtered twice: --range rescale needs the range of all results first.")
 
     def _filter(self) -> None:
-        """Filter the picture and write the result."""
         picture, state = self._picture, self._state
         if state.rows >= picture.height:
             return
@@ -357,7 +354,6 @@ class FileFilter:
         return levels
 
     def _close(self) -> None:
-        """Close the files of the result."""
         if self._result is not None:
             self._result.close()
         self._part.leave()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from msgspec import structs
+from numpy.lib.array_utils import byte_bounds
 
 from engine.api.calls import BlockLike, Image, as_array, refuse_out
 from engine.api.request import Call, MaskLike, request_of
@@ -32,13 +33,10 @@ _ARRAYS = "The arrays for the results"
 
 
 def _refuse_settings(receive: object, checkpoint: object, chunk_bytes: Any, ring: Any) -> None:
-    """Refuse what is not callable, and illegal numbers of bytes and of chunks."""
-    for name, call, arguments in (
-        ("checkpoint", checkpoint, "a step"),
-        ("receive", (lambda: None) if receive is None else receive, "(number, result)"),
-    ):
+    received = len if receive is None else receive
+    for name, call, of in (("checkpoint", checkpoint, "a step"), ("receive", received, "(number, result)")):
         if not callable(call):
-            raise BadValue(name, f"{_in_words(call)} cannot be called", f"Pass a function of {arguments}.")
+            raise BadValue(name, f"{_in_words(call)} cannot be called", f"Pass a function of {of}.")
     is_ring, is_bytes = (
         isinstance(value, int | np.integer) and not isinstance(value, bool) for value in (ring, chunk_bytes)
     )
@@ -51,10 +49,7 @@ def _refuse_settings(receive: object, checkpoint: object, chunk_bytes: Any, ring
 
 
 def _refuse_arrays(pictures: object, out: object) -> None:
-    """Refuse what is neither a picture nor a batch, a stack of pictures in one array, and wrong outputs.
-
-    That is other types, and a number of arrays that differs from that of the pictures if both are known.
-    """
+    """Refuse what is no picture and no batch, a stack in one array, and outputs of another type or number."""
     _refuse_on_gpu(pictures)
     is_one, is_counted = isinstance(pictures, np.ndarray | Picture), isinstance(pictures, Sized)
     if isinstance(pictures, np.ndarray):
@@ -63,10 +58,9 @@ def _refuse_arrays(pictures: object, out: object) -> None:
             what = f"an array of shape {pictures.shape}"
             raise BadValue(what, why, "If it is a stack of pictures, pass list(array).")
     elif isinstance(pictures, str | bytes) or not isinstance(pictures, Picture | Iterable):
-        remedy = (
-            "Pass an array, a Picture, or a list or a generator of these; engine.open_image opens a file."
-        )
-        raise BadValue("The pictures", f"what was passed is {_in_words(pictures)}", remedy)
+        what, why = "The pictures", f"what was passed is {_in_words(pictures)}"
+        these = "Pass an array, a Picture, or a list or a generator of these"
+        raise BadValue(what, why, f"{these}; engine.open_image opens a file.")
     if out is None:
         return
     if isinstance(out, str | bytes) or not isinstance(out, Iterable):
@@ -86,7 +80,6 @@ def _refuse_arrays(pictures: object, out: object) -> None:
 
 
 def _refuse_on_gpu(picture: object) -> None:
-    """Refuse an array in a GPU's memory: chunks are what is copied to it."""
     if library_of(picture) is not None:
         what = f"a picture of type {type(picture).__name__} in a GPU's memory"
         why = "a stream copies pictures of the host to the device, and this one is there"
@@ -135,7 +128,7 @@ class Outputs:
         if array is None:
             raise BadValue(_ARRAYS, f"there is none for picture {number}", "Pass one for each picture.")
         refuse_out(array, call.samples, shape, dtype)
-        begin, end = interval = _interval(array)
+        begin, end = interval = byte_bounds(array)
         at = bisect_left(self._taken, interval)
         beside = self._taken[max(at - 1, 0) : at + 1]
         if any(begin < other_end and other < end for other, other_end in beside):
@@ -147,11 +140,7 @@ class Outputs:
     def leave(self, array: np.ndarray) -> None:
         """Allow the memory of a result to be used again."""
         if self._arrays is not None:
-            del self._taken[bisect_left(self._taken, _interval(array))]
-
-
-def _interval(array: np.ndarray) -> tuple[int, int]:
-    return array.ctypes.data, array.ctypes.data + array.nbytes
+            del self._taken[bisect_left(self._taken, byte_bounds(array))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,11 +262,7 @@ def filter_stream(
 
 
 def measured_in_chunks(
-    call: Resolved,
-    on_values: Callable[[np.ndarray], object],
-    *,
-    verify: bool,
-    is_recorded: bool,
+    call: Resolved, on_values: Callable[[np.ndarray], object], *, verify: bool, is_recorded: bool
 ) -> tuple[np.ndarray, AnyResult | None, list[DeviceInfo]]:
     """Return a call's values, and if asked for proof and time; its GPUs. `on_values` is as of `measure`."""
 
@@ -339,8 +324,6 @@ def pinned_array(shape: int | tuple[int, ...], dtype: object = np.float32) -> np
             array: np.ndarray = cuda.pinned_array(shape, dtype)
             return array
     except OutOfDeviceMemory as error:
-        raise OutOfDeviceMemory(
-            f"Page-locked memory for an array of shape {shape}",
-            "the system does not let that much be locked",
-            "Lock less at a time, or use numpy.empty.",
-        ) from error
+        what = f"Page-locked memory for an array of shape {shape}"
+        why = "the system does not let that much be locked"
+        raise OutOfDeviceMemory(what, why, "Lock less at a time, or use numpy.empty.") from error

@@ -127,7 +127,6 @@ class Pipeline:
 
     @contextmanager
     def _marked(self, job: ChunkJob, queue: Queue) -> Iterator[None]:
-        """Mark where what is enqueued begins and ends."""
         job.begins[queue] = self._queues.mark(queue)
         yield
         job.ends[queue] = self._queues.mark(queue)

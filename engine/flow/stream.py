@@ -91,17 +91,16 @@ class Stream:
         )
 
     def _opened(self, first: Resolved) -> InOrder | Pipeline | Several:
-        """Open the device, or several, for a first picture."""
         device, gpus, layout = first.device, first.devices, first.asked.layout
         self._preparing, self._keys = Preparing(len(gpus)), ", ".join(gpu.key for gpu in gpus)
         self._chunk_bytes = self.chunk_bytes or _chunk_bytes(first, self.total, len(gpus))
         machine = backend(device.key)
         # The pictures and the choice of a variant are for the first device.
         self._stack.enter_context(machine.selected())
-        opened: InOrder | Pipeline | Several = InOrder(machine, layout)
-        if device.is_usable_gpu:
-            self._activate, self._clock = machine.activate, "device events"
-            opened = self._stack.enter_context(pipelines(gpus, layout, self.ring))
+        if not device.is_usable_gpu:
+            return InOrder(machine, layout)
+        self._activate, self._clock = machine.activate, "device events"
+        opened = self._stack.enter_context(pipelines(gpus, layout, self.ring))
         self.most = opened.most
         return opened
 
@@ -146,7 +145,6 @@ class Stream:
                 self._device.send(job)
 
     def _chunks_of(self, work: Asked) -> Iterator[ChunkJob]:
-        """Yield the chunks of a picture."""
         request, samples = work.request, work.request.samples
         target = work.out.reshape(request.problem.result_shape)
         parts = self._bands(request)
@@ -183,7 +181,8 @@ class Stream:
         if len(parts) > 1:
             if self.in_parts:
                 request = request.in_parts(max(part.length for part in parts))
-            request.refuse_cut("a picture in bands", _RAISE_CHUNK, _RAISE_CHUNK)
+            remedy = "Raise chunk_bytes until the picture is one chunk, or name a direct variant."
+            request.refuse_cut("a picture in bands", remedy, remedy)
         job = request.job()
         request.task.refuse_samples(job)
         self._variants[job.variant.key] = None
@@ -219,16 +218,12 @@ class Preparing:
             return prepared
 
 
-_RAISE_CHUNK = "Raise chunk_bytes until the picture is one chunk, or name a direct variant."
-
-
 def _chunk_bytes(request: Resolved, pictures: int, gpus: int) -> int:
     """Return the size of a chunk; for a batch of unknown length, that for a long one."""
     if pictures == 0:
         return LARGEST_CHUNK_BYTES
-    problem = request.problem
-    whole = pictures * problem.samples * max(problem.itemsize, problem.result_itemsize)
-    wanted, smallest = CHUNKS_WANTED * gpus, SMALLEST_CHUNK_BYTES
-    if request.device.kind == "cpu":
-        wanted, smallest = CHUNKS_IN_ORDER, SMALLEST_CHUNK_IN_ORDER_BYTES
-    return int(min(max(whole // wanted, smallest), LARGEST_CHUNK_BYTES))
+    problem, is_cpu = request.problem, request.device.kind == "cpu"
+    whole: int = pictures * problem.samples * max(problem.itemsize, problem.result_itemsize)
+    wanted = CHUNKS_IN_ORDER if is_cpu else CHUNKS_WANTED * gpus
+    smallest = SMALLEST_CHUNK_IN_ORDER_BYTES if is_cpu else SMALLEST_CHUNK_BYTES
+    return min(max(whole // wanted, smallest), LARGEST_CHUNK_BYTES)

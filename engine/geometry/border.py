@@ -284,7 +284,6 @@ def is_near(border: Border) -> bool:
 
 
 def _ranges(indices: list[int]) -> list[tuple[int, int]]:
-    """Return indices as ranges of neighbours."""
     found: list[tuple[int, int]] = []
     for index in indices:
         if found and found[-1][1] == index:

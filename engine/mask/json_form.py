@@ -99,7 +99,6 @@ def mask_from_values(document: Json, name: str) -> Mask:
 
 
 def _text(value: object, where: str) -> str:
-    """Return a number or a fraction of a JSON object as it is typed."""
     if isinstance(value, str) and "/" in value:
         read_fraction(value, where)
         return value

@@ -319,7 +319,6 @@ class Mask:
 
 
 def _table(weights: npt.ArrayLike) -> Weights:
-    """Return a checked, read-only copy of what a caller gave."""
     what = "These weights are not a mask"
     for kind, why, remedy in _NO_TABLES:
         if isinstance(weights, kind):

@@ -140,7 +140,6 @@ def count(number: int, noun: str) -> str:
 
 
 def _read_cell(word: str, where: str, has_decimal_commas: bool) -> str:
-    """Return a number or a fraction in its shortest digits."""
     # Spreadsheets may put every cell of a CSV file in quotes, and must where it has a decimal comma.
     if len(word) > 2 and word[0] == word[-1] == '"':
         word, has_decimal_commas = word[1:-1], True

@@ -54,7 +54,6 @@ def as_samples(image: np.ndarray) -> np.ndarray:
 
 
 def _warn_of_rounding(array: np.ndarray) -> None:
-    """Warn of whole numbers that float32 does not hold; Python shows a warning once for each line."""
     if int(array.max()) <= EXACT_LIMIT and int(array.min()) >= -EXACT_LIMIT:
         return
     level, frame = 1, sys._getframe()

@@ -162,7 +162,6 @@ def sources_of_each(
 
 
 def _as_summed(mask: Mask, absolute: bool) -> tuple[Float64Array, float]:
-    """Return the weights and the offset as they are added up."""
     weights, offset = mask.weights32.astype(np.float64), float(np.float32(mask.offset))
     return (np.abs(weights), abs(offset)) if absolute else (weights, offset)
 

@@ -242,7 +242,6 @@ def choose(
 def _fastest(
     problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo, table: CostTable, in_bands: bool
 ) -> Choice[Variant]:
-    """Return the choice of `auto` by a table of costs."""
     candidates = [one for one in VARIANTS.on(device.kind) if one.band_invariant or not in_bands]
     able = [
         one for one in candidates if one.why_not(problem, mask, one.block_for(block), device.limits) is None
