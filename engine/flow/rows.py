@@ -62,10 +62,7 @@ def plan_memory(
     gpus: int,
     verify: bool,
 ) -> MemoryPlan:
-    """Return the plan for a bound of memory, None for enough to be fast; refuse a bound below the least.
-
-    The result is stored as `storage` says, in samples of a type, which may not be what the kernel writes.
-    """
+    """Return the plan for a bound of memory, None for enough to be fast; refuse a bound below the least."""
     problem, halo, task, height = work.problem, work.reach.height, work.task, picture.height
     between = task.between(work.job()) if not gpus else 0
     samples, colours = picture.width * picture.channels, picture.width * problem.channels

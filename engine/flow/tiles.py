@@ -217,15 +217,10 @@ _ready: list[Result] = []
 
 def _result_of(job: PictureJob) -> Result:
     uses = _uses(job)
-    found = next((one for one in _ready if one.uses == uses and job in (one.job, one.asked)), None)
-    return _readied(found or Result(job))
-
-
-def _readied(result: Result) -> Result:
-    others = (one for one in _ready if one is not result and one.uses == result.uses)
-    same = (one for one in others if one.asked.picture == result.asked.picture)
-    _ready[:] = [result, *same][:_MOST_READY]
-    return result
+    same = [one for one in _ready if one.uses == uses and one.asked.picture == job.picture]
+    found = next((one for one in same if job in (one.job, one.asked)), None) or Result(job)
+    _ready[:] = [found, *(one for one in same if one is not found)][:_MOST_READY]
+    return found
 
 
 def _uses(job: PictureJob) -> int:
@@ -256,8 +251,7 @@ def preview(job: PictureJob, report: Checkpoint) -> Filtered:
         screen = replace(screen, note=note)
     else:
         # What is read of earlier ones is seldom wanted again.
-        _ready.clear()
-        _readied(result)
+        _ready[:] = [result]
         values = Computed(result.job)
         with SharedSegment() as segment:
             levels = segment.create(*screen_arrays(picture.height, picture.width, is_large=True))

@@ -66,46 +66,6 @@ def timed(action: Callable[[], T]) -> tuple[T, float]:
     return result, (time.perf_counter() - begin) * 1e3
 
 
-def sampled(
-    backend: Backend,
-    prepared: Prepared,
-    buffers: Buffers,
-    upload: Callable[[], None],
-    plan: SamplingPlan,
-    checkpoint: Checkpoint,
-    *,
-    launch_s: float,
-    copy_s: float,
-) -> Timing:
-    """Return the durations of a run; what is done once (compiling, allocating) is 0 in it.
-
-    The prepared variant has run on the buffers. `upload` copies the input to the device and waits;
-    `checkpoint` is called before each sample, and may raise `Cancelled`; `launch_s` and `copy_s` are how long
-    a launch and a copy should take, seconds.
-    """
-    kernel, clock_name = sampled_kernel(backend, prepared, buffers, plan, checkpoint, launch_s)
-    timing = Timing(kernel=kernel, end_to_end=kernel, compile_ms=0.0, allocate_ms=0.0, clock=clock_name)
-    if not backend.copies:
-        return timing
-    of_copies = replace(plan, fewest=plan.fewest_copies, budget_s=plan.budget_s / 4)
-
-    def spread_of(action: Callable[[], object], stage: str, fraction: float, expected_s: float) -> Spread:
-        step = Progress(stage, fraction, expected_s)
-        return _repeated(lambda: timed(action)[1], step, of_copies, checkpoint)
-
-    def whole() -> None:
-        upload()
-        backend.run(prepared, buffers)
-        backend.download(buffers)
-
-    return replace(
-        timing,
-        host_to_device=spread_of(upload, "sampling copies in", 0.85, copy_s),
-        device_to_host=spread_of(lambda: backend.download(buffers), "sampling copies out", 0.9, copy_s),
-        end_to_end=spread_of(whole, "sampling end to end", 0.95, copy_s + launch_s),
-    )
-
-
 def sampled_kernel(
     backend: Backend,
     prepared: Prepared,
@@ -114,7 +74,11 @@ def sampled_kernel(
     checkpoint: Checkpoint,
     launch_s: float,
 ) -> tuple[Spread, str]:
-    """Return the durations of the kernel alone, warm, and the clock's name; arguments as of `sampled`."""
+    """Return the durations of the kernel alone, warm, and the clock's name.
+
+    The prepared variant has run on the buffers, and a launch should take `launch_s`. The checkpoint is called
+    before each sample, and may raise `Cancelled`.
+    """
     checkpoint(Progress("warming up", 0.6, 2 * launch_s + plan.warm_up_s))
     clock = backend.clock(prepared, buffers)
     # Calibrating has launched at least once; what takes longer than the warm-up is warm by then.
@@ -124,6 +88,37 @@ def sampled_kernel(
         clock.sample_ms()
     step = Progress("sampling the kernel", 0.65, launch_s)
     return _repeated(clock.sample_ms, step, plan, checkpoint), clock.name
+
+
+def _sampled(
+    job: AnyJob, backend: Backend, prepared: Any, buffers: Buffers, plan: SamplingPlan,
+    checkpoint: Checkpoint, launch_s: float,
+) -> Timing:  # fmt: skip
+    """Return the durations of a job, as `sampled_kernel`; what is done once (compiling, allocating) is 0."""
+    kernel, clock_name = sampled_kernel(backend, prepared, buffers, plan, checkpoint, launch_s)
+    timing = Timing(kernel=kernel, end_to_end=kernel, compile_ms=0.0, allocate_ms=0.0, clock=clock_name)
+    if not backend.copies:
+        return timing
+    of_copies = replace(plan, fewest=plan.fewest_copies, budget_s=plan.budget_s / 4)
+    upload, download = partial(backend.upload, job.operands, buffers), partial(backend.download, buffers)
+    # Pageable memory is copied at 1 GB/s or more.
+    copy_s = 0.1 + job.problem.copied_bytes / 1e9
+
+    def spread_of(action: Callable[[], object], stage: str, fraction: float, expected_s: float) -> Spread:
+        step = Progress(stage, fraction, expected_s)
+        return _repeated(lambda: timed(action)[1], step, of_copies, checkpoint)
+
+    def whole() -> None:
+        upload()
+        backend.run(prepared, buffers)
+        download()
+
+    return replace(
+        timing,
+        host_to_device=spread_of(upload, "sampling copies in", 0.85, copy_s),
+        device_to_host=spread_of(download, "sampling copies out", 0.9, copy_s),
+        end_to_end=spread_of(whole, "sampling end to end", 0.95, copy_s + launch_s),
+    )
 
 
 def sampled_parts(backend: Backend, prepared: Any, buffers: Buffers) -> dict[str, float]:
@@ -332,12 +327,7 @@ def measure(
                 kernel = Spread(launches_ms[-1:])
                 timing = Timing(kernel=kernel, end_to_end=kernel, compile_ms=0.0, allocate_ms=0.0)
             elif verification.passed and backend.info.times_mean_speed:
-                # Pageable memory is copied at 1 GB/s or more.
-                launch_s, copy_s = launches_ms[0] / 1e3, 0.1 + job.problem.copied_bytes / 1e9
-                with_input = partial(backend.upload, job.operands, buffers)
-                timing = sampled(
-                    backend, prepared, buffers, with_input, plan, checkpoint, launch_s=launch_s, copy_s=copy_s
-                )
+                timing = _sampled(job, backend, prepared, buffers, plan, checkpoint, launches_ms[0] / 1e3)
             if timing is not None:
                 timing = replace(timing, compile_ms=compile_ms, allocate_ms=allocate_ms)
                 result = replace(result, timing=timing)
