@@ -34,8 +34,7 @@ class Analysis:
 
 def analyse(mask: Mask) -> Analysis:
     """Return the facts about a mask, from the float32 weights that kernels get."""
-    weights = mask.weights32
-    separable = factor(mask).separable
+    weights, separable = mask.weights32, factor(mask).separable
     rank, error = int(weights.any()), 0.0
     if not separable:
         # Singular values of extreme weights would overflow or underflow when squared.
@@ -61,11 +60,11 @@ class Fact(NamedTuple):
 
 def describe(mask: Mask) -> tuple[Fact, ...]:
     """Return what is worth knowing about a mask."""
-    facts = analyse(mask)
+    facts, is_centred = analyse(mask), mask.flipped().anchor == mask.anchor
     turn = Fact("Changed by a 180° turn", "correlation and convolution differ")
-    if mask.flipped().anchor == mask.anchor and facts.is_point_symmetric:
+    if is_centred and facts.is_point_symmetric:
         turn = Fact("Unchanged by a 180° turn", "correlation and convolution agree")
-    elif mask.flipped().anchor == mask.anchor and facts.is_point_antisymmetric:
+    elif is_centred and facts.is_point_antisymmetric:
         turn = Fact("A 180° turn flips its sign", "convolution gives the negated result")
     zeros = int(np.count_nonzero(mask.weights == 0.0))
     row, column = divmod(int(np.argmax(np.abs(mask.weights))), mask.columns)
@@ -102,22 +101,21 @@ def why_not_separable(mask: Mask, facts: Analysis) -> Fact:
     weight = float(mask.weights32[row, column])
     given = float(factors.column[row]) * float(factors.row[column])
     digits = next((digits for digits in (4, 9) if f"{weight:.{digits}g}" != f"{given:.{digits}g}"), 17)
-    because = ""
-    if abs(weight) < SMALLEST_NORMAL:
-        because = ". Float32 loses digits below 1.2e-38; a smaller mask may have no such weights"
-    elif factors.allowed == 0.0:
-        because = ". Weights with so few digits must be exact, because their sums are exact"
-    return Fact(
-        "Not separable in float32",
-        "its rank is 1 only within the rounding of its largest weights "
-        f"({left_over}); the weight in row {row + 1}, column {column + 1} is {weight:.{digits}g}, "
-        f"and column times row gives {given:.{digits}g}{because}",
+    why = (
+        f"its rank is 1 only within the rounding of its largest weights ({left_over}); the weight in row "
+        f"{row + 1}, column {column + 1} is {weight:.{digits}g}, and column times row gives "
+        f"{given:.{digits}g}"
     )
+    if abs(weight) < SMALLEST_NORMAL:
+        why += ". Float32 loses digits below 1.2e-38; a smaller mask may have no such weights"
+    elif factors.allowed == 0.0:
+        why += ". Weights with so few digits must be exact, because their sums are exact"
+    return Fact("Not separable in float32", why)
 
 
 def describe_sum(mask: Mask) -> Fact:
     """Return what the sum of the weights is, 0 and 1 within rounding, and what becomes of a uniform area."""
-    if mask.magnitude == 0.0 or abs(mask.total) <= mask.taps * UNIT_ROUNDOFF * mask.magnitude:
+    if abs(mask.total) <= mask.taps * UNIT_ROUNDOFF * mask.magnitude:
         return Fact("The weights add up to 0", f"a uniform area becomes {mask.offset:g}, only changes stay")
     if math.isclose(mask.total, 1.0, rel_tol=UNIT_ROUNDOFF * mask.taps):
         kept = "keeps its brightness" if mask.offset == 0.0 else f"is shifted by {mask.offset:g}"
@@ -189,8 +187,7 @@ def reach(mask: Mask) -> tuple[int, int, int, int]:
 
 def pixels_at_borders(mask: Mask, height: int, width: int) -> int:
     """Return how many pixels of a picture read cells outside it."""
-    above, below, left, right = reach(mask)
-    return height * width - max(0, height - above - below) * max(0, width - left - right)
+    return height * width - max(0, height - mask.rows + 1) * max(0, width - mask.columns + 1)
 
 
 def kept_in_a_corner(mask: Mask, border: Border) -> float | None:

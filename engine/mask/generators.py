@@ -45,10 +45,9 @@ def motion(length: int, angle_deg: float) -> Mask:
 
     A cell's weight falls from 1 on the line to 0 at one pixel from it; then all are divided by their sum.
     """
-    angle = math.radians(angle_deg % 180.0)
+    angle, half = math.radians(angle_deg % 180.0), (length - 1) / 2.0
     # Rows are counted downwards, so a line that rises to the right goes to smaller rows.
     along_row, along_column = -math.sin(angle), math.cos(angle)
-    half = (length - 1) / 2.0
     reach = math.ceil(half)
     row, column = np.mgrid[-reach : reach + 1, -reach : reach + 1].astype(np.float64)
     on_line = np.clip(row * along_row + column * along_column, -half, half)
@@ -158,10 +157,9 @@ def make(generator: Generator, sides: Sequence[int], numbers: Sequence[float] = 
     if not is_size_allowed(rows, columns) or rows < side.least or (rows - side.least) % side.step:
         most = side.most if is_square else max(largest_sides(rows, columns))
         number = f"{'a whole' if side.step == 1 else 'an odd'} number from {side.least:g} to {most:g}"
+        what = f"{generator.title} of {rows} × {columns} cells cannot be made"
         why = f"its {side.name} is {number}" if is_square else SIDES_ALLOWED
-        raise BadValue(
-            f"{generator.title} of {rows} × {columns} cells cannot be made", why, f"Take {number}."
-        )
+        raise BadValue(what, why, f"Take {number}.")
     left_out = generator.numbers[len(numbers) :]
     values = [*numbers, *(parameter.default_in(max(sides)) for parameter in left_out)]
     for parameter, value in zip(generator.numbers, values, strict=True):
@@ -194,10 +192,8 @@ def read_spelling(spelling: str) -> tuple[Generator, list[int], list[float]] | N
         if len(sides) > len(generator.sides) or len(numbers) > len(generator.numbers):
             raise ValueError("there are more numbers than it takes")
     except ValueError as error:
-        remedy = f"Write {generator.form.lower()}, as in {generator.example}."
-        raise BadValue(
-            f"{spelling[:40]!r} makes no mask", "its numbers are not understood", remedy
-        ) from error
+        what, remedy = f"{spelling[:40]!r} makes no mask", f"Write {generator.form.lower()}, as in"
+        raise BadValue(what, "its numbers are not understood", f"{remedy} {generator.example}.") from error
     return generator, sides, numbers
 
 
@@ -234,7 +230,7 @@ def misspelt_generator(spelling: str) -> str | None:
     name, colon, rest = spelling.strip().partition(":")
     wanted = name.lower()
     if wanted in GENERATORS:
-        return GENERATORS[wanted].example if not colon else None
+        return None if colon else GENERATORS[wanted].example
     near = closest(wanted, GENERATORS) if colon else None
     return f"{near}:{rest}" if near else None
 

@@ -65,8 +65,7 @@ def mask_from_json(text: str) -> Mask:
         refuse(why, "Save it again from this version of the program.")
     for key in (key for key in document if key not in _KEYS):
         refuse(f"{quoted(key)} is not a key of it", f"The keys are {', '.join(_KEYS)}.")
-    name = document.get("name", "")
-    if not isinstance(name, str):
+    if not isinstance(name := document.get("name", ""), str):
         refuse('its "name" is not text', _EXAMPLE)
     return mask_from_values(document, name)
 
@@ -76,8 +75,7 @@ def mask_from_values(document: Json, name: str) -> Mask:
     if len(name) > MAX_NAME_CHARACTERS:
         why = f'its "name" has {len(name):,} characters, and at most {MAX_NAME_CHARACTERS} are taken'
         refuse(why, "Shorten it.")
-    anchor = document.get("anchor")
-    offset = _number(document.get("offset", 0), "the offset")
+    anchor, offset = document.get("anchor"), _number(document.get("offset", 0), "the offset")
     if "generate" in document:
         if "weights" in document:
             refuse('it has both "generate" and "weights"', "Keep one of the two.")

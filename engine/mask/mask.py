@@ -201,8 +201,7 @@ class Mask:
 
     def flipped(self) -> "Mask":
         """Return the mask and its anchor rotated by 180°: correlating with it is convolving with this one."""
-        row, column = self.anchor
-        anchor = (self.rows - 1 - row, self.columns - 1 - column)
+        anchor = self.rows - 1 - self.anchor[0], self.columns - 1 - self.anchor[1]
         return self._moved(lambda cells: cells[::-1, ::-1], anchor, self.name)
 
     def normalised(self) -> "Mask":
@@ -211,10 +210,8 @@ class Mask:
         Raises MaskError where the sum is 0 within the rounding of the weights.
         """
         if abs(self.total) <= self.taps * _FLOAT64_EPS * self.magnitude:
-            remedy = "Use it as it is, without normalising."
-            if self.magnitude > 0.0:
-                by = f"the sum of its weights without signs ({self.magnitude:.6g})"
-                remedy = f"Use it as it is, or divide it by {by}."
+            by = f"or divide it by the sum of its weights without signs ({self.magnitude:.6g})"
+            remedy = f"Use it as it is, {by if self.magnitude > 0.0 else 'without normalising'}."
             raise MaskError("The mask cannot be normalised", "its weights add up to 0", remedy)
         return self.divided_by(self.total)
 
@@ -254,18 +251,18 @@ class Mask:
         Where the mask has a divisor, the number is divided by it as the others are.
         """
         chosen = list(cells)
-        for row, column in chosen:
-            _check_inside("The weight cannot be set", row, column, self.shape)
+        for cell in chosen:
+            _check_inside("The weight cannot be set", *cell, self.shape)
         if self._typed is None and "/" not in text:
             # The texts of 63 x 63 cells take 15 ms.
             weights = self.weights.copy()
-            for row, column in chosen:
-                weights[row, column] = read_fraction(text, "the weight").times
+            for cell in chosen:
+                weights[cell] = read_fraction(text, "the weight").times
             return Mask(weights, self.anchor, self.offset)
-        table = [list(row) for row in self.typed.cells]
-        for row, column in chosen:
-            table[row][column] = text
-        return self.with_typed(TypedWeights(tuple(map(tuple, table)), self.typed.divisor))
+        table = np.array(self.typed.cells, object)
+        for cell in chosen:
+            table[cell] = text
+        return self.with_typed(TypedWeights(tuple(map(tuple, table.tolist())), self.typed.divisor))
 
     def with_weight(self, row: int, column: int, value: float) -> "Mask":
         """Return the mask with one weight changed, without its name; raises MaskError."""
@@ -281,31 +278,27 @@ class Mask:
         MaskError where a side is below 1 or above 63 (127 in a mask of one row or one column).
         """
         _check_sides(rows, columns)
-        row_shift = _shift(self.anchor[0], self.rows, rows)
-        column_shift = _shift(self.anchor[1], self.columns, columns)
-        top, left = max(0, row_shift), max(0, column_shift)
+        (row, column), sides = self.anchor, (rows, columns)
+        down, across = map(_shift, self.anchor, self.shape, sides)
 
         def resize(cells: np.ndarray) -> np.ndarray:
-            down, across = max(0, -row_shift), max(0, -column_shift)
-            kept = cells[down : rows - row_shift, across : columns - column_shift]
-            made = np.full((rows, columns), "0" if cells.dtype == object else 0, cells.dtype)
+            kept = cells[max(0, -down) : rows - down, max(0, -across) : columns - across]
+            made = np.full(sides, "0" if cells.dtype == object else 0, cells.dtype)
+            top, left = max(0, down), max(0, across)
             made[top : top + kept.shape[0], left : left + kept.shape[1]] = kept
             return made
 
-        return self._moved(resize, (self.anchor[0] + row_shift, self.anchor[1] + column_shift))
+        return self._moved(resize, (row + down, column + across))
 
     def transposed(self) -> "Mask":
         """Return the mask with rows and columns exchanged, anchor included."""
-        row, column = self.anchor
-        return self._moved(np.transpose, (column, row))
+        return self._moved(np.transpose, self.anchor[::-1])
 
     def rotated(self, quarter_turns: int) -> "Mask":
         """Return the mask and its anchor after quarter turns, counter-clockwise for positive ones."""
-        row, column = self.anchor
-        rows, columns = self.shape
+        (row, column), sides = self.anchor, self.shape
         for _ in range(quarter_turns % 4):
-            row, column = columns - 1 - column, row
-            rows, columns = columns, rows
+            row, column, sides = sides[1] - 1 - column, row, sides[::-1]
         return self._moved(lambda cells: np.rot90(cells, quarter_turns), (row, column))
 
     def _moved(
@@ -356,8 +349,8 @@ def largest_sides(rows: int, columns: int) -> tuple[int, int]:
 
 def is_size_allowed(rows: int, columns: int) -> bool:
     """Return whether a mask can have this number of rows and columns."""
-    most_rows, most_columns = largest_sides(rows, columns)
-    return 1 <= rows <= most_rows and 1 <= columns <= most_columns
+    most = largest_sides(rows, columns)
+    return 1 <= rows <= most[0] and 1 <= columns <= most[1]
 
 
 def names_size(name: str, rows: int, columns: int) -> bool:
@@ -371,8 +364,7 @@ def _check_sides(rows: int, columns: int) -> None:
     what = f"A mask of {rows} × {columns} cells cannot be used"
     if rows < 1 or columns < 1:
         raise MaskError(what, "it has no cells", "Give it at least one row and one column.")
-    most_rows, most_columns = largest_sides(rows, columns)
-    nearest = f"{min(rows, most_rows)} × {min(columns, most_columns)}"
+    nearest = " × ".join(map(str, map(min, (rows, columns), largest_sides(rows, columns))))
     raise MaskError(what, SIDES_ALLOWED, f"Make it {nearest} or smaller.")
 
 
@@ -380,7 +372,7 @@ def _cell_on_pixel(anchor: tuple[int, int] | None, rows: int, columns: int) -> t
     if anchor is None:
         return rows // 2, columns // 2
     try:
-        row, column = (operator.index(part) for part in anchor)
+        row, column = map(operator.index, anchor)
     except (TypeError, ValueError) as error:
         what, why = f"The anchor {anchor!r} is not a cell", "an anchor is two whole numbers"
         remedy = "Give the row and the column, counted from 0, such as (1, 1)."

@@ -45,9 +45,7 @@ from engine.mask.typed import (
 )
 
 # Around brackets there may be a declaration (`float m[3][3] =`), a factor (`1/16 *`), a call (`np.array(...,
-# dtype=np.float32)`) and a divisor (`/ 16`).
-
-# Characters before or after the brackets; longer text is no form of a mask.
+# dtype=np.float32)`) and a divisor (`/ 16`). Longer text, of so many characters, is no form of a mask.
 _MAX_AROUND = 200
 _CALLS = "array|asarray|matrix|tensor|Tensor|float32|float64"
 _BEFORE = re.compile(rf"(?:\(?({FRACTION})\)? ?\* ?)?((?:[A-Za-z_]\w*\.)*(?:{_CALLS}) ?\()?")
@@ -143,8 +141,8 @@ def _as_declared(rows: list[list[str]], declared: list[int | None]) -> list[list
         rows = [cells[at : at + wide] for at in range(0, len(cells), wide)]
     is_unknown = len(rows) == 1 and high is None and wide is None
     if is_unknown or high not in (None, len(rows)) or wide not in (None, len(rows[0])):
-        held = f"{len(rows)} × {len(rows[0])} numbers"
-        why = f"it is declared as {high or '?'} × {wide or '?'} and holds {held}"
+        declared_as = f"it is declared as {high or '?'} × {wide or '?'}"
+        why = f"{declared_as} and holds {len(rows)} × {len(rows[0])} numbers"
         refuse(why, "Write each row in its own brackets, or correct the declared sides.")
     return rows
 
@@ -232,7 +230,7 @@ def _read_rows(text: str) -> tuple[list[list[str]], Scale]:
     lines, pieces = [line for line in lines if line], [piece for line in lines for piece in line]
     # The CSV of a spreadsheet that separates cells by semicolons would be read as one column.
     has_single_cells = all(re.fullmatch(r"[^\s,]+(?:,[0-9]+)?", piece) for piece in pieces)
-    if len(lines) > 1 and has_single_cells and any(len(line) > 1 for line in lines):
+    if 1 < len(lines) < len(pieces) and has_single_cells:
         remedy = "Separate cells with commas, tabs or spaces, and write a half as 0.5."
         refuse("semicolons separate single numbers, but a semicolon ends a row here", remedy)
     rows = read_rows(pieces)
@@ -290,11 +288,9 @@ def _over(mask: Mask, sign: str) -> str:
 
 
 def _numpy(mask: Mask) -> str:
-    rows = (
-        f"[{', '.join(cell if '/' in cell else repr(float(cell)) for cell in row)}]"
-        for row in mask.typed.cells
-    )
-    return f"np.array([{(',' + chr(10) + ' ' * 10).join(rows)}], dtype=np.float64){_over(mask, ' / ')}"
+    cells = ([cell if "/" in cell else repr(float(cell)) for cell in row] for row in mask.typed.cells)
+    rows = (",\n" + " " * 10).join(f"[{', '.join(row)}]" for row in cells)
+    return f"np.array([{rows}], dtype=np.float64){_over(mask, ' / ')}"
 
 
 def _c(mask: Mask) -> str:
@@ -381,9 +377,8 @@ def save_mask(mask: Mask, path: str | os.PathLike[str], style: str = "") -> None
     form = FORMS[style]
     has_anchor = mask.anchor != (mask.rows // 2, mask.columns // 2)
     if (has_anchor and not form.keeps_anchor) or (mask.offset != 0.0 and not form.keeps_offset):
-        raise MaskError(
-            what, f"a {path.suffix} file cannot hold its anchor and its offset", "Save it as .json instead."
-        )
+        why = f"a {path.suffix} file cannot hold its anchor and its offset"
+        raise MaskError(what, why, "Save it as .json instead.")
     if form.has_odd_sides and not (mask.rows % 2 and mask.columns % 2):
         why = f"ImageJ takes odd sides only, and this mask has {mask.rows} × {mask.columns} cells"
         raise MaskError(what, why, "Add a row or a column of zeros, or save it in another form.")

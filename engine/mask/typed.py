@@ -88,7 +88,8 @@ def read_rows(lines: Iterable[str]) -> list[list[str]]:
     all rows. Refused are cells that are empty, no numbers, or may have a comma between thousands.
     """
     lines = [line.strip() for line in lines]
-    has_decimal_commas = any(map(_has_decimal_commas, lines))
+    gaps = [re.findall(r"[\s,]+", line.removesuffix(",")) for line in lines]
+    has_decimal_commas = any("," in of_line and any("," not in gap for gap in of_line) for of_line in gaps)
     return [_read_cells(line, row, has_decimal_commas) for row, line in enumerate(lines, start=1)]
 
 
@@ -100,11 +101,6 @@ def with_point(word: str, where: str) -> str:
         point, none = word.replace(",", "."), word.replace(",", "")
         refuse(f'{where} says "{word}", which may be {point} or {none}', f"Write {point} or {none}.")
     return word.replace(",", ".")
-
-
-def _has_decimal_commas(line: str) -> bool:
-    gaps = re.findall(r"[\s,]+", line.removesuffix(","))
-    return "," in gaps and any("," not in gap for gap in gaps)
 
 
 def _read_cells(line: str, row: int, has_decimal_commas: bool) -> list[str]:
@@ -162,13 +158,12 @@ def _refuse_range(word: str, where: str) -> NoReturn:
 
 
 def _refuse_word(word: str, where: str) -> NoReturn:
+    kind, remedy = "number", "Write numbers such as 1, -0.5, 1e-3 or 1/9."
     if word.lstrip("+-").lower() in _NOT_FINITE:
-        why = f"{where} says {quoted(word)}, which is not a finite number"
-        refuse(why, "Give every cell a finite number.")
-    remedy = "Write numbers such as 1, -0.5, 1e-3 or 1/9."
-    if "/" in word:
+        kind, remedy = "finite number", "Give every cell a finite number."
+    elif "/" in word:
         remedy = "Write a fraction without blanks (1/9), and a divisor of the whole mask after it ( /9)."
-    refuse(f"{where} says {quoted(word)}, which is not a number", remedy)
+    refuse(f"{where} says {quoted(word)}, which is not a {kind}", remedy)
 
 
 class TypedWeights(Struct, frozen=True, dict=True):
@@ -213,6 +208,4 @@ def divisor_text(scale: Scale) -> str:
     """Return a factor of a mask as its divisor; empty for 1."""
     if scale.times == scale.over:
         return ""
-    if scale.times == 1.0:
-        return number_text(scale.over)
-    return f"{number_text(scale.over)}/{number_text(scale.times)}"
+    return number_text(scale.over) + (f"/{number_text(scale.times)}" if scale.times != 1.0 else "")
