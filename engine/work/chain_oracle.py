@@ -78,8 +78,8 @@ class ChainOracle:
         for at in range(last, -1, -1):
             if at in needed:
                 planned, wanted = self.plan[at], needed[at]
-                if planned.is_mask:
-                    places = self._under_mask(cast("Problem", planned.problem), wanted)
+                if isinstance(planned.problem, Problem):
+                    places = self._under_mask(planned.problem, wanted)
                     wanted = Grid(*(np.unique(one[one >= 0]) for one in places))
                 elif planned.problem is not None and planned.reach is not None:
                     wanted = Grid(*(np.unique(one) for one, _ in self._windows(planned.reach, wanted)))
@@ -112,10 +112,10 @@ class ChainOracle:
 
     def _step(self, at: int, inputs: list[Computed], grid: Grid) -> Computed:
         planned = self.plan[at]
-        if planned.is_mask:
-            return self._masked(planned, cast("Problem", planned.problem), inputs[0], grid)
-        if planned.is_operation:
-            return self._operated(at, cast("OperationProblem", planned.problem), inputs[0], grid)
+        if isinstance(planned.problem, Problem):
+            return self._masked(planned, planned.problem, inputs[0], grid)
+        if isinstance(planned.problem, OperationProblem):
+            return self._operated(at, planned.problem, inputs[0], grid)
         return _combined(cast("CombineStep", planned.step), [_on(one, grid) for one in inputs], grid)
 
     def _masked(self, planned: PlannedStep, problem: Problem, read: Computed, grid: Grid) -> Computed:
@@ -150,7 +150,6 @@ class ChainOracle:
     def _operated(self, at: int, problem: OperationProblem, read: Computed, grid: Grid) -> Computed:
         planned, known = self.plan[at], operation_named(problem.operation)
         white = planned.white
-        exact = read.grain > 0 and white == 1.0
         if known.of_all is not None:
             if at not in self._of_all:
 
@@ -168,16 +167,16 @@ class ChainOracle:
         if white != 1.0:
             read = read._replace(range=_scaled(read.range, 1 / white))
         parts = [known.of_cells.ranges(cells, problem) for cells in self._cells(read, grid, half)]
-        out = parts[0]
+        out, grain = parts[0], 0.0
         if len(parts) > 1:
             out = Range(*(np.concatenate(one) for one in zip(*(part.parts for part in parts), strict=True)))
         jumped = out.value.size if known.of_cells.jumps else 0
         undecided = int(np.count_nonzero(out.low != out.high)) if jumped else 0
-        if white == 1.0 and (out.low is out.high or np.array_equal(out.low, out.high)):
-            keeps = exact and known.of_cells.scales
-            same = Range(out.value, out.value, out.value)
-            return Computed(grid, same, read.grain if keeps else 0.0, undecided, jumped)
-        return Computed(grid, _scaled(out, white) if white != 1.0 else out, 0.0, undecided, jumped)
+        if white != 1.0:
+            out = _scaled(out, white)
+        elif out.low is out.high or np.array_equal(out.low, out.high):
+            out, grain = Range(out.value, out.value, out.value), read.grain if known.of_cells.scales else 0.0
+        return Computed(grid, out, grain, undecided, jumped)
 
     def _cells(self, read: Computed, grid: Grid, half: int) -> Iterator[Range]:
         """Yield the cells around each result, `half` on each side, in bands of rows."""

@@ -155,7 +155,7 @@ class ChainTask(PictureTask[ChainProblem, ChainVariant]):
     def refuse_operands(self, job: PlanJob) -> None:
         """Refuse a picture with NaN or infinity where a step cannot keep them apart."""
         for planned in job.constant:
-            if planned.is_mask:
+            if isinstance(planned.step, MaskStep):
                 refuse_non_finite(planned.variant, job.operands)
 
     def compared(self, job: PlanJob) -> tuple[Any, ...]:

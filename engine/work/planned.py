@@ -14,7 +14,7 @@ from engine.geometry.border import Border, Reach, common_border, is_near
 from engine.mask.mask import Mask
 from engine.run.variant import AnyVariant, Registered, VariantOf
 from engine.work.problem import ChainProblem, OperationProblem, Problem
-from engine.work.steps import AnyStep, MaskStep, OperationStep
+from engine.work.steps import AnyStep, OperationStep
 
 StepProblem = Problem | OperationProblem
 COMBINED = "combined"
@@ -47,11 +47,10 @@ class PlannedStep(Struct, frozen=True):
         """How far along rows and columns the cells lie that a sample depends on; None: beyond any window."""
         if isinstance(self.problem, Problem):
             return max(self.problem.reach.rows), max(self.problem.reach.columns)
-        half: int | None = 0
-        if isinstance(self.step, OperationStep) and isinstance(self.problem, OperationProblem):
-            window = self.step.known.window
-            half = None if window is None else window(self.problem.parameters)
-        return None if half is None else (half, half)
+        if not isinstance(self.step, OperationStep) or not isinstance(self.problem, OperationProblem):
+            return 0, 0
+        window = self.step.known.window
+        return None if window is None else (window(self.problem.parameters),) * 2
 
     @property
     def reach(self) -> int | None:
@@ -63,8 +62,9 @@ class PlannedStep(Struct, frozen=True):
     @property
     def jumps(self) -> bool:
         """Whether a small difference of a sample may make a large one of the result."""
-        of_cells = self.step.known.of_cells if isinstance(self.step, OperationStep) else None
-        return self.is_operation and (of_cells is None or of_cells.jumps)
+        if not isinstance(self.step, OperationStep):
+            return False
+        return self.step.known.of_cells is None or self.step.known.of_cells.jumps
 
     @property
     def border(self) -> Border:
@@ -110,16 +110,6 @@ class PlannedStep(Struct, frozen=True):
         if isinstance(self.step, OperationStep) and isinstance(self.problem, OperationProblem):
             self.step.known.refuse(samples, self.problem.parameters)
 
-    @property
-    def is_mask(self) -> bool:
-        """Whether it is a mask, which reads the picture in its own type: all others read float32."""
-        return self.step.kind == MaskStep.kind
-
-    @property
-    def is_operation(self) -> bool:
-        """Whether it is another operation, which may take one more picture while it works."""
-        return self.step.kind == OperationStep.kind
-
 
 Plan = tuple[PlannedStep, ...]
 Place = tuple[int, str]
@@ -157,7 +147,7 @@ def reach_of(plan: Plan) -> Reach:
         far = next(one for one in plan if not is_near(one.border))
         return Reach(whole=f"step {far.step.id} with the border {far.border}")
     rows, columns = reached[-1]
-    variants: list[Any] = [planned.variant for planned in plan if planned.is_mask]
+    variants: list[Any] = [planned.variant for planned in plan if isinstance(planned.problem, Problem)]
     exact = all(one.band_invariant for one in variants)
     return Reach((rows, rows), (columns, columns), border, exact=exact)
 
@@ -171,7 +161,7 @@ def most_between(plan: Plan) -> int:
     for at, planned in enumerate(plan):
         alive |= {(at, planned.writes)} if at < len(plan) - 1 else set()
         alive |= set(planned.places) - _pictures(plan)
-        most = max(most, len(alive) + planned.is_operation)
+        most = max(most, len(alive) + isinstance(planned.step, OperationStep))
         alive -= {place for place in alive if last.get(place) == at}
     return most
 

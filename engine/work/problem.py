@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Hashable
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from msgspec.structs import replace
@@ -38,12 +38,12 @@ Shape = tuple[int, int, int]
 def as_samples(image: np.ndarray) -> np.ndarray:
     """Return a picture as (H, W, C), C-contiguous, aligned, of native order; refuse it as `sample_type`."""
     array = np.asarray(image)
-    if array.ndim == 0 and array.dtype == object:
-        what = f"a value of type {type(array.item()).__name__}"
-        raise BadValue(what, "a picture is an array", "Pass an array of shape (H, W) or (H, W, C).")
-    if array.ndim == 0 and array.dtype.kind in "US":
-        what = f"the text {str(image)[:40]!r}"
-        raise BadValue(what, "a picture is an array", "Open a file with engine.open_image first.")
+    if array.ndim == 0 and array.dtype.kind in "OUS":
+        what, remedy = f"the text {str(image)[:40]!r}", "Open a file with engine.open_image first."
+        if array.dtype == object:
+            what = f"a value of type {type(array.item()).__name__}"
+            remedy = "Pass an array of shape (H, W) or (H, W, C)."
+        raise BadValue(what, "a picture is an array", remedy)
     dtype = sample_type(array.shape, array.dtype)
     if array.dtype.kind in "iu" and array.dtype.itemsize > 2:
         _warn_of_rounding(array)
@@ -120,9 +120,8 @@ class PictureProblem:
     def refuse_picture(self, computed: str, remedy: str) -> None:
         """Raise BadValue for a size below 1, more than 4 channels (with this remedy), or an unknown dtype."""
         if not (1 <= self.height <= MAX_SIDE and 1 <= self.width <= MAX_SIDE):
-            reason = f"each side must have 1 to {MAX_SIDE:,} pixels"
-            what = f"a picture of {self.height} × {self.width}"
-            raise BadValue(what, reason, "Use a picture within these sizes.")
+            what, why = f"a picture of {self.height} × {self.width}", f"each side must have 1 to {MAX_SIDE:,}"
+            raise BadValue(what, f"{why} pixels", "Use a picture within these sizes.")
         if not 1 <= self.channels <= MAX_CHANNELS:
             what = f"a picture of {self.channels} channels"
             raise BadValue(what, f"1 to {MAX_CHANNELS} channels can be {computed}", remedy)
@@ -169,9 +168,8 @@ class PictureProblem:
         return self._with(dtype=dtype)
 
     def _with(self, **fields: object) -> Self:
-        problem: Any = self
-        same: Self = replace(problem, **fields)
-        return same
+        # What derives from this is a Struct.
+        return replace(self, **fields)  # type: ignore[type-var]
 
     @property
     def simulator_limit(self) -> str:
@@ -204,15 +202,10 @@ class PictureProblem:
         """The same with results of the picture's 8 or 16 bit; None where it has none."""
         return None if self.dtype == "float32" else self._with(result_dtype=self.dtype)
 
-    @property
-    def picture_columns(self) -> dict[str, str | int | float | None]:
-        """The picture and the type of the result under the names of their columns in CSV files."""
+    def csv_columns(self) -> dict[str, str | int | float | None]:
+        """Return the problem under the names of its columns in CSV files; here what all of them have."""
         size = {"width_px": self.width, "height_px": self.height, "channels": self.channels}
         return size | {"dtype": self.dtype, "result_dtype": self.result_dtype}
-
-    def csv_columns(self) -> dict[str, str | int | float | None]:
-        """Return the problem under the names of its columns in CSV files."""
-        raise NotImplementedError
 
     @property
     def size_text(self) -> str:
@@ -253,7 +246,7 @@ class ChainProblem(Message, PictureProblem, frozen=True, dict=True):
 
     def csv_columns(self) -> dict[str, str | int | float | None]:
         """Return the problem under the names of its columns in CSV files."""
-        return self.picture_columns | {"chain": self.chain, "steps": self.steps}
+        return super().csv_columns() | {"chain": self.chain, "steps": self.steps}
 
 
 class Problem(Message, PictureProblem, frozen=True, dict=True):
@@ -312,8 +305,8 @@ class Problem(Message, PictureProblem, frozen=True, dict=True):
     def csv_columns(self) -> dict[str, str | int | float | None]:
         """Return the problem under the names of its columns in CSV files."""
         names = "mask_rows", "mask_columns", "anchor_row", "anchor_column"
-        of_mask = dict(zip(names, self.mask_shape + self.anchor, strict=True))
-        return self.picture_columns | of_mask | {"border": str(self.border), "border_value": self.ghost_value}
+        columns = super().csv_columns() | dict(zip(names, self.mask_shape + self.anchor, strict=True))
+        return columns | {"border": str(self.border), "border_value": self.ghost_value}
 
     @property
     def multiply_adds(self) -> int:
@@ -339,6 +332,10 @@ class Settings(tuple[tuple[str, Value], ...]):
     def texts(self) -> tuple[str, ...]:
         """Each as it is written on the command line: "size=5"."""
         return tuple(f"{name}={value}" for name, value in self)
+
+    def after(self, operation: str) -> str:
+        """Return them in words, after the operation that has them: "median (size=5)"."""
+        return f"{operation} ({', '.join(self.texts)})" if self else operation
 
 
 NO_SETTINGS = Settings()
@@ -406,8 +403,8 @@ class OperationProblem(Message, PictureProblem, frozen=True, dict=True):
     @property
     def operation_text(self) -> str:
         """The operation with its parameters."""
-        return f"{self.operation} ({', '.join(self.settings.texts)})" if self.settings else self.operation
+        return self.settings.after(self.operation)
 
     def csv_columns(self) -> dict[str, str | int | float | None]:
         """Return the problem under the names of its columns in CSV files."""
-        return {"operation": self.operation, "settings": str(self.settings), **self.picture_columns}
+        return {"operation": self.operation, "settings": str(self.settings), **super().csv_columns()}

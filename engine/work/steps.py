@@ -138,7 +138,7 @@ class OperationStep(Step, frozen=True, kw_only=True):
     @property
     def title(self) -> str:
         """The operation with its parameters."""
-        return f"{self.operation} ({', '.join(self.settings.texts)})" if self.settings else self.operation
+        return self.settings.after(self.operation)
 
     @property
     def computes(self) -> tuple[object, ...]:
