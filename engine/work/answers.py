@@ -11,7 +11,6 @@ MOST_BYTES together, as those of a small picture are. Nothing is kept where the 
 import dataclasses
 import time
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -53,12 +52,12 @@ def resolved_job(job: messages.PictureJob) -> Resolved:
     return Resolved(job, shared.attach(picture.in_memory), patch=patch)
 
 
-@dataclass
 class KeptResults:
     """Results of the newest preview's steps, by what they depend on, and how long each of them took, ms."""
 
-    _kept: dict[Hashable, np.ndarray] = field(default_factory=dict)
-    _took: dict[Hashable, float] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, np.ndarray] = {}
+        self._took: dict[Hashable, float] = {}
 
     def computed(
         self, resolved: Resolved, picture: Hashable, out: np.ndarray, report: Checkpoint
@@ -159,12 +158,10 @@ def run(request: Run[messages.PictureJob], report: Checkpoint) -> Filtered:
     machine, job = backend(resolved.device.key), resolved.job()
     with ResultMemory(asked.picture, keeps=_keeps_values(resolved)) as memory:
         out = _allocated(memory, resolved)
-        outcome = measure(job, machine, plan, checkpoint=report, host_out=out)
-        result = outcome.result
-        if outcome.values is not None:
-            result = with_steps(result, job, report) if resolved.plan else result
-            shown = _shown(resolved, memory, outcome.values, begin, result.steps)
-            return replace(shown, result=result)
+        values, result, _ = measure(job, machine, plan, checkpoint=report, host_out=out)
+        if values is not None:
+            result = with_steps(result, job, report)
+            return replace(_shown(resolved, memory, values, begin, result.steps), result=result)
     return Filtered(None, None, job.variant.key, machine.info.key, 0.0, result)
 
 

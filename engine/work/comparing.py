@@ -36,8 +36,8 @@ def compare(request: ComparePictures, report: Checkpoint) -> Compared:
         # What was kept for the next preview would come on top.
         shared.trim_spares()
     if isinstance(values, SharedArray) and original.shape != values.shape:
-        remedy = "Look at picture and result side by side."
-        raise BadValue("picture and result", "they have other sizes, and no difference", remedy)
+        what, why = "picture and result", "they have other sizes, and no difference"
+        raise BadValue(what, why, "Look at picture and result side by side.")
     if request.job is not None:
         return _error(request, request.job, report)
 
@@ -76,14 +76,13 @@ def _error(request: ComparePictures, job: PictureJob, report: Checkpoint) -> Com
         part = _affordable(request.seen, whole, cost)
     used = variant(request.variant, takes_auto=False)
     expected = Expected(samples, mask, problem, used.added_to(problem, mask, samples))
-    scratch = Scratch((len(part.ranges[0]), len(part.ranges[1]), problem.channels), np.float32)
+    scratch = Scratch((*map(len, part.ranges), problem.channels), np.float32)
     shares = scratch.array
-    band_pixels = max(1, min(BAND_PIXELS, BAND_MULTIPLY_ADDS // cost))
-    for band in part.bands(band_pixels):
+    for band in part.bands(max(1, min(BAND_PIXELS, BAND_MULTIPLY_ADDS // cost))):
         report(Progress("comparing", 0.0, 5.0))
-        (down, across), top, left = band.ranges, band.top - part.top, band.left - part.left
-        there = slice(top, top + len(down)), slice(left, left + len(across))
-        shares[there] = _shares(expected, part_of(request.values, band), band)
+        found = _shares(expected, part_of(request.values, band), band)
+        top, left = band.top - part.top, band.left - part.left
+        shares[top : top + len(found), left : left + found.shape[1]] = found
     if job.region is not None:
         # As far as it lies in the part, in its coordinates.
         top, left = max(0, job.region.top - part.top), max(0, job.region.left - part.left)
@@ -125,9 +124,8 @@ def _shares(expected: Expected, values: np.ndarray, band: Region) -> np.ndarray:
 
 def _affordable(seen: Region, whole: Region, cost: int) -> Region:
     """Return the part of what is seen, around its middle, that the reference can afford."""
-    top, bottom = max(0, seen.top), max(1, min(seen.bottom, whole.bottom))
-    left, right = max(0, seen.left), max(1, min(seen.right, whole.right))
-    part = Region(min(top, bottom - 1), bottom, min(left, right - 1), right)
+    bottom, right = max(1, min(seen.bottom, whole.bottom)), max(1, min(seen.right, whole.right))
+    part = Region(min(max(0, seen.top), bottom - 1), bottom, min(max(0, seen.left), right - 1), right)
     share = AFFORDABLE_MULTIPLY_ADDS / max(1, part.pixels * cost)
     if share >= 1.0:
         return part

@@ -54,19 +54,15 @@ class Clipped:
     @property
     def in_short(self) -> str:
         """The same in a few words; empty where so little is clipped that it needs none."""
-        words = ", ".join(f"{100 * part:.0f} % clipped to {end}" for part, end in self._ends)
-        return words if self.share > HINT_FROM else ""
+        ends = ((self.below, "black"), (self.above, "white"))
+        words = [f"{100 * part:.0f} % clipped to {end}" for part, end in ends if part >= HINT_FROM / 2]
+        return ", ".join(words) if self.share > HINT_FROM else ""
 
     @property
     def in_shortest(self) -> str:
         """The same without where to, for one line beside other things."""
-        share = sum(part for part, _ in self._ends)
+        share = sum(part for part in (self.below, self.above) if part >= HINT_FROM / 2)
         return f"{100 * share:.0f} % clipped" if self.in_short else ""
-
-    @property
-    def _ends(self) -> list[tuple[float, str]]:
-        parts = ((self.below, "black"), (self.above, "white"))
-        return [(part, end) for part, end in parts if part >= HINT_FROM / 2]
 
 
 def can_clip(mask: Mask, white: float, least: float = 0.0) -> bool:
@@ -96,8 +92,7 @@ def clipped_of(job: AnyJob, values: np.ndarray, range_mode: str) -> Clipped:
 
 def clipped_in_file(job: AnyJob, values: np.ndarray, saved: np.dtype, range_mode: str | None) -> Clipped:
     """Return how much of a result is clipped in a file of a type: in another range, or in floats, nothing."""
-    is_clipped = range_mode == "clip" and saved.kind == "u"
-    return clipped_of(job, values, "clip") if is_clipped else Clipped()
+    return clipped_of(job, values, "clip") if range_mode == "clip" and saved.kind == "u" else Clipped()
 
 
 def sample_clipped(samples: np.ndarray, mask: Mask, white: float, range_mode: str = "clip") -> Clipped:
@@ -137,6 +132,5 @@ def _outside(values: np.ndarray, white: float, range_mode: str) -> Clipped:
         values = values + np.float32((white + 1) // 2 if white > 1 else 0.5)
     # Those that are rounded to an end of the range, or on the screen where white is 1, are not clipped.
     most = min(0.5, white / 510)
-    return Clipped(
-        float((values < -most).mean()), float((values > white + most).mean()), range_mode=range_mode
-    )
+    below, above = float((values < -most).mean()), float((values > white + most).mean())
+    return Clipped(below, above, range_mode=range_mode)

@@ -252,8 +252,8 @@ def added_steps(columns: np.ndarray, rows: np.ndarray) -> float:
 def added_by_products(mask: Mask, rank: int) -> float:
     """Return what a mask as a sum of so many columns times rows may be off for subnormal samples."""
     if rank == 1:
-        factors = factor(mask)
-        return added_steps(factors.column[:, np.newaxis], factors.row[np.newaxis]) * SMALLEST_SUBNORMAL
+        column, row, *_ = factor(mask)
+        return added_steps(column[:, np.newaxis], row[np.newaxis]) * SMALLEST_SUBNORMAL
     products = low_rank(mask, rank)
     return added_steps(products.columns, products.rows) * SMALLEST_SUBNORMAL
 
@@ -281,9 +281,8 @@ def is_exact_class(image: np.ndarray, mask: Mask, ghost_value: float) -> bool:
     True for integer samples where all products, their sums and the offset are whole multiples of one power of
     two (weights such as 3 or 1/16) and the largest possible sum stays below 2^24 of it.
     """
-    if image.dtype.kind not in "iu":
-        return False
-    return grain_of_sums(mask, ghost_value, 1.0, float(image.max(initial=0))) > 0.0
+    is_whole = image.dtype.kind in "iu"
+    return is_whole and grain_of_sums(mask, ghost_value, 1.0, float(image.max(initial=0))) > 0.0
 
 
 @dataclass(frozen=True)
@@ -306,8 +305,8 @@ class Expected:
 
     def limits(self, band: Region) -> tuple[np.ndarray, np.ndarray]:
         """Return the sums of magnitudes behind them, and the bounds of their errors."""
-        image, mask, problem = self.image, self.mask, self.problem
-        largest = correlate(image, mask, problem.border, problem.cval, band, absolute=True)
+        of = self.problem.border, self.problem.cval, band
+        largest = correlate(self.image, self.mask, *of, absolute=True)
         if self.is_exact:
             return largest, np.zeros_like(largest)
         return largest, rounding_bound(largest, self.problem.taps) + self.added
@@ -337,12 +336,11 @@ def verify(
     beyond the bound (`Variant.added_to`); in the exact class nothing may be off. The rest is as of
     `engine.run.task.Task.verify`.
     """
-    expected = Expected(image, mask, problem, added)
-    weights, (rows, columns) = mask.weights32.astype(np.float64), problem.anchor
-    after = mask.rows - 1 - rows, mask.columns - 1 - columns
-    ghost = problem.ghost_value if problem.border.rule(-1, 1) < 0 else None
+    expected, weights = Expected(image, mask, problem, added), mask.weights32.astype(np.float64)
+    before, after = zip(problem.reach.rows, problem.reach.columns, strict=True)
+    ghost = problem.ghost_value if problem.border.has_ghost_cells else None
     gain = max(abs(float(weights.sum())), float(np.abs(weights).max()))
-    inputs = Inputs(image, problem.anchor, after, ghost, gain)
+    inputs = Inputs(image, before, after, ghost, gain)
 
     def oracle(band: Region) -> tuple[np.ndarray, Limits]:
         return expected.values(band), partial(expected.limits, band)
