@@ -6,18 +6,15 @@ variants that load tiles have two such grids, with ghost cells and with mirrored
 every tile touches an edge (256 x 256 float32, 9 x 9, `register-blocked`: 4.4 and 5.1 us). Between the points
 times are straight lines of logarithms. A mask that is not square counts as a square one with as many cells,
 or with as many rows and columns together, whichever the variant's time grows with. Rows of a few variants are
-scaled by what random problems took (docs/experiments/auto.md).
-
-On another machine the part that a copy of picture and result would take is scaled by the memory's bandwidth,
-and the rest by the rate of multiply-adds. The error that remains is much the same for all variants, and
-`auto` only compares.
+scaled by what random problems took (docs/experiments/auto.md). On another machine the part that a copy of
+picture and result would take is scaled by the memory's bandwidth, and the rest by the rate of multiply-adds:
+the error that remains is much the same for all variants, and `auto` only compares.
 
 For a caller `auto` compares what a whole call with arrays of the host takes on the CPU and on a GPU. The
-table has large square pictures and square masks on two cores, which says little of a call on a strip of a few
-rows, or of 16 cores. So the time of `cpu-parallel` follows from what it does: multiply-adds, totals that are
-read and written for each mask row, edges that are copied, threads that are woken. The numbers were fitted to
-171 random calls (16 cores with AVX-512 beside an H100): 80 % of the times lie within 0.75 to 1.31 times the
-estimate.
+table has large square pictures and masks on two cores, so the time of `cpu-parallel`, on a strip of a few
+rows, or on 16 cores, follows from what it does: multiply-adds, totals that are read and written for each mask
+row, edges that are copied, threads that are woken. The numbers were fitted to 171 random calls (16 cores with
+AVX-512 beside an H100): 80 % of the times lie within 0.75 to 1.31 times the estimate.
 """
 
 import json
@@ -127,8 +124,7 @@ class CostTable:
             lines = self._lines[key, kind] = []
             for side, row in zip(self.picture_sides, self.times_us[key][kind], strict=True):
                 known = zip(self.mask_sides, row, strict=True)
-                logs_of = [(math.log(one), math.log(time)) for one, time in known if time]
-                if logs_of:
+                if logs_of := [(math.log(one), math.log(time)) for one, time in known if time]:
                     mask_logs, time_logs = zip(*logs_of, strict=True)
                     lines.append((2 * math.log(side), mask_logs, time_logs))
         if not lines:
@@ -242,38 +238,35 @@ def choose(
 def _fastest(
     problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo, table: CostTable, in_bands: bool
 ) -> Choice[Variant]:
-    candidates = [one for one in VARIANTS.on(device.kind) if one.band_invariant or not in_bands]
-    able = [
-        one for one in candidates if one.why_not(problem, mask, one.block_for(block), device.limits) is None
-    ]
+    known = [one for one in VARIANTS.on(device.kind) if one.band_invariant or not in_bands]
+    able = [one for one in known if not one.why_not(problem, mask, one.block_for(block), device.limits)]
     if not able:
-        first = candidates[0]
         nothing = Reason("nothing-suits", "nothing else suits this block")
-        return Choice(first, block or first.default_block, nothing)
+        return Choice(known[0], block or known[0].default_block, nothing)
     rates = rates_of(device, table.rates)
     times_us = {one.key: table.time_us(one, problem, rates, one.repeats_of(mask)) for one in able}
     # A plain sum wins where another method is hardly faster.
-    order = sorted(
-        able, key=lambda one: times_us[one.key] * (1.0 if one.grows_with is Growth.CELLS else _LEAD)
-    )
+    lead = {one.key: 1.0 if one.grows_with is Growth.CELLS else _LEAD for one in able}
+    order = sorted(able, key=lambda one: times_us[one.key] * lead[one.key])
     # Few are asked: for a transform the answer takes the steps of all weights.
     position = next((n for n, candidate in enumerate(order) if holds_bound(candidate, problem, mask)), 0)
     chosen = order[position]
     reason = Reason("not-measured", "nothing was measured of those that suit")
     if not math.isinf(times_us[chosen.key]):
         on_other = " on the GPU that was measured" * (device.key == "simulator")
-        also = [
-            f"next best: {other.key} ({milliseconds(times_us[other.key])})"
-            for other in order[position + 1 :][:1]
-            if not math.isinf(times_us[other.key])
-        ]
+
+        def timed(one: Variant) -> str:
+            return f"{one.key} ({milliseconds(times_us[one.key])})"
+
+        following = order[position + 1 :][:1]
+        also = [f"next best: {timed(one)}" for one in following if times_us[one.key] < math.inf]
         if chosen.library:
             also.append("a Fourier transform, exact because results are whole numbers of a unit")
         for other in order[:position][:1]:
             but = "its error may exceed that of a direct sum"
             if other.finite_only and other.added_error(problem, mask) == 0.0:
                 but = "it takes no NaN and no infinity"
-            also.append(f"not {other.key} ({milliseconds(times_us[other.key])}): {but}")
+            also.append(f"not {timed(other)}: {but}")
         short = f"estimated {milliseconds(times_us[chosen.key])}{on_other}"
         reason = Reason("least-estimated-time", short).and_also(*also)
     if problem.is_quantised:
@@ -328,10 +321,10 @@ def milliseconds(time_us: float) -> str:
 def why_faster(cpu_us: float, gpu_us: float, copies_us: float) -> Reason:
     """Return why a device was chosen for its whole call; copies are a part of the GPU's."""
     cpu, gpu, copies = map(milliseconds, (cpu_us, gpu_us, copies_us))
-    copies = copies.removesuffix(" ms")
-    if cpu_us <= gpu_us:
-        return Reason("whole-call", f"CPU: {cpu}; the GPU would need {gpu}, {copies} of them for copies")
-    return Reason("whole-call", f"GPU: {gpu}, {copies} of them for copies; the CPU would need {cpu}")
+    gpu = f"{gpu}, {copies.removesuffix(' ms')} of them for copies"
+    is_cpu = cpu_us <= gpu_us
+    words = f"CPU: {cpu}; the GPU would need {gpu}" if is_cpu else f"GPU: {gpu}; the CPU would need {cpu}"
+    return Reason("whole-call", words)
 
 
 def cpu_call_us(problem: Problem, mask: Mask, cpu: DeviceInfo, slowness: float = 1.0) -> float:
