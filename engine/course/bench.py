@@ -15,11 +15,10 @@ from engine.course import runs
 from engine.course.jobs import SEED, job_of, variant_of
 from engine.course.papers import MeasuredPaper
 from engine.course.tables import tables_of, transactions_per_request
-from engine.device.backend import Backend, Buffers
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_streams import check
 from engine.device.device_memory import copy_in, copy_out
-from engine.device.devices import backend, device_named
+from engine.device.devices import Backend, Buffers, backend, device_named
 from engine.device.launches import CAPTURE_LOCK, DeviceKind, Prepared
 from engine.device.numba_cuda import cuda, driver
 from engine.device_info import DeviceInfo

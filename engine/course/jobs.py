@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from engine.course.runs import COPY_KEY, BankRun, JobRun, NetworkRun, ProductRun
-from engine.device.backend import Backend, Buffers
+from engine.device.devices import Backend, Buffers
 from engine.device.launches import Operand, Pass
 from engine.device.numba_cuda import cuda, float32
 from engine.geometry.block import Block, Limits, Refusal

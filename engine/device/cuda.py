@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.device.backend import NAN_BYTE, Backend, Buffers, LaunchClock
 from engine.device.cuda_faults import cuda_errors_in_words, translated
 from engine.device.cuda_streams import Context, Event, GraphClock, check, context_of
 from engine.device.device_memory import (
@@ -19,6 +18,7 @@ from engine.device.device_memory import (
     picture_array,
     pinned_array,
 )
+from engine.device.devices import NAN_BYTE, Backend, Buffers, LaunchClock
 from engine.device.launches import CAPTURE_LOCK, DeviceView, Handle, Prepared, Stream, view_of
 from engine.device.numba_cuda import cuda, driver
 from engine.device.thread_pool import copy_array

@@ -10,14 +10,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
-from engine.device.backend import Buffers
 from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.devices import SHORTEST_SAMPLE_S, Buffers, LaunchClock
 from engine.device.launches import CAPTURE_LOCK, Prepared, Stream
 from engine.device.numba_cuda import cuda, driver
 
-# A sample shorter than this would show the events' own resolution of about 0.5 us; a longer one only costs
-# time.
-SHORTEST_SAMPLE_MS = 0.2
 MOST_LAUNCHES = 256
 
 
@@ -160,18 +157,18 @@ class LaunchGraph:
         check(driver.cuGraphLaunch(self._executable, self._handle))
 
 
-class GraphClock:
+class GraphClock(LaunchClock):
     """Times launches between two device events around a replayed graph, of as many as make one sample."""
 
     name = "device events around a replayed graph"
 
     def __init__(self, prepared: Prepared, buffers: Buffers, stream: Stream) -> None:
-        self._stream, self._launches = stream, 1
+        self._stream, self.launches = stream, 1
         self._graph = LaunchGraph(prepared, buffers, stream, 1)
         self.sample_ms()
         once_ms = self.sample_ms()
-        self._launches = max(1, min(MOST_LAUNCHES, round(SHORTEST_SAMPLE_MS / max(once_ms, 1e-4))))
-        self._graph = LaunchGraph(prepared, buffers, stream, self._launches)
+        self.launches = max(1, min(MOST_LAUNCHES, round(SHORTEST_SAMPLE_S * 1e3 / max(once_ms, 1e-4))))
+        self._graph = LaunchGraph(prepared, buffers, stream, self.launches)
 
     def sample_ms(self) -> float:
         """Return the time of one launch, ms."""
@@ -181,4 +178,4 @@ class GraphClock:
             self._graph.replay()
             end.record(self._stream)
             end.synchronize()
-            return float(begin.elapsed_time(end)) / self._launches
+            return float(begin.elapsed_time(end)) / self.launches

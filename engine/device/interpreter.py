@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.backend import Backend, Buffers
 from engine.device.device_list import simulator_info
+from engine.device.devices import Backend, Buffers
 from engine.device.kernel_code import explained_ptx
 from engine.device.launches import (
     Between,

@@ -27,9 +27,8 @@ from numba import types
 from numba.core import cgutils
 from numba.np.arrayobj import basic_indexing
 
-from engine.device.backend import Backend, Buffers
 from engine.device.cuda_kernels import PreparedPasses
-from engine.device.devices import backend, devices
+from engine.device.devices import Backend, Buffers, backend, devices
 from engine.device.kernel_factory import definition_of, function_of, note_origin
 from engine.device.launches import Between, DeviceKind, Kernel, Operand, Pass, Placeholder
 from engine.device.numba_cuda import intrinsic

@@ -56,7 +56,7 @@ def test_that_a_list_loads_only_what_it_shows_also_beside_a_driver():
     code += "import engine.commands.command_line as c\n"
     for command, unneeded in [
         ("masks", "numpy numba llvmlite engine.mask.mask engine.device.devices"),
-        ("devices", "numpy numba llvmlite cuda engine.device.backend engine.device.cuda"),
+        ("devices", "numpy numba llvmlite cuda engine.device.devices engine.device.cuda"),
         ("variants", "PySide6 gui numba cuda scipy engine.run.measure engine.run.measure engine.mask.text"),
     ]:
         code += f"assert c.main([{command!r}]) == 0; loaded = {set(unneeded.split())} & set(sys.modules)\n"

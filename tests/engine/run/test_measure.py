@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from engine.device import backend as backend_module
-from engine.device.backend import CpuBackend, HostClock
+from engine.device import devices as backend_module
 from engine.device.device_list import cpu_info, simulator_info
-from engine.device.devices import backend
+from engine.device.devices import CpuBackend, LaunchClock, backend
 from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, OutOfDeviceMemory, Reason
 from engine.geometry.block import Block, UnsupportedVariant
 from engine.geometry.border import Border
@@ -271,7 +270,7 @@ def test_that_the_host_clock_divides_by_its_launches(monkeypatch):
 
     monkeypatch.setattr(backend_module, "time", SimpleNamespace(perf_counter=lambda: now_s))
     buffers = CpuBackend().allocate(np.zeros((1, 1, 1), np.float32))
-    clock = HostClock(SimpleNamespace(launch=launch), buffers)
+    clock = LaunchClock(SimpleNamespace(launch=launch), buffers)
     # A launch of 4 microseconds is repeated until the clock's own resolution no longer shows.
     assert clock.launches == round(backend_module.SHORTEST_SAMPLE_S * 2**18) > 1
     assert clock.sample_ms() == 1e3 * 2**-18
