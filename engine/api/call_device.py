@@ -123,7 +123,7 @@ class _Nothing:
     def launch(self, image: object, out: object, stream: object = None) -> None:
         """Enqueue it."""
         # The CPU reads kept rates without the driver.
-        from engine.device.device_memory import enqueue_fill
+        from engine.device.cuda_memory import enqueue_fill
 
         enqueue_fill(out, 0, 4, stream)
 

@@ -16,8 +16,7 @@ from engine.course.jobs import SEED, job_of, variant_of
 from engine.course.papers import MeasuredPaper
 from engine.course.tables import tables_of, transactions_per_request
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.cuda_streams import check
-from engine.device.device_memory import copy_in, copy_out
+from engine.device.cuda_memory import check, copy_in, copy_out
 from engine.device.devices import Backend, Buffers, backend, device_named
 from engine.device.launches import CAPTURE_LOCK, DeviceKind, Prepared
 from engine.device.numba_cuda import cuda, driver
@@ -39,7 +38,7 @@ STREAM_ROUNDS = 5
 def fresh_memory(sizes: Sequence[int]) -> dict[str, float]:
     """Allocate and free arrays of so many bytes by the driver itself (cuMemAlloc, cuMemFree); medians, ms.
 
-    Runs take their memory from a pool (`device_memory.py`): how long a run waited for its own depends on
+    Runs take their memory from a pool (`cuda_memory.py`): how long a run waited for its own depends on
     which run was before it.
     """
     allocating, freeing = [], []

@@ -289,7 +289,7 @@ class _ByProtocol(Library):
         return int(shown.get("stream") or 0)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype, picture: Given) -> object:
-        from engine.device.cuda_streams import context_of
+        from engine.device.cuda_memory import context_of
         from engine.device.numba_cuda import cuda
 
         with context_of(picture.found.device).selected():

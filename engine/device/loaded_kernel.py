@@ -25,7 +25,7 @@ import numpy as np
 from cuda.core import ObjectCode
 from numba import types
 
-from engine.device.cuda_streams import check
+from engine.device.cuda_memory import check
 from engine.device.kernel_code import resources_of, with_code
 from engine.device.launches import ADDRESS, CAPTURE_LOCK, Kernel, Signature, address_of, array_parameters
 from engine.device.numba_cuda import cuda, driver

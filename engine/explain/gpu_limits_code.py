@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.cuda_streams import check
-from engine.device.device_memory import device_array, fill_bytes
+from engine.device.cuda_memory import check, device_array, fill_bytes
 from engine.device.devices import Backend, Buffers, backend
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceArray, Kernel, Prepared, Signature, Stream, address_of

@@ -8,8 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.cuda_streams import check
-from engine.device.device_memory import array_in, copy_in, copy_out, device_array, enqueue_fill, pinned_array
+from engine.device.cuda_memory import (
+    array_in,
+    check,
+    copy_in,
+    copy_out,
+    device_array,
+    enqueue_fill,
+    pinned_array,
+)
 from engine.device.launches import DeviceArray, Prepared, Stream
 from engine.device.numba_cuda import cuda, driver
 from engine.flow.chunks import ChunkJob, Queue

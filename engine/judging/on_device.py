@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.cuda_streams import check
+from engine.device.cuda_memory import check
 from engine.device.devices import backend, devices
 from engine.device.numba_cuda import cuda, driver
 from engine.judging.judge import Outcome

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numba import uint32
 
-from engine.device.cuda_streams import check, context_of
+from engine.device.cuda_memory import check, context_of
 from engine.device.device_arrays import given, library_of
 from engine.device.numba_cuda import cuda, driver
 

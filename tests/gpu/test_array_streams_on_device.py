@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.device import device_memory
-from engine.device.cuda_streams import check, context_of
+from engine.device import cuda_memory
+from engine.device.cuda_memory import check, context_of
 from engine.device.numba_cuda import driver
 from engine.errors import BadValue
 from engine.work.filtering.variants import variant
@@ -219,7 +219,7 @@ def test_that_a_plan_may_be_dropped_while_its_launches_are_under_way(kind, is_cl
     del plan
     gc.collect()
     # Takes what was freed, and writes to it.
-    taken = [device_memory.device_array((60, 80, 1), np.float32) for _ in range(8)]
+    taken = [cuda_memory.device_array((60, 80, 1), np.float32) for _ in range(8)]
     for array in taken:
         check(driver.cuMemsetD8Async(array.device_ctypes_pointer.value, 255, 60 * 80 * 4, 2))
     same_bits(found, wanted_of(numbers(1), PRODUCT, **TWO_PASSES))
@@ -228,7 +228,7 @@ def test_that_a_plan_may_be_dropped_while_its_launches_are_under_way(kind, is_cl
 def used_bytes():
     """Return how much of the pool's memory is in use."""
     used = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_USED_MEM_CURRENT
-    return int(check(driver.cuMemPoolGetAttribute(device_memory._pool(0)[0], used)))
+    return int(check(driver.cuMemPoolGetAttribute(cuda_memory._pool(0)[0], used)))
 
 
 def test_that_dropped_plans_leave_their_memory_to_the_next_ones(device):

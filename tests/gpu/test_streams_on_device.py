@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.device import device_memory
-from engine.device.cuda_streams import check
+from engine.device import cuda_memory
+from engine.device.cuda_memory import check
 from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import cuda
 from engine.flow.chunks import Queue
@@ -137,7 +137,7 @@ def reserved_bytes():
     """Return how much of the device's memory the pool has of the system, used or not."""
     from cuda.bindings import driver
 
-    pool, _ = device_memory._pool(cuda.get_current_device().id)
+    pool, _ = cuda_memory._pool(cuda.get_current_device().id)
     reserved = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT
     return int(check(driver.cuMemPoolGetAttribute(pool, reserved)))
 
@@ -147,7 +147,7 @@ def test_that_the_next_stream_and_the_next_run_take_nothing_of_the_system(device
     for _ in range(2):
         engine.filter_stream(picture, MASK, device=device, chunk_bytes=1 << 20)
         engine.correlate(picture, MASK, device=device)
-    monkeypatch.setattr(device_memory, "_new_pinned", lambda size: pytest.fail(f"{size} bytes locked"))
+    monkeypatch.setattr(cuda_memory, "_new_pinned", lambda size: pytest.fail(f"{size} bytes locked"))
     reserved = reserved_bytes()
     for _ in range(20):
         engine.filter_stream(picture, MASK, device=device, chunk_bytes=1 << 20)

@@ -8,8 +8,7 @@ import numpy as np
 
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_kernels import PreparedPasses
-from engine.device.cuda_streams import check
-from engine.device.device_memory import copy_in, copy_out, device_array
+from engine.device.cuda_memory import check, copy_in, copy_out, device_array
 from engine.device.launches import Between, DeviceArray, HostStep, Operand, Pass, Prepared, Stream
 from engine.device.numba_cuda import cuda, driver
 

@@ -9,7 +9,7 @@ import pytest
 
 from engine.device import loaded_kernel
 from engine.device.cuda_kernels import PreparedPasses
-from engine.device.cuda_streams import LaunchGraph
+from engine.device.cuda import LaunchGraph
 from engine.device.device_list import missing
 from engine.device.devices import Buffers
 from engine.device.launches import CAPTURE_LOCK, DeviceView, Launch, Pass

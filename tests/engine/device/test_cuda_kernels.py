@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.device import cuda_kernels, cuda_streams
+from engine.device import cuda_kernels, cuda_memory
 from engine.device.cuda_kernels import PreparedPasses
-from engine.device.cuda_streams import order_after
+from engine.device.cuda_memory import order_after
 from engine.device.launches import Between, DeviceView, Handle, Launch, Operand, Pass
 from engine.variants.matmul import Matrix
 
@@ -32,8 +32,8 @@ def asked(monkeypatch):
         cuStreamIsCapturing=lambda stream: (906 if stream == BESIDE_A_CAPTURE else 0, stream == CAPTURED),
         CUresult=SimpleNamespace(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT=906),
     )
-    monkeypatch.setattr(cuda_streams, "driver", driver)
-    monkeypatch.setattr(cuda_streams, "check", lambda one: one[1] if isinstance(one, tuple) else one)
+    monkeypatch.setattr(cuda_memory, "driver", driver)
+    monkeypatch.setattr(cuda_memory, "check", lambda one: one[1] if isinstance(one, tuple) else one)
     bound = SimpleNamespace(enqueue=lambda stream, addresses: asked.append(("launch", stream)))
     kernel = SimpleNamespace(bound=lambda grid, block, values: bound)
     monkeypatch.setattr(cuda_kernels, "_loaded", lambda step: kernel)
@@ -157,15 +157,15 @@ def stack(monkeypatch):
         cuCtxPushCurrent=push,
         cuCtxPopCurrent=pop,
     )
-    monkeypatch.setattr(cuda_streams, "driver", driver)
+    monkeypatch.setattr(cuda_memory, "driver", driver)
     return found
 
 
 def context(stack, monkeypatch, number):
     """Return the context of a made-up GPU: 100 for the first, 101 for the second."""
-    monkeypatch.setattr(cuda_streams, "cuda", SimpleNamespace(gpus=[nullcontext(), nullcontext()]))
+    monkeypatch.setattr(cuda_memory, "cuda", SimpleNamespace(gpus=[nullcontext(), nullcontext()]))
     stack.append(100 + number)
-    made = cuda_streams.Context(number)
+    made = cuda_memory.Context(number)
     stack.pop()
     return made
 

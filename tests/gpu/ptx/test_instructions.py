@@ -7,7 +7,7 @@ import pytest
 from cuda.bindings import driver
 
 from engine import ptx
-from engine.device.cuda_streams import check
+from engine.device.cuda_memory import check
 from engine.device.numba_cuda import cuda
 from engine.ptx.arithmetic import DTYPES
 from tests.engine.ptx.spellings import (

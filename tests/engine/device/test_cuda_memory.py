@@ -8,10 +8,10 @@ from cuda.core._utils.cuda_utils import CUDAError
 from numba.cuda.cudadrv.driver import CudaAPIError
 from numba.cuda.cudadrv.error import CudaSupportError
 
-from engine.device import device_memory
+from engine.device import cuda_memory
 from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.cuda_memory import device_array, uploaded
 from engine.device.device_list import missing
-from engine.device.device_memory import device_array, uploaded
 from engine.device.numba_cuda import cuda
 from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError, OutOfDeviceMemory
 
@@ -47,7 +47,7 @@ def pool(device, monkeypatch):
     from cuda.bindings import driver
 
     found = Pool(driver, 1000)
-    monkeypatch.setattr(device_memory, "_pool", lambda number: ("the pool", "a stream"))
+    monkeypatch.setattr(cuda_memory, "_pool", lambda number: ("the pool", "a stream"))
     monkeypatch.setattr(cuda, "current_context", lambda: None)
     done = (driver.CUresult.CUDA_SUCCESS,)
     for name, call in {
@@ -96,10 +96,10 @@ def uploads(device, monkeypatch):
         made.append(Array())
         return made[-1]
 
-    monkeypatch.setattr(device_memory, "device_array", make)
-    device_memory._uploaded.cache_clear()
+    monkeypatch.setattr(cuda_memory, "device_array", make)
+    cuda_memory._uploaded.cache_clear()
     yield made
-    device_memory._uploaded.cache_clear()
+    cuda_memory._uploaded.cache_clear()
 
 
 def test_that_the_same_weights_are_uploaded_once_to_a_device(uploads, device):
@@ -117,17 +117,17 @@ def test_that_the_same_weights_are_uploaded_once_to_a_device(uploads, device):
 def test_that_pinned_memory_serves_the_next_array_once_it_is_dropped(monkeypatch):
     made = []
     monkeypatch.setattr(
-        device_memory, "_new_pinned", lambda size: made.append(size) or np.empty(size, np.uint8)
+        cuda_memory, "_new_pinned", lambda size: made.append(size) or np.empty(size, np.uint8)
     )
-    device_memory._spares.trim(0)
-    first = device_memory.pinned_array((100, 1000), np.float32)
-    second = device_memory.pinned_array((100, 1000), np.float32)
+    cuda_memory._spares.trim(0)
+    first = cuda_memory.pinned_array((100, 1000), np.float32)
+    second = cuda_memory.pinned_array((100, 1000), np.float32)
     assert not np.shares_memory(first, second)
     address = first.ctypes.data
     del first
-    third = device_memory.pinned_array((300_000,), np.uint8)
+    third = cuda_memory.pinned_array((300_000,), np.uint8)
     assert (third.ctypes.data, len(made)) == (address, 2)
-    device_memory._spares.trim(0)
+    cuda_memory._spares.trim(0)
 
 
 def test_that_what_cuda_raises_becomes_words():

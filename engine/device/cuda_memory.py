@@ -1,6 +1,6 @@
-"""Memory of the selected device, from a pool of the driver, pinned memory, copies to and from the host.
+"""The GPU of a thread, the order of its streams, and its memory: from a pool, pinned, copied to and fro.
 
-A pool hands freed memory out again without asking the system: a preview or a repeated run costs no
+A GPU is selected for a call and given back: CuPy and torch use the current one. A pool hands freed memory out again without asking the system: a preview or a repeated run costs no
 allocation. An array is freed when nothing refers to it any more; no work on it may be under way then. The
 contents of a new one are undefined.
 """
@@ -8,18 +8,129 @@ contents of a new one are undefined.
 import atexit
 import math
 import weakref
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, lru_cache, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.cuda_streams import check, context_of
 from engine.device.device_arrays import Given
 from engine.device.host_memory import Spares
 from engine.device.launches import CAPTURE_LOCK, DeviceArray, DeviceView, Stream, address_of
 from engine.device.numba_cuda import cuda, driver
 from engine.geometry.block import Layout
+
+
+def check(answer: tuple[Any, ...]) -> Any:
+    """Return what a driver call answers, raising what Numba raises if it failed."""
+    if answer[0]:
+        raise cuda.cudadrv.driver.CudaAPIError(int(answer[0]), answer[0].name)
+    return answer[1] if len(answer) > 1 else None
+
+
+class Context:
+    """The primary context of a GPU, which all libraries share."""
+
+    def __init__(self, device: int) -> None:
+        # Numba makes it ready for its own use as well.
+        with cuda.gpus[device]:
+            self._own = check(driver.cuCtxGetCurrent())
+        self._address, self._is_first = int(self._own), device == 0
+
+    def select(self) -> None:
+        """Make it the calling thread's."""
+        check(driver.cuCtxSetCurrent(self._own))
+
+    def selected(self) -> AbstractContextManager[None]:
+        """Make it the calling thread's for the while; afterwards the thread has the one that it had.
+
+        Where no context is current CUDA takes GPU 0: a thread that had none keeps that one.
+        """
+        # Asking takes 1 us, making it current 5.
+        before = int(check(driver.cuCtxGetCurrent()))
+        if before == self._address:
+            return nullcontext()
+        if not before and self._is_first:
+            self.select()
+            return nullcontext()
+        return self._pushed()
+
+    @contextmanager
+    def _pushed(self) -> Iterator[None]:
+        check(driver.cuCtxPushCurrent(self._own))
+        try:
+            yield
+        finally:
+            # After a fault of the device the driver refuses this too, and the fault is what is raised.
+            driver.cuCtxPopCurrent()
+
+
+@cache
+def context_of(device: int) -> Context:
+    """Return the context of the GPU of that number, started by the first call."""
+    return Context(device)
+
+
+class Event:
+    """A point in a stream, without a time."""
+
+    def __init__(self) -> None:
+        self.handle = check(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING))
+        weakref.finalize(self, driver.cuEventDestroy, self.handle).atexit = False
+
+    def record(self, stream: int) -> None:
+        """Put it behind what is on a stream now."""
+        check(driver.cuEventRecord(self.handle, stream))
+
+    def synchronize(self) -> None:
+        """Return when the device has reached it."""
+        check(driver.cuEventSynchronize(self.handle))
+
+
+class NewestLaunch:
+    """The end of the newest launch that uses some memory; the next one waits for it, whatever its stream."""
+
+    def __init__(self) -> None:
+        self._event: Event | None = None
+
+    def wait(self, stream: int) -> None:
+        """Have what is enqueued on a stream from now on wait for it."""
+        # Also on a stream of the same handle: that may be a new one, made when the other was destroyed.
+        if self._event is not None and not is_captured(stream):
+            check(driver.cuStreamWaitEvent(stream, self._event.handle, 0))
+
+    def hold(self, stream: object) -> None:
+        """Do the same in a finalizer, for a stream that is never captured, whatever the driver answers."""
+        if self._event is not None and stream is not None:
+            driver.cuStreamWaitEvent(stream, self._event.handle, 0)
+
+    def record(self, stream: int) -> None:
+        """Say that the newest launch is the last work on a stream so far."""
+        if is_captured(stream):
+            # A replay is ordered by whoever replays it.
+            return
+        self._event = self._event or Event()
+        self._event.record(stream)
+
+
+def is_captured(stream: int) -> bool:
+    """Return whether launches on a stream go into a graph, or would spoil one that is being captured."""
+    status, *answer = driver.cuStreamIsCapturing(stream)
+    if status == driver.CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:
+        # The default stream, while a stream that waits for it is captured.
+        return True
+    return bool(check((status, *answer)))
+
+
+def order_after(stream: int, other: int) -> None:
+    """Have what is enqueued on a stream from now on wait for what is on another one now."""
+    newest = NewestLaunch()
+    newest.record(other)
+    newest.wait(stream)
+
 
 # At most a quarter of a device's memory stays in the pool when it is free: the rest is for other programs.
 KEPT_SHARE = 4
