@@ -7,7 +7,6 @@ Sources: "CUDA Array Interface (Version 3)" in Numba's documentation; "Python Sp
 """
 
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
@@ -33,35 +32,78 @@ class Found(NamedTuple):
     is_read_only: bool = False
 
 
-class Library(ABC):
-    """How one library's arrays are read and made."""
+# CUDA's default stream has the handle 0 and, where 0 would mean "none", this one.
+_DEFAULT_STREAM = 1
+# Of `StridedMemoryView`: no stream waits.
+_UNORDERED = -1
 
-    has_own_streams = False
+
+class Library:
+    """How one library's arrays are read and made; here those known by protocols, results are Numba's."""
+
+    has_own_streams = True
     """Whether an array says itself which stream writes it, and other streams have to wait for that one."""
 
-    @abstractmethod
-    def read(self, array: object, stream: int) -> Found:
+    def read(self, array: DeviceArray, stream: int) -> Found:
         """Return what an array is, for work on that stream; a BadValue says why it cannot be used."""
+        # They need the driver, which the CPU does without.
+        from cuda.core.utils import StridedMemoryView
 
-    @abstractmethod
-    def address(self, array: object) -> int:
+        from engine.device.device_list import DriverError, gpu_of_memory
+
+        try:
+            if hasattr(array, "__dlpack__"):
+                # The other library has this stream wait for the array.
+                view = StridedMemoryView.from_dlpack(array, stream_ptr=stream or _DEFAULT_STREAM)
+                device = view.device_id
+            else:
+                # Of this protocol the array's own stream is known, and `given` looks at it.
+                view = StridedMemoryView.from_cuda_array_interface(array, stream_ptr=_UNORDERED)
+                # Its `device_id` was 0 for memory of GPU 1 (cuda.core 1.2, two H200).
+                device = gpu_of_memory(view.ptr) if view.ptr else 0
+            dtype = np.dtype(view.dtype)
+        except (
+            AttributeError,
+            BufferError,
+            DriverError,
+            NotImplementedError,
+            TypeError,
+            ValueError,
+        ) as error:
+            what, why = (
+                f"This {type(array).__name__} in a GPU's memory",
+                f"its library does not lend it: {error}",
+            )
+            raise BadValue(what, why, "Pass an array of CuPy, torch or Numba.") from error
+        shape, strides = tuple(view.shape), None
+        if view.strides is not None:
+            steps = [step * dtype.itemsize for step in view.strides]
+            strides = strides_unless_dense(shape, steps, dtype.itemsize)
+        return Found(view.ptr, shape, dtype, strides, device, bool(view.readonly))
+
+    def address(self, array: DeviceArray) -> int:
         """Return where one of the library's own arrays begins."""
+        return int(array.device_ctypes_pointer.value)
 
-    @abstractmethod
-    def stream(self, array: object) -> int:
+    def stream(self, array: DeviceArray) -> int:
         """Return the handle of the stream that the library uses at the moment on the array's device."""
+        shown = getattr(array, "__cuda_array_interface__", None) or {}
+        return int(shown.get("stream") or 0)
 
-    @abstractmethod
     def empty(self, shape: tuple[int, ...], dtype: np.dtype, picture: "Given") -> object:
         """Return a new array of the library: on the device of a picture, for work on its stream."""
+        from engine.device.cuda_memory import context_of
+        from engine.device.numba_cuda import cuda
+
+        with context_of(picture.found.device).selected():
+            # Who reads the array next sees the stream that it is written on.
+            stream = cuda.external_stream(picture.stream) if picture.stream else 0
+            return cuda.device_array(shape, dtype, stream=stream)
 
     def tight(self, picture: "Given") -> object:
         """Return a copy, made on the picture's stream, whose samples lie one after another."""
-        raise BadValue(
-            "This array on the GPU",
-            "its samples do not lie one after another from a multiple of 16 bytes on",
-            "Pass a contiguous copy of it.",
-        )
+        why = "its samples do not lie one after another from a multiple of 16 bytes on"
+        raise BadValue("This array on the GPU", why, "Pass a contiguous copy of it.")
 
 
 class Given(NamedTuple):
@@ -121,11 +163,8 @@ def stream_handle(stream: object) -> int:
         handle = getattr(stream, name, None)
         if handle is not None:
             return int(getattr(handle, "value", handle) or 0)
-    raise BadValue(
-        f"a stream of type {type(stream).__name__}",
-        "it has no handle",
-        "Pass a stream of CuPy, torch or Numba, or its handle as an int.",
-    )
+    remedy = "Pass a stream of CuPy, torch or Numba, or its handle as an int."
+    raise BadValue(f"a stream of type {type(stream).__name__}", "it has no handle", remedy)
 
 
 # Memory of a GPU, and memory that is managed for both (kDLCUDA and kDLCUDAManaged of DLPack).
@@ -145,6 +184,8 @@ def cupy_stream(handle: int) -> Any:
 
 
 class _CuPy(Library):
+    has_own_streams = False
+
     def read(self, array: DeviceArray, stream: int) -> Found:
         strides = None if array.flags.c_contiguous else array.strides
         return Found(array.data.ptr, array.shape, array.dtype, strides, array.data.device_id)
@@ -169,33 +210,26 @@ class _CuPy(Library):
 
 
 class _Torch(Library):
+    has_own_streams = False
+
     def read(self, array: DeviceArray, stream: int) -> Found:
         torch = sys.modules["torch"]
         if array.requires_grad:
-            raise BadValue(
+            what, why = (
                 "A tensor that requires a gradient",
                 "a filter here computes none, and it would be lost",
-                "Pass tensor.detach().",
             )
+            raise BadValue(what, why, "Pass tensor.detach().")
         if array.is_neg():
-            raise BadValue(
-                "A tensor whose samples are negated when they are read",
-                "only torch knows of that",
-                "Pass tensor.resolve_neg().",
-            )
+            what = "A tensor whose samples are negated when they are read"
+            raise BadValue(what, "only torch knows of that", "Pass tensor.resolve_neg().")
         if array.layout is not torch.strided:
-            raise BadValue(
-                f"A tensor of layout {array.layout}",
-                "only dense ones are filtered",
-                "Pass tensor.to_dense().",
-            )
+            what = f"A tensor of layout {array.layout}"
+            raise BadValue(what, "only dense ones are filtered", "Pass tensor.to_dense().")
         dtype = _torch_types()[0].get(array.dtype)
         if dtype is None:
-            raise BadValue(
-                f"a tensor of {array.dtype}",
-                "NumPy has no such type",
-                "Convert it, such as with tensor.float().",
-            )
+            remedy = "Convert it, such as with tensor.float()."
+            raise BadValue(f"a tensor of {array.dtype}", "NumPy has no such type", remedy)
         strides = None
         if not array.is_contiguous():
             strides = [step * dtype.itemsize for step in array.stride()]
@@ -221,9 +255,8 @@ def _torch_stream(picture: Given) -> AbstractContextManager[object]:
     if picture.stream == picture.current:
         return nullcontext()
     used = sys.modules["torch"].cuda
-    return cast(
-        "AbstractContextManager[Any]", used.stream(used.ExternalStream(picture.stream, picture.array.device))
-    )
+    stream = used.ExternalStream(picture.stream, picture.array.device)
+    return cast("AbstractContextManager[object]", used.stream(stream))
 
 
 @cache
@@ -234,71 +267,7 @@ def _torch_types() -> tuple[dict[object, np.dtype], dict[np.dtype, object]]:
     return dict(pairs), {ours: theirs for theirs, ours in pairs}
 
 
-# CUDA's default stream has the handle 0 and, where 0 would mean "none", this one.
-_DEFAULT_STREAM = 1
-# Of `StridedMemoryView`: no stream waits.
-_UNORDERED = -1
-
-
-class _ByProtocol(Library):
-    """Libraries that are known by their protocols alone; results are Numba's."""
-
-    has_own_streams = True
-
-    def read(self, array: object, stream: int) -> Found:
-        # They need the driver, which the CPU does without.
-        from cuda.core.utils import StridedMemoryView
-
-        from engine.device.device_list import DriverError, gpu_of_memory
-
-        try:
-            if hasattr(array, "__dlpack__"):
-                # The other library has this stream wait for the array.
-                view = StridedMemoryView.from_dlpack(array, stream_ptr=stream or _DEFAULT_STREAM)
-                device = view.device_id
-            else:
-                # Of this protocol the array's own stream is known, and `given` looks at it.
-                view = StridedMemoryView.from_cuda_array_interface(array, stream_ptr=_UNORDERED)
-                # Its `device_id` was 0 for memory of GPU 1 (cuda.core 1.2, two H200).
-                device = gpu_of_memory(view.ptr) if view.ptr else 0
-            dtype = np.dtype(view.dtype)
-        except (
-            AttributeError,
-            BufferError,
-            DriverError,
-            NotImplementedError,
-            TypeError,
-            ValueError,
-        ) as error:
-            raise BadValue(
-                f"This {type(array).__name__} in a GPU's memory",
-                f"its library does not lend it: {error}",
-                "Pass an array of CuPy, torch or Numba.",
-            ) from error
-        shape, strides = tuple(view.shape), None
-        if view.strides is not None:
-            steps = [step * dtype.itemsize for step in view.strides]
-            strides = strides_unless_dense(shape, steps, dtype.itemsize)
-        return Found(view.ptr, shape, dtype, strides, device, bool(view.readonly))
-
-    def address(self, array: DeviceArray) -> int:
-        return int(array.device_ctypes_pointer.value)
-
-    def stream(self, array: object) -> int:
-        shown = getattr(array, "__cuda_array_interface__", None) or {}
-        return int(shown.get("stream") or 0)
-
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, picture: Given) -> object:
-        from engine.device.cuda_memory import context_of
-        from engine.device.numba_cuda import cuda
-
-        with context_of(picture.found.device).selected():
-            # Who reads the array next sees the stream that it is written on.
-            stream = cuda.external_stream(picture.stream) if picture.stream else 0
-            return cuda.device_array(shape, dtype, stream=stream)
-
-
-_CUPY, _TORCH, _BY_PROTOCOL = _CuPy(), _Torch(), _ByProtocol()
+_CUPY, _TORCH, _BY_PROTOCOL = _CuPy(), _Torch(), Library()
 
 
 def library_of(array: DeviceArray) -> Library | None:
