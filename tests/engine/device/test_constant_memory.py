@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from engine.device import loaded_kernel
-from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda import LaunchGraph
+from engine.device.cuda_kernels import PreparedPasses
 from engine.device.device_list import missing
 from engine.device.devices import Buffers
 from engine.device.launches import CAPTURE_LOCK, DeviceView, Launch, Pass
