@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,6 @@ from engine.process import bytes_text
 
 if TYPE_CHECKING:
     from PIL import Image
-    from tifffile import TiffPage
 
 # 72 and 96 are what programs write that know of none.
 _NO_RESOLUTION = (72, 96)
@@ -104,8 +102,7 @@ INCH, _RESOLUTION = 2, (TiffTag.X_RESOLUTION, TiffTag.Y_RESOLUTION, TiffTag.RESO
 # program, maker, model, date, artist, computer, copyright.
 TEXT_TAGS = (270, 271, 272, 306, 315, 316, 33432)
 
-# In place of what cannot be read, so that a note says it when the picture is saved.
-_DAMAGED = b"damaged"
+
 # Of how pixels were stored, which are stored anew: depth, compression, strips, planes, a thumbnail.
 _OF_STORED_PIXELS = (258, 259, 262, 273, 277, 278, 279, 284, 513, 514, 529, 530, 531)
 
@@ -193,53 +190,6 @@ def inner_lists(exif: "Image.Exif") -> dict[int, dict[int, object]]:
     if TiffTag.INTEROP in found.get(TiffTag.EXIF, ()):
         found[TiffTag.EXIF][TiffTag.INTEROP] = exif.get_ifd(TiffTag.INTEROP)
     return {tag: tags for tag, tags in found.items() if tags}
-
-
-def exif_of_tiff(page: "TiffPage", *, is_photo: bool) -> bytes:
-    """Return as EXIF data what a page of a TIFF says of its picture.
-
-    Without `is_photo` its description is left out: microscopes' programs describe pages and axes in it.
-    """
-    exif, kept, file = loaded_exif(), loaded_exif(), page.parent.filehandle
-    exif.endian, exif.bigtiff = page.parent.byteorder, page.parent.is_bigtiff
-    left = 16 * MOST_EXIF_BYTES
-
-    def read(size: int) -> bytes:
-        # No more than EXIF data may have, whatever its tags say.
-        nonlocal left
-        left -= size
-        if left < 0:
-            raise OSError("its EXIF data is larger than any")
-        return file.read(size)
-
-    try:
-        bounded: Any = SimpleNamespace(read=read, seek=file.seek, tell=file.tell)
-        exif.load_from_fp(bounded, page.offset)
-        texts = {tag: exif[tag] for tag in TEXT_TAGS[not is_photo :] if tag in exif}
-        for tag, value in (texts | inner_lists(exif)).items():
-            kept[tag] = value
-        if len(kept):
-            return kept.tobytes()
-        return _DAMAGED if TiffTag.EXIF in exif or TiffTag.GPS in exif else b""
-    except LIBRARY_ERRORS:
-        return _DAMAGED
-
-
-def tiff_lists(exif: "Image.Exif", offset: int, *, is_big: bool = False) -> tuple[bytes, dict[int, int]]:
-    """Return the lists of tags within EXIF data as a TIFF has them at an offset, and where each begins."""
-    # Loaded with the EXIF data.
-    from PIL.TiffImagePlugin import ImageFileDirectory_v2
-
-    data, begins = b"", {}
-    header = b"II+\0\x08\0\0\0" + bytes(8) if is_big else b"II*\0" + bytes(4)
-    for group, tags in inner_lists(exif).items():
-        made = ImageFileDirectory_v2(header, group=group)
-        for tag, value in tags.items():
-            made[tag] = value
-        data += b"\0" * (len(data) % 2)
-        begins[group] = offset + len(data)
-        data += made.tobytes(begins[group])
-    return data, begins
 
 
 BRIGHTNESS_TABLE = np.array(

@@ -8,7 +8,7 @@ import itertools
 import math
 import re
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from fractions import Fraction
 from importlib import import_module
 from types import SimpleNamespace
@@ -18,18 +18,7 @@ import numpy as np
 
 from engine.image.faults import Refused
 from engine.image.format import Budget, Decoded, Form, Format
-from engine.image.formats.tiff_page import (
-    TIFF_UNSUPPORTED,
-    checked_page,
-    is_as_stored,
-    is_photo,
-    left_out_of_tiff,
-    opened_tiff,
-    orientation_of,
-    picture_page,
-    picture_samples,
-    profile_and_metadata,
-)
+from engine.image.formats import tiff_page
 from engine.image.formats.tiff_segments import PageSegments, is_stored_plainly, segment_bytes, segment_shape
 from engine.image.large.result import CheckedFile
 from engine.image.large.source import (
@@ -39,6 +28,7 @@ from engine.image.large.source import (
     PlainRows,
     SegmentedPicture,
     Storage,
+    note_of_axes,
 )
 from engine.image.large.tiff_writer import KNOWN_TYPES, RATIONAL, SHORT, Tags, TiffResult
 from engine.image.metadata import INCH, TEXT_TAGS, TiffTag, unique
@@ -69,7 +59,7 @@ def stored_as(tiff: "TiffFile", pages: "list[list[TiffPage]]") -> Storage:
         if (tag := first.tags.get(code)) is not None and int(tag.dtype) in KNOWN_TYPES
     }
     # Of an OME-TIFF the description is its metadata.
-    texts = TEXT_TAGS[0 if is_photo(first) or tiff.is_ome else 1 :]
+    texts = TEXT_TAGS[not (tiff_page.is_photo(first) or tiff.is_ome) :]
     kept, last = {*tags, *texts, TiffTag.EXIF, TiffTag.GPS, TiffTag.ICC_PROFILE}, pages[-1][0]
     return Storage(
         "tiff",
@@ -78,7 +68,7 @@ def stored_as(tiff: "TiffFile", pages: "list[list[TiffPage]]") -> Storage:
         compression=_COMPRESSIONS.get(int(first.compression), "deflate"),
         smallest=(last.imagelength, last.imagewidth) if len(pages) > 1 else None,
         is_ome=tiff.is_ome,
-        details={"tags": tags, "left_out": left_out_of_tiff(first, kept), "ome": _ome(tiff)},
+        details={"tags": tags, "left_out": tiff_page.left_out_of_tiff(first, kept), "ome": _ome(tiff)},
     )
 
 
@@ -92,17 +82,13 @@ def _ome(tiff: "TiffFile") -> dict[str, object]:
     """Return what is kept of OME metadata: the name and physical sizes."""
     if not tiff.is_ome or not tiff.ome_metadata:
         return {}
-    try:
+    with suppress(KeyError, TypeError, ValueError, SyntaxError):
         image = import_module("tifffile").xml2dict(tiff.ome_metadata)["OME"]["Image"]
         image = image[0] if isinstance(image, list) else image
-        pixels = image["Pixels"]
-    except (KeyError, TypeError, ValueError, SyntaxError):
-        return {}
-    names = "PhysicalSizeX", "PhysicalSizeXUnit", "PhysicalSizeY", "PhysicalSizeYUnit"
-    kept = {name: pixels[name] for name in names if name in pixels}
-    if "Name" in image:
-        kept["Name"] = str(image["Name"])
-    return kept
+        pixels, name = image["Pixels"], {"Name": str(image["Name"])} if "Name" in image else {}
+        sizes = [f"PhysicalSize{axis}{unit}" for axis in "XY" for unit in ("", "Unit")]
+        return {size: pixels[size] for size in sizes if size in pixels} | name
+    return {}
 
 
 _MOST_PLANES = 10_000_000
@@ -116,13 +102,13 @@ class TiffPicture(SegmentedPicture):
     `pages` has those of each level: one page, or one for each channel.
     """
 
-    words = "TIFF", TIFF_UNSUPPORTED
+    words = "TIFF", tiff_page.TIFF_UNSUPPORTED
 
     def __init__(self, data: BytesAt, pages: "list[list[TiffPage]]", dtype: np.dtype, channels: int) -> None:
         super().__init__()
         self.path, self._bytes, self.format = data.path, data, _title_of(pages[0][0])
         self._pages = [[PageSegments(page, data, self.note) for page in level] for level in pages]
-        self._is_as_stored = all(is_as_stored(page) for level in pages for page in level)
+        self._is_as_stored = all(tiff_page.is_as_stored(page) for level in pages for page in level)
         self.dtype, self.channels = dtype, channels
         self.levels = tuple((level[0].imagelength, level[0].imagewidth) for level in pages)
         self.segments = tuple(level[0].shape for level in self._pages)
@@ -132,7 +118,9 @@ class TiffPicture(SegmentedPicture):
         found = []
         for segments in self._pages[level]:
             samples = segments.samples(row, column)
-            found.append(samples if self._is_as_stored else picture_samples(samples, segments.page)[0])
+            found.append(
+                samples if self._is_as_stored else tiff_page.picture_samples(samples, segments.page)[0]
+            )
         # Each of several pages is one channel.
         return found[0] if len(found) == 1 else np.concatenate([one[..., :1] for one in found], axis=2)
 
@@ -143,7 +131,7 @@ def in_parts(data: BytesAt, pages: "list[list[TiffPage]]", form: Form, notes: Se
     # Those of its page, alpha counted, or one a page.
     channels = form.channels + form.has_alpha if is_one else len(pages[0])
     if len(pages) == 1 and all(
-        is_stored_plainly(page) and (is_one or is_as_stored(page)) for page in pages[0]
+        is_stored_plainly(page) and (is_one or tiff_page.is_as_stored(page)) for page in pages[0]
     ):
         stored = np.dtype(first.dtype).newbyteorder(first.parent.byteorder)
         plane_bytes = first.imagelength * first.imagewidth * first.shaped[4] * stored.itemsize
@@ -153,14 +141,15 @@ def in_parts(data: BytesAt, pages: "list[list[TiffPage]]", form: Form, notes: Se
         shape = form.height, form.width, channels
 
         def interpret(samples: np.ndarray) -> np.ndarray:
-            return picture_samples(samples.astype(first.dtype, copy=False), first)[0]
+            return tiff_page.picture_samples(samples.astype(first.dtype, copy=False), first)[0]
 
-        samples, pixels = len(planes) * first.shaped[4], None if is_as_stored(first) else interpret
-        title, types = _title_of(first), (form.dtype, stored)
-        picture: LargePicture = PlainRows(data, title, shape, *types, samples, planes, pixels)
+        pixels, title = None if tiff_page.is_as_stored(first) else interpret, _title_of(first)
+        per_plane = first.shaped[4]
+        picture: LargePicture = PlainRows(data, title, shape, form.dtype, stored, per_plane, planes, pixels)
     else:
         picture = TiffPicture(data, pages, form.dtype, channels)
     picture.notes = unique(notes)
+    picture.icc_profile, picture.metadata = tiff_page.profile_and_metadata(first)
     return picture
 
 
@@ -169,24 +158,18 @@ def open_tiff(file: BinaryIO) -> LargePicture:
 
     Raises Refused, Unsupported, or what the libraries raise.
     """
-    tiff, data = opened_tiff(file), BytesAt(file)
+    tiff, data = tiff_page.opened_tiff(file), BytesAt(file)
     pages, notes = _levels(tiff)
-    first, forms = pages[0][0], []
-    for page in itertools.chain(*pages):
-        form, found = checked_page(page, data.size)
-        forms.append(form)
-        notes += found
-    orientation = orientation_of(first)
+    checked = [tiff_page.checked_page(page, data.size) for page in itertools.chain(*pages)]
+    orientation = tiff_page.orientation_of(pages[0][0])
     if 2 <= orientation <= 8:
-        raise Refused(
-            f"its rows are not stored from top to bottom, left to right (orientation {orientation}), and "
-            "it is too large to be turned",
-            "Save it upright in the program that made it.",
-        )
-    picture = in_parts(data, pages, forms[0], notes)
+        how = f"from top to bottom, left to right (orientation {orientation})"
+        why = f"its rows are not stored {how}, and it is too large to be turned"
+        raise Refused(why, "Save it upright in the program that made it.")
+    form = checked[0][0]
+    picture = in_parts(data, pages, form, (*notes, *(note for _, found in checked for note in found)))
     picture.storage = stored_as(tiff, pages)
-    picture.has_alpha = forms[0].has_alpha and len(pages[0]) == 1
-    picture.icc_profile, picture.metadata = profile_and_metadata(first)
+    picture.has_alpha = form.has_alpha and len(pages[0]) == 1
     return picture
 
 
@@ -198,7 +181,7 @@ def _title_of(page: "TiffPage") -> str:
 
 def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
     """Return the pages of each level, those of all channels of the first of all times and depths."""
-    page, page_notes = picture_page(tiff)
+    page, page_notes = tiff_page.picture_page(tiff)
     if page.is_reduced or page is not tiff.pages.first:
         return [[page]], list(page_notes)
     # tifffile makes a list of all planes, whatever the file holds.
@@ -225,14 +208,9 @@ def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
             pages = pages[:1]
             notes.append("It has several channels of colours; the first was opened.")
         levels.append(pages)
-    others = [
-        f"{size:,} {_AXES.get(axis, 'pages')}"
-        for axis, size in zip(series.axes, series.shape, strict=True)
-        if axis not in "YXSC" and size > 1
-    ]
-    if others:
-        notes.append(f"It has {' and '.join(others)}; the first was opened.")
-    elif len(tiff.series) > 1 and len(levels) == 1:
+    others = note_of_axes(zip(series.axes, series.shape, strict=True), "YXSC", "pages")
+    notes += others
+    if not others and len(tiff.series) > 1 and len(levels) == 1:
         # Pages after the first that show it smaller, as older programs store a pyramid.
         further = (other.keyframe for other in tiff.series[1:])
         photometric = levels[0][0].photometric
@@ -250,9 +228,6 @@ def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
     return kept, notes
 
 
-_AXES = {"T": "times", "Z": "depths"}
-
-
 _STRIP_BYTES = 1 << 18
 _MOST_DIVISOR = 10_000
 
@@ -260,14 +235,13 @@ _MOST_DIVISOR = 10_000
 def read_tiff(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode the picture of a TIFF or BigTIFF: its first page, unless that is a reduced version."""
     data = BytesAt(file)
-    with opened_tiff(file) as tiff:
-        page, others = picture_page(tiff)
-        form, notes = checked_page(page, data.size, budget)
-        canvas = budget.canvas(form, orientation_of(page))
+    with tiff_page.opened_tiff(file) as tiff:
+        page, others = tiff_page.picture_page(tiff)
+        form, notes = tiff_page.checked_page(page, data.size, budget)
+        canvas = budget.canvas(form, tiff_page.orientation_of(page))
         with in_parts(data, [[page]], form, notes) as picture:
             picture.decode_onto(canvas)
-            profile, metadata = profile_and_metadata(page)
-            return Decoded(canvas, profile, (*picture.notes, *others), metadata)
+            return Decoded(canvas, picture.icc_profile, (*picture.notes, *others), picture.metadata)
 
 
 def encode_tiff(picture: Picture, quality: int) -> bytes:
@@ -292,7 +266,7 @@ TIFF = Format(
     suffixes=(".tif", ".tiff"),
     signatures=(b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+"),
     decode=read_tiff,
-    unsupported=TIFF_UNSUPPORTED,
+    unsupported=tiff_page.TIFF_UNSUPPORTED,
     encode=encode_tiff,
     saved_suffixes=(".tif", ".tiff"),
     dtypes=(np.uint8, np.uint16, np.float32),

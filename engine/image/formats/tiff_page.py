@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, BinaryIO
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -21,11 +22,13 @@ from engine.image.format import Budget, Form
 from engine.image.formats.tiff_segments import bytes_beside
 from engine.image.large.source import ends_early
 from engine.image.metadata import (
+    MOST_EXIF_BYTES,
     OME,
     TEXT_TAGS,
     Metadata,
     TiffTag,
-    exif_of_tiff,
+    inner_lists,
+    loaded_exif,
     metadata_of,
     note_of_first,
     unique,
@@ -39,24 +42,26 @@ if TYPE_CHECKING:
 _LAST_OF_PIXELS = 532
 # Those up to there that say nothing of the pixels as opened: names and texts, resolution and place on
 # paper, how to print, what is free, and curves and colours of inks and screens.
-_OF_OTHERS = frozenset(
-    (263, 264, 265, *range(269, 273), *range(280, 284), *range(285, 292), 296, 297, 301, 305, 306, 315, 316)
-) | frozenset((318, 319, 333, 336, 337))
+_OF_OTHERS = {
+    263, 264, 265, *range(269, 273), *range(280, 284), *range(285, 292), 296, 297, 301, 305, 306, 315, 316,
+    318, 319, 333, 336, 337,
+}  # fmt: skip
 _MORE_OF_PIXELS = frozenset((32996, 32997, 32998, 50674))
 _INCHES = {2: 1.0, 3: 2.54}
 
+# In place of what cannot be read, so that a note says it when the picture is saved.
+_DAMAGED = b"damaged"
 # Of a file without end no more pages are looked at for the full picture.
 _MOST_PAGES_SEEN = 64
 
 # Compressions that are read: none, faxes, LZW, JPEG, deflate, PackBits, JPEG 2000, LZMA, Zstandard.
-_READ_COMPRESSIONS = frozenset(
-    (1, 2, 3, 4, 5, 6, 7, 8, 32773, 32946, 33003, 33004, 33005, 33007, 34712, 34892, 34925, 34926, 50000)
-)
+_READ_COMPRESSIONS = {
+    1, 2, 3, 4, 5, 6, 7, 8, 32773, 32946, 33003, 33004, 33005, 33007, 34712, 34892, 34925, 34926, 50000,
+}  # fmt: skip
 
 # Compression (none, LZW, two numbers of deflate, PackBits) -> the most bytes that one compressed byte
 # becomes: of LZW 4,096 for 9 bits, of deflate 258 for 2 bits, of PackBits 128 for 2 bytes.
 _MOST_EXPANDED = {1: 1, 5: 4096, 8: 1032, 32946: 1032, 32773: 64}
-
 
 # Those up to `_LAST_OF_PIXELS` whose loss is worth a word, and how many names a sentence has at most.
 _NOT_KEPT, _MOST_NAMES = frozenset((269, 270, 282, 285, 286, 301, 318, 319)), 16
@@ -128,9 +133,8 @@ def _lost_tags(page: "TiffPage") -> tuple[str, ...]:
     lost = sorted((Counter(codes) - Counter(tag.code for tag in page.tags)).elements())
     for code in lost:
         if code in _MORE_OF_PIXELS or (code <= _LAST_OF_PIXELS and code not in _OF_OTHERS):
-            raise Refused(
-                f"the value of its tag {code} lies past its end or is damaged: the file was cut short"
-            )
+            why = f"the value of its tag {code} lies past its end or is damaged"
+            raise Refused(f"{why}: the file was cut short")
     names = ", ".join(map(str, lost))
     return (f"Its {'tag' if len(lost) == 1 else 'tags'} {names} cannot be read: the file is damaged.",)
 
@@ -139,12 +143,11 @@ def _dpi(page: "TiffPage") -> tuple[float, float] | None:
     """Pixels per inch, across and down; None where the file does not say."""
     inches = _INCHES.get(page.tags.valueof(TiffTag.RESOLUTION_UNIT, 1))
     across = page.tags.valueof(TiffTag.X_RESOLUTION)
-    found = []
-    for value in (across, page.tags.valueof(TiffTag.Y_RESOLUTION, across)):
-        if inches is None or not isinstance(value, tuple) or len(value) != 2 or not value[1]:
-            return None
-        found.append(inches * float(value[0]) / float(value[1]))
-    return found[0], found[1]
+    down = page.tags.valueof(TiffTag.Y_RESOLUTION, across)
+    are_ratios = all(isinstance(one, tuple) and len(one) == 2 and one[1] for one in (across, down))
+    if inches is None or not are_ratios:
+        return None
+    return inches * float(across[0]) / float(across[1]), inches * float(down[0]) / float(down[1])
 
 
 def profile_and_metadata(page: "TiffPage") -> tuple[bytes | None, Metadata]:
@@ -153,9 +156,8 @@ def profile_and_metadata(page: "TiffPage") -> tuple[bytes | None, Metadata]:
     Cameras write what they say of the picture to the first page, whichever shows it.
     """
     first = page.parent.pages.first.aspage()
-    resolution, exif = _dpi(page), _exif(page) or (_exif(first) if first is not page else b"")
-    kept = {TiffTag.EXIF, TiffTag.GPS, *TEXT_TAGS[0 if is_photo(page) else 1 :], TiffTag.ICC_PROFILE}
-    found = metadata_of(exif, resolution)
+    found = metadata_of(_exif(page) or (_exif(first) if first is not page else b""), _dpi(page))
+    kept = {TiffTag.EXIF, TiffTag.GPS, *TEXT_TAGS[not is_photo(page) :], TiffTag.ICC_PROFILE}
     if found.dpi is not None:
         kept |= {TiffTag.X_RESOLUTION, TiffTag.Y_RESOLUTION}
     profile = page.tags.valueof(TiffTag.ICC_PROFILE)
@@ -165,8 +167,8 @@ def profile_and_metadata(page: "TiffPage") -> tuple[bytes | None, Metadata]:
 
 def orientation_of(page: "TiffPage") -> int:
     """Return the EXIF orientation of a page; a reduced version before it may say it."""
-    first = page.parent.pages.first.aspage()
-    return int(page.tags.valueof(TiffTag.ORIENTATION, first.tags.valueof(TiffTag.ORIENTATION, 1)))
+    before = page.parent.pages.first.aspage().tags.valueof(TiffTag.ORIENTATION, 1)
+    return int(page.tags.valueof(TiffTag.ORIENTATION, before))
 
 
 def is_photo(page: "TiffPage") -> bool:
@@ -175,9 +177,32 @@ def is_photo(page: "TiffPage") -> bool:
 
 
 def _exif(page: "TiffPage") -> bytes:
-    """Return as EXIF data what the tags say of a photograph or of who made it."""
-    is_said = is_photo(page) or any(tag in page.tags for tag in TEXT_TAGS[1:])
-    return exif_of_tiff(page, is_photo=is_photo(page)) if is_said else b""
+    """Return as EXIF data what the tags say of a photograph or of who made it.
+
+    Without those of a camera the description is left out: microscopes' programs describe axes in it.
+    """
+    if not is_photo(page) and not any(tag in page.tags for tag in TEXT_TAGS[1:]):
+        return b""
+    exif, kept, file = loaded_exif(), loaded_exif(), page.parent.filehandle
+    exif.endian, exif.bigtiff = page.parent.byteorder, page.parent.is_bigtiff
+    left = 16 * MOST_EXIF_BYTES
+
+    def read(size: int) -> bytes:
+        # No more than EXIF data may have, whatever its tags say.
+        nonlocal left
+        left -= size
+        if left < 0:
+            raise OSError("its EXIF data is larger than any")
+        return file.read(size)
+
+    with suppress(*LIBRARY_ERRORS):
+        bounded: Any = SimpleNamespace(read=read, seek=file.seek, tell=file.tell)
+        exif.load_from_fp(bounded, page.offset)
+        texts = {tag: exif[tag] for tag in TEXT_TAGS[not is_photo(page) :] if tag in exif}
+        kept.update(texts | inner_lists(exif))
+        if len(kept) or not exif.keys() & {TiffTag.EXIF, TiffTag.GPS}:
+            return kept.tobytes() if len(kept) else b""
+    return _DAMAGED
 
 
 def _picture_form(page: "TiffPage", budget: Budget | None = None) -> tuple[Form, list[str]]:
@@ -192,10 +217,9 @@ def _picture_form(page: "TiffPage", budget: Budget | None = None) -> tuple[Form,
     if page.samplesperpixel < 1:
         raise Refused("its tags say that a pixel has no values")
     if page.dtype is None:
-        raise Refused(
-            f"its values of {page.bitspersample} bits (sample format {page.sampleformat}) are no number type",
-            "Save it with 8 or 16 bits per value, or as 32-bit float.",
-        )
+        what = f"its values of {page.bitspersample} bits (sample format {page.sampleformat})"
+        remedy = "Save it with 8 or 16 bits per value, or as 32-bit float."
+        raise Refused(f"{what} are no number type", remedy)
     if int(page.compression) not in _READ_COMPRESSIONS:
         name = getattr(page.compression, "name", f"of number {page.compression}")
         raise Unsupported(f"its compression is {name}")
@@ -227,23 +251,22 @@ def _check_segments(page: "TiffPage", form: Form, file_bytes: int) -> tuple[str,
     segments = list(zip(page.dataoffsets, page.databytecounts, strict=False))
     if len(segments) < expected and not page.is_contiguous:
         raise Refused(f"it lists {len(segments)} of the {expected} strips or tiles that its size needs")
-    empty = 0
-    for offset, byte_count in segments:
-        if offset == 0 and byte_count == 0:
-            empty += 1
-        elif byte_count == 0:
+    stored = [segment for segment in segments if segment != (0, 0)]
+    for offset, byte_count in stored:
+        if byte_count == 0:
             raise Refused("one of its strips or tiles has zero bytes")
-        elif offset + byte_count > file_bytes:
+        if offset + byte_count > file_bytes:
             raise ends_early(offset + byte_count, file_bytes)
-    if empty == len(segments):
+    if not stored:
         raise Refused("it holds no pixels")
-    if not empty and not page.is_subsampled:
-        most = _MOST_EXPANDED.get(int(page.compression))
-        bits = page.samplesperpixel * int(page.bitspersample)
-        least = 0 if most is None else form.pixel_count * bits // 8 // most
-        held = sum(byte_count for _, byte_count in segments)
+    if empty := len(segments) - len(stored):
+        return (f"{empty:,} of its {expected:,} tiles hold no data and are filled with 0.",)
+    most = _MOST_EXPANDED.get(int(page.compression))
+    if most is not None and not page.is_subsampled:
+        least = form.pixel_count * page.samplesperpixel * int(page.bitspersample) // 8 // most
+        held = sum(byte_count for _, byte_count in stored)
         form.check_long_enough(held, least, "its strips or tiles have")
-    return (f"{empty:,} of its {expected:,} tiles hold no data and are filled with 0.",) if empty else ()
+    return ()
 
 
 def _page_notes(tiff: "TiffFile", first: "TiffPage") -> tuple[str, ...]:
@@ -259,7 +282,7 @@ def _page_notes(tiff: "TiffFile", first: "TiffPage") -> tuple[str, ...]:
 
 def left_out_of_tiff(page: "TiffPage", kept: Iterable[int]) -> tuple[str, ...]:
     """Return the names of the tags of a page that say more than its pixels, without those that are kept."""
-    kept, names = {*kept, *_MORE_OF_PIXELS, TiffTag.OLD_ALPHA}, []
+    kept = {*kept, *_MORE_OF_PIXELS, TiffTag.OLD_ALPHA}
     if page.is_shaped:
         # tifffile's own note of the shape of an array says nothing of the picture.
         kept.add(TiffTag.DESCRIPTION)
@@ -267,10 +290,11 @@ def left_out_of_tiff(page: "TiffPage", kept: Iterable[int]) -> tuple[str, ...]:
     if page.tags.valueof(TiffTag.RESOLUTION_UNIT, 1) == 1 and isinstance(ratio, tuple) and len({*ratio}) == 1:
         # 1 to 1, which without a unit says nothing.
         kept.add(TiffTag.X_RESOLUTION)
-    for tag in page.tags:
-        if tag.code not in kept and (tag.code in _NOT_KEPT or tag.code > _LAST_OF_PIXELS):
-            is_ome = tag.code == TiffTag.DESCRIPTION and page.parent.is_ome
-            names.append(OME if is_ome else f"{tag.name} ({tag.code})")
+    names = [
+        OME if tag.code == TiffTag.DESCRIPTION and page.parent.is_ome else f"{tag.name} ({tag.code})"
+        for tag in page.tags
+        if tag.code not in kept and (tag.code in _NOT_KEPT or tag.code > _LAST_OF_PIXELS)
+    ]
     return unique(names[:_MOST_NAMES])
 
 

@@ -10,7 +10,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -197,6 +197,19 @@ class SegmentedPicture(LargePicture):
 _MOST_AT_ONCE = 1 << 30
 
 
+_AXES = {"T": "times", "Z": "depths"}
+
+
+def note_of_axes(sizes: Iterable[tuple[str, int]], known: str, others: str) -> tuple[str, ...]:
+    """Return a note that of several times, depths or `others`, along axes not `known`, one was opened."""
+    named = [
+        f"{size:,} {_AXES.get(axis.upper(), others.format(axis))}"
+        for axis, size in sizes
+        if axis not in known and size > 1
+    ]
+    return (f"It has {' and '.join(named)}; the first was opened.",) if named else ()
+
+
 def ends_early(end: int, size: int) -> Refused:
     """Return why a file of a size is refused whose data should reach to a byte."""
     return Refused(f"its data reaches to byte {end:,}, the file ends after {size:,}: it was cut short")
@@ -236,59 +249,55 @@ class BytesAt:
         self._file.close()
 
 
+@dataclass(eq=False)
 class PlainRows(LargePicture):
     """A picture whose planes lie in a file, row by row.
 
-    `stored` is the type of its values there, with its byte order; `planes` has where each plane begins: one
-    of all `samples` of a pixel, or one for each of them. `interpret` makes pixels of these, (rows, columns,
-    samples) to (rows, columns, channels); None where they are the pixels.
+    `stored` is the type of its values there, with its byte order; `planes` has where each plane begins, with
+    `per_plane` samples of each pixel. `interpret` makes pixels of all of these, (rows, columns, samples) to
+    (rows, columns, channels); None where they are the pixels.
     """
 
-    _bytes: BytesAt
+    data: BytesAt
+    format: str
+    shape: tuple[int, int, int]
+    dtype: np.dtype
+    stored: np.dtype
+    per_plane: int
+    planes: Sequence[int]
+    interpret: Callable[[np.ndarray], np.ndarray] | None = None
 
-    def __init__(
-        self,
-        data: BytesAt,
-        title: str,
-        shape: tuple[int, int, int],
-        dtype: np.dtype,
-        stored: np.dtype,
-        samples: int,
-        planes: Sequence[int],
-        interpret: Callable[[np.ndarray], np.ndarray] | None = None,
-    ) -> None:
-        height, width, self.channels = shape
-        self.path, self.format, self.dtype = data.path, title, dtype
+    def __post_init__(self) -> None:
+        height, width, self.channels = self.shape
+        self._bytes, self.path = self.data, self.data.path
         self.levels, self.chunk = ((height, width),), (1, width)
-        self._bytes, self._stored, self._planes, self._interpret = data, stored, planes, interpret
-        self._per_plane = samples // len(planes)
-        self._row_bytes = width * self._per_plane * stored.itemsize
-        self._is_direct = interpret is None and stored == dtype and len(planes) == 1
+        self._row_bytes = width * self.per_plane * self.stored.itemsize
 
     def fill(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
         """Read the pixels of a rectangle into an array."""
-        if self._is_direct and columns == slice(0, self.width) and out.flags.c_contiguous:
-            self._bytes.fill(self._planes[0] + rows.start * self._row_bytes, _bytes_of(out))
+        is_direct = self.interpret is None and self.stored == self.dtype and len(self.planes) == 1
+        if is_direct and columns == slice(0, self.width) and out.flags.c_contiguous:
+            self.data.fill(self.planes[0] + rows.start * self._row_bytes, _bytes_of(out))
             return
-        for part in bands(rows.stop - rows.start, len(self._planes) * self._row_bytes):
+        for part in bands(rows.stop - rows.start, len(self.planes) * self._row_bytes):
             planes = self._read(rows.start + part.start, part.stop - part.start, columns)
-            if self._interpret is not None:
+            if self.interpret is not None:
                 samples = np.moveaxis(planes, 0, -2).reshape(*planes.shape[1:3], -1)
-                out[part] = self._interpret(samples)
+                out[part] = self.interpret(samples)
                 continue
             for number, plane in enumerate(planes):
-                first = number * self._per_plane
-                out[part, :, first : first + self._per_plane] = plane
+                first = number * self.per_plane
+                out[part, :, first : first + self.per_plane] = plane
 
     def _read(self, top: int, count: int, columns: slice) -> np.ndarray:
         """Return rows of some columns as they are stored, (planes, rows, columns, samples of a plane)."""
-        pixel, width = self._per_plane * self._stored.itemsize, columns.stop - columns.start
-        found = np.empty((len(self._planes), count, width, self._per_plane), self._stored)
-        for begin, plane in zip(self._planes, found, strict=True):
+        pixel, width = self.per_plane * self.stored.itemsize, columns.stop - columns.start
+        found = np.empty((len(self.planes), count, width, self.per_plane), self.stored)
+        for begin, plane in zip(self.planes, found, strict=True):
             offset = begin + top * self._row_bytes + columns.start * pixel
             # Whole rows lie in the file one after the other.
             for row in plane if width < self.width else (plane,):
-                self._bytes.fill(offset, _bytes_of(row))
+                self.data.fill(offset, _bytes_of(row))
                 offset += self._row_bytes
         return found
 

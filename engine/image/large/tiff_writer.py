@@ -13,7 +13,7 @@ import imagecodecs
 import numpy as np
 
 from engine.image.large.result import LargeResult, PartFolder
-from engine.image.metadata import NO_METADATA, TEXT_TAGS, Metadata, TiffTag, loaded_exif, tiff_lists
+from engine.image.metadata import NO_METADATA, TEXT_TAGS, Metadata, TiffTag, inner_lists, loaded_exif
 from engine.process import cores
 
 # Types of values: number, NumPy type.
@@ -169,10 +169,15 @@ class TiffResult(LargeResult):
         tags: Tags = {
             code: (TEXT, str(exif[code]).encode("latin-1", "replace")) for code in texts if code in exif
         }
-        self.file.append(b"\0" * (self.file.byte_count % 2))
-        lists, begins = tiff_lists(exif, self.file.byte_count, is_big=self._is_big)
-        self.file.append(lists)
-        return tags | {code: (self._offset, [begin]) for code, begin in begins.items()}
+        # Loaded with the EXIF data.
+        directory = import_module("PIL.TiffImagePlugin").ImageFileDirectory_v2
+        for code, inner in inner_lists(exif).items():
+            made = directory(header(0, is_big=self._is_big), group=code)
+            made.update(inner)
+            self.file.append(b"\0" * (self.file.byte_count % 2))
+            tags[code] = self._offset, [self.file.byte_count]
+            self.file.append(made.tobytes(self.file.byte_count))
+        return tags
 
     def _ome_xml(self) -> bytes:
         height, width = self.levels[0]

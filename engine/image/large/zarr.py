@@ -18,11 +18,10 @@ from engine.files.reading import Json
 from engine.image.convert import converted, sample_type
 from engine.image.faults import Refused
 from engine.image.large.result import LargeResult, PartDamaged, PartFolder, check_file
-from engine.image.large.source import MOST_CHANNELS, SegmentedPicture, Storage
+from engine.image.large.source import MOST_CHANNELS, SegmentedPicture, Storage, note_of_axes
 from engine.image.large.zarr_store import AGAIN, StoredArray, StoreFiles, array_in, attributes_in
 from engine.image.metadata import unique
 
-_AXES = {"t": "times", "z": "depths"}
 # A picture of 2^31 pixels a side has 32 levels down to one pixel.
 _MOST_LEVELS = 64
 
@@ -46,16 +45,10 @@ class ZarrPicture(SegmentedPicture):
         self.format = f"{'Zarr' if attributes is None else 'OME-Zarr'} {first.zarr_format}"
         self.channels = _channels(axes, first)
         sizes = dict(zip(axes, first.shape, strict=True))
-        others = [
-            f"{size:,} {_AXES.get(axis, f'places along {axis}')}"
-            for axis, size in sizes.items()
-            if axis not in "yxc" and size > 1
-        ]
-        if others:
-            notes = f"It has {' and '.join(others)}; the first was opened.", *notes
-        if self.channels < sizes.get("c", 1):
-            notes = f"It has {sizes['c']} channels; the first was opened.", *notes
-        self.notes = self._first_notes = unique(notes)
+        of_channels = f"It has {sizes.get('c')} channels; the first was opened."
+        notes = (*note_of_axes(sizes.items(), "yxc", "places along {}"), *notes)
+        self.notes = unique((of_channels if self.channels < sizes.get("c", 1) else "", *notes))
+        self._first_notes = self.notes
         self.missing: set[tuple[int, int, int]] = set()
         kept: Json = {}
         # Anybody may have written it; it says nothing of the pixels.
