@@ -13,7 +13,7 @@ read, or warns of, is decoded by imagecodecs.
 import struct
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import imagecodecs
 import numpy as np
@@ -49,10 +49,10 @@ _ADOBE_RGB = bytes.fromhex("ffee000e") + b"Adobe" + bytes.fromhex("0064000000000
 class PageSegments:
     """The strips or tiles of a page.
 
-    `note` is called with a sentence on what is damaged. Reading raises Refused where rows are missing.
+    `note` is called with sentences on what is damaged. Reading raises Refused where rows are missing.
     """
 
-    def __init__(self, page: "TiffPage", data: BytesAt, note: Callable[[str], object]) -> None:
+    def __init__(self, page: "TiffPage", data: BytesAt, note: Callable[..., object]) -> None:
         self.page, self._data, self._note = page, data, note
         self.shape = segment_shape(page)
         _, _, height, width, _ = page.shaped
@@ -60,7 +60,7 @@ class PageSegments:
         if page.compression == _LZW:
             bit_order, page.fillorder = page.fillorder, _FIRST_BIT_HIGH
             compression, page.compression = page.compression, _NOT_COMPRESSED
-            self._not_compressed = page.decode
+            self._not_compressed: Any = page.decode
             page.compression, page.fillorder = compression, bit_order
         elif page.compression in _JPEGS:
             shared = page.jpegtables or b""
@@ -75,10 +75,8 @@ class PageSegments:
         planes, _, height, width, _ = self.page.shaped
         rows = min(self.shape[0], height - row * self.shape[0])
         columns = min(self.shape[1], width - column * self.shape[1])
-        parts = [
-            self._plane((plane * self._down + row) * self._across + column, rows, columns)
-            for plane in range(planes)
-        ]
+        numbers = [(plane * self._down + row) * self._across + column for plane in range(planes)]
+        parts = [self._plane(number, rows, columns) for number in numbers]
         return parts[0] if planes == 1 else np.concatenate(parts, axis=2)
 
     def _plane(self, number: int, rows: int, columns: int) -> np.ndarray:
@@ -107,10 +105,9 @@ class PageSegments:
     # Each decoder returns (rows, columns, samples).
 
     def _by_tifffile(self, data: bytes, number: int) -> np.ndarray:
+        decode: Any = self.page.decode
         # What NDPI's tiles share is there already.
-        decoded = self.page.decode(data, number, jpegtables=self.page.jpegtables, jpegheader=None)[0]
-        assert decoded is not None
-        samples: np.ndarray = decoded[0]
+        samples: np.ndarray = decode(data, number, jpegtables=self.page.jpegtables, jpegheader=None)[0][0]
         return samples
 
     def _fax(self, data: bytes, number: int) -> np.ndarray:
@@ -146,9 +143,7 @@ class PageSegments:
         content = imagecodecs.lzw_decode(data, out=whole + 1)
         if len(content) > whole or rows * row_bytes < len(content) < whole:
             self._note(SURPLUS)
-        decoded = self._not_compressed(content[: rows * row_bytes], number)[0]
-        assert decoded is not None
-        values: np.ndarray = decoded[0]
+        values: np.ndarray = self._not_compressed(content[: rows * row_bytes], number)[0][0]
         return values
 
     def _jpeg(self, data: bytes, number: int) -> np.ndarray:
@@ -161,11 +156,9 @@ class PageSegments:
                 return samples
             except ValueError as error:
                 warning = str(error)
-        found, notes = decoded_whole(
-            data, frame_of(data), warning, lambda data: self._by_tifffile(bytes(data), number)
-        )
-        for sentence in notes:
-            self._note(sentence)
+        decode = self._by_tifffile
+        found, notes = decoded_whole(data, frame_of(data), warning, lambda one: decode(bytes(one), number))
+        self._note(*notes)
         return found
 
     def _completed(self, data: bytes) -> tuple[bytes, str, tuple[int, ...]]:
@@ -223,10 +216,8 @@ def _check_size(page: "TiffPage", data: bytes, whole: tuple[int, int], cut: tupl
     except (struct.error, IndexError) as error:
         raise Refused("the header of a strip or tile of it is damaged or cut short") from error
     if height not in (whole[0], cut[0]) or width not in (whole[1], cut[1]):
-        raise Refused(
-            f"a strip or tile of it holds {width:,} × {height:,} pixels, its tags say "
-            f"{whole[1]:,} × {whole[0]:,}"
-        )
+        what = f"a strip or tile of it holds {width:,} × {height:,} pixels"
+        raise Refused(f"{what}, its tags say {whole[1]:,} × {whole[0]:,}")
 
 
 def bytes_beside(page: "TiffPage", picture_bytes: int) -> int:

@@ -72,10 +72,8 @@ def open_large(path: str | os.PathLike[str]) -> LargePicture:
                 return open_npy(file)
             if kind == "tiff":
                 return open_tiff(file)
-            raise Refused(
-                "only TIFF, OME-Zarr and .npy are read in parts",
-                "Save it as a tiled TIFF, or raise the limit (--max-bytes) and open it as a whole.",
-            )
+            remedy = "Save it as a tiled TIFF, or raise the limit (--max-bytes) and open it as a whole."
+            raise Refused("only TIFF, OME-Zarr and .npy are read in parts", remedy)
     except BaseException:
         file.close()
         raise
@@ -110,18 +108,16 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
         rows *= 2  # which are halved in pairs
     details, others = source.details if is_same else {}, picture.metadata.left_out
     if source.is_ome and source.kind != kind and OME not in others:
-        notes.append(
-            "OME metadata (size of a pixel, names) is not saved: a result of the same kind keeps it."
-        )
+        what = "OME metadata (size of a pixel, names)"
+        notes.append(f"{what} is not saved: a result of the same kind keeps it.")
     if kind != "tiff" and picture.icc_profile:
         notes.append("The colour profile is not saved: only a TIFF has one.")
     if not metadata:
         details = details | {"tags": {}, "ome": {}}
     else:
-        title, most_exif = {"npy": ("NumPy", 0), "zarr": ("Zarr", 0)}.get(
-            kind, ("TIFF", TIFF.most_exif_bytes)
-        )
-        kept, words = metadata_to_save(picture.metadata, picture.width, picture.height, title, most_exif)
+        title, size = {"npy": "NumPy", "zarr": "Zarr"}.get(kind, "TIFF"), (picture.width, picture.height)
+        most_exif = TIFF.most_exif_bytes if kind == "tiff" else 0
+        kept, words = metadata_to_save(picture.metadata, *size, title, most_exif)
         if kind == "tiff":
             details, others = details | {"metadata": kept}, source.details.get("left_out", others)
         notes += [*words, *sentence_on(others)]

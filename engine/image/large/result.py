@@ -226,11 +226,9 @@ class PartFolder:
             self._lock = (self.folder / "lock").open("ab")
         if lock(self._lock.fileno(), wait=False) is False:
             self.leave()
-            raise FileWriteError(
-                f"{self.output} cannot be written",
-                f"another process writes it now, in {self.folder.name}",
-                "Wait for it, stop it, or choose another name.",
-            )
+            why = f"another process writes it now, in {self.folder.name}"
+            remedy = "Wait for it, stop it, or choose another name."
+            raise FileWriteError(f"{self.output} cannot be written", why, remedy)
 
     def leave(self) -> None:
         """Close its files, and let other processes have it."""
@@ -264,11 +262,9 @@ class PartFolder:
         with write_errors(str(self.folder)):
             was_there = self.folder.exists()
             if was_there and not self._is_ours():
-                raise FileWriteError(
-                    f"{self.folder} cannot be written",
-                    "it is there already, and is no folder that an earlier run has left",
-                    "Give it another name, or choose another one for the result.",
-                )
+                why = "it is there already, and is no folder that an earlier run has left"
+                remedy = "Give it another name, or choose another one for the result."
+                raise FileWriteError(f"{self.folder} cannot be written", why, remedy)
             if was_there:
                 shutil.rmtree(self.folder)
             self.folder.mkdir()

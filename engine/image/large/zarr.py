@@ -19,7 +19,7 @@ from engine.image.convert import converted, sample_type
 from engine.image.faults import Refused
 from engine.image.large.result import LargeResult, PartDamaged, PartFolder, check_file
 from engine.image.large.source import MOST_CHANNELS, SegmentedPicture, Storage, note_of_axes
-from engine.image.large.zarr_store import AGAIN, StoredArray, StoreFiles, array_in, attributes_in
+from engine.image.large.zarr_store import AGAIN, StoredArray, StoreFiles, node_in
 from engine.image.metadata import unique
 
 # A picture of 2^31 pixels a side has 32 levels down to one pixel.
@@ -81,9 +81,10 @@ class ZarrPicture(SegmentedPicture):
                     holes = f"{len(self.missing):,} of the chunks that were read are not stored"
                     self.notes = (*self._first_notes, f"{holes} and are the fill value.")
             values = values[tuple(wanted.get(axis, 0) for axis in axes)]
-            found.append(values.transpose([order.index(axis) for axis in "yxc" if axis in order]))
-        pixels = found[0] if "c" in axes else found[0][..., np.newaxis]
-        if "c" in axes and (len(found) > 1 or not pixels.flags.c_contiguous):
+            values = values.transpose([order.index(axis) for axis in "yxc" if axis in order])
+            found.append(values if "c" in axes else values[..., np.newaxis])
+        pixels = found[0]
+        if len(found) > 1 or not pixels.flags.c_contiguous:
             pixels = np.empty((height, width, self.channels), array.dtype)
             for first, planes in zip(firsts, found, strict=True):
                 # Plane by plane: a fifth of the time of the copy of a transposed array.
@@ -125,38 +126,32 @@ def open_zarr(path: Path) -> ZarrPicture:
     """Open an OME-Zarr or a Zarr array for reading in parts; raises Refused."""
     files = StoreFiles(path)
     try:
-        array = array_in(files, "")
-        return _ome_zarr(path, files) if array is None else _plain_array(path, array)
+        node = node_in(files, "")
+        return _plain_array(path, node) if isinstance(node, StoredArray) else _ome_zarr(path, files, node)
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         raise Refused("its Zarr metadata is missing or damaged", AGAIN) from error
 
 
 def _plain_array(path: Path, array: StoredArray) -> ZarrPicture:
-    count = len(array.shape)
+    count, names = len(array.shape), array.names
     axes = {2: "yx", 3: "yxc"}.get(count)
-    names = array.names
     if len(set(names)) == count and {"y", "x"} <= set(names) and all(len(name) == 1 for name in names):
         axes = "".join(names)
     if axes is None or (axes == "yxc" and array.shape[2] > MOST_CHANNELS):
-        raise Refused(
-            f"its shape is {array.shape}; a picture is rows × columns, or rows × columns × 1 to "
-            f"{MOST_CHANNELS}",
-            "Name its axes (dimension_names), or save it as an OME-Zarr.",
-        )
+        picture = f"a picture is rows × columns, or rows × columns × 1 to {MOST_CHANNELS}"
+        remedy = "Name its axes (dimension_names), or save it as an OME-Zarr."
+        raise Refused(f"its shape is {array.shape}; {picture}", remedy)
     return ZarrPicture(path, [array], axes)
 
 
-def _ome_zarr(path: Path, files: StoreFiles) -> ZarrPicture:
-    attributes = attributes_in(files, "")
+def _ome_zarr(path: Path, files: StoreFiles, attributes: Json | None) -> ZarrPicture:
     if attributes is None:
         raise Refused("its Zarr metadata is missing or damaged", AGAIN)
     named = attributes.get("ome", attributes)
     multiscales = named.get("multiscales")
     if not multiscales:
-        raise Refused(
-            "it is a group of arrays and no OME-Zarr: it names no multiscales",
-            "Choose the folder of one of its arrays, or of a picture within it.",
-        )
+        remedy = "Choose the folder of one of its arrays, or of a picture within it."
+        raise Refused("it is a group of arrays and no OME-Zarr: it names no multiscales", remedy)
     first = multiscales[0]
     listed, datasets = first.get("axes", "tczyx"), first["datasets"]
     for count, what in ((len(listed), "axes"), (len(datasets), "levels")):
@@ -169,10 +164,9 @@ def _ome_zarr(path: Path, files: StoreFiles) -> ZarrPicture:
     for dataset in datasets:
         name = str(dataset["path"])
         folder = f"{name}/" if name else ""
-        array = array_in(files, folder)
-        if array is None:
-            is_group = attributes_in(files, folder) is not None
-            what = "a group and no array" if is_group else "missing"
+        array = node_in(files, folder)
+        if not isinstance(array, StoredArray):
+            what = "missing" if array is None else "a group and no array"
             raise Refused(f"its level {name[:60]!r} is {what}", AGAIN)
         if len(array.shape) != len(axes):
             raise Refused(f"an array of it has {len(array.shape)} axes, its metadata names {len(axes)}")
@@ -257,14 +251,11 @@ class ZarrResult(LargeResult):
 
 def _attributes(levels: tuple[tuple[int, int], ...], kept: Json) -> Json:
     """Return the metadata of an OME-Zarr: what is kept of the source's, and the levels."""
-    across, down = kept.get("scale", (1.0, 1.0))
-    height, width = levels[0]
-    scales = [[1.0, down * height / rows, across * width / columns] for rows, columns in levels]
-    datasets = [
-        {"path": str(number), "coordinateTransformations": [{"type": "scale", "scale": scale}]}
-        for number, scale in enumerate(scales)
-    ]
-    units = kept.get("units", {})
+    (across, down), (height, width) = kept.get("scale", (1.0, 1.0)), levels[0]
+    datasets, units = [], kept.get("units", {})
+    for number, (rows, columns) in enumerate(levels):
+        scale = {"type": "scale", "scale": [1.0, down * height / rows, across * width / columns]}
+        datasets.append({"path": str(number), "coordinateTransformations": [scale]})
     axes = [{"name": axis, "type": kind} | units.get(axis, {}) for axis, kind in _AXIS_TYPES.items()]
     multiscale = {"version": "0.4", "axes": axes, "datasets": datasets, **kept.get("named", {})}
     return {"multiscales": [multiscale], **kept.get("omero", {})}

@@ -9,7 +9,7 @@ bytes that may come of it. A codec that is not listed here is not read; none exe
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -31,9 +31,14 @@ _DAMAGED_CHUNK = "one of its chunks is damaged"
 _FAULTS = EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError
 
 Data = bytes | bytearray
+_CODECS = ("blosc", "crc32c", "gzip", "zlib", "zstd")
+_SAVE = f"Save it with one of the codecs {', '.join(_CODECS)}."
 
 
-def _crc32c(data: Data, _: int) -> Data:
+def _unpacked(data: Data, codec: str, most: int) -> Data:
+    if codec != "crc32c":
+        unpacked: Data = getattr(imagecodecs, f"{codec}_decode")(data, out=most)
+        return unpacked
     body = bytes(data[:-4])
     try:
         checksum: int = import_module("google_crc32c").value(body)
@@ -43,16 +48,6 @@ def _crc32c(data: Data, _: int) -> Data:
     if checksum.to_bytes(4, "little") != bytes(data[-4:]):
         raise Refused(f"{_DAMAGED_CHUNK}: its checksum is another one")
     return body
-
-
-_DECODERS: dict[str, Callable[[Data, int], Data]] = {
-    "blosc": lambda data, most: imagecodecs.blosc_decode(data, out=most),
-    "crc32c": _crc32c,
-    "gzip": lambda data, most: imagecodecs.gzip_decode(data, out=most),
-    "zlib": lambda data, most: imagecodecs.zlib_decode(data, out=most),
-    "zstd": lambda data, most: imagecodecs.zstd_decode(data, out=most),
-}
-_SAVE = f"Save it with one of the codecs {', '.join(_DECODERS)}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +72,7 @@ class Codecs:
         for number, name in reversed(list(enumerate(self.packed))):
             most = size if number == 0 else self.stored_bytes(shape)
             try:
-                data = _DECODERS[name](data, most)
+                data = _unpacked(data, name, most)
             except _FAULTS as error:
                 why = f"{_DAMAGED_CHUNK}: {name} cannot unpack it to the {most:,} bytes that it may have"
                 raise Refused(why) from error
@@ -108,7 +103,7 @@ def _codecs_of(named: list[_Named], dtype: np.dtype, axes: int) -> Codecs:
         order, named = list(map(int, named[0].configuration["order"])), named[1:]
     first, *packed = (codec.name.removeprefix("numcodecs.") for codec in named)
     for codec, name in zip(named, (first, *packed), strict=True):
-        if name not in (("bytes",) if codec is named[0] else _DECODERS):
+        if name not in (("bytes",) if codec is named[0] else _CODECS):
             raise Refused(f"a codec that it needs is not there ({codec.name[:40]})", _SAVE)
     endian = named[0].configuration.get("endian", "little")
     if sorted(order) != list(range(axes)) or endian not in ("little", "big"):
@@ -165,8 +160,7 @@ class StoreFiles:
 
     def document(self, key: str) -> Json | None:
         """Return a document of metadata; None without it. It may have NaN, which other programs write."""
-        data = self.read(key, _MOST_METADATA_BYTES)
-        if data is None:
+        if (data := self.read(key, _MOST_METADATA_BYTES)) is None:
             return None
         try:
             return json_object(text_of_bytes(data, key), key, is_strict=False)
@@ -324,23 +318,12 @@ def _fill_value(value: object, dtype: np.dtype) -> object:
     return dtype.type(number)
 
 
-def array_in(files: StoreFiles, folder: str) -> StoredArray | None:
-    """Return the array of a folder of the store ("" or "0/"); None where there is none."""
-    document = files.document(f"{folder}zarr.json")
-    if document is not None:
-        is_array = document.get("node_type") == "array"
-        return StoredArray(files, folder, convert(document, _Array), 3) if is_array else None
-    document = files.document(f"{folder}.zarray")
-    if document is None:
-        return None
-    return StoredArray(files, folder, convert(document, _Array2).as_of_3(), 2)
-
-
-def attributes_in(files: StoreFiles, folder: str) -> Json | None:
-    """Return the attributes of a group; None where there is none."""
-    document = files.document(f"{folder}zarr.json")
-    if document is not None:
-        return dict(document.get("attributes") or {}) if document.get("node_type") == "group" else None
-    if files.document(f"{folder}.zgroup") is None:
-        return None
-    return files.document(f"{folder}.zattrs") or {}
+def node_in(files: StoreFiles, folder: str) -> StoredArray | Json | None:
+    """Return the array of a folder of the store ("" or "0/"), or the attributes of a group; None: neither."""
+    if (document := files.document(f"{folder}zarr.json")) is not None:
+        if (kind := document.get("node_type")) == "array":
+            return StoredArray(files, folder, convert(document, _Array), 3)
+        return dict(document.get("attributes") or {}) if kind == "group" else None
+    if (document := files.document(f"{folder}.zarray")) is not None:
+        return StoredArray(files, folder, convert(document, _Array2).as_of_3(), 2)
+    return None if files.document(f"{folder}.zgroup") is None else files.document(f"{folder}.zattrs") or {}
