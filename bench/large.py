@@ -19,10 +19,10 @@ import numpy as np
 import engine
 from bench.options import parser_of
 from bench.whole.processes import run_once
+from engine.image.formats.tiff import TiffResult
 from engine.image.large.opening import open_large
 from engine.image.large.result import PartFolder
 from engine.image.large.source import Storage
-from engine.image.large.tiff_writer import TiffResult
 
 WIDTH, TILE = 20_480, 512
 MASK, BORDER = "gaussian:9:1.5", "mirror"

@@ -73,6 +73,8 @@ class Form:
             raise Refused(f"{what} {byte_count:,} bytes, {pixels}: {why}")
 
 
+MOST_CHANNELS = 4
+
 Allocate = Callable[[Form], tuple[np.ndarray, np.ndarray | None]]
 """Returns the arrays of an upright picture: (H, W) or (H, W, 3), and (H, W) for its alpha, C contiguous."""
 

@@ -71,6 +71,19 @@ def note_of_first(count: int, kind: str) -> tuple[str, ...]:
     return (f"It has {count:,} {kind}s; the first was opened.",) if count > 1 else ()
 
 
+_AXES = {"T": "times", "Z": "depths"}
+
+
+def note_of_axes(sizes: Iterable[tuple[str, int]], known: str, others: str) -> tuple[str, ...]:
+    """Return a note that of several times, depths or `others`, along axes not `known`, one was opened."""
+    named = [
+        f"{size:,} {_AXES.get(axis.upper(), others.format(axis))}"
+        for axis, size in sizes
+        if axis not in known and size > 1
+    ]
+    return (f"It has {' and '.join(named)}; the first was opened.",) if named else ()
+
+
 def sentence_on(names: Iterable[str]) -> tuple[str, ...]:
     """Return a note that names what is not saved; none where there is nothing."""
     listed = ", ".join(names)

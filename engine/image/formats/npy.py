@@ -17,9 +17,9 @@ import numpy as np
 
 from engine.image.convert import converted, sample_type, shape_refusal
 from engine.image.faults import LIBRARY_ERRORS, SAVE_AGAIN, Refused
-from engine.image.format import Budget, Decoded, Form, Format, Scratch, bands
+from engine.image.format import MOST_CHANNELS, Budget, Decoded, Form, Format, Scratch, bands
 from engine.image.large.result import LargeResult, PartFolder
-from engine.image.large.source import MOST_CHANNELS, BytesAt, PlainRows, Storage, ends_early
+from engine.image.large.source import BytesAt, PlainRows, Storage, ends_early
 from engine.image.picture import Picture, with_alpha
 
 MAGIC = b"\x93NUMPY"

@@ -2,37 +2,34 @@
 
 Pillow cuts 16-bit RGB to 8 bit and OpenCV garbles planar files; tifffile decoded 46 of 46 test files exactly.
 How a file is stored is kept for a result like it: layout, compression, some tags, OME metadata.
+
+In parts, strips or tiles are written first, the lists of tags (IFDs) and the header last. Until then the
+first bytes of the file are zero, so what is unfinished is no TIFF.
 """
 
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from fractions import Fraction
 from importlib import import_module
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import imagecodecs
 import numpy as np
 
 from engine.image.faults import Refused
-from engine.image.format import Budget, Decoded, Form, Format
-from engine.image.formats import tiff_page
-from engine.image.formats.tiff_segments import PageSegments, is_stored_plainly, segment_bytes, segment_shape
-from engine.image.large.result import CheckedFile
-from engine.image.large.source import (
-    MOST_CHANNELS,
-    BytesAt,
-    LargePicture,
-    PlainRows,
-    SegmentedPicture,
-    Storage,
-    note_of_axes,
-)
-from engine.image.large.tiff_writer import KNOWN_TYPES, RATIONAL, SHORT, Tags, TiffResult
-from engine.image.metadata import INCH, TEXT_TAGS, TiffTag, unique
+from engine.image.format import MOST_CHANNELS, Budget, Decoded, Form, Format
+from engine.image.formats import tiff_page, tiff_segments
+from engine.image.formats.tiff_segments import LONG, LONG8, RATIONAL, SHORT, TEXT, UNDEFINED, Tags
+from engine.image.large.result import CheckedFile, LargeResult, PartFolder
+from engine.image.large.source import BytesAt, LargePicture, PlainRows, SegmentedPicture, Storage
+from engine.image.metadata import INCH, TEXT_TAGS, Metadata, TiffTag, inner_lists, loaded_exif, note_of_axes
 from engine.image.picture import Picture, with_alpha
+from engine.process import cores
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage
@@ -48,15 +45,15 @@ _MOST_PLAIN_STRIP_BYTES = 1 << 20
 def stored_as(tiff: "TiffFile", pages: "list[list[TiffPage]]") -> Storage:
     """Return how a file is laid out, for a result like it."""
     first = pages[0][0]
-    rows, columns = segment_shape(first)
-    if is_stored_plainly(first) and not first.is_tiled:
+    rows, columns = tiff_segments.segment_shape(first)
+    if tiff_segments.is_stored_plainly(first) and not first.is_tiled:
         # It may be cut at any row.
-        row_bytes = segment_bytes(first) // rows
+        row_bytes = tiff_segments.segment_bytes(first) // rows
         rows = min(rows, max(1, _MOST_PLAIN_STRIP_BYTES // row_bytes))
     tags = {
         code: (int(tag.dtype), _values(tag.value))
         for code in _KEPT_TAGS
-        if (tag := first.tags.get(code)) is not None and int(tag.dtype) in KNOWN_TYPES
+        if (tag := first.tags.get(code)) is not None and int(tag.dtype) in tiff_segments.KNOWN_TYPES
     }
     # Of an OME-TIFF the description is its metadata.
     texts = TEXT_TAGS[not (tiff_page.is_photo(first) or tiff.is_ome) :]
@@ -107,7 +104,8 @@ class TiffPicture(SegmentedPicture):
     def __init__(self, data: BytesAt, pages: "list[list[TiffPage]]", dtype: np.dtype, channels: int) -> None:
         super().__init__()
         self.path, self._bytes, self.format = data.path, data, _title_of(pages[0][0])
-        self._pages = [[PageSegments(page, data, self.note) for page in level] for level in pages]
+        segments = tiff_segments.PageSegments
+        self._pages = [[segments(page, data, self.note) for page in level] for level in pages]
         self._is_as_stored = all(tiff_page.is_as_stored(page) for level in pages for page in level)
         self.dtype, self.channels = dtype, channels
         self.levels = tuple((level[0].imagelength, level[0].imagewidth) for level in pages)
@@ -115,12 +113,10 @@ class TiffPicture(SegmentedPicture):
         self.chunk = self.segments[0]
 
     def _decode(self, level: int, row: int, column: int) -> np.ndarray:
-        found = []
-        for segments in self._pages[level]:
-            samples = segments.samples(row, column)
-            found.append(
-                samples if self._is_as_stored else tiff_page.picture_samples(samples, segments.page)[0]
-            )
+        pages, picture = self._pages[level], tiff_page.picture_samples
+        found = [page.samples(row, column) for page in pages]
+        if not self._is_as_stored:
+            found = [picture(stored, one.page)[0] for stored, one in zip(found, pages, strict=True)]
         # Each of several pages is one channel.
         return found[0] if len(found) == 1 else np.concatenate([one[..., :1] for one in found], axis=2)
 
@@ -130,9 +126,8 @@ def in_parts(data: BytesAt, pages: "list[list[TiffPage]]", form: Form, notes: Se
     first, is_one = pages[0][0], len(pages[0]) == 1
     # Those of its page, alpha counted, or one a page.
     channels = form.channels + form.has_alpha if is_one else len(pages[0])
-    if len(pages) == 1 and all(
-        is_stored_plainly(page) and (is_one or tiff_page.is_as_stored(page)) for page in pages[0]
-    ):
+    is_plain = all(map(tiff_segments.is_stored_plainly, pages[0]))
+    if len(pages) == 1 and is_plain and (is_one or all(map(tiff_page.is_as_stored, pages[0]))):
         stored = np.dtype(first.dtype).newbyteorder(first.parent.byteorder)
         plane_bytes = first.imagelength * first.imagewidth * first.shaped[4] * stored.itemsize
         planes = [
@@ -148,7 +143,7 @@ def in_parts(data: BytesAt, pages: "list[list[TiffPage]]", form: Form, notes: Se
         picture: LargePicture = PlainRows(data, title, shape, form.dtype, stored, per_plane, planes, pixels)
     else:
         picture = TiffPicture(data, pages, form.dtype, channels)
-    picture.notes = unique(notes)
+    picture.notes = tuple(dict.fromkeys(notes))
     picture.icc_profile, picture.metadata = tiff_page.profile_and_metadata(first)
     return picture
 
@@ -228,10 +223,6 @@ def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
     return kept, notes
 
 
-_STRIP_BYTES = 1 << 18
-_MOST_DIVISOR = 10_000
-
-
 def read_tiff(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode the picture of a TIFF or BigTIFF: its first page, unless that is a reduced version."""
     data = BytesAt(file)
@@ -242,6 +233,153 @@ def read_tiff(file: BinaryIO, budget: Budget) -> Decoded:
         with in_parts(data, [[page]], form, notes) as picture:
             picture.decode_onto(canvas)
             return Decoded(canvas, picture.icc_profile, (*picture.notes, *others), picture.metadata)
+
+
+# Largest offset of a classic TIFF.
+_CLASSIC_BYTES = 2**32 - 1
+# Of deflate and zstd the fastest level: level 6 of deflate took seven times as long for an eighth less.
+# Compression -> its number, and what encodes the samples of a strip or tile.
+_ENCODERS: dict[str, tuple[int, Callable[[Any], bytes | memoryview]]] = {
+    "none": (1, lambda samples: samples.reshape(-1).view(np.uint8).data),
+    "deflate": (8, lambda samples: bytes(imagecodecs.deflate_encode(samples, level=1))),
+    "zstd": (50000, lambda samples: bytes(imagecodecs.zstd_encode(samples, level=1))),
+}
+_HEADER_BYTES = 16
+_MOST_TAG_BYTES = 64 << 20
+
+
+class TiffResult(LargeResult):
+    """A TIFF under way: its strips or tiles are appended to `file`; another file says where each is."""
+
+    def _open(self, part: PartFolder) -> None:
+        self._predictor = 1 if self.storage.compression == "none" else 3 if self.dtype.kind == "f" else 2
+        self._pool = ThreadPoolExecutor(cores(), thread_name_prefix="encode")
+        self.file, self._index = part.file(), part.file("result-segments")
+        if not self.file.byte_count:
+            self.file.append(b"\0" * _HEADER_BYTES)
+
+    def write(self, level: int, top: int, rows: np.ndarray) -> None:
+        """Encode strips or tiles on several threads, and append them."""
+        (down, across), width = self.storage.chunk, self.levels[level][1]
+        step = across if self.storage.is_tiled else width
+        corners = [(first, left) for first in range(0, len(rows), down) for left in range(0, width, step)]
+        parts = [rows[first : first + down, left : left + step] for first, left in corners]
+        found = np.empty((len(parts), 3), np.uint64)
+        # A few at a time: encoded ones wait in memory.
+        batch = 4 * cores()
+        for begin in range(0, len(parts), batch):
+            encoded = self._pool.map(self._encode, parts[begin : begin + batch])
+            for number, data in enumerate(encoded, begin):
+                found[number] = level, self.file.byte_count, len(data)
+                self.file.append(data)
+        self._index.append(found)
+
+    def _encode(self, part: np.ndarray) -> bytes | memoryview:
+        down, across = self.storage.chunk
+        if self.storage.is_tiled and part.shape[:2] != (down, across):
+            margins = (0, down - part.shape[0]), (0, across - part.shape[1]), (0, 0)
+            part = np.pad(part, margins, mode="edge")
+        samples = np.ascontiguousarray(part)
+        if self._predictor == 2:
+            samples = imagecodecs.delta_encode(samples, axis=-2)
+        elif self._predictor == 3:
+            samples = imagecodecs.floatpred_encode(samples, axis=-2)
+        return _ENCODERS[self.storage.compression][1](samples)
+
+    def finish(self) -> None:
+        """Append the lists of tags, and write the tiff_segments.header."""
+        self._is_big = self.file.byte_count + _MOST_TAG_BYTES > _CLASSIC_BYTES
+        self._offset = LONG8 if self._is_big else LONG
+        # Each list says where others are, which come before it: within EXIF data, of smaller levels.
+        tags = self._append_exif()
+        if smaller := [self._append_list(self._tags(level)) for level in range(1, len(self.levels))]:
+            tags[TiffTag.BELOW] = self._offset, smaller
+        begin = self._append_list(self._tags(0) | tags)
+        self.file.finish(tiff_segments.header(begin, is_big=self._is_big))
+
+    def _append_list(self, tags: Tags) -> int:
+        data, begin = tiff_segments.list_of_tags(tags, self.file.byte_count, is_big=self._is_big)
+        self.file.append(data)
+        return begin
+
+    def _tags(self, level: int) -> Tags:
+        storage, (height, width), samples = self.storage, self.levels[level], self.channels
+        known = np.frombuffer(self._index.content(), np.uint64).reshape(-1, 3)
+        begins, counts = known[known[:, 0] == level][:, 1:].T.tolist()
+        has_alpha, profile = map(storage.details.get, ("has_alpha", "icc_profile"))
+        colours, extra = (samples - 1, [2]) if has_alpha else (samples, [])
+        if colours not in (1, 3):  # further channels, of no colour
+            extra, colours = [0] * (samples - 1), 1
+        down, across = storage.chunk
+        tags: Tags = {
+            TiffTag.SUBFILE_TYPE: (LONG, [1 if level else 0]),
+            TiffTag.WIDTH: (LONG, [width]),
+            TiffTag.HEIGHT: (LONG, [height]),
+            TiffTag.BITS: (SHORT, [8 * self.dtype.itemsize] * samples),
+            TiffTag.COMPRESSION: (SHORT, [_ENCODERS[storage.compression][0]]),
+            TiffTag.PHOTOMETRIC: (SHORT, [2 if colours == 3 else 1]),
+            TiffTag.SAMPLES: (SHORT, [samples]),
+            TiffTag.PLANES: (SHORT, [1]),
+            TiffTag.SOFTWARE: (TEXT, b"Haloscope"),
+            TiffTag.SAMPLE_FORMAT: (SHORT, [3 if self.dtype.kind == "f" else 1] * samples),
+        }
+        if storage.is_tiled:
+            tags |= {TiffTag.TILE_WIDTH: (LONG, [across]), TiffTag.TILE_HEIGHT: (LONG, [down])}
+            places = TiffTag.TILE_OFFSETS, TiffTag.TILE_BYTES
+        else:
+            tags[TiffTag.ROWS_PER_STRIP] = LONG, [min(down, height)]
+            places = TiffTag.STRIP_OFFSETS, TiffTag.STRIP_BYTES
+        tags |= {places[0]: (self._offset, begins), places[1]: (self._offset, counts)}
+        if self._predictor > 1:
+            tags[TiffTag.PREDICTOR] = SHORT, [self._predictor]
+        if extra:
+            tags[TiffTag.EXTRA_SAMPLES] = SHORT, extra
+        if level == 0:
+            tags |= storage.details.get("tags", {})
+            if profile:
+                tags[TiffTag.ICC_PROFILE] = UNDEFINED, profile
+            if storage.is_ome:
+                tags[TiffTag.DESCRIPTION] = TEXT, self._ome_xml()
+        return tags
+
+    def _append_exif(self) -> Tags:
+        """Append the lists of tags within EXIF data; return the tags of the first page for all of it."""
+        metadata: Metadata = self.storage.details.get("metadata", Metadata())
+        if not metadata.exif:
+            return {}
+        exif = loaded_exif(metadata.exif)
+        # The description of an OME-TIFF is its OME metadata.
+        texts = TEXT_TAGS[1:] if self.storage.is_ome else TEXT_TAGS
+        tags: Tags = {
+            code: (TEXT, str(exif[code]).encode("latin-1", "replace")) for code in texts if code in exif
+        }
+        # Loaded with the EXIF data.
+        directory = import_module("PIL.TiffImagePlugin").ImageFileDirectory_v2
+        for code, inner in inner_lists(exif).items():
+            made = directory(tiff_segments.header(0, is_big=self._is_big), group=code)
+            made.update(inner)
+            self.file.append(b"\0" * (self.file.byte_count % 2))
+            tags[code] = self._offset, [self.file.byte_count]
+            self.file.append(made.tobytes(self.file.byte_count))
+        return tags
+
+    def _ome_xml(self) -> bytes:
+        height, width = self.levels[0]
+        # 40 ms, and the source was read with it.
+        document = import_module("tifffile").OmeXml()
+        stored = (1, 1, 1, height, width, self.channels)
+        shape, axes = (stored[3:5], "YX") if self.channels == 1 else (stored[3:], "YXS")
+        document.addimage(self.dtype, shape, stored, axes=axes, **self.storage.details.get("ome", {}))
+        text: bytes = document.tostring(declaration=True).encode("utf-8")
+        return text
+
+    def close(self) -> None:
+        """Stop its threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+_STRIP_BYTES = 1 << 18
+_MOST_DIVISOR = 10_000
 
 
 def encode_tiff(picture: Picture, quality: int) -> bytes:

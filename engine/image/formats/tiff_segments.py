@@ -11,7 +11,7 @@ read, or warns of, is decoded by imagecodecs.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,6 @@ from engine.image.formats.jpeg import CUT_SHORT, DAMAGED, FRAMES, decoded_whole,
 from engine.image.formats.pillow import first_boxes
 from engine.image.formats.png import SURPLUS
 from engine.image.large.source import BytesAt
-from engine.image.large.tiff_writer import LONG, Tags, header, list_of_tags
 from engine.image.metadata import TiffTag
 
 if TYPE_CHECKING:
@@ -248,3 +247,37 @@ def segment_bytes(page: "TiffPage") -> int:
     """Return the bytes of a decoded strip or tile."""
     samples = page.samplesperpixel if page.planarconfig == 1 else 1
     return int(np.prod(segment_shape(page), dtype=object) * samples * np.dtype(page.dtype).itemsize)
+
+
+# Types of values: number, NumPy type.
+_TYPES = {1: "u1", 2: "u1", 3: "<u2", 4: "<u4", 5: "<u4", 7: "u1", 11: "<f4", 12: "<f8", 16: "<u8"}
+KNOWN_TYPES = frozenset(_TYPES)
+TEXT, SHORT, LONG, RATIONAL, UNDEFINED, LONG8 = 2, 3, 4, 5, 7, 16
+
+Tags = dict[int, tuple[int, bytes | Sequence[int] | Sequence[float]]]
+"""Tags by their numbers: the type of the values of each, and these; a text or bytes as they are."""
+
+
+def header(first: int, *, is_big: bool) -> bytes:
+    """Return the header of a file whose first list of tags lies at an offset."""
+    big = struct.pack("<2sHHHQ", b"II", 43, 8, 0, first)
+    return big if is_big else struct.pack("<2sHI", b"II", 42, first)
+
+
+def list_of_tags(tags: Tags, at: int, *, is_big: bool) -> tuple[bytes, int]:
+    """Return the bytes of a list that is written at an offset, its values before it, and where it begins."""
+    inline, entry, offset = (8, "<HHQ", "<Q") if is_big else (4, "<HHI", "<I")
+    # Values and lists begin at even offsets.
+    values, entries = bytearray(at % 2), bytearray()
+    for code, (kind, held) in sorted(tags.items()):
+        data = held if isinstance(held, bytes) else np.asarray(held, _TYPES[kind]).tobytes()
+        data += b"\0" * (kind == TEXT and not data.endswith(b"\0"))
+        value_bytes = np.dtype(_TYPES[kind]).itemsize * (2 if kind == RATIONAL else 1)
+        entries += struct.pack(entry, code, kind, len(data) // value_bytes)
+        if len(data) <= inline:
+            entries += data.ljust(inline, b"\0")
+        else:
+            entries += struct.pack(offset, at + len(values))
+            values += data + b"\0" * (-len(data) % 8)
+    count = struct.pack("<Q" if is_big else "<H", len(tags))
+    return b"".join((values, count, entries, struct.pack(offset, 0))), at + len(values)

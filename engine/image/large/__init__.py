@@ -4,6 +4,5 @@
 - `opening`: which files are read in parts, `open_large`, and results of the same kinds
 - `zarr`, `formats.tiff`, `formats.npy`: the formats, and how each stores a picture (`Storage`)
 - `zarr_store`: the files of a Zarr store and what its chunks are packed by, each within bounds
-- `tiff_writer`: writing TIFF
 - `result`: what they have in common: a file that grows, smaller levels, the folder and its journal
 """

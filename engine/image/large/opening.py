@@ -12,10 +12,9 @@ from engine.image.convert import halved
 from engine.image.faults import Refused, errors_in_words
 from engine.image.format import Form
 from engine.image.formats.npy import MAGIC, NpyResult, open_npy
-from engine.image.formats.tiff import TIFF, open_tiff
+from engine.image.formats.tiff import TIFF, TiffResult, open_tiff
 from engine.image.large.result import LargeResult, PartFolder
 from engine.image.large.source import LargePicture, Storage
-from engine.image.large.tiff_writer import TiffResult
 from engine.image.large.zarr import ZarrResult, open_zarr
 from engine.image.metadata import OME, metadata_to_save, sentence_on
 from engine.image.open import HEAD_BYTES, open_image, open_regular_file

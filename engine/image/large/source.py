@@ -10,7 +10,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,9 +39,6 @@ class Storage:
     details: Json = field(default_factory=dict)
     """What else a writer of the same kind keeps: tags and OME metadata. Of a TIFF also the `metadata` that it
     gets."""
-
-
-MOST_CHANNELS = 4
 
 
 class LargePicture(ABC):
@@ -195,19 +192,6 @@ class SegmentedPicture(LargePicture):
 
 # One call of the system reads at most 2 GB.
 _MOST_AT_ONCE = 1 << 30
-
-
-_AXES = {"T": "times", "Z": "depths"}
-
-
-def note_of_axes(sizes: Iterable[tuple[str, int]], known: str, others: str) -> tuple[str, ...]:
-    """Return a note that of several times, depths or `others`, along axes not `known`, one was opened."""
-    named = [
-        f"{size:,} {_AXES.get(axis.upper(), others.format(axis))}"
-        for axis, size in sizes
-        if axis not in known and size > 1
-    ]
-    return (f"It has {' and '.join(named)}; the first was opened.",) if named else ()
 
 
 def ends_early(end: int, size: int) -> Refused:

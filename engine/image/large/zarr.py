@@ -17,10 +17,11 @@ from engine.errors import EngineError
 from engine.files.reading import Json
 from engine.image.convert import converted, sample_type
 from engine.image.faults import Refused
+from engine.image.format import MOST_CHANNELS
 from engine.image.large.result import LargeResult, PartDamaged, PartFolder, check_file
-from engine.image.large.source import MOST_CHANNELS, SegmentedPicture, Storage, note_of_axes
+from engine.image.large.source import SegmentedPicture, Storage
 from engine.image.large.zarr_store import AGAIN, StoredArray, StoreFiles, node_in
-from engine.image.metadata import unique
+from engine.image.metadata import note_of_axes, unique
 
 # A picture of 2^31 pixels a side has 32 levels down to one pixel.
 _MOST_LEVELS = 64
