@@ -278,22 +278,23 @@ class Kept(Generic[Key, T]):
     """Values by key; where they take too much, the least recently used go. Called on: any thread."""
 
     def __init__(self, most_bytes: int, most: float = math.inf) -> None:
-        self._most_bytes, self._most = most_bytes, most
+        self.most_bytes, self._most, self._bytes = most_bytes, most, 0
         self._kept: dict[Key, tuple[T, int]] = {}
         self._lock = threading.Lock()
 
     def add(self, key: Key, value: T, nbytes: int, in_use: frozenset[Key] = frozenset()) -> list[T]:
         """Keep a value; return those that had to go."""
+        stays, gone = in_use | {key}, []
         with self._lock:
+            self._bytes += nbytes - self._kept.pop(key, (None, 0))[1]
             self._kept[key] = value, nbytes
-            total, gone = sum(size for _, size in self._kept.values()), []
-            for old in [one for one in self._kept if one not in in_use | {key}]:
-                if total <= self._most_bytes and len(self._kept) <= self._most:
+            while self._bytes > self.most_bytes or len(self._kept) > self._most:
+                if (old := next((one for one in self._kept if one not in stays), None)) is None:
                     break
                 value, size = self._kept.pop(old)
-                total -= size
+                self._bytes -= size
                 gone.append(value)
-            return gone
+        return gone
 
     def get(self, key: Key) -> T | None:
         """Return a value, which is now the one that was used last; None where there is none."""

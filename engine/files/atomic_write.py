@@ -81,10 +81,39 @@ def atomic_write(path: FilePath, data: bytes | memoryview, permissions: int | No
     folder, and the like.
     """
     path = path_text(path)
-    with write_errors(path):
+    with write_errors(path), undivided():
         target = writable_target(path)
-        with undivided():
-            _write_beside_and_replace(target, data, permissions)
+        remove_dead_parts(target.parent)
+        file = part_file(target.parent)
+        try:
+            # It stays open, and so locked, until it has its name.
+            with file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+                if os.name != "posix":
+                    file.close()  # an open file cannot be renamed there
+                if permissions is None and target.exists():
+                    permissions = stat.S_IMODE(target.stat().st_mode)
+                elif permissions is None:
+                    # The mask can only be read by setting it; 0o022 is restored at once.
+                    mask = os.umask(0o022)
+                    os.umask(mask)
+                    permissions = 0o666 & ~mask
+                # A temporary file can only be read by its owner.
+                os.chmod(file.name, permissions)
+                os.replace(file.name, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(file.name)
+            raise
+        # The new name shall survive a power failure; not every system can, and the file is safe already.
+        with suppress(OSError):
+            descriptor = os.open(target.parent, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def writable_target(path: FilePath) -> Path:
@@ -128,40 +157,6 @@ def write_error(path: str, error: OSError) -> FileWriteError:
     """Return an error of the operating system, met while writing to `path`, in plain words."""
     why, remedy = _REASONS.get(error.errno or 0, (error.strerror or str(error), _CHOOSE_ANOTHER))
     return FileWriteError(f"{path} cannot be written", why, remedy)
-
-
-def _write_beside_and_replace(target: Path, data: bytes | memoryview, permissions: int | None) -> None:
-    remove_dead_parts(target.parent)
-    file = part_file(target.parent)
-    try:
-        # It stays open, and so locked, until it has its name.
-        with file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            if os.name != "posix":
-                file.close()  # an open file cannot be renamed there
-            if permissions is None and target.exists():
-                permissions = stat.S_IMODE(target.stat().st_mode)
-            elif permissions is None:
-                # The mask can only be read by setting it; 0o022 is restored at once.
-                mask = os.umask(0o022)
-                os.umask(mask)
-                permissions = 0o666 & ~mask
-            # A temporary file can only be read by its owner.
-            os.chmod(file.name, permissions)
-            os.replace(file.name, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(file.name)
-        raise
-    # The new name shall survive a power failure; not every system can, and the file itself is safe already.
-    with suppress(OSError):
-        descriptor = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def check_place(path: str) -> None:
@@ -220,10 +215,12 @@ def _locked(make: Callable[[], F]) -> F:
 
 def part_file(folder: Path) -> IO[bytes]:
     """Create a locked temporary file that only its owner can read; `name` is its path."""
-    prefix = f"{_PREFIX}{_machine()}-{os.getpid()}-"
-    return _locked(
-        lambda: tempfile.NamedTemporaryFile(suffix=_SUFFIX, prefix=prefix, dir=folder, delete=False)
-    )
+    how: dict[str, Any] = {
+        "suffix": _SUFFIX,
+        "prefix": f"{_PREFIX}{_machine()}-{os.getpid()}-",
+        "dir": folder,
+    }
+    return _locked(lambda: tempfile.NamedTemporaryFile(**how))
 
 
 def remove_dead_parts(folder: Path) -> None:
@@ -281,18 +278,18 @@ _MOST_BYTES = 1 << 16
 
 
 class HeldFolder:
-    """A new folder in the system's folder for temporary ones, this process's until `remove`."""
+    """A new folder in the system's folder for temporary ones, this process's until `remove`.
 
-    def __init__(self, prefix: str) -> None:
+    `lines` say what has to be removed where this process is killed.
+    """
+
+    def __init__(self, prefix: str, *lines: str) -> None:
         def made() -> FileIO:
             self.path = tempfile.mkdtemp(prefix=prefix)
             return open(Path(self.path, _HELD), "xb", buffering=0)
 
         self._file = _locked(made)
-
-    def note(self, line: str) -> None:
-        """Note what has to be removed where this process is killed."""
-        self._file.write(f"{line}\n".encode())
+        self._file.write("".join(f"{line}\n" for line in lines).encode())
 
     def remove(self) -> None:
         """Remove it with all that is in it."""
@@ -301,7 +298,7 @@ class HeldFolder:
 
 
 def remove_dead_folders(prefix: str, on_dead: Callable[[Sequence[str]], object]) -> None:
-    """Remove this user's folders that no process holds; `on_dead` gets the lines that each has noted.
+    """Remove this user's folders that no process holds; `on_dead` gets the lines of each.
 
     What cannot be removed stays. Where files have no locks, nothing is removed.
     """

@@ -54,16 +54,10 @@ _KINDS = (list, "a list"), (str, "a text"), (bool, "true or false"), ((int, floa
 def read_bytes(
     path: FilePath, most_bytes: int, what: str | None = None, error: type[EngineError] = FileReadError
 ) -> bytes:
-    """Return what is in a file.
+    """Return what is in a file, of whose kind none has more than `most_bytes`.
 
-    Parameters
-    ----------
-    most_bytes : int
-        No file of its kind has more.
-    what : str, optional
-        What failed, for the error: "The chain 'a.json' cannot be opened".
-    error : type, optional
-        What is raised for whatever is wrong: it is missing, no file, a device, unreadable, too large.
+    `what` failed is for the error: "The chain 'a.json' cannot be opened". An `error` is raised for whatever
+    is wrong: it is missing, no file, a device, unreadable, too large.
     """
     what = what or _what(path)
     try:

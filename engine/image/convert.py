@@ -133,7 +133,9 @@ def to_depth(
     ends: tuple[float, float] | None = None,
     out: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Round a float image to 8 or 16 bit, half to even; NaN becomes 0, infinity an end of the range.
+    """Return a float image as 8 or 16 bit, rounded half to even; NaN is 0, infinity an end of the range.
+
+    Raises BadValue or UnknownName: another dtype; no such range mode.
 
     Parameters
     ----------
@@ -150,15 +152,6 @@ def to_depth(
         (`finite_range`). None: those of `image`.
     out : ndarray of the shape of `image`, `dtype`, optional
         Where the result goes.
-
-    Returns
-    -------
-    ndarray of the shape of `image`, `dtype`
-
-    Raises
-    ------
-    BadValue, UnknownName
-        Another dtype; no such range mode.
     """
     target = np.dtype(dtype)
     if target not in (_UINT8, _UINT16):

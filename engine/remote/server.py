@@ -70,9 +70,7 @@ class Server:
         self._lock = threading.RLock()
         self._asked: dict[int, _Asked] = {}
         # For files that come and go.
-        self._held = HeldFolder(_FOLDERS)
-        for prefix in (shared.own_prefix(), self._client.segment_prefix):
-            self._held.note(prefix)
+        self._held = HeldFolder(_FOLDERS, shared.own_prefix(), self._client.segment_prefix)
         most = min(MOST_KEPT_BYTES, int(min(shared._free_bytes(), 1 << 40)) // 4)
         self._pictures: Kept[str, SharedArray] = Kept(most, _MOST_WAITING)
         self._results = KeptResults(most)

@@ -51,11 +51,8 @@ def kind_of_result(path: str) -> str:
 def open_large(path: str | os.PathLike[str]) -> LargePicture:
     """Open a TIFF, an OME-Zarr (its folder), a Zarr array or an .npy so that rectangles of it can be read.
 
-    Raises
-    ------
-    ImageReadError
-        There is no such file, it cannot be read in parts, is damaged or cut short, or a package or a codec is
-        not there.
+    Raises ImageReadError: there is no such file, it cannot be read in parts, is damaged or cut short, or a
+    package or a codec is not there.
     """
     name = path_text(path)
     kind, place = kind_of(path), Path(path)
@@ -151,11 +148,7 @@ _LEAST_SIDE = 256
 class DecodedPicture(LargePicture):
     """A picture in memory, with levels from a quarter of its size on.
 
-    Parameters
-    ----------
-    path : str or path-like
-    remedy : str
-        What a person can do about one that passes the limit, for the error.
+    `remedy` is what a person can do about one that passes the limit, for the error.
     """
 
     def __init__(self, path: str | os.PathLike[str], remedy: str) -> None:

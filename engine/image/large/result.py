@@ -27,12 +27,8 @@ from engine.interrupts import undivided
 class LargeResult(ABC):
     """A result under way, in the files of a folder: new ones, or what an earlier run has left.
 
-    `levels` has rows and columns of each level.
-
-    Raises
-    ------
-    PartDamaged
-        A file is not what it was; of a damaged store also what its library raises.
+    `levels` has rows and columns of each. Raises PartDamaged where a file is not what it was; of a damaged
+    store also what its library raises.
     """
 
     def __init__(self, part: "PartFolder", storage: Storage, shape: tuple[int, ...], dtype: np.dtype) -> None:
@@ -69,14 +65,9 @@ class PartDamaged(Exception):
 
 
 class CheckedFile:
-    """A file that is made, or one that an earlier run has left: its `state`, which is checked.
+    """A file that is made, or one that an earlier run has left; without a path it is in memory.
 
-    Without a path it is in memory.
-
-    Raises
-    ------
-    PartDamaged
-        It does not hold what its state says.
+    Raises PartDamaged where it does not hold what its `state` says.
     """
 
     def __init__(self, path: Path | None = None, state: Json | None = None) -> None:

@@ -9,7 +9,6 @@ import itertools
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from engine.files.reading import Json
 from engine.image.faults import Refused, errors_in_words
 from engine.image.format import Canvas, bands
 from engine.image.metadata import NO_METADATA, Metadata, unique
-from engine.process import cores
+from engine.process import Kept, cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +85,7 @@ class LargePicture(ABC):
     def read_into(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
         """Read the pixels of a rectangle, which lies within the level, into an array of its shape and type.
 
-        Raises
-        ------
-        ImageReadError
-            A part of the file is missing, damaged, or of a codec that is not there.
+        Raises ImageReadError where a part of the file is missing, damaged, or of a codec that is not there.
         """
         with errors_in_words(str(self.path), *self.words, doing="read"):
             self.fill(level, rows, columns, out)
@@ -132,8 +128,7 @@ class SegmentedPicture(LargePicture):
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(cores(), thread_name_prefix="decode")
-        self._cached_bytes = 0
-        self._cache: OrderedDict[Key, np.ndarray] = OrderedDict()
+        self._cache: Kept[Key, np.ndarray] = Kept(0)
         self._lock = threading.Lock()
 
     def note(self, *sentences: str) -> None:
@@ -166,27 +161,18 @@ class SegmentedPicture(LargePicture):
                 pass
 
     def _segment(self, key: Key) -> np.ndarray:
-        with self._lock:
-            found = self._cache.get(key)
-            if found is not None:
-                self._cache.move_to_end(key)
-                return found
+        if (found := self._cache.get(key)) is not None:
+            return found
         pixels = self._decode(*key)
         if pixels.nbytes <= self.cache_bytes:
-            with self._lock:
-                if key not in self._cache:
-                    self._cache[key] = pixels
-                    self._cached_bytes += pixels.nbytes
-                while self._cached_bytes > self.cache_bytes:
-                    self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
+            self._cache.most_bytes = self.cache_bytes
+            self._cache.add(key, pixels, pixels.nbytes)
         return pixels
 
     def close(self) -> None:
         """Close the file; nothing is read after that."""
         self._pool.shutdown(cancel_futures=True)
-        with self._lock:
-            self._cache.clear()
-            self._cached_bytes = 0
+        self._cache = Kept(0)
         super().close()
 
 
