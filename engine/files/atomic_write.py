@@ -215,12 +215,10 @@ def _locked(make: Callable[[], F]) -> F:
 
 def part_file(folder: Path) -> IO[bytes]:
     """Create a locked temporary file that only its owner can read; `name` is its path."""
-    how: dict[str, Any] = {
-        "suffix": _SUFFIX,
-        "prefix": f"{_PREFIX}{_machine()}-{os.getpid()}-",
-        "dir": folder,
-    }
-    return _locked(lambda: tempfile.NamedTemporaryFile(**how))
+    prefix = f"{_PREFIX}{_machine()}-{os.getpid()}-"
+    return _locked(
+        lambda: tempfile.NamedTemporaryFile(suffix=_SUFFIX, prefix=prefix, dir=folder, delete=False)
+    )
 
 
 def remove_dead_parts(folder: Path) -> None:
