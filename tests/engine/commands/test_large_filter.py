@@ -319,7 +319,7 @@ def test_that_bands_keep_exif_data_and_resolution(tmp_path, kind, monkeypatch):
         how = {"exif": block.tobytes(), "dpi": (300, 200), "big_tiff": kind == "big"}
         Image.fromarray(picture()).save(source, "TIFF", **how)
     if kind == "big":
-        monkeypatch.setattr("engine.image.large.tiff_writer._CLASSIC_BYTES", 0)
+        monkeypatch.setattr("engine.image.formats.tiff._CLASSIC_BYTES", 0)
     done = filtered(str(source), out, "--mask", "box:3")
     assert not [note for note in done.notes if "EXIF" in note or "tags" in note]
     with tifffile.TiffFile(out) as saved:

@@ -12,8 +12,8 @@ import pytest
 from engine.errors import EngineError, FileWriteError
 from engine.flow import file as in_file
 from engine.image.formats.npy import NpyResult
+from engine.image.formats.tiff import TiffResult
 from engine.image.large.opening import open_large
-from engine.image.large.tiff_writer import TiffResult
 from engine.image.large.zarr import ZarrResult
 from engine.image.open import open_image
 from tests.engine.commands.large_pictures import (
