@@ -102,15 +102,10 @@ def problem_of(job: PictureJob) -> Problem:
     """Return the problem of a mask; of a large picture that of the part that a run measures."""
     step, dtype = job.filter, job.picture.dtype
     assert step is not None
-    return Problem(
-        *measured_shape(job.picture),
-        dtype=dtype,
-        mask_shape=step.applied.shape,
-        anchor=step.applied.anchor,
-        border=step.border,
-        cval=step.cval,
-        result_dtype=dtype if job.result_type == "same" else "float32",
-    )
+    of_mask = values_of(("border", "cval"), step) | values_of(("anchor",), step.applied)
+    of_mask |= {"mask_shape": step.applied.shape}
+    result_dtype = dtype if job.result_type == "same" else "float32"
+    return Problem(*measured_shape(job.picture), dtype=dtype, result_dtype=result_dtype, **of_mask)
 
 
 def failed_run(job: PictureJob, variant: VariantInfo | None, error: EngineError) -> Measurement[Any] | None:

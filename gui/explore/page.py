@@ -53,25 +53,14 @@ class ExplorePage(ExploreParts):
 
     table_actions: ClassVar = (*RunsPage.table_actions[:3], "show_recorded", "clear_results")
     sections: ClassVar = {
-        "": "window.md#explore",
-        "mask": "window.md#mask",
-        "kernel": "window.md#kernel",
-        "doctor": "window.md#analysis",
-        "inspect": "window.md#explore",
-        "explain": "window.md#explore",
-        "history": "window.md#history",
-        "lens": "looking.md#the-lens",
-        "look": "looking.md#look",
-        "results": "window.md#runs",
-        "blocks": "measuring.md#block-sizes",
-        "tile": "course.md#the-tile-of-a-block-cell-by-cell",
-        "launch": "measuring.md#the-launch",
-        "code": "cli.md#code",
-        "why": "bounds.md#the-sentence",
+        "": "window.md#explore", "inspect": "window.md#explore", "explain": "window.md#explore",
+        "mask": "window.md#mask", "kernel": "window.md#kernel", "doctor": "window.md#analysis",
+        "history": "window.md#history", "picture": "window.md#picture", "results": "window.md#runs",
+        "lens": "looking.md#the-lens", "look": "looking.md#look", "blocks": "measuring.md#block-sizes",
+        "tile": "course.md#the-tile-of-a-block-cell-by-cell", "launch": "measuring.md#the-launch",
+        "code": "cli.md#code", "why": "bounds.md#the-sentence", "ablation": "ablation.md#how-to-read-it",
         "roofline": "bounds.md#the-bounds-beside-the-time",
-        "ablation": "ablation.md#how-to-read-it",
-        "picture": "window.md#picture",
-    }
+    }  # fmt: skip
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)

@@ -82,10 +82,7 @@ class PictureExchange(QObject):
             self.take(mime)
 
     def take(self, mime: QMimeData, nothing: str = _NOTHING) -> None:
-        """Open the picture or the file in what was pasted or dropped, or put its numbers into the mask.
-
-        `nothing` begins the message where there is none of these.
-        """
+        """Open a pasted or dropped picture or file, or take its numbers; `nothing` begins a refusal."""
         self._messages.clear(SOURCE)
         try:
             found = file_of(mime)
@@ -213,8 +210,7 @@ def picture_on(mime: QMimeData) -> Pasted:
     image = mime.imageData()
     if isinstance(image, QImage) and not image.isNull():
         return Pasted(image, ".png")
-    is_empty = not mime.formats()
-    why = "the clipboard is empty" if is_empty else "there is neither a picture nor a file nor numbers"
+    why = "there is neither a picture nor a file nor numbers" if mime.formats() else "the clipboard is empty"
     raise BadValue(_NOTHING, why, "Copy a picture, a picture's file, or the numbers of a mask first.")
 
 

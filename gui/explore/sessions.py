@@ -166,10 +166,7 @@ class Sessions(QObject):
         self._background.do(lambda: session_file().save_session(path, session), note, failed)
 
     def open(self, path: Path, done: Done, failed: Failed, *, is_work: bool = False) -> None:
-        """Read a session on a thread and show it, as one step of undo.
-
-        `is_work`: it is what was kept of a window that was not closed properly, so no session has it yet.
-        """
+        """Read a session on a thread and show it, as one step of undo; `is_work` is in no session yet."""
         text, name = ("Restore", "The work that was kept") if is_work else (f"Open {path.name}", path.name)
 
         def show(session: Session) -> None:

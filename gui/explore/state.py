@@ -53,10 +53,7 @@ def _by_mask() -> dict[Mask, Preset]:
 
 
 def name_of(mask: Mask, title: str) -> str:
-    """Return what a mask is called that goes by a title: Sobel x; Sobel x, edited; nothing.
-
-    A mask that was edited until it is another one has no name.
-    """
+    """Return what a mask of a title is called: Sobel x; Sobel x, edited; nothing if it is another one."""
     # A preset with another anchor, offset or divisor keeps its name, but is not what the name promises.
     is_own = bool(mask.name) and mask.name not in _by_title() and not mask.name.endswith(EDITED)
     if not title or is_own or preset_of(mask) is not None:
@@ -83,10 +80,7 @@ def _resembles(mask: Mask, original: Mask) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything of a step that is neither its operation nor the mask's cells.
-
-    First the fields of the engine's steps and requests, by their names; then those of the window alone.
-    """
+    """Everything of a step but operation and cells: fields of the engine, by its names, then our own."""
 
     variant: str = AUTO
     block: Block | None = None
@@ -193,10 +187,7 @@ class Step:
         return replace(self, operation=operation, settings=self.settings_of(operation), kept=kept)
 
     def with_mask(self, mask: Mask, *, is_new: bool = False) -> "Step":
-        """Return the step as a convolution with this mask: whoever changes it wants to see what it does.
-
-        One that is new, and no edit of the mask before, does not go by the name of that.
-        """
+        """Return the step as a convolution with this mask; a new one does not go by the name before."""
         title = title_of(mask) or ("" if is_new else self.title)
         return replace(self.with_operation(""), mask=mask, title=title)
 

@@ -301,9 +301,8 @@ class BatchDialog(QDialog):
         follow(self._show_state, self._workspace.job_changed, self._workspace.operation_changed)
         self.start_button.clicked.connect(lambda: self.start())
         self.stop_button.clicked.connect(self._stop)
-        self.open_folder.clicked.connect(
-            lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(self.out.text().strip()))
-        )
+        show = QDesktopServices.openUrl
+        self.open_folder.clicked.connect(lambda: show(QUrl.fromLocalFile(self.out.text().strip())))
         self.close_button.clicked.connect(self.reject)
         self.run.progressed.connect(self._show_progress)
         self.run.ended.connect(self._end)
@@ -368,10 +367,9 @@ class BatchDialog(QDialog):
         self.listed.say("" if failures else "No picture failed." if is_whole else _NO_FAILURES)
         for name, why in failures:
             reason = why.removeprefix(f"{name}: ").removeprefix(f"{name} ")
-            item = QTreeWidgetItem([Path(name).name, reason])
+            item = QTreeWidgetItem(self.failures, [Path(name).name, reason])
             item.setToolTip(0, name)
             item.setToolTip(1, why)
-            self.failures.addTopLevelItem(item)
 
     def _end(self, end: BatchEnd) -> None:
         self._show_end(end)

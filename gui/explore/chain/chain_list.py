@@ -208,18 +208,15 @@ class ChainList(QWidget):
 
     def _show(self) -> None:
         state = self._chain.workspace.state
-        names = {PICTURE: "picture"}
-        for at, step in enumerate(state.steps[: state.selected], start=1):
-            names[step.id] = f"{at}: {title_of_step(step)}"
-        reads = reads_of(state, state.selected)
-        fill_box(self.first, names, reads[0])
+        before = enumerate(state.steps[: state.selected], start=1)
+        names = {PICTURE: "picture"} | {step.id: f"{at}: {title_of_step(step)}" for at, step in before}
+        fill_box(self.first, names, reads_of(state, state.selected)[0])
         fill_box(self.second, names, state.step.second)
         for part in (self._and, self.second):
             part.setVisible(state.step.operation == COMBINE)
-        offer = self._chain.offer
-        self._offered.setVisible(offer is not None)
-        if offer is not None:
-            self.offer.setText(f"{offer.sentence}.")
+        self._offered.setVisible(self._chain.offer is not None)
+        if self._chain.offer is not None:
+            self.offer.setText(f"{self._chain.offer.sentence}.")
 
 
 def ask_which(state: State, parent: QWidget | None, chosen: Callable[[bool], None]) -> QMessageBox:

@@ -141,6 +141,7 @@ class AblationState(Question):
 
 
 _MOST_TICKS = 3
+_LEFT = "What is left when each saving is taken off: the arithmetic, and what costs hide of one another."
 _WHOLE, _REST = -1, len(Cost)  # places of the whole kernel and of the rest around those of the costs
 
 
@@ -152,16 +153,9 @@ def waterfall_rows(*ablations: Ablation) -> list[Row]:
     for one, step in sorted(steps, key=lambda of: _place(of[1])):
         begin, end = ((at - low) / (high - low) for at in sorted((step.begin, step.end)))
         bar, series = Bar(begin, end, _colour(one, step), words=_words(one, step)), series_for(one.variant)
-        rows.append(
-            Row(
-                step.name,
-                (bar,),
-                amount_and_share(one, step),
-                glyph=(series.glyph, series.colour) if len(ablations) > 1 else ("", ""),
-                is_quiet=one is not ablations[0],
-                is_strong=_place(step) in (_WHOLE, _REST),
-            )
-        )
+        glyph = (series.glyph, series.colour) if len(ablations) > 1 else ("", "")
+        is_second, is_strong = one is not ablations[0], _place(step) in (_WHOLE, _REST)
+        rows.append(Row(step.name, (bar,), amount_and_share(one, step), glyph, is_second, is_strong))
     return rows
 
 
@@ -215,9 +209,7 @@ def _words(ablation: Ablation, step: Step) -> str:
     """Return what a bar is: what stands in the place of a cost, and how long the kernel takes without it."""
     altered = step.altered
     if altered is None:
-        return (
-            "What is left when each saving is taken off: the arithmetic, and what costs hide of one another."
-        )
+        return _LEFT
     amount = altered.amount
     text = amount_text(ablation, amount or 0.0)
     samples = f", the median of {len(altered.kernel.samples_ms)} samples" if altered.kernel else ""

@@ -106,7 +106,8 @@ class RooflinePlot(Plot):
                 is_above = roof.theoretical is None if roof.is_flat else roof.measured == highest
                 # Beside its line it needs no colour, and is read on any ground.
                 name = self._name(current_theme().text, (int(roof.is_flat), int(is_above)))
-                name.setPos(xs[-1] if roof.is_flat else xs[0], ys[-1] if roof.is_flat else ys[0])
+                at = -1 if roof.is_flat else 0
+                name.setPos(xs[at], ys[at])
                 self._roof_names.append((name, roof, name.pos()))
 
     def _line(
@@ -178,7 +179,7 @@ class RooflinePlot(Plot):
             name.setAnchor((int(is_left), 0.5))
             is_shown = not taken or not (is_narrow or any(map(room.intersects, taken)))
             name.setVisible(is_shown)
-            taken += [room] if is_shown else []
+            taken += [room] * is_shown
 
     def _name(self, colour: str, anchor: tuple[float, float]) -> pg.TextItem:
         name = pg.TextItem(color=colour, anchor=anchor)

@@ -77,10 +77,7 @@ class Selection(QObject):
 
     @property
     def run(self) -> Compared | None:
-        """The selected run, or the newest; None where the selected kernel is another one than its own.
-
-        A chain is of no kernel in the list: its run is meant until one is selected there.
-        """
+        """The selected or newest run of this kernel; a chain's until a kernel is selected. Else None."""
         run, known = self.results.described, self.known
         if run is None or known is None or run.result.variant == known.key:
             return run

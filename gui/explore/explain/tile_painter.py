@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from enum import StrEnum
-from itertools import groupby
+from itertools import groupby, product
 from typing import NamedTuple
 
 import numpy as np
@@ -321,10 +321,9 @@ class TilePainter:
         if not self._has_room_for(str(most)) or self._painter.fontMetrics().height() > self._side + 2:
             return
         self._painter.setPen(QColor(self._theme.text))
-        for row in self._rows:
-            for column in self._columns:
-                if by is ColourBy.ROLE or plan.loaders[row, column] >= 0:
-                    self._painter.drawText(self._rect(row, column), _CENTRE, str(int(numbers[row, column])))
+        for at in product(self._rows, self._columns):
+            if by is ColourBy.ROLE or plan.loaders[at] >= 0:
+                self._painter.drawText(self._rect(*at), _CENTRE, str(int(numbers[at])))
 
     def _has_room_for(self, text: str) -> bool:
         return self._painter.fontMetrics().horizontalAdvance(text) + 2 <= self._side
@@ -343,8 +342,7 @@ class TilePainter:
     def _paint_current(self, current: tuple[int, int], *, has_focus: bool) -> None:
         """Mark the current cell, what its thread loads besides, and the cells under its result's mask."""
         plan, rows, columns, theme = self._plan, self._rows, self._columns, self._theme
-        loader = plan.loaders[current]
-        if loader >= 0 and self._side >= _LEAST_LINED:
+        if (loader := plan.loaders[current]) >= 0 and self._side >= _LEAST_LINED:
             view = plan.loaders[rows.start : rows.stop, columns.start : columns.stop]
             for row, column in np.argwhere(view == loader).tolist():
                 rect = self._rect(rows.start + row, columns.start + column)

@@ -51,12 +51,11 @@ def longest_ms(explained: ExplainedTime) -> float:
 def compared_words(explained: ExplainedTime, before: ExplainedTime, name: str) -> str:
     """Return how a run differs from another one: in its time, and in what takes much of one of them."""
     ratios = [("time", explained.measured_ms, before.measured_ms)]
-    known = {bound.key: bound for bound in before.bounds}
+    known = {bound.key: bound.ms for bound in before.bounds}
     for bound in explained.bounds:
-        other = known.get(bound.key)
-        shares = bound.ms / explained.bounds[0].ms, other.ms / before.bounds[0].ms if other else 0.0
-        if other is not None and max(shares) >= _MUCH:
-            ratios.append((bound.title, bound.ms, other.ms))
+        its = known.get(bound.key)
+        if its is not None and max(bound.ms / explained.bounds[0].ms, its / before.bounds[0].ms) >= _MUCH:
+            ratios.append((bound.title, bound.ms, its))
     transactions = explained.transactions_per_request, before.transactions_per_request
     ratios.append(("transactions per request", *transactions))
     parts = [f"{of} {digits_text(ours / its, 3)}×" for of, ours, its in ratios if ours and its]
@@ -73,10 +72,7 @@ def cause_words(explained: ExplainedTime, before: ExplainedTime, variant: str, o
 
 
 def sentence_html(sentence: str, remedy: str, title: str, theme: Theme) -> str:
-    """Return the reason as rich text: words in backticks are bold, and the remedy is a link to choose it.
-
-    `title` is the remedy's name for people; without one it is no variant that can be chosen.
-    """
+    """Return the reason as rich text: backticks are bold, the remedy a link if `title` names a variant."""
 
     def name(found: re.Match[str]) -> str:
         return link(found[1]) if title and found[1] == remedy else f"<b>{found[1]}</b>"

@@ -164,11 +164,10 @@ class WhyState(Question):
     def follow_remedy(self, key: str) -> None:
         """Choose the variant that the sentence names; of a recorded run, its own recorded one."""
         is_recorded = self.run is not None and self.run.result.device == RECORDED
-        recorded = self._recorded_run(key) if is_recorded else None
-        if recorded is None:
-            self.workspace.change(variant=key)
-        else:
+        if is_recorded and (recorded := self._recorded_run(key)) is not None:
             self.results.describe(recorded)
+        else:
+            self.workspace.change(variant=key)
 
     def watch(self, is_visible: bool) -> None:
         if not is_visible:
@@ -261,8 +260,7 @@ class WhyState(Question):
         return is_cuda and self.run is None and self.state.lacks_gpu
 
     def _recorded_run(self, key: str) -> Measurement[Any] | None:
-        recorded = (run.result for run in self.results.recorded)
-        return next((result for result in recorded if result.variant == key), None)
+        return next((run.result for run in self.results.recorded if run.result.variant == key), None)
 
     @property
     def recorded_problem(self) -> RecordedProblem:

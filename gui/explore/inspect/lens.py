@@ -162,8 +162,8 @@ class FilterLens(Lens):
             bound = relative_bound(mask.taps + 2) * magnitudes + (mask.taps + 1) * SMALLEST_SUBNORMAL
         self.bound = bound + order.added_error  # how far the kernel's sum may be from it
         sides = zip(pixel, at.job.region.ranges if at.job.region is not None else (), strict=False)
+        # Whether only a region is filtered and this is not in it.
         self.is_outside_region = any(at not in along for at, along in sides)
-        """Whether only a region is filtered and this is not in it."""
         value = self.exact.astype(np.float32) if self.sum is None else self.sum.value
         self.remade = stored(value, self.shown.dtype)
         """What the kernel stores of its sum, or of the float64 sum where it has none."""
@@ -174,10 +174,8 @@ class FilterLens(Lens):
     def verdict(self) -> str:
         slack = 1.0 if self.shown.dtype.kind == "u" else 0.0
         wanted = self.remade.astype(np.float64) if slack else self.exact
-        errors = np.abs(self.shown.astype(np.float64) - wanted)
-        if self.is_outside_region:
-            return "outside the region"
-        return _verdict(self.is_equal, bool((~(errors > self.bound + slack)).all()))
+        is_within = bool((~(np.abs(self.shown.astype(np.float64) - wanted) > self.bound + slack)).all())
+        return "outside the region" if self.is_outside_region else _verdict(self.is_equal, is_within)
 
     def steps(self, channel: int) -> list[Step]:
         made, mask = self.sum, self.step.applied

@@ -341,12 +341,12 @@ def _numbers_html(both: Sequence[ChannelNumbers], area: int) -> str:
         if name != "not_finite" or any(one.not_finite for one in both):
             rows.append((title, *(_number(getattr(one, name), one, name) for one in both)))
     rows.append(("Area, pixels", f"{area:,}"))
-    lines = []
+    lines = ""
     for at, (title, *texts) in enumerate(rows):
         colour = theme.text if at else theme.muted
         cells = "".join(f"<td align='right' style='color:{colour}'>{one}</td>" for one in texts)
-        lines.append(f"<tr><td style='color:{theme.muted}'>{title}</td>{cells}</tr>")
-    return f"<table width='100%' cellspacing='1' cellpadding='1'>{''.join(lines)}</table>"
+        lines += f"<tr><td style='color:{theme.muted}'>{title}</td>{cells}</tr>"
+    return f"<table width='100%' cellspacing='1' cellpadding='1'>{lines}</table>"
 
 
 def _number(value: float, one: ChannelNumbers, name: str) -> str:

@@ -147,11 +147,11 @@ class GeneratorSliders(QWidget):
             mask = make(generator, [int(side) for side in sides], numbers)
         except EngineError as error:
             self._say(str(error))
-            return
-        self._about_mask = f"{mask.rows} × {mask.columns} cells. {describe_sum(mask).short}."
-        self._say()
-        merge_key = "generate", self._times_shown
-        self._workspace.set_mask(mask, f"Generate {generator.title}", merge_key, is_new=True)
+        else:
+            self._about_mask = f"{mask.rows} × {mask.columns} cells. {describe_sum(mask).short}."
+            self._say()
+            merge_key = "generate", self._times_shown
+            self._workspace.set_mask(mask, f"Generate {generator.title}", merge_key, is_new=True)
 
     def _say(self, refusal: str = "") -> None:
         self.verdict.say(refusal or self._about_mask, is_bad=bool(refusal))

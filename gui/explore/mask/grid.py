@@ -263,14 +263,11 @@ class MaskGrid(QTableView):
         anchor.setEnabled(self._model.mask.anchor != (index.row(), index.column()))
         anchor.triggered.connect(lambda: self._model.put_anchor(index.row(), index.column()))
         menu.addSeparator()
-        for text, keys, action in (
-            ("Copy", "Ctrl+C", self.copy),
-            ("Paste", "Ctrl+V", self.paste),
-            ("Paste as whole mask", "Ctrl+Shift+V", lambda: self.paste(whole=True)),
-            ("Set to 0", "Del", self.clear_cells),
-        ):
-            # The keys are only named here: the table itself takes them.
-            menu.addAction(f"{text}\t{keys}").triggered.connect(action)
+        # The keys are only named here: the table itself takes them.
+        menu.addAction("Copy\tCtrl+C").triggered.connect(self.copy)
+        menu.addAction("Paste\tCtrl+V").triggered.connect(lambda: self.paste())
+        menu.addAction("Paste as whole mask\tCtrl+Shift+V").triggered.connect(lambda: self.paste(whole=True))
+        menu.addAction("Set to 0\tDel").triggered.connect(self.clear_cells)
         return menu
 
     def _paint_to(self, row: int, column: int) -> None:

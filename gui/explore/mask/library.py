@@ -54,9 +54,8 @@ class MaskLibrary(QFrame):
     ) -> None:
         super().__init__(parent, Qt.WindowType.Popup, frameShape=QFrame.Shape.StyledPanel)
         self._workspace, self._own, self._effects = workspace, own, effects
-        self._entries: list[LibraryEntry] = []
+        self._entries, self._height = list[LibraryEntry](), _HEIGHT
         self._deleted: LibraryEntry | None = None
-        self._height = _HEIGHT
         self.setAccessibleName("Library of masks")
         self.search = named(QLineEdit(clearButtonEnabled=True), "Search the masks")
         self.generate_button = text_button("tune", "Generate", "Generate a mask", _GENERATE_TIP)
@@ -151,16 +150,16 @@ class MaskLibrary(QFrame):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             entry: LibraryEntry | None = self.list.currentIndex().data(ENTRY)
+            is_delete = watched is self.list and event.key() == Qt.Key.Key_Delete
             if watched is self.search and event.key() in _LIST_KEYS:
                 self.list.keyPressEvent(event)
-                return True
-            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and entry is not None:
+            elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and entry is not None:
                 self.choose(entry)
-                return True
-            is_delete = watched is self.list and event.key() == Qt.Key.Key_Delete
-            if is_delete and entry is not None and entry.is_own:
+            elif is_delete and entry is not None and entry.is_own:
                 self.delete(entry)
-                return True
+            else:
+                return super().eventFilter(watched, event)
+            return True
         return super().eventFilter(watched, event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import product
 from typing import NamedTuple
 
 from PySide6.QtCore import QLineF, QRectF, Qt
@@ -208,9 +209,7 @@ class LayerPainter:
         # So that three channels fit.
         font.setPixelSize(round(self._ratio * max(9.0, min(16.0, self._at.zoom / self._ratio / 4.8))))
         painter.setFont(font)
-        for row in rows:
-            for column in columns:
-                is_bright = levels.brightness(row, column) > _BRIGHT
-                painter.setPen(QColor("#000000" if is_bright else "#ffffff"))
-                cell, texts = self._at.place_of(row, column), self._layer.texts(row, column)
-                painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, "\n".join(texts))
+        for at in product(rows, columns):
+            painter.setPen(QColor("#000000" if levels.brightness(*at) > _BRIGHT else "#ffffff"))
+            cell, texts = self._at.place_of(*at), self._layer.texts(*at)
+            painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, "\n".join(texts))

@@ -274,12 +274,8 @@ class PictureLevels(QObject):
             rows, columns = self._screen.extent(*found)
             across = image.width() / (columns.stop - columns.start)
             down = image.height() / (rows.stop - rows.start)
-            source = QRectF(
-                (left / steps - columns.start) * across,
-                (top / steps - rows.start) * down,
-                (right - left) / steps * across,
-                (bottom - top) / steps * down,
-            )
+            x, y = (left / steps - columns.start) * across, (top / steps - rows.start) * down
+            source = QRectF(x, y, (right - left) / steps * across, (bottom - top) / steps * down)
             is_sharp = transform.zoom >= 1.0 and steps == 1 and kept.is_final
             self._draw(painter, at, image, source, is_sharp=is_sharp)
 

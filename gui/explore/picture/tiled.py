@@ -240,10 +240,7 @@ _MOST_SQUARES = 16
 
 
 class AskedValues(QObject):
-    """The values of full size of a picture, or with `job` of a result, read as those of an array are.
-
-    `screen` alone is a picture in parts, or a result on another machine.
-    """
+    """Values of full size of a picture in parts, or a result (`job`'s, or elsewhere), read as an array's."""
 
     updated = Signal()
 

@@ -35,10 +35,7 @@ _FIRST = ("variant", KERNEL, SPEED_UP, "proof", "block", "layout", "picture", "m
 
 @dataclass(slots=True)
 class Asked(Kept):
-    """A run, and the job that it did.
-
-    A session keeps the step and the picture of the job; there is no job before that picture is here again.
-    """
+    """A run and its job; a session keeps step and picture, and there is no job until that picture is here."""
 
     job: PictureJob | None = None
     step: Step | None = None
@@ -208,10 +205,7 @@ _NO_FILTER = "Only convolutions were recorded."
 
 
 class RecordedProblem(NamedTuple):
-    """A problem that runs were recorded for, and that can be set: a preset, and border zero.
-
-    `picture` is None where the present one is of its size and type.
-    """
+    """A preset, with border zero, that runs were recorded for; no picture where the present one will do."""
 
     picture: PictureSource | None
     title: str
