@@ -82,10 +82,6 @@ def of_kind(haloscope, kind):
     return [request for request in haloscope.link._client.seen if isinstance(request, kind)]
 
 
-def of_result(haloscope):
-    return [request for request in of_kind(haloscope, WantedTiles) if request.job is not None]
-
-
 @OF_BOTH
 def test_that_numbers_lens_and_profile_are_those_of_full_size(view, pixels, whole, qtbot, opened, page):
     view.canvas.view.zoom_to(0.25, 10, 10)
@@ -123,7 +119,8 @@ def test_that_a_run_is_of_the_part_in_the_middle_nothing_is_copied_and_the_file_
         opened.actions[name].trigger()
         assert "stays in its file" in opened.window.message_bar.text
         assert "Ctrl+S" in opened.window.message_bar.text
-    wait(qtbot, lambda: 0 < len(of_result(opened)) < len(of_kind(opened, WantedTiles)))
+    # Of the picture, and of its result.
+    wait(qtbot, lambda: {one.job is None for one in of_kind(opened, WantedTiles)} == {True, False})
     opened.pictures.open_sample("astronaut")
     wait(qtbot, lambda: bool(of_kind(opened, CloseTiled)))
 

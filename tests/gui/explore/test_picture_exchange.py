@@ -36,11 +36,6 @@ def waited(haloscope, qtbot, title):
     qtbot.waitUntil(lambda: haloscope.workspace.picture.title == title)
 
 
-def has_png(clipboard):
-    mime = clipboard.mimeData()
-    return mime is not None and mime.hasFormat("image/png")
-
-
 def message(haloscope):
     return haloscope.window.message_bar.text
 
@@ -108,7 +103,7 @@ def test_that_result_and_original_are_copied_as_png_by_the_engine_and_pasted_unr
     for what, name in (("picture", "astronaut-sharpen.png"), ("original", "astronaut-original.png")):
         clipboard.clear()
         haloscope.actions[f"copy_{what}"].trigger()
-        qtbot.waitUntil(lambda: has_png(clipboard))
+        qtbot.waitUntil(lambda: (clipboard.mimeData() or QMimeData()).hasFormat("image/png"))
         *_, asked = (one for one in haloscope.link._client.seen if isinstance(one, SaveResult))
         assert asked.values == (haloscope.state.last_result.values if what == "picture" else None)
         assert Path(asked.path).name == name

@@ -23,19 +23,10 @@ from tests.made_runs import make_failure, make_result
 
 MASK = Mask([[0.1, -2.5], [1 / 3, 4e-9], [0, 7]], anchor=(2, 0), offset=-3.25, name="Größe ±")
 SETTINGS = Settings(
-    border=Border.CONSTANT,
-    cval=12.5,
-    flip=True,
-    normalise=True,
-    variant="tiled",
-    device="cuda:0",
-    block=Block(32, 4),
-    range_mode="absolute",
-    baseline="naive",
-    layout=Layout.PACKED,
-    result_type="same",
+    border=Border.CONSTANT, cval=12.5, flip=True, normalise=True, variant="tiled", device="cuda:0",
+    block=Block(32, 4), range_mode="absolute", baseline="naive", layout=Layout.PACKED, result_type="same",
     blocks=(Block(8, 8), Block(32, 4)),
-)
+)  # fmt: skip
 
 
 def kept_run(result, *said, **of):

@@ -43,13 +43,6 @@ def dialog(haloscope, photos):
     return page.batch
 
 
-def ran(qtbot, dialog):
-    """Run it to its end, and return that."""
-    with qtbot.waitSignal(dialog.run.ended, timeout=WAIT_MS) as ended:
-        dialog.start()
-    return ended.args[0]
-
-
 def contents(folder):
     return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
@@ -62,7 +55,9 @@ def test_that_what_is_not_there_is_refused_and_files_are_as_by_command(dialog, p
     assert dialog.failures.topLevelItemCount() == 0
     assert dialog.bar.value() <= 0
     dialog.pictures.setText(str(photos))
-    end = ran(qtbot, dialog)
+    with qtbot.waitSignal(dialog.run.ended, timeout=WAIT_MS) as ended:
+        dialog.start()
+    (end,) = ended.args
     out = str(tmp_path / "by-command")
     options = ["--mask", "sobel-x", "--flip", "--border", "mirror", "--range", "absolute"]
     main(["batch", str(photos), "--out", out, *options])

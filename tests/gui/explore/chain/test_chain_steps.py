@@ -30,10 +30,6 @@ def state():
     return State((Step.of(preset("sobel-x")),))
 
 
-def ids(state):
-    return [step.id for step in state.steps]
-
-
 def reads(state):
     return [reads_of(state, at) for at in range(len(state.steps))]
 
@@ -65,7 +61,7 @@ def test_that_steps_that_are_read_or_split_are_removed_and_moved_by_what_they_re
     three = with_inputs(added(two, combining(two)), "s1", "s2")
     assert why_not_moved(three, -1) == "Step 3 reads step 2, so it stays after it."
     assert moved(three, -1) == three
-    assert ids(moved(two, -1)) == ["s2", "s1"]
+    assert [step.id for step in moved(two, -1).steps] == ["s2", "s1"]
     two = added(state, replace(new_step(state.step, ""), on=False))
     assert removed(two) == state
     assert not removed(replace(two, selected=0)).is_chain

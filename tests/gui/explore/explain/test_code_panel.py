@@ -13,8 +13,6 @@ from tests.gui.made_explained import FIRST_LINE
 from tests.gui.made_window import panel_of
 from tests.made_runs import make_result
 
-CODE = CodeRequest
-
 
 @pytest.fixture
 def panel(explained, bench):
@@ -34,10 +32,6 @@ def compare(bench, panel, key):
     bench.settle()
 
 
-def lines_of(view, rows):
-    return [view.rows[row].number for row in sorted(rows)]
-
-
 def row_of(view, text):
     return next(at for at, row in enumerate(view.rows) if text in row.text)
 
@@ -55,7 +49,7 @@ def test_that_a_listing_stands_beside_the_source_and_both_say_what_was_measured_
     ]
     assert panel.said.text().startswith(f"Line {FIRST_LINE + 6}: 2 instructions of PTX")
     panel.right.choose(row_of(panel.right, "st.global"))
-    assert lines_of(panel.left, panel.left.marked) == [FIRST_LINE + 8]
+    assert [panel.left.rows[row].number for row in panel.left.marked] == [FIRST_LINE + 8]
     assert panel.said.text() == (
         f"st.global.f32: store global; from line {FIRST_LINE + 8} of engine/variants/ladder/tiled.py."
     )
@@ -92,7 +86,7 @@ def test_that_a_text_is_found_and_the_source_under_its_story_copied_whole(qtbot,
     assert panel.left.textCursor().selectedText() == "tile[i]"
     bench.workspace.choose("median")
     bench.settle()
-    assert bench.asked(CODE)[-1].job.operation is not None
+    assert bench.asked(CodeRequest)[-1].job.operation is not None
     assert panel.heading.text() == "cpu-median, compiled for a made problem."
 
 

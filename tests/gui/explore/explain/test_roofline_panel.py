@@ -35,12 +35,6 @@ def add(bench, *given, **fields):
     return result
 
 
-def place_of(plot, point):
-    """Return where a point is drawn, in pixels of the plot."""
-    at = QPointF(math.log10(point.intensity), math.log10(point.gflops))
-    return plot.mapFromScene(plot.box.mapViewToScene(at))
-
-
 def test_that_a_point_says_its_numbers_and_its_share_of_the_roof_and_two_are_compared(bench, panel, results):
     point = panel.state.points[-1]
     work = point.run.result.work
@@ -80,8 +74,10 @@ def test_that_a_click_on_a_point_selects_its_row(haloscope, qtbot):
     panel = panel_of(page, "roofline", qtbot)
     qtbot.waitUntil(lambda: len(page.roofline.points) == 2)
     qtbot.waitUntil(lambda: panel.plot.box.width() > 100)
-    at = place_of(panel.plot, page.roofline.points[0])
-    qtbot.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    plot, point = panel.plot, page.roofline.points[0]
+    at = QPointF(math.log10(point.intensity), math.log10(point.gflops))
+    at = plot.mapFromScene(plot.box.mapViewToScene(at))
+    qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=at)
     assert haloscope.results.described.result is first
     (row,) = page.results_panel.table.selectionModel().selectedRows()
     assert page.results_panel.table.runs([row.row()])[0].result is first

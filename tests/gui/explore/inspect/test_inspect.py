@@ -153,12 +153,6 @@ def page(haloscope, qtbot):
     return page
 
 
-def pin(page, qtbot, row=5, column=7):
-    canvas = page.picture_view.canvas
-    qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place_of(canvas, row, column))
-    qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.pixel == (row, column))
-
-
 def test_that_only_a_sum_that_is_the_result_is_said_to_be_it_exactly(looked):
     assert looked((1, 2), 88.0).verdict == "exactly the result shown"
     assert looked((1, 2), 89.0).verdict == "not the result shown"
@@ -173,7 +167,8 @@ def test_that_the_lens_follows_the_mouse_until_a_click_pins_a_pixel_from_which_a
     qtbot.mouseMove(canvas, place_of(canvas, 3, 4))
     canvas.pixel_hovered.emit((3, 4))
     qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.pixel == (3, 4))
-    pin(page, qtbot)
+    qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place_of(canvas, 5, 7))
+    qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.pixel == (5, 7))
     window, pixel = canvas._frames
     assert (window.row, window.column, window.height, pixel.row) == (4, 6, 3, 5)
     canvas.pixel_hovered.emit((1, 1))

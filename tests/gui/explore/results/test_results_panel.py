@@ -57,12 +57,6 @@ def test_that_copy_takes_selected_rows_or_all_and_the_header_the_baseline(qtbot,
     assert panel.table.columnWidth(at) > header.fontMetrics().horizontalAdvance(against)
 
 
-def column_menu(panel):
-    menu = QMenu(panel)
-    panel.table.fill_column_menu(menu)
-    return menu
-
-
 def test_that_what_is_the_same_stands_above_the_table_unless_its_column_is_chosen(panel, results):
     results.add(make_result("tiled"))
     assert hidden(panel, results, "picture", "device", "operation", "block") == [True, True, True, False]
@@ -75,7 +69,9 @@ def test_that_what_is_the_same_stands_above_the_table_unless_its_column_is_chose
     assert "cuda:0" not in panel.summary.toolTip()
     results.take_out(results.kept)
     results.add(make_result("tiled"))
-    actions = {action.text(): action for action in all_actions(column_menu(panel))}
+    menu = QMenu(panel)
+    panel.table.fill_column_menu(menu)
+    actions = {action.text(): action for action in all_actions(menu)}
     assert not actions["Compile, ms"].isChecked()
     assert actions["Compile, ms"].toolTip()
     for title in ("Compile, ms", "Picture, px", "Proof"):
@@ -227,12 +223,8 @@ def test_that_the_fastest_run_stands_first_a_pinned_one_on_top_and_earlier_ones_
     assert len(results.bars.values) == 1, "those of the newest"
 
 
-def job_of(workspace, **fields):
-    return workspace.filter_job().changed(**fields)
-
-
 def test_that_a_restored_run_brings_settings_mask_and_picture(qtbot, panel, results, workspace):
-    job = job_of(workspace, variant="tiled", block=Block(8, 8), border=Border.WRAP)
+    job = workspace.filter_job().changed(variant="tiled", block=Block(8, 8), border=Border.WRAP)
     results.add(make_result("tiled", 0.5), job=job)
     before = workspace.settings
     qtbot.keyClick(panel.table, Qt.Key.Key_Return)
@@ -249,7 +241,8 @@ def test_that_a_restored_run_brings_settings_mask_and_picture(qtbot, panel, resu
     results.take_out(results.kept)
     workspace.change(border=Border.ZERO)
     other = structs.replace(workspace.picture, title="other.png", path="/pictures/other.png")
-    results.add(make_result("tiled", 0.5), job=job_of(workspace, picture=other, border=Border.WRAP))
+    job = workspace.filter_job().changed(picture=other, border=Border.WRAP)
+    results.add(make_result("tiled", 0.5), job=job)
     with qtbot.waitSignal(panel.opening_wanted) as wanted:
         panel.table.activated.emit(panel.table.order.index(0, 0))
     assert wanted.args[0].path == other.path
