@@ -398,16 +398,16 @@ def test_that_a_result_type_changes_the_job_and_is_one_of_the_picture(qtbot, pan
     assert (box.isEnabled(), box.currentText()) == (True, "8 bit")
 
 
-def test_that_on_the_cpu_the_chosen_layout_is_greyed(qtbot, workspace):
-    for device, cuda in (("cpu", True), ("auto", False)):
-        panel = KernelPanel(Selection(workspace, make_engine_state(cuda=cuda), ResultsModel()))
-        qtbot.addWidget(panel)
-        switch = panel.layout_switch
-        workspace.change(device=device, layout=Layout.PITCHED)
-        assert (switch.isEnabled(), switch.isChecked(), switch.text()) == (False, True, "Packed rows")
-        assert "always packed" in switch.toolTip()
-        assert "choose a CUDA device or the simulator" in switch.toolTip()
-        workspace.change(layout=Layout.PACKED)
-        assert switch.isChecked()
-        workspace.change(device="simulator")
-        assert (switch.isEnabled(), switch.isChecked()) == (True, False)
+@pytest.mark.parametrize(("device", "cuda"), [("cpu", True), ("auto", False)])
+def test_that_on_the_cpu_the_chosen_layout_is_greyed(qtbot, workspace, device, cuda):
+    panel = KernelPanel(Selection(workspace, make_engine_state(cuda=cuda), ResultsModel()))
+    qtbot.addWidget(panel)
+    switch = panel.layout_switch
+    workspace.change(device=device)
+    assert (switch.isEnabled(), switch.isChecked(), switch.text()) == (False, True, "Packed rows")
+    assert "always packed" in switch.toolTip()
+    assert "choose a CUDA device or the simulator" in switch.toolTip()
+    workspace.change(layout=Layout.PACKED)
+    assert switch.isChecked()
+    workspace.change(device="simulator")
+    assert (switch.isEnabled(), switch.isChecked()) == (True, False)
