@@ -27,11 +27,10 @@ import math
 
 import numpy as np
 
-from engine.geometry.block import Block, Refusal
+from engine.geometry.block import Refusal
 from engine.mask.factors import factor, low_rank, may_be_exact
 from engine.mask.mask import MAX_SIDE, Mask
-from engine.variants.fast.fused_kernel import fused_variant
-from engine.variants.fast.fused_shape import LANES, MULTIPROCESSORS, FusedShape, Size, first_fitting, tiles_of
+from engine.variants.fast.fused_kernel import FusedShape, Size, first_fitting, fused_variant, tiles_of
 from engine.variants.mask_classes import refuse_mask, refuse_unequal, required_factors
 from engine.variants.passes import refuse_long_mask
 from engine.verify.closeness import relative_bound
@@ -77,9 +76,9 @@ def fused_shape(problem: Problem) -> FusedShape:
     A ring filters no row twice but those above a strip, and waits for every step's.
     """
     rows, columns = problem.mask_shape
-    tiles = tiles_of(problem, 4 * TILE_WARPS)
+    tiles = tiles_of(problem, TILE_WARPS)
     is_grey_float = problem.itemsize == 4 and problem.channels == 1
-    takes_ring = is_grey_float and rows in RING_ROWS and tiles >= 8 * MULTIPROCESSORS
+    takes_ring = is_grey_float and rows in RING_ROWS and tiles >= 8
     is_wide = problem.channels > 1 and min(rows, columns) > MOST_SIDE_OF_SEVERAL
     if not tiles or rows > MOST_TILE_ROWS or takes_ring or is_wide:
         return first_fitting(problem, 1, RINGS)
@@ -111,7 +110,7 @@ SEPARABLE = fused_variant(
     key="separable-fused",
     title="Separable, fused",
     idea="Rows and columns in one kernel: what the first pass gives stays in shared memory.",
-    default_block=Block(LANES, TILE_WARPS),
+    warps=TILE_WARPS,
     sum_order=sum_order,
     masks=MaskClass.PRODUCTS,
     rank=1,
@@ -133,7 +132,7 @@ Who loads what
     to 32 neighbouring windows each in registers, and replace the samples by the sums; then each thread sums
     up its columns. For masks of many rows the block moves down, 8 to 32 rows at a time, and keeps the sums
     of rows that windows still need in a ring while the next input rows arrive
-    (`engine/variants/fast/fused_shape.py`).
+    (`engine/variants/fast/fused_kernel.py`).
 What it saves
     Against the separable variants: rows + columns multiply-adds become about ten additions.
 Limit
@@ -155,7 +154,7 @@ def box_shape(problem: Problem) -> FusedShape:
     results = 8 if span < 8 else 16 if span < 24 else 32
     tile_rows = (4,) if is_grey and rows <= MOST_ROWS_OF_FOUR else (6, 5, 4)
     tiles = [Size(128, results, number, 4, TILE_WARPS, is_ring=False) for number in tile_rows]
-    if rows >= LEAST_RING_ROWS or not tiles_of(problem, 4 * TILE_WARPS):
+    if rows >= LEAST_RING_ROWS or not tiles_of(problem, TILE_WARPS):
         tiles = []
     results = 16 if span < 32 else 32
     rings = [Size(128, results, 16, 1, 4)] * is_grey + [Size(64, results, number, 1, 4) for number in (16, 8)]
@@ -171,7 +170,7 @@ BOX = fused_variant(
     title="Running sums (box)",
     idea="For masks of equal weights: what neighbouring windows have in common is added up once, along the "
     "rows and then down the columns, so that a large mask costs hardly more than a small one.",
-    default_block=Block(LANES, TILE_WARPS),
+    warps=TILE_WARPS,
     sum_order=lambda problem, mask: RUNNING_SUMS,
     remark="Takes only masks whose weights are all equal.",
     band_invariant=False,
@@ -202,7 +201,7 @@ def low_rank_shape(problem: Problem, terms: int) -> FusedShape:
 
     The order is that of the times of those tried (H200; docs/experiments/low-rank.md).
     """
-    is_small = 0 < tiles_of(problem, 4 * WARPS) < 16 * MULTIPROCESSORS
+    is_small = 0 < tiles_of(problem, WARPS) < 16
     return first_fitting(problem, terms, (*[LOW_RANK_TILE] * is_small, *LOW_RANK_RINGS))
 
 
@@ -270,7 +269,7 @@ def low_rank_variant(terms: int) -> Variant:
         title=f"Low rank, {word} products",
         idea=f"The mask as a sum of {word} columns times rows, all applied in one kernel as by "
         "separable-fused.",
-        default_block=Block(LANES, WARPS),
+        warps=WARPS,
         sum_order=lambda problem, mask: PRODUCTS,
         remark=f"For masks of rank {terms}. Where weights of both signs meet, the error is larger than that "
         "of a direct sum, and it is stated; pictures with NaN or infinity are refused.",

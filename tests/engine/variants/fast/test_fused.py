@@ -12,9 +12,15 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.variants.cpu import banded_filter
 from engine.variants.cpu import box as cpu_box
-from engine.variants.fast import fused, fused_shape
+from engine.variants.fast import fused, fused_kernel
 from engine.variants.fast.fused import SEPARABLE, box_shape, low_rank_shape
-from engine.variants.fast.fused_shape import MULTIPROCESSORS, SHARED_BYTES, Windows, launch_of, rows_of_strips
+from engine.variants.fast.fused_kernel import (
+    MULTIPROCESSORS,
+    SHARED_BYTES,
+    Windows,
+    launch_of,
+    rows_of_strips,
+)
 from engine.variants.fast.fused_sums import rounds_of, window_sums
 from engine.variants.passes import VECTOR
 from engine.work.filter_task import describe_problem
@@ -71,7 +77,7 @@ BOXES = [
 def test_that_tiles_and_rings_agree_with_oracle_and_model(most_tile_rows, case, monkeypatch):
     picture, shape, anchor, border = case
     # Else pictures of this height are one strip.
-    monkeypatch.setattr(fused_shape, "rows_of_strips", lambda *_, step, least: step)
+    monkeypatch.setattr(fused_kernel, "rows_of_strips", lambda *_, step, least: step)
     if most_tile_rows is not None:
         monkeypatch.setattr(fused, "MOST_TILE_ROWS", most_tile_rows)
         known, mask = SEPARABLE, product(*shape, anchor)
