@@ -14,7 +14,7 @@ from engine.mask.mask import Mask
 from engine.variants import matmul
 from engine.variants.cpu import serial
 from engine.variants.fast import fft
-from engine.variants.fast.transform import SpectralFilter
+from engine.variants.fast.fft import SpectralFilter
 from engine.work.filter_task import describe_problem
 from engine.work.problem import Problem
 

@@ -8,7 +8,7 @@ import engine
 from engine.geometry.block import Block, Limits, UnsupportedVariant
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.variants.fast import fft, transform
+from engine.variants.fast import fft
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
 from engine.work.filtering.variants import variant
@@ -35,7 +35,7 @@ def test_that_tiles_meet_without_a_seam(border, monkeypatch):
 
 def test_that_lengths_are_those_that_scipy_calls_fast():
     lengths = range(1, 5000)
-    assert [transform.fast_length(n) for n in lengths] == [scipy.fft.next_fast_len(n, True) for n in lengths]
+    assert [fft.fast_length(n) for n in lengths] == [scipy.fft.next_fast_len(n, True) for n in lengths]
 
 
 def test_that_whole_numbers_are_equal_bit_for_bit():
