@@ -199,7 +199,7 @@ VARIANTS = Registered[Variant](
         "cpu.serial",
         "cpu.serial:SEPARABLE",
         "cpu.parallel",
-        "cpu.separable",
+        "cpu.parallel:SEPARABLE",
         "cpu.box",
         "fast.fft:CPU_FFT",
     ),

@@ -16,7 +16,7 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
-from engine.variants.cpu import parallel, separable, serial
+from engine.variants.cpu import parallel, serial
 from engine.variants.fast.tile_shape import byte_tile_shape
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.oracle import verify
@@ -248,11 +248,11 @@ def test_that_the_models_of_the_serial_loops_count_the_cells_that_the_border_has
         assert (two_passes.flops, two_passes.global_stores) == (2 * (3 + 4) * 60, 2 * 60)
 
 
-@pytest.mark.parametrize(("module", "multiply_adds"), [(parallel, 12), (separable, 7)])
-def test_that_the_model_of_a_banded_cpu_variant_counts_each_sample_once(module, multiply_adds):
+@pytest.mark.parametrize(("banded", "multiply_adds"), [(parallel.VARIANT, 12), (parallel.SEPARABLE, 7)])
+def test_that_the_model_of_a_banded_cpu_variant_counts_each_sample_once(banded, multiply_adds):
     mask = Mask(np.ones((4, 3)), anchor=(3, 0))
     problem = describe_problem(np.zeros((97, 100, 3), np.uint8), mask, Border.WRAP, 0.0)
-    model = module.VARIANT.work(problem, Block(1, 1))
+    model = banded.work(problem, Block(1, 1))
     assert model.picture_loads == model.global_loads == 97 * 100 * 3
     assert model.flops == 2 * 97 * 100 * 3 * multiply_adds
 

@@ -13,8 +13,15 @@ from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.variants.cpu import banded_filter as bands
-from engine.variants.cpu import box, parallel, separable, streamed_bands
-from engine.variants.cpu.register_tiles import MOST_ROWS, PARTIAL_SUMS, RESULTS_AT_ONCE, VECTOR, product_rows
+from engine.variants.cpu import box, parallel, streamed_bands
+from engine.variants.cpu.register_tiles import (
+    BLOCK_ROWS,
+    MOST_ROWS,
+    PARTIAL_SUMS,
+    RESULTS_AT_ONCE,
+    VECTOR,
+    product_rows,
+)
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import Case, check, verified
@@ -22,22 +29,23 @@ from tests.pairwise import by_pairs
 
 KEYS = ("cpu-parallel", "cpu-separable")
 BLOCK = Block(1, 1)
-COMPILED = (streamed_bands, separable)
+COMPILED = (streamed_bands, parallel)
+PARALLEL, SEPARABLE = parallel.VARIANT, parallel.SEPARABLE
 NARROW_TILE_FLOATS = 1 << 13
-every_banded_variant = pytest.mark.parametrize("module", [parallel, separable], ids=KEYS)
+every_banded_variant = pytest.mark.parametrize("banded", [PARALLEL, SEPARABLE], ids=KEYS)
 
 
-def filtered(module, image, mask, border=Border.MIRROR, **more):
-    """Return a picture filtered by a variant's module, verified."""
+def filtered(banded, image, mask, border=Border.MIRROR, **more):
+    """Return a picture filtered by a variant, verified."""
     problem = replace(describe_problem(image, mask, border, 0.0), **more)
     out = np.zeros(image.shape, problem.result_dtype)
-    module.prepare(problem, mask, BLOCK).launch(image, out)
+    banded.prepare(problem, mask, BLOCK).launch(image, out)
     verified(out, image, mask, problem)
     return out
 
 
-HEIGHTS = (1, bands.LEAST_ROWS - 1, bands.LEAST_ROWS + 1, separable.BLOCK_ROWS)
-HEIGHTS = sorted({*HEIGHTS, separable.BLOCK_ROWS + RESULTS_AT_ONCE + 1})
+HEIGHTS = (1, bands.LEAST_ROWS - 1, bands.LEAST_ROWS + 1, BLOCK_ROWS)
+HEIGHTS = sorted({*HEIGHTS, BLOCK_ROWS + RESULTS_AT_ONCE + 1})
 # In samples of a row: vectors, and the wide tiles with both edges.
 WIDE = streamed_bands.LEAST_TILE_SAMPLES
 WIDTHS = (VECTOR - 1, VECTOR, VECTOR + 1, 3 * VECTOR + 2, 529, WIDE + VECTOR, WIDE + 5 * VECTOR + 3)
@@ -47,9 +55,9 @@ WIDTHS = (VECTOR - 1, VECTOR, VECTOR + 1, 3 * VECTOR + 2, 529, WIDE + VECTOR, WI
 @by_pairs(
     mask_shape=[(1, 1), (3, 3), (15, 15), (1, 5), (2, 63), (63, 1), (1, 127)],
     shape=[(1, 1, 1), (49, 300, 3), (50, 33, 4), (48, 256, 1)],
-    module=[parallel, separable, box],
+    banded=[PARALLEL, SEPARABLE, box.VARIANT],
 )
-def test_that_nothing_is_written_beside_the_buffers(module, shape, mask_shape, monkeypatch):
+def test_that_nothing_is_written_beside_the_buffers(banded, shape, mask_shape, monkeypatch):
     guard, guarded = 1024, []
 
     def with_guards(argument):
@@ -73,7 +81,7 @@ def test_that_nothing_is_written_beside_the_buffers(module, shape, mask_shape, m
     image, mask = np.ones(shape, np.float32), Mask(np.ones(mask_shape))
     problem = describe_problem(image, mask, "wrap", 0.0)
     out = np.full(image.size + 2 * guard, 7.5, np.float32)
-    module.prepare(problem, mask, BLOCK).launch(image, out[guard:-guard].reshape(shape))
+    banded.prepare(problem, mask, BLOCK).launch(image, out[guard:-guard].reshape(shape))
     assert guarded
     for buffer in (*guarded, out):
         assert (buffer[:guard] == 7.5).all()
@@ -100,39 +108,39 @@ def test_that_masks_are_taken_in_parts_of_the_rows_that_registers_hold():
 
 
 @pytest.mark.slow
-@by_pairs(module=[parallel, separable], side=[7, 17], threads=[2, 7])
-def test_that_the_number_of_threads_does_not_change_the_result(module, side, threads, monkeypatch):
+@by_pairs(banded=[PARALLEL, SEPARABLE], side=[7, 17], threads=[2, 7])
+def test_that_the_number_of_threads_does_not_change_the_result(banded, side, threads, monkeypatch):
     image = np.random.default_rng(3).standard_normal((437, 91, 3), np.float32)
     mask = Mask(np.outer(*np.random.default_rng(4).standard_normal((2, side))))
     for holder in (streamed_bands, bands):
         monkeypatch.setattr(holder, "launch_cores", lambda: 1)
-    alone = filtered(module, image, mask)
+    alone = filtered(banded, image, mask)
     for holder in (streamed_bands, bands):
         monkeypatch.setattr(holder, "launch_cores", lambda: threads)
-    assert np.array_equal(alone, filtered(module, image, mask))
+    assert np.array_equal(alone, filtered(banded, image, mask))
 
 
-@by_pairs(module=[parallel, separable], width=[64, 63, 33], first=[0, 1, 5])
-def test_that_results_stored_past_the_cache_are_the_same(module, width, first, monkeypatch):
+@by_pairs(banded=[PARALLEL, SEPARABLE], width=[64, 63, 33], first=[0, 1, 5])
+def test_that_results_stored_past_the_cache_are_the_same(banded, width, first, monkeypatch):
     image = np.random.default_rng(5).standard_normal((40, width, 1), np.float32)
     mask = Mask(np.outer(*np.random.default_rng(6).standard_normal((2, 3))))
     problem = describe_problem(image, mask, Border.REFLECT, 0.0)
-    wanted = filtered(module, image, mask, Border.REFLECT)
+    wanted = filtered(banded, image, mask, Border.REFLECT)
     monkeypatch.setattr(streamed_bands, "PAST_CACHE_BYTES", 0)
     # Wherever the result begins in memory: vectors past the cache have to be aligned.
     out = np.zeros(image.size + first, np.float32)[first:].reshape(image.shape)
-    module.prepare(problem, mask, BLOCK).launch(image, out)
+    banded.prepare(problem, mask, BLOCK).launch(image, out)
     assert np.array_equal(out, wanted)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cval", [300.0, -1.0, 0.5])
 @every_banded_variant
-def test_that_a_ghost_value_that_the_samples_cannot_hold_counts_in_full(module, cval):
+def test_that_a_ghost_value_that_the_samples_cannot_hold_counts_in_full(banded, cval):
     image = np.random.default_rng(7).integers(0, 256, (9, 41, 2), np.uint8)
     for mask in (Mask(np.ones((3, 5))), gaussian(7)):
-        filtered(module, image, mask, border=Border.CONSTANT, cval=cval)
-        filtered(module, image, mask, border=Border.CONSTANT, cval=cval, result_dtype="uint8")
+        filtered(banded, image, mask, border=Border.CONSTANT, cval=cval)
+        filtered(banded, image, mask, border=Border.CONSTANT, cval=cval, result_dtype="uint8")
 
 
 def test_that_bands_cover_each_row_and_tile_once():
@@ -163,8 +171,8 @@ def test_that_a_column_times_a_row_is_right_for_all_numbers_of_rows(border):
             image = random.integers(0, 200, shape).astype(dtype)
             for rows in (*product_rows(dtype == "uint8", False), 8, 15):
                 mask = Mask(np.outer(random.integers(-4, 5, rows), random.integers(-4, 5, 4)))
-                filtered(separable, image, mask, border)
-                filtered(separable, image, gaussian(rows) if rows % 2 else mask, border, result_dtype=dtype)
+                filtered(SEPARABLE, image, mask, border)
+                filtered(SEPARABLE, image, gaussian(rows) if rows % 2 else mask, border, result_dtype=dtype)
 
 
 @pytest.mark.slow
@@ -179,12 +187,12 @@ def test_that_factors_that_are_the_same_from_both_ends_are_folded_rightly(channe
                 # In one walk, and in two passes.
                 for column in ([1, 2, 4, 8], list(range(1, 17))):
                     assert (len(column) in product_rows(True, False)) == (len(column) == 4)
-                    filtered(separable, image, Mask(np.outer(column, row)), Border.WRAP)
+                    filtered(SEPARABLE, image, Mask(np.outer(column, row)), Border.WRAP)
 
 
 @pytest.mark.parametrize("border", list(Border))
 def test_that_what_is_not_finite_stays_where_the_direct_sum_has_it(border, monkeypatch):
-    monkeypatch.setattr(separable, "TILE_FLOATS", NARROW_TILE_FLOATS)
+    monkeypatch.setattr(parallel, "TILE_FLOATS", NARROW_TILE_FLOATS)
     image = np.random.default_rng(8).standard_normal((50, 530, 1), np.float32)
     for row, column, strange in ((0, 0, np.inf), (20, 300, np.nan), (31, 511, -np.inf), (49, 529, np.inf)):
         image[row, column] = strange
@@ -194,30 +202,28 @@ def test_that_what_is_not_finite_stays_where_the_direct_sum_has_it(border, monke
         *(Mask(np.outer(column, [0.5, 0, 0.1, 3])) for column in ([1, 0, 2], [1, 0, 2, 0, 0, 1])),
         Mask(np.outer([1, -1], [1, 2, 1])),
     ):
-        filtered(separable, image, mask, border)
+        filtered(SEPARABLE, image, mask, border)
 
 
 # Mask rows for which strips have four vectors, two, three, and one, in one pass and in two.
-STRIPS = [*((parallel, rows) for rows in (1, 2, 3, 5)), *((separable, rows) for rows in (3, 5, 7, 9))]
-every_strip = pytest.mark.parametrize(
-    ("module", "rows"), STRIPS, ids=[f"{m.__name__.rpartition('.')[2]} {rows}" for m, rows in STRIPS]
-)
+STRIPS = [*((PARALLEL, rows) for rows in (1, 2, 3, 5)), *((SEPARABLE, rows) for rows in (3, 5, 7, 9))]
+every_strip = pytest.mark.parametrize(("banded", "rows"), STRIPS, ids=[f"{one.key} {n}" for one, n in STRIPS])
 # Whole strips of four vectors, and what is left beside them.
 WIDTH = 11 * VECTOR + 3
 
 
-def quantised(module, image, weights, offset=0.0):
+def quantised(banded, image, weights, offset=0.0):
     """Return a picture filtered with a border of 0, in the picture's type."""
     mask = Mask(weights, offset=offset)
     problem = describe_problem(image, mask, Border.ZERO, 0.0, image.dtype.name)
     out = np.full(image.shape, 99, image.dtype)
-    module.prepare(problem, mask, BLOCK).launch(image, out)
+    banded.prepare(problem, mask, BLOCK).launch(image, out)
     return out
 
 
 @pytest.mark.slow
 @every_strip
-def test_that_results_are_saturated_and_rounded_half_to_even(module, rows):
+def test_that_results_are_saturated_and_rounded_half_to_even(banded, rows):
     for dtype in ("uint8", "uint16"):
         largest = np.iinfo(dtype).max
         image = np.random.default_rng(11).integers(0, largest, (21, WIDTH, 1), dtype, endpoint=True)
@@ -226,12 +232,12 @@ def test_that_results_are_saturated_and_rounded_half_to_even(module, rows):
             weights = np.zeros((rows, 2))
             weights[rows // 2] = left, own
             wanted = np.rint(np.clip(left * before + own * image + offset, 0, largest)).astype(dtype)
-            assert np.array_equal(quantised(module, image, weights, offset), wanted)
+            assert np.array_equal(quantised(banded, image, weights, offset), wanted)
         # Infinite in float32 from samples of 2 on.
         weights = np.zeros((rows, 1))
         weights[rows // 2] = 3e38
-        assert np.array_equal(quantised(module, image, weights), np.where(image > 0, largest, 0))
-        assert not quantised(module, image, -weights).any()
+        assert np.array_equal(quantised(banded, image, weights), np.where(image > 0, largest, 0))
+        assert not quantised(banded, image, -weights).any()
 
 
 @pytest.mark.parametrize("rows", [2, 3, 5])
@@ -246,4 +252,4 @@ def test_that_nan_becomes_0(rows):
     wanted = above == 255
     if PARTIAL_SUMS:
         wanted &= image == 0
-    assert np.array_equal(quantised(parallel, image, weights), np.where(wanted, 255, 0))
+    assert np.array_equal(quantised(PARALLEL, image, weights), np.where(wanted, 255, 0))
