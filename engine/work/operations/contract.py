@@ -356,10 +356,10 @@ class Operations(Mapping[str, Operation]):
 
 OPERATIONS = Operations(
     {
-        "negative": "negative",
-        "threshold": "threshold",
-        "desaturate": "desaturate",
-        "hue-shift": "hue_shift",
+        "negative": "tones",
+        "threshold": "tones",
+        "desaturate": "colours",
+        "hue-shift": "colours",
         "histogram": "histogram",
         "equalise": "equalise",
         "gradient-magnitude": "gradient_magnitude",
