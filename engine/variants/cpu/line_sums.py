@@ -10,16 +10,8 @@ from operator import add
 
 from numba import types
 
-from engine.variants.cpu.register_tiles import (
-    ALONG_VECTORS,
-    DOWN_VECTORS,
-    PAIRS,
-    RESULTS_AT_ONCE,
-    ROWS_PER_ROUND,
-    SHARES_SAMPLES,
-    TAPS_AT_ONCE,
-    VECTOR,
-)
+from engine.variants.cpu import register_tiles as tuned
+from engine.variants.cpu.register_tiles import RESULTS_AT_ONCE, VECTOR
 from engine.variants.emit.cpu_vectors import Vectors, cpu_function, store_results
 from engine.variants.emit.value import Value, in_pairs
 
@@ -53,11 +45,11 @@ def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, s
     code.builder.function.attributes.add("optsize")
     first_sample, weights = code.at_address(source, sums), code.pointer(factor)
     target = code.pointer(sums) + sums_at
-    next_tap = code.elements_from(step) if PAIRS else None
+    next_tap = code.elements_from(step) if tuned.PAIRS else None
 
     def samples_of(source: Value, across: int, at_once: int) -> list[list[Value]]:
         """Return the samples of some taps; where they are moved, of one or of two."""
-        if not PAIRS:
+        if not tuned.PAIRS:
             taps = [source + step * tap for tap in range(at_once)]
             return [[code.load(tap, v * VECTOR) for v in range(across)] for tap in taps]
         loaded = [code.load(source, v * VECTOR) for v in range(across + at_once - 1)]
@@ -125,7 +117,7 @@ def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, s
         if channels:
             values = sharing_taps(values, across, channels)
         # Loops that take so many taps at a time, from both ends of the factor or from one.
-        loops = [(at_once, False) for at_once in TAPS_AT_ONCE]
+        loops = [(at_once, False) for at_once in tuned.TAPS_AT_ONCE]
         if folds:
             loops = [(at_once, True) for at_once, _ in loops] + [(1, False)]
         for at_once, both_ends in loops:
@@ -139,17 +131,17 @@ def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, s
 
     def all_strips(folds: bool, channels: int = 0) -> None:
         one_strip = partial(strip, folds, channels)
-        if not SHARES_SAMPLES:
-            code.strips(width, ALONG_VECTORS, one_strip)
+        if not tuned.SHARES_SAMPLES:
+            code.strips(width, tuned.ALONG_VECTORS, one_strip)
             return
-        strip_samples = ALONG_VECTORS * VECTOR
+        strip_samples = tuned.ALONG_VECTORS * VECTOR
         # The last strip ends with the row, and computes some sums again: vectors one by one, which wait for
         # their own multiply-adds, took up to a third of the time of all.
         last = (width + (VECTOR - 1)) // VECTOR * VECTOR - strip_samples
 
         def wide() -> None:
             def at_once(column: Value) -> None:
-                one_strip(code.smaller(column, last), ALONG_VECTORS)
+                one_strip(code.smaller(column, last), tuned.ALONG_VECTORS)
 
             code.stride(code.index(0), width, strip_samples, at_once, 1)
 
@@ -159,7 +151,7 @@ def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, s
         shares = code.all_of(step == channels, taps > VECTOR)
         code.when(shares, lambda: all_strips(folds=False, channels=channels), otherwise)
 
-    if SHARES_SAMPLES:
+    if tuned.SHARES_SAMPLES:
         sharing(1, lambda: sharing(3, lambda: all_strips(folds=False)))
     elif sample.kind.dtype == types.float32:
         all_strips(folds=False)
@@ -220,7 +212,7 @@ def sum_down(
             return following, following["left"] > 0
 
         if count > 1 and (VECTOR == 8 or out_sample.kind.dtype == types.float32):
-            for rows in ROWS_PER_ROUND:
+            for rows in tuned.ROWS_PER_ROUND:
                 left = code.while_loop(
                     left, lambda values, rows=rows: values["left"] >= rows, partial(some_rows, rows)
                 )
@@ -237,7 +229,7 @@ def sum_down(
             store_results(code, values, target, out_pitch * result + column, fits=code.flag(fits))
 
     def all_strips(count: int) -> None:
-        code.strips(width, DOWN_VECTORS, partial(strip, count))
+        code.strips(width, tuned.DOWN_VECTORS, partial(strip, count))
 
     code.when(results == 1, lambda: all_strips(1), lambda: all_strips(RESULTS_AT_ONCE))
 

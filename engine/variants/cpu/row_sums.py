@@ -18,16 +18,8 @@ from functools import partial
 from llvmlite import ir
 from numba import types
 
-from engine.variants.cpu.register_tiles import (
-    CONVERTS_FROM_ROWS,
-    MOST_ROWS,
-    PARTIAL_SUMS,
-    PRODUCT_VECTORS,
-    STRIP_VECTORS,
-    UNROLLED_COLUMNS,
-    VECTOR,
-    product_rows,
-)
+from engine.variants.cpu import register_tiles as tuned
+from engine.variants.cpu.register_tiles import MOST_ROWS, PARTIAL_SUMS, VECTOR
 from engine.variants.emit.cpu_vectors import Vectors, cpu_function, store_results
 from engine.variants.emit.value import ArrayArgument, Value
 
@@ -43,7 +35,7 @@ def _emit_sums(vectors: Vectors, a: dict[str, Value], rows: int, whole_numbers: 
 
     def all_strips(columns: int = 0) -> None:
         """Emit all strips, for so many mask columns, or for any number."""
-        most = PRODUCT_VECTORS if is_product else STRIP_VECTORS
+        most = tuned.PRODUCT_VECTORS if is_product else tuned.STRIP_VECTORS
         vectors.strips(a["width"], most.get(rows, 1), partial(strip, columns))
 
     def strip(columns: int, column: Value, across: int) -> None:
@@ -207,7 +199,8 @@ def _emit_sums(vectors: Vectors, a: dict[str, Value], rows: int, whole_numbers: 
         made: Values = vectors.while_loop(start | {"left": count}, lambda values: values["left"] > 0, counted)
         return made
 
-    columns, is_so = UNROLLED_COLUMNS.get(rows, 0), a["mask_columns"] == UNROLLED_COLUMNS.get(rows, 0)
+    columns = tuned.UNROLLED_COLUMNS.get(rows, 0)
+    is_so = a["mask_columns"] == columns
     if is_product:
         columns = columns if whole_numbers else 0
         is_so = vectors.all_of(is_so, a["pairs"] == 1)
@@ -294,11 +287,11 @@ def sum_rows(code, source_rows, source_sample, floats, sums, between, mask, row_
     }  # fmt: skip
     whole_numbers = source_sample.kind.dtype != types.float32
     # Few rows at a time are taken from integers that are not made float32 first.
-    most = min(MOST_ROWS, CONVERTS_FROM_ROWS - 1) if whole_numbers and not are_floats else MOST_ROWS
+    most = min(MOST_ROWS, tuned.CONVERTS_FROM_ROWS - 1) if whole_numbers and not are_floats else MOST_ROWS
     counts: Sequence[int] = range(1, most + 1)
     if is_product:
         passed["row_factor"] = code.pointer(row_factor)
-        counts = product_rows(whole_numbers, out_sample.kind.dtype != types.float32)
+        counts = tuned.product_rows(whole_numbers, out_sample.kind.dtype != types.float32)
     # The calling function too: its loops over bands and rows are not worth a copy for each case.
     code.builder.function.attributes.add("optsize")
 

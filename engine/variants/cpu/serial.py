@@ -35,17 +35,9 @@ from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.results.problem import LoopWork
 from engine.run.variant import ON_CPU
+from engine.variants import mask_classes
 from engine.variants.cpu.banded_filter import Halo, source_row, source_sample
-from engine.variants.mask_classes import (
-    RANK_1,
-    ghost_row_value,
-    line_of_taps,
-    loads_along,
-    order_of_factors,
-    refuse_mask,
-    required_factors,
-    two_pass_work,
-)
+from engine.variants.mask_classes import RANK_1, line_of_taps, loads_along, required_factors, two_pass_work
 from engine.work.filtering.sum_order import by_rows
 from engine.work.filtering.variants import Variant, filter_work, loads_by_taps
 from engine.work.problem import Problem
@@ -229,7 +221,7 @@ def prepare_separable(problem: Problem, mask: Mask, block: Block) -> TextbookLoo
     down = (
         np.array(factors.column),
         *(problem.anchor[0], halo.outside_rows),
-        ghost_row_value(problem, factors),
+        mask_classes.ghost_row_value(problem, factors),
         np.float32(mask.offset),
         cpu_largest(problem.result_dtype),
     )
@@ -284,8 +276,8 @@ SEPARABLE = Variant(
     # Each tap loads a cell, or a sum of the first pass, and a weight.
     work=lambda problem, block: two_pass_work(problem, *loads_along(problem, block, line_of_taps)),
     prepare=prepare_separable,
-    sum_order=partial(order_of_factors, is_fused=False),
-    unsupported=lambda problem, mask, block, limits: refuse_mask(mask, INSTEAD),
+    sum_order=partial(mask_classes.order_of_factors, is_fused=False),
+    unsupported=lambda problem, mask, block, limits: mask_classes.refuse_mask(mask, INSTEAD),
     integer_output=True,
     **RANK_1,
 )

@@ -18,27 +18,10 @@ from engine.device.thread_pool import TAKEN, TASK, workers_for
 from engine.mask.mask import Mask
 from engine.process import launch_cores
 from engine.results.problem import LoopWork
-from engine.variants.cpu.banded_filter import (
-    CONVERSION,
-    CONVERTED,
-    BandedFilter,
-    Cut,
-    aligned_rows,
-    copy_edge,
-    cut,
-    source_row,
-)
-from engine.variants.cpu.register_tiles import (
-    CONVERTS_FROM_ROWS,
-    LINE,
-    MOST_ROWS,
-    PART_SAMPLES,
-    PARTIAL_SUMS,
-    PRODUCT_VECTORS,
-    ROWS_AT_ONCE,
-    STRIP_VECTORS,
-    VECTOR,
-)
+from engine.variants.cpu import banded_filter as banded
+from engine.variants.cpu import register_tiles as tuned
+from engine.variants.cpu.banded_filter import BandedFilter, Cut, aligned_rows, copy_edge, source_row
+from engine.variants.cpu.register_tiles import MOST_ROWS, PART_SAMPLES, PARTIAL_SUMS, ROWS_AT_ONCE, VECTOR
 from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported where code is compiled
@@ -64,7 +47,7 @@ def tile_samples(mask_rows: int, samples: int) -> int:
     """Return the width of tiles of a row of `samples`: whole lines, equal, as wide as their totals allow."""
     most = max(LEAST_TILE_SAMPLES, TILE_FLOATS // (mask_rows + 1))
     tiles = -(-samples // most)
-    return -(-samples // (tiles * LINE)) * LINE
+    return -(-samples // (tiles * tuned.LINE)) * tuned.LINE
 
 
 class StreamedBands(BandedFilter):
@@ -100,7 +83,7 @@ class StreamedBands(BandedFilter):
         self._tile_samples = tile_samples(rows, self._samples)
         longest_row = min(self._tile_samples, self._samples) + 2 * self._edge_results_pitch
         is_in_parts = row_factor is None and rows > MOST_ROWS and not PARTIAL_SUMS
-        converts = row_factor is None and self._dtype != np.float32 and rows >= CONVERTS_FROM_ROWS
+        converts = row_factor is None and self._dtype != np.float32 and rows >= tuned.CONVERTS_FROM_ROWS
         # Whole vectors are made float32: samples that are read past the last one lie in the picture too.
         self._reach = VECTOR if converts else 0
         self._step = PART_SAMPLES if is_in_parts or converts else self._tile_samples
@@ -108,15 +91,15 @@ class StreamedBands(BandedFilter):
         self._totals_pitch = _whole_vectors(longest_row)
         self._ghost_row = self._ghosts(longest_row + halo.before + halo.after)
         # Past the cache go whole lines only, so results have to begin at one in all rows.
-        self._aligns_results = problem.result_dtype == "float32" and self._samples % LINE == 0
-        self._vectors = vectors = (STRIP_VECTORS if row_factor is None else PRODUCT_VECTORS).get(rows, 1)
+        self._aligns_results = problem.result_dtype == "float32" and self._samples % tuned.LINE == 0
+        vectors = (tuned.STRIP_VECTORS if row_factor is None else tuned.PRODUCT_VECTORS).get(rows, 1)
         few_rows = row_factor is not None or rows <= PAST_CACHE_MASK_ROWS
         result_bytes = problem.samples * problem.result_itemsize
         self._past_cache = (
             self._aligns_results
             and few_rows
             and result_bytes >= PAST_CACHE_BYTES
-            and vectors * VECTOR % LINE == 0
+            and vectors * VECTOR % tuned.LINE == 0
         )
         # By `before_line`: it takes 30 us, and a picture is often filtered again.
         self._cuts: dict[int, Cut] = {}
@@ -126,7 +109,8 @@ class StreamedBands(BandedFilter):
     def loops(self) -> tuple[LoopWork, ...]:
         """Samples are made float32, first or as they are summed; sums stay in registers for some rows."""
         sums = self._sums_of_rows() if self.row_factor is None else self._sums_of_product()
-        return (*([CONVERTED.times(self._rows_taken)] if self._floats_pitch else []), sums + self._results)
+        converting = [banded.CONVERTED.times(self._rows_taken)] if self._floats_pitch else []
+        return (*converting, sums + self._results)
 
     def _sums_of_rows(self) -> LoopWork:
         """Return what `sum_rows` does for each row of results, with any mask."""
@@ -138,7 +122,7 @@ class StreamedBands(BandedFilter):
         work = LoopWork(
             multiply_adds=rows * columns,
             operations=rows * PARTIAL_SUMS,
-            loads=sum(part * columns / STRIP_VECTORS.get(part, 1) for part in parts),
+            loads=sum(part * columns / tuned.STRIP_VECTORS.get(part, 1) for part in parts),
         )
         # Sums wait in memory for the next input row, or the next part of the mask.
         waiting = (alone + (1 - alone) / ROWS_AT_ONCE) * (rows - len(parts)) + len(parts) - 1
@@ -150,8 +134,8 @@ class StreamedBands(BandedFilter):
         rows, columns = self._problem.mask_shape
         made = rows + columns - self.pairs
         # Bytes are widened and added as numbers of 16 bit: half a vector takes a unit as a whole one does.
-        pairs = LoopWork(operations=CONVERSION + 3 if self._dtype.itemsize == 1 else 4, loads=2)
-        each = LoopWork(multiply_adds=made, loads=made / PRODUCT_VECTORS[rows])
+        pairs = LoopWork(operations=banded.CONVERSION + 3 if self._dtype.itemsize == 1 else 4, loads=2)
+        each = LoopWork(multiply_adds=made, loads=made / tuned.PRODUCT_VECTORS[rows])
         single = self._samples_loaded(columns - 2 * self.pairs)
         # Where a band begins each input row is taken by itself, for all of the mask's rows.
         waiting = (self._rows_taken - 1 + 1 / ROWS_AT_ONCE) * (rows - 1)
@@ -161,16 +145,16 @@ class StreamedBands(BandedFilter):
     def _samples_loaded(self, loads: int) -> LoopWork:
         """Return so many loads of vectors of samples, and their conversion if they are integers still."""
         if self._dtype != np.float32 and not self._floats_pitch:
-            return LoopWork(operations=loads * CONVERSION, loads=loads)
+            return LoopWork(operations=loads * banded.CONVERSION, loads=loads)
         return LoopWork(loads=self._line_accesses(self._problem.mask_shape[1], loads))
 
     def _cut_for(self, out: np.ndarray) -> Cut:
-        return self._cut_at(-(out.ctypes.data // out.itemsize) % LINE if self._aligns_results else 0)
+        return self._cut_at(-(out.ctypes.data // out.itemsize) % tuned.LINE if self._aligns_results else 0)
 
     def _cut_at(self, before_line: int) -> Cut:
         if before_line not in self._cuts:
             tiles, parts = self._parts(before_line)
-            bands = cut(self._problem.height, len(tiles), self._workers, self._cost_rows)
+            bands = banded.cut(self._problem.height, len(tiles), self._workers, self._cost_rows)
             ranges = np.hstack([bands[:, :2], tiles[bands[:, 2]]])
             self._cuts[before_line] = Cut(self._workers, (ranges, parts))
         return self._cuts[before_line]

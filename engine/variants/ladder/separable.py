@@ -11,17 +11,9 @@ from engine.geometry.block import Block, Limits, Refusal, blocks_along
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.results.problem import Work
+from engine.variants import mask_classes
 from engine.variants.ladder.teaching import bytes_of_own_cells, teaching_variant
-from engine.variants.mask_classes import (
-    RANK_1,
-    ghost_row_value,
-    line_of_taps,
-    loads_along,
-    order_of_factors,
-    refuse_mask,
-    required_factors,
-    two_pass_work,
-)
+from engine.variants.mask_classes import RANK_1, line_of_taps, loads_along, required_factors, two_pass_work
 from engine.variants.passes import filter_pass, one_launch, refuse_launch
 from engine.work.filtering.variants import Variant, taps_in_own_tile, tile_cells_inside
 from engine.work.problem import Problem
@@ -54,11 +46,11 @@ def two_pass_variant(
         def larger(candidate: Block) -> int:
             return max(shared_bytes(problem.mask_shape, candidate))
 
-        return refuse_mask(mask) or refuse_launch(problem, mask, block, limits, larger)
+        return mask_classes.refuse_mask(mask) or refuse_launch(problem, mask, block, limits, larger)
 
     def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
         (rows, columns), own, factors = problem.mask_shape, made_for(block), required_factors(mask)
-        ghosts, ghost_row = np.float32(problem.ghost_value), ghost_row_value(problem, factors)
+        ghosts, ghost_row = np.float32(problem.ghost_value), mask_classes.ghost_row_value(problem, factors)
         row_numbers = (problem.width, problem.anchor[1], ghosts)
         column_numbers = (problem.width, problem.anchor[0], ghost_row, np.float32(mask.offset))
         along = (Operand.IMAGE, factors.row, *row_numbers, Operand.SCRATCH)
@@ -68,7 +60,7 @@ def two_pass_variant(
         return tuple(filter_pass(kernel, problem, launch, given) for kernel, launch, given in steps)
 
     return teaching_variant(
-        passes, plan=plan, unsupported=refuse, sum_order=order_of_factors, **RANK_1, **traits
+        passes, plan=plan, unsupported=refuse, sum_order=mask_classes.order_of_factors, **RANK_1, **traits
     )
 
 

@@ -32,17 +32,9 @@ from engine.device.launches import DeviceKind, Prepared
 from engine.device.thread_pool import TASK, SharedCall, compiled
 from engine.geometry.block import Block
 from engine.process import cores
+from engine.tasks.network import problem as network
 from engine.tasks.network.operands import Floats, Weights
-from engine.tasks.network.problem import (
-    FILTER_CELLS,
-    FILTER_SIDE,
-    FIRST,
-    FIRST_POOLED,
-    HIDDEN,
-    LINEAR,
-    SECOND,
-    ForwardPass,
-)
+from engine.tasks.network.problem import HIDDEN, LINEAR, SECOND, ForwardPass
 from engine.tasks.network.task import NetworkVariant
 
 AT_ONCE = 4
@@ -74,9 +66,9 @@ def packed_filters(filters: Floats) -> Floats:
 def roundings(terms: int) -> int:
     """Return the roundings of a product: rows of filters, and 64 values of a connected layer, are parts."""
     connected = min(PART, terms) + -(-terms // PART)
-    if terms % FILTER_CELLS:
+    if terms % network.FILTER_CELLS:
         return connected
-    return max(connected, terms // FILTER_SIDE + FILTER_SIDE)
+    return max(connected, terms // network.FILTER_SIDE + network.FILTER_SIDE)
 
 
 class RegisterTiles:
@@ -87,7 +79,7 @@ class RegisterTiles:
     def __init__(self, problem: ForwardPass, weights: Weights) -> None:
         self._workers = max(1, min(cores(), -(-problem.batch // AT_ONCE)))
         # Maps of one drawing after the first pool; vectors and hidden values of some; scores.
-        floats = FIRST_POOLED**2 * FIRST + AT_ONCE * (LINEAR + HIDDEN) + GROUP
+        floats = network.FIRST_POOLED**2 * network.FIRST + AT_ONCE * (LINEAR + HIDDEN) + GROUP
         arrays = (
             packed_filters(weights.convolution_1),
             packed_filters(weights.convolution_2),

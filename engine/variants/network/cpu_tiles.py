@@ -13,17 +13,8 @@ from numba import njit, types
 from engine.compiled.entry_point import entry_point
 from engine.device.thread_code import finish, share
 from engine.device.thread_pool import TAKEN
-from engine.tasks.network.problem import (
-    CLASSES,
-    FIRST,
-    FIRST_POOLED,
-    FIRST_SIDE,
-    HIDDEN,
-    LINEAR,
-    SECOND,
-    SECOND_SIDE,
-    SIDE,
-)
+from engine.tasks.network import problem as network
+from engine.tasks.network.problem import CLASSES, FIRST, FIRST_POOLED, HIDDEN, LINEAR, SECOND, SIDE
 from engine.variants.emit.cpu_vectors import (
     VECTOR,
     Vectors,
@@ -183,12 +174,12 @@ def forward_drawings(drawings, scores, batch, packed, task, memory, worker_float
         count = min(AT_ONCE, batch - first)
         for number in range(count):
             drawing = drawings + 4 * (first + number) * SIDE * SIDE
-            convolve_and_pool(drawing, 1, SIDE, 5, first_filters, own, FIRST, FIRST_SIDE, memory)
+            convolve_and_pool(drawing, 1, SIDE, 5, first_filters, own, FIRST, network.FIRST_SIDE, memory)
             if steps < 2:
                 continue
             convolve_and_pool(
                 own, FIRST, FIRST_POOLED * FIRST, 5 * FIRST, second_filters, vectors + 4 * number * LINEAR,
-                SECOND, SECOND_SIDE, memory,
+                SECOND, network.SECOND_SIDE, memory,
             )  # fmt: skip
         if steps < 3:
             continue

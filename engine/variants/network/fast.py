@@ -27,21 +27,9 @@ import numpy as np
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Launch, Operand
 from engine.geometry.block import FLOAT_BYTES, blocks_along
+from engine.tasks.network import problem as network
 from engine.tasks.network.operands import Floats
-from engine.tasks.network.problem import (
-    CLASSES,
-    FILTER_CELLS,
-    FILTER_SIDE,
-    FIRST,
-    FIRST_POOLED,
-    HIDDEN,
-    LAYERS,
-    LINEAR,
-    SECOND,
-    SIDE,
-    Layer,
-    LayerWork,
-)
+from engine.tasks.network.problem import CLASSES, FILTER_CELLS, FILTER_SIDE, HIDDEN, LINEAR
 from engine.variants.network.steps import LINEARISED, Argument, Step, stage, weights_of
 from engine.variants.passes import VECTOR, Shape
 
@@ -86,10 +74,10 @@ class ConvolutionShape(Shape):
 
 
 CONVOLUTIONS = (
-    ConvolutionShape(1, SIDE, FIRST, filters=4, phase=1),
+    ConvolutionShape(1, network.SIDE, network.FIRST, filters=4, phase=1),
     # Two maps per thread, so that a block has a warp for each of a multiprocessor's four schedulers. With
     # four maps and four drawings per block 10,000 drawings take as long, 1,000 a tenth longer (H200).
-    ConvolutionShape(FIRST, FIRST_POOLED, SECOND, filters=2, phase=2),
+    ConvolutionShape(network.FIRST, network.FIRST_POOLED, network.SECOND, filters=2, phase=2),
 )
 DRAWINGS, SLICES, AHEAD, DEPTH = 4, 4, 32, 512
 """Both connected layers in one block: its drawings, threads that share a hidden value's sum, weights that a
@@ -224,10 +212,10 @@ CONNECTED_REGISTERS = 128
 """Registers of a connected layer's thread."""
 
 
-def _convolution_work(batch: int, shape: ConvolutionShape) -> LayerWork:
+def _convolution_work(batch: int, shape: ConvolutionShape) -> network.LayerWork:
     loads = batch * shape.channels * (shape.map_cells + FILTER_CELLS * shape.maps)
     sums = batch * shape.threads * shape.channels
-    return LayerWork(
+    return network.LayerWork(
         multiply_adds=sums * FILTER_CELLS * ROWS * ACROSS * shape.filters,
         loads=loads,
         stores=batch * shape.maps * shape.pooled**2,
@@ -236,10 +224,10 @@ def _convolution_work(batch: int, shape: ConvolutionShape) -> LayerWork:
     )
 
 
-def _connected_work(batch: int, layer: Layer) -> LayerWork:
+def _connected_work(batch: int, layer: network.Layer) -> network.LayerWork:
     blocks = blocks_along(batch, DRAWINGS)
     products, outputs = blocks * LINEAR * HIDDEN, batch * CLASSES * HIDDEN
-    return LayerWork(
+    return network.LayerWork(
         multiply_adds=products * DRAWINGS + outputs,
         loads=batch * LINEAR + products + outputs,
         stores=batch * CLASSES,
@@ -359,7 +347,7 @@ def packed_filters(filters: Floats) -> Floats:
 
 def _averages(number: int) -> Argument:
     """Return the averages of pool 1 or 2 as a flat array."""
-    values = LAYERS[2 * number - 1].values
+    values = network.LAYERS[2 * number - 1].values
     return lambda problem, weights: Between(f"pool-{number}", (problem.batch * values,))
 
 
@@ -367,7 +355,7 @@ def _convolution(number: int) -> Step:
     """Return convolution 1 or 2 with its pool."""
     shape, before = CONVOLUTIONS[number - 1], Operand.IMAGE if number == 1 else _averages(1)
     return Step(
-        LAYERS[2 * number - 1],
+        network.LAYERS[2 * number - 1],
         lambda batch, layer: Launch((batch, 1, 1), (shape.threads, 1, 1), shape.shared_bytes),
         lambda batch, layer: _convolution_work(batch, shape),
         lambda: convolution_kernel(shape),
@@ -380,7 +368,7 @@ STEPS = (
     _convolution(1),
     _convolution(2),
     Step(
-        LAYERS[5],
+        network.LAYERS[5],
         lambda batch, layer: Launch(
             (blocks_along(batch, DRAWINGS), 1, 1),
             (HIDDEN, SLICES, 1),
@@ -399,6 +387,6 @@ VARIANT = stage(
     title="Sums in registers, pools in their stores",
     idea="Three launches: threads keep 2 × 8 outputs of several maps in registers, pool them there and store "
     "the averages alone; both connected layers in one block.",
-    picture_loads=lambda problem: problem.batch * SIDE**2,
+    picture_loads=lambda problem: problem.batch * network.SIDE**2,
     roundings=lambda terms: terms,
 )

@@ -16,17 +16,8 @@ from engine.image.format import DEFAULT_MAX_BYTES
 from engine.process import bytes_text, interprets
 from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import FILTER_CELLS, FIRST, LAYERS, ForwardPass, Layer, LayerWork
-from engine.variants.network.steps import (
-    AFTER,
-    BEFORE,
-    CONNECTED_LAYERS,
-    Step,
-    chunks,
-    matrix,
-    pool,
-    stage,
-    weights_of,
-)
+from engine.variants.network import steps
+from engine.variants.network.steps import AFTER, BEFORE, CONNECTED_LAYERS, Step, pool, stage, weights_of
 from engine.variants.passes import interpreted
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
@@ -113,7 +104,7 @@ def implicit_kernel():
 def gemm_convolution(number: int) -> Step:
     """Return convolution 1 or 2 as a product of matrices."""
     layer = LAYERS[2 * number - 2]
-    arguments = BEFORE[number], weights_of(f"convolution_{number}", matrix), AFTER[layer.key]
+    arguments = BEFORE[number], weights_of(f"convolution_{number}", steps.matrix), AFTER[layer.key]
     return Step(layer, gemm_launch, gemm_work, implicit_kernel, arguments)
 
 
@@ -330,7 +321,7 @@ CHUNK = 100
 
 def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
     """Return the launches of all chunks, one after another."""
-    counts = [end - first for first, end in chunks(problem.batch, CHUNK)]
+    counts = [end - first for first, end in steps.chunks(problem.batch, CHUNK)]
     return tuple(step.launch(count, step.layer) for count in counts for step in STEPS)
 
 
@@ -345,7 +336,7 @@ def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
     def layers_of(count: int) -> PreparedPasses:
         return PreparedPasses(STREAMS.passes(replace(problem, batch=count), weights, block))
 
-    return PreparedChunks(layers_of, chunks(problem.batch, CHUNK))
+    return PreparedChunks(layers_of, steps.chunks(problem.batch, CHUNK))
 
 
 STREAMS = stage(

@@ -6,23 +6,8 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import WEIGHTS, Operand
 from engine.geometry.block import FLOAT_BYTES
 from engine.tasks.network.problem import FILTER_CELLS, FIRST, LAYERS, LINEAR, SECOND, Layer, LayerWork
-from engine.variants.network.steps import (
-    AFTER,
-    CONNECTED_LAYERS,
-    OUTPUT,
-    TILE,
-    Argument,
-    Step,
-    convolution,
-    hidden,
-    map_launch,
-    matrix,
-    pool,
-    stage,
-    value_launch,
-    values,
-    weights_of,
-)
+from engine.variants.network import steps
+from engine.variants.network.steps import AFTER, TILE, Step, convolution, pool, stage, values, weights_of
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, jit_with_constant, types
@@ -69,7 +54,7 @@ def linearise_kernel():
 VECTORS = values("linear", LINEAR)
 LINEARISATION = Step(
     LAYERS[3],
-    value_launch,
+    steps.value_launch,
     # A load and a store of each value of the linear vector.
     lambda batch, layer: LayerWork(loads=batch * LINEAR, stores=batch * LINEAR),
     linearise_kernel,
@@ -79,7 +64,7 @@ LINEARISATION = Step(
 
 
 LINEARISED = stage(
-    (convolution(1), pool(1), convolution(2), pool(2), LINEARISATION, hidden(VECTORS), OUTPUT),
+    (convolution(1), pool(1), convolution(2), pool(2), LINEARISATION, steps.hidden(VECTORS), steps.OUTPUT),
     key="network-linearised",
     title="Linearisation by itself",
     idea="As network-connected, but the linearisation is a launch of its own, as it was at first in the "
@@ -172,7 +157,7 @@ def pool_together_kernel(linearises: bool):
     return pool_maps_together
 
 
-def _together(at: int) -> Argument:
+def _together(at: int) -> steps.Argument:
     """Return the array of a layer's values, the maps of a value together."""
     layer = LAYERS[at]
     return values(layer.key, *layer.shape[1:], layer.shape[0])
@@ -200,7 +185,7 @@ UNCOALESCED = stage(
         _pool_together(1),
         _convolution_together(2),
         _pool_together(2),
-        *CONNECTED_LAYERS,
+        *steps.CONNECTED_LAYERS,
     ),
     key="network-uncoalesced",
     title="The report's layout, not coalesced",
@@ -275,16 +260,16 @@ def _constant_work(batch: int, layer: Layer) -> LayerWork:
 
 IN_CONSTANT = Step(
     LAYERS[0],
-    lambda batch, layer: map_launch(batch, layer)._replace(constant_bytes=FILTER_BYTES[0]),
+    lambda batch, layer: steps.map_launch(batch, layer)._replace(constant_bytes=FILTER_BYTES[0]),
     _constant_work,
     constant_kernel,
-    (Operand.IMAGE, weights_of("convolution_1", matrix), AFTER["convolution-1"]),
+    (Operand.IMAGE, weights_of("convolution_1", steps.matrix), AFTER["convolution-1"]),
     constant=lambda weights: (WEIGHTS, weights.convolution_1.reshape(-1)),
 )
 
 
 CONSTANT = stage(
-    (IN_CONSTANT, pool(1), convolution(2), pool(2), *CONNECTED_LAYERS),
+    (IN_CONSTANT, pool(1), convolution(2), pool(2), *steps.CONNECTED_LAYERS),
     key="network-constant",
     title="Filters in constant memory",
     idea="The first convolution's filters lie in constant memory: one read serves the 32 threads of a warp.",

@@ -14,29 +14,12 @@ from engine.device.launches import DeviceKind, HostStep, Operand, Prepared
 from engine.geometry.block import Block
 from engine.process import interprets
 from engine.results.problem import Work
+from engine.tasks.network import problem as network
 from engine.tasks.network.operands import Weights
-from engine.tasks.network.problem import (
-    FILTER_SIDE,
-    LAYERS,
-    SIDE,
-    ForwardPass,
-    Layer,
-    LayerWork,
-    network_work,
-)
+from engine.tasks.network.problem import LAYERS, ForwardPass, Layer, LayerWork
 from engine.tasks.network.task import NetworkVariant
-from engine.variants.network.steps import (
-    AFTER,
-    CONNECTED_LAYERS,
-    LINEARISED,
-    TILE,
-    Step,
-    convolution,
-    fused,
-    pool,
-    roundings_by_parts,
-    stage,
-)
+from engine.variants.network import steps
+from engine.variants.network.steps import AFTER, LINEARISED, TILE, Step, convolution, fused, pool, stage
 from engine.variants.passes import interpreted
 
 if TYPE_CHECKING:  # imported where code is compiled
@@ -72,7 +55,7 @@ def serial_work(problem: ForwardPass, block: Block) -> Work:
         adds = layer.multiply_adds or 4 * layer.values
         loads = 2 * layer.multiply_adds or 4 * layer.values
         found.append(LayerWork(problem.batch * adds, problem.batch * loads, problem.batch * layer.values))
-    return network_work(problem, *found)
+    return network.network_work(problem, *found)
 
 
 class Serial:
@@ -121,7 +104,7 @@ class Serial:
 def prepare_serial(problem: ForwardPass, weights: Weights, block: Block) -> Serial:
     """Return the loops for one network, compiled."""
     prepared = Serial(problem, weights)
-    for _layer in prepared.steps(np.zeros((1, SIDE, SIDE), np.float32)):
+    for _layer in prepared.steps(np.zeros((1, network.SIDE, network.SIDE), np.float32)):
         pass
     return prepared
 
@@ -136,8 +119,8 @@ def convolve_serial(maps, filters, results):
                 total = np.float32(0.0)
                 for c in range(channels):
                     partial = np.float32(0.0)
-                    for p in range(FILTER_SIDE):
-                        for q in range(FILTER_SIDE):
+                    for p in range(network.FILTER_SIDE):
+                        for q in range(network.FILTER_SIDE):
                             partial += maps[c, row + p, column + q] * filters[m, c, p, q]
                     total += partial
                 results[m, row, column] = np.float32(0.0) if total < np.float32(0.0) else total
@@ -184,7 +167,7 @@ SERIAL = NetworkVariant(
     "C (gcc -O2). The baseline.",
     work=serial_work,
     prepare=prepare_serial,
-    roundings=roundings_by_parts,
+    roundings=steps.roundings_by_parts,
 )
 
 
@@ -339,7 +322,7 @@ Source: ECE408 final report "CUCUDA", Performance Analysis: "After integrating p
 network, the running time became around 9 seconds."
 """
 CONNECTED = stage(
-    (convolution(1), pool(1), convolution(2), pool(2), *CONNECTED_LAYERS),
+    (convolution(1), pool(1), convolution(2), pool(2), *steps.CONNECTED_LAYERS),
     key="network-connected",
     title="Parallel fully connected",
     idea="A thread for each value of the connected layers, too: the whole network runs on the device.",

@@ -18,16 +18,9 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, blocks_along
 from engine.results.problem import Work
+from engine.tasks.network import problem as network
 from engine.tasks.network.operands import Floats, Weights
-from engine.tasks.network.problem import (
-    FILTER_CELLS,
-    LAYERS,
-    LINEAR,
-    ForwardPass,
-    Layer,
-    LayerWork,
-    network_work,
-)
+from engine.tasks.network.problem import LAYERS, ForwardPass, Layer, LayerWork
 from engine.tasks.network.task import NetworkVariant
 from engine.variants.passes import Types, by_passes, made_pass
 
@@ -177,7 +170,7 @@ def roundings_by_parts(terms: int) -> int:
     A part of a convolution is a map's cells, that of a connected layer 16 values.
     """
     # A connected layer may have a multiple of 25 values before it, too.
-    parts = (FILTER_CELLS, TILE) if terms % FILTER_CELLS == 0 else (TILE,)
+    parts = (network.FILTER_CELLS, TILE) if terms % network.FILTER_CELLS == 0 else (TILE,)
     return max(min(part, terms) + blocks_along(terms, part) for part in parts)
 
 
@@ -216,7 +209,7 @@ AFTER = {layer.key: values(layer.key, *layer.shape) for layer in LAYERS}
 """The values of each layer: (batch, maps, rows, columns), or (batch, values)."""
 BEFORE: dict[int, Argument | Operand] = {1: Operand.IMAGE, 2: AFTER["pool-1"]}
 """The maps that convolutions 1 and 2 take."""
-LINEARISED = values("pool-2", LINEAR)
+LINEARISED = values("pool-2", network.LINEAR)
 """The averages of the second pool as a vector for each drawing."""
 
 
@@ -280,7 +273,7 @@ def stage(
 
     def work(problem: ForwardPass, block: Block) -> Work:
         works = (step.work(problem.batch, step.layer) for step in steps)
-        return network_work(problem, *works, picture_loads=picture_loads(problem))
+        return network.network_work(problem, *works, picture_loads=picture_loads(problem))
 
     given: dict[str, Any] = {
         **by_passes(passes),

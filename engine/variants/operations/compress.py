@@ -23,17 +23,8 @@ from engine.geometry.block import (
     refuse_grid,
 )
 from engine.results.problem import Work
-from engine.variants.operations.jpeg import (
-    SIDE,
-    answer,
-    basis,
-    filled,
-    middle_of,
-    refuse,
-    shape,
-    steps_of,
-    verify,
-)
+from engine.variants.operations import jpeg
+from engine.variants.operations.jpeg import SIDE
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
 from engine.work.operations.contract import Operation, Parameter, ResultKind, operation_work
 from engine.work.operations.patch import Patch
@@ -50,17 +41,17 @@ WHOLE = WHOLE_NUMBERS_ONLY
 
 def coefficients(problem: OperationProblem) -> Shape:
     """Return rows, columns and layers of a thread per coefficient: rows and columns are multiples of 8."""
-    return filled(problem.height), filled(problem.width), problem.channels
+    return jpeg.filled(problem.height), jpeg.filled(problem.width), problem.channels
 
 
 def tables(problem: OperationProblem) -> tuple[np.ndarray, np.ndarray, np.float32]:
     """Return cosines, steps of quantisation, and middle grey."""
-    return basis(), steps_of(problem), middle_of(problem)
+    return jpeg.basis(), jpeg.steps_of(problem), jpeg.middle_of(problem)
 
 
 def dct_arguments(problem: OperationProblem, patch: Patch | None) -> tuple[object, ...]:
     """Return the arguments of a kernel: the tables, the width, and the columns of the coefficients."""
-    return *tables(problem), problem.width, filled(problem.width)
+    return *tables(problem), problem.width, jpeg.filled(problem.width)
 
 
 BLOCKS = 32
@@ -425,11 +416,11 @@ COMPRESS = Operation(
     "of threads keeps its pixels in shared memory from the transform to the way back.",
     result=ResultKind.NUMBERS,
     parameters=PARAMETERS,
-    result_shape=shape,
+    result_shape=jpeg.shape,
     result_dtype="float32",
-    refuse=refuse,
-    verify=verify,
-    answer=answer,
+    refuse=jpeg.refuse,
+    verify=jpeg.verify,
+    answer=jpeg.answer,
     proof="Each coefficient within half a step and the rounding bound of the float64 one, each sample within "
     "the rounding bound of the float64 transform of those coefficients.",
     variants=(CPU, DIRECT, TILED),

@@ -16,31 +16,12 @@ from engine.device.launches import Between, Launch
 from engine.geometry.block import Block
 from engine.results.problem import Work
 from engine.run.task import AnyJob
-from engine.variants.operations.counts import (
-    BINS,
-    PartialHistograms,
-    bin_of_float,
-    bin_of_whole,
-    bins_of,
-    clearing,
-    counted,
-    counting,
-    cuda_bin,
-    refuse,
-    scale_of,
-)
+from engine.variants.operations import counts as histograms
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
 from engine.verify.closeness import UNIT_ROUNDOFF, Limits, Verification
 from engine.verify.verification import Inputs, Region, affordable_regions, verify_regions
-from engine.work.operations.contract import (
-    AFFORDABLE,
-    Checkpoint,
-    Floats,
-    Operation,
-    Range,
-    operation_work,
-    rounded,
-)
+from engine.work.operations import contract
+from engine.work.operations.contract import Floats, Range
 from engine.work.problem import OperationProblem
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
@@ -85,18 +66,18 @@ def looked_up(levels: Floats, bins: NDArray[np.int64], samples: np.ndarray) -> F
     return level
 
 
-def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verification:
+def verify(values: np.ndarray, job: AnyJob, checkpoint: contract.Checkpoint) -> Verification:
     """Count the whole picture by NumPy, and compare pixels with the levels that follow."""
     samples, problem = job.operands, job.problem
-    levels = exact_levels(counted(samples, problem, lambda part: checkpoint(part / 2)), problem)
+    levels = exact_levels(histograms.counted(samples, problem, lambda part: checkpoint(part / 2)), problem)
 
     def oracle(band: Region) -> tuple[Floats, Limits]:
         own = samples[band.slices]
-        value = looked_up(levels, bins_of(own, problem.whole("bins")), own)
-        found = rounded(value, value, value, (1 + ROUNDINGS) * problem.is_float)
+        value = looked_up(levels, histograms.bins_of(own, problem.whole("bins")), own)
+        found = contract.rounded(value, value, value, (1 + ROUNDINGS) * problem.is_float)
         return value, lambda: found.limits
 
-    affordable = job.affordable or AFFORDABLE
+    affordable = job.affordable or contract.AFFORDABLE
     return verify_regions(
         values,
         affordable_regions(
@@ -122,7 +103,7 @@ def counted_levels(
     for top in range(0, problem.height, rows):
         found = range_of(np.arange(top, min(problem.height, top + rows)), columns)
         for of_part, part in zip(counts, found.parts, strict=True):
-            places = bins_of(part, bins)
+            places = histograms.bins_of(part, bins)
             for channel in range(problem.channels):
                 own = places[..., channel]
                 of_part[channel] += np.bincount(own[own >= 0], minlength=bins)
@@ -158,7 +139,7 @@ def of_all(
 
     def levelled(samples: Range) -> tuple[Range, int]:
         """Return the new levels of samples, and how many may lie in two bins."""
-        places = [bins_of(part, problem.whole("bins")) for part in samples.parts]
+        places = [histograms.bins_of(part, problem.whole("bins")) for part in samples.parts]
         value, low, high = map(looked_up, levels.parts, places, samples.parts)
         undecided = int(np.count_nonzero(places[1] != places[2]))
         return Range(value, np.minimum(low, value), np.maximum(high, value)), undecided
@@ -193,7 +174,7 @@ def look_up_code(is_float):
     Limit
         The picture is read twice: once to count, once to look up. The levels of a channel stay in a cache.
     """
-    bin_of = njit(bin_of_float if is_float else bin_of_whole)
+    bin_of = njit(histograms.bin_of_float if is_float else histograms.bin_of_whole)
 
     def look_up(image, out, top, bottom, worker, levels, scale):
         channels = levels.shape[0]
@@ -216,18 +197,19 @@ class Equalisation:
     """Counts, levels, look-ups, ready for one problem."""
 
     def __init__(self, problem: OperationProblem) -> None:
-        self._problem, self._counts = problem, PartialHistograms(problem)
+        self._problem, self._counts = problem, histograms.PartialHistograms(problem)
         self._shape = problem.channels, problem.whole("bins")
         nothing = np.zeros(self._shape, levels_dtype(problem))
         steps = 2 * problem.width * problem.channels
-        self._bands = look_up_code.bands(problem, steps, (nothing, scale_of(problem)), (problem.is_float,))
+        self._scale = histograms.scale_of(problem)
+        self._bands = look_up_code.bands(problem, steps, (nothing, self._scale), (problem.is_float,))
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Count on all cores, add up, and look up on all cores."""
         counts = np.empty((*self._shape, 1), np.uint32)
         self._counts.launch(image, counts)
         levels = levels_of(counts[..., 0], self._problem)
-        self._bands.launch(image, out, arguments=(levels, scale_of(self._problem)))
+        self._bands.launch(image, out, arguments=(levels, self._scale))
 
 
 CPU = look_up_code.variant(
@@ -235,7 +217,7 @@ CPU = look_up_code.variant(
     key="cpu-equalise",
     idea="Each core counts its rows, the counts give the levels, and each core looks its rows up.",
     # Each sample is read twice, counted, and written once.
-    work=lambda problem, block: operation_work(
+    work=lambda problem, block: contract.operation_work(
         problem, picture_loads=2 * problem.samples, flops=problem.samples
     ),
 )
@@ -252,7 +234,7 @@ def _levels(problem: OperationProblem) -> Between:
     return Between("levels", (problem.channels, problem.whole("bins"), 1), levels_dtype(problem))
 
 
-COUNTING = counting(_counts)
+COUNTING = histograms.counting(_counts)
 
 
 def cuda_work(problem: OperationProblem, block: Block) -> Work:
@@ -266,7 +248,7 @@ def cuda_work(problem: OperationProblem, block: Block) -> Work:
     # In each step a thread reads its own sum, and one below it if there is one.
     added = sum(bins - (1 << step) for step in range(steps))
     scan_loads, scan_stores = channels * (added + bins * (steps + 3)), channels * (bins * (steps + 1) + 2)
-    return operation_work(
+    return contract.operation_work(
         problem,
         picture_loads=2 * samples,
         flops=samples + of_blocks + channels * (added + 2 * bins),
@@ -344,7 +326,7 @@ def levels_kernel(bins: int, white: int, is_float: bool):
 @kernel_factory
 def look_up_kernel(dtype: str, bins: int):
     """Return the kernel that looks up each sample's level, for a type of samples and a number of bins."""
-    bin_of = cuda_bin(dtype, bins)
+    bin_of = histograms.cuda_bin(dtype, bins)
 
     @cuda.jit
     def look_up(image, width, levels, out):
@@ -365,7 +347,7 @@ def look_up_kernel(dtype: str, bins: int):
 
 
 CUDA = cuda_variant(
-    clearing(_counts),
+    histograms.clearing(_counts),
     COUNTING,
     Step(
         lambda problem, block: levels_kernel(
@@ -388,13 +370,13 @@ CUDA = cuda_variant(
     "per sample looks its level up.",
 )
 
-EQUALISE = Operation(
+EQUALISE = contract.Operation(
     key="equalise",
     title="Histogram equalisation",
     teaches="What a histogram is for: its running sums, a scan that all threads make together, give each bin "
     "a new level, so that a flat picture uses the whole scale.",
-    parameters=(BINS,),
-    refuse=refuse,
+    parameters=(histograms.BINS,),
+    refuse=histograms.refuse,
     verify=verify,
     proof="8 and 16 bit: equal; float32: two counts and their quotient, one rounding each.",
     of_all=of_all,

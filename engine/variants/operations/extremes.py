@@ -16,17 +16,8 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
-from engine.work.operations.contract import (
-    Floats,
-    OfCells,
-    Operation,
-    Parameter,
-    Range,
-    half_size,
-    operation_work,
-    rising,
-    rounded,
-)
+from engine.work.operations import contract
+from engine.work.operations.contract import Floats, Operation, Range
 from engine.work.problem import OperationProblem
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
@@ -35,12 +26,12 @@ if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from engine.device.numba_cuda import cuda, cuda_rule, float32
     from engine.variants.operations.bands import put_nan
 
-SIZE = Parameter(
+SIZE = contract.Parameter(
     "size", "Size",
     "Side of the square neighbourhood, odd. Cells outside the picture repeat the nearest one.",
     3, choices=(3, 5, 7, 9, 11, 13, 15),
 )  # fmt: skip
-KIND = Parameter(
+KIND = contract.Parameter(
     "kind", "Kind",
     "open (minimum, then maximum), close (maximum, then minimum), gradient (maximum less minimum), top-hat "
     "(the picture less its opening), black-hat (the closing less the picture).",
@@ -190,7 +181,7 @@ def _extreme(key: str, word: str, title: str, teaches: str, of_window: Callable[
         key=f"cpu-{key}",
         idea=f"The {word} of each column along whole rows, then of neighbours, in vectors, on all cores.",
         # Each sample is loaded once for each row of the window, the rest is in a cache.
-        work=lambda problem, block: operation_work(
+        work=lambda problem, block: contract.operation_work(
             problem,
             picture_loads=problem.whole("size") * problem.samples,
             flops=cpu_comparisons(problem.whole("size")) * problem.samples,
@@ -202,7 +193,7 @@ def _extreme(key: str, word: str, title: str, teaches: str, of_window: Callable[
             arguments=lambda problem, patch: (Operand.IMAGE, problem.width),
         ),
         # The sample itself, its window, and a comparison for each cell.
-        work=lambda problem, block: operation_work(
+        work=lambda problem, block: contract.operation_work(
             problem,
             picture_loads=problem.samples * (1 + problem.whole("size") ** 2),
             flops=problem.samples * problem.whole("size") ** 2,
@@ -214,9 +205,9 @@ def _extreme(key: str, word: str, title: str, teaches: str, of_window: Callable[
         key=key,
         title=title,
         teaches=teaches,
-        window=half_size,
+        window=contract.half_size,
         parameters=(SIZE,),
-        of_cells=OfCells(rising(found), scales=True, exact=True),
+        of_cells=contract.OfCells(contract.rising(found), scales=True, exact=True),
         cost=60,
         proof=f"The {key} is one of the samples: it must be equal.",
         variants=(cpu, cuda_one),
@@ -268,7 +259,7 @@ def ranges(cells: Range, problem: OperationProblem) -> Range:
         low, high = a.low - b.high, a.high - b.low
         # Neither is ever below the other, whatever the cells; whole numbers of 8 and 16 bit round nothing.
         roundings = 2.0 if problem.is_float else 0.0
-        return rounded(a.value - b.value, np.maximum(low, np.minimum(high, 0.0)), high, roundings)
+        return contract.rounded(a.value - b.value, np.maximum(low, np.minimum(high, 0.0)), high, roundings)
 
     if kind == "gradient":
         return difference(highest, lowest)
@@ -325,7 +316,7 @@ def cpu_morphology_work(problem: OperationProblem, block: Block) -> Work:
     """Return the work: two passes as of `cpu-minimum`, with a picture between, and a difference."""
     size, samples = problem.whole("size"), problem.samples
     has_difference = problem.parameters["kind"] not in ("open", "close")
-    return operation_work(
+    return contract.operation_work(
         problem,
         picture_loads=(2 * size + has_difference) * samples,
         result_loads=has_difference * samples,
@@ -400,7 +391,7 @@ def cuda_morphology_work(problem: OperationProblem, block: Block) -> Work:
     cells = samples * (1 + problem.whole("size") ** 2)
     has_difference, has_hat = kind not in ("open", "close"), kind in ("top-hat", "black-hat")
     of_picture = 2 * cells if kind == "gradient" else cells + has_hat * samples
-    return operation_work(
+    return contract.operation_work(
         problem,
         picture_loads=of_picture,
         # Of pictures between the launches, which have its type.
@@ -423,9 +414,9 @@ MORPHOLOGY = Operation(
     teaches="Opening removes bright spots that are smaller than the square, closing dark ones, and the top "
     "hat is what opening takes away: minima and maxima in turns, with a whole picture between them.",
     # Cells count twice the half side away, where one minimum follows the other.
-    window=lambda parameters: half_size(parameters) * (1 if parameters["kind"] == "gradient" else 2),
+    window=lambda parameters: contract.half_size(parameters) * (1 if parameters["kind"] == "gradient" else 2),
     parameters=(KIND, SIZE),
-    of_cells=OfCells(ranges, scales=True, exact=True),
+    of_cells=contract.OfCells(ranges, scales=True, exact=True),
     cost=200,
     proof="Minima and maxima are samples and must be equal; a difference of float32 is rounded once.",
     variants=(CPU_MORPHOLOGY, CUDA_MORPHOLOGY),

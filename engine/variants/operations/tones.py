@@ -151,7 +151,7 @@ def threshold_kernel(dtype: str):
     Limit
         Memory.
     """
-    white = np.float32(white_of(dtype))
+    white = np.float32(1.0 if dtype == "float32" else np.iinfo(dtype).max)
 
     @cuda.jit
     def threshold(image, width, level, out):
