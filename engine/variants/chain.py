@@ -14,14 +14,7 @@ from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass, P
 from engine.geometry.block import Block
 from engine.variants.operations.kernels import CpuCode
 from engine.variants.passes import Types, by_passes, made_pass
-from engine.work.planned import (
-    ChainVariant,
-    Place,
-    Plan,
-    PlannedStep,
-    last_readers,
-    refuse_step,
-)
+from engine.work.planned import ChainVariant, Place, Plan, PlannedStep, last_readers, refuse_step
 from engine.work.problem import ChainProblem, PictureProblem
 from engine.work.steps import CombineStep, needed_places
 

@@ -9,17 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engine.device.launches import (
-    Between,
-    DeviceKind,
-    HostStep,
-    Kernel,
-    Launch,
-    Operand,
-    Pass,
-    Placeholder,
-    Prepared,
-)
+from engine.device import launches
+from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass, Placeholder, Prepared
 from engine.geometry.block import MAX_GRID_Y, Block, Limits, Refusal, SharedBytes, blocks_along, refuse_grid
 from engine.mask.mask import Mask
 from engine.process import interprets
@@ -130,7 +121,7 @@ P = TypeVar("P")
 C = TypeVar("C")
 
 
-def interpreted(steps: Sequence[Pass | HostStep]) -> Prepared:
+def interpreted(steps: Sequence[Pass | launches.HostStep]) -> Prepared:
     """Return steps made ready for the interpreter."""
     made: Prepared = import_module("engine.device.interpreter").InterpretedPasses(steps)
     return made

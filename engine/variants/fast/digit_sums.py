@@ -275,8 +275,7 @@ def kernel(border: Border, shape: DigitShape):
     return correlate_digits
 
 
-def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
+def _passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     (launch,), shape, digits = plan(problem, block), _shape_of(problem), digits_of(mask)
     words, numbers = fragments_of(shape, digits.digits), (digits.count, np.float32(digits.unit))
     constants = np.float32(problem.ghost_value), np.float32(mask.offset)
@@ -294,7 +293,7 @@ VARIANT = Variant(
     plan=plan,
     work=work,
     sum_order=lambda problem, mask: TENSOR_CORES,
-    **by_passes(passes),
+    **by_passes(_passes),
     unsupported=unsupported,
     uses_block=False,
     integer_output=True,

@@ -32,18 +32,9 @@ from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.results.problem import Work
+from engine.variants import passes
 from engine.variants.fast.tile_shape import ByteTileShape, TileShape, byte_tile_shape
-from engine.variants.passes import (
-    by_passes,
-    filter_arguments,
-    filter_pass,
-    launch_of_samples,
-    loads_of_tiles,
-    refuse_long_mask,
-    refuse_rows,
-    refuse_shared_memory,
-    whole_vectors,
-)
+from engine.variants.passes import filter_arguments, launch_of_samples, loads_of_tiles, whole_vectors
 from engine.work.filtering.sum_order import one_chain
 from engine.work.filtering.variants import Variant, filter_work
 from engine.work.problem import Problem
@@ -131,11 +122,11 @@ def work(problem: Problem, block: Block) -> Work:
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the mask or picture is too large, or shared memory too small; None if all is well."""
     why = "needs more results in registers than a thread can keep"
-    if (refusal := refuse_long_mask(problem.mask_shape, MAX_SIDE, why, "tiled")) is not None:
+    if (refusal := passes.refuse_long_mask(problem.mask_shape, MAX_SIDE, why, "tiled")) is not None:
         return refusal
     (launch,) = plan(problem, block)
-    refusal = refuse_shared_memory(problem, launch, limits.shared_bytes, "tile", "tiled")
-    return refusal or refuse_rows(problem, launch, _shape_of(problem).out_rows)
+    refusal = passes.refuse_shared_memory(problem, launch, limits.shared_bytes, "tile", "tiled")
+    return refusal or passes.refuse_rows(problem, launch, _shape_of(problem).out_rows)
 
 
 # What the compiler must know: few of them are in use at a time.
@@ -174,14 +165,13 @@ def kernel(border: Border, shape: TileShape):
     return correlate_register_blocked
 
 
-def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
+def _passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     (launch,) = plan(problem, block)
     shape = _shape_of(problem)
     constant = np.zeros((shape.mask_rows, shape.weight_pitch), np.float32)
     constant[:, : shape.mask_columns] = mask.weights32
-    arguments = filter_arguments(problem, mask)
-    return (filter_pass(kernel(problem.border, shape), problem, launch, arguments, (WEIGHTS, constant)),)
+    function, arguments = kernel(problem.border, shape), filter_arguments(problem, mask)
+    return (passes.filter_pass(function, problem, launch, arguments, (WEIGHTS, constant)),)
 
 
 VARIANT = Variant(
@@ -191,7 +181,7 @@ VARIANT = Variant(
     default_block=Block(32, WARPS),
     plan=plan,
     work=work,
-    **by_passes(passes),
+    **passes.by_passes(_passes),
     unsupported=unsupported,
     sum_order=lambda problem, mask: one_chain(mask.taps),
     uses_block=False,

@@ -32,15 +32,8 @@ import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch, Pass
-from engine.geometry.block import (
-    MAX_GRID_Y,
-    Block,
-    Limits,
-    Refusal,
-    blocks_along,
-    grid_too_high,
-    refuse_block,
-)
+from engine.geometry import block as blocks
+from engine.geometry.block import Block, Limits, Refusal, blocks_along
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.results.problem import Work
@@ -189,16 +182,16 @@ def _variant(masks: int, bank_of: Callable[[Mask], tuple[Mask, ...]], **traits: 
 
     def refuse(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
         pixels = problem.height * problem.width
-        least = Block(blocks_along(pixels, MAX_GRID_X), blocks_along(masks, MAX_GRID_Y))
+        least = Block(blocks_along(pixels, MAX_GRID_X), blocks_along(masks, blocks.MAX_GRID_Y))
 
         def too_small() -> Refusal:
             if block.y < least.y:
-                return grid_too_high(masks, "masks", blocks_along(masks, block.y), block)
+                return blocks.grid_too_high(masks, "masks", blocks_along(masks, block.y), block)
             across = blocks_along(pixels, block.x)
-            return grid_too_high(pixels, "pixels", across, block, "across", MAX_GRID_X)
+            return blocks.grid_too_high(pixels, "pixels", across, block, "across", MAX_GRID_X)
 
         tiles = partial(shared_bytes, problem.taps)
-        return refuse_block(block, limits, tiles, least=least, too_small=too_small)
+        return blocks.refuse_block(block, limits, tiles, least=least, too_small=too_small)
 
     return teaching_variant(
         passes,

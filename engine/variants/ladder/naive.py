@@ -18,15 +18,8 @@ from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import WEIGHTS, Launch, registers_for
-from engine.geometry.block import (
-    MAX_GRID_Y,
-    Block,
-    Limits,
-    Refusal,
-    blocks_along,
-    grid_too_high,
-    refuse_block,
-)
+from engine.geometry import block as blocks
+from engine.geometry.block import Block, Limits, Refusal, blocks_along
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
 from engine.mask.mask import MAX_SIDE, Mask
@@ -96,11 +89,11 @@ def uncoalesced_plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
 def refuse_uncoalesced(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why a block or its grid is illegal, with the nearest legal block, or None."""
     width, along = problem.width, "along y, which counts columns in this kernel"
-    return refuse_block(
+    return blocks.refuse_block(
         block,
         limits,
-        least=Block(1, blocks_along(width, MAX_GRID_Y)),
-        too_small=lambda: grid_too_high(width, "columns", blocks_along(width, block.y), block, along),
+        least=Block(1, blocks_along(width, blocks.MAX_GRID_Y)),
+        too_small=lambda: blocks.grid_too_high(width, "columns", blocks_along(width, block.y), block, along),
     )
 
 

@@ -11,15 +11,9 @@ from engine.geometry.block import FLOAT_BYTES, Block, Limits, Refusal, blocks_al
 from engine.mask.mask import Mask
 from engine.results.problem import Work
 from engine.variants.passes import by_passes, filter_arguments, filter_pass, one_launch, refuse_launch
+from engine.work.filtering import variants
 from engine.work.filtering.sum_order import by_rows
-from engine.work.filtering.variants import (
-    MaskClass,
-    Variant,
-    filter_work,
-    loads_by_taps,
-    taps_in_own_tile,
-    tile_cells_inside,
-)
+from engine.work.filtering.variants import MaskClass, Variant, filter_work, loads_by_taps
 from engine.work.problem import Problem
 
 DEFAULT_BLOCK = Block(32, 8)
@@ -123,8 +117,8 @@ def work_of_own_cells(problem: Problem, block: Block, *, constant_weights: bool 
     """
     rows, columns = problem.mask_shape
     in_tile = (
-        taps_in_own_tile(problem.height, block.y, rows, problem.anchor[0])
-        * taps_in_own_tile(problem.width, block.x, columns, problem.anchor[1])
+        variants.taps_in_own_tile(problem.height, block.y, rows, problem.anchor[0])
+        * variants.taps_in_own_tile(problem.width, block.x, columns, problem.anchor[1])
         * problem.channels
     )
     return filter_work(
@@ -143,8 +137,8 @@ def work_of_tiles(problem: Problem, tile: Block, *, constant_weights: bool = Fal
     """
     rows, columns = problem.mask_shape
     ghosts = problem.border.has_ghost_cells
-    loads_down = tile_cells_inside(problem.height, tile.y, rows, problem.anchor[0], ghosts)
-    loads_across = tile_cells_inside(problem.width, tile.x, columns, problem.anchor[1], ghosts)
+    loads_down = variants.tile_cells_inside(problem.height, tile.y, rows, problem.anchor[0], ghosts)
+    loads_across = variants.tile_cells_inside(problem.width, tile.x, columns, problem.anchor[1], ghosts)
     tiles = blocks_along(problem.height, tile.y) * blocks_along(problem.width, tile.x) * problem.channels
     return filter_work(
         problem,

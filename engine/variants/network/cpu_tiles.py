@@ -15,14 +15,7 @@ from engine.device.thread_code import finish, share
 from engine.device.thread_pool import TAKEN
 from engine.tasks.network import problem as network
 from engine.tasks.network.problem import CLASSES, FIRST, FIRST_POOLED, HIDDEN, LINEAR, SECOND, SIDE
-from engine.variants.emit.cpu_vectors import (
-    VECTOR,
-    Vectors,
-    address_of,
-    copy_samples,
-    count_one,
-    cpu_function,
-)
+from engine.variants.emit.cpu_vectors import VECTOR, address_of, copy_samples, count_one, cpu_function
 from engine.variants.emit.value import Value
 from engine.variants.network.cpu_fast import AT_ONCE, GROUP, PART, VECTORS
 
@@ -84,7 +77,7 @@ def pooled_tile(code, source, pixel_step, row_step, inner, filters, target, targ
             code.store(total * quarter, store + target_step * pair, v * VECTOR)
 
 
-def _rectified(code: Vectors, values: Value) -> Value:
+def _rectified(code, values):
     """Return values with those below 0 as 0; NaN stays."""
     return code.select(values < 0.0, code.zero, values)
 

@@ -12,16 +12,8 @@ import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.result_rules import WHOLE_NUMBERS_ONLY
-from engine.geometry.block import (
-    FLOAT_BYTES,
-    MAX_GRID_Y,
-    Block,
-    Limits,
-    Refusal,
-    blocks_along,
-    nearest_legal,
-    refuse_grid,
-)
+from engine.geometry import block as blocks
+from engine.geometry.block import FLOAT_BYTES, Block, Limits, Refusal, blocks_along
 from engine.results.problem import Work
 from engine.variants.operations import jpeg
 from engine.variants.operations.jpeg import SIDE
@@ -279,7 +271,7 @@ def unsupported(
 ) -> Refusal | None:
     """Return why the block is illegal, or no multiple of 8 x 8; or None."""
     rows = coefficients(problem)[0]
-    refusal = refuse_grid(rows, block, limits, partial(shared_bytes, problem))
+    refusal = blocks.refuse_grid(rows, block, limits, partial(shared_bytes, problem))
     if refusal is None and block.x % SIDE == block.y % SIDE == 0:
         return None
     short = f"A block of {block} has no whole 8 × 8 pixels"
@@ -291,11 +283,11 @@ def unsupported(
     # The nearest legal one, counted in 8 x 8 pixels.
     most = limits.max_threads // SIDE**2
     most_x, most_y = limits.max_block_x // SIDE, limits.max_block_y // SIDE
-    found = nearest_legal(
+    found = blocks.nearest_legal(
         Block(round(block.x / SIDE), round(block.y / SIDE)),
         replace(limits, max_threads=most, max_block_x=most_x, max_block_y=most_y),
         lambda cells: shared_bytes(problem, in_pixels(cells)),
-        Block(1, blocks_along(rows, MAX_GRID_Y * SIDE)),
+        Block(1, blocks_along(rows, blocks.MAX_GRID_Y * SIDE)),
     )
     return (refusal or own).nearest(None if found is None else in_pixels(found))
 

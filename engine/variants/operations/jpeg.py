@@ -23,14 +23,8 @@ from engine.errors import BadValue
 from engine.image.convert import to_depth
 from engine.image.metadata import brightness_steps
 from engine.run.task import AnyJob
-from engine.verify.closeness import (
-    NOTHING,
-    SMALLEST_SUBNORMAL,
-    UNIT_ROUNDOFF,
-    Verification,
-    compare,
-    relative_bound,
-)
+from engine.verify import closeness
+from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, Verification, relative_bound
 from engine.verify.verification import LEAST_STEP
 from engine.work.operations.contract import AFFORDABLE, Answer, Checkpoint, Quantity
 from engine.work.problem import OperationProblem, Shape, Value
@@ -119,7 +113,7 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
     """Compare coefficients and samples with float64, as the docstring of this module says."""
     problem = job.problem
     rows_of_blocks = _rows_to_check(problem, job.seed, job.affordable or AFFORDABLE)
-    half, found = filled(problem.height), NOTHING
+    half, found = filled(problem.height), closeness.NOTHING
     columns = np.minimum(np.arange(filled(problem.width)), problem.width - 1)
     for number, at in enumerate(rows_of_blocks):
         checkpoint(number / len(rows_of_blocks))
@@ -134,7 +128,7 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
         ):
             wanted, largest, bound = map(_rows, exact)
             place = partial(_place, part, rows.start)
-            verdict = compare(results, wanted, lambda: (largest, bound), place)  # noqa: B023 - called at once
+            verdict = closeness.compare(results, wanted, lambda: (largest, bound), place)  # noqa: B023 - called at once
             found = found.joined(verdict)
     checked = sum(min(SIDE, problem.height - at * SIDE) for at in rows_of_blocks) * problem.width
     chosen = "the first and the last row of blocks, and some between"
