@@ -24,7 +24,7 @@ from engine.device.thread_pool import SharedCall, compiled, workers_for
 from engine.mask.mask import Mask
 from engine.process import launch_cores
 from engine.results.problem import LoopWork
-from engine.variants.cpu.register_tiles import ACROSS_LINES, LINE, VECTOR
+from engine.variants.cpu.register_tiles import ACROSS_LINES, VECTOR
 from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported where code is compiled
@@ -58,26 +58,6 @@ class Halo:
         self.outside_rows = sources(problem.height, 0)
         columns = sources(problem.width, 1)[:, np.newaxis]
         self.outside_samples = np.where(columns < 0, -1, columns * channels + np.arange(channels)).reshape(-1)
-
-    @property
-    def longest_edge(self) -> int:
-        """The most results that an edge has."""
-        return max(self.before, self.after) + LINE + VECTOR
-
-    def columns(self, samples: int, before_line: int = 0, reach: int = 0) -> tuple[int, int]:
-        """Return left_end and right_start of a row of `samples`; the middle has whole vectors, or none.
-
-        The first `before_line` results of a row lie before the first cache line of them; the middle
-        begins with a line. At least `reach` samples lie behind those that it needs.
-        """
-        left_end = min(samples, self.before + (before_line - self.before) % LINE)
-        inside = max(0, samples - self.after - reach - left_end)
-        return left_end, left_end + inside // VECTOR * VECTOR
-
-
-def holds(dtype: str, value: float) -> bool:
-    """Return whether a sample of this type can be exactly this value."""
-    return dtype == "float32" or (value == int(value) and 0 <= value <= np.iinfo(dtype).max)
 
 
 def aligned_rows(rows: int, count: int, dtype: DTypeLike) -> np.ndarray:
@@ -188,12 +168,13 @@ class BandedFilter(ABC):
         self._problem = problem
         self._halo = halo = Halo(problem)
         self._samples = problem.width * problem.channels
-        # The type that pictures are read in; others are converted first.
-        self._dtype = np.dtype(problem.dtype if holds(problem.dtype, problem.ghost_value) else np.float32)
-        self._fits = False
+        # The type that pictures are read in: float32 where integers cannot hold the ghost value.
+        self._dtype, self._fits = np.dtype(problem.dtype), False
         if problem.dtype != "float32":
-            largest = max(float(np.iinfo(problem.dtype).max), abs(problem.ghost_value))
-            most = float(np.abs(mask.weights).sum()) * largest + abs(mask.offset)
+            largest, ghost = float(np.iinfo(problem.dtype).max), problem.ghost_value
+            if not (ghost == int(ghost) and 0 <= ghost <= largest):
+                self._dtype = np.dtype(np.float32)
+            most = float(np.abs(mask.weights).sum()) * max(largest, abs(ghost)) + abs(mask.offset)
             self._fits = most < MOST_RESULT
         # An argument each of every compiled function: the picture's size, and what lies beyond it.
         self._size = (problem.height, self._samples, problem.channels)
@@ -278,10 +259,6 @@ class BandedFilter(ABC):
 
         The first two are the addresses of the picture and the result, still 0; TASK is in the descriptor's.
         """
-
-    def _ghosts(self, count: int) -> np.ndarray:
-        """Return so many ghost cells."""
-        return np.full(count, self._problem.ghost_value, self._dtype)
 
     def _edges(self, workers: int, count: int) -> np.ndarray:
         """Return for each worker a buffer of so many samples, for rows that reach over the picture's edge."""

@@ -64,7 +64,7 @@ class BoxSums(BandedFilter):
         length = self._tile_samples + self._halo.before + self._halo.after
         # Neighbours are looked for up to three windows on; there is nothing there that any result needs.
         self._pitch = -(-(length + 2 * VECTOR) // VECTOR) * VECTOR
-        self._ghost_row = self._ghosts(self._pitch)
+        self._ghost_row = np.full(self._pitch, problem.ghost_value, self._dtype)
         tiles = -(-self._samples // self._tile_samples)
         self._cut = self._cut_into(tiles, problem.samples * COST_PER_SAMPLE, problem.mask_shape[0] - 1)
 

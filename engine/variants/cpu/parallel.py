@@ -139,7 +139,8 @@ class TwoPasses(BandedFilter):
         self._sums_rows = self._block_rows + problem.mask_shape[0] - 1
         self._tile_samples = tile_samples(self._sums_rows, self._samples)
         self._pitch = sums_pitch(self._tile_samples)
-        self._ghost_row = self._ghosts(self._tile_samples + self._halo.before + self._halo.after + 3 * VECTOR)
+        ghosts = self._tile_samples + self._halo.before + self._halo.after + 3 * VECTOR
+        self._ghost_row = np.full(ghosts, problem.ghost_value, self._dtype)
         tiles = -(-self._samples // self._tile_samples)
         cost_rows = COST_IN_TWO_PASSES * (problem.mask_shape[0] - 1)
         self._cut = self._cut_into(tiles, problem.samples * sum(problem.mask_shape), cost_rows)

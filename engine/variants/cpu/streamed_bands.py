@@ -78,8 +78,9 @@ class StreamedBands(BandedFilter):
         if row_factor is not None and self._dtype.kind == "u" and (row_factor == row_factor[::-1]).all():
             self.pairs = len(row_factor) // 2
         self._workers, self._cost_rows = workers_for(multiply_adds, launch_cores()), cost_rows
-        self._edge_pitch = halo.longest_edge + halo.before + halo.after + VECTOR
-        self._edge_results_pitch = halo.longest_edge + VECTOR
+        longest_edge = max(halo.before, halo.after) + tuned.LINE + VECTOR
+        self._edge_pitch = longest_edge + halo.before + halo.after + VECTOR
+        self._edge_results_pitch = longest_edge + VECTOR
         self._tile_samples = tile_samples(rows, self._samples)
         longest_row = min(self._tile_samples, self._samples) + 2 * self._edge_results_pitch
         is_in_parts = row_factor is None and rows > MOST_ROWS and not PARTIAL_SUMS
@@ -89,7 +90,8 @@ class StreamedBands(BandedFilter):
         self._step = PART_SAMPLES if is_in_parts or converts else self._tile_samples
         self._floats_pitch = _whole_vectors(PART_SAMPLES + halo.before + halo.after) if converts else 0
         self._totals_pitch = _whole_vectors(longest_row)
-        self._ghost_row = self._ghosts(longest_row + halo.before + halo.after)
+        ghosts = longest_row + halo.before + halo.after
+        self._ghost_row = np.full(ghosts, problem.ghost_value, self._dtype)
         # Past the cache go whole lines only, so results have to begin at one in all rows.
         self._aligns_results = problem.result_dtype == "float32" and self._samples % tuned.LINE == 0
         vectors = (tuned.STRIP_VECTORS if row_factor is None else tuned.PRODUCT_VECTORS).get(rows, 1)
@@ -180,7 +182,12 @@ class StreamedBands(BandedFilter):
 
     def _parts(self, before_line: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the tiles of a row, as ranges of parts, and the parts, as `stream_bands` takes them."""
-        left_end, right_start = self._halo.columns(self._samples, before_line, self._reach)
+        # The middle begins with a cache line of results, of which `before_line` lie before the first, and has
+        # whole vectors, or none. At least `_reach` samples lie behind those that it needs.
+        before, after = self._halo.before, self._halo.after
+        left_end = min(self._samples, before + (before_line - before) % tuned.LINE)
+        inside = max(0, self._samples - after - self._reach - left_end)
+        right_start = left_end + inside // VECTOR * VECTOR
         middles = range(left_end, max(right_start, left_end + 1), self._tile_samples)
         tiles: list[tuple[int, int]] = []
         parts: list[tuple[int, int, int, int]] = []

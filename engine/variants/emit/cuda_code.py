@@ -177,19 +177,9 @@ def device_function(returns: types.Type, emit: Callable[..., object]) -> DeviceF
     return function
 
 
-def zero_accumulators(count: int) -> DeviceFunction:
-    """Return the function `zeros()` of the sums before the first input row or product."""
-    return device_function(types.UniTuple(types.float32, count), lambda code: [code.f32(0.0)] * count)
-
-
 def waiter(pending: int) -> DeviceFunction:
     """Return the function `wait()`: this thread's copies have arrived, but for `pending` groups."""
     return device_function(types.void, lambda code: code.wait_for_groups(pending))
-
-
-def closer() -> DeviceFunction:
-    """Return the function `close()`: it makes a group of the copies since the last one, or an empty one."""
-    return device_function(types.void, lambda code: code.close_group())
 
 
 def constant_weights(count: int) -> DeviceFunction:

@@ -35,13 +35,7 @@ from engine.variants.passes import VECTOR, Shape
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, jit_within, types
-    from engine.variants.emit.cuda_code import (
-        SHARED_ALIGNMENT,
-        closer,
-        device_function,
-        waiter,
-        zero_accumulators,
-    )
+    from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, device_function, waiter
 
 
 ROWS, ACROSS = 2, 8
@@ -240,9 +234,10 @@ def _connected_work(batch: int, layer: network.Layer) -> network.LayerWork:
 def convolution_kernel(shape: ConvolutionShape):
     """Return the kernel of a convolution with its pool: maps, packed filters -> averages, a flat array."""
     load = phase_loader(shape)
-    close, wait_for_all, wait_for_earlier = closer(), waiter(pending=0), waiter(pending=1)
-    zeros, accumulate = zero_accumulators(shape.filters * ROWS * ACROSS), accumulator(shape)
-    store = pooled_store(shape)
+    close = device_function(types.void, lambda code: code.close_group())
+    wait_for_all, wait_for_earlier = waiter(pending=0), waiter(pending=1)
+    count, accumulate, store = shape.filters * ROWS * ACROSS, accumulator(shape), pooled_store(shape)
+    zeros = device_function(types.UniTuple(types.float32, count), lambda code: [code.f32(0.0)] * count)
     CHANNELS, SIDE, MAPS, MAP_CELLS = shape.channels, shape.side, shape.maps, shape.map_cells
     FILTERS, POSITIONS, ACROSS_THREADS, POOLED = shape.filters, shape.positions, shape.across, shape.pooled
     PHASE, PHASES, BUFFERS = shape.phase, shape.phases, shape.buffers
@@ -291,7 +286,8 @@ def convolution_kernel(shape: ConvolutionShape):
 @kernel_factory
 def connected_kernel():
     """Return the kernel of both connected layers: vectors, weights of both -> scores."""
-    zeros, accumulate, store_parts = zero_accumulators(DRAWINGS), connected_accumulator(), parts_store()
+    zeros = device_function(types.UniTuple(types.float32, DRAWINGS), lambda code: [code.f32(0.0)] * DRAWINGS)
+    accumulate, store_parts = connected_accumulator(), parts_store()
     THREADS, OWN_DEPTH, QUADS, ALL_VALUES = SLICES * HIDDEN, DEPTH // SLICES, DEPTH // 4, DEPTH * DRAWINGS
 
     @jit_within(CONNECTED_REGISTERS)
