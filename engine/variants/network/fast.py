@@ -80,7 +80,6 @@ PARTS = SLICES * HIDDEN * DRAWINGS
 """Values of all parts of all sums."""
 
 
-@kernel_factory
 def phase_loader(shape: ConvolutionShape):
     """Return the function `load(tile, maps, weights, filters, thread, buffer, ...)`, which waits for nothing.
 
@@ -104,7 +103,6 @@ def phase_loader(shape: ConvolutionShape):
     return device_function(types.void, load)
 
 
-@kernel_factory
 def accumulator(shape: ConvolutionShape):
     """Return the function `accumulate(tile, at, weights, own, sums)`: the products of one input map.
 
@@ -118,8 +116,7 @@ def accumulator(shape: ConvolutionShape):
         cells, packed = code.shared(tile) + at, code.shared(weights) + own
 
         def window(number):
-            row = cells + number * shape.side
-            return [value for v in range(0, _WINDOW, VECTOR) for value in (row + v).load(VECTOR)]
+            return code.load_row(cells + number * shape.side, _WINDOW)
 
         def filter_row(number, carried):
             totals, upper = list(carried[0]), carried[1]
@@ -144,7 +141,6 @@ def accumulator(shape: ConvolutionShape):
     return device_function(types.UniTuple(types.float32, filters * ROWS * ACROSS), accumulate)
 
 
-@kernel_factory
 def pooled_store(shape: ConvolutionShape):
     """Return the function `store(out, at, sums)`: the averages of the rectified outputs.
 
@@ -152,23 +148,20 @@ def pooled_store(shape: ConvolutionShape):
     """
     averages, side = ACROSS // 2, shape.pooled
 
-    def rectified(code, value):
-        return code.select(value < code.f32(0.0), code.f32(0.0), value)
-
     def store(code, out, at, sums):
-        target = code.pointer(out) + at
+        target, zero = code.pointer(out) + at, code.f32(0.0)
         for f in range(shape.filters):
             values = []
             for k in range(averages):
                 upper, lower = ((f * ROWS + i) * ACROSS + 2 * k for i in range(ROWS))
-                four = [rectified(code, sums[offset + j]) for offset in (upper, lower) for j in (0, 1)]
+                four = [sums[offset + j] for offset in (upper, lower) for j in (0, 1)]
+                four = [code.select(value < zero, zero, value) for value in four]
                 values.append(((four[0] + four[1]) + (four[2] + four[3])) * code.f32(0.25))
             (target + f * side * side).store(values)
 
     return device_function(types.void, store)
 
 
-@kernel_factory
 def connected_accumulator():
     """Return the function `accumulate(tile, at, weights, first, sums)`: some products of each drawing.
 
@@ -187,7 +180,6 @@ def connected_accumulator():
     return device_function(types.UniTuple(types.float32, DRAWINGS), accumulate)
 
 
-@kernel_factory
 def parts_store():
     """Return the function `store(parts, at, sums)`: a sum for each drawing, a row of threads apart."""
 
