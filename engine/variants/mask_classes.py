@@ -5,26 +5,10 @@ Products: a mask that is a column times a row (`engine.mask.factors`) is applied
     horizontal   scratch[r, c] = sum over n of row[n] * image[r, c + n - anchor column]
     vertical     out[r, c] = offset + sum over m of column[m] * scratch[r + m - anchor row, c]
 
-which is rows + columns multiply-adds per sample instead of rows x columns.
+which is rows + columns multiply-adds per sample instead of rows x columns. docs/decisions/0003 has why every
+border, NaN, infinity and the bound of the direct sum allow that. A ghost row consists of ghost cells, so its
+sums are all the ghost value times the sum of the row's weights: the constant of the second pass.
 
-Borders
-    Every border treats rows and columns apart, so the first pass needs only the rule of the columns and the
-    second only that of the rows; reflect, mirror, replicate and wrap give the second pass a row that the
-    first has computed. A ghost row consists of ghost cells, so its sums are all the ghost value times the sum
-    of the row's weights: that, and not the ghost value, is the constant of the second pass (zero stays zero).
-NaN and infinity
-    0 x NaN and 0 x infinity are NaN in either pass, and no weight of the row or of the column is 0 unless all
-    weights are that it makes: a result is NaN, or infinite, or finite where the direct sum is.
-Rounding
-    A term of the direct sum is rounded `columns` times at most in the first pass (its product and the
-    additions), `rows` times in the second, once with the offset, and comes with a weight that is off by 4 (1
-    - 1/rows) (1 - 1/columns) + 2 roundings at most. `engine.work.filtering.oracle` grants rows x columns
-    + 2. That is enough for every mask except those of 2 x 2, 2 x 3 and 2 x 4 (either way round): there the
-    worst case is 8 of 6 roundings, 9.33 of 8 and 10.5 of 10, if all of them go the same way; 0.55 of the
-    bound is the most that was seen in millions of results. Exact factors, masks of one line and an offset of
-    0 save the roundings that they do not make, so 1 x N has N + 1. A product that is subnormal loses 2^-150;
-    in the first pass that is multiplied by the column, for which `engine.work.filtering.oracle` has a
-    term of its own.
 Equal weights
     No sum here subtracts (adds a new sample and takes an old one out): in float32 that drifts, and one NaN or
     infinity would stay for the rest of the line. Windows are summed from their own samples instead (van Herk
@@ -113,24 +97,21 @@ def order_of_factors(problem: Problem, mask: Mask, *, is_fused: bool = True) -> 
     return two_passes(factors.row, factors.column, is_fused=is_fused, ghost_row=ghost_row)
 
 
-def two_pass_work(
-    problem: Problem, picture_loads: int, scratch_loads: int, shared_loads: int = 0, shared_stores: int = 0
-) -> Work:
+def two_pass_work(problem: Problem, picture_loads: int, scratch_loads: int, **shared: int) -> Work:
     """Return the work of both passes: rows + columns multiply-adds per sample, each with a global weight.
 
     `picture_loads` are cells that the first pass reads, `scratch_loads` values that the second one reads of
     these.
     """
-    multiply_adds = problem.samples * sum(problem.mask_shape)
+    adds = problem.samples * sum(problem.mask_shape)
     return filter_work(
         problem,
         picture_loads=picture_loads,
-        weight_loads=multiply_adds,
+        weight_loads=adds,
         scratch_loads=scratch_loads,
         scratch_stores=problem.samples,
-        shared_loads=shared_loads,
-        shared_stores=shared_stores,
-        multiply_adds=multiply_adds,
+        multiply_adds=adds,
+        **shared,
     )
 
 

@@ -17,7 +17,6 @@ Sources: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_k
 assignment 3, the optimised kernel (there with the mask in constant memory).
 """
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
@@ -25,7 +24,7 @@ from engine.device.launches import WEIGHTS, registers_for
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
-from engine.variants.ladder.teaching import bytes_of_own_cells, one_pass_variant, work_of_own_cells
+from engine.variants.ladder.teaching import bytes_of_own_cells, loads_of_own_cells, one_pass_variant
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, cuda_rule, float32, jit_for, jit_with_constant
@@ -86,7 +85,7 @@ VARIANT = one_pass_variant(
     key="cached",
     title="Cached halo",
     idea="Shared memory holds only the block's own cells; the halo comes from global memory through caches.",
-    work=work_of_own_cells,
+    loads=loads_of_own_cells,
 )
 
 
@@ -166,7 +165,7 @@ CONSTANT = one_pass_variant(
     title="Cached halo, constant memory",
     idea="Shared memory holds the block's own cells, constant memory the mask; the halo comes from global "
     "memory through caches.",
-    work=partial(work_of_own_cells, constant_weights=True),
+    loads=loads_of_own_cells,
 )
 
 
@@ -238,7 +237,7 @@ ROW = one_pass_variant(
     title="1-D, cached halo",
     idea="Along the rows, for masks of one row: shared memory holds the block's own cells; the halo comes "
     "from global memory through caches.",
-    work=work_of_own_cells,
+    loads=loads_of_own_cells,
 )
 
 
@@ -308,5 +307,5 @@ ROW_CONSTANT = one_pass_variant(
     title="1-D, cached halo, constant memory",
     idea="Along the rows, for masks of one row: as row-cached, but the weights come from constant memory, as "
     "the lecture prints it.",
-    work=partial(work_of_own_cells, constant_weights=True),
+    loads=loads_of_own_cells,
 )

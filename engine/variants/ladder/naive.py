@@ -13,7 +13,6 @@ Sources: CENG443, "2D Convolution Kernel" (convolution_2D_basic_kernel); Drexel 
 ConvolutionKernel. Theirs sum in int and double; here each mask row has a float32 partial sum.
 """
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
@@ -23,8 +22,7 @@ from engine.geometry.block import Block, Limits, Refusal, blocks_along
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
 from engine.mask.mask import MAX_SIDE, Mask
-from engine.variants.ladder.teaching import one_pass_variant, teaching_variant, work_by_taps
-from engine.variants.passes import filter_arguments, filter_pass
+from engine.variants.ladder.teaching import one_pass_variant
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.problem import Problem
 
@@ -74,7 +72,6 @@ VARIANT = one_pass_variant(
     key="naive",
     title="Naive",
     idea="One thread per result; every thread reads all its cells and weights from global memory.",
-    work=work_by_taps,
     integer_output=True,
 )
 
@@ -146,22 +143,14 @@ def uncoalesced_kernel(border: Border):
     return correlate_uncoalesced
 
 
-UNCOALESCED = teaching_variant(
-    lambda problem, mask, block: (
-        filter_pass(
-            uncoalesced_kernel(problem.border),
-            problem,
-            uncoalesced_plan(problem, block)[0],
-            filter_arguments(problem, mask),
-        ),
-    ),
+UNCOALESCED = one_pass_variant(
+    lambda problem, block: uncoalesced_kernel(problem.border),
     plan=uncoalesced_plan,
     unsupported=refuse_uncoalesced,
     default_block=Block(16, 16),
     key="naive-uncoalesced",
     title="Naive, uncoalesced",
     idea="As naive, but the threads of a warp go down a column, each in another row, and sums are float64.",
-    work=work_by_taps,
     sum_order=lambda problem, mask: SumOrder(
         "One sum of all products, row after row from left to right, then the offset.",
         part=mask.taps,
@@ -219,7 +208,6 @@ ROW = one_pass_variant(
     key="row-naive",
     title="1-D, naive",
     idea="Along the rows, for masks of one row: one thread per result, all its cells from global memory.",
-    work=work_by_taps,
 )
 
 
@@ -283,7 +271,6 @@ CONSTANT = one_pass_variant(
     key="constant",
     title="Constant memory",
     idea="As naive, but the weights come from constant memory, one broadcast for all threads of a warp.",
-    work=partial(work_by_taps, constant_weights=True),
     remark="The host copies the weights there before the launch: an edit of the mask compiles nothing. The "
     "array has room for the largest mask, 15,876 bytes of 64 KB.",
 )
@@ -342,5 +329,4 @@ ROW_CONSTANT = one_pass_variant(
     key="row-constant",
     title="1-D, constant memory",
     idea="Along the rows, for masks of one row: as row-naive, but the weights come from constant memory.",
-    work=partial(work_by_taps, constant_weights=True),
 )

@@ -41,29 +41,43 @@ def teaching_variant(
     )
 
 
+def loads_of_own_taps(problem: Problem, block: Block) -> dict[str, int]:
+    """Return what is loaded where each tap loads a cell from global memory; ghost cells cost no load."""
+    return {"picture_loads": loads_by_taps(problem)}
+
+
 def one_pass_variant(
     kernel_of: Callable[[Problem, Block], Kernel],
     shared_bytes: Callable[[tuple[int, int], Block], int] = lambda mask_shape, block: 0,
     *,
     wider: str = "",
+    loads: Callable[[Problem, Block], dict[str, int]] = loads_of_own_taps,
     tile: Callable[[tuple[int, int], Block], Block] = lambda mask_shape, block: block,
     constant_floats: Callable[[tuple[int, int]], int] = lambda mask_shape: 0,
     unsupported: Callable[[Problem, Mask, Block, Limits], Refusal | None] | None = None,
+    plan: Callable[[Problem, Block], tuple[Launch, ...]] | None = None,
     **traits: Any,
 ) -> Variant:
     """Return the variant of one kernel in one launch; the kernel takes `filter_arguments`.
 
     `shared_bytes` and `tile` say, for a mask shape and a block, how much static shared memory a block uses,
-    and which results it computes: by default one per thread. `constant_floats` says how many float32 the
-    kernel declares in constant memory, which the mask's weights are copied to. `wider` is the variant that
-    does with all masks what a 1-D kernel does with those of one row: such a kernel takes the image, weights
-    (1-D), width, anchor column, ghost value, offset and out.
+    and which results it computes: by default one per thread. `loads` is the work but for the weights, of
+    which each tap loads one: from global memory, or from constant memory where `constant_floats` says how
+    many float32 the kernel declares there, which they are copied to. `wider` is the variant that does with
+    all masks what a 1-D kernel does with those of one row: such a kernel takes the image, weights (1-D),
+    width, anchor column, ghost value, offset and out.
     """
 
-    def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    def planned(problem: Problem, block: Block) -> tuple[Launch, ...]:
         used, results = shared_bytes(problem.mask_shape, block), tile(problem.mask_shape, block)
         (launch,) = one_launch(problem, block, used, results)
         return (launch._replace(constant_bytes=FLOAT_BYTES * constant_floats(problem.mask_shape)),)
+
+    plan = plan or planned
+
+    def work(problem: Problem, block: Block) -> Work:
+        memory = "constant_loads" if constant_floats(problem.mask_shape) else "weight_loads"
+        return filter_work(problem, **loads(problem, block), **{memory: problem.multiply_adds})
 
     def refuse(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
         if wider and mask.rows > 1:
@@ -87,7 +101,7 @@ def one_pass_variant(
 
     if wider:
         traits |= {"default_block": Block(256, 1), "masks": MaskClass.ONE_ROW}
-    return teaching_variant(passes, plan=plan, unsupported=refuse, **traits)
+    return teaching_variant(passes, plan=plan, work=work, unsupported=refuse, **traits)
 
 
 def bytes_of_own_cells(mask_shape: tuple[int, int], block: Block) -> int:
@@ -95,25 +109,10 @@ def bytes_of_own_cells(mask_shape: tuple[int, int], block: Block) -> int:
     return block.threads * 4
 
 
-def work_by_taps(problem: Problem, block: Block, *, constant_weights: bool = False) -> Work:
-    """Return the work: each tap loads a cell from global memory (ghost cells cost no load) and a weight.
+def loads_of_own_cells(problem: Problem, block: Block) -> dict[str, int]:
+    """Return what is loaded and stored where each thread loads one cell into its block's tile.
 
-    The weights come from global memory, or from constant memory.
-    """
-    return filter_work(
-        problem, picture_loads=loads_by_taps(problem), **_weight_loads(problem, constant_weights)
-    )
-
-
-def _weight_loads(problem: Problem, constant_weights: bool) -> dict[str, int]:
-    return {"constant_loads" if constant_weights else "weight_loads": problem.multiply_adds}
-
-
-def work_of_own_cells(problem: Problem, block: Block, *, constant_weights: bool = False) -> Work:
-    """Return the work where each thread loads one cell into its block's tile.
-
-    Taps in the tile read shared memory, all others global memory. The weights come from global memory, or
-    from constant memory.
+    Taps in the tile read shared memory, all others global memory.
     """
     rows, columns = problem.mask_shape
     in_tile = (
@@ -121,29 +120,19 @@ def work_of_own_cells(problem: Problem, block: Block, *, constant_weights: bool 
         * variants.taps_in_own_tile(problem.width, block.x, columns, problem.anchor[1])
         * problem.channels
     )
-    return filter_work(
-        problem,
-        picture_loads=problem.samples + loads_by_taps(problem) - in_tile,
-        shared_loads=in_tile,
-        shared_stores=problem.samples,
-        **_weight_loads(problem, constant_weights),
-    )
+    picture_loads = problem.samples + loads_by_taps(problem) - in_tile
+    return {"picture_loads": picture_loads, "shared_loads": in_tile, "shared_stores": problem.samples}
 
 
-def work_of_tiles(problem: Problem, tile: Block, *, constant_weights: bool = False) -> Work:
-    """Return the work where the input tile of each output tile is loaded into shared memory once.
-
-    Each tap reads its cell there, and a weight from global memory, or from constant memory.
-    """
+def loads_of_tiles(problem: Problem, tile: Block) -> dict[str, int]:
+    """Return the same where the input tile of each output tile is loaded into shared memory once."""
     rows, columns = problem.mask_shape
     ghosts = problem.border.has_ghost_cells
     loads_down = variants.tile_cells_inside(problem.height, tile.y, rows, problem.anchor[0], ghosts)
     loads_across = variants.tile_cells_inside(problem.width, tile.x, columns, problem.anchor[1], ghosts)
     tiles = blocks_along(problem.height, tile.y) * blocks_along(problem.width, tile.x) * problem.channels
-    return filter_work(
-        problem,
-        picture_loads=loads_down * loads_across * problem.channels,
-        shared_loads=problem.multiply_adds,
-        shared_stores=tiles * (tile.y + rows - 1) * (tile.x + columns - 1),
-        **_weight_loads(problem, constant_weights),
-    )
+    return {
+        "picture_loads": loads_down * loads_across * problem.channels,
+        "shared_loads": problem.multiply_adds,
+        "shared_stores": tiles * (tile.y + rows - 1) * (tile.x + columns - 1),
+    }

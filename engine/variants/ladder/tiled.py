@@ -27,7 +27,7 @@ from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
 from engine.mask.mask import Mask
-from engine.variants.ladder.teaching import bytes_of_own_cells, one_pass_variant, work_of_tiles
+from engine.variants.ladder.teaching import bytes_of_own_cells, loads_of_tiles, one_pass_variant
 from engine.variants.passes import refuse_launch
 from engine.work.problem import Problem
 
@@ -96,7 +96,7 @@ VARIANT = one_pass_variant(
     key="tiled",
     title="Tiled, shared memory",
     idea="The block loads its input tile and halo into shared memory once; every tap is read from there.",
-    work=work_of_tiles,
+    loads=loads_of_tiles,
 )
 
 
@@ -203,7 +203,7 @@ INPUT = one_pass_variant(
     title="Tiled, block covers the input",
     idea="Each thread loads one cell of the input tile into shared memory; then only the inner ones compute.",
     default_block=Block(32, 32),
-    work=lambda problem, block: work_of_tiles(problem, output_tile(problem.mask_shape, block)),
+    loads=lambda problem, block: loads_of_tiles(problem, output_tile(problem.mask_shape, block)),
     unsupported=refuse_small_block,
     remark="A block computes (x - mask columns + 1) by (y - mask rows + 1) results; its other threads only "
     "load. Masks with more cells than a block may have threads are refused.",
@@ -321,7 +321,7 @@ ROW = one_pass_variant(
     idea="Along the rows, for masks of one row: the last threads load the left halo, all the centre, the "
     "first the right halo; every tap is read from shared memory.",
     # Each row of threads has a tile of its own.
-    work=lambda problem, block: work_of_tiles(problem, Block(block.x, 1)),
+    loads=lambda problem, block: loads_of_tiles(problem, Block(block.x, 1)),
     unsupported=refuse_wide_halo,
 )
 
@@ -410,6 +410,6 @@ ROW_CONSTANT = one_pass_variant(
     idea="Along the rows, for masks of one row: as row-tiled, but the weights come from constant memory, as "
     "the lecture prints it.",
     # Each row of threads has a tile of its own.
-    work=lambda problem, block: work_of_tiles(problem, Block(block.x, 1), constant_weights=True),
+    loads=lambda problem, block: loads_of_tiles(problem, Block(block.x, 1)),
     unsupported=refuse_wide_halo,
 )
