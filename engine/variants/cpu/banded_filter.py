@@ -70,6 +70,12 @@ def aligned_rows(rows: int, count: int, dtype: DTypeLike) -> np.ndarray:
     return memory[first : first + rows * pitch].view(kind).reshape(rows, -1)
 
 
+def equal_tiles(samples: int, most: int, unit: int) -> int:
+    """Return the width of tiles of a row of `samples`: whole units, equal, `most` samples or few more."""
+    tiles = -(-samples // most)
+    return -(-samples // (tiles * unit)) * unit
+
+
 @late_njit(nogil=True, inline="always")
 def source_row(row, height, outside_rows, anchor_row):
     """Return the picture's row that the border puts at `row`, or -1 for a row of ghost cells."""

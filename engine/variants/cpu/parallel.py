@@ -28,8 +28,9 @@ from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.results.problem import LoopWork
 from engine.run.variant import ON_CPU
+from engine.variants.cpu import banded_filter as banded
 from engine.variants.cpu import register_tiles as tuned
-from engine.variants.cpu.banded_filter import CONVERTED, BandedFilter, aligned_rows, copy_edge, source_row
+from engine.variants.cpu.banded_filter import BandedFilter, aligned_rows, copy_edge, equal_tiles, source_row
 from engine.variants.cpu.register_tiles import LINE, RESULTS_AT_ONCE, VECTOR, product_rows
 from engine.variants.cpu.streamed_bands import StreamedBands
 from engine.variants.mask_classes import RANK_1, refuse_mask, required_factors
@@ -101,25 +102,6 @@ TILE_FLOATS = 1 << 16
 MOST_TILE_SAMPLES = 4096
 
 
-def tile_samples(sums_rows: int, samples: int) -> int:
-    """Return the width of tiles of a row of `samples`: whole vectors, equal, as wide as their sums allow."""
-    most = min(MOST_TILE_SAMPLES, TILE_FLOATS // sums_rows)
-    tiles = -(-samples // most)
-    return -(-samples // (tiles * VECTOR)) * VECTOR
-
-
-def sums_pitch(tile_samples: int) -> int:
-    """Return the floats from one row of sums to the next, whole vectors; a vector is written past each.
-
-    What is summed down the columns at once begins in other lines of the first cache in each row.
-    """
-    if tuned.DOWN_SAMPLES >= MOST_TILE_SAMPLES:
-        return tile_samples + VECTOR
-    page = 1024
-    between = tuned.DOWN_SAMPLES + LINE
-    return tile_samples + VECTOR + (between - tile_samples - VECTOR) % page
-
-
 class TwoPasses(BandedFilter):
     """Two passes with a mask of many rows, ready for one problem and mask."""
 
@@ -137,8 +119,13 @@ class TwoPasses(BandedFilter):
         # At least as many as are moved, so that none is overwritten before it is read.
         self._block_rows = max(tuned.BLOCK_ROWS, tuned.BLOCK_OF_MASK_ROWS * (problem.mask_shape[0] - 1))
         self._sums_rows = self._block_rows + problem.mask_shape[0] - 1
-        self._tile_samples = tile_samples(self._sums_rows, self._samples)
-        self._pitch = sums_pitch(self._tile_samples)
+        most = min(MOST_TILE_SAMPLES, TILE_FLOATS // self._sums_rows)
+        self._tile_samples = equal_tiles(self._samples, most, VECTOR)
+        # From a row of sums to the next; a vector is written past each. What is summed down the columns at
+        # once begins in other lines of the first cache in each row.
+        self._pitch = self._tile_samples + VECTOR
+        if tuned.DOWN_SAMPLES < MOST_TILE_SAMPLES:
+            self._pitch += (tuned.DOWN_SAMPLES + LINE - self._pitch) % 1024
         ghosts = self._tile_samples + self._halo.before + self._halo.after + 3 * VECTOR
         self._ghost_row = np.full(ghosts, problem.ghost_value, self._dtype)
         tiles = -(-self._samples // self._tile_samples)
@@ -149,7 +136,7 @@ class TwoPasses(BandedFilter):
     def loops(self) -> tuple[LoopWork, ...]:
         """Samples are made float32; sums along the rows; of those some are moved; sums down the columns."""
         rows, columns = self._problem.mask_shape
-        converting = () if self._dtype == np.float32 else (CONVERTED.times(self._rows_taken),)
+        converting = () if self._dtype == np.float32 else (banded.CONVERTED.times(self._rows_taken),)
         # Vectors that are moved within registers, or serve two taps a vector apart, are loaded once.
         loads = float(columns)
         if tuned.PAIRS:

@@ -43,13 +43,6 @@ PAST_CACHE_BYTES = 16 << 20
 PAST_CACHE_MASK_ROWS = 5
 
 
-def tile_samples(mask_rows: int, samples: int) -> int:
-    """Return the width of tiles of a row of `samples`: whole lines, equal, as wide as their totals allow."""
-    most = max(LEAST_TILE_SAMPLES, TILE_FLOATS // (mask_rows + 1))
-    tiles = -(-samples // most)
-    return -(-samples // (tiles * tuned.LINE)) * tuned.LINE
-
-
 class StreamedBands(BandedFilter):
     """A filter that streams down bands, ready for one problem and mask.
 
@@ -81,7 +74,9 @@ class StreamedBands(BandedFilter):
         longest_edge = max(halo.before, halo.after) + tuned.LINE + VECTOR
         self._edge_pitch = longest_edge + halo.before + halo.after + VECTOR
         self._edge_results_pitch = longest_edge + VECTOR
-        self._tile_samples = tile_samples(rows, self._samples)
+        # As wide as their totals allow.
+        most = max(LEAST_TILE_SAMPLES, TILE_FLOATS // (rows + 1))
+        self._tile_samples = banded.equal_tiles(self._samples, most, tuned.LINE)
         longest_row = min(self._tile_samples, self._samples) + 2 * self._edge_results_pitch
         is_in_parts = row_factor is None and rows > MOST_ROWS and not PARTIAL_SUMS
         converts = row_factor is None and self._dtype != np.float32 and rows >= tuned.CONVERTS_FROM_ROWS

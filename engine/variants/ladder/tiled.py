@@ -107,30 +107,22 @@ def output_tile(mask_shape: tuple[int, int], block: Block) -> Block:
 
 def refuse_small_block(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the mask is too large for every block, or the block or the grid illegal; else None."""
-    rows, columns = problem.mask_shape
+    (rows, columns), taps = problem.mask_shape, f"{problem.taps:,} threads"
     if problem.taps > limits.max_threads:
-        return Refusal(
-            "mask-too-large",
-            f"A mask of {rows} × {columns} needs a block of {problem.taps:,} threads",
-            f"The block covers the input tile, so a mask of {rows} × {columns} needs a block of at least "
-            f"{problem.taps:,} threads; the limit is {limits.max_threads:,} per block.",
-            "Use tiled, whose threads load several cells each, or a smaller mask.",
-        )
-    return refuse_launch(
-        problem,
-        mask,
-        block,
-        limits,
-        partial(bytes_of_own_cells, problem.mask_shape),
-        least_x=columns,
-        idle_rows=rows - 1,
-        too_small=lambda: Refusal(
-            "block-too-small",
-            f"A block of {block} is smaller than the mask",
-            f"A block of {block} is smaller than the mask: for its {rows} × {columns} cells the block, a "
-            f"thread for each cell of the input tile, has to be at least {columns} wide and {rows} high.",
-        ),
+        short = f"A mask of {rows} × {columns} needs a block of {taps}"
+        covers = f"The block covers the input tile, so a mask of {rows} × {columns} needs a block of at least"
+        detail = f"{covers} {taps}; the limit is {limits.max_threads:,} per block."
+        remedy = "Use tiled, whose threads load several cells each, or a smaller mask."
+        return Refusal("mask-too-large", short, detail, remedy)
+    small = f"A block of {block} is smaller than the mask"
+    detail = (
+        f"{small}: for its {rows} × {columns} cells the block, a thread for each cell of the input tile, has "
+        f"to be at least {columns} wide and {rows} high."
     )
+    used = partial(bytes_of_own_cells, problem.mask_shape)
+    sides = {"least_x": columns, "idle_rows": rows - 1}
+    refusal = Refusal("block-too-small", small, detail)
+    return refuse_launch(problem, mask, block, limits, used, **sides, too_small=lambda: refusal)
 
 
 @kernel_factory
@@ -219,20 +211,13 @@ def row_bytes(mask_shape: tuple[int, int], block: Block) -> int:
 def refuse_wide_halo(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the block is illegal, or narrower than a halo, of which each thread loads one cell."""
     wider = max(mask.anchor[1], mask.columns - 1 - mask.anchor[1])
-    return refuse_launch(
-        problem,
-        mask,
-        block,
-        limits,
-        partial(row_bytes, mask.shape),
-        least_x=wider,
-        too_small=lambda: Refusal(
-            "block-too-small",
-            f"A block of {block} is narrower than the halo",
-            f"The halo of this mask is {wider} cells wide and a block of {block} has {block.x} threads "
-            "across; each loads one cell of it.",
-        ),
+    short = f"A block of {block} is narrower than the halo"
+    detail = (
+        f"The halo of this mask is {wider} cells wide and a block of {block} has {block.x} threads across; "
+        "each loads one cell of it."
     )
+    used, refusal = partial(row_bytes, mask.shape), Refusal("block-too-small", short, detail)
+    return refuse_launch(problem, mask, block, limits, used, least_x=wider, too_small=lambda: refusal)
 
 
 # A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.

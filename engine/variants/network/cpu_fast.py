@@ -30,7 +30,6 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction, cpu_target
 from engine.device.launches import DeviceKind, Prepared
 from engine.device.thread_pool import TASK, SharedCall, compiled
-from engine.geometry.block import Block
 from engine.process import cores
 from engine.tasks.network import problem as network
 from engine.tasks.network.operands import Floats, Weights
@@ -92,6 +91,7 @@ class RegisterTiles:
         memory = np.zeros(self._workers * floats, np.float32)
         self._arguments = (0, 0, problem.batch, arrays, TASK, memory, floats)
         self._call = self._made(len(STEPS))
+        compiled()
 
     def _made(self, steps: int) -> SharedCall:
         return SharedCall(self.function, (*self._arguments, steps), self._workers)
@@ -117,13 +117,6 @@ class RegisterTiles:
         return found
 
 
-def prepare(problem: ForwardPass, weights: Weights, block: Block) -> RegisterTiles:
-    """Return the network for one batch, compiled."""
-    prepared = RegisterTiles(problem, weights)
-    compiled()
-    return prepared
-
-
 VARIANT = NetworkVariant(
     key="network-cpu",
     title="CPU, sums in registers",
@@ -132,6 +125,6 @@ VARIANT = NetworkVariant(
     "cores. The fastest on a CPU.",
     # Which loads reach memory depends on the processor's registers and caches.
     work=lambda problem, block: None,
-    prepare=prepare,
+    prepare=lambda problem, weights, block: RegisterTiles(problem, weights),
     roundings=roundings,
 )

@@ -12,15 +12,10 @@ from engine.variants.operations import counts
 from engine.variants.operations.kernels import Step, cuda_variant
 from engine.verify.closeness import Verification
 from engine.work.operations import contract
-from engine.work.problem import OperationProblem, Shape, Value
+from engine.work.problem import OperationProblem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda
-
-
-def shape(height: int, width: int, channels: int, parameters: dict[str, Value]) -> Shape:
-    """Return (channels, bins, 1)."""
-    return channels, int(parameters["bins"]), 1
 
 
 def verify(values: np.ndarray, job: AnyJob, checkpoint: contract.Checkpoint) -> Verification:
@@ -157,7 +152,7 @@ HISTOGRAM = contract.Operation(
     "partial histogram per block in shared memory.",
     result=contract.ResultKind.PLOT,
     parameters=(counts.BINS,),
-    result_shape=shape,
+    result_shape=lambda height, width, channels, parameters: (channels, int(parameters["bins"]), 1),
     result_dtype="uint32",
     refuse=counts.refuse,
     verify=verify,
