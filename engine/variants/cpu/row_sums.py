@@ -228,45 +228,32 @@ def rows_as_floats(code, source, sample, pitch, rows, floats, floats_pitch, coun
 
 @cpu_function(types.void)
 def sum_rows(code, source_rows, source_sample, floats, sums, between, mask, row_factor, results, out_sample):
-    """Add input rows to the totals of results.
+    """Add input rows to the totals of results. Tuples have what belongs together, in this order.
 
-    Tuples have what belongs together, in this order: `source_rows` source, source_pitch, input_rows; `sums`
-    totals, totals_at, totals_pitch; `between` entering, entering_pitch, leaving, leaving_pitch; `mask`
-    weights, weights_at, weights_pitch, pairs, rows, mask_columns, step; `results` out, out_pitch, width,
-    offset, fits, completes, past_cache.
-
-    source, out
-        Address of the first input cell (mask column 0 of the first result) and of the first result; the flat
-        arrays source_sample and out_sample have the types of the samples there, source_pitch and out_pitch
-        samples lie between rows.
-    floats
-        Where the input was made float32, which it then is whatever source_sample says; else None.
-    input_rows
-        Rows that are added, one after another.
-    totals, totals_at, totals_pitch
-        Rows of float32 sums; those of row m have all mask rows below m, and row 0 is always `offset`
-        (zero with a row factor, and where `PARTIAL_SUMS`). The first
-        sum of the first mask row taken, and elements from one row to the next.
-    entering, entering_pitch, leaving, leaving_pitch
-        Addresses of rows of float32 sums. Those that meet the first mask row taken with the second input row
-        and later ones; those that the last mask row taken is added to, where it is not the mask's last.
-    weights, weights_at, weights_pitch
-        Flat float32, column after column. The first weight taken, and elements from one column to the next
-        (mask rows).
-    row_factor, pairs
-        The row of a mask that is a column times a row, or None; then `weights` is the column. Of a symmetric
-        row, the samples from one end that are added to those from the other first, which takes half the
-        multiply-adds; 0 for float32 samples, which might overflow.
-    rows
-        Mask rows taken, at most MOST_ROWS; of a column times a row always all, one of `product_rows`.
-    mask_columns, step
-        Samples from one mask column to the next: the number of interleaved channels.
-    width, offset, fits
-        Results per row; whole vectors are read and written, so up to VECTOR - 1 more. Added to every result.
-        Whether none can lie beyond the integers of 32 bits.
-    completes, past_cache
-        Whether the mask's last row is taken: then `out` gets results; with a row factor it is.
-        Whether results are stored past the cache; then they begin at whole vectors.
+    source_rows
+        Address of the first input cell (mask column 0 of the first result), samples from row to row, rows
+        that are added one after another. The flat arrays source_sample and out_sample have the types of the
+        samples there. `floats` is where the input was made float32, which it then is whatever source_sample
+        says; else None.
+    sums
+        Rows of float32 sums, the first one of the first mask row taken, elements from row to row. Those of
+        row m have all mask rows below m, and row 0 is always the offset (zero with a row factor, and where
+        `PARTIAL_SUMS`).
+    between
+        Address and elements from row to row of sums that meet the first mask row taken with the second input
+        row and later ones; then of those that the last one taken is added to, if it is not the mask's last.
+    mask
+        Weights, flat float32, column after column; the first one taken; mask rows. Of a symmetric row factor
+        the samples from one end that are added to those from the other first, which takes half the
+        multiply-adds; 0 for float32 samples, which might overflow. Mask rows taken, at most MOST_ROWS, of a
+        column times a row always all, one of `product_rows`. Columns; interleaved channels.
+    row_factor
+        The row of a mask that is a column times a row, or None; then the weights are the column.
+    results
+        Address of the first one, samples from row to row, results per row (whole vectors are read and
+        written, so up to VECTOR - 1 more), what is added to each, whether none can lie beyond the integers of
+        32 bits; whether the mask's last row is taken, as with a row factor: then there are results; whether
+        these are stored past the cache, where they begin at whole vectors.
     """
     source, source_pitch, input_rows = source_rows
     totals, totals_at, totals_pitch = sums
