@@ -170,14 +170,12 @@ def _largest_share(parts: Integers, whole: Integers) -> Fraction:
     return max(Fraction(abs(part), abs(one)) for part, one in zip(parts, whole, strict=True) if one)
 
 
-@lru_cache(maxsize=256)
-def digit_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int) -> DigitShape:
-    """Return the shape of a block's work, for which there may be too little shared memory."""
-    return DigitShape(mask_shape, channels, anchor_column)
+# There may be too little shared memory for it.
+digit_shape = lru_cache(maxsize=256)(DigitShape)
 
 
 def _shape_of(problem: Problem) -> DigitShape:
-    return digit_shape(problem.mask_shape, problem.anchor[1], problem.channels)
+    return digit_shape(problem.mask_shape, problem.channels, problem.anchor[1])
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:

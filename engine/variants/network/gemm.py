@@ -257,18 +257,6 @@ def product_kernel():
     return multiply_unrolled
 
 
-def unroll_launch(batch: int, layer: Layer) -> Launch:
-    """Return the launch that unrolls: x outputs of the batch, y input maps."""
-    rows, outputs = matrix_shape(batch, layer)
-    return Launch((blocks_along(outputs, THREADS), rows // FILTER_CELLS, 1), (THREADS, 1, 1))
-
-
-def unroll_work(batch: int, layer: Layer) -> LayerWork:
-    """Return the work of unrolling: each cell of X is loaded and stored."""
-    cells = math.prod(matrix_shape(batch, layer))
-    return LayerWork(loads=cells, stores=cells)
-
-
 def unrolled_convolution(number: int) -> tuple[Step, Step]:
     """Return the steps of convolution 1 or 2: X is stored once, and loaded instead of the maps."""
     layer = LAYERS[2 * number - 2]
@@ -276,8 +264,18 @@ def unrolled_convolution(number: int) -> tuple[Step, Step]:
     def unrolled(problem: ForwardPass, weights: Weights) -> Between:
         return Between(f"X of {layer.key}", matrix_shape(problem.batch, layer))
 
+    def launch(batch: int, layer: Layer) -> Launch:
+        # x outputs of the batch, y input maps.
+        rows, outputs = matrix_shape(batch, layer)
+        return Launch((blocks_along(outputs, THREADS), rows // FILTER_CELLS, 1), (THREADS, 1, 1))
+
+    def work(batch: int, layer: Layer) -> LayerWork:
+        # Each cell of X is loaded and stored.
+        cells = math.prod(matrix_shape(batch, layer))
+        return LayerWork(loads=cells, stores=cells)
+
     to_matrix = (BEFORE[number], layer.shape[1], unrolled)
-    unroll = Step(layer, unroll_launch, unroll_work, unroll_kernel, to_matrix, f"unroll for {layer.key}")
+    unroll = Step(layer, launch, work, unroll_kernel, to_matrix, f"unroll for {layer.key}")
     product = gemm_convolution(number)
     arguments = unrolled, *product.arguments[1:]
     return unroll, product._replace(kernel=product_kernel, arguments=arguments)

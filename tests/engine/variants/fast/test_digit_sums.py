@@ -33,7 +33,7 @@ def problem_of(mask, channels=1):
 )
 def test_that_a_digit_takes_one_instruction_for_each_multiplication(shape, channels):
     mask = Mask(np.ones(shape))
-    work = digit_shape(shape, mask.anchor[1], channels)
+    work = digit_shape(shape, channels, mask.anchor[1])
     ptx = ptx_of(VARIANT, problem_of(mask, channels), mask)
     head, loop = ptx[: ptx.index("mma.sync")], ptx[ptx.index("mma.sync") :]
     # Of each channel a lone digit, then a pair of them.
@@ -57,7 +57,7 @@ def test_that_what_lanes_load_is_aligned_whatever_the_anchor():
     for channels in [1, 2, 3, 4]:
         for side in (1, 2, 3, 4, 5, 7, 8, 9, 11):
             for left in range(side):
-                shape = digit_shape((side, side), left, channels)
+                shape = digit_shape((side, side), channels, left)
                 assert shape.shared_bytes <= SHARED_BYTES
                 # A thread of the loader copies one piece per round.
                 assert shape.tile_samples // 16 <= shape.threads
