@@ -17,8 +17,8 @@ from numba import types
 
 from engine.variants.emit.cuda_code import CudaCode, DeviceFunction, device_function
 from engine.variants.emit.value import F32, I32, Value
-from engine.variants.fast.digit_shape import PIXELS, POSITIONS, DigitShape, Sample, chains_of
 from engine.variants.fast.thread_results import store_block
+from engine.variants.fast.tile_shape import PIXELS, POSITIONS, DigitShape, Sample, chains_of
 
 Values = list[Value]
 _ZERO, _ZERO_BITS = 12582912.0, 0x4B400000

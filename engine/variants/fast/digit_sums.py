@@ -44,7 +44,7 @@ from engine.geometry.border import Border
 from engine.mask.factors import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
 from engine.results.problem import Work
-from engine.variants.fast.digit_shape import WARPS, DigitShape, fragments_of
+from engine.variants.fast.tile_shape import SHARED_BYTES, WARPS, DigitShape, fragments_of
 from engine.variants.passes import by_passes, filter_pass, launch_of_samples, loads_of_tiles, refuse_rows
 from engine.work.filtering.sum_order import TENSOR_CORES
 from engine.work.filtering.variants import Variant, filter_work
@@ -56,7 +56,6 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.variants.fast.digit_filter import digit_filter
     from engine.variants.fast.tile_loader import byte_tile_loader
 
-SHARED_BYTES = 48 * 1024
 LEAST_CAPABILITY = (8, 0)
 MOST_CELLS = 128
 MOST_DIGITS = 16

@@ -30,7 +30,8 @@ import numpy as np
 from engine.geometry.block import Refusal
 from engine.mask.factors import factor, low_rank, may_be_exact
 from engine.mask.mask import MAX_SIDE, Mask
-from engine.variants.fast.fused_kernel import FusedShape, Size, first_fitting, fused_variant, tiles_of
+from engine.variants.fast.fused_kernel import fused_variant, tiles_of
+from engine.variants.fast.tile_shape import FusedShape, Size, first_fitting
 from engine.variants.mask_classes import refuse_mask, refuse_unequal, required_factors
 from engine.variants.passes import refuse_long_mask
 from engine.verify.closeness import relative_bound

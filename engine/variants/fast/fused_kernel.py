@@ -7,9 +7,8 @@ many rows the block moves down instead, some rows at a time, and keeps the filte
 need in a ring while the next input rows arrive.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +19,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.results.problem import Work
 from engine.variants import passes
-from engine.variants.fast.tile_shape import TileShape
-from engine.variants.passes import VECTOR, Shape, whole_vectors
+from engine.variants.fast.tile_shape import LANES, SHARED_BYTES, FusedShape
 from engine.work.filtering.variants import Variant, filter_work
 from engine.work.problem import Problem
 
@@ -32,8 +30,6 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.variants.fast.thread_results import result_storer
     from engine.variants.fast.tile_loader import tile_loader
 
-LANES = 32
-SHARED_BYTES = 48 * 1024
 # Resident blocks that strips are planned for; there may be more. Over 200 random problems of `box` the rows
 # chosen for 4, 5, 6 and 8 took 1.04, 1.025, 1.03 and 1.03 times as long as the best rows; `low-rank-2` took
 # 52.0 us for 9 x 9 on 4096 x 4096 with 6, 53.9 with 5 (H200).
@@ -43,110 +39,6 @@ MULTIPROCESSORS = 132
 MULTIPROCESSOR_SHARED_BYTES, RESERVED_BYTES = 228 * 1024, 1024
 """Shared memory of a multiprocessor, and what CUDA reserves of it per block (CUDA C++ Programming Guide)."""
 MOST_WAVES = 8
-
-
-class Size(NamedTuple):
-    """The results of a block and of its threads."""
-
-    out_samples: int  # Results per row, 128 at most.
-    results: int  # Neighbouring results that a thread filters along a row.
-    rows: int  # Rows of results that a thread filters down its columns.
-    columns: int  # Its neighbouring columns, 4 or 1.
-    warps: int
-    is_ring: bool = True  # whether the block moves down; else it takes one step.
-
-
-@dataclass(frozen=True, slots=True)
-class Windows:
-    """Neighbouring windows of a line whose cells lie some samples apart."""
-
-    length: int  # Cells of a window.
-    apart: int  # Samples from one cell to the next: channels of a row, or columns of a thread.
-    count: int  # Windows, each beginning one sample after the one before it; at least `apart`.
-
-    @property
-    def samples(self) -> int:
-        """Samples under all windows."""
-        return self.count + (self.length - 1) * self.apart
-
-    @property
-    def groups(self) -> list[range]:
-        """Windows that have cells in common, and are summed together."""
-        neighbours = -(-self.count // self.apart)
-        groups = -(-neighbours // self.length)
-        size = -(-neighbours // groups) * self.apart
-        return [range(first, min(first + size, self.count)) for first in range(0, self.count, size)]
-
-    @property
-    def weighed(self) -> int:
-        """How often a cell is multiplied by the weight as it enters a sum."""
-        return sum(min(self.apart, len(group)) * (self.length - 1) + len(group) for group in self.groups)
-
-
-class FusedShape(Shape):
-    """The shape of a block's work on a problem.
-
-    `rank` is the number of columns times rows, with their weights in constant memory; 0: all weights are one.
-    """
-
-    def __init__(self, problem: Problem, rank: int, size: Size) -> None:
-        self.size, self.rank, self.channels = size, rank, problem.channels
-        results, is_ring = size.results, size.is_ring
-        mask_rows, mask_columns = problem.mask_shape
-        self.products = max(rank, 1)  # filtered rows that each input row makes
-        # Whether filtered rows lie where their samples were.
-        self.is_in_place = not is_ring and self.products == 1
-        # Samples of an input row before the first result: those left of the anchor, in whole vectors; from a
-        # vector to the first one under a thread's windows along a row.
-        left = problem.anchor[1] * problem.channels
-        self.before = whole_vectors(left)
-        self.shift = self.before - left
-        # The windows of a thread's results along a row, and down its columns, row after row.
-        self.along = Windows(mask_columns, problem.channels, results)
-        self.down = Windows(mask_rows, size.columns, size.rows * size.columns)
-        self.read = whole_vectors(self.shift + self.along.samples)  # samples that a thread reads along a row
-        # Rows that are filtered at once along themselves, by a warp and by the block.
-        self.warp_rows = LANES * results // size.out_samples
-        self.round_rows = size.warps * self.warp_rows
-        self.column_threads = size.out_samples // size.columns  # side by side when columns are filtered
-        self.step_rows = size.rows * LANES * size.warps // self.column_threads  # of results of the block
-        # Input rows loaded at once: of a ring a step's, of a tile all, in whole rounds of a warp.
-        under = self.step_rows + mask_rows - 1
-        self.lot_rows = self.step_rows if is_ring else -(-under // self.warp_rows) * self.warp_rows
-        # Samples of an input row: an odd number of vectors, against bank conflicts among 8 threads.
-        samples = max(size.out_samples - results + self.read, LANES * VECTOR)
-        self.pitch = samples + (VECTOR if samples % (2 * VECTOR) == 0 else 0)
-        # The input rows, as they are loaded.
-        beyond = self.pitch - LANES * VECTOR
-        self.input = TileShape((1, 1), problem.channels, self.before, beyond, warps=size.warps)
-        # Filtered rows: those of other products lie beside one. Of a ring those under all windows of a step.
-        self.kept_pitch = self.pitch if self.is_in_place else self.products * size.out_samples + VECTOR
-        self.kept_at = 0 if self.is_in_place else self.lot_rows * self.pitch
-        self.kept_rows = -(-under // size.rows) * size.rows if is_ring else self.lot_rows
-        # Steps of a ring before the first results, and rows above the first window that the first one loads.
-        self.early_steps = -(-(mask_rows - 1) // self.step_rows) if is_ring else 0
-        self.early_rows = self.early_steps * self.step_rows - mask_rows + 1 if is_ring else 0
-        self.shared_cells = self.kept_at + self.kept_rows * self.kept_pitch
-        self.shared_bytes = 4 * self.shared_cells
-        # Weights in constant memory: rows of whole vectors, then the columns.
-        self.row_weights = whole_vectors(mask_columns)
-        self.weights = rank * self.row_weights + whole_vectors(rank * mask_rows)
-
-    @property
-    def multiply_adds(self) -> float:
-        """About how many a result of a tile takes, with those of warps that are idle meanwhile."""
-        filtered = -(-self.lot_rows // self.round_rows) * self.round_rows
-        return filtered * self.along.length / self.step_rows + self.down.length
-
-    def steps(self, rows: int) -> int:
-        """Return how often a block with so many rows of results loads `lot_rows` input rows."""
-        return -(-rows // self.step_rows) + self.early_steps if self.size.is_ring else 1
-
-
-def first_fitting(problem: Problem, rank: int, sizes: Iterable[Size]) -> FusedShape:
-    """Return the shape with the first of some sizes that there is shared memory for, else with the last."""
-    *others, last = (FusedShape(problem, rank, size) for size in sizes)
-    return next((one for one in others if one.shared_bytes <= SHARED_BYTES), last)
 
 
 def tiles_of(problem: Problem, warps: int) -> float:

@@ -27,7 +27,7 @@ from numba import types
 
 from engine.variants.emit.cuda_code import CudaCode, DeviceFunction, device_function
 from engine.variants.emit.value import ArrayArgument, Value
-from engine.variants.fast.fused_kernel import FusedShape, Windows
+from engine.variants.fast.tile_shape import FusedShape, Windows
 from engine.variants.passes import VECTOR
 
 Values = list[Value]

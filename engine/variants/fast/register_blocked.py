@@ -33,7 +33,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.results.problem import Work
 from engine.variants import passes
-from engine.variants.fast.tile_shape import ByteTileShape, TileShape, byte_tile_shape
+from engine.variants.fast.tile_shape import SHARED_BYTES, WARPS, ByteTileShape, TileShape, byte_tile_shape
 from engine.variants.passes import filter_arguments, launch_of_samples, loads_of_tiles, whole_vectors
 from engine.work.filtering.sum_order import one_chain
 from engine.work.filtering.variants import Variant, filter_work
@@ -46,7 +46,6 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.variants.fast.tile_loader import byte_tile_loader, tile_loader
 
 MAX_SIDE = 31
-WARPS = 4
 # By channels: for masks of up to so many columns, the vectors of results in a row of a thread, and its rows:
 # the fastest of those tried (H200, 4000 x 3000), where shared memory has room for them.
 TILES = {
@@ -57,7 +56,6 @@ TILES = {
 }
 # The same for pictures of 8 and 16 bit with one channel.
 INTEGER_TILES = ((5, 1, 8), (7, 1, 6))
-SHARED_BYTES = 48 * 1024
 # Samples of input rows that a thread holds at once; more of them would leave registers for few warps.
 # With one channel, each is in use with all mask columns at once; with more, one column after another.
 MOST_WINDOW_SAMPLES = (120, 250)

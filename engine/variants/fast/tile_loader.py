@@ -14,8 +14,7 @@ from engine.geometry.border import ghost
 from engine.variants.emit.cuda_code import CudaCode, DeviceFunction, device_function
 from engine.variants.emit.llvm import Rule
 from engine.variants.emit.value import I32, ArrayArgument, Value
-from engine.variants.fast.digit_shape import DigitShape
-from engine.variants.fast.tile_shape import PIECE, WORD, ByteTileShape, TileShape
+from engine.variants.fast.tile_shape import PIECE, WORD, ByteTileShape, DigitShape, TileShape
 from engine.variants.passes import VECTOR
 
 # Integers that a thread has under way at once; they take registers until they are stored as float32.

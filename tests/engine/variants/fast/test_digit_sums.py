@@ -8,7 +8,6 @@ import pytest
 
 from engine.mask.factors import step_of
 from engine.mask.mask import Mask
-from engine.variants.fast.digit_shape import chains_of
 from engine.variants.fast.digit_sums import (
     LARGEST_PART,
     MOST_DIGITS,
@@ -18,6 +17,7 @@ from engine.variants.fast.digit_sums import (
     digits_of,
     overflows,
 )
+from engine.variants.fast.tile_shape import chains_of
 from engine.work.problem import Problem
 from tests.engine.variants.emitted import needs_nvvm, ptx_of
 

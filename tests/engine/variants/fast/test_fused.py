@@ -14,14 +14,9 @@ from engine.variants.cpu import banded_filter
 from engine.variants.cpu import box as cpu_box
 from engine.variants.fast import fused, fused_kernel
 from engine.variants.fast.fused import SEPARABLE, box_shape, low_rank_shape
-from engine.variants.fast.fused_kernel import (
-    MULTIPROCESSORS,
-    SHARED_BYTES,
-    Windows,
-    launch_of,
-    rows_of_strips,
-)
+from engine.variants.fast.fused_kernel import MULTIPROCESSORS, launch_of, rows_of_strips
 from engine.variants.fast.fused_sums import rounds_of, window_sums
+from engine.variants.fast.tile_shape import SHARED_BYTES, Windows
 from engine.variants.passes import VECTOR
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
