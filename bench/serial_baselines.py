@@ -30,7 +30,7 @@ from engine.variants.mask_classes import required_factors
 from engine.variants.matmul import NumpyProduct
 from engine.variants.network.report import serial_connected, serial_convolution, serial_pool
 from engine.variants.network.steps import TILE
-from engine.variants.operations.jpeg import basis, steps_of
+from engine.variants.operations.jpeg import basis64, steps_of
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
 from engine.work.operations.contract import operation_variant
@@ -180,7 +180,7 @@ def _operations(made: Program) -> Iterator[Pair]:
         result_shape, dtype, arguments = forms[operation]
         problem = OperationProblem(operation, *shape, "uint8", result_shape, dtype, settings)
         if operation == "compress":
-            arguments = (*arguments, basis(), steps_of(problem))
+            arguments = (*arguments, basis64().astype(np.float32), steps_of(problem))
         known = operation_variant(key, operation)
         with launches_on(1):
             prepared = known.prepare(problem, None, known.default_block)

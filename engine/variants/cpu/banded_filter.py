@@ -158,20 +158,22 @@ def cut(height: int, tiles: int, workers: int, cost_rows: float) -> np.ndarray:
 
 @dataclass(eq=False)
 class Cut:
-    """How a picture is cut for so many threads at most, and the calls with their buffers that are kept."""
+    """How a picture is cut, and the calls with their buffers that are kept."""
 
-    workers: int
     arguments: tuple[np.ndarray, ...]  # of the compiled function; the first one has the bands
     calls: list[SharedCall] = field(default_factory=list)
 
 
 class BandedFilter(ABC):
-    """A filter ready for one problem and mask; all threads run its compiled code, which takes bands."""
+    """A filter ready for one problem and mask; all threads run its compiled code, which takes bands.
+
+    So many `multiply_adds` decide how many `workers` take part, at most.
+    """
 
     function: ClassVar[MachineFunction]
 
-    def __init__(self, problem: Problem, mask: Mask) -> None:
-        self._problem = problem
+    def __init__(self, problem: Problem, mask: Mask, multiply_adds: int) -> None:
+        self._problem, self.workers = problem, workers_for(multiply_adds, launch_cores())
         self._halo = halo = Halo(problem)
         self._samples = problem.width * problem.channels
         # The type that pictures are read in: float32 where integers cannot hold the ghost value.
@@ -189,16 +191,6 @@ class BandedFilter(ABC):
             np.float32(mask.offset),
         )
         self._cut: Cut
-
-    def _cut_into(self, tiles: int, multiply_adds: int, cost_rows: float) -> Cut:
-        """Return the bands of so many tiles across, for as many threads as the work is worth."""
-        workers = workers_for(multiply_adds, launch_cores())
-        return Cut(workers, (cut(self._problem.height, tiles, workers, cost_rows),))
-
-    @property
-    def workers(self) -> int:
-        """Threads that take part, at most."""
-        return self._cut.workers
 
     @property
     @abstractmethod
@@ -232,7 +224,7 @@ class BandedFilter(ABC):
 
     def compiled(self) -> Self:
         """Return the filter, its code and that of the threads compiled: not within the first launch."""
-        if self._cut.workers > 1:
+        if self.workers > 1:
             compiled()
         self._cut.calls.append(self._new_call(self._cut))
         return self
@@ -253,7 +245,7 @@ class BandedFilter(ABC):
         cut.calls.append(call)
 
     def _new_call(self, cut: Cut) -> SharedCall:
-        workers = min(cut.workers, len(cut.arguments[0]))
+        workers = min(self.workers, len(cut.arguments[0]))
         return SharedCall(self.function, self._arguments(cut.arguments, workers), workers)
 
     def _cut_for(self, out: np.ndarray) -> Cut:

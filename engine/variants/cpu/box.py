@@ -28,7 +28,8 @@ from engine.geometry.block import Block, UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.results.problem import LoopWork
 from engine.run.variant import ON_CPU
-from engine.variants.cpu.banded_filter import CONVERSION, BandedFilter, aligned_rows, copy_edge, source_row
+from engine.variants.cpu import banded_filter as banded
+from engine.variants.cpu.banded_filter import BandedFilter, Cut, aligned_rows, copy_edge, cut, source_row
 from engine.variants.cpu.register_tiles import ACROSS_LINES, VECTOR
 from engine.variants.mask_classes import refuse_unequal
 from engine.work.filtering.sum_order import RUNNING_SUMS
@@ -58,7 +59,7 @@ class BoxSums(BandedFilter):
     function = MachineFunction(__name__, "box_sums_of_bands", error_model="numpy")
 
     def __init__(self, problem: Problem, mask: Mask) -> None:
-        super().__init__(problem, mask)
+        super().__init__(problem, mask, problem.samples * COST_PER_SAMPLE)
         self._weight = mask.weights32[0, 0]
         self._tile_samples = min(TILE_SAMPLES, -(-self._samples // VECTOR) * VECTOR)
         length = self._tile_samples + self._halo.before + self._halo.after
@@ -66,14 +67,14 @@ class BoxSums(BandedFilter):
         self._pitch = -(-(length + 2 * VECTOR) // VECTOR) * VECTOR
         self._ghost_row = np.full(self._pitch, problem.ghost_value, self._dtype)
         tiles = -(-self._samples // self._tile_samples)
-        self._cut = self._cut_into(tiles, problem.samples * COST_PER_SAMPLE, problem.mask_shape[0] - 1)
+        self._cut = Cut((cut(problem.height, tiles, self.workers, problem.mask_shape[0] - 1),))
 
     @property
     def loops(self) -> tuple[LoopWork, ...]:
         """A row is taken in; sums of a segment's ends; windows, digit by digit."""
         rows, columns = self._problem.mask_shape
         are_floats = self._dtype == np.float32
-        taking = LoopWork(operations=3 if are_floats else 3 + CONVERSION, loads=3, stores=3)
+        taking = LoopWork(operations=3 if are_floats else 3 + banded.CONVERSION, loads=3, stores=3)
         # Once for each segment, but for two of its rows.
         ends = LoopWork(operations=1, loads=2, stores=1).times(max(0, rows - 2) / rows)
         # What lies beside a tile is taken in too, and summed up as far as windows need it.

@@ -24,7 +24,7 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.thread_pool import TAKEN, TASK
-from engine.mask.factors import factor
+from engine.mask.factors import Factors
 from engine.mask.mask import Mask
 from engine.results.problem import LoopWork
 from engine.run.variant import ON_CPU
@@ -44,16 +44,6 @@ if TYPE_CHECKING:  # imported where code is compiled
     from engine.variants.cpu.line_sums import as_floats, sum_along, sum_down
     from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one, fetch_ahead, smaller
 
-# What a band costs beside its own rows, measured: 1 (15 x 15) to 2.5 (3 x 3), as partly taken rows make fewer
-# multiply-adds.
-COST_ROWS = 2
-
-
-def _all_rows(problem: Problem, mask: Mask) -> StreamedBands:
-    weights = np.array(mask.weights32.T, order="C").reshape(-1)
-    return StreamedBands(problem, mask, weights, None, problem.multiply_adds, COST_ROWS)
-
-
 VARIANT = Variant(
     **ON_CPU,
     key="cpu-parallel",
@@ -63,7 +53,7 @@ VARIANT = Variant(
     # Each sample is loaded once; its further reads, and those of weights, hit the cache. Input rows that two
     # bands share are not counted: the number of bands depends on the cores.
     work=lambda problem, block: filter_work(problem, picture_loads=problem.samples),
-    prepare=lambda problem, mask, block: _all_rows(problem, mask).compiled(),
+    prepare=lambda problem, mask, block: StreamedBands(problem, mask).compiled(),
     # It depends on how many registers this processor has.
     sum_order=lambda problem, mask: (
         by_rows(mask.columns, is_fused=True) if tuned.PARTIAL_SUMS else one_chain(mask.taps)
@@ -92,9 +82,6 @@ Limit
 
 What two passes may replace, and why the result keeps the bound of the direct sum: docs/decisions/0003.
 """
-# What a band costs beside its own rows, in rows per mask row but one. In one pass, measured: these are taken
-# one by one. In two: half a row, and sums leaving the cache.
-COST_IN_ONE_PASS, COST_IN_TWO_PASSES = 1.5, 1.0
 INSTEAD = "cpu-parallel takes every mask"
 # Sums of a tile, in floats: with its input they stay in a core's second cache. Wide tiles read longer
 # stretches of memory.
@@ -107,9 +94,8 @@ class TwoPasses(BandedFilter):
 
     function = MachineFunction(__name__, "two_passes_of_bands", error_model="numpy")
 
-    def __init__(self, problem: Problem, mask: Mask) -> None:
-        super().__init__(problem, mask)
-        factors = factor(mask)
+    def __init__(self, problem: Problem, mask: Mask, factors: Factors) -> None:
+        super().__init__(problem, mask, problem.samples * sum(problem.mask_shape))
         self._column, self._row = np.array(factors.column), np.array(factors.row)
         self.mirrored = bool((self._row == self._row[::-1]).all())
         shares = tuned.SHARES_SAMPLES and problem.channels in (1, 3)
@@ -129,8 +115,9 @@ class TwoPasses(BandedFilter):
         ghosts = self._tile_samples + self._halo.before + self._halo.after + 3 * VECTOR
         self._ghost_row = np.full(ghosts, problem.ghost_value, self._dtype)
         tiles = -(-self._samples // self._tile_samples)
-        cost_rows = COST_IN_TWO_PASSES * (problem.mask_shape[0] - 1)
-        self._cut = self._cut_into(tiles, problem.samples * sum(problem.mask_shape), cost_rows)
+        # A band costs half a row beside its own ones for each mask row but one, and sums leave the cache.
+        cost_rows = problem.mask_shape[0] - 1
+        self._cut = banded.Cut((banded.cut(problem.height, tiles, self.workers, cost_rows),))
 
     @property
     def loops(self) -> tuple[LoopWork, ...]:
@@ -269,11 +256,8 @@ def sum_order(problem: Problem, mask: Mask) -> SumOrder:
 def _bands(problem: Problem, mask: Mask) -> StreamedBands | TwoPasses:
     factors = required_factors(mask, INSTEAD)
     if mask.rows not in product_rows(problem.dtype != "float32", problem.result_dtype != "float32"):
-        return TwoPasses(problem, mask)
-    column, row = np.array(factors.column), np.array(factors.row)
-    multiply_adds = problem.samples * sum(mask.shape)
-    cost_rows = COST_IN_ONE_PASS * (mask.rows - 1)
-    return StreamedBands(problem, mask, column, row, multiply_adds, cost_rows)
+        return TwoPasses(problem, mask, factors)
+    return StreamedBands(problem, mask, factors)
 
 
 SEPARABLE = Variant(

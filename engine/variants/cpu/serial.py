@@ -24,7 +24,7 @@ Source: Drexel ECEC-622, CUDA assignment 3, formula C(i, j); its serial referenc
 
 import itertools
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -71,13 +71,8 @@ class TextbookLoops:
         self._types = (problem.dtype, *sums, problem.result_dtype)
         multiply_adds_per_row = problem.width * problem.channels * taps
         self._rows_per_call = max(1, MULTIPLY_ADDS_PER_CALL // multiply_adds_per_row)
-        # Calls and sums, for each launch that is under way, as several threads may call a plan.
-        self._kept: list[tuple[list[Call], tuple[np.ndarray, ...]]] = []
-
-    def compiled(self) -> Self:
-        """Return the loops compiled: not within the first launch."""
-        self._kept.append((self._new_calls(), ()))
-        return self
+        # Calls, compiled now, and sums, for each launch that is under way: several threads may call a plan.
+        self._kept: list[tuple[list[Call], tuple[np.ndarray, ...]]] = [(self._new_calls(), ())]
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Filter `image` into `out` on the calling thread."""
@@ -112,7 +107,7 @@ def prepare(problem: Problem, mask: Mask, block: Block) -> TextbookLoops:
         cpu_largest(problem.result_dtype),
     )
     loops = (LoopWork.of_sum(problem.dtype, mask.columns).times(mask.rows),)
-    return TextbookLoops(problem, mask.taps, ((CORRELATE, arguments),), loops).compiled()
+    return TextbookLoops(problem, mask.taps, ((CORRELATE, arguments),), loops)
 
 
 def correlate_serial(
@@ -227,7 +222,7 @@ def prepare_separable(problem: Problem, mask: Mask, block: Block) -> TextbookLoo
     )
     loops = LoopWork.of_sum(problem.dtype, mask.columns), LoopWork.of_sum("float32", mask.rows)
     passes = (ALONG_ROWS, along), (DOWN_COLUMNS, down)
-    return TextbookLoops(problem, max(mask.shape), passes, loops).compiled()
+    return TextbookLoops(problem, max(mask.shape), passes, loops)
 
 
 def along_rows_serial(image, sums, first_row, row_factor, before, outside_samples, channels, ghost_value):

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.thread_pool import TAKEN, TASK, workers_for
+from engine.device.thread_pool import TAKEN, TASK
+from engine.mask.factors import Factors
 from engine.mask.mask import Mask
-from engine.process import launch_cores
 from engine.results.problem import LoopWork
 from engine.variants.cpu import banded_filter as banded
 from engine.variants.cpu import register_tiles as tuned
@@ -41,36 +41,33 @@ LEAST_TILE_SAMPLES = 2048
 # their size.
 PAST_CACHE_BYTES = 16 << 20
 PAST_CACHE_MASK_ROWS = 5
+# What a band costs beside its own rows, measured: 1 (15 x 15) to 2.5 (3 x 3), as partly taken rows make fewer
+# multiply-adds. Of a column times a row those are taken one by one: in rows per mask row but one.
+COST_ROWS, COST_OF_PRODUCT = 2.0, 1.5
 
 
 class StreamedBands(BandedFilter):
     """A filter that streams down bands, ready for one problem and mask.
 
-    `weights` are those of the mask, column after column; with a `row_factor` they are the column of a mask
-    that is a column times this row, and has one of `product_rows` rows. `multiply_adds` decides on the number
-    of threads; `cost_rows` is what a band costs beside its own rows, as `cut` has it.
+    `factors` are those of a mask that is a column times a row, and has one of `product_rows` rows.
     """
 
     taps_in_order: tuple[int, ...] = ()  # the row's weights are taken from left to right
     function = MachineFunction(__name__, "stream_bands", error_model="numpy")
 
-    def __init__(
-        self,
-        problem: Problem,
-        mask: Mask,
-        weights: np.ndarray,
-        row_factor: np.ndarray | None,
-        multiply_adds: int,
-        cost_rows: float,
-    ) -> None:
-        super().__init__(problem, mask)
+    def __init__(self, problem: Problem, mask: Mask, factors: Factors | None = None) -> None:
+        made = problem.multiply_adds if factors is None else problem.samples * sum(problem.mask_shape)
+        super().__init__(problem, mask, made)
         halo = self._halo
         rows = problem.mask_shape[0]
-        self._weights, self.row_factor, self._offset = weights, row_factor, mask.offset
-        self.pairs = 0
-        if row_factor is not None and self._dtype.kind == "u" and (row_factor == row_factor[::-1]).all():
-            self.pairs = len(row_factor) // 2
-        self._workers, self._cost_rows = workers_for(multiply_adds, launch_cores()), cost_rows
+        # Column after column; with factors the column.
+        self._weights, self._offset = np.array(mask.weights32.T, order="C").reshape(-1), mask.offset
+        self.row_factor, self.pairs, self._cost_rows = None, 0, COST_ROWS
+        if factors is not None:
+            self._weights, self.row_factor = np.array(factors.column), np.array(factors.row)
+            self._cost_rows = COST_OF_PRODUCT * (rows - 1)
+            if self._dtype.kind == "u" and (factors.row == factors.row[::-1]).all():
+                self.pairs = len(factors.row) // 2
         longest_edge = max(halo.before, halo.after) + tuned.LINE + VECTOR
         self._edge_pitch = longest_edge + halo.before + halo.after + VECTOR
         self._edge_results_pitch = longest_edge + VECTOR
@@ -78,8 +75,8 @@ class StreamedBands(BandedFilter):
         most = max(LEAST_TILE_SAMPLES, TILE_FLOATS // (rows + 1))
         self._tile_samples = banded.equal_tiles(self._samples, most, tuned.LINE)
         longest_row = min(self._tile_samples, self._samples) + 2 * self._edge_results_pitch
-        is_in_parts = row_factor is None and rows > MOST_ROWS and not PARTIAL_SUMS
-        converts = row_factor is None and self._dtype != np.float32 and rows >= tuned.CONVERTS_FROM_ROWS
+        is_in_parts = factors is None and rows > MOST_ROWS and not PARTIAL_SUMS
+        converts = factors is None and self._dtype != np.float32 and rows >= tuned.CONVERTS_FROM_ROWS
         # Whole vectors are made float32: samples that are read past the last one lie in the picture too.
         self._reach = VECTOR if converts else 0
         self._step = PART_SAMPLES if is_in_parts or converts else self._tile_samples
@@ -89,8 +86,8 @@ class StreamedBands(BandedFilter):
         self._ghost_row = np.full(ghosts, problem.ghost_value, self._dtype)
         # Past the cache go whole lines only, so results have to begin at one in all rows.
         self._aligns_results = problem.result_dtype == "float32" and self._samples % tuned.LINE == 0
-        vectors = (tuned.STRIP_VECTORS if row_factor is None else tuned.PRODUCT_VECTORS).get(rows, 1)
-        few_rows = row_factor is not None or rows <= PAST_CACHE_MASK_ROWS
+        vectors = (tuned.STRIP_VECTORS if factors is None else tuned.PRODUCT_VECTORS).get(rows, 1)
+        few_rows = factors is not None or rows <= PAST_CACHE_MASK_ROWS
         result_bytes = problem.samples * problem.result_itemsize
         self._past_cache = (
             self._aligns_results
@@ -151,9 +148,9 @@ class StreamedBands(BandedFilter):
     def _cut_at(self, before_line: int) -> Cut:
         if before_line not in self._cuts:
             tiles, parts = self._parts(before_line)
-            bands = banded.cut(self._problem.height, len(tiles), self._workers, self._cost_rows)
+            bands = banded.cut(self._problem.height, len(tiles), self.workers, self._cost_rows)
             ranges = np.hstack([bands[:, :2], tiles[bands[:, 2]]])
-            self._cuts[before_line] = Cut(self._workers, (ranges, parts))
+            self._cuts[before_line] = Cut((ranges, parts))
         return self._cuts[before_line]
 
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:

@@ -3,10 +3,9 @@
 What it is held to and what it answers is in `jpeg.py`. Coefficients and samples lie one below the other.
 """
 
-import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,17 +32,15 @@ WHOLE = WHOLE_NUMBERS_ONLY
 
 def coefficients(problem: OperationProblem) -> Shape:
     """Return rows, columns and layers of a thread per coefficient: rows and columns are multiples of 8."""
-    return jpeg.filled(problem.height), jpeg.filled(problem.width), problem.channels
+    rows, columns, channels = problem.result_shape
+    return rows // 2, columns, channels
 
 
-def tables(problem: OperationProblem) -> tuple[np.ndarray, np.ndarray, np.float32]:
-    """Return cosines, steps of quantisation, and middle grey."""
-    return jpeg.basis(), jpeg.steps_of(problem), jpeg.middle_of(problem)
-
-
-def dct_arguments(problem: OperationProblem, patch: Patch | None) -> tuple[object, ...]:
-    """Return the arguments of a kernel: the tables, the width, and the columns of the coefficients."""
-    return *tables(problem), problem.width, jpeg.filled(problem.width)
+def dct_arguments(problem: OperationProblem, patch: Patch | None) -> tuple[Any, ...]:
+    """Return the arguments of a kernel: cosines, steps, middle grey, width, columns of the coefficients."""
+    cosines = jpeg.basis64().astype(np.float32)
+    width, columns = problem.width, problem.result_shape[1]
+    return cosines, jpeg.steps_of(problem), jpeg.middle_of(problem), width, columns
 
 
 BLOCKS = 32
@@ -148,8 +145,7 @@ def cpu_code():
 
 
 def _prepare(problem: OperationProblem, patch: object) -> object:
-    rows, columns, _ = coefficients(problem)
-    cosines, steps, middle = tables(problem)
+    cosines, steps, middle, _, columns = dct_arguments(problem, None)
     arguments = (problem.channels, cosines.reshape(-1), steps.reshape(-1), middle, WHOLE)
     lanes = min(BLOCKS, columns // SIDE) * problem.channels
     return cpu_code.bands(
@@ -157,7 +153,7 @@ def _prepare(problem: OperationProblem, patch: object) -> object:
         SIDE * columns * problem.channels * 4,
         lambda workers: (*arguments, np.zeros((2 * workers, SIDE * SIDE, lanes), np.float32)),
         # Rows of blocks.
-        rows=rows // SIDE,
+        rows=problem.result_shape[0] // (2 * SIDE),
     )
 
 
@@ -167,21 +163,9 @@ CPU = cpu_code.variant(
     idea="Columns, then rows of 8 × 8 blocks, many blocks side by side in vectors, on all cores.",
     # Each sample is loaded once, 32 multiply-adds; tables stay in the first cache.
     work=lambda problem, block: operation_work(
-        problem, picture_loads=math.prod(coefficients(problem)), flops=64 * math.prod(coefficients(problem))
+        problem, picture_loads=problem.values // 2, flops=32 * problem.values
     ),
 )
-
-
-def direct_work(problem: OperationProblem, block: Block) -> Work:
-    """Return the work: 64 samples and 72 cosines each way; a step for the way there, 64 for the way back."""
-    samples = math.prod(coefficients(problem))
-    return operation_work(
-        problem,
-        picture_loads=64 * samples,
-        result_loads=64 * samples,
-        other_loads=(72 + 1 + 72 + 64) * samples,
-        flops=2 * 2 * 72 * samples,
-    )
 
 
 @kernel_factory
@@ -254,7 +238,14 @@ def back_kernel():
 DIRECT = cuda_variant(
     Step(lambda problem, block: direct_kernel(), coefficients, dct_arguments),
     Step(lambda problem, block: back_kernel(), coefficients, dct_arguments),
-    work=direct_work,
+    # 64 samples and 72 cosines each way; a step for the way there, 64 for the way back.
+    work=lambda problem, block: operation_work(
+        problem,
+        picture_loads=32 * problem.values,
+        result_loads=32 * problem.values,
+        other_loads=(72 + 1 + 72 + 64) * problem.values // 2,
+        flops=2 * 72 * problem.values,
+    ),
     key="dct-direct",
     title="Direct sums",
     idea="A thread per coefficient adds up 64 samples times cosines; a second launch goes back.",
@@ -300,14 +291,13 @@ def tiled_work(problem: OperationProblem, block: Block) -> Work:
     """
     launch = TILED_STEP.launch(problem, block)
     threads = launch.blocks * block.threads
-    samples = math.prod(coefficients(problem))
     return operation_work(
         problem,
         picture_loads=threads,
         other_loads=threads + launch.blocks * SIDE * SIDE,
         shared_stores=4 * threads + launch.blocks * SIDE * SIDE,
         shared_loads=4 * 16 * threads,
-        flops=4 * 16 * samples,
+        flops=4 * 8 * problem.values,
     )
 
 

@@ -65,12 +65,6 @@ def basis64() -> np.ndarray:
     return cosines
 
 
-def basis() -> np.ndarray:
-    """Return the cosines as the kernels get them, float32."""
-    cosines: np.ndarray = basis64().astype(np.float32)
-    return cosines
-
-
 def steps_of(problem: OperationProblem) -> np.ndarray:
     """Return the steps of quantisation of each coefficient, (8, 8) float32, in units of the samples."""
     steps: np.ndarray = brightness_steps(problem.whole("quality")) * (problem.full_scale / 255.0)

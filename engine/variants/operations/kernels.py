@@ -69,11 +69,6 @@ class CpuCode:
         )
 
 
-def samples(problem: OperationProblem) -> tuple[int, int, int]:
-    """Return rows, columns and layers of a thread per sample, channels along z."""
-    return problem.height, problem.width, problem.channels
-
-
 def pixels(problem: OperationProblem) -> tuple[int, int, int]:
     """Return rows, columns and layers of a thread per pixel."""
     return problem.height, problem.width, 1
@@ -88,7 +83,11 @@ class Step(NamedTuple):
     """
 
     kernel: Callable[[OperationProblem, Block], Kernel]
-    threads: Callable[[OperationProblem], tuple[int, int, int]] = samples
+    threads: Callable[[OperationProblem], tuple[int, int, int]] = lambda problem: (
+        problem.height,
+        problem.width,
+        problem.channels,
+    )
     arguments: Callable[[OperationProblem, Patch | None], tuple[Any, ...]] = lambda problem, patch: (
         problem.width,
     )
