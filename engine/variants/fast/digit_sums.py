@@ -53,7 +53,7 @@ from engine.work.problem import Problem
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, jit_within, uint8
     from engine.variants.emit.cuda_code import waiter
-    from engine.variants.fast.digit_filter import digit_filter
+    from engine.variants.fast.thread_results import digit_filter
     from engine.variants.fast.tile_loader import byte_tile_loader
 
 LEAST_CAPABILITY = (8, 0)
