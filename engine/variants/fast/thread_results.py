@@ -252,7 +252,7 @@ def digit_filter(shape: DigitShape) -> DeviceFunction:
         def registers_of(channel):
             """Return a channel's samples as multiplications take them, no register in two positions."""
             words, registers = words_of(channel), {}
-            taken = set()
+            taken: set[tuple[int, int]] = set()
             for step in (step for chain in chains for step in chain.steps):
                 if step.samples not in registers:
                     registers[step.samples] = [in_register(words[one], one in taken) for one in step.samples]

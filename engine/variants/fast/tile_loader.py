@@ -1,8 +1,4 @@
-"""The input tile of a block, loaded by vectors: as float32 or, of an 8-bit picture, as bytes.
-
-Bytes are not converted on their way, so a thread waits for no load: 16 samples at a time go straight to
-shared memory (`CudaCode.copy_ahead`), and they are converted when they are read (`thread_results.py`).
-"""
+"""The input tile of a block, loaded by vectors: as float32 or, of 8-bit pictures (`tile_shape.py`), bytes."""
 
 from functools import partial, reduce
 from operator import and_

@@ -5,10 +5,6 @@ reads four bytes of shared memory per sample. Where the tile of an 8-bit picture
 time are copied without waiting, a thread reads four samples with each word and converts each for all its
 results. What is added up, and in which order, is the same.
 
-Where rows and columns are filtered in one kernel, a tile is loaded whole; where one filtered value comes of
-each sample, it takes the sample's place. A ring has few input rows at a time; their filtered rows go into a
-ring of as many as the windows of a step need.
-
 Where digits of weights are summed on tensor cores, one multiplication (`mma.m16n8k32`) has 16 rows, 8
 columns and 32 products per sum. A row is a position in the picture: 8 lanes along a row of it, each with two
 fours of pixels of one channel. A column is one of 2 neighbouring results in 4 rows, one below the other. The

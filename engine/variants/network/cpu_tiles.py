@@ -1,9 +1,7 @@
 """The compiled part of `network-cpu`: threads take a few drawings at a time and compute all their layers.
 
-Tiles of convolutions with their pool, and of connected layers, stay in registers. Maps lie pixel by pixel,
-all maps of a pixel together. So the cells under one row of a filter, of all maps,
-are neighbours in memory, and a convolution's inner loop walks along them: each step loads one vector of
-weights for each vector of maps, and one cell for each pixel, which is multiplied with all of them.
+All maps of a pixel lie together. So the cells under one row of a filter, of all maps, are neighbours in
+memory, and a convolution's inner loop walks along them (`cpu_fast.py`).
 """
 
 from collections.abc import Callable

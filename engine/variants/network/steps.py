@@ -48,12 +48,6 @@ def output_work(batch: int, layer: Layer) -> LayerWork:
     return LayerWork(adds, 2 * adds, batch * layer.values)
 
 
-def pool_work(batch: int, layer: Layer) -> LayerWork:
-    """Return the work of a thread per average: four loads, one store."""
-    sums = 4 * batch * layer.values
-    return LayerWork(sums, sums, batch * layer.values)
-
-
 @kernel_factory
 def convolution_kernel():
     """Return the kernel of a convolution: maps, filters -> rectified results."""
@@ -228,7 +222,12 @@ def convolution(number: int) -> Step:
 def pool(number: int) -> Step:
     """Return average pool 1 or 2, a thread per average; the second is also the linearisation."""
     before, layer = LAYERS[2 * number - 2 : 2 * number]
-    return Step(layer, map_launch, pool_work, pool_kernel, (AFTER[before.key], AFTER[layer.key]))
+
+    def work(batch: int, layer: Layer) -> LayerWork:
+        # Four loads and a store for each average.
+        return LayerWork(4 * batch * layer.values, 4 * batch * layer.values, batch * layer.values)
+
+    return Step(layer, map_launch, work, pool_kernel, (AFTER[before.key], AFTER[layer.key]))
 
 
 def fused(number: int) -> Step:

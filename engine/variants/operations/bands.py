@@ -27,8 +27,6 @@ BANDS_PER_WORKER = 4
 # The place of the arguments after picture, result, first row, last row, and rows of a band.
 _ARGUMENTS = 5
 
-Arguments = Callable[[int], tuple[object, ...]]
-
 
 def flat(array: np.ndarray) -> np.ndarray:
     """Return rows of samples, (H, W x C)."""
@@ -59,7 +57,7 @@ class Bands:
         problem: PictureProblem,
         function: MachineFunction,
         steps: int,
-        arguments: tuple[object, ...] | Arguments,
+        arguments: tuple[object, ...] | Callable[[int], tuple[object, ...]],
         *,
         rows: int | None = None,
         source_of: Callable[[np.ndarray], np.ndarray] = flat,

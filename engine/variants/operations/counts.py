@@ -1,8 +1,4 @@
-"""What counts samples: which bin a sample is in, launches that clear and count, counts for each core.
-
-Source: COSC 407, "CUDA Memories and Performance Revisited", histogram operations; the partial histograms are
-the lecture's shared-memory tiles applied to them.
-"""
+"""What counts samples: which bin a sample is in, launches that clear and count, counts for each core."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
