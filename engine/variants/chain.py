@@ -252,7 +252,7 @@ def passes(problem: ChainProblem, plan: Plan, block: Block) -> tuple[Pass, ...]:
 
 
 def _between(problem: ChainProblem, name: str, dtype: str = "float32") -> Between:
-    return Between(name, (problem.height, problem.width, problem.channels), dtype)
+    return Between(name, problem.result_shape, dtype)
 
 
 def _passes_of(
@@ -295,7 +295,7 @@ def _placed(value: object, at: int, source: Memory, target: Memory, problem: Cha
 
 def _thread_per_sample(kernel: Any, problem: ChainProblem, arguments: tuple[Any, ...]) -> Pass:
     types: Types = {Operand.IMAGE: (problem.dtype, 3), Operand.OUT: (problem.result_dtype, 3)}
-    launch = Launch.of_threads(problem.height, problem.width, problem.channels, BLOCK)
+    launch = Launch.of_threads(*problem.result_shape, BLOCK)
     return made_pass(kernel, launch, arguments, types)
 
 

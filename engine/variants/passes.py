@@ -43,8 +43,7 @@ def one_launch(
     problem: Problem, block: Block, shared_bytes: int = 0, tile: Block | None = None
 ) -> tuple[Launch, ...]:
     """Return a launch whose blocks each compute a tile of results, by default one result per thread."""
-    size = problem.height, problem.width, problem.channels
-    return (Launch.of_threads(*size, block, shared_bytes, tile),)
+    return (Launch.of_threads(*problem.result_shape, block, shared_bytes, tile),)
 
 
 def launch_of_samples(

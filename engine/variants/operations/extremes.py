@@ -334,8 +334,7 @@ CPU_MORPHOLOGY = difference_code.variant(
 
 
 def _memory(name: str, problem: OperationProblem, unnamed: Operand = Operand.IMAGE) -> Between | Operand:
-    shape = problem.height, problem.width, problem.channels
-    return Between(name, shape, problem.dtype) if name else unnamed
+    return Between(name, problem.result_shape, problem.dtype) if name else unnamed
 
 
 def _pass(highest: bool, source: str, target: str) -> Step:

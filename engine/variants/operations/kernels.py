@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from engine.compiled.late_names import with_names
 from engine.device.launches import Between, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits, Refusal, refuse_grid
-from engine.results.problem import Work
 from engine.run.variant import ON_CPU
 from engine.variants.passes import Types, by_passes, made_pass
-from engine.work.operations.contract import DEFAULT_BLOCK, OperationVariant
+from engine.work.operations.contract import OperationVariant
 from engine.work.operations.patch import Patch
 from engine.work.problem import OperationProblem, PictureProblem
 
@@ -58,10 +57,8 @@ class CpuCode:
         made: Bands = bands.Bands(problem, function, steps, arguments, **more)
         return made
 
-    def variant(
-        self, prepare: Callable[[OperationProblem, Patch | None], Any], **traits: Any
-    ) -> OperationVariant:
-        """Return the variant of this code."""
+    def variant(self, prepare: Callable[..., Any], **traits: Any) -> OperationVariant:
+        """Return the variant of this code, which `prepare` makes ready for a problem and a patch or None."""
         return OperationVariant(
             prepare=lambda problem, constant, block: prepare(problem, constant),
             **ON_CPU,
@@ -112,9 +109,6 @@ class Step(NamedTuple):
 def cuda_variant(
     *always: Step,
     then: Callable[[OperationProblem], tuple[Step, ...]] = lambda problem: (),
-    work: Callable[[OperationProblem, Block], Work],
-    default_block: Block = DEFAULT_BLOCK,
-    unsupported: Callable[..., Refusal | None] | None = None,
     **traits: Any,
 ) -> OperationVariant:
     """Return the variant of these steps, and what a problem needs after them; every legal block does."""
@@ -136,9 +130,6 @@ def cuda_variant(
 
     return OperationVariant(
         plan=lambda problem, block: tuple(step.launch(problem, block) for step in steps_of(problem)),
-        work=work,
         **by_passes(passes),
-        unsupported=unsupported or refuse,
-        default_block=default_block,
-        **{"title": "Thread per sample", **traits},
+        **{"title": "Thread per sample", "unsupported": refuse, **traits},
     )
