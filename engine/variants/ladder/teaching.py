@@ -16,29 +16,17 @@ from engine.work.filtering.sum_order import by_rows
 from engine.work.filtering.variants import MaskClass, Variant, filter_work, loads_by_taps
 from engine.work.problem import Problem
 
-DEFAULT_BLOCK = Block(32, 8)
 
-
-def teaching_variant(
-    passes: Callable[[Problem, Mask, Block], tuple[Pass, ...]],
-    *,
-    plan: Callable[[Problem, Block], tuple[Launch, ...]] = one_launch,
-    unsupported: Callable[..., Refusal | None] = refuse_launch,
-    default_block: Block = DEFAULT_BLOCK,
-    **traits: Any,
-) -> Variant:
+def teaching_variant(passes: Callable[[Problem, Mask, Block], tuple[Pass, ...]], **traits: Any) -> Variant:
     """Return the variant of a kernel: by default each thread computes one result, in any legal block."""
-    return Variant(
-        default_block=default_block,
-        plan=plan,
-        **by_passes(passes),
-        unsupported=unsupported,
-        **{
-            "is_course_kernel": True,
-            "sum_order": lambda problem, mask: by_rows(mask.columns, is_fused=True),
-            **traits,
-        },
-    )
+    by_default: dict[str, Any] = {
+        "default_block": Block(32, 8),
+        "plan": one_launch,
+        "unsupported": refuse_launch,
+        "is_course_kernel": True,
+        "sum_order": lambda problem, mask: by_rows(mask.columns, is_fused=True),
+    }
+    return Variant(**by_passes(passes), **(by_default | traits))
 
 
 def loads_of_own_taps(problem: Problem, block: Block) -> dict[str, int]:
