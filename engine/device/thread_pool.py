@@ -120,13 +120,15 @@ class SharedCall:
     """A call that several threads make at once, until its function has no more work for them.
 
     `arguments` are those of the function, with TASK where the descriptor goes; `workers` threads take part at
-    most, the caller's own among them. One launch at a time.
+    most, the caller's own among them. One launch at a time. All code is compiled now, not within a launch.
     """
 
     def __init__(self, function: MachineFunction, arguments: tuple[object, ...], workers: int) -> None:
         self.task = task = np.zeros(TASK_ELEMENTS, np.int64)
         self.call = function.call(*(task if value is TASK else value for value in arguments))
         self._workers = workers
+        if workers > 1:
+            compiled()
         self._queues: np.ndarray | None = None
         task[WANTED] = workers - 1
         task[SELF] = task.ctypes.data

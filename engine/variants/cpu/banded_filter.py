@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike
 
 from engine.compiled.late_names import late_njit
 from engine.compiled.machine_code import MachineFunction
-from engine.device.thread_pool import SharedCall, compiled, workers_for
+from engine.device.thread_pool import SharedCall, workers_for
 from engine.mask.mask import Mask
 from engine.process import launch_cores
 from engine.results.problem import LoopWork
@@ -223,9 +223,7 @@ class BandedFilter(ABC):
         return LoopWork(operations=1 + QUANTISATION * is_whole, stores=float(not is_whole))
 
     def compiled(self) -> Self:
-        """Return the filter, its code and that of the threads compiled: not within the first launch."""
-        if self.workers > 1:
-            compiled()
+        """Return the filter, its code compiled: not within the first launch."""
         self._cut.calls.append(self._new_call(self._cut))
         return self
 

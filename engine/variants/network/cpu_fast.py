@@ -29,7 +29,7 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction, cpu_target
 from engine.device.launches import DeviceKind, Prepared
-from engine.device.thread_pool import TASK, SharedCall, compiled
+from engine.device.thread_pool import TASK, SharedCall
 from engine.process import cores
 from engine.tasks.network import problem as network
 from engine.tasks.network.operands import Floats, Weights
@@ -91,7 +91,6 @@ class RegisterTiles:
         memory = np.zeros(self._workers * floats, np.float32)
         self._arguments = (0, 0, problem.batch, arrays, TASK, memory, floats)
         self._call = self._made(len(STEPS))
-        compiled()
 
     def _made(self, steps: int) -> SharedCall:
         return SharedCall(self.function, (*self._arguments, steps), self._workers)

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.compiled.late_names import late_njit
 from engine.compiled.machine_code import MachineFunction
-from engine.device.thread_pool import TAKEN, TASK, SharedCall, compiled, workers_for
+from engine.device.thread_pool import TAKEN, TASK, SharedCall, workers_for
 from engine.process import launch_cores
 from engine.work.problem import PictureProblem
 
@@ -73,8 +73,6 @@ class Bands:
         self._band = max(1, min(MOST_ROWS, self._rows // (self.workers * BANDS_PER_WORKER)))
         self._rows_per_call = max(self._band * self.workers, STEPS_PER_CALL * self.workers // max(1, steps))
         self._arguments = arguments
-        if self.workers > 1:
-            compiled()
         self._calls = [self._new_call()]
 
     def launch(
