@@ -14,14 +14,8 @@ from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.variants.cpu import banded_filter as bands
 from engine.variants.cpu import box, parallel, streamed_bands
-from engine.variants.cpu.register_tiles import (
-    BLOCK_ROWS,
-    MOST_ROWS,
-    PARTIAL_SUMS,
-    RESULTS_AT_ONCE,
-    VECTOR,
-    product_rows,
-)
+from engine.variants.cpu import register_tiles as tuned
+from engine.variants.cpu.register_tiles import MOST_ROWS, RESULTS_AT_ONCE, VECTOR
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import Case, check, verified
@@ -44,8 +38,8 @@ def filtered(banded, image, mask, border=Border.MIRROR, **more):
     return out
 
 
-HEIGHTS = (1, bands.LEAST_ROWS - 1, bands.LEAST_ROWS + 1, BLOCK_ROWS)
-HEIGHTS = sorted({*HEIGHTS, BLOCK_ROWS + RESULTS_AT_ONCE + 1})
+HEIGHTS = (1, bands.LEAST_ROWS - 1, bands.LEAST_ROWS + 1, tuned.BLOCK_ROWS)
+HEIGHTS = sorted({*HEIGHTS, tuned.BLOCK_ROWS + RESULTS_AT_ONCE + 1})
 # In samples of a row: vectors, and the wide tiles with both edges.
 WIDE = streamed_bands.LEAST_TILE_SAMPLES
 WIDTHS = (VECTOR - 1, VECTOR, VECTOR + 1, 3 * VECTOR + 2, 529, WIDE + VECTOR, WIDE + 5 * VECTOR + 3)
@@ -161,13 +155,17 @@ def test_that_bands_cover_each_row_and_tile_once():
 def test_that_a_column_times_a_row_is_right_for_all_numbers_of_rows(border):
     random = np.random.default_rng(10)
     # There is code for few rows of integers only.
-    assert set(product_rows(True, True)) <= set(product_rows(True, False)) <= set(product_rows(False, False))
-    assert max(product_rows(True, True)) < 8
+    assert (
+        set(tuned.product_rows(True, True))
+        <= set(tuned.product_rows(True, False))
+        <= set(tuned.product_rows(False, False))
+    )
+    assert max(tuned.product_rows(True, True)) < 8
     for dtype in ("float32", "uint8"):
         # Heights with and without rows that are taken together; widths with and without a middle part.
         for shape in ((3, 5, 2), (29, 150, 1), (60, 47, 3)):
             image = random.integers(0, 200, shape).astype(dtype)
-            for rows in (*product_rows(dtype == "uint8", False), 8, 15):
+            for rows in (*tuned.product_rows(dtype == "uint8", False), 8, 15):
                 mask = Mask(np.outer(random.integers(-4, 5, rows), random.integers(-4, 5, 4)))
                 filtered(SEPARABLE, image, mask, border)
                 filtered(SEPARABLE, image, gaussian(rows) if rows % 2 else mask, border, result_dtype=dtype)
@@ -184,7 +182,7 @@ def test_that_factors_that_are_the_same_from_both_ends_are_folded_rightly(channe
             for row in (half + half[::-1], (half + half[::-1]) / 7):
                 # In one walk, and in two passes.
                 for column in ([1, 2, 4, 8], list(range(1, 17))):
-                    assert (len(column) in product_rows(True, False)) == (len(column) == 4)
+                    assert (len(column) in tuned.product_rows(True, False)) == (len(column) == 4)
                     filtered(SEPARABLE, image, Mask(np.outer(column, row)), Border.WRAP)
 
 
@@ -248,6 +246,6 @@ def test_that_nan_becomes_0(rows):
     above = np.pad(image, ((1, 0), (0, 0), (0, 0)))[:-1]
     assert ((above == 255) & (image == 255)).any()
     wanted = above == 255
-    if PARTIAL_SUMS:
+    if tuned.PARTIAL_SUMS:
         wanted &= image == 0
     assert np.array_equal(quantised(PARALLEL, image, weights), np.where(wanted, 255, 0))
