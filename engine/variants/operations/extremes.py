@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from engine.device.host_memory import reused_array
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Operand
 from engine.geometry.block import Block
@@ -297,19 +298,16 @@ class CpuMorphology:
         self._second = _bands(problem, highest=not begins_high)
         steps, is_less = problem.width * problem.channels, self._kind != "top-hat"
         self._difference = difference_code.bands(problem, steps, (is_less,))
-        # Pictures between the passes: a launch takes one, and several may be under way.
-        self._between: list[np.ndarray] = []
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Compute on all cores."""
-        between = self._between.pop() if self._between else np.empty_like(image)
+        between = reused_array(image.shape, image.dtype)
         self._first.launch(image, between)
         self._second.launch(image if self._kind == "gradient" else between, out)
         if self._kind == "gradient":
             self._difference.launch(between, out)
         elif self._kind in ("top-hat", "black-hat"):
             self._difference.launch(image, out)
-        self._between.append(between)
 
 
 def cpu_morphology_work(problem: OperationProblem, block: Block) -> Work:
