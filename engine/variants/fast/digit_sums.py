@@ -52,7 +52,7 @@ from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, jit_within, uint8
-    from engine.variants.emit.cuda_code import waiter
+    from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, waiter
     from engine.variants.fast.thread_results import digit_filter
     from engine.variants.fast.tile_loader import byte_tile_loader
 
@@ -240,21 +240,18 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     return refuse_rows(problem, plan(problem, block)[0], shape.out_rows)
 
 
-# What the compiler must know: few of them are in use at a time.
 @kernel_factory
 def kernel(border: Border, shape: DigitShape):
     """Return the kernel for a border and a shape of a block's work."""
     load, wait, filter_ = byte_tile_loader(shape, border.rule), waiter(pending=0), digit_filter(shape)
     CHANNELS, BEFORE = shape.channels, shape.before
-    # Pieces of 16 bytes need it.
-    ALIGNMENT = 16
     TILE_SAMPLES, SHARED_BYTES = shape.tile_samples, shape.shared_bytes
     OUT_ROWS, OUT_SAMPLES = shape.out_rows, shape.out_samples
     ROUNDS = shape.rounds
 
     @jit_within(shape.registers)
     def correlate_digits(image, fragments, digits, unit, width, anchor_row, ghost_value, offset, out):
-        shared = cuda.shared.array(SHARED_BYTES, uint8, ALIGNMENT)
+        shared = cuda.shared.array(SHARED_BYTES, uint8, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         samples = width * CHANNELS
         top = cuda.blockIdx.y * OUT_ROWS

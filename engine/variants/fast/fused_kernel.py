@@ -120,7 +120,6 @@ def rows_of_strips(problem: Problem, across: int, resident: int, *, step: int, l
 RING_REGISTERS = 96
 
 
-# What the compiler must know: few of them are in use at a time.
 @kernel_factory
 def kernel(border: Border, shape: FusedShape, itemsize: int):
     """Return the kernel for a border, a shape of work, and the bytes of a sample of the picture."""

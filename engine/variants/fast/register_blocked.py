@@ -127,7 +127,6 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     return refusal or passes.refuse_rows(problem, launch, _shape_of(problem).out_rows)
 
 
-# What the compiler must know: few of them are in use at a time.
 @kernel_factory
 def kernel(border: Border, shape: TileShape):
     """Return the kernel for a border and a shape of a block's work."""

@@ -158,7 +158,6 @@ def l1_work(problem: Problem, block: Block) -> Work:
     )
 
 
-# A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
 @kernel_factory
 def l1_horizontal(border: Border, columns: int, block: Block):
     """`separable-l1`: two passes; each block loads its cells and their aprons into shared memory together.

@@ -47,7 +47,6 @@ def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
     return rows * columns * 4
 
 
-# A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
 @kernel_factory
 def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     """Return the kernel for a border, a mask shape and a block."""
@@ -220,7 +219,6 @@ def refuse_wide_halo(problem: Problem, mask: Mask, block: Block, limits: Limits)
     return refuse_launch(problem, mask, block, limits, used, least_x=wider, too_small=lambda: refusal)
 
 
-# A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
 @kernel_factory
 def row_kernel(border: Border, mask_width: int, block: Block):
     """`row-tiled`: 1-D along the rows; the block shares its cells and the halo left and right of them.
