@@ -85,7 +85,6 @@ class CourseModel(QObject):
         return {key: one.measured for key, one in self._known.items() if one.measured}
 
     def choose(self, key: str) -> None:
-        """Show the paper of a key, if there is one."""
         chosen = next((paper for paper in self.papers if paper.key == key), self.paper)
         if chosen != self.paper:
             self.paper = chosen
@@ -189,7 +188,6 @@ class CourseController(QObject):
         follow(self._find_recorded, state.recorded_changed)
 
     def _ask_once(self, request: Request, take: Callable[[Any], None], refuse: Failed) -> None:
-        """Ask for something, unless it is on its way."""
         if request in self._asked:
             return
 

@@ -150,8 +150,7 @@ class TwoLines(QStyledItemDelegate):
 
     def __init__(self, view: QAbstractItemView, *, bold: bool = False) -> None:
         super().__init__(view)
-        self._view = view
-        self._bold = bold
+        self._view, self._bold = view, bold
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         # The option of a list has no width, that of a table the column's.

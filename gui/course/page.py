@@ -44,8 +44,7 @@ class TablesPanel(QWidget):
 
     def __init__(self, course: CourseModel, state: EngineState) -> None:
         super().__init__()
-        self._course = course
-        self._state = state
+        self._course, self._state = course, state
         self.choice = NarrowBox("Table of the paper", _CHOICE_TIP, 8)
         self.table = CourseTableView()
         self._figure_column = column()

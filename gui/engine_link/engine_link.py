@@ -90,8 +90,7 @@ class EngineLink(QObject):
 
     def __init__(self, engine: StartedEngine, state: EngineState) -> None:
         super().__init__()
-        self._client = engine.client
-        self._state = state
+        self._client, self._state = engine.client, state
         self._open: dict[Ask, Future[Any]] = {}
         self._written_beside: list[str] = []
         self._lost: LineLost | None = None

@@ -15,12 +15,7 @@ from engine.remote.ssh import RemoteServer
 from engine.results.problem import Progress
 from engine.work.messages import OperationInfo
 
-STARTING = "starting"
-READY = "ready"
-RESTARTING = "restarting"
-CONNECTING = "connecting"
-LOST = "lost"
-
+STARTING, READY, RESTARTING, CONNECTING, LOST = "starting", "ready", "restarting", "connecting", "lost"
 # Work that takes longer than this is shown with its progress.
 SLOW_MS = 500
 
@@ -195,7 +190,6 @@ class EngineState(QObject):
         self.set_result_earlier(False)
 
     def set_result_earlier(self, earlier: bool) -> None:
-        """Note whether the visible result has other settings than the current ones."""
         if earlier != self.result_is_earlier:
             self.result_is_earlier = earlier
             self.result_aged.emit()

@@ -91,14 +91,10 @@ class MatricesPage(VariantsPage):
         said = Slot(lambda: LecturePanel(matmul, state))
         lecture = PanelTabs(Panel("lecture", "What the lecture says", said))
         results = PanelTabs(Panel("products", "Results", Slot(lambda: self.results_panel)))
-        upper = Shares(
-            "upper",
-            Qt.Orientation.Horizontal,
-            Share(product, 0.22, _LEAST_LEFT),
-            Share(plot, 0.54),
-            # With large letters its words wrap, and the plot has the room.
-            Share(lecture, 0.24, lambda: min(at_present_letters(_LEAST_RIGHT), _MOST_RIGHT)),
-        )
+        # With large letters the words of the lecture wrap, and the plot has the room.
+        right = Share(lecture, 0.24, lambda: min(at_present_letters(_LEAST_RIGHT), _MOST_RIGHT))
+        areas = Share(product, 0.22, _LEAST_LEFT), Share(plot, 0.54), right
+        upper = Shares("upper", Qt.Orientation.Horizontal, *areas)
         whole = Shares("page", Qt.Orientation.Vertical, Share(upper, 0.54), Share(results, 0.46))
         self.fill(whole, plot, product, lecture, results)
 

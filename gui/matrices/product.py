@@ -224,8 +224,7 @@ class LecturePanel(QTextBrowser):
 
     def __init__(self, matmul: MatmulState, engine_state: EngineState) -> None:
         super().__init__()
-        self._matmul = matmul
-        self._engine_state = engine_state
+        self._matmul, self._engine_state = matmul, engine_state
         self.setFrameShape(QFrame.Shape.NoFrame)
         # The ground is that of the panel.
         self.viewport().setAutoFillBackground(False)

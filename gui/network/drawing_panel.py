@@ -53,9 +53,8 @@ class HeldOutDigits(QListWidget):
         facts, colours = self._network.facts, shades(current_theme())
         with QSignalBlocker(self):
             self.clear()
-            for number, (label, ink) in enumerate(
-                zip(facts.labels, facts.digits, strict=True) if facts else ()
-            ):
+            digits = zip(facts.labels, facts.digits, strict=True) if facts else ()
+            for number, (label, ink) in enumerate(digits):
                 item = QListWidgetItem(QIcon(QPixmap.fromImage(picture_of(ink, colours))), "", self)
                 item.setToolTip(f"Digit {number}: a {label}")
                 item.setData(Qt.ItemDataRole.AccessibleTextRole, item.toolTip())

@@ -184,7 +184,6 @@ def where_from(facts: Facts, cell: Cell, value: float, found: Sequence[Origin]) 
 
 
 def _largest(one: Origin, what: str) -> str:
-    """Return the largest product of a window in words."""
     assert one.weights is not None
     products: Floats = one.values * one.weights
     row, column = np.unravel_index(int(np.abs(products).argmax()), products.shape)

@@ -65,7 +65,6 @@ class MapGrid:
 
     @property
     def height(self) -> int:
-        """Height of all maps, pixels."""
         return math.ceil(self.maps / self.per_line) * (self.rows * self.cell_height + _GAP) - _GAP
 
     def map_rect(self, number: int) -> QRectF:
@@ -225,7 +224,6 @@ class LayerView(QWidget):
         self.update()
 
     def _cell_rects(self) -> Iterator[QRectF]:
-        """Yield where the cells of a vector are."""
         for at in range(self.layer.values):
             yield self.grid.cell_rect(layers.Cell(self.position, column=at))
 

@@ -89,13 +89,11 @@ class NetworkState(RunsState[NetworkSettings]):
             changed.connect(self.mark)
 
     def set_facts(self, facts: Facts | None, why_not: str = "") -> None:
-        """Store what the network is, or why it is not known, such as damaged weights."""
         if facts is not None or (self.facts, self.why_no_facts) != (None, why_not):
             self.facts, self.why_no_facts = facts, why_not
             self.facts_changed.emit()
 
     def set_answer(self, answer: Answer | None, why_not: str = "") -> None:
-        """Store what the network makes of the drawing, or why there is nothing."""
         if answer is not None or (self.answer, self.why_no_answer) != (None, why_not):
             self.answer, self.why_no_answer = answer, why_not
             if self.cell is None and answer is not None:

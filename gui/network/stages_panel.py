@@ -26,18 +26,12 @@ _BATCH_TEACHES = (
     "to 10,000 in powers of ten; what the memory cannot hold is refused."
 )
 _BUSY = "Stage, batch and device stay as they are during a run; Esc cancels it."
-_SHOWN = {
-    "kernel_p20_ms": False,
-    "kernel_p80_ms": False,
-    "end_to_end_median_ms": False,
-    "error_bound": False,
-    "max_error": False,
-    "drawings_per_s": False,
-    "network_gflops": False,
-    # The name of a stage says it.
-    "device": False,
-    "speed_up": True,
-}
+_HIDDEN = (
+    *("kernel_p20_ms", "kernel_p80_ms", "end_to_end_median_ms", "error_bound", "max_error"),
+    # The name of a stage says the device.
+    *("drawings_per_s", "network_gflops", "device"),
+)
+_SHOWN = dict.fromkeys(_HIDDEN, False) | {"speed_up": True}
 _TYPICAL = {"variant": "■  network-implicit-gemm", "proof": "No NVIDIA driver"}
 # With less height, letters of the usual size, there is no legend.
 _LOW = 21 * GRID
@@ -61,10 +55,9 @@ class StagesPanel(RunsPanel):
         # Its widest number is rare, and in the narrowest window the stages need the room.
         follow_letters(self.batch, lambda: self.batch.setMaximumWidth(digits_width(_BATCH_DIGITS) + 5 * GRID))
         self.device.setMinimumContentsLength(5)
-        choices = row(
-            label_for("Batc&h", self.batch), self.batch, label_for("De&vice", self.device), (self.device, 1),
-            1, spacing=HALF_GRID,
-        )  # fmt: skip
+        batch = label_for("Batc&h", self.batch), self.batch
+        device = label_for("De&vice", self.device), (self.device, 1)
+        choices = row(*batch, *device, 1, spacing=HALF_GRID)
         line = row((self.note, 1), self.more, spacing=HALF_GRID)
         parts = choices, line, (self.stack, 1), self.legend
         self.setLayout(column(*parts, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, GRID)))

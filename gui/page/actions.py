@@ -61,9 +61,8 @@ class Actions(QObject):
 
     def why_not(self, name: str) -> str:
         """Return why an action cannot be chosen now; empty where it can."""
-        if self._actions[name].isEnabled():
-            return ""
-        return self._words.get(name) or "Not available now."
+        is_allowed = self._actions[name].isEnabled()
+        return "" if is_allowed else self._words.get(name) or "Not available now."
 
     def keys_of(self, name: str) -> str:
         """Return an action's shortcuts, the person's or its own; a key given to another is that one's."""
@@ -104,7 +103,6 @@ class Actions(QObject):
         self.added.emit()
 
     def connect_to(self, **acts: Callable[[], object]) -> None:
-        """Say what actions do, by their names."""
         for name, act in acts.items():
             self._actions[name].triggered.connect(lambda _on=False, act=act: act())
 

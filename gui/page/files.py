@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 Kind = Literal["picture", "session", "mask"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST_OF_A_KIND = 8
+Mode = QFileDialog.FileMode
 
 
 class FileDialogs:
@@ -22,55 +23,48 @@ class FileDialogs:
         self.folder = folder or str(Path.home())
         self.dialog: QFileDialog | None = None
 
-    def ask_to_open(self, title: str, filters: list[str], chosen: Callable[[Path], None]) -> None:
-        """Ask for a file that exists."""
-        self._dialog(title, filters, QFileDialog.FileMode.ExistingFile, chosen).open()
+    def ask_to_open(self, title: str, forms: list[str], then: Callable[[Path], None]) -> None:
+        self._dialog(title, forms, Mode.ExistingFile, then).open()
 
-    def ask_for_files(self, filters: list[str], chosen: Callable[[list[str]], None]) -> None:
-        """Ask for several files that exist."""
-        dialog = self._dialog("Pictures", filters, QFileDialog.FileMode.ExistingFiles, lambda path: None)
-        dialog.filesSelected.connect(chosen)
+    def ask_for_files(self, forms: list[str], then: Callable[[list[str]], None]) -> None:
+        dialog = self._dialog("Pictures", forms, Mode.ExistingFiles, lambda path: None)
+        dialog.filesSelected.connect(then)
         dialog.open()
 
-    def ask_to_save(
-        self, title: str, filters: list[str], name: str, chosen: Callable[[Path, str], None]
-    ) -> None:
-        """Ask where to save, under this name at first; `chosen` gets the path and the filter's text."""
+    def ask_to_save(self, title: str, forms: list[str], name: str, then: Callable[[Path, str], None]) -> None:
+        """Ask where to save, under this name at first; `then` gets the path and the form's text."""
 
         def take(path: Path) -> None:
-            chosen(path, dialog.selectedNameFilter())
+            then(path, dialog.selectedNameFilter())
 
         def follow(name_filter: str) -> None:
-            """Give the name the ending of the form that was chosen."""
+            """Give the name the ending of the chosen form."""
             ending, selected = re.search(r"\*(\.\w+)", name_filter), dialog.selectedFiles()
             if ending and selected and not Path(selected[0]).is_dir():
                 dialog.setDefaultSuffix(ending[1].lstrip("."))
                 dialog.selectFile(Path(selected[0]).with_suffix(ending[1]).name)
 
-        dialog = self._dialog(title, filters, QFileDialog.FileMode.AnyFile, take)
+        dialog = self._dialog(title, forms, Mode.AnyFile, take)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setDefaultSuffix(Path(name).suffix.lstrip("."))
         dialog.selectFile(name)
         dialog.filterSelected.connect(follow)
         dialog.open()
 
-    def ask_for_folder(self, title: str, chosen: Callable[[Path], None]) -> None:
-        """Ask for a folder that several files go to."""
-        dialog = self._dialog(title, [], QFileDialog.FileMode.Directory, chosen)
+    def ask_for_folder(self, title: str, then: Callable[[Path], None]) -> None:
+        dialog = self._dialog(title, [], Mode.Directory, then)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         dialog.open()
 
-    def _dialog(
-        self, title: str, filters: list[str], mode: QFileDialog.FileMode, chosen: Callable[[Path], None]
-    ) -> QFileDialog:
+    def _dialog(self, title: str, forms: list[str], mode: Mode, then: Callable[[Path], None]) -> QFileDialog:
         def take(text: str) -> None:
-            self.folder = text if mode is QFileDialog.FileMode.Directory else str(Path(text).parent)
-            chosen(Path(text))
+            self.folder = text if mode is Mode.Directory else str(Path(text).parent)
+            then(Path(text))
 
         self.dialog = dialog = QFileDialog(self.parent, title, self.folder)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        if filters:
-            dialog.setNameFilters(filters)
+        if forms:
+            dialog.setNameFilters(forms)
         dialog.setFileMode(mode)
         dialog.fileSelected.connect(take)
         return dialog

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -35,8 +36,7 @@ class JobQueue(QObject):
 
     def __init__(self, state: EngineState, link: EngineLink) -> None:
         super().__init__()
-        self._state = state
-        self._link = link
+        self._state, self._link = state, link
         self._waiting: deque[Job] = deque()
         self._number = self._planned = 0
         self._current: Ask | None = None
@@ -93,14 +93,9 @@ class JobQueue(QObject):
             self._state.set_task(self._source, prefix + stage, max(number - 1 + fraction, 0.0) / planned)
 
         show("waiting for the engine")
-        self._current = self._link.ask(
-            Ask(
-                job.request,
-                lambda reply: self._replied(job, reply),
-                lambda error: self._failed(job, error),
-                lambda step: show(step.stage, step.fraction),
-            )
-        )
+        replied, failed = partial(self._replied, job), partial(self._failed, job)
+        ask = Ask(job.request, replied, failed, lambda step: show(step.stage, step.fraction))
+        self._current = self._link.ask(ask)
 
     def _replied(self, job: Job, reply: Any) -> None:
         job.replied(reply)

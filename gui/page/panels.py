@@ -58,8 +58,7 @@ class Panel(QWidget):
         super().__init__()
         self.setObjectName(name)
         self.setWindowTitle(title)
-        self.content = content
-        self.head = head or QWidget()
+        self.content, self.head = content, head or QWidget()
         self.tabs: PanelTabs | None = None
         self.is_own_window = False
         self._column = column((_Room(content), 1), spacing=0)
@@ -184,7 +183,6 @@ class PanelTabs(QWidget):
         return panel
 
     def insert(self, panel: Panel) -> None:
-        """Put a panel to its place among the others."""
         before = self.panels[: self.panels.index(panel)]
         at = sum(not other.is_own_window and self.stack.indexOf(other) >= 0 for other in before)
         self.stack.insertWidget(at, panel)
@@ -192,7 +190,6 @@ class PanelTabs(QWidget):
         self.bar.insertTab(at, panel.windowTitle())
 
     def show_front(self) -> None:
-        """Show the panel whose tab is in front."""
         for stack in (self.stack, self.heads):
             stack.setCurrentIndex(self.bar.currentIndex())
         self.follow()
@@ -270,7 +267,6 @@ class Shares(QSplitter):
         self.fit()
 
     def fit(self) -> None:
-        """Give each area its share of the present room."""
         shown, is_row = self._visible(), self.orientation() == Qt.Orientation.Horizontal
         room = (self.width() if is_row else self.height()) - self.handleWidth() * len(shown[1:])
         if not shown or room <= 0:

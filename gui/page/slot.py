@@ -64,7 +64,6 @@ class Slot(QWidget):
         return not self.isVisible() or (self.widget is not None and not self.widget.isHidden())
 
     def fill(self) -> None:
-        """Make the widget, if it is not there yet."""
         if self.widget is None:
             self.widget, self._made = self._made or self._make(), None
             self._column.addWidget(self.widget)

@@ -31,8 +31,7 @@ class RunCells(QStyledItemDelegate):
     def __init__(self, table: QTableView, header: "BarHeader", model: RunsModel) -> None:
         super().__init__(table)
         self._table, self._header = table, header
-        self._runs = model
-        self._columns = model.columns
+        self._runs, self._columns = model, model.columns
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)

@@ -339,7 +339,6 @@ class RunsModel(QAbstractTableModel):
         return None
 
     def _head(self, column: Column) -> str:
-        """Return the title of a column: durations bring their units."""
         heads = {VARIANT.key: "Kernel", KERNEL: "Time", SPEED_UP: f"vs {self.baseline}", CGMA: "Ops per load"}
         is_duration = isinstance(column, Metric) and column.unit == "ms"
         return heads.get(column.key) or (column.header.removesuffix(", ms") if is_duration else column.header)

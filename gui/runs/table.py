@@ -35,18 +35,12 @@ _GROUPS = (
     ("Operations and loads", ("model_", "transactions_")),
     ("Proof", ("proof", "max_error", "error_bound")),
     ("Problem and machine", ("picture", "mask", "border", "block", "layout", "device", "operation")),
+    # All others.
+    ("More", ("",)),
 )
-_OTHERS = "More"
-
 COMMON_NUMBERS = (
-    KERNEL,
-    "end_to_end_median_ms",
-    SPEED_UP,
-    "max_error",
-    "gflops",
-    "model_cgma_flop_per_load",
-    "model_intensity_flop_per_byte",
-    "occupancy",
+    *(KERNEL, "end_to_end_median_ms", SPEED_UP, "max_error", "gflops", "model_cgma_flop_per_load"),
+    *("model_intensity_flop_per_byte", "occupancy"),
 )
 COMMON_COLUMNS = (KERNEL, SPEED_UP, "proof", "block", "mask", "picture", "border", "device")
 # The longest text that a column should show whole; a longer one is cut with … and whole in the tooltip.
@@ -96,16 +90,11 @@ def fill_metric_menu(
         if key in by_key:
             add(menu, by_key.pop(key))
     menu.addSeparator()
-    titles = {
-        entry.key: next((title for title, begin in _GROUPS if entry.key.startswith(begin)), _OTHERS)
-        for entry in by_key.values()
-    }
-    for title in (*(title for title, _ in _GROUPS), _OTHERS):
-        if title in titles.values():
+    for title, begin in _GROUPS:
+        if found := [key for key in by_key if key.startswith(begin)]:
             submenu = menu.addMenu(title)
-            for entry in by_key.values():
-                if titles[entry.key] == title:
-                    add(submenu, entry)
+            for key in found:
+                add(submenu, by_key.pop(key))
     return made
 
 
@@ -286,7 +275,6 @@ class RunsTable(QTableView):
         self.sortByColumn(self._runs.bar_column, best_first)
 
     def _fit_bars(self) -> None:
-        """Give the bars what the other columns leave."""
         at = self._runs.bar_column
         whole, others = self.viewport().width(), self._header.length() - self.columnWidth(at)
         least = max(_LEAST_BARS, round(_BARS_SHARE * whole) if self._are_main else 0)

@@ -176,12 +176,11 @@ def make_application() -> QApplication:
     return app
 
 
-def run_window(
-    options: WindowOptions,
-    engine: StartedEngine,
-    first: FirstPicture | None,
-    process_age_ms: Callable[[], tuple[float, str]],
-) -> int:
+# What returns the age of the process in milliseconds, and what it is counted from.
+Age = Callable[[], tuple[float, str]]
+
+
+def run_window(options: WindowOptions, engine: StartedEngine, first: FirstPicture | None, age: Age) -> int:
     """Show the window until it is closed and return the exit status."""
     app = make_application()
     path, work = (None, None) if options.measure_startup else (default_path(), default_folder())
@@ -195,7 +194,7 @@ def run_window(
             raise
         haloscope.messages.show_error("session", error)
     if options.measure_startup:
-        return measure_startup(app, haloscope.window, process_age_ms)
+        return measure_startup(app, haloscope.window, age)
     # What the start made is left out of garbage collections: a full one then takes 15 ms and not 40.
     haloscope.window.painted.connect(lambda: QTimer.singleShot(FREEZE_AFTER_MS, gc.freeze))
     with interrupts.calling(haloscope.closing.interrupted.emit):
@@ -207,14 +206,10 @@ LONGEST_WAIT_MS = 60_000
 FAILED = 4
 
 
-def measure_startup(app: QApplication, window: MainWindow, age: Callable[[], tuple[float, str]]) -> int:
+def measure_startup(app: QApplication, window: MainWindow, age: Age) -> int:
     """Show the window, write a line of JSON, close, and return the status; raise without a result."""
-    times: dict[str, float | str | None] = {
-        "first_paint_ms": None,
-        "first_result_ms": None,
-        "counted_from": age()[1],
-        "uncertainty_ms": 10.0 if age()[1] == "process start" else 1.0,
-    }
+    times: dict[str, float | str | None] = dict.fromkeys(("first_paint_ms", "first_result_ms"))
+    times |= {"counted_from": age()[1], "uncertainty_ms": 10.0 if age()[1] == "process start" else 1.0}
 
     def note(name: str) -> None:
         if times[name] is None:

@@ -6,7 +6,6 @@ from html import escape
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer
 from PySide6.QtWidgets import (
     QFrame,
-    QGridLayout,
     QLabel,
     QMenu,
     QProgressBar,
@@ -24,7 +23,7 @@ from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.labels import ElidedLabel
-from gui.widgets.panel_parts import named, row
+from gui.widgets.panel_parts import column, named, row
 
 _STEPS = 1000
 
@@ -88,8 +87,7 @@ class StatusLine(QFrame):
 
     def __init__(self, state: EngineState) -> None:
         super().__init__()
-        self._state = state
-        self._status = PageStatus()
+        self._state, self._status = state, PageStatus()
         label = QLabel(textFormat=Qt.TextFormat.PlainText)
         self._engine = named(label, "Engine", "The engine's process and the device that it works on.")
         bar = QProgressBar(maximum=_STEPS, textVisible=False)
@@ -161,14 +159,8 @@ class MessageBar(QFrame):
         self._close.clicked.connect(lambda: self._dismiss())
         # The buttons have a line of their own: beside them, over a narrow middle, the text would have no
         # room.
-        grid = QGridLayout(self)
-        grid.setContentsMargins(2 * GRID, HALF_GRID, GRID, HALF_GRID)
-        grid.setHorizontalSpacing(GRID)
-        grid.setVerticalSpacing(HALF_GRID)
-        grid.setColumnStretch(1, 1)
-        for column, widget in enumerate((self._icon, self._text, self._more, self._close)):
-            grid.addWidget(widget, 0, column)
-        grid.addLayout(row(1, *self._buttons, spacing=GRID), 1, 1, 1, 3)
+        lines = row(self._icon, (self._text, 1), self._more, self._close), row(1, *self._buttons)
+        self.setLayout(column(*lines, spacing=HALF_GRID, margins=(2 * GRID, HALF_GRID, GRID, HALF_GRID)))
         self._middle: QWidget | None = None
         if parent is not None:
             parent.installEventFilter(self)
@@ -177,7 +169,6 @@ class MessageBar(QFrame):
 
     @property
     def text(self) -> str:
-        """The message as plain text."""
         message = self._messages.newest
         return " ".join(_words_of(message)).strip() if message else ""
 

@@ -149,8 +149,7 @@ def anchor_of(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
 
 
-_WIDTH = 76 * GRID
-_HEIGHT = 40 * GRID
+_WIDTH, _HEIGHT = 76 * GRID, 40 * GRID
 _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
 
@@ -262,7 +261,6 @@ class CommandPalette(QDialog):
         self.list.setCurrentIndex(self.list.model().index(0, 0))
 
     def _choose(self) -> None:
-        """Run the command that is marked, if it can be chosen."""
         at = self.list.currentIndex().row()
         # A click beside the rows marks none.
         if not 0 <= at < len(self.shown) or self.shown[at].why_not:
@@ -318,7 +316,6 @@ class Dialogs:
         return dialog
 
     def _show_about(self) -> QDialog:
-        """Show what this program is, and what a report of a problem needs, to be copied."""
         dialog, words, report = QDialog(self._window), QTextBrowser(), report_text()
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setWindowTitle(self._actions["about"].iconText())

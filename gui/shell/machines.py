@@ -14,12 +14,8 @@ from gui.page.messages import Messages, Severity, error_message
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Refusal, column, form, label_for, quiet_label
 
-SOURCE = "connection"
-ENGINE_SOURCE = "engine"
-CODE_SOURCE = "compiled code"
-RECONNECT = "Reconnect"
-TRY_AGAIN = "Try again"
-RETRY_GPU = "Try the GPU again"
+SOURCE, ENGINE_SOURCE, CODE_SOURCE = "connection", "engine", "compiled code"
+RECONNECT, TRY_AGAIN, RETRY_GPU = "Reconnect", "Try again", "Try the GPU again"
 MOST_SERVERS = 12
 _OR_HERE = "Or choose This computer under Device."
 _ABOUT = (

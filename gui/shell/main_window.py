@@ -35,8 +35,7 @@ from gui.shell.preferences import Preferences
 from gui.style.metrics import GRID, scaled_font
 from gui.widgets.panel_parts import boxed, column, row
 
-FIRST_SIZE = QSize(1440, 900)
-SMALLEST_SIZE = QSize(1024, 640)
+FIRST_SIZE, SMALLEST_SIZE = QSize(1440, 900), QSize(1024, 640)
 
 
 def _first_size() -> QSize:

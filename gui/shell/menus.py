@@ -25,8 +25,7 @@ class Menus:
     """Puts actions into the menu bar by section; `others`, by menu and section, have entries of their own."""
 
     def __init__(self, bar: QMenuBar, actions: Actions, others: Mapping[tuple[str, int], QMenu]) -> None:
-        self._actions = actions
-        self._others = others
+        self._actions, self._others = actions, others
         self._menus = {title: QMenu(title, bar, toolTipsVisible=True) for title in _TITLES}
         self._submenus: dict[str, QMenu] = {}
         for menu in self._menus.values():
@@ -170,9 +169,7 @@ class PageActions(QObject):
 
     def __init__(self, actions: Actions, state: EngineState, link: EngineLink) -> None:
         super().__init__(actions)
-        self._actions = actions
-        self._state = state
-        self._link = link
+        self._actions, self._state, self._link = actions, state, link
         self._status = PageStatus()
         self._shown: tuple[object, ...] = ()
         self._stacks = QUndoGroup(self)

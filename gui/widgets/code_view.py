@@ -283,7 +283,6 @@ class Highlighter(QSyntaxHighlighter):
         theme_notifier().changed.connect(self._take_theme)
 
     def take(self, rows: Sequence[Row], *, is_python: bool) -> None:
-        """Note what the document is going to show."""
         self._rows = rows
         self._words = _PYTHON if is_python else _ASSEMBLY
         self._inside, self._coloured = set(), set()
@@ -296,7 +295,6 @@ class Highlighter(QSyntaxHighlighter):
             is_inside = is_inside != bool(row.text.count(_QUOTES) % 2)
 
     def colour(self, numbers: Iterable[int]) -> None:
-        """Colour rows that are in sight."""
         for number in numbers:
             if number not in self._coloured:
                 self._coloured.add(number)

@@ -168,8 +168,7 @@ class NumberField(QLineEdit):
 
     def __init__(self, name: str, what: str = "", *, may_be_empty: bool = False, sign: str = "") -> None:
         super().__init__()
-        self._may_be_empty = may_be_empty
-        self._sign = sign
+        self._may_be_empty, self._sign = may_be_empty, sign
         self._what = what or f"{name} did not change"
         self._shown = ""
         self.setAccessibleName(name)
@@ -263,7 +262,6 @@ class ListField(QWidget):
 
     @property
     def is_refused(self) -> bool:
-        """Whether what is typed is not such a list."""
         return bool(self.refusal.text())
 
     def show_items(self, items: Items) -> None:

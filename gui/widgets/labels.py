@@ -33,8 +33,7 @@ class ElidedLabel(QLabel):
     ) -> None:
         super().__init__()
         self.setAccessibleName(name)
-        self._mode = mode
-        self._fewest = lines
+        self._mode, self._fewest = mode, lines
         self._most = max(lines, most or lines)
         roles = QPalette.ColorRole
         self.setForegroundRole(roles.WindowText if is_plain else roles.PlaceholderText)

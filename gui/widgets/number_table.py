@@ -255,7 +255,6 @@ def cell_number(value: float) -> str:
 
 
 def _signed(value: float, write: Callable[[float], str]) -> str:
-    """Write a size with its sign; NaN and infinity as they are."""
     if math.isnan(value):
         return "NaN"
     return _MINUS * (value < 0) + ("∞" if math.isinf(value) else write(abs(value)))

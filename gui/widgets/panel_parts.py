@@ -62,7 +62,6 @@ class FoldingRow(QHBoxLayout):
 
     @property
     def is_beside(self) -> bool:
-        """Whether the parts are side by side."""
         return self.direction() == QBoxLayout.Direction.LeftToRight
 
     def minimumSize(self) -> QSize:
@@ -372,7 +371,6 @@ class Placeholder(QStackedWidget):
         self.setCurrentIndex(int(bool(text)))
 
     def offer(self, action: QAction) -> None:
-        """Put the button of an action under the text."""
         self.button.setDefaultAction(action)
         self.button.setVisible(True)
 

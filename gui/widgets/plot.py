@@ -101,8 +101,7 @@ class LogAxis(pg.AxisItem):
 
     def __init__(self, text: Callable[[float], str], side: str = "bottom", *, is_log: bool = True) -> None:
         super().__init__(side)
-        self.is_log = is_log
-        self._text = text
+        self.is_log, self._text = is_log, text
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803
         if not self.is_log:
@@ -267,7 +266,6 @@ class FigurePlot(QWidget):
         self._bottom.setTicks([ticks])
 
     def _legend(self, figure: Figure, drawn: Sequence[_Drawn], theme: Theme) -> str:
-        """Return the figure's title and its curves, each with its shape in its colour."""
         looks = {curve.name: series for curve, series, _ in drawn}
         entries = [LegendEntry(name, look.colour, look.glyph) for name, look in looks.items()]
         dashed, sides = self._dashed, frozenset(is_printed for _, _, is_printed in drawn)
