@@ -32,19 +32,15 @@ class Queue(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One chunk: rows `top` to `bottom` (past the last) of a picture's result, and the bytes copied for them.
+    """Rows `top` to `bottom` (past the last) of a picture's result, and the bytes that are copied for them."""
 
-    `number` counts the chunks of the stream, `picture` its pictures, both from 0; `device` is the key of the
-    device that filtered it.
-    """
-
-    number: int
-    picture: int
+    number: int  # in the stream, from 0
+    picture: int  # its number in the stream, from 0
     top: int
     bottom: int
     bytes_in: int
     bytes_out: int
-    device: str = ""
+    device: str = ""  # key of the device that filtered it
 
 
 @dataclass(frozen=True, slots=True)

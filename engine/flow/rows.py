@@ -40,16 +40,12 @@ _USUAL_BYTES = 300 << 20
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """The bands of a run.
+    """The bands of a run."""
 
-    `band_rows` are filtered at a time, and at most `most_bands` are in memory; decoded strips or tiles that
-    the next band needs too take `cache_bytes`. `needed_bytes` is the most that the process takes with all.
-    """
-
-    band_rows: int
-    most_bands: int
-    cache_bytes: int
-    needed_bytes: int
+    band_rows: int  # that are filtered at a time
+    most_bands: int  # in memory at once
+    cache_bytes: int  # of decoded strips or tiles that the next band needs too
+    needed_bytes: int  # the most that the process takes with all
 
 
 def plan_memory(
@@ -127,13 +123,9 @@ def _resident_bytes() -> int:
 
 
 class Part(Asked):
-    """A band of the result; all but where it lies is there from when it is read until it is taken.
+    """A band of the result; all but where it lies is there from when it is read until it is taken."""
 
-    `rows` are those of the picture that belong to the results, with its alpha; `out` has results of all rows
-    that were read.
-    """
-
-    rows: np.ndarray
+    rows: np.ndarray  # of the picture, with its alpha, that belong to the results; `out` has the halo's, too
 
     def __init__(self, band: Span) -> None:
         self.band = band

@@ -59,16 +59,13 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a device on a block: threads in all and along each side, bytes of static shared memory.
-
-    `compute_capability` is (8, 0) for 8.0; None for the CPU and the simulator.
-    """
+    """Limits of a device on a block: threads in all and along each side, bytes of static shared memory."""
 
     max_threads: int = 1024
     max_block_x: int = 1024
     max_block_y: int = 1024
     shared_bytes: int = 48 * 1024
-    compute_capability: tuple[int, int] | None = None
+    compute_capability: tuple[int, int] | None = None  # (8, 0) for 8.0; None: the CPU and the simulator
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,17 +171,13 @@ def _hint(name: object) -> str:
 
 
 class Reach(Struct, frozen=True):
-    """The cells that a sample of a result depends on, and the rule for those outside the picture.
-
-    `whole` names what makes a result depend on all of the picture; empty where a picture can be cut. Results
-    that are not `exact` differ in their last digits where the picture is cut elsewhere.
-    """
+    """The cells that a sample of a result depends on, and the rule for those outside the picture."""
 
     rows: tuple[int, int] = (0, 0)  # above and below
     columns: tuple[int, int] = (0, 0)  # left and right
     border: Border = Border.REPLICATE
-    whole: str = ""
-    exact: bool = True
+    whole: str = ""  # what makes a result depend on all of the picture; empty where a picture can be cut
+    exact: bool = True  # else results differ in their last digits where the picture is cut elsewhere
 
     @property
     def height(self) -> int:
@@ -190,16 +186,12 @@ class Reach(Struct, frozen=True):
 
 
 class Span(Struct, frozen=True):
-    """A part along one axis: first and past-the-last of a result, and the cells that it depends on.
-
-    `sources` are ranges of the picture that make the part, one after the other; its result has `skip` cells
-    before the first wanted one.
-    """
+    """A part along one axis: first and past-the-last of a result, and the cells that it depends on."""
 
     first: int
     last: int
-    sources: tuple[tuple[int, int], ...]
-    skip: int
+    sources: tuple[tuple[int, int], ...]  # ranges of the picture that make the part, one after the other
+    skip: int  # cells that its result has before the first wanted one
 
     @property
     def length(self) -> int:

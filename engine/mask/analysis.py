@@ -15,21 +15,15 @@ from engine.mask.typed import count
 
 @dataclass(frozen=True)
 class Analysis:
-    """Facts about the weights of a mask.
+    """Facts about the weights of a mask."""
 
-    `separable`: one column times one row gives every float32 weight within rounding, so that two short passes
-    can replace the mask. `rank` is the number of such products that add up to the mask, within the rounding
-    of its largest weights (0 if all are 0): a mask of rank 1 that is not separable is wrong in small weights.
-    `rank1_error` is what the best rank-1 approximation leaves out, as a part of the whole (Frobenius norms):
-    0 for a separable mask. Symmetric: a 180° turn leaves the weights as they are; antisymmetric: it flips
-    their signs.
-    """
-
-    separable: bool
+    separable: bool  # one column times one row gives every float32 weight within rounding: two short passes
+    # The number of such products that add up to the mask, within the rounding of its largest weights (0 if
+    # all are 0): a mask of rank 1 that is not separable is wrong in small weights.
     rank: int
-    rank1_error: float
-    is_point_symmetric: bool
-    is_point_antisymmetric: bool
+    rank1_error: float  # what the best rank-1 approximation leaves out, of the whole (Frobenius norms)
+    is_point_symmetric: bool  # a 180° turn leaves the weights as they are
+    is_point_antisymmetric: bool  # it flips their signs
 
 
 def analyse(mask: Mask) -> Analysis:

@@ -16,11 +16,7 @@ def number_text(value: float) -> str:
 
 
 class Parameter(NamedTuple):
-    """A number that a generator takes.
-
-    The default is a number, or where `part_of_side` is not 0 that part of the mask's longest side: 6 is a
-    sixth.
-    """
+    """A number that a generator takes."""
 
     name: str
     title: str
@@ -29,7 +25,7 @@ class Parameter(NamedTuple):
     most: float
     default: float = 0.0
     unit: str = ""
-    part_of_side: float = 0.0
+    part_of_side: float = 0.0  # where not 0, the default is that part of the longest side: 6 is a sixth
     # Between values that are allowed: 1 for whole numbers, 2 for odd ones; 0 for all.
     step: int = 0
 

@@ -25,16 +25,12 @@ _FOLDERS = ("./", "../", "/", "~", ".\\", "..\\")
 
 
 class Preset(NamedTuple):
-    """A ready mask and its texts.
+    """A ready mask and its texts."""
 
-    `key` is the stable name in commands and files, such as `sobel-x`, `title` the name in lists and of the
-    mask, `group` the heading above it; `teaches` is a sentence on what it does and what to look at.
-    """
-
-    key: str
-    title: str
-    group: str
-    teaches: str
+    key: str  # stable name in commands and files, such as `sobel-x`
+    title: str  # name in lists and of the mask
+    group: str  # heading above it
+    teaches: str  # a sentence on what it does and what to look at
     mask: "Mask"
 
 

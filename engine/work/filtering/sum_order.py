@@ -27,17 +27,14 @@ _SMALLEST_NORMAL = 2.0**-126
 
 @dataclass(frozen=True, slots=True)
 class SumOrder:
-    """The order of a kernel's sums for one problem and mask.
-
-    With `row` the mask is a column times this row: the cells of each row are added up first, then the rows.
-    Without `part` and `row` the order is not known, or other cells take part than those under the mask.
-    """
+    """The order of a kernel's sums; without `part` and `row` not known, or of other cells than the mask's."""
 
     words: str
     part: int = 0  # products of each partial sum, row after row; those of the mask: one sum of all
     is_fused: bool = False  # a multiply-add rounds once
     is_double: bool = False  # products are rounded to float32, their one sum is float64
     begins_with_offset: bool = False  # else the offset comes last
+    # The mask is a column times this row: the cells of each row are added up first, then the rows.
     row: tuple[float, ...] = ()
     column: tuple[float, ...] = ()
     taps: tuple[int, ...] = ()  # the order of the row's weights; empty: from left to right

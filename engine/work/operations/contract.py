@@ -38,15 +38,12 @@ DEFAULT_BLOCK = Block(32, 8)
 
 
 class Range(NamedTuple):
-    """Exact values, and between what two numbers those of float32 lie: each an array of one shape.
-
-    Of cells `inside` says which lie in the picture: (rows, columns, 1, side, side).
-    """
+    """Exact values, and between what two numbers those of float32 lie: each an array of one shape."""
 
     value: Floats
     low: Floats
     high: Floats
-    inside: NDArray[np.bool_] | None = None
+    inside: NDArray[np.bool_] | None = None  # which cells lie in the picture: (rows, columns, 1, side, side)
 
     @property
     def parts(self) -> tuple[Floats, Floats, Floats]:
