@@ -32,7 +32,7 @@ class Queue(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows `top` to `bottom` (past the last) of a picture's result, and the bytes that are copied for them."""
+    """Rows `top` to `bottom` (past the last) of a picture's result, and the bytes that copies take."""
 
     number: int  # in the stream, from 0
     picture: int  # its number in the stream, from 0

@@ -28,10 +28,7 @@ MOST_VIEWS = 64
 
 @cache
 def _streams(device: int, number: int) -> tuple[dict[Queue, Stream], Stream, Stream]:
-    """Return a stream for each queue of a device, one that reads the clock for copies out, and an idle one.
-
-    They are made once for each number, and two threads' pictures go through the same ones.
-    """
+    """Return a stream for each queue of a device, one that reads the clock for copies out, an idle one."""
     queues = {queue: cuda.stream() for queue in (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)}
     return queues, cuda.stream(), cuda.stream()
 

@@ -108,15 +108,12 @@ def _in_words(value: object) -> str:
 
 
 class Outputs:
-    """Gives the caller's array for each result, or a fresh one.
-
-    An array that shares memory with the picture, or with a result that is still needed, is refused: bands of
-    a picture are read after others are written.
-    """
+    """Gives the caller's array for each result, or a fresh one; refuses memory that is still needed."""
 
     def __init__(self, arrays: Iterable[np.ndarray] | None) -> None:
         self._arrays: Iterator[np.ndarray] | None = None if arrays is None else iter(arrays)
-        # First bytes and ends of those in use, in order; none overlap.
+        # First bytes and ends of those in use, in order; none overlap, as bands are read after others are
+        # written.
         self._taken: list[tuple[int, int]] = []
 
     def take(self, call: Call, number: int) -> np.ndarray:

@@ -194,10 +194,7 @@ MOST_PREPARED = 16
 
 
 class Preparing:
-    """Variants that are ready to be launched, for a few shapes and threads. Called on: any thread.
-
-    What passes keep between them belongs to one thread, which has one device.
-    """
+    """Variants that are ready, for a few shapes and each thread with its device. Called on: any thread."""
 
     def __init__(self, devices: int = 1) -> None:
         self._lock = threading.Lock()

@@ -44,10 +44,7 @@ class Block:
 
     @classmethod
     def parse(cls, text: str) -> "Block":
-        """Read a block such as "16x16" or "32 x 8"; whether a device allows it is not checked here.
-
-        Raises BadValue for another text, and for numbers of more than nine digits.
-        """
+        """Read a block such as "16x16" or "32 x 8", whatever a device allows; BadValue for another text."""
         match = re.fullmatch(r"\s*(-?\d+)\s*[xX×*,]\s*(-?\d+)\s*", text)
         if match and max(map(len, match.groups())) <= _LONGEST_SIDE:
             return cls(int(match[1]), int(match[2]))

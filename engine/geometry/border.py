@@ -223,10 +223,8 @@ def cut(reach: Reach, sides: tuple[int, int], rows: slice, columns: slice) -> Cu
 
 
 def bands(reach: Reach, height: int, wanted_rows: int) -> tuple[Span, ...]:
-    """Cut the rows of a picture into bands of about equal height, of `wanted_rows` of the result each.
-
-    A band has at least twice the rows that a sample depends on: of lower ones most would be halo.
-    """
+    """Cut the rows of a picture into bands of about equal height, of `wanted_rows` of the result each."""
+    # Of lower bands most would be halo.
     count = -(-height // max(wanted_rows, 2 * reach.height))
     return bands_between(reach, height, [height * number // count for number in range(count + 1)])
 

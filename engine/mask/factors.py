@@ -205,10 +205,7 @@ class LowRank(Struct, frozen=True, eq=False):
 
 
 def low_rank(mask: Mask, terms: int) -> LowRank:
-    """Return the sum of `terms` products that is nearest to a mask's float32 weights, and the rank of these.
-
-    Products past the shorter side of the mask are 0. Cached by the weights, because every edit needs this.
-    """
+    """Return the sum of `terms` products nearest to a mask, 0 past its shorter side, and its rank; cached."""
     return _low_rank(mask.shape, mask.weights32.tobytes(), terms)
 
 

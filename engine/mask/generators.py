@@ -148,10 +148,7 @@ _MAKERS: dict[str, Callable[..., Mask]] = {
 
 
 def make(generator: Generator, sides: Sequence[int], numbers: Sequence[float] = ()) -> Mask:
-    """Return the mask of a generator; raises BadValue where a number is out of the range in its table.
-
-    A side that is left out is as long as the first, and numbers that are left out have their defaults.
-    """
+    """Return a generator's mask, missing sides as the first, numbers by default; BadValue out of range."""
     sides = [*sides, *sides][: len(generator.sides)]
     side, is_square, rows, columns = generator.sides[0], len(generator.sides) == 1, sides[0], sides[-1]
     if not is_size_allowed(rows, columns) or rows < side.least or (rows - side.least) % side.step:

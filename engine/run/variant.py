@@ -163,10 +163,7 @@ def refuse_gone(key: str, known: Sequence[object]) -> None:
 def ways(
     variants: Iterable[V], blocks: Sequence[Block], layouts: Sequence[Layout] = ONE_LAYOUT
 ) -> Iterator[tuple[V, Block, Layout]]:
-    """Yield each variant with each block and layout; one without a block, or on the CPU, only once.
-
-    No blocks: each variant's default. The layouts are of the rows on a CUDA device.
-    """
+    """Yield each variant with each block (none: its default) and, on CUDA, layout; without blocks once."""
     for variant in variants:
         for block in blocks if blocks and variant.uses_block else (variant.default_block,):
             for layout in layouts if variant.device is DeviceKind.CUDA else layouts[:1]:

@@ -140,10 +140,7 @@ def relative_bound(roundings: int) -> float:
 def compare(
     result: np.ndarray, wanted: np.ndarray, limits: Limits, place: Place = str, near: Near = ALONE
 ) -> Verification:
-    """Compare a part, float32, with the oracle's; no pixels are counted as yet.
-
-    `limits` is called where something differs; `place` says where an element of the part lies.
-    """
+    """Compare a part, float32, with the oracle's, no pixels counted; `limits` is called where it differs."""
     with np.errstate(over="ignore"):
         rounded = wanted.astype(np.float32)
     same = (result == rounded) | (np.isnan(result) & np.isnan(rounded))

@@ -122,10 +122,7 @@ def describe(request: messages.ListRequest, report: Checkpoint) -> tuple[object,
 
 
 def preview(request: Preview[messages.PictureJob], report: Checkpoint) -> Filtered:
-    """Do the steps once and prepare the result for the screen; of a large picture nothing before it is seen.
-
-    Of a chain on the CPU the steps that changed are done, and those after them.
-    """
+    """Do the steps once, on the CPU those that changed; of a large picture nothing before it is seen."""
     asked, begin = request.job, time.perf_counter()
     in_file = isinstance(asked.picture.screen, TiledScreen)
     resolved = None if in_file else resolved_job(asked)

@@ -18,15 +18,11 @@ MEASURED_SIDE = 2048
 
 
 class ListRequest(Message, Request, frozen=True):
-    """Ask what there is to choose from.
-
-    Reply: of "filters" a tuple of VariantInfo, in teaching order; of "operations" one of OperationInfo; of
-    "chains", the ready ones, one of Chain.
-    """
+    """Ask what there is to choose from. Reply: a tuple of VariantInfo, of OperationInfo, or of Chain."""
 
     handler: ClassVar[str] = "engine.work.answers:describe"
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
-    of: str = "filters"
+    of: str = "filters"  # in teaching order; or "operations", or "chains", the ready ones
 
 
 class OperationInfo(Message, frozen=True):
@@ -88,16 +84,13 @@ class MergeRequest(Message, Request, frozen=True):
 
 
 class Merger(Message, frozen=True):
-    """A proposal: these steps as one mask.
-
-    Times are estimates for a picture, in milliseconds: of all these steps one after the other, and of one.
-    """
+    """A proposal: these steps as one mask."""
 
     ids: tuple[str, ...]  # the last is the one whose place the mask takes
     frame: tuple[int, int, int, int]  # rows at the top and the bottom, columns left and right that differ
     chain: Chain  # with the mask
-    separate_ms: float
-    merged_ms: float
+    separate_ms: float  # estimated for the picture, of all these steps one after the other
+    merged_ms: float  # and of the one mask
 
     @property
     def is_faster(self) -> bool:

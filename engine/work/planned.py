@@ -153,14 +153,12 @@ def reach_of(plan: Plan) -> Reach:
 
 
 def most_between(plan: Plan) -> int:
-    """Return how many pictures of float32 exist at most beside the picture and the result, on the CPU.
-
-    A result exists until its last reader is done; an operation may take one more while it works.
-    """
+    """Return how many pictures of float32 exist at most beside the picture and the result, on the CPU."""
     last, alive, most = last_readers(plan), set[Place](), 0
     for at, planned in enumerate(plan):
         alive |= {(at, planned.writes)} if at < len(plan) - 1 else set()
         alive |= set(planned.places) - _pictures(plan)
+        # An operation may take one more while it works.
         most = max(most, len(alive) + isinstance(planned.step, OperationStep))
         alive -= {place for place in alive if last.get(place) == at}
     return most

@@ -70,10 +70,8 @@ def _warn_of_rounding(array: np.ndarray) -> None:
 def sample_type(shape: tuple[int, ...], given: np.dtype) -> np.dtype:
     """Return the type that a picture of this shape and type is filtered in.
 
-    uint8, uint16 and float32 stay as they are; booleans become uint8; other real types become float32, as the
-    results are.
-
-    Raises BadValue: not two or three axes, an empty axis, more than four channels, or not real numbers.
+    uint8, uint16 and float32 stay as they are; booleans become uint8; other real types become float32. Raises
+    BadValue: not two or three axes, an empty axis, more than four channels, or not real numbers.
     """
     if len(shape) not in (2, 3):
         what = f"an array of {len(shape)} {'axis' if len(shape) == 1 else 'axes'}"
@@ -221,10 +219,7 @@ class PictureProblem:
 
 
 class ChainProblem(Message, PictureProblem, frozen=True, dict=True):
-    """Shape and type of a picture, the steps in words, and the type of the result.
-
-    Raises BadValue for a size below 1, more than 4 channels, or an unknown dtype.
-    """
+    """Shape and type of a picture, the steps in words, type of the result; refused as `refuse_picture`."""
 
     task: ClassVar[str] = "chain"
 
@@ -342,10 +337,7 @@ NO_SETTINGS = Settings()
 
 
 class OperationProblem(Message, PictureProblem, frozen=True, dict=True):
-    """Shape and type of a picture, the operation, its parameters, and the shape of the result.
-
-    Raises BadValue for a size below 1, more than 4 channels, or an unknown dtype.
-    """
+    """Shape and type of a picture, an operation, its parameters, its result; refused as `refuse_picture`."""
 
     task: ClassVar[str] = "operation"
     # Its results are of one type.

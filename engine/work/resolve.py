@@ -159,10 +159,7 @@ class Resolved:
         return replace(asked, chain=replace(chain, steps=tuple(steps)), shown="")
 
     def quantised(self) -> Self | None:
-        """Return the same variant and block with results of the picture's 8 or 16 bit, where it writes them.
-
-        Each is the float32 result, saturated and rounded half to even.
-        """
+        """Return it with results of 8 or 16 bit, saturated, half to even, by the same variant; else None."""
         if self.step is None:
             if self.plan[-1].quantised(self.samples.dtype.name) is None:
                 return None

@@ -218,15 +218,12 @@ class Node(NamedTuple):
 
 
 class Chain(Message, frozen=True):
-    """Steps in order, the last of which is the result, and what becomes of values outside the range.
-
-    Raises BadValue or UnknownName for steps that form no chain; the error names the step.
-    """
+    """Steps in order, of which the last is the result; BadValue or UnknownName where they form no chain."""
 
     steps: tuple[AnyStep, ...]
     title: str = ""
     about: str = ""  # a sentence
-    range: RangeMode = "clip"
+    range: RangeMode = "clip"  # what becomes of values outside it
     key: str = ""  # of a ready one; the same steps under another are an equal chain
 
     def __post_init__(self) -> None:
@@ -269,10 +266,7 @@ class Chain(Message, frozen=True):
             step.check(f"step {number} ({step.id})")
 
     def nodes(self, shown: str = "") -> tuple[Node, ...]:
-        """Return the steps that the result of a step needs, in order; by default of the last one.
-
-        Empty where all that it needs is switched off: the result is the picture then. Raises UnknownName.
-        """
+        """Return what a result, by default the last, needs; empty where all is off. Raises UnknownName."""
         found: dict[str, int] = {PICTURE: -1}
         nodes: list[Node] = []
         before = PICTURE

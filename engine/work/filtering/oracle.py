@@ -233,10 +233,7 @@ def correlate_at(
 
 
 def rounding_bound(magnitudes: np.ndarray, taps: int) -> np.ndarray:
-    """Return the bound of |result - oracle| for sums of `taps` products and an offset, float64.
-
-    `magnitudes` is S: |weights| correlated with |image| plus |offset|, float64.
-    """
+    """Return the bound of |result - oracle| for `taps` products and an offset; `magnitudes` is S, float64."""
     return relative_bound(taps + 2) * magnitudes + (taps + 1) * SMALLEST_SUBNORMAL
 
 

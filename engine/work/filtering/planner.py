@@ -115,10 +115,7 @@ class CostTable:
         )
 
     def _read(self, key: str, kind: str, mask_side: float, slope: float, pixels: float) -> float:
-        """Return the time for a mask and a picture, by straight lines of logarithms along both axes.
-
-        `slope` is that of the time over the mask's side after the last known side.
-        """
+        """Return the time by straight lines of logarithms along both axes, past the last side by `slope`."""
         lines = self._lines.get((key, kind))
         if lines is None:
             lines = self._lines[key, kind] = []
@@ -201,12 +198,10 @@ def cost_table(device_kind: str) -> CostTable:
 
 
 def rates_of(device: DeviceInfo, measured: Rates) -> Rates:
-    """Return the rates of a device, estimated from its facts; without facts those of the measured machine.
-
-    A CPU core counts as one of the measured ones; up to eight of them add bandwidth.
-    """
+    """Return the rates of a device, estimated from its facts; without facts those of the measured machine."""
     facts = device.facts
     if device.kind == "cpu":
+        # A core counts as one of the measured ones; up to eight of them add bandwidth.
         measured_cores = measured.multiply_adds_g_s / CORE_MULTIPLY_ADDS_G_S
         cores = int(facts.get("cores", str(round(measured_cores))))
         copy_gb_s = measured.copy_gb_s * min(cores, 8) / min(measured_cores, 8)

@@ -235,10 +235,7 @@ VARIANTS = Registered[Variant](
 
 
 def variant(key: str, *, takes_auto: bool = True) -> Variant:
-    """Return the variant of a filter of that key; an `UnknownName` names the nearest one and all of them.
-
-    `takes_auto` says whether "auto" could have been written in its place: then the remedy offers it too.
-    """
+    """Return the variant of a filter of that key; UnknownName names all, "auto" too where `takes_auto`."""
     return named(key, VARIANTS, ("auto",) if takes_auto else (), "no variant is called that")
 
 

@@ -331,13 +331,10 @@ class Operation:
 
 
 class Operations(Mapping[str, Operation]):
-    """Operations by their keys, each imported when it is first asked for.
-
-    `files` names, for each key, the file of `engine.variants.operations` that has it, under its key in
-    capitals.
-    """
+    """Operations by their keys, each imported when it is first asked for."""
 
     def __init__(self, files: dict[str, str]) -> None:
+        # Of `engine.variants.operations`; each has its operations under their keys in capitals.
         self.files = files
 
     def __getitem__(self, key: str) -> Operation:
