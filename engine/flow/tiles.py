@@ -29,18 +29,8 @@ from engine.errors import BadValue, ImageReadError
 from engine.files.atomic_write import check_other_file
 from engine.flow.file import FileFilter
 from engine.geometry.border import cut
-from engine.host import shared
-from engine.host.protocol import (
-    TILE,
-    Filtered,
-    Place,
-    Saved,
-    TiledScreen,
-    Tiles,
-    Values,
-    WantedTiles,
-    WantedValues,
-)
+from engine.host import protocol, shared
+from engine.host.protocol import TILE, Filtered, Place, Saved, TiledScreen, Tiles, Values
 from engine.host.request import Computed, SharedArray
 from engine.host.shared_picture import SharedSegment, keeps_values, screen_arrays, value_range
 from engine.host.tile_jobs import Source, answered, as_values, opened, source_of
@@ -277,7 +267,7 @@ def run_part(asked: PictureJob, budget_s: float, report: Checkpoint) -> Filtered
     return Filtered(None, None, found.choice.variant.key, found.device.key, 0.0, outcome.result)
 
 
-def wanted_tiles(request: WantedTiles, report: Checkpoint) -> Tiles:
+def wanted_tiles(request: protocol.WantedTiles, report: Checkpoint) -> Tiles:
     """Return the tiles of a result that are ready in time."""
     report(Progress("filtering what is seen", 0.0, 2.0))
     job, level, wanted = cast("PictureJob", request.job), request.level, set(request.tiles)
@@ -318,7 +308,7 @@ def wanted_tiles(request: WantedTiles, report: Checkpoint) -> Tiles:
     )
 
 
-def wanted_values(request: WantedValues, report: Checkpoint) -> Values:
+def wanted_values(request: protocol.WantedValues, report: Checkpoint) -> Values:
     """Return the values of a result in a few pixels of full size."""
     report(Progress("filtering what is seen", 0.0, 2.0))
     (top, bottom), (left, right) = request.rows, request.columns

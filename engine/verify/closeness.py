@@ -199,13 +199,10 @@ def _says_nothing(
     sides = tuple(
         -(-length // -(-length // side)) for length, side in zip(wanted.shape, near.sides, strict=False)
     )
-    beyond = bound > largest if near.has_sums else None
-    if beyond is not None and not beyond.any():
-        beyond = None
+    above = differs & (bound > largest) if near.has_sums else np.zeros_like(differs)
     is_varied = float(bound.max()) <= _least_range(wanted, sides)
-    if beyond is None and is_varied:
+    if is_varied and not above.any():
         return None
-    above = np.zeros_like(differs) if beyond is None else differs & beyond
     if near.samples is None:
         with np.errstate(invalid="ignore"):
             differs = differs & ~(bound <= np.abs(wanted) / 10)

@@ -186,10 +186,10 @@ class Variant(VariantOf[Problem, Mask]):
         row, column, channel = np.argwhere(~np.isfinite(samples))[0].tolist()
         sample = samples[row, column, channel]
         short = f"The picture has {sample} in row {row}, column {column}"
-        detail = (
-            f"Row {row}, column {column}, channel {channel} of the picture is {sample}; {self.key} mixes it "
-            "with samples and weights that a direct sum keeps apart, so that it would spread."
+        found = (
+            f"Row {row}, column {column}, channel {channel} of the picture is {sample}; {self.key} mixes it"
         )
+        detail = f"{found} with samples and weights that a direct sum keeps apart, so that it would spread."
         remedy = "Use cpu-parallel, tiled or naive, which keep it where it is."
         return Refusal("not-finite", short, detail, remedy)
 
