@@ -153,7 +153,7 @@ def _operation(variant: OperationVariant, asked: Asked) -> tuple[OperationProble
     channels = asked.channels if asked.channels > 1 else 3
     samples = (np.arange(PART * PART * channels) % 251).reshape(PART, PART, channels)
     samples = samples.astype(asked.dtype or "uint8")
-    return OPERATION.described(step, samples, samples)
+    return OPERATION.described(step, samples)
 
 
 def _chain(variant: AnyVariant, asked: Asked) -> tuple[ChainProblem, Plan]:

@@ -82,18 +82,12 @@ class OperationTask(PictureTask[OperationProblem, OperationVariant]):
         OPERATIONS[job.problem.operation].refuse(job.operands, job.problem.parameters)
 
     def described(
-        self,
-        step: OperationStep,
-        samples: np.ndarray,
-        given: np.ndarray,
-        result_type: str = "same",
-        patch: np.ndarray | None = None,
+        self, step: OperationStep, samples: np.ndarray, patch: np.ndarray | None = None
     ) -> tuple[OperationProblem, Patch | None]:
         """Return the problem of an operation alone, in the picture's type, and the patch made ready.
 
         Without a patch (h, w, C) it is what the parameters cut from the picture. Raises UnknownName for an
-        unknown operation or parameter, BadValue for a value out of range and a picture that has no such
-        result.
+        unknown operation or parameter, BadValue for a value or a picture that has no such result.
         """
         operation, settings = step.known, dict(step.settings)
         ready: Patch | None = None

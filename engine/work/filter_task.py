@@ -98,17 +98,12 @@ class Filtering(PictureTask[Problem, Variant]):
         return super().labels(job) | {"mask_name": mask.title, "weights_digest": mask.weights_digest}
 
     def described(
-        self,
-        step: MaskStep,
-        samples: np.ndarray,
-        given: np.ndarray,
-        result_type: str,
-        patch: np.ndarray | None = None,
+        self, step: MaskStep, samples: np.ndarray, given: np.ndarray, result_type: str
     ) -> tuple[Problem, Mask]:
         """Return the problem of a mask alone on a picture (H, W, C), and the mask as it is applied.
 
-        Results are "float32", or the "same" as the picture as it was given. A mask takes no patch. Raises
-        UnknownName for another word, BadValue for "same" with a type that results cannot have.
+        Results are "float32", or the "same" as the picture as it was given. Raises UnknownName for another
+        word, BadValue for "same" with a type that results cannot have.
         """
         if result_type not in RESULT_TYPES:
             remedy = f"Choose one of {', '.join(RESULT_TYPES)}."
@@ -136,8 +131,7 @@ def describe_problem(
 ) -> Problem:
     """Return the problem of filtering `samples` (H x W x C) with a mask.
 
-    Raises BadValue for a constant that is not a finite float32 or an illegal type of the result, UnknownName
-    for an unknown border.
+    Raises BadValue for a constant beyond float32 or an illegal type of the result, UnknownName for a border.
     """
     if not abs(cval) <= float(np.finfo(np.float32).max):
         what = f"a constant border of {cval:g}"

@@ -57,10 +57,12 @@ class Resolved:
             self.task = import_module(_CHAINS).CHAIN
             self.problem = self.task.described(asked.chain, samples, asked.result_type)
             return
+        of: Any = samples if given is None else given, asked.result_type
         # A mask does without the others, which take a while to import.
-        self.task = FILTERING if isinstance(self.step, MaskStep) else import_module(_CHAINS).OPERATION
-        image = samples if given is None else given
-        self.problem, self.constant = self.task.described(self.step, samples, image, asked.result_type, patch)
+        self.task = FILTERING
+        if not isinstance(self.step, MaskStep):
+            self.task, of = import_module(_CHAINS).OPERATION, (patch,)
+        self.problem, self.constant = self.task.described(self.step, samples, *of)
 
     @cached_property
     def constant(self) -> Any:
