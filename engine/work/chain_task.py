@@ -10,7 +10,7 @@ from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError, Reason, UnknownName
 from engine.files.reading import Json
-from engine.geometry.border import Reach
+from engine.geometry.border import Border, Reach, common_border, is_near
 from engine.results.problem import Answer
 from engine.run.task import Choice, Job
 from engine.run.variant import AnyVariant
@@ -19,7 +19,7 @@ from engine.work.filter_task import FILTERING, Among, PictureTask, refuse_non_fi
 from engine.work.filtering.variants import Variant
 from engine.work.operations.contract import OPERATION_VARIANTS, OPERATIONS, OperationVariant
 from engine.work.operations.patch import Patch, patch_from, ready_patch
-from engine.work.planned import CHAIN_VARIANTS, ChainVariant, Plan, PlannedStep, most_between, reach_of
+from engine.work.planned import CHAIN_VARIANTS, ChainVariant, Place, Plan, PlannedStep, last_readers
 from engine.work.problem import ChainProblem, OperationProblem, Settings
 from engine.work.steps import Chain, CombineStep, MaskStep, Node, OperationStep, digest_of
 
@@ -157,12 +157,39 @@ class ChainTask(PictureTask[ChainProblem, ChainVariant]):
         return job.operands, job.constant
 
     def reach(self, job: PlanJob) -> Reach:
-        """Return how far all steps together reach."""
-        return reach_of(job.constant)
+        """Return the cells that a result of the chain depends on, along its longest way.
+
+        Each part is done as a picture of its own. What its edges within the picture make wrong lies in its
+        halo, which is dropped; at the edges of the picture itself the borders of the steps hold.
+        """
+        plan: Plan = job.constant
+        reached, borders = list[tuple[int, int]](), list[Border]()
+        for planned in plan:
+            if (own := planned.reached) is None:
+                return Reach(whole=f"step {planned.step.id} ({planned.step.title})")
+            borders += [planned.border] if any(own) else []
+            before = [reached[one] for one in planned.inputs if one >= 0]
+            rows, columns = (own[axis] + max((one[axis] for one in before), default=0) for axis in (0, 1))
+            reached.append((rows, columns))
+        if (border := common_border(borders)) is None:
+            far = next(one for one in plan if not is_near(one.border))
+            return Reach(whole=f"step {far.step.id} with the border {far.border}")
+        rows, columns = reached[-1]
+        variants: list[Any] = [planned.variant for planned in plan if isinstance(planned.step, MaskStep)]
+        exact = all(one.band_invariant for one in variants)
+        return Reach((rows, rows), (columns, columns), border, exact=exact)
 
     def between(self, job: PlanJob) -> int:
-        """Return how many results of steps exist at once."""
-        return most_between(job.constant)
+        """Return how many results of steps exist at most beside the last one, each until it was read."""
+        plan: Plan = job.constant
+        last, alive, most = last_readers(plan), set[Place](), 0
+        for at, planned in enumerate(plan):
+            alive |= {(at, planned.writes)} if at < len(plan) - 1 else set()
+            alive |= last.keys() & set(planned.places)
+            # An operation may take one more picture while it works.
+            most = max(most, len(alive) + isinstance(planned.step, OperationStep))
+            alive -= {place for place in alive if last.get(place) == at}
+        return most
 
     def part(self, job: PlanJob, samples: np.ndarray) -> PlanJob:
         """Return the job for a part of its picture."""

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct, structs
 
 from engine.geometry.block import Block, Limits, Refusal
-from engine.geometry.border import Border, Reach, common_border, is_near
+from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.variant import AnyVariant, Registered, VariantOf
 from engine.work.problem import ChainProblem, OperationProblem, Problem
@@ -121,47 +121,8 @@ def last_readers(plan: Plan) -> dict[Place, int]:
     found: dict[Place, int] = {}
     for at, planned in enumerate(plan):
         found |= dict.fromkeys((*planned.sources, *planned.places), at)
-    return {place: at for place, at in found.items() if place not in _pictures(plan)}
-
-
-def _pictures(plan: Plan) -> set[Place]:
-    return {source for planned in plan for source in planned.sources if source[0] == -1}
-
-
-def reach_of(plan: Plan) -> Reach:
-    """Return the cells that a result of the chain depends on, along its longest way.
-
-    Each part is done as a picture of its own. What its edges within the picture make wrong lies in its halo,
-    which is dropped; at the edges of the picture itself the borders of the steps hold.
-    """
-    reached: list[tuple[int, int]] = []
-    borders: list[Border] = []
-    for planned in plan:
-        if planned.reached is None:
-            return Reach(whole=f"step {planned.step.id} ({planned.step.title})")
-        borders += [planned.border] if any(planned.reached) else []
-        own, before = planned.reached, [reached[one] for one in planned.inputs if one >= 0]
-        rows, columns = (own[axis] + max((one[axis] for one in before), default=0) for axis in (0, 1))
-        reached.append((rows, columns))
-    if (border := common_border(borders)) is None:
-        far = next(one for one in plan if not is_near(one.border))
-        return Reach(whole=f"step {far.step.id} with the border {far.border}")
-    rows, columns = reached[-1]
-    variants: list[Any] = [planned.variant for planned in plan if isinstance(planned.problem, Problem)]
-    exact = all(one.band_invariant for one in variants)
-    return Reach((rows, rows), (columns, columns), border, exact=exact)
-
-
-def most_between(plan: Plan) -> int:
-    """Return how many pictures of float32 exist at most beside the picture and the result, on the CPU."""
-    last, alive, most = last_readers(plan), set[Place](), 0
-    for at, planned in enumerate(plan):
-        alive |= {(at, planned.writes)} if at < len(plan) - 1 else set()
-        alive |= set(planned.places) - _pictures(plan)
-        # An operation may take one more while it works.
-        most = max(most, len(alive) + isinstance(planned.step, OperationStep))
-        alive -= {place for place in alive if last.get(place) == at}
-    return most
+    pictures = {source for planned in plan for source in planned.sources if source[0] == -1}
+    return {place: at for place, at in found.items() if place not in pictures}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,6 @@ from engine.work.chain_task import CHAIN
 from engine.work.filter_task import Among
 from engine.work.filtering.sum_order import combined
 from engine.work.merge import merged_where_faster, mergers
-from engine.work.planned import most_between
 from engine.work.problem import Settings
 from engine.work.steps import HOW, CombineStep, MaskStep, OperationStep, PictureRequest
 
@@ -220,7 +219,7 @@ def test_that_a_chain_on_the_cpu_takes_no_more_pictures_than_bands_are_planned_w
         # The second takes the memory of the first, which nobody refers to any more.
         for _ in range(2):
             call.filter()
-        assert 0 < counted.made <= most_between(call.plan), chain.key
+        assert 0 < counted.made <= call.task.between(call.job()), chain.key
 
 
 def test_that_linear_steps_become_one_mask_that_is_equal_inside_and_sums_of_masks_up_to_the_edges():
