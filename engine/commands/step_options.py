@@ -198,9 +198,7 @@ class StepOptions:
         flip=("--flip  convolve: rotate the mask, and its anchor, by 180 degrees", bool),
     )
     anchor: tuple[int, int] | None = option(
-        "--anchor R,C  mask cell that lies on the pixel (default: the middle)",
-        None,
-        cell("--anchor"),
+        "--anchor R,C  mask cell that lies on the pixel (default: the middle)", None, cell("--anchor")
     )
     normalize: bool = option("--normalize, --normalise  divide the weights by their sum", False)
     divisor: float | None = option(

@@ -46,16 +46,7 @@ _QUALIFIERS = re.compile(r"\b(const|volatile|restrict|__restrict__|__restrict|__
 _ARRAY_TYPES = {"float": "float32"} | dict.fromkeys(
     ("unsigned char", "uint8_t", "std::uint8_t", "unsigned char int"), "uint8"
 )
-_INTEGERS = {
-    "int",
-    "unsigned",
-    "unsigned int",
-    "long",
-    "long long",
-    "size_t",
-    "unsigned long long",
-    "short",
-}
+_INTEGERS = {"int", "unsigned", "unsigned int", "long", "long long", "size_t", "unsigned long long", "short"}
 _INCLUDES = "*/include", "*/include/cccl", "*/cccl/include"
 # What compilers print of a whole file is too much for a person.
 MOST_ERRORS = 3

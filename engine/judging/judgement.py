@@ -85,10 +85,7 @@ def _with(header: Header, name: str, value: str) -> Header:
     for is_bad, why in (
         (len(numbers) > most, f"of its {len(numbers)} numbers {most} would be used"),
         (name != "shared" and min(numbers) < 1, "a side is at least 1"),
-        (
-            name == "shared" and x > MOST_SHARED,
-            f"a block has at most {MOST_SHARED:,} bytes of shared memory",
-        ),
+        (name == "shared" and x > MOST_SHARED, f"a block has at most {MOST_SHARED:,} bytes of shared memory"),
         (
             name == "block" and x * y * z > MOST_THREADS_PER_BLOCK,
             f"a block has at most {MOST_THREADS_PER_BLOCK:,} threads",

@@ -42,10 +42,7 @@ _LIBRARIES = {
         "anchor={anchor}, delta={delta}, borderType={type}){inside}",
     ),
     "scipy": _Library(
-        "SciPy",
-        ("from scipy import ndimage",),
-        (),
-        "ndimage.correlate(picture, {weights}, {mode}){offset}",
+        "SciPy", ("from scipy import ndimage",), (), "ndimage.correlate(picture, {weights}, {mode}){offset}"
     ),
     "cupy": _Library(
         "CuPy",

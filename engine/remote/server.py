@@ -246,12 +246,7 @@ class Server:
             self._line.send(encoded(Answer(number, error=error)), ANSWERS)
 
     def _send_answer(
-        self,
-        number: int,
-        asked: _Asked,
-        answer: Answer,
-        views: dict[str, Array],
-        names: tuple[str, ...] = (),
+        self, number: int, asked: _Asked, answer: Answer, views: dict[str, Array], names: tuple[str, ...] = ()
     ) -> None:
         """Send an answer: its pixels first, as the line takes them, then the rest."""
         arrays: list[Array] = []

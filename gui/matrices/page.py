@@ -19,14 +19,7 @@ from engine.tasks.product.problem import (
     tile_of,
     variant_name,
 )
-from gui.matrices.product import (
-    SMALL_SIDE,
-    LecturePanel,
-    MatmulState,
-    ProductPanel,
-    limit_words,
-    tile_figure,
-)
+from gui.matrices.product import SMALL_SIDE, LecturePanel, MatmulState, ProductPanel, limit_words, tile_figure
 from gui.page.contract import PageStatus, Services
 from gui.page.jobs import Job
 from gui.page.panels import Panel, PanelTabs, Share, Shares

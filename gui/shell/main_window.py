@@ -15,14 +15,7 @@ from PySide6.QtGui import (
     QGuiApplication,
     QPaintEvent,
 )
-from PySide6.QtWidgets import (
-    QGraphicsOpacityEffect,
-    QLabel,
-    QMainWindow,
-    QMenu,
-    QStackedWidget,
-    QToolBar,
-)
+from PySide6.QtWidgets import QGraphicsOpacityEffect, QLabel, QMainWindow, QMenu, QStackedWidget, QToolBar
 
 from engine.errors import EngineError, UnknownName
 from gui.page.contract import Intent, OpenFiles, Page, PageEntry, Place, Services, Unsaved

@@ -6,13 +6,7 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtWidgets import QWidget
 
-from engine.explain.launches import (
-    MOST_REGISTERS,
-    STATIC_BYTES,
-    CurvePoint,
-    limit_sentence,
-    numbers_of,
-)
+from engine.explain.launches import MOST_REGISTERS, STATIC_BYTES, CurvePoint, limit_sentence, numbers_of
 from engine.explain.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
 from engine.results.text_forms import percent_text
 from engine.work.messages import PictureJob
