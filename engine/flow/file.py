@@ -155,10 +155,11 @@ class FileFilter:
             why = "a picture that is read in parts is saved in parts, as TIFF, OME-Zarr or .npy"
             raise BadValue(what, why, "End the name in .tif, .zarr or .npy.")
         # It would replace what is no picture.
-        if kind == "zarr" and place.is_dir() and not is_zarr(place) and any(place.iterdir()):
-            raise FileWriteError(what, "it is a folder that is no Zarr store", "Choose another name.")
-        if kind == "zarr" and place.exists() and not place.is_dir():
-            raise FileWriteError(what, "it is a file", "Choose another name.")
+        if kind == "zarr" and place.exists():
+            if not place.is_dir():
+                raise FileWriteError(what, "it is a file", "Choose another name.")
+            if not is_zarr(place) and any(place.iterdir()):
+                raise FileWriteError(what, "it is a folder that is no Zarr store", "Choose another name.")
         check_place(os.path.join(place.parent, f".{place.name}") if kind == "zarr" else self.output)
         self._dtype = self.saved_type(picture.dtype)
         self._colours = picture.channels - (picture.has_alpha and not self.filters_alpha)
@@ -175,10 +176,8 @@ class FileFilter:
         why = self._continued(storage)
         self._check_disk(storage)
         # Refused before anything is written.
-        gpus = len(self._resolved.devices) if self._resolved.device.is_usable_gpu else 0
-        self._plan = plan_memory(
-            picture, self._resolved, storage, self._dtype, self.memory, gpus=gpus, verify=self.verify
-        )
+        of_file = self._resolved, storage, self._dtype
+        self._plan = plan_memory(picture, *of_file, self.memory, verify=self.verify)
         if self._result is not None:
             self._resumed_row, self._noted_s = self._state.rows, time.monotonic()
             rows = f"{self._state.rows:,} of {picture.height:,} rows"

@@ -49,17 +49,11 @@ class MemoryPlan:
 
 
 def plan_memory(
-    picture: LargePicture,
-    work: Resolved,
-    storage: Storage,
-    dtype: np.dtype,
-    memory: int | None,
-    *,
-    gpus: int,
-    verify: bool,
+    picture: LargePicture, work: Resolved, storage: Storage, dtype: np.dtype, memory: int | None, verify: bool
 ) -> MemoryPlan:
     """Return the plan for a bound of memory, None for enough to be fast; refuse a bound below the least."""
     problem, halo, task, height = work.problem, work.reach.height, work.task, picture.height
+    gpus = len(work.devices) if work.device.is_usable_gpu else 0
     between = task.between(work.job()) if not gpus else 0
     samples, colours = picture.width * picture.channels, picture.width * problem.channels
     in_row, out_row = samples * problem.itemsize, samples * dtype.itemsize

@@ -92,9 +92,7 @@ def test_that_every_strip_and_tile_is_decoded_once(kind, tmp_path, monkeypatch):
     with open_large(tmp_path / "in.tif") as picture:
         plan = plan_for(Border.MIRROR)
         storage = picture.storage
-        memory = replace(
-            plan_memory(picture, plan, storage, picture.dtype, None, gpus=0, verify=False), band_rows=11
-        )
+        memory = replace(plan_memory(picture, plan, storage, picture.dtype, None, verify=False), band_rows=11)
         rows.filter_rows(picture, plan, memory, lambda part: None)
     assert len(decoded) == len(set(decoded)) == (10 if kind == "strips" else 5 * 2)
 
@@ -103,8 +101,7 @@ def test_that_bands_read_ahead_are_bounded_where_the_whole_picture_is_one_strip(
     picture = Recorded(np.broadcast_to(np.zeros(1, np.uint8), (1 << 20, 4096, 1)))
     picture.chunk = picture.levels[0]
     like = Resolved(mask_request(mask=Mask(MASK), device="cpu"), picture.pixels[:99])
-    how = {"gpus": 0, "verify": False}
-    plan = plan_memory(picture, like, Storage("npy", (1, 4096)), picture.dtype, None, **how)
+    plan = plan_memory(picture, like, Storage("npy", (1, 4096)), picture.dtype, None, verify=False)
     # Each takes 8 bit, and float32 for its results.
     assert (plan.most_bands - 3) * plan.band_rows * 5 * 4096 <= 64 << 20 < plan.cache_bytes
 
