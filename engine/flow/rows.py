@@ -131,13 +131,9 @@ class Part(Asked):
 
 
 def filter_rows(
-    picture: LargePicture,
-    plan: Resolved,
-    memory: MemoryPlan,
-    take: Callable[[Part], None],
-    first_row: int = 0,
+    picture: LargePicture, plan: Resolved, memory: MemoryPlan, take: Callable[[Part], None], first: int = 0
 ) -> None:
-    """Filter all rows of a large picture from `first_row` on; errors of every thread are raised here.
+    """Filter all rows of a large picture from the `first` on; errors of every thread are raised here.
 
     `plan` computes the picture; where its own has fewer channels, they are the first ones. `take` gets the
     results from top to bottom. Called on: a thread of its own.
@@ -149,10 +145,10 @@ def filter_rows(
         """Read the rows of a band into memory, with some for their results. Called on: the reading thread."""
         band, at = part.band, 0
         image = samples = reused_array((band.length, picture.width, channels), picture.dtype)
-        for first, last in band.sources:
-            rows = samples[at : at + last - first]
-            picture.read_into(0, slice(first, last), slice(0, picture.width), rows)
-            at += last - first
+        for top, bottom in band.sources:
+            rows = samples[at : at + bottom - top]
+            picture.read_into(0, slice(top, bottom), slice(0, picture.width), rows)
+            at += len(rows)
         if problem.channels < channels:
             image = reused_array((*samples.shape[:2], problem.channels), picture.dtype)
             image[...] = samples[..., : problem.channels]
@@ -174,9 +170,9 @@ def filter_rows(
             del part.rows, part.request, part.out
 
     # None is higher than planned, or lower than a band may be.
-    count = picture.height - first_row
+    count = picture.height - first
     parts = max(1, min(-(-count // memory.band_rows), count // (2 * plan.reach.height)))
-    edges = [first_row + count * number // parts for number in range(parts + 1)]
+    edges = [first + count * number // parts for number in range(parts + 1)]
     # On the CPU an image is not cut again.
     chunk_bytes = GPU_CHUNK_BYTES if plan.device.is_usable_gpu else 1 << 62
     flow = Flow[Part](

@@ -28,14 +28,13 @@ from engine.mask.factors import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, Limits, Verification
 from engine.verify.verification import LEAST_STEP, Inputs, Region, affordable_regions, verify_regions
-from engine.work.filtering.oracle import correlate_at, grain_of_sums, rounding_bound, sources_of_each
+from engine.work.filtering.oracle import Places, correlate_at, grain_of_sums, rounding_bound, sources_of_each
 from engine.work.filtering.variants import Variant
 from engine.work.operations.contract import Floats, Range, operation_named
 from engine.work.planned import Plan, PlannedStep
 from engine.work.problem import OperationProblem, Problem
 from engine.work.steps import CombineStep
 
-Places = NDArray[np.intp]
 # Cells of windows that are gathered at once.
 _CELLS = 1 << 20
 # The oracle makes some 0.3 G multiply-adds per second: 1 s, or less.

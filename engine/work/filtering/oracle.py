@@ -62,6 +62,7 @@ if TYPE_CHECKING:  # imported where code is compiled
     from engine.compiled.entry_point import entry_point
 
 Float64Array = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 # 0 x infinity is NaN, as in the variants.
 _gather, _sum_cells, _sum_apart = (
@@ -139,7 +140,7 @@ def sum_apart(picture, rows, columns, channels, ghost, absolute, weights, offset
                 out[r, result * channels + channel] = total
 
 
-def border_sources(wanted: NDArray[np.intp], length: int, border: Border) -> NDArray[np.intp]:
+def border_sources(wanted: Places, length: int, border: Border) -> Places:
     """Return the row or column that each wanted one is read from, -1 for a ghost cell."""
     sources = wanted.copy()
     for place in zip(*np.nonzero((wanted < 0) | (wanted >= length)), strict=True):
@@ -153,7 +154,7 @@ def sources_of_each(
     anchor: tuple[int, int],
     shape: tuple[int, ...],
     border: Border,
-) -> list[NDArray[np.intp]]:
+) -> list[Places]:
     """Return the rows and the columns of the cells under a mask: (results, taps), -1 for a ghost cell."""
     return [
         border_sources(np.array(places, np.intp)[:, np.newaxis] - before + np.arange(taps), length, border)
@@ -211,13 +212,7 @@ def correlate(
 
 
 def correlate_at(
-    values: np.ndarray,
-    mask: Mask,
-    down: NDArray[np.intp],
-    across: NDArray[np.intp],
-    ghost: float,
-    *,
-    absolute: bool = False,
+    values: np.ndarray, mask: Mask, down: Places, across: Places, ghost: float, *, absolute: bool = False
 ) -> Float64Array:
     """Correlate at results whose cells lie in given rows and columns of `values` (H, W, C).
 
