@@ -15,7 +15,7 @@ Called on: the main thread of the engine's process, or of a script.
 import ast
 import inspect
 import linecache
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import is_not
@@ -42,7 +42,6 @@ from engine.explain.messages import AblationJob
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host.request import Run
-from engine.results.measurement import Spread
 from engine.results.problem import Checkpoint, Progress, go_on
 from engine.run.measure import NO_SAMPLES, SamplingPlan, measure, sampled_kernel, timed
 from engine.run.task import device_for
@@ -132,7 +131,6 @@ class _Without(ast.NodeTransformer):
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self._rules
 
     def _call(self, name: str, *arguments: ast.expr) -> ast.Call:
-        """Return the call of a stand-in."""
         self.changes += 1
         return ast.Call(_load(name), list(arguments), [])
 
@@ -281,23 +279,20 @@ def ablated(
     rows = rows_around(job.problem, job.block)
     plan, expected_s = SamplingPlan(budget_s=budget_s), job.task.expected_launch_s(job, info)
 
-    def time(passes: tuple[Pass, ...], words: str, fraction: float) -> Spread:
+    def time(passes: tuple[Pass, ...], words: str, fraction: float) -> Altered:
         def step(progress: Progress) -> None:
             checkpoint(progress._replace(stage=f"{words}: {progress.stage}", fraction=fraction))
 
         step(Progress("compiling", fraction, 2.0 + expected_s))
         prepared = _PassesWithin(passes, rows)
         _, launch_ms = timed(lambda: machine.run(prepared, buffers))
-        return sampled_kernel(machine, prepared, buffers, plan, step, launch_ms / 1e3)[0]
+        samples, *_ = sampled_kernel(machine, prepared, buffers, plan, step, launch_ms / 1e3)
+        return Altered(kernel=samples)
 
     with machine.selected():
         # A part of an array does not hold its memory.
         _around, buffers = _allocated(job, machine, rows)
-        whole, *siblings = (
-            Altered(cost, kernel=None if passes is None else time(passes, words, fraction))
-            for cost, passes, words, fraction in _altered(job)
-        )
-        return replace(found, whole=whole, siblings=tuple(siblings))
+        return _with_siblings(found, job.passes, time)
 
 
 def counted_ablation(job: MaskJob, checkpoint: Checkpoint = go_on) -> Ablation:
@@ -306,37 +301,36 @@ def counted_ablation(job: MaskJob, checkpoint: Checkpoint = go_on) -> Ablation:
     if reason := str(why_not_compiled() or "") or _why_no_siblings(job):
         return replace(found, reason=reason)
 
-    def per_tap(passes: tuple[Pass, ...], words: str, fraction: float) -> float:
+    def per_tap(passes: tuple[Pass, ...], words: str, fraction: float) -> Altered:
         checkpoint(Progress(f"counting {words}", fraction, 2.0))
         # Without stores of results a branch depends on the results: of zeros, which it does not store.
         run = counted_passes(job, passes, checkpoint, of_zeros=True)
-        return sum(one.weighed(issue_slots) for one in run.passes) * WARP / job.problem.multiply_adds
+        issued = sum(one.weighed(issue_slots) for one in run.passes)
+        return Altered(instructions=issued * WARP / job.problem.multiply_adds)
 
-    whole, *siblings = (
-        Altered(cost, instructions=None if passes is None else per_tap(passes, words, fraction))
-        for cost, passes, words, fraction in _altered(job)
-    )
-    return replace(found, whole=whole, siblings=tuple(siblings), reason=NO_GPU)
+    return _with_siblings(replace(found, reason=NO_GPU), job.passes, per_tap)
 
 
 def _why_no_siblings(job: MaskJob) -> str:
-    """Return why a kernel has no siblings; empty where it has."""
     title, passes = job.variant.title, job.passes
     if not job.variant.has_kernels:
         return f"{title} has no CUDA kernels of ours, so nothing can be taken out of them."
     if without(passes, Cost.PICTURE_LOADS) is None or without(passes, Cost.STORES) is None:
-        return (
-            f"The loads and stores of {title} are emitted instruction by instruction, and do not "
-            "stand in its source: nothing can be taken out of it. Select a teaching kernel."
-        )
+        how = "are emitted instruction by instruction, and do not stand in its source: nothing can be taken"
+        return f"The loads and stores of {title} {how} out of it. Select a teaching kernel."
     return ""
 
 
-def _altered(job: MaskJob) -> Iterator[tuple[Cost | None, tuple[Pass, ...] | None, str, float]]:
-    """Yield the whole kernel and every sibling: the cost, the passes, words, and the part that is done."""
-    yield None, job.passes, "the whole kernel", 0.0
+def _with_siblings(
+    found: Ablation, passes: tuple[Pass, ...], measured: Callable[[tuple[Pass, ...], str, float], Altered]
+) -> Ablation:
+    """Return an ablation with what is measured of passes: their words, and the part that is done before."""
+    whole, siblings = measured(passes, "the whole kernel", 0.0), list[Altered]()
     for number, cost in enumerate(Cost, start=1):
-        yield cost, without(job.passes, cost), f"without {cost.words}", number / (1 + len(Cost))
+        changed, words = without(passes, cost), f"without {cost.words}"
+        altered = Altered() if changed is None else measured(changed, words, number / (1 + len(Cost)))
+        siblings.append(replace(altered, cost=cost))
+    return replace(found, whole=whole, siblings=tuple(siblings))
 
 
 def _allocated(job: MaskJob, machine: Backend, rows: int) -> tuple[Buffers, Buffers]:

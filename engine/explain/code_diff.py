@@ -149,13 +149,12 @@ class Diff:
         lines: list[DiffRow] = []
         for is_same, group in groupby(shown, lambda row: row.change is Change.SAME):
             rows = list(group)
-            lines += rows if is_same else []
-            for row in rows:
-                if not is_same and row.left_number is not None:
-                    lines.append(DiffRow(Change.REMOVED, row.left_number, row.left))
-            for row in rows:
-                if not is_same and row.right_number is not None:
-                    lines.append(DiffRow(Change.ADDED, None, "", row.right_number, row.right))
+            if is_same:
+                lines += rows
+                continue
+            lines += [DiffRow(Change.REMOVED, one.left_number, one.left) for one in rows if one.left_number]
+            added = (one for one in rows if one.right_number)
+            lines += [DiffRow(Change.ADDED, None, "", one.right_number, one.right) for one in added]
         return tuple(lines[:-1] if lines and lines[-1] == gap else lines)
 
 

@@ -119,12 +119,7 @@ class MeasureLimits(Message, Request, frozen=True):
     """
 
     device: str
-    handler: ClassVar[str] = "engine.explain.measured_cpu:answer"
-
-    @property
-    def answered_by(self) -> str:
-        """The function that measures this kind of device: only that loads its code."""
-        return self.handler if self.device == "cpu" else "engine.explain.gpu_limits_code:answer"
+    handler: ClassVar[str] = "engine.explain.kept_limits:measure"
 
 
 MOST_SHARE = 1.03

@@ -14,15 +14,14 @@ import numpy as np
 
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_memory import check, device_array, fill_bytes
-from engine.device.devices import Backend, Buffers, backend
+from engine.device.devices import Backend, Buffers
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceArray, Kernel, Prepared, Signature, Stream, address_of
 from engine.device.loaded_kernel import loaded_kernel
 from engine.device.numba_cuda import driver, float32, int32
-from engine.device_info import SIMULATOR, WARP, GpuAttributes
-from engine.errors import DeviceUnavailable, OutOfDeviceMemory
-from engine.explain.device_limits import DeviceLimits, Limit, MeasureLimits, limit_name, measured_well
-from engine.explain.kept_limits import keep
+from engine.device_info import WARP, GpuAttributes
+from engine.errors import OutOfDeviceMemory
+from engine.explain.device_limits import DeviceLimits, Limit, limit_name, measured_well
 from engine.explain.launches import theoretical_limits
 from engine.results.problem import Checkpoint, Progress
 
@@ -148,7 +147,6 @@ def _emit_l2_loads(
 
 
 def _emit_tensor(code: "CudaCode", x: "Value", y: "Value", n: "Value", rounds: "Value") -> "Value":
-    """Emit chains of tensor-core multiplications."""
     samples, weights = [n + word for word in range(4)], [n + word for word in range(2)]
 
     def step(chains: "list[list[Value]]") -> "list[list[Value]]":
@@ -235,18 +233,6 @@ _TENSOR_CAPABILITY = (8, 0)
 _VALUES: Signature = (float32, float32, int32, int32, float32[::1])
 
 
-def answer(request: MeasureLimits, report: Checkpoint) -> DeviceLimits:
-    """Measure the limits of a GPU and keep them. Called on: the host's main thread."""
-    if request.device == SIMULATOR:
-        raise DeviceUnavailable("The limits of the simulator", "its times mean nothing")
-    # The first use of a GPU loads Numba's CUDA target.
-    report(Progress("starting the device", 0.0, 5.0))
-    machine = backend(request.device)
-    limits = gpu_limits(machine, report)
-    keep(machine.info, limits)
-    return limits
-
-
 def gpu_limits(machine: Backend, report: Checkpoint = lambda progress: None) -> DeviceLimits:
     """Measure all limits of a GPU; `report` is called before each."""
     return measured_well(lambda: _measured(machine, report))
@@ -310,7 +296,6 @@ def _steps(machine: Backend, attributes: GpuAttributes) -> dict[str, Callable[[]
     def launch_s(
         kernel: Kernel, signature: Signature, arguments: tuple[object, ...], over: int, threads: int
     ) -> float:
-        """Return the time of a launch of so many blocks of so many threads."""
         bound = loaded_kernel(kernel, signature).bound((over, 1, 1), (threads, 1, 1), (*arguments, out))
         return _least_s(machine, _Enqueued(lambda stream: bound.enqueue(stream, ())), out, out)
 
@@ -345,8 +330,6 @@ def _steps(machine: Backend, attributes: GpuAttributes) -> dict[str, Callable[[]
 
 
 class _Enqueued(NamedTuple):
-    """What is enqueued on a stream."""
-
     enqueue: Callable[[int], object]
 
     def launch(self, image: DeviceArray, out: DeviceArray, stream: Stream = None) -> None:
@@ -355,7 +338,6 @@ class _Enqueued(NamedTuple):
 
 
 def _least_s(machine: Backend, prepared: Prepared, image: DeviceArray, out: DeviceArray) -> float:
-    """Return the shortest time of a launch, seconds."""
     clock = machine.clock(prepared, Buffers(image, out, np.empty(0, np.float32)))
     begin, passed_s, samples = time.perf_counter(), 0.0, list[float]()
     while passed_s < _SAMPLING_S or (len(samples) < _SAMPLES and passed_s < _MOST_S):

@@ -10,8 +10,7 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.device.device_list import cpu_info
 from engine.device.thread_pool import TASK, SharedCall, copy_bytes
-from engine.explain.device_limits import DeviceLimits, Limit, MeasureLimits, limit_name, measured_well
-from engine.explain.kept_limits import keep
+from engine.explain.device_limits import DeviceLimits, Limit, limit_name, measured_well
 from engine.process import launch_cores
 from engine.results.problem import Checkpoint, Progress
 from engine.variants.cpu.banded_filter import aligned_rows
@@ -60,13 +59,6 @@ _WORKS = {
     "vector_loads_per_s": LOADS,
     "vector_stores_per_s": STORES,
 }
-
-
-def answer(request: MeasureLimits, report: Checkpoint) -> DeviceLimits:
-    """Measure the limits of the CPU and keep them. Called on: the host's main thread."""
-    limits = cpu_limits(report)
-    keep(cpu_info(), limits)
-    return limits
 
 
 def cpu_limits(report: Checkpoint = lambda progress: None) -> DeviceLimits:

@@ -145,7 +145,6 @@ def about_text(results: Sequence[AnyResult]) -> str:
 
 
 def _row(step: Step) -> str:
-    """Return a step's row in the table of its chapter."""
     lines = f"{sum(len(one.lines) for one in step.source.kernels)}"
     if step.diff is not None:
         lines = f"−{step.diff.removed} +{step.diff.added}"
@@ -160,8 +159,9 @@ def _slide(step: Step) -> str:
     parts = [f'<section id="{step.key}"><h2>{escape(step.title)}: {against}</h2>']
     if step.measured:
         parts.append(f'<p class="measured">{escape(step.measured.sentence)}</p>')
-    parts += [f"<p>{_inline(one)}</p>" for one in paragraphs_of(step.idea or step.source.story.title)]
-    parts += [f'<p class="quiet">{_inline(one)}</p>' for one in paragraphs_of(step.source.story.part(SAVES))]
+    story = step.source.story
+    parts += [f"<p>{_inline(one)}</p>" for one in paragraphs_of(step.idea or story.title)]
+    parts += [f'<p class="quiet">{_inline(one)}</p>' for one in paragraphs_of(story.part(SAVES))]
     where = ", ".join(f"{one.path}, line {one.first_line}" for one in step.source.kernels)
     return "".join([*parts, f'<p class="quiet">{escape(where)}</p>', _code(step), "</section>"])
 
@@ -186,7 +186,6 @@ def _code(step: Step) -> str:
 
 
 def _inline(text: str) -> str:
-    """Return a text with what stands between backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
