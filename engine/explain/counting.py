@@ -51,8 +51,6 @@ if TYPE_CHECKING:  # imported by `import_names`: only where there is a compiler
 
 BANKS = 32
 WORD_BYTES = 4
-
-
 _EVERY = ("loads", "stores", "copies", "atomics")
 REQUESTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "global_loads": ("global", ("loads", "copies")),
@@ -129,32 +127,27 @@ class CountedRun:
         return self.total("global_accesses").transactions_per_request
 
 
-Row = tuple[str, ...]
-
-
 def accesses_document(run: CountedRun) -> dict[str, object]:
     """Return everything that is counted, or why nothing is."""
+
+    def document_of(array: ArrayAccesses) -> dict[str, object]:
+        whose = {"memory": array.memory, "kind": array.kind, "array": array.array}
+        sectors = {"block_sectors": array.block_sectors, "launch_sectors": array.launch_sectors}
+        return whose | asdict(array.requests) | sectors
+
     reason = run.not_counted
     return {
         "not_counted": None if reason is None else reason.as_json(),
         "transactions_per_request": run.transactions_per_request,
         "launches": [
             {"name": one.name, "blocks": one.blocks, "counted_blocks": one.counted_blocks}
-            | {"exact": one.is_exact, "barriers": one.barriers}
-            | {
-                "arrays": [
-                    {"memory": array.memory, "kind": array.kind, "array": array.array}
-                    | asdict(array.requests)
-                    | {"block_sectors": array.block_sectors, "launch_sectors": array.launch_sectors}
-                    for array in one.arrays
-                ]
-            }
+            | {"exact": one.is_exact, "barriers": one.barriers, "arrays": list(map(document_of, one.arrays))}
             for one in run.passes
         ],
     }
 
 
-def accesses_rows(launches: Sequence[CountedAccesses]) -> list[Row]:
+def accesses_rows(launches: Sequence[CountedAccesses]) -> list[tuple[str, ...]]:
     """Return a name and a text for each launch; without what no launch has."""
     rows = []
     for of, numbers in _ROWS.items():
@@ -163,11 +156,8 @@ def accesses_rows(launches: Sequence[CountedAccesses]) -> list[Row]:
             values = [getattr(one, number) if one.requests else 0 for one in found]
             rows.append((f"{of.replace('_', ' ')}: {words}", values))
     rows.append(("warps at barriers", [launch.barriers for launch in launches]))
-    return [
-        (name, *(rate_text(value) if value else MISSING for value in values))
-        for name, values in rows
-        if any(values)
-    ]
+    shown = ((name, values) for name, values in rows if any(values))
+    return [(name, *(rate_text(value) if value else MISSING for value in values)) for name, values in shown]
 
 
 _GLOBAL = {
@@ -207,10 +197,8 @@ def places(count: int, axis: Axis) -> list[tuple[int, float]]:
     if end - first <= middle:
         return [(place, 1.0) for place in range(count)]
     begin = first + (end - first - middle) // 2
-    alike = (
-        (place, float(len(range(first + (place - first) % middle, end, middle))))
-        for place in range(begin, begin + middle)
-    )
+    middles = range(begin, begin + middle)
+    alike = [(one, float(len(range(first + (one - first) % middle, end, middle)))) for one in middles]
     return [*((place, 1.0) for place in range(first)), *alike, *((place, 1.0) for place in range(end, count))]
 
 
@@ -258,11 +246,6 @@ def counted_run(job: AnyJob, checkpoint: Checkpoint = go_on) -> CountedRun:
     return counted_passes(job, job.passes, checkpoint)
 
 
-def buffers_of(job: AnyJob) -> Buffers:
-    """Return the arrays of a job's launches, zeros in memory that is taken where it is touched."""
-    return job.task.allocate(InterpreterBackend(), job)
-
-
 def counted_passes(
     job: AnyJob, passes: tuple[Pass, ...], checkpoint: Checkpoint = go_on, *, of_zeros: bool = False
 ) -> CountedRun:
@@ -271,7 +254,8 @@ def counted_passes(
     `of_zeros`: what depends on samples counts as for a picture of zeros.
     """
     import_names(__name__)
-    buffers = buffers_of(job)
+    # Zeros in memory that is taken where it is touched.
+    buffers = job.task.allocate(InterpreterBackend(), job)
     try:
         if not of_zeros and any(depends_on_contents(kernel_of(interpreter.ptx_of(step))) for step in passes):
             return CountedRun(not_counted=DEPENDS)

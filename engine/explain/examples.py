@@ -71,8 +71,7 @@ class Example:
         """
         block, limits = self.block, Limits(compute_capability=architecture)
         refusal = self.variant.why_not(self.problem, self.constant, block, limits)
-        is_given = self.asked_block is not None and self.variant.uses_block
-        if refusal is not None and refusal.nearest_block is not None and not is_given:
+        if refusal and refusal.nearest_block and not (self.asked_block and self.variant.uses_block):
             block = refusal.nearest_block
             refusal = self.variant.why_not(self.problem, self.constant, block, limits)
         if refusal is not None:
@@ -84,8 +83,6 @@ HEIGHT, WIDTH = 1080, 1920
 # A part of the picture, which a patch is cut from.
 PART = 128
 SIDE = 5
-INNER = 1024
-BATCH = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +133,6 @@ def default_mask(variant: Variant) -> Mask:
 
 
 def _blank(dtype: str, asked: Asked) -> np.ndarray:
-    """Return a picture of which only shape and type matter."""
     return np.broadcast_to(np.zeros((), dtype), (HEIGHT, WIDTH, asked.channels))
 
 
@@ -189,10 +185,10 @@ _KINDS = {
     ChainProblem.task: _Kind(
         _chain, lambda problem, _: {"chain": problem.chain} | _picture(problem), ("dtype", "channels")),
     MatrixProduct.task: _Kind(
-        lambda variant, asked: (MatrixProduct(INNER, INNER, INNER), None),
+        lambda variant, asked: (MatrixProduct(1024, 1024, 1024), None),
         lambda product, _: {"product": product.size_text}),
     ForwardPass.task: _Kind(
-        lambda variant, asked: (ForwardPass(BATCH), trained_weights()),
+        lambda variant, asked: (ForwardPass(100), trained_weights()),
         lambda problem, _: {"batch": str(problem.batch)}),
 }
 # fmt: on

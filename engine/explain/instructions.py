@@ -56,22 +56,15 @@ def _by_name(names: dict[InstructionClass, str]) -> dict[str, InstructionClass]:
     return {name: kind for kind, listed in names.items() for name in listed.split()}
 
 
-_PTX = _by_name(
-    {
-        _Class.CONTROL: "setp bra brx ret exit call trap",
-        _Class.BARRIER: "bar barrier membar fence mbarrier griddepcontrol",
-        _Class.MOVE: "mov selp prmt shfl movmatrix activemask vote",
-        _Class.CONVERSION: "cvt cvta",
-        _Class.TENSOR: "mma wmma wgmma tcgen05",
-        _Class.ATOMIC: "atom red",
-    }
-)
-_PTX_FLOAT = {
-    "add": _Class.FLOAT_ADD,
-    "sub": _Class.FLOAT_ADD,
-    "mul": _Class.FLOAT_MULTIPLY,
-    "fma": _Class.FLOAT_FMA,
-}
+_PTX = _by_name({
+    _Class.CONTROL: "setp bra brx ret exit call trap",
+    _Class.BARRIER: "bar barrier membar fence mbarrier griddepcontrol",
+    _Class.MOVE: "mov selp prmt shfl movmatrix activemask vote",
+    _Class.CONVERSION: "cvt cvta",
+    _Class.TENSOR: "mma wmma wgmma tcgen05",
+    _Class.ATOMIC: "atom red",
+})  # fmt: skip
+_PTX_FLOAT = _by_name({_Class.FLOAT_ADD: "add sub", _Class.FLOAT_MULTIPLY: "mul", _Class.FLOAT_FMA: "fma"})
 
 
 def ptx_class(opcode: str) -> InstructionClass:
@@ -181,8 +174,6 @@ _OF_64_BIT = {
 # A branch that threads may take is three: where they part, the branch, where they meet again. A jump that all
 # take goes where the code is laid out in another order. An address needs no conversion to another space.
 _OF_NAME = {"bra": 3.0, "bra.uni": 0.0, "cvta": 0.0, "cvt": 0.5}
-# Half of the combinations of predicates are part of a comparison.
-_OF_PREDICATES = 0.5
 _MULTIPLY_ADD = {_Class.FLOAT_FMA, _Class.FLOAT_ADD, _Class.FLOAT_MULTIPLY}
 # The sides of the three matrices: mma.sync.aligned.m16n8k16.
 _SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)\b")
@@ -192,9 +183,9 @@ def issue_slots(spelling: str) -> float:
     """Return how many issue slots of a warp an instruction takes."""
     name = spelling.partition(".")[0]
     if spelling.endswith(".pred") and name != "setp":
-        return _OF_PREDICATES
-    known = _OF_NAME.get(spelling, _OF_NAME.get(name))
-    if known is not None:
+        # Half of the combinations of predicates are part of a comparison.
+        return 0.5
+    if (known := _OF_NAME.get(spelling, _OF_NAME.get(name))) is not None:
         return known
     # The factors of a wide product have 32 bits; a load is one whatever it loads.
     is_wide = name in _OF_64_BIT and is_ptx_64_bit(spelling) and ".wide" not in spelling

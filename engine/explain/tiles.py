@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compiled.late_names import import_names
+from engine.device.interpreter import InterpreterBackend
 from engine.device.launches import Operand, Pass
 from engine.explain.answers import kernel_job
-from engine.explain.counting import buffers_of
 from engine.explain.launches import why_not_compiled
 from engine.explain.messages import DIRECT, NOBODY, BlockTiles, TilePlan, TileRequest
 from engine.geometry.block import Block, UnsupportedVariant
@@ -242,7 +242,7 @@ def tile_plans(job: MaskJob, at: tuple[int, int], checkpoint: Checkpoint = go_on
     accepts, in a process that compiles kernels (`engine.explain.launches.why_not_compiled`).
     """
     import_names(__name__)
-    buffers, found = buffers_of(job), list[TilePlan]()
+    buffers, found = job.task.allocate(InterpreterBackend(), job), list[TilePlan]()
     for step in job.passes:
         checkpoint(Progress("running a block", 0.5, 1.0))
         found += _tiles(job.problem, step, interpreter.arrays_of(step, buffers.image, buffers.out), at)
@@ -250,8 +250,6 @@ def tile_plans(job: MaskJob, at: tuple[int, int], checkpoint: Checkpoint = go_on
 
 
 class _Box(NamedTuple):
-    """A rectangle of cells of the picture and around it."""
-
     top: int
     left: int
     rows: int
@@ -286,7 +284,6 @@ def _tiles(problem: Problem, step: Pass, arrays: dict[Any, Array], at: tuple[int
     above, before = problem.anchor[0] if is_last else 0, problem.anchor[1] * apart if is_first else 0
 
     def places_in(samples: Numbers, operand: Operand) -> tuple[Numbers, Numbers]:
-        """Return row and column in the picture of samples of an array."""
         rows, columns = np.divmod(samples, arrays[operand].values[0].size)
         return rows, columns // (problem.channels // apart)
 
