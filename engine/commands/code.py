@@ -4,7 +4,7 @@ It is printed for people or as plain data.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from textwrap import indent
 
 from engine.commands import DONE
@@ -113,7 +113,7 @@ def run(settings: CodeSettings) -> int:
     if settings.diff is not None:
         other = example_of(variant_named(settings.diff), settings.asked)
         measured = measured_difference(results, example.variant.key, other.variant.key)
-        diff = kernel_diff(example, other, settings.form, settings.arch, measured)
+        diff = replace(kernel_diff(example, other, settings.form, settings.arch), measured=measured)
         log_notes(_unused(settings, (example, other)))
         rows = [
             {"change": str(row.change), "left_line": row.left_number, "left": row.left}

@@ -34,14 +34,6 @@ W = np.array([[1, 1, 2, 2, 1, 1, 1, 1, 0, 1, 1, 0], [1, 0, 0, 1, 2, 1, 2, 1, 1, 
 Y = np.array([[14, 20, 15, 24], [12, 24, 17, 26]], np.float32)
 """The result as printed: a row for each map, its four outputs row by row."""
 
-PRINTED_X = (
-    (1, 2, 1, 1, 0, 2, 0, 3, 1, 2, 0, 1),
-    (2, 0, 1, 1, 1, 1, 3, 2, 1, 3, 1, 3),
-    (1, 1, 0, 2, 3, 1, 1, 0, 1, 3, 3, 3),
-    (1, 3, 2, 2, 1, 0, 3, 3, 2),
-)
-"""The columns of X as the report prints them."""
-
 
 def unrolled() -> np.ndarray:
     """Return X, (12, 4): a column for each output, the cells under the filters one after another.

@@ -155,15 +155,12 @@ def markdown_of(
     ]
     if any(cell.recorded for table in tables for row in table.rows for cell in row):
         parts.append("Those marked (recorded) are another machine's, which a note under each table names.")
-    headings = ["In the paper", "Where", "Here", "Block", "What differs", "Names there, and here"]
-    rows: list[tuple[str, ...]] = []
-    for one in paper.kernels:
-        names = ", ".join(f"`{theirs}` is `{ours}`" for ours, theirs in one.names.items())
-        block = str(one.block or "")
-        rows.append((one.name, one.place, f"`{one.variant}`", block, one.difference, names))
-    if not any(one.names for one in paper.kernels):
-        headings.pop()
-        rows = [row[:-1] for row in rows]
+    headings, every = ["In the paper", "Where", "Here", "Block", "What differs"], paper.kernels
+    rows = [[one.name, one.place, f"`{one.variant}`", f"{one.block or ''}", one.difference] for one in every]
+    if any(one.names for one in every):
+        headings.append("Names there, and here")
+        for row, one in zip(rows, every, strict=True):
+            row.append(", ".join(f"`{theirs}` is `{ours}`" for ours, theirs in one.names.items()))
     parts += ["## Which kernel is which", _lines(headings, rows, frozenset())]
     for table in tables:
         sheet = sheet_of(table)
@@ -195,14 +192,10 @@ def _escaped(text: str) -> str:
 # The figures of `bench` have the same settings and marks.
 # Okabe and Ito's colours, darker where white paper needs it: those that the window gives these variants.
 _OF_VARIANT = {
-    "cpu-serial": "#4d5560",
-    "cpu-separable-serial": "#4d5560",
-    "separable-l0": "#0072b2",
-    "separable-l1": "#b85c92",
-    "separable-l2": "#008a64",
-    "matmul-naive": "#b87d00",
-    "matmul-tiled": "#008a64",
-}
+    "cpu-serial": "#4d5560", "cpu-separable-serial": "#4d5560",
+    "separable-l0": "#0072b2", "separable-l1": "#b85c92", "separable-l2": "#008a64",
+    "matmul-naive": "#b87d00", "matmul-tiled": "#008a64",
+}  # fmt: skip
 _BY_POSITION = ("#0072b2", "#b87d00", "#008a64", "#d55e00", "#b85c92", "#2b8fc9", "#968c00", "#4d5560")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 

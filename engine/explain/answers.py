@@ -119,16 +119,10 @@ def shown_code(request: CodeRequest, report: Checkpoint) -> ShownCode:
         if form is not None and one is not None:
             report(Progress(f"compiling {one.variant.key}", 0.5, expected_s))
             kernels.append(listed_kernels(one, form, architecture))
-    return ShownCode(
-        key,
-        example.block if example.variant.uses_block else None,
-        example.compiled_for,
-        note,
-        other_note,
-        source_of(example),
-        kernels[0] if kernels else (),
-        kernel_diff(example, other, form, architecture) if other is not None else None,
-    )
+    block = example.block if example.variant.uses_block else None
+    diff = kernel_diff(example, other, form, architecture) if other is not None else None
+    code = source_of(example), kernels[0] if kernels else (), diff
+    return ShownCode(key, block, example.compiled_for, note, other_note, *code)
 
 
 def _example(job: PictureJob, key: str, architecture: Architecture) -> tuple[Example, str]:

@@ -161,12 +161,7 @@ class Diff:
 _Code = SourceFunction | Listing
 
 
-def diff_of(
-    left: Sequence[_Code],
-    right: Sequence[_Code],
-    names: tuple[str, str],
-    measured: MeasuredDifference | None = None,
-) -> Diff:
+def diff_of(left: Sequence[_Code], right: Sequence[_Code], names: tuple[str, str]) -> Diff:
     """Return the diff of the functions of two kernels, or of their listings in one form.
 
     Functions that both call are left out.
@@ -189,7 +184,7 @@ def diff_of(
             if one[0] is None or other[0] is None:
                 change = Change.ADDED if one[0] is None else Change.REMOVED
             rows.append(DiffRow(change, *one[:2], *other[:2]))
-    return Diff(*names, tuple(rows), measured)
+    return Diff(*names, tuple(rows))
 
 
 _SHORTENED: dict[Form, Callable[[str], str]] = {

@@ -24,7 +24,7 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.device_list import missing
 from engine.device.launches import DeviceKind, Kernel, Pass, Signature
 from engine.errors import BadValue
-from engine.explain.code_diff import Diff, MeasuredDifference, diff_of
+from engine.explain.code_diff import Diff, diff_of
 from engine.explain.code_lines import (
     CodeLine,
     Form,
@@ -303,19 +303,13 @@ def listed_kernels(example: Example, form: Form, architecture: Architecture) -> 
     return tuple(found)
 
 
-def kernel_diff(
-    left: Example,
-    right: Example,
-    form: Form | None,
-    architecture: Architecture,
-    measured: MeasuredDifference | None = None,
-) -> Diff:
+def kernel_diff(left: Example, right: Example, form: Form | None, architecture: Architecture) -> Diff:
     """Return what differs between two kernels in a form; None: in their source."""
     names = left.variant.key, right.variant.key
     if form is None:
-        return diff_of(source_of(left).functions, source_of(right).functions, names, measured)
-    sides = [listed_kernels(side, form, architecture) for side in (left, right)]
-    return diff_of(sides[0], sides[1], names, measured)
+        return diff_of(source_of(left).functions, source_of(right).functions, names)
+    left_code, right_code = (listed_kernels(side, form, architecture) for side in (left, right))
+    return diff_of(left_code, right_code, names)
 
 
 @lru_cache(maxsize=64)

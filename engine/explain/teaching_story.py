@@ -5,7 +5,7 @@ It is shown as slides: one HTML file, without anything from elsewhere, to show o
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 from engine.explain import code_diff
@@ -77,8 +77,8 @@ def _steps(known: dict[str, AnyVariant], results: Sequence[AnyResult]) -> Iterat
             yield Step(key, known[key].title, source)
             continue
         measured = code_diff.measured_difference(results, before, key)
-        diff = code_diff.diff_of(sources[before].kernels, source.kernels, (before, key), measured)
-        yield Step(key, known[key].title, source, before, diff, measured)
+        diff = code_diff.diff_of(sources[before].kernels, source.kernels, (before, key))
+        yield Step(key, known[key].title, source, before, replace(diff, measured=measured), measured)
 
 
 TITLE = "One kernel after another"

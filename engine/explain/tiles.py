@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # imported by `import_names`: only where there is a compiler
     from engine.device import interpreter
 
 
+Flags = NDArray[np.bool_]
 NOT_OF_PICTURE = -1
 """In place of a sample: a value that was not loaded, as that of a ghost cell."""
 # In place of a load: one from constant, shared or local memory.
@@ -176,12 +177,7 @@ NOWHERE = np.iinfo(np.int32).min
 
 
 def places(
-    kept: Accesses,
-    rows: Numbers,
-    columns: Numbers,
-    unit: int,
-    size: tuple[int, int],
-    is_near: NDArray[np.bool_],
+    kept: Accesses, rows: Numbers, columns: Numbers, unit: int, size: tuple[int, int], is_near: Flags
 ) -> tuple[Numbers, Numbers]:
     """Return row and column of each value of `unit` bytes, before the border's rule.
 
@@ -261,7 +257,7 @@ class _Box(NamedTuple):
         top, left = int(rows.min()), int(columns.min())
         return cls(top, left, int(rows.max()) + 1 - top, int(columns.max()) + 1 - left)
 
-    def has(self, rows: Numbers, columns: Numbers, around: int = 0) -> NDArray[np.bool_]:
+    def has(self, rows: Numbers, columns: Numbers, around: int = 0) -> Flags:
         """Return which cells lie in it, or so many around it."""
         is_row = (rows >= self.top - around) & (rows < self.top + self.rows + around)
         return is_row & (columns >= self.left - around) & (columns < self.left + self.columns + around)
@@ -322,25 +318,12 @@ def _tiles(problem: Problem, step: Pass, arrays: dict[Any, Array], at: tuple[int
         there = rows[here] - box.top, columns[here] - box.left
         loaders[there], steps[there] = kept.threads[here], numbers[here] + 1
         yield TilePlan(
-            height=problem.height,
-            width=width,
-            border=problem.border,
-            block=block,
-            first=box[:2],
-            loaders=loaders,
-            steps=steps,
-            first_result=own[:2],
-            writers=writers,
-            window_shape=(down, across),
-            window_at=(top - box.top, left - box.left),
-            apart=apart,
-            loads=int(is_loaded.sum()),
-            direct_reads=len(direct.samples),
-            at_once=loads.at_once,
-            reads="N" if is_first else "S",
-            writes="P" if is_last else "S",
-            title=title,
-        )
+            height=problem.height, width=width, border=problem.border, block=block, apart=apart, title=title,
+            first=box[:2], loaders=loaders, steps=steps, first_result=own[:2], writers=writers,
+            window_shape=(down, across), window_at=(top - box.top, left - box.left),
+            loads=int(is_loaded.sum()), direct_reads=len(direct.samples), at_once=loads.at_once,
+            reads="N" if is_first else "S", writes="P" if is_last else "S",
+        )  # fmt: skip
 
 
 def block_tiles(request: TileRequest, report: Checkpoint) -> BlockTiles:

@@ -32,26 +32,24 @@ class _Library(NamedTuple):
     sums: str
 
 
+# fmt: off
 _LIBRARIES = {
     "opencv": _Library(
-        "OpenCV",
-        ("import cv2",),
         # `filter2D` refuses BORDER_WRAP, and its constant is always 0.
-        (Border.CONSTANT, Border.WRAP),
+        "OpenCV", ("import cv2",), (Border.CONSTANT, Border.WRAP),
         "cv2.filter2D({picture}, cv2.CV_64F, mask, "
         "anchor={anchor}, delta={delta}, borderType={type}){inside}",
     ),
     "scipy": _Library(
-        "SciPy", ("from scipy import ndimage",), (), "ndimage.correlate(picture, {weights}, {mode}){offset}"
+        "SciPy", ("from scipy import ndimage",), (), "ndimage.correlate(picture, {weights}, {mode}){offset}",
     ),
     "cupy": _Library(
-        "CuPy",
-        ("import cupy as cp", "from cupyx.scipy import ndimage"),
         # What CuPy calls wrap has had two meanings.
-        (Border.WRAP,),
+        "CuPy", ("import cupy as cp", "from cupyx.scipy import ndimage"), (Border.WRAP,),
         "cp.asnumpy(ndimage.correlate(cp.asarray({picture}), cp.asarray({weights}), {mode})){inside}{offset}",
     ),
 }
+# fmt: on
 
 
 def _filtering(library: _Library, recipe: Recipe) -> list[str]:
@@ -91,7 +89,6 @@ def _named(border: Border, library: str) -> str:
 
 
 def _script(key: str, recipe: Recipe) -> str:
-    """Return a script for a library."""
     library, source = _LIBRARIES[key], recipe.source
     recipe.refuse_operation(library.title)
     recipe.refuse_parts(library.title)

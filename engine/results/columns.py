@@ -77,29 +77,24 @@ def columns_of(*problems: TaskProblem | type[TaskProblem], first: Iterable[str] 
     Of several tasks: those of all, with a dash where the task of a run does not have a fact.
     """
     found: dict[str, Column] = {metric.key: metric for problem in problems for metric in metrics_of(problem)}
-    owners: dict[str, list[TaskProblem | type[TaskProblem]]] = {}
-    for problem in problems:
-        for fact in facts_of(problem):
-            found.setdefault(fact.key, fact)
-            owners.setdefault(fact.key, []).append(problem)
-    for fact in [column for column in found.values() if isinstance(column, Fact)]:
-        if len(owners[fact.key]) < len(problems):
-            found[fact.key] = _only_of({problem.task for problem in owners[fact.key]}, fact)
+    facts = {problem.task: {fact.key: fact for fact in facts_of(problem)} for problem in problems}
+    for key, fact in [item for of_task in facts.values() for item in of_task.items()]:
+        owners = {task for task, of_task in facts.items() if key in of_task}
+        found.setdefault(key, fact if len(owners) == len(facts) else _only_of(owners, fact))
     order = dict.fromkeys((*(key for key in first if key in found), *found))
     return tuple(found[key] for key in order)
 
 
 def _only_of(tasks: set[str], fact: AnyFact) -> AnyFact:
     """Return a fact of some tasks for a table with runs of others too."""
-    text, number = fact.text, fact.number
-
-    def text_of(run: Compared) -> str:
-        return text(run) if run.result.task in tasks else MISSING
 
     def number_of(run: Compared) -> float | None:
-        return number(run) if number is not None and run.result.task in tasks else None
+        return fact.number(run) if fact.number is not None and run.result.task in tasks else None
 
-    return replace(fact, text=text_of, number=None if number is None else number_of)
+    def text_of(run: Compared) -> str:
+        return fact.text(run) if run.result.task in tasks else MISSING
+
+    return replace(fact, text=text_of, number=fact.number and number_of)
 
 
 def repeated(columns: Sequence[Column], runs: Sequence[Compared]) -> dict[str, str]:
@@ -281,14 +276,10 @@ def results_csv(runs: Sequence[Compared], baseline: str) -> str:
 
 
 def _row(run: Compared, baseline: str) -> dict[str, Cell]:
-    result = run.result
+    result, environment = run.result, run.result.environment
     timing = result.timing if result.kernel_ms is not None else None
-    environment = result.environment
     return {
-        "run": run.number,
-        "task": result.task,
-        "variant": result.variant,
-        "title": result.title,
+        "run": run.number, "task": result.task, "variant": result.variant, "title": result.title,
         "device": result.device,
         "block_x_threads": result.block.x if result.block else None,
         "block_y_threads": result.block.y if result.block else None,
@@ -297,17 +288,11 @@ def _row(run: Compared, baseline: str) -> dict[str, Cell]:
         **({"mask": result.mask_name, "weights_digest": result.weights_digest} if result.mask_name else {}),
         **{metric.key: metric.value(run) for metric in metrics_of(result.problem)},
         **{f"step_{step.id}_ms": step.ms for step in result.steps},
-        "clock": timing.clock if timing else None,
-        "cache": timing.cache if timing else None,
-        "baseline": baseline,
-        "baseline_run": run.baseline_run,
-        "verified": "yes" if result.is_proven else "no",
-        "refused": "yes" if result.refused else "no",
-        "status": result.status,
-        "seed": result.seed,
-        "device_name": environment.device,
-        "driver": environment.driver,
-        "clocks": environment.clocks,
+        "clock": timing.clock if timing else None, "cache": timing.cache if timing else None,
+        "baseline": baseline, "baseline_run": run.baseline_run,
+        "verified": "yes" if result.is_proven else "no", "refused": "yes" if result.refused else "no",
+        "status": result.status, "seed": result.seed,
+        "device_name": environment.device, "driver": environment.driver, "clocks": environment.clocks,
         "versions": ", ".join(f"{name} {version}" for name, version in environment.versions.items()),
         "commit": environment.commit,
-    }
+    }  # fmt: skip

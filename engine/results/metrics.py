@@ -195,17 +195,9 @@ def _durations(name: str, title: str, explanation: str, shown: Iterable[str] = (
         return _timed(lambda timing: getattr(getattr(timing, name), f"{statistic}_ms", None))
 
     for statistic, meaning in _STATISTICS.items():
-        is_head = statistic == "median"
-        yield Metric(
-            f"{name}_{statistic}_ms",
-            title if is_head else f"{title} {statistic}",
-            "ms",
-            f"{meaning} {explanation}",
-            value(statistic),
-            ms_cell,
-            of="" if is_head else f"{name}_median_ms",
-            shown=statistic in shown,
-        )
+        key, said, is_shown = f"{name}_{statistic}_ms", f"{meaning} {explanation}", statistic in shown
+        words, of = (title, "") if statistic == "median" else (f"{title} {statistic}", f"{name}_median_ms")
+        yield Metric(key, words, "ms", said, value(statistic), ms_cell, of=of, shown=is_shown)
 
 
 def _of(part: str, name: str) -> Value:

@@ -96,10 +96,8 @@ def read_weights(path: Path) -> Weights:
             raise BadValue(what, f"{name} has the shape {sides_text(found.shape)}, {needed}", _REMEDY)
         if not np.isfinite(found).all():
             at = np.argwhere(~np.isfinite(found))[0]
-            number = found[tuple(at)]
-            raise BadValue(
-                what, f"{name}[{', '.join(map(str, at))}] is {number}, not a finite number", _REMEDY
-            )
+            which = f"{name}[{', '.join(map(str, at))}]"
+            raise BadValue(what, f"{which} is {found[tuple(at)]}, not a finite number", _REMEDY)
     return Weights(**{name: np.ascontiguousarray(arrays[name], np.float32) for name in SHAPES})
 
 
@@ -172,9 +170,8 @@ def as_drawings(values: ArrayLike) -> Floats:
     if len(array) == 0:
         raise BadValue("a batch of 0 drawings", "there is nothing to compute", "Pass at least one drawing.")
     if array.dtype.kind not in "buif":
-        raise BadValue(
-            f"drawings of type {array.dtype}", "only real numbers are ink", "Pass uint8 or float32."
-        )
+        what = f"drawings of type {array.dtype}"
+        raise BadValue(what, "only real numbers are ink", "Pass uint8 or float32.")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         number = int(np.argwhere(~np.isfinite(array))[0][0])
         raise BadValue(f"drawing {number}", "it has numbers that are not finite", "Draw it again.")

@@ -19,8 +19,8 @@ No line is shared with a variant.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ from engine.tasks.network.problem import CLASSES, LAYERS, POOL_SIDE, ForwardPass
 from engine.verify.closeness import NOTHING, SMALLEST_SUBNORMAL, Near, Verification, compare, relative_bound
 
 Float64Array = NDArray[np.float64]
-Sum = Callable[[Float64Array, Float64Array], Float64Array]
 _RECTIFIED = ("convolution-1", "convolution-2", "hidden")
 _AVERAGE = np.full((1, 1, POOL_SIDE, POOL_SIDE), 1.0 / POOL_SIDE**2)
 # The oracle takes 12 ms per drawing (44 M multiply-adds, most of them for derivatives) on two cores: 8e9 keep
@@ -42,8 +41,7 @@ AT_ONCE = 16
 EDGES = 32
 
 
-@dataclass(frozen=True)
-class Exact:
+class Exact(NamedTuple):
     """A layer's exact values of some drawings, the sums of magnitudes behind them, and the bounds."""
 
     values: Float64Array
@@ -62,7 +60,16 @@ def forward_with_bounds(
     local: dict[str, Float64Array] = {}
     values = drawings[:, None].astype(np.float64)
     bounds = np.zeros_like(values)
-    for key, filters, rule in _steps(weights):
+    exact = {name: getattr(weights, name).astype(np.float64) for name in weights.__dataclass_fields__}
+    steps = (
+        ("convolution-1", exact["convolution_1"], convolved),
+        ("pool-1", _AVERAGE, _averaged),
+        ("convolution-2", exact["convolution_2"], convolved),
+        ("pool-2", _AVERAGE, _averaged),
+        ("hidden", exact["hidden"], _connected),
+        ("output", exact["output"], _connected),
+    )
+    for key, filters, rule in steps:
         positive = np.abs(filters)
         terms = filters[0].size if filters.ndim == 4 else len(filters)  # products of each sum
         magnitudes = rule(np.abs(values) + bounds, positive)
@@ -75,19 +82,19 @@ def forward_with_bounds(
             values = np.maximum(values, 0.0)
         local[key] = own
         found[key] = Exact(values, magnitudes, bounds)
-    last = found["output"]
-    tighter = np.minimum(last.bounds, _score_bounds(found, local, weights))
-    return found | {"output": Exact(last.values, last.magnitudes, tighter)}
+    tighter = np.minimum(found["output"].bounds, _score_bounds(found, local, exact))
+    return found | {"output": found["output"]._replace(bounds=tighter)}
 
 
-def _score_bounds(found: dict[str, Exact], local: dict[str, Float64Array], weights: Weights) -> Float64Array:
+def _score_bounds(
+    found: dict[str, Exact], local: dict[str, Float64Array], exact: dict[str, Float64Array]
+) -> Float64Array:
     """Return the bounds of the scores by the derivatives of each score: (batch, classes).
 
     A value's own error reaches a score times the derivative, in which the weights on different ways cancel
     out as they do in the scores; the bounds of `forward_with_bounds` add up magnitudes on every way. Values
     so near 0 that rounding may rectify them or not pass nothing on: their whole bound is their own error.
     """
-    exact = {name: getattr(weights, name).astype(np.float64) for name in weights.__dataclass_fields__}
     passes = {key: found[key].values > found[key].bounds for key in _RECTIFIED}
     batch, classes = found["output"].values.shape
     bounds = local["output"] + local["hidden"] @ np.abs(exact["output"])
@@ -116,18 +123,6 @@ def _turned_back(spread: Float64Array, filters: Float64Array) -> Float64Array:
             part = (filters[:, :, p, q].T @ flat).reshape(-1, before, rows, columns)
             found[:, :, p : p + rows, q : q + columns] += part
     return found.reshape(batch, classes, *found.shape[1:])
-
-
-def _steps(weights: Weights) -> tuple[tuple[str, Float64Array, Sum], ...]:
-    exact = {name: getattr(weights, name).astype(np.float64) for name in weights.__dataclass_fields__}
-    return (
-        ("convolution-1", exact["convolution_1"], convolved),
-        ("pool-1", _AVERAGE, _averaged),
-        ("convolution-2", exact["convolution_2"], convolved),
-        ("pool-2", _AVERAGE, _averaged),
-        ("hidden", exact["hidden"], _connected),
-        ("output", exact["output"], _connected),
-    )
 
 
 def convolved(maps: Float64Array, filters: Float64Array) -> Float64Array:
@@ -188,12 +183,13 @@ def verify(
         checkpoint(first / len(chosen))
         numbers = chosen[first : first + AT_ONCE]
         wanted = forward_with_bounds(drawings[numbers], weights, roundings)[layer]
-        values = wanted.values.reshape(len(numbers), -1)
+        values, magnitudes, bounds = (one.reshape(len(numbers), -1) for one in wanted)
         part = scores[numbers].reshape(values.shape)
         place = partial(_place, layer, numbers, wanted.values.shape[1:])
         # The values near one are those of its drawing.
         near = Near((1, values.shape[1]))
-        found = found.joined(compare(part, values, partial(_limits, wanted), place, near))
+        limits = partial(lambda *both: both, magnitudes, bounds)
+        found = found.joined(compare(part, values, limits, place, near))
     each = scores[0].size
     how = f"the first {EDGES} and the last {EDGES} drawings, and random ones"
     return found.of_pixels(len(chosen) * each, problem.batch * each, how)
@@ -202,8 +198,3 @@ def verify(
 def _place(layer: str, numbers: NDArray[np.intp], shape: tuple[int, ...], at: tuple[int, ...]) -> str:
     indices = np.unravel_index(at[1], shape)
     return f"drawing {numbers[at[0]]}, {layer} {', '.join(map(str, indices))}"
-
-
-def _limits(wanted: Exact) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    batch = len(wanted.values)
-    return wanted.magnitudes.reshape(batch, -1), wanted.bounds.reshape(batch, -1)

@@ -210,19 +210,16 @@ class LayerWork:
 
 def network_work(problem: ForwardPass, *layers: LayerWork, picture_loads: int = 0) -> Work:
     """Return the work of all kernels together; `picture_loads` are those of the drawings among the loads."""
-    loads, stores = (sum(getattr(one, name) for one in layers) for name in ("loads", "stores"))
-    return Work(
-        flops=2 * sum(one.multiply_adds for one in layers),
-        global_loads=loads,
-        global_stores=stores,
-        global_load_bytes=loads * FLOAT_BYTES,
-        global_store_bytes=stores * FLOAT_BYTES,
-        minimum_bytes=problem.copied_bytes + WEIGHTS * FLOAT_BYTES,
-        picture_loads=picture_loads,
-        shared_loads=sum(one.shared_loads for one in layers),
-        shared_stores=sum(one.shared_stores for one in layers),
-        constant_loads=sum(one.constant_loads for one in layers),
+    multiply_adds, loads, stores, shared_loads, shared_stores, constant_loads = (
+        sum(getattr(one, name) for one in layers) for name in LayerWork.__dataclass_fields__
     )
+    return Work(
+        flops=2 * multiply_adds,
+        global_loads=loads, global_load_bytes=loads * FLOAT_BYTES,
+        global_stores=stores, global_store_bytes=stores * FLOAT_BYTES,
+        minimum_bytes=problem.copied_bytes + WEIGHTS * FLOAT_BYTES, picture_loads=picture_loads,
+        shared_loads=shared_loads, shared_stores=shared_stores, constant_loads=constant_loads,
+    )  # fmt: skip
 
 
 class NetworkRequest(Message, Request, frozen=True):

@@ -40,19 +40,13 @@ class NetworkVariant(VariantOf[ForwardPass, Weights]):
 NETWORK_VARIANTS = Registered[NetworkVariant](
     cpu=("network.report:SERIAL", "network.cpu_fast"),
     cuda=(
-        "network.report:CONVOLUTION",
-        "network.report:POOL",
-        "network.report:FUSED",
-        "network.report:CONNECTED",
-        "network.one_change:LINEARISED",
-        "network.one_change:UNCOALESCED",
-        "network.gemm:IMPLICIT",
-        "network.gemm:UNROLLED",
-        "network.one_change:CONSTANT",
-        "network.gemm:STREAMS",
-        "network.fast",
+        "network.report:CONVOLUTION", "network.report:POOL",
+        "network.report:FUSED", "network.report:CONNECTED",
+        "network.one_change:LINEARISED", "network.one_change:UNCOALESCED",
+        "network.gemm:IMPLICIT", "network.gemm:UNROLLED",
+        "network.one_change:CONSTANT", "network.gemm:STREAMS", "network.fast",
     ),
-)
+)  # fmt: skip
 """The stages of the CNN report, and the fastest network of ours: each computes the whole forward pass."""
 
 

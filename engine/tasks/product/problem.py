@@ -288,7 +288,6 @@ def variant_name(result: Measurement[MatrixProduct]) -> str:
 
 
 def _gflops(run: Run) -> Number:
-    """Return the operations of the definition per second, GFLOPS: two for each multiply-add."""
     kernel_ms = run.result.kernel_ms
     return run.result.problem.flops / kernel_ms / 1e6 if kernel_ms else None
 

@@ -46,9 +46,8 @@ def refuse_shape(name: str, shape: tuple[int, ...]) -> None:
         remedy = "Pass an array of shape (rows, columns); a vector is a matrix of one row or of one column."
         raise BadValue(what, "a matrix has rows and columns", remedy)
     if 0 in shape:
-        raise BadValue(
-            f"matrix {name} of {sides_text(shape)}", "it has no elements", "Pass at least one element."
-        )
+        what = f"matrix {name} of {sides_text(shape)}"
+        raise BadValue(what, "it has no elements", "Pass at least one element.")
 
 
 def product_of(a: tuple[int, ...], b: tuple[int, ...]) -> matmul.MatrixProduct:

@@ -9,7 +9,7 @@ import pytest
 
 import engine.course.bench
 from engine.course import cnn, convolution_papers
-from engine.course.cnn import PRINTED_X, W, Y, diverging_warps
+from engine.course.cnn import W, Y, diverging_warps, unrolled
 from engine.course.files import Part, columns_of
 from engine.course.paper import MISPRINT, unmarked
 from engine.course.papers import PAPERS, TABLE_TEXTS
@@ -438,7 +438,9 @@ def test_that_the_networks_stages_are_compared_for_the_same_digits():
     printed = [[cell.printed for cell in row[1:]] for row in product.rows]
     assert [[cell.here for cell in row[1:]] for row in product.rows] == printed
     in_paper = zip(*([cell.printed for cell in row[1:]] for row in columns.rows), strict=True)
-    assert [tuple(int(text) for text in column if text) for column in in_paper] == list(PRINTED_X)
+    printed_x = [[int(text) for text in column if text] for column in in_paper]
+    right = [list(map(int, column)) for column in unrolled().T]
+    assert [left == own for left, own in zip(printed_x, right, strict=True)] == [True, False, False, False]
     wrong = [sum(cell.printed != cell.here for cell in column) for column in zip(*columns.rows, strict=True)]
     assert (wrong[1], wrong[2]) == (0, 4)
-    assert not (Y[:, 1:3] == W @ np.array(PRINTED_X[1:3]).T).all(axis=0).any()
+    assert not (Y[:, 1:3] == W @ np.array(printed_x[1:3]).T).all(axis=0).any()
