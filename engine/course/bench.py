@@ -17,7 +17,7 @@ from engine.course.papers import MeasuredPaper
 from engine.course.tables import tables_of, transactions_per_request
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_memory import check, copy_in, copy_out
-from engine.device.devices import Backend, Buffers, backend, device_named
+from engine.device.devices import Backend, backend, device_named
 from engine.device.launches import CAPTURE_LOCK, DeviceKind, Prepared
 from engine.device.numba_cuda import cuda, driver
 from engine.device_info import DeviceInfo
@@ -151,13 +151,11 @@ class Bench:
         """
         try:
             match run:
-                case runs.TimerRun():
-                    return self._time_twice(run, checkpoint)
+                case runs.TimerRun() | runs.StreamsRun():
+                    return self._measure_twice(run, checkpoint)
                 case runs.AllocationRun():
                     backend(cuda_device(self.device).key).activate()
                     return fresh_memory((4 * run.side**2,) * 2)
-                case runs.StreamsRun():
-                    return self._stream(run, checkpoint)
                 case runs.AttributesRun():
                     device = cuda_device(self.device)
                     if device.attributes is None:
@@ -200,39 +198,28 @@ class Bench:
         whole = result.timing.kernel if job.variant.pinned_drawings else result.timing.end_to_end
         return {**found, "running_ms": whole.median_ms}
 
-    def _made_ready(self, run: runs.FilterRun) -> tuple[Backend, np.ndarray, Prepared, Buffers]:
-        """Return the device of a run, selected, its picture, its variant made ready, and filled buffers."""
-        machine, job = backend(self._device_of(run).key), job_of(run, self._picture)
-        machine.activate()
-        buffers = job.filled(machine)
-        return machine, job.operands, job.prepare(), buffers
-
-    def _time_twice(self, run: runs.TimerRun, checkpoint: Checkpoint) -> runs.Measured:
-        by_device = self._measure(run.filtering, checkpoint)
-        if isinstance(by_device, runs.Quantity):
-            return by_device
-        checkpoint(Progress("timing by the host's clock", 0.9, _EXPECTED_S))
-        machine, _, prepared, buffers = self._made_ready(run.filtering)
-        # Of launch and wait; the first launch may compile.
-        times_ms = [timed(lambda: machine.run(prepared, buffers))[1] for _ in range(1 + HOST_SAMPLES)]
-        return {"kernel_ms": by_device["kernel_ms"], "host_ms": median(times_ms[1:])}
-
-    def _stream(self, run: runs.StreamsRun, checkpoint: Checkpoint) -> runs.Measured:
+    def _measure_twice(self, run: runs.TimerRun | runs.StreamsRun, checkpoint: Checkpoint) -> runs.Measured:
         verified = self._measure(run.filtering, checkpoint)
         if isinstance(verified, runs.Quantity):
             return verified
-        checkpoint(Progress("filtering on streams", 0.9, _EXPECTED_S))
-        machine, samples, prepared, buffers = self._made_ready(run.filtering)
+        how = "timing by the host's clock" if isinstance(run, runs.TimerRun) else "filtering on streams"
+        checkpoint(Progress(how, 0.9, _EXPECTED_S))
+        machine, job = backend(self._device_of(run.filtering).key), job_of(run.filtering, self._picture)
+        machine.activate()
+        buffers, prepared = job.filled(machine), job.prepare()
+        if isinstance(run, runs.TimerRun):
+            # Of launch and wait; the first launch may compile.
+            times_ms = [timed(lambda: machine.run(prepared, buffers))[1] for _ in range(1 + HOST_SAMPLES)]
+            return {"kernel_ms": verified["kernel_ms"], "host_ms": median(times_ms[1:])}
         machine.run(prepared, buffers)
         wanted = machine.download(buffers)
-        one_ms, two_ms, results = on_streams(machine, prepared, samples, run.pictures)
+        one_ms, two_ms, results = on_streams(machine, prepared, job.operands, run.pictures)
         if not all(np.array_equal(result, wanted) for result in results):
             return runs.Quantity(reason="not verified: a result on streams is another one", not_verified=True)
         return {"one_stream_ms": one_ms, "two_streams_ms": two_ms}
 
 
 def _measured_of(result: AnyResult) -> runs.Measured:
-    """Return the values of a run's result, or why it has none."""
     timing, kernel_ms, proof = result.timing, result.kernel_ms, result.verification
     if result.failure or (proof is not None and not proof.passed):
         return runs.Quantity(reason=result.status, not_verified=not result.failure)
@@ -253,7 +240,6 @@ MAX_SIDE = 16_384
 BUDGET_S = 0.3
 # A cell of the serial loops on a large picture takes seconds; three samples of it are enough.
 PATIENCE_S = 5.0
-
 # Allowance for preparing a cell: the random picture of 16,384 x 16,384 takes 1.3 s.
 PREPARING_S = 3.0
 

@@ -127,10 +127,7 @@ def _problem(rows: int, columns: int, mask_shape: tuple[int, int], border: Borde
 
 
 def _tile_loads(key: str, rows: int, columns: int, mask_shape: tuple[int, int], block: Block) -> Quantity:
-    """Return the loads of one output tile amid a picture, or why the variant has none.
-
-    All cells around it exist, here by wrapping.
-    """
+    """Return the loads of one output tile amid a picture, here by wrapping, or why the variant has none."""
     problem = _problem(rows, columns, mask_shape, Border.WRAP)
     refusal = variant(key).unsupported(problem, box(*mask_shape), block, Limits())
     if refusal is not None:

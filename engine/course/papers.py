@@ -121,7 +121,6 @@ def beside(table: CourseTable, recorded: RecordedPaper) -> CourseTable:
 
 
 def _names(table: CourseTable) -> list[Names]:
-    """Return what names each row."""
     at = [column.position for column in columns_of(table) if column.part is Part.NAME]
     return [tuple(row[position].printed for position in at) for row in table.rows]
 

@@ -78,7 +78,8 @@ def _emit_multiply_adds(code: "CudaCode", x: "Value", y: "Value", n: "Value", ro
             sums = [code.fma(one, x, y) for one in sums]
         return sums
 
-    return in_pairs(_rounds(code, _floats(x), rounds, step), lambda a, b: a + b)
+    begin = [x + float(number) for number in range(_CHAINS)]
+    return in_pairs(_rounds(code, begin, rounds, step), lambda a, b: a + b)
 
 
 def _emit_mixed(code: "CudaCode", x: "Value", y: "Value", n: "Value", rounds: "Value") -> "Value":
@@ -94,12 +95,9 @@ def _emit_mixed(code: "CudaCode", x: "Value", y: "Value", n: "Value", rounds: "V
         return values
 
     word = narrow(rounds)
-    floats, integers = _rounds(code, [_floats(x), [n + number for number in range(_CHAINS)]], rounds, step)
+    begin = [[x + float(number) for number in range(_CHAINS)], [n + number for number in range(_CHAINS)]]
+    floats, integers = _rounds(code, begin, rounds, step)
     return in_pairs([*floats, *(code.float32(one) for one in integers)], lambda a, b: a + b)
-
-
-def _floats(x: "Value") -> "list[Value]":
-    return [x + float(number) for number in range(_CHAINS)]
 
 
 def _loaded(code: "CudaCode", line: str, kind: str, address: "Value") -> "list[Value]":

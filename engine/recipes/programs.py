@@ -81,15 +81,8 @@ def as_program(key: str, mask: Mask, *, normalise: bool, dtype: str, channels: i
             normalise, white = False, full_scale_of(np.dtype(dtype))
             divided = mask.divided_by(-mask.total) if mask.total else mask
             mask = divided.with_offset(white if mask.total else white / 2)
-    settings = {
-        "flip": program.flip,
-        "border": program.border,
-        "cval": 0.0,
-        "normalise": normalise,
-        "result_type": "same" if program.rounds else "float32",
-    }
-    if program.rounds:
-        settings["range_mode"] = "clip"
+    types = {"result_type": "same", "range_mode": "clip"} if program.rounds else {"result_type": "float32"}
+    settings = {"flip": program.flip, "border": program.border, "cval": 0.0, "normalise": normalise} | types
     line = program.of_colours if channels > 1 and program.of_colours else program.line
     return AsProgram(program, mask, settings, line.format_map(_words(given, channels)))
 

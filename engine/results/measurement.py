@@ -121,8 +121,8 @@ class Spread:
         ordered = sorted(self.samples_ms)
         position = fraction * (len(ordered) - 1)
         below = int(position)
-        above = min(below + 1, len(ordered) - 1)
-        return ordered[below] + (position - below) * (ordered[above] - ordered[below])
+        part = ordered[below : below + 2]
+        return part[0] + (position - below) * (part[-1] - part[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,7 +227,6 @@ def _launch(name: str, of_all: Callable[[Iterable[float]], float] = max) -> Valu
 
 
 def _idle_threads(run: ComparedRun[TaskProblem]) -> Number:
-    """Return the part of the threads of all launches that computes no result."""
     launches = run.result.launches or ()
     threads = [launch.blocks * launch.threads for launch in launches]
     shares = [launch.idle_threads for launch in launches if launch.idle_threads is not None]

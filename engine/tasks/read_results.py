@@ -38,8 +38,6 @@ _LATER = ("result_dtype",)
 # What JSON has only as a text.
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")
 _MAY_BE_INFINITE = ("max_error", "bound")
-
-
 _LIMITS = Limits(compute_capability=(9, 0))
 Shape = tuple[int, int]
 # What a picture is to a kernel: height, width, channels and type of samples.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from engine.device.interpreter import InterpreterBackend
 from engine.errors import Cancelled
 from engine.explain import counting
 from engine.explain.counting import Axis, counted_run, places, sampled
@@ -240,10 +241,10 @@ def test_that_a_launch_is_counted_once_and_stopped_counting_leaves_nothing_behin
 
 def test_that_what_is_kept_holds_no_picture(monkeypatch):
     job = filtering("naive", side=512)
-    buffers = counting.buffers_of(job)
+    buffers = job.task.allocate(InterpreterBackend(), job)
     picture = weakref.ref(buffers.image)
     with monkeypatch.context() as within:
-        within.setattr(counting, "buffers_of", partial(lambda found, job: found, buffers))
+        within.setattr(type(job.task), "allocate", partial(lambda found, *asked: found, buffers))
         counted_run(job)
     del buffers
     gc.collect()
