@@ -65,8 +65,8 @@ def run(settings: MatmulSettings) -> int:
     cells = Cells(
         command="matmul",
         variants=variants,
-        count=sum(1 for _ in product_jobs(*what, not_built=True)),
-        jobs=product_jobs(*what, seed=how.seed),
+        count=sum(1 for _ in product_jobs(*what)),
+        jobs=product_jobs(*what, how.seed),
         name=_name,
         baseline=BASELINE,
         asked={"request": request},

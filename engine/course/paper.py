@@ -36,11 +36,6 @@ class CourseKernel:
     names: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
-    def is_filter(self) -> bool:
-        """Whether it is a filter of a picture, with mask, border and layout."""
-        return self.task == Problem.task
-
-    @property
     def is_product(self) -> bool:
         """Whether it is a product of matrices."""
         return self.task == MatrixProduct.task

@@ -193,8 +193,6 @@ def _of_loop(one: LoopWork, problem: Problem, limits: DeviceLimits, share: float
 
 LEAST_SHARE = 0.5
 """Bounds that reach less of the time do not explain it."""
-RECORDED_ARCHITECTURE = DEFAULT
-"""That of the GPU whose runs and limits came with the program."""
 
 
 def explained_time(
@@ -229,7 +227,7 @@ def limits_of(device: DeviceInfo) -> DeviceLimits | None:
     """
     if device.available:
         return kept_limits(device)
-    return recorded_limits() if device is ABSENT_GPUS[RECORDED_ARCHITECTURE] else None
+    return recorded_limits() if device is ABSENT_GPUS[DEFAULT] else None
 
 
 def explained_by(

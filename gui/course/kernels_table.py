@@ -35,7 +35,7 @@ def configuration_text(kernel: CourseKernel) -> str:
     block = str(kernel.block or "")
     if kernel.is_product:
         return f"tile {block}" if block else ""
-    if not kernel.is_filter:
+    if not kernel.mask:
         return f"stage of the {kernel.task}"
     layout = "" if kernel.layout == Layout.PITCHED else f"rows {kernel.layout}"
     return ", ".join(filter(None, (kernel.mask, block, f"border {kernel.border}", layout)))

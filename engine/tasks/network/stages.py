@@ -40,10 +40,10 @@ def stage_job(
     stage: task.NetworkVariant, batch: int, *, weights: operands.Weights | None = None, seed: int = 0
 ) -> task.NetworkJob:
     """Return the job of a stage on held-out digits; a `BadValue` refuses what memory cannot hold."""
-    used = weights or operands.trained_weights()
     problem = network.ForwardPass(batch)
     network.refuse_too_large(problem)
-    return task.network_job(stage, operands.batch_of(problem, seed), used, seed=seed)
+    drawings = operands.batch_of(problem, seed)
+    return task.network_job(stage, drawings, weights or operands.trained_weights(), seed=seed)
 
 
 def measured_stage(
@@ -88,9 +88,8 @@ def feature_maps(
     The time, in ms by the host's clock, is that of the pass alone. Before the first one ever it is compiled,
     which takes 0.9 s.
     """
-    stage = task.NETWORK_VARIANTS[0]
-    used = weights or operands.trained_weights()
-    job = task.network_job(stage, np.ascontiguousarray(drawing[None], np.float32), used)
+    used, drawings = weights or operands.trained_weights(), np.ascontiguousarray(drawing[None], np.float32)
+    job = task.network_job(task.NETWORK_VARIANTS[0], drawings, used)
     job.refuse(device_named("cpu"))
     prepared: Any = job.prepare()
     scores = np.empty((1, network.CLASSES), np.float32)
@@ -106,16 +105,14 @@ def confusion(scores: NDArray[np.float32]) -> network.Confusion:
     predicted = scores.argmax(axis=1)
     counts = np.zeros((scores.shape[1],) * 2, np.int64)
     np.add.at(counts, (labels, predicted), 1)
-    return network.Confusion(
-        tuple(map(tuple, counts.tolist())), tuple(np.flatnonzero(predicted != labels).tolist())
-    )
+    wrong = tuple(np.flatnonzero(predicted != labels).tolist())
+    return network.Confusion(tuple(map(tuple, counts.tolist())), wrong)
 
 
 def describe(request: network.NetworkRequest, report: Checkpoint) -> network.NetworkFacts:
     """Return layers and stages, and in shared memory the filters and the held-out digits."""
     weights, digits = operands.weights_from(request.weights), operands.held_out()
-    of_layers = weights.convolution_1, weights.convolution_2, weights.hidden, weights.output
-    arrays: list[np.ndarray] = [*of_layers, digits.pixels]
+    arrays: list[np.ndarray] = [*(getattr(weights, name) for name in operands.SHAPES), digits.pixels]
     made = shared.create(*((array.shape, array.dtype.name) for array in arrays))
     for target, array in zip(made, arrays, strict=True):
         shared.attach(target)[...] = array

@@ -115,20 +115,17 @@ def product_jobs(
     products: Iterable[matmul.MatrixProduct],
     variants: Sequence[matmul.MatmulVariant],
     tiles: Iterable[int],
-    *,
-    seed: int = 0,
-    not_built: bool = False,
+    seed: int | None = None,
 ) -> Iterator[ProductJob]:
     """Yield the job of every product with every variant and tile, in that order.
 
-    The matrices are made from `seed` once for each product; `not_built` leaves them out, for jobs
-    that are only counted.
+    The matrices are made once for each product; without a `seed` not at all, for jobs that are only counted.
     """
     blocks = [Block(tile, tile) for tile in tiles]
     for product in products:
-        matrices = None if not_built else random_matrices(product, seed)
+        matrices = None if seed is None else random_matrices(product, seed)
         for variant, block, _ in ways(variants, blocks):
-            yield Job(PRODUCT, variant, block, product, matrices, seed=seed)
+            yield Job(PRODUCT, variant, block, product, matrices, seed=seed or 0)
 
 
 # Random numbers for two matrices of 8192 x 8192, the window's largest, take 1 s.
@@ -137,7 +134,7 @@ EXPECTED_MATRICES_S = 2.0
 
 def describe(request: matmul.ProductGrid, report: Checkpoint) -> tuple[matmul.ProductResult, ...]:
     """Return what can be counted for every variant and tile, and why those that cannot run cannot."""
-    jobs = product_jobs([request.product], matmul.MATMUL_VARIANTS, request.tiles, not_built=True)
+    jobs = product_jobs([request.product], matmul.MATMUL_VARIANTS, request.tiles)
     # The list of variants starts without it.
     from engine.run.measure import counted
 
