@@ -39,13 +39,10 @@ def full_session(folder):
     other = step.with_operation("median").with_settings(parameters={"size": 5}, block=Block(8, 8))
     other = replace(other, id="s2", input="picture", on=False)
     state = State((step, other), 1, PictureSource(str(folder / "photo.png")))
+    naive = step.with_settings(variant="naive", block=None)
     runs = (
         kept_run(make_result("tiled", 2.0), "before the fix", True, step=step, source=state.source),
-        kept_run(
-            make_result("naive", 4.0),
-            step=step.with_settings(variant="naive", block=None),
-            source=state.source,
-        ),
+        kept_run(make_result("naive", 4.0), step=naive, source=state.source),
         kept_run(make_failure("tiled")),
     )
     view = View(mode="split", zoom=2.0, row=3, column=4, panels=("mask",), run=1)

@@ -12,20 +12,11 @@ from gui.runs.state import ExchangeRuns
 from tests.made_runs import make_result
 
 SETTINGS = {
-    "border": Border.CONSTANT,
-    "cval": 7.5,
-    "flip": True,
-    "normalise": True,
-    "variant": "tiled",
-    "block": Block(8, 8),
-    "device": "cpu",
-    "layout": Layout.PACKED,
-    "result_type": "same",
-    "range_mode": "absolute",
-    "baseline": "naive",
-    "blocks": (Block(8, 8), Block(16, 16)),
+    "border": Border.CONSTANT, "cval": 7.5, "flip": True, "normalise": True, "variant": "tiled",
+    "block": Block(8, 8), "device": "cpu", "layout": Layout.PACKED, "result_type": "same",
+    "range_mode": "absolute", "baseline": "naive", "blocks": (Block(8, 8), Block(16, 16)),
     "patch_path": "/p/eye.png",
-}
+}  # fmt: skip
 
 
 def test_that_undo_takes_back_the_setting_that_was_edited_last_and_numbers_in_a_row_as_one(workspace):

@@ -43,10 +43,8 @@ def test_that_a_listing_stands_beside_the_source_and_both_say_what_was_measured_
     assert panel.counts.text.startswith("4 instructions: ")
     assert "per multiply-add" in panel.counts.text
     panel.left.choose(row_of(panel.left, "tile[i] = image[i]"))
-    assert [panel.right.rows[row].text.split()[0] for row in sorted(panel.right.marked)] == [
-        "ld.global.f32",
-        "fma.rn.f32",
-    ]
+    marked = [panel.right.rows[row].text.split()[0] for row in sorted(panel.right.marked)]
+    assert marked == ["ld.global.f32", "fma.rn.f32"]
     assert panel.said.text().startswith(f"Line {FIRST_LINE + 6}: 2 instructions of PTX")
     panel.right.choose(row_of(panel.right, "st.global"))
     assert [panel.left.rows[row].number for row in panel.left.marked] == [FIRST_LINE + 8]

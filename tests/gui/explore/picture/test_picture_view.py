@@ -79,10 +79,8 @@ def test_that_the_line_tells_the_numbers_under_the_cursor(qtbot, view, workspace
         assert words[:4] == ["row", str(pixel[0]), "col", str(pixel[1])]
         assert words[5:8] == [str(value) for value in pixels[pixel]]
         read = [float(word) for word in words[9:12]]
-        np.testing.assert_array_equal(
-            np.float32(read),
-            np.float32([f"{value:.1f}" if value >= 1000 else f"{value:.4g}" for value in result[pixel]]),
-        )
+        written = [f"{value:.1f}" if value >= 1000 else f"{value:.4g}" for value in result[pixel]]
+        np.testing.assert_array_equal(np.float32(read), np.float32(written))
 
 
 def test_that_the_wheel_zooms_around_the_cursor_and_dragging_and_arrow_keys_move_the_picture(shown, qtbot):

@@ -58,10 +58,8 @@ def test_that_the_fastest_row_is_in_sight(open_window, qtbot):
 def shared_by_bars(page):
     """Return whether the bars are of runs for an earlier problem, and how many rows are."""
     runs = [run for run in page.results.rows() if id(run.result) in page.results.bars.values]
-    return (
-        all(page.results.is_earlier(run.result) for run in runs),
-        sum(page.results.is_earlier(run.result) for run in page.results.rows()),
-    )
+    earlier = sum(page.results.is_earlier(run.result) for run in page.results.rows())
+    return all(page.results.is_earlier(run.result) for run in runs), earlier
 
 
 def test_that_what_is_for_an_earlier_problem_is_dimmed_until_that_is_back(haloscope, qtbot):
