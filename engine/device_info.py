@@ -59,19 +59,15 @@ def allocation_units(compute_capability: tuple[int, int], blocks: int) -> dict[s
     }
 
 
-AUTO = "auto"
-"""In place of a key: any device that works."""
-ALL_GPUS = "cuda:all"
-"""In place of a key, for what can be spread: all GPUs that work."""
+AUTO = "auto"  # in place of a key: any device that works
+ALL_GPUS = "cuda:all"  # in place of a key, for what can be spread: all GPUs that work
 RECORDED = "recorded"
 """In place of the key of a device, in a run that came with the program: another machine made it."""
 SIMULATOR = "simulator"
-INTERPRETED_PER_S = 5e6
-"""Multiply-adds, or loads, that the simulator does per second."""
+INTERPRETED_PER_S = 5e6  # multiply-adds, or loads, that the simulator does per second
 SIMULATOR_PIXELS = 2 << 20
 """The pixels of a picture that the simulator takes: 2 to 20 s for a kernel that is not slow."""
-SIMULATOR_SIDE = 512
-"""The side of the part of a larger picture that is offered to it: a second or two."""
+SIMULATOR_SIDE = 512  # the side of the part of a larger picture that is offered to it: a second or two
 
 
 @dataclass(frozen=True, slots=True)

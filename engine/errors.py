@@ -61,8 +61,7 @@ class EngineError(Exception):
     """Whether the request was refused before anything was tried; otherwise something went wrong."""
     is_about_run: ClassVar[bool] = False
     """Whether it is the variant or the device of a run that failed, which the run itself names."""
-    code: ClassVar[str] = "error"
-    """What kind of error it is, for programs (`Reason.code`)."""
+    code: ClassVar[str] = "error"  # what kind of error it is, for programs (`Reason.code`)
 
     def __init_subclass__(cls, **declared: str | bool) -> None:
         for name, value in declared.items():

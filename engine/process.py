@@ -237,8 +237,7 @@ class ThreadChoice(Generic[T]):
             self._chosen.reset(before)
 
 
-interprets = ThreadChoice(False)
-"""Whether variants are prepared for the interpreter."""
+interprets = ThreadChoice(False)  # whether variants are prepared for the interpreter
 
 report_share = ThreadChoice[Callable[[float], None]](lambda done: None)
 """Who hears the share of a launch that is done; what it raises ends the launch."""

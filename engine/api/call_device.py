@@ -67,8 +67,7 @@ class CallRates(NamedTuple):
 
     copied_bytes: tuple[float, ...]
     times_us: tuple[float, ...]
-    cpu_slowness: float
-    """How long the CPU's cores take, as a multiple of those that estimates were fitted to."""
+    cpu_slowness: float  # how long the CPU's cores take, as a multiple of those that estimates were fitted to
 
     def copies_us(self, copied_bytes: float) -> float:
         """Return the time of a call beside its kernel, us: between two known ones a straight line."""

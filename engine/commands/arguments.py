@@ -99,10 +99,8 @@ def _written(known: Field[object]) -> tuple[list[str], str, str]:
 class Settings:
     """What every command takes; those of a command are derived from it."""
 
-    about: ClassVar[str]
-    """What the help says after the command's line in the table."""
-    examples: ClassVar[Sequence[str]] = ("", "--json")
-    """Arguments that work."""
+    about: ClassVar[str]  # what the help says after the command's line in the table
+    examples: ClassVar[Sequence[str]] = ("", "--json")  # arguments that work
     exit_statuses: ClassVar[str] = "0 done, 2 bad use or bad input, 3 no such device, 4 failed verification"
     """What the program ends with, as the help says it."""
     gone: ClassVar[dict[str, tuple[str, str]]] = dict.fromkeys(("--host", "--host-python"), _ON_A_SERVER)

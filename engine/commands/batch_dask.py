@@ -41,10 +41,7 @@ _LEFT_BY_DASK = 0.9
 
 
 def run(batch: Batch, plan: BatchPlan) -> None:
-    """Have the files filtered, enough at a time that no worker waits for the next.
-
-    Dask gives what a killed worker had to another.
-    """
+    """Have the files filtered, enough at a time that no worker waits; Dask gives a killed one's to others."""
     begin, scheduler = time.perf_counter(), plan.scheduler
     assert scheduler is not None
     killed: type[Exception] = loaded("distributed", "--scheduler").KilledWorker

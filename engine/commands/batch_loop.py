@@ -321,10 +321,7 @@ class Batch:
             self._on_finished(finished)
 
     def _in_memory(self, plan: BatchPlan) -> None:
-        """Have each file taken all the way by one thread; one more writes.
-
-        A device computes the pictures in one stream, while threads open some and save others.
-        """
+        """Have each file taken all the way by one thread, or by a device's stream between two threads."""
         threads = max(1, min(cores(), self._files))
         memory = PictureMemory(max(MOST_BYTES, MOST_BYTES_PER_CORE * cores()))
 
@@ -370,10 +367,7 @@ class Batch:
         task.write = lambda: [finished]
 
     def stop(self) -> None:
-        """Begin nothing more, and end what is not in its filter yet; called again, end the process at once.
-
-        Called on: any thread.
-        """
+        """Begin nothing more, end what is not filtered yet; called again, end the process. On any thread."""
         if self.is_stopped:
             interrupts.leave()
         self.is_stopped = True
@@ -399,10 +393,7 @@ def is_streamed(plan: BatchPlan) -> bool:
 
 
 def write_result(data: bytes | memoryview, file: PictureFile, *, may_be_there: bool = False) -> None:
-    """Write a result whole, or not at all.
-
-    `may_be_there` says that the very same result may have been written before, which is left as it is.
-    """
+    """Write a result whole, or not at all; the very same one that `may_be_there` is left as it is."""
     make_folder(os.path.dirname(file.target) or ".", with_parents=True)
     # Asked again: another program may have written it since the batch began, hours ago.
     if not file.replaces and (why_not := why_not_new(file.target)):

@@ -242,10 +242,7 @@ class _HeaderRead(Exception):
 
 
 def header_form(path: str, **limits: Any) -> Form:
-    """Return the form of a picture, upright, from its header; nothing is decoded. Raises ImageReadError.
-
-    `limits` are those of `open_image`.
-    """
+    """Return a picture's form, upright, from its header alone; `limits` and errors are of `open_image`."""
     found: list[Form] = []
 
     def note(form: Form) -> tuple[np.ndarray, np.ndarray | None]:
@@ -283,10 +280,7 @@ class BatchPlan:
 
 
 def planned(settings: BatchSettings) -> BatchPlan:
-    """Return the plan; refuse what is wrong with every picture, and make the folder for the results.
-
-    With `--dry-run` the folder is not made.
-    """
+    """Return the plan; refuse what is wrong with every picture. Without --dry-run the folder is made."""
     how = work_for(settings.steps, settings.saving)
     if settings.scheduler is not None:
         asked, why = how.asked, "workers filter on their CPUs"

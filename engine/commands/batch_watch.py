@@ -66,10 +66,7 @@ class _Watched:
                 self._to_parent.flush()
 
     def watch(self) -> int | None:
-        """Return None in a process that shall do the work, and in the one that waits the exit status.
-
-        Nothing that has threads may be loaded yet.
-        """
+        """Return None where the work shall be done, else the exit status. Nothing may have threads yet."""
         self.begin = time.perf_counter()
         while hasattr(os, "fork"):
             reader, writer = os.pipe()
@@ -115,8 +112,7 @@ class _Watched:
         return None
 
 
-watched = _Watched()
-"""What is known of this batch; nothing where it is not watched."""
+watched = _Watched()  # what is known of this batch; nothing where it is not watched
 
 
 def _end_with_parent(lifeline: int) -> None:

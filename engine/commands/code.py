@@ -1,7 +1,4 @@
-"""`code`: a kernel's source with its story, its PTX and SASS with counts, diffs of two, and all as slides.
-
-It is printed for people or as plain data.
-"""
+"""`code`: a kernel's source with its story, its PTX and SASS with counts, diffs of two, and all as slides."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace

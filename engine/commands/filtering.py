@@ -122,10 +122,7 @@ def _work_for(settings: FilterSettings) -> "PictureWork":
 
 
 def load_code(how: "PictureWork", form: Form) -> None:
-    """Load the code that will filter a picture of about that form on the CPU, before there is one.
-
-    What cannot be filtered is refused when it is there.
-    """
+    """Load the code that will filter such a picture on the CPU; what cannot be filtered is refused later."""
     if form.decoded_bytes > how.saving.max_bytes:
         return
     with suppress(EngineError, MemoryError):

@@ -102,10 +102,7 @@ def _entry(known: "AnyVariant") -> dict[str, object]:
 
 
 def _show_programs(spec: str, program: str | None, as_json: bool) -> None:
-    """Print what one program does with a mask and a grey picture of 8 bit; None: all of them.
-
-    "scipy" and "matlab" are all their functions.
-    """
+    """Print what one program, or each, does with a mask and grey 8 bit; "scipy" is all of its functions."""
     # What resolves a mask takes longer to import than the list does.
     from engine.mask.presets import resolve_mask
     from engine.recipes.programs import PROGRAMS, Program, as_program

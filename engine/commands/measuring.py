@@ -90,10 +90,7 @@ class Cells:
 
 
 def measure_cells(cells: Cells, how: Measuring, *, json: bool) -> int:
-    """Measure every cell, print and write the results; return the exit status.
-
-    A device that is lost on the way is raised again when all that was measured is written.
-    """
+    """Measure, print and write every cell; return the exit status. A device's loss is raised after that."""
     done = 0
 
     def on_result(result: AnyResult) -> None:

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 
 def print_answer(text: str) -> None:
-    """Print an answer on standard output.
-
-    Raises BrokenPipeError if its reader closed it, FileWriteError if it cannot be written otherwise.
-    """
+    """Print an answer. Raises BrokenPipeError: its reader closed it; FileWriteError: it cannot be written."""
     output = standard_streams.answers()
     try:
         standard_streams.pass_on(f"{text}\n", output)

@@ -219,10 +219,7 @@ class PictureWork(Opening):
         return {"operation": self.name, "mask": mask, "border": str(call.problem.border)}
 
     def finished(self, call: Call, opened: Opened, values: np.ndarray) -> Result:
-        """Return the picture to save, and a note for each kind of value that it cannot hold.
-
-        Of a histogram it is its plot, of a patch the picture with its best match.
-        """
+        """Return the picture to save, or a histogram's plot, or a patch's best match, and what is lost."""
         mode = self.range
         if mode is None:
             return _answered(call, opened, values)

@@ -1,7 +1,4 @@
-"""A host's process, `python -m engine.host`, started by `engine.host.link` only.
-
-`serve` imports the engine once the options are set.
-"""
+"""A host's process, `python -m engine.host`, started by `engine.host.link` only."""
 
 import os
 import signal

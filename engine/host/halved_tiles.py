@@ -18,8 +18,7 @@ from engine.process import Kept
 
 # What is read at once for a tile; more than that is sampled first.
 READ_BYTES = 4 << 20
-CACHE_BYTES = 24 << 20
-"""Tiles that are kept, bytes."""
+CACHE_BYTES = 24 << 20  # tiles that are kept, bytes
 # Strips with more columns than this are decoded for whole rows of tiles, which take so many bytes at most.
 _WIDE = 2048
 _ROW_BYTES = 8 << 20
@@ -82,10 +81,7 @@ class HalvedTiles:
         return next((note for note in self.picture.notes if note not in self._first_notes), "")
 
     def whole(self, level: int, place: Place, ends_at: float) -> Samples | None:
-        """Return a tile, H x W x C; None where its part of the file is damaged.
-
-        Raises TimeIsOver: not all of it was read before that time (`time.monotonic`).
-        """
+        """Return a tile, H x W x C; None where it is damaged. Raises TimeIsOver when `ends_at` is over."""
         if (found := self._kept.get((level, place))) is not None:
             return found if found.size else None
         if self.has_strips and level >= self.sampled_from:
@@ -109,10 +105,7 @@ class HalvedTiles:
             return self._keep(level, place, tile)
 
     def rectangle(self, level: int, rows: slice, columns: slice, ends_at: float) -> Samples:
-        """Return the pixels of a rectangle of a level.
-
-        Raises TimeIsOver as `whole`, and ImageReadError: a part of it is damaged.
-        """
+        """Return a rectangle of a level. Raises TimeIsOver; ImageReadError: a part of it is damaged."""
         channels, dtype = self.picture.channels, self.picture.dtype
         out = np.empty((rows.stop - rows.start, columns.stop - columns.start, channels), dtype)
         for down in range(rows.start // TILE, -(-rows.stop // TILE)):

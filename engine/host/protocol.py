@@ -21,14 +21,12 @@ from engine.results.measurement import AnyResult, StepTime
 from engine.results.problem import Mark, Quantity
 from engine.verify.verification import Region
 
-TILE = 256
-"""Sides of a tile, pixels of its level; those at the right and lower edge are smaller."""
+TILE = 256  # sides of a tile, pixels of its level; those at the right and lower edge are smaller
 
 WHOLE = 3
 """The detail of a tile of which all was read; those below are samples, each finer than the one before."""
 
-Place = tuple[int, int]
-"""Row and column of a tile among those of its level."""
+Place = tuple[int, int]  # row and column of a tile among those of its level
 
 
 class FilePixels(Message, frozen=True):
@@ -373,10 +371,7 @@ class PictureNumbers(Message, frozen=True):
 
 
 class MeasurePicture(Message, OfValues, frozen=True):
-    """Count the samples of a picture in memory and of a result of it, or of a region of both.
-
-    Reply: PictureNumbers.
-    """
+    """Count the samples of a picture in memory and its result, or of a region. Reply: PictureNumbers."""
 
     picture: PictureHandle
     values: SharedArray | Computed | None = None
@@ -385,10 +380,7 @@ class MeasurePicture(Message, OfValues, frozen=True):
 
 
 class ShowWindow(Message, OfValues, frozen=True):
-    """Make a picture in memory, or a result of it, ready for the screen, with other values black and white.
-
-    Reply: Windowed.
-    """
+    """Make a picture in memory, or a result, ready for the screen between two ends. Reply: Windowed."""
 
     picture: PictureHandle
     values: SharedArray | Computed | None  # a result; None: the picture itself
@@ -404,5 +396,4 @@ class Windowed(Message, frozen=True):
     ends: tuple[float, float]
 
 
-PERCENTILES = 0.5, 99.5
-"""Those between which most of the values lie."""
+PERCENTILES = 0.5, 99.5  # those between which most of the values lie

@@ -62,10 +62,7 @@ class Request:
         return (type(self),)
 
     def error_if_lost(self, reason: str) -> EngineError | None:
-        """Return the error of this request where it is at fault for the end of its process, else None.
-
-        Without a reason it was given up because it took too long.
-        """
+        """Return the error of a request that ended its process, if any; without a reason it took too long."""
         return None
 
     @property
@@ -171,10 +168,7 @@ class Computed(Message, frozen=True):
 
 
 def segments_of(message: object) -> tuple[str, ...]:
-    """Return the names of the segments that a request or a reply holds arrays of, each once.
-
-    What a `Computed` one reads is not among them.
-    """
+    """Return the names of the segments whose arrays a message holds, but for what a `Computed` one reads."""
     found = (part.name for part in messages_in(message, Computed) if isinstance(part, SharedArray))
     return tuple(dict.fromkeys(found))
 

@@ -37,10 +37,7 @@ def work(connection: Connection, variants: tuple[VariantInfo, ...], segment_pref
 
 
 class Worker:
-    """Answers what comes through the pipe, by `answers`, which raises an `EngineError` where it cannot.
-
-    Of a connection it needs `recv`, `poll` and `send`.
-    """
+    """Answers what a pipe (`recv`, `poll`, `send`) brings by `answers`, which raises `EngineError`."""
 
     def __init__(self, connection: Any, answers: Callable[[Request, Checkpoint], object] = answer) -> None:
         self._connection = connection

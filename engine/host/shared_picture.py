@@ -76,10 +76,7 @@ def value_range(values: np.ndarray) -> tuple[float, float]:
 def scale_and_shift(
     values: np.ndarray, white: float, range_mode: str, ends: tuple[float, float] | None = None
 ) -> tuple[float, float, bool]:
-    """Return (scale, shift, absolute) that map results to 0 .. 255, as `engine.image.convert` does.
-
-    `ends` is the range to rescale from; None: that of the values.
-    """
+    """Return (scale, shift, absolute) that map results to 0 .. 255; without `ends` to rescale by its own."""
     found = scale_and_shift_of(white, range_mode)
     if found is not None:
         return found

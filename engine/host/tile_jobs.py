@@ -1,7 +1,4 @@
-"""What the host does for large pictures: it keeps them open, and answers for their tiles and values.
-
-Called on: any thread.
-"""
+"""What the host does for large pictures: it keeps them open, answers for tiles and values. On any thread."""
 
 import math
 import threading
@@ -40,8 +37,7 @@ _CHUNK_CACHE_BYTES = 16 << 20
 # Arrays that take no more than this, with their levels for the screen, become pictures in memory.
 _IN_MEMORY_BYTES = 256 << 20
 
-TILES_BYTES = CACHE_BYTES + _CHUNK_CACHE_BYTES
-"""What is kept of a picture in parts, bytes."""
+TILES_BYTES = CACHE_BYTES + _CHUNK_CACHE_BYTES  # what is kept of a picture in parts, bytes
 
 # How the keys of pictures begin that are decoded as a whole.
 _DECODED = "decoded:"
@@ -184,10 +180,7 @@ def answered(
     range_mode: str = "clip",
     ends: tuple[float, float] | None = None,
 ) -> Tiles:
-    """Return the tiles that `made` returns in time, ready for the screen.
-
-    The last channel of samples is their opacity where the screen is not opaque.
-    """
+    """Return the tiles made in time, for the screen; the last channel is opacity where that is not opaque."""
     ends_at, ready = time.monotonic() + SLICE_S, []
     for place in places:
         try:

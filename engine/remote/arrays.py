@@ -88,8 +88,7 @@ def _planes(band: np.ndarray) -> int:
     return band.dtype.itemsize * (band.shape[2] if band.ndim == 3 else 1)
 
 
-MOST_ARRAY_BYTES = 8 << 30
-"""The largest array that is sent; there must also be so much memory for it."""
+MOST_ARRAY_BYTES = 8 << 30  # the largest array that is sent; there must also be so much memory for it
 # What is urgent waits for one of these.
 _BAND_BYTES = 1 << 17
 
@@ -248,10 +247,7 @@ class KeptResults:
     def keep(
         self, value: Any, seen: Seen, in_use: frozenset[str], line_rate: float
     ) -> tuple[Any, str, dict[str, Array], tuple[object, ...]] | None:
-        """Keep the pixels of an answer; return it with what is seen, its key, views, and what is not kept.
-
-        None: it has no pixels that could be kept.
-        """
+        """Keep an answer's pixels; return it with what is seen, key, views, what went; None: no pixels."""
         # Itself, or what an operation shows.
         found = value if isinstance(value, Filtered) else getattr(value, "shown", None)
         match found:

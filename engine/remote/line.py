@@ -22,8 +22,7 @@ from engine.remote import schema
 from engine.remote.schema import NotOfTheSchema
 
 BEAT_S = 2.0
-SILENT_S = 8.0
-"""A line on which nothing was heard for so long is lost."""
+SILENT_S = 8.0  # a line on which nothing was heard for so long is lost
 
 URGENT, ANSWERS, PIXELS, WHOLE = range(4)
 """What goes first: events and requests; answers; pixels that are looked at; whole pictures and values."""
@@ -43,8 +42,7 @@ _FIRST_RATE = 12.5e6
 # What may be on its way at least and at most, and the part of a second that it may take.
 _LEAST_AHEAD, _FIRST_AHEAD, _MOST_AHEAD, _AHEAD_S = 32 << 10, 256 << 10, 32 << 20, 0.04
 
-Message = tuple[bytes, "bytes | memoryview"]
-"""The structure of a message, and what lies beside it."""
+Message = tuple[bytes, "bytes | memoryview"]  # the structure of a message, and what lies beside it
 
 
 @dataclass(eq=False, slots=True)

@@ -27,8 +27,7 @@ from engine.message import PACKAGE, Message, changed, name_of
 
 MOST_BYTES = 4 << 20
 """The longest message, without pixels. msgpack's shortest element takes a byte here and 64 in memory."""
-MOST_ARRAY_BYTES = 1 << 20
-"""The largest array of numbers within a message; pixels cross beside messages."""
+MOST_ARRAY_BYTES = 1 << 20  # the largest array of numbers within a message; pixels cross beside messages
 MOST_DEPTH = 40
 
 # The folders whose modules define messages and what these hold; nothing of a device, a variant or a command.
@@ -243,10 +242,7 @@ class Notice(Message, frozen=True):
 
 
 class Written(Message, frozen=True):
-    """A file that was written on the server: its place below what a request names.
-
-    Without a place it is what the request names.
-    """
+    """A file that was written on the server: its place below what a request names; empty: that itself."""
 
     request: Number
     place: Annotated[str, Meta(max_length=400)]

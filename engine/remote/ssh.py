@@ -19,8 +19,7 @@ from engine.remote import VERSION
 GREETING = b"HALOSCOPE "
 """What the line of a server's program begins with; a shell may say something before it."""
 _MOST_GREETING = 1 << 16
-GREETED_S = 30.0
-"""How long a server may take to say its first line."""
+GREETED_S = 30.0  # how long a server may take to say its first line
 _LEAVING_S = 5.0
 _PACKAGES = "engine", "haloscope"
 
@@ -92,10 +91,7 @@ class RemoteServer:
     def why_not_greeted(
         self, ssh: "subprocess.Popen[bytes]", errors: Callable[[], str]
     ) -> EngineError | None:
-        """Wait for the greeting; return why the connection cannot be used, None where it can.
-
-        `errors` returns what ssh has said.
-        """
+        """Wait for the greeting; return why the line cannot be used, or None. `errors` is what ssh said."""
         assert ssh.stdout is not None
         found: list[dict[str, object]] = []
         output = ssh.stdout
