@@ -36,8 +36,7 @@ _OF_LOCAL_WORKERS = {
     "distributed.worker.memory.monitor-interval": "500ms",
     "distributed.scheduler.work-stealing-interval": "500ms",
 }
-# `engine`, or `haloscope` where it is installed.
-_PACKAGE = __name__.partition(".cluster")[0]
+_PACKAGE = __name__.partition(".cluster")[0]  # `engine`, or `haloscope` where it is installed
 _SAME = "Install the same there, or start the worker in the folder of the same clone."
 
 

@@ -171,8 +171,7 @@ class Job:
         return data, Finished(self.file, None, notes, verification, found, clipped, *ran)
 
 
-# Bytes of float32 results: they stay in the caches of a core until they are converted.
-BAND_BYTES = 2 << 20
+BAND_BYTES = 2 << 20  # bytes of float32 results: they stay in the caches of a core until they are converted
 
 
 def bands_to_convert(call: Resolved) -> tuple[Span, ...]:

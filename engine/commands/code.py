@@ -218,10 +218,8 @@ def _step(step: Step) -> dict[str, object]:
     }
 
 
-# Equal lines that are shown before and after a difference.
-_AROUND = 3
-# Of a side of a diff; a longer line is cut.
-_SIDE = 96
+_AROUND = 3  # equal lines that are shown before and after a difference
+_SIDE = 96  # of a side of a diff; a longer line is cut
 _MARKS = {Change.SAME: " ", Change.CHANGED: "|", Change.REMOVED: "<", Change.ADDED: ">"}
 
 

@@ -10,8 +10,7 @@ from engine.tasks.product import problem
 from engine.tasks.product.problem import MATMUL_VARIANTS, MatmulVariant, MatrixProduct, ProductResult
 from engine.tasks.product.task import product_jobs, refuse_too_large
 
-# It runs everywhere.
-BASELINE = "numpy"
+BASELINE = "numpy"  # it runs everywhere
 
 
 def _product(text: str) -> MatrixProduct:

@@ -84,13 +84,11 @@ class SavingOptions:
         return [f"--quality was not used: it is for {quality_words()}."]
 
 
-# Results of the picture's own type where the file is the same, else float32.
-AUTO_TYPE = "auto"
+AUTO_TYPE = "auto"  # results of the picture's own type where the file is the same, else float32
 BORDER = (lambda: f"--border NAME  cells outside: {', '.join(Border)} (default zero)", Border.named)
 _MASK = "border", "cval", "anchor", "flip", "normalize", "divisor", "offset", "result_type"
 _OPERATION = "set", "patch"
-# What a chain has for each of its steps, or cannot do.
-_CHAIN = *_MASK, *_OPERATION, "variant", "block"
+_CHAIN = *_MASK, *_OPERATION, "variant", "block"  # what a chain has for each of its steps, or cannot do
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,7 @@ from engine.image.convert import halved, halved_sides
 from engine.image.large.source import LargePicture, SegmentedPicture
 from engine.process import Kept
 
-# What is read at once for a tile; more than that is sampled first.
-READ_BYTES = 4 << 20
+READ_BYTES = 4 << 20  # what is read at once for a tile; more than that is sampled first
 CACHE_BYTES = 24 << 20  # tiles that are kept, bytes
 # Strips with more columns than this are decoded for whole rows of tiles, which take so many bytes at most.
 _WIDE = 2048
@@ -25,10 +24,8 @@ _ROW_BYTES = 8 << 20
 # Chunks of the file that are decoded for the first samples of a view, and the most along a side of a tile.
 _SAMPLED_CHUNKS = 200
 _MOST_CELLS = 32
-# Sides of what is read of a chunk, pixels.
-_SAMPLE_SIDE = 32
-# In place of a tile whose part of the file is damaged.
-_LOST = np.empty(0, np.uint8)
+_SAMPLE_SIDE = 32  # sides of what is read of a chunk, pixels
+_LOST = np.empty(0, np.uint8)  # in place of a tile whose part of the file is damaged
 
 Samples = np.ndarray
 

@@ -31,16 +31,13 @@ from engine.results.problem import Progress
 
 # In place of what a process does by itself: for those who look at its faults.
 serve: Serve | None = None
-# A process that has closed its pipe ends soon; after this it is killed.
-LEAVING_S = 5.0
+LEAVING_S = 5.0  # a process that has closed its pipe ends soon; after this it is killed
 
 _log = logging.getLogger(__name__)
 
-# A host that had 1/8 of a core took 6 s to import what its first request needs.
-SHORTEST_DEADLINE_S = 20.0
+SHORTEST_DEADLINE_S = 20.0  # a host that had 1/8 of a core took 6 s to import what its first request needs
 DEADLINE_FACTOR = 10.0
-# What comes beside a run reports no steps; a file of another machine may be slow.
-BESIDE_DEADLINE_S = 30.0
+BESIDE_DEADLINE_S = 30.0  # what comes beside a run reports no steps; a file of another machine may be slow
 # A first start compiles Python's own files and looks for a GPU; up to 15 s on two busy cores.
 START_DEADLINE_S = 60.0
 

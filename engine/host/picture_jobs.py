@@ -312,8 +312,7 @@ class _Counts:
 
 
 _WHITE = 255.0
-# Samples from which percentiles are taken: 20 ms.
-_MOST_LOOKED_AT = 1 << 21
+_MOST_LOOKED_AT = 1 << 21  # samples from which percentiles are taken: 20 ms
 
 
 def show_window(request: protocol.ShowWindow, report: Checkpoint) -> Windowed:

@@ -24,8 +24,7 @@ from engine.results.problem import Checkpoint, Progress
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has reported that.
 EXIT_AFTER_FAULT = 70
 
-# After this long without a request, spare segments for the next preview are removed.
-_IDLE_SECONDS = 2.0
+_IDLE_SECONDS = 2.0  # after this long without a request, spare segments for the next preview are removed
 
 
 def work(connection: Connection, variants: tuple[VariantInfo, ...], segment_prefix: str) -> None:

@@ -66,8 +66,7 @@ _ALIGNMENT = 64
 # While previews follow each other, the previous result's segment is written next, up to 3840 x 2160 RGB (144
 # MB): fresh memory made previews of 1920 x 1080 take 33 instead of 18 ms, of 3840 x 2160 100 instead of 50.
 _BUSY_SPARE_BYTES = 160 << 20
-# Where Linux has the segments as files; elsewhere they cannot be listed.
-_FOLDER = Path("/dev/shm")
+_FOLDER = Path("/dev/shm")  # where Linux has the segments as files; elsewhere they cannot be listed
 
 
 class NotEnoughSharedMemory(EngineError):

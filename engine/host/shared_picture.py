@@ -312,8 +312,7 @@ def all_nan_words(pixels: np.ndarray) -> str:
     return ", all values are NaN" if is_nan else ""
 
 
-# Pixels that are read at once: 3 MB of RGB in float32.
-_PIXELS = 1 << 18
+_PIXELS = 1 << 18  # pixels that are read at once: 3 MB of RGB in float32
 
 
 def part_of(values: SharedArray | Computed, region: Region) -> np.ndarray:

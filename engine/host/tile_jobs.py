@@ -27,20 +27,16 @@ from engine.image.large.opening import DecodedPicture, kind_of, open_large
 from engine.image.open import value_notes
 from engine.results.problem import Checkpoint
 
-# A request is answered after this long with what is ready, s.
-SLICE_S = 0.15
-# The picture that is shown, and the one that is about to be.
-_MOST_OPEN = 2
-# What a decoder may keep of chunks, bytes.
-_CHUNK_CACHE_BYTES = 16 << 20
+SLICE_S = 0.15  # a request is answered after this long with what is ready, s
+_MOST_OPEN = 2  # the picture that is shown, and the one that is about to be
+_CHUNK_CACHE_BYTES = 16 << 20  # what a decoder may keep of chunks, bytes
 
 # Arrays that take no more than this, with their levels for the screen, become pictures in memory.
 _IN_MEMORY_BYTES = 256 << 20
 
 TILES_BYTES = CACHE_BYTES + _CHUNK_CACHE_BYTES  # what is kept of a picture in parts, bytes
 
-# How the keys of pictures begin that are decoded as a whole.
-_DECODED = "decoded:"
+_DECODED = "decoded:"  # how the keys of pictures begin that are decoded as a whole
 
 
 _open: OrderedDict[str, HalvedTiles] = OrderedDict()

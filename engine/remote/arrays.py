@@ -89,8 +89,7 @@ def _planes(band: np.ndarray) -> int:
 
 
 MOST_ARRAY_BYTES = 8 << 30  # the largest array that is sent; there must also be so much memory for it
-# What is urgent waits for one of these.
-_BAND_BYTES = 1 << 17
+_BAND_BYTES = 1 << 17  # what is urgent waits for one of these
 
 Array = np.ndarray
 

@@ -30,15 +30,12 @@ URGENT, ANSWERS, PIXELS, WHOLE = range(4)
 MOST_BESIDE = 4 << 20
 _PIECE_BYTES = 1 << 16
 _LOOK_S = 0.25
-# Bytes of the structure, none for a heartbeat, and of what lies beside it.
-_HEADER = struct.Struct("!II")
-# Of a heartbeat: how many bytes of messages have come.
-_COUNT = struct.Struct("!Q")
+_HEADER = struct.Struct("!II")  # bytes of the structure, none for a heartbeat, and of what lies beside it
+_COUNT = struct.Struct("!Q")  # of a heartbeat: how many bytes of messages have come
 # How much has come is said at once after so many bytes, and a moment after fewer: each wakes both sides.
 _ACKNOWLEDGE_BYTES = 1 << 16
 _MUCH_BYTES, _SOON_S, _LATER_S = 1 << 20, 0.004, 0.02
-# Before a rate is known: 100 Mbit/s.
-_FIRST_RATE = 12.5e6
+_FIRST_RATE = 12.5e6  # before a rate is known: 100 Mbit/s
 # What may be on its way at least and at most, and the part of a second that it may take.
 _LEAST_AHEAD, _FIRST_AHEAD, _MOST_AHEAD, _AHEAD_S = 32 << 10, 256 << 10, 32 << 20, 0.04
 

@@ -33,8 +33,7 @@ from engine.remote.schema import NotOfTheSchema, encoded
 from engine.remote.ssh import RemoteServer
 from engine.results.problem import Progress
 
-# How often a client hears of its requests: below the shortest deadline that it gives one.
-_REPORT_S = 0.5
+_REPORT_S = 0.5  # how often a client hears of its requests: below the shortest deadline that it gives one
 _LEAVING_S = 1.0
 _MOST_ERRORS = 4096
 _KEPT = "Your work is kept: connect again."
