@@ -1,7 +1,6 @@
 """The engine's client: the window's side of the connection. No Qt and no Numba in here.
 
-A host that ends is replaced at once; the request that it worked on fails with `HostLost`, the waiting ones
-go to its successor. Called on: any thread. Callbacks, those of futures too, run on a thread of the client.
+Called on: any thread. Callbacks, those of futures too, run on a thread of the client.
 """
 
 import itertools
@@ -42,8 +41,9 @@ class RemoteHost(Protocol):
 
 
 class EngineClient:
-    """Sends requests to the engine's process and keeps one alive.
+    """Sends requests to the engine's process and keeps one alive: one that ends is replaced at once.
 
+    The request that it worked on fails with `HostLost`, the waiting ones go to its successor.
     `on_ready` is called when the host is up (the first one, or a successor), `on_notice` with a warning
     for the user, `on_lost` when it ended unexpectedly; the remedy says whether a successor is being started.
     `described` is the request for the variants that a host names when it is up. With `remote` the host is on

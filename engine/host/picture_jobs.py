@@ -71,7 +71,7 @@ def _open_file(request: OpenPicture, report: Checkpoint) -> PictureHandle:
         return _open_into_memory(request, report, may_be_in_parts=True)
     except (ImageReadError, shared.NotEnoughSharedMemory) as error:
         if isinstance(error, _ResultTooLarge):
-            return cast("PictureHandle", _tile_jobs().open_decoded(path))
+            return cast("PictureHandle", _tile_jobs().opened_anew(path, is_decoded=True))
         is_better = isinstance(error, _BetterInParts)
         is_large = is_better or error.remedy == MAKE_SMALLER or not isinstance(error, ImageReadError)
         try:

@@ -59,11 +59,6 @@ def opened(key: str) -> HalvedTiles:
         return _open[key]
 
 
-def open_decoded(path: Path) -> PictureHandle:
-    """Open a picture that is decoded as a whole, and whose result would take too much memory."""
-    return _opened_anew(path, f"{_DECODED}{path.resolve()}")
-
-
 def close(request: protocol.CloseTiled, report: Checkpoint) -> None:
     """Close a picture."""
     _close(request.screen.key)
@@ -84,8 +79,8 @@ def open_in_parts(path: Path, refusal: EngineError, *, is_too_large: bool) -> Pi
     kind = kind_of(path)
     if not kind or (kind == "tiff" and not is_too_large):
         raise refusal
-    key = str(path.resolve())
-    handle, picture = _opened_anew(path, key), opened(key).picture
+    handle = opened_anew(path)
+    picture = opened(key := str(path.resolve())).picture
     levels = screen_arrays(picture.height, picture.width)
     shapes = [((picture.height, picture.width, picture.channels), picture.dtype.name), *levels]
     if sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes) > _IN_MEMORY_BYTES:
@@ -99,8 +94,9 @@ def open_in_parts(path: Path, refusal: EngineError, *, is_too_large: bool) -> Pi
     return replace(handle, pixels=pixels, alpha=alpha, screen=screen, description=words, notes=notes)
 
 
-def _opened_anew(path: Path, key: str) -> PictureHandle:
-    # The file may be another one than before.
+def opened_anew(path: Path, *, is_decoded: bool = False) -> PictureHandle:
+    """Open a picture in its file, which may be another one than before; or one that is decoded as a whole."""
+    key = f"{_DECODED * is_decoded}{path.resolve()}"
     _close(key)
     tiles = opened(key)
     picture = tiles.picture
