@@ -47,7 +47,7 @@ def quick(monkeypatch):
         return {"kernel_ms": 2.0} if isinstance(run, FilterRun) else Quantity(reason="not here")
 
     monkeypatch.setattr(engine.course.bench.Bench, "take", take)
-    monkeypatch.setattr(engine.course.bench, "transactions_per_request", lambda *_: Quantity(1.5))
+    monkeypatch.setattr(engine.course.bench, "transactions_per_request", lambda *_, checkpoint: Quantity(1.5))
     return take
 
 
