@@ -24,7 +24,7 @@ from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError
 from engine.files.atomic_write import check_place, make_folder, path_text
 from engine.image.format import Form, Format
 from engine.image.formats import FORMATS, format_to_save, in_words, offered_suffixes, opened_suffixes, titles
-from engine.image.large.opening import SUFFIXES, is_zarr, kind_of_result
+from engine.image.large.opening import SUFFIXES, kind_of, kind_of_result
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import check_holds, saved_format
@@ -162,14 +162,15 @@ def _sources(
             # On Windows a program expands patterns itself. Folders are searched as if a shell had.
             yield from _sources(matches, settings, on_note)
             continue
-        if not os.path.isdir(given) or is_zarr(Path(given)):
+        if not os.path.isdir(given) or kind_of(given) == "zarr":
             yield given, os.path.basename(os.path.normpath(given))
             continue
         found: list[str] = []
         unread: list[OSError] = []
         # Left to itself, `os.walk` passes over a folder that may not be read.
         for parent, folders, files in os.walk(given, onerror=unread.append):
-            stores = [name for name in folders if name.endswith(".zarr") and is_zarr(Path(parent, name))]
+            named = (name for name in folders if name.endswith(".zarr"))
+            stores = [name for name in named if kind_of(Path(parent, name)) == "zarr"]
             folders[:] = sorted(
                 name
                 for name in folders
@@ -205,7 +206,7 @@ def _refusal(
     if is_unmatched_pattern(source):
         remedy = "Check the folder and the name; * stands for any letters, ? for one."
         return ImageReadError(source, "it is a pattern, and no file matches it", remedy)
-    if os.path.isdir(source) and not is_zarr(Path(source)):
+    if os.path.isdir(source) and kind_of(source) != "zarr":
         remedy = "Check its permissions, or leave it out."
         return ImageReadError(f"{source} cannot be searched", "this folder cannot be read", remedy)
     if not os.path.exists(source):

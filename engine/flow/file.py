@@ -20,7 +20,7 @@ from engine.flow.rows import Part, filter_rows, plan_memory
 from engine.geometry.border import RangeMode, Span
 from engine.image.convert import finite_range
 from engine.image.faults import LIBRARY_ERRORS, Refused
-from engine.image.large.opening import is_zarr, kind_of_result, make_result, open_large, result_storage
+from engine.image.large.opening import kind_of, kind_of_result, make_result, open_large, result_storage
 from engine.image.large.result import LargeResult, LevelRows, PartDamaged, PartFolder
 from engine.image.large.source import LargePicture, Storage
 from engine.image.save import Conversion, Loss
@@ -158,7 +158,7 @@ class FileFilter:
         if kind == "zarr" and place.exists():
             if not place.is_dir():
                 raise FileWriteError(what, "it is a file", "Choose another name.")
-            if not is_zarr(place) and any(place.iterdir()):
+            if kind_of(place) != "zarr" and any(place.iterdir()):
                 raise FileWriteError(what, "it is a folder that is no Zarr store", "Choose another name.")
         check_place(os.path.join(place.parent, f".{place.name}") if kind == "zarr" else self.output)
         self._dtype = self.saved_type(picture.dtype)

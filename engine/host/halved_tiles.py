@@ -222,9 +222,7 @@ class HalvedTiles:
             slice(part.start << halvings, min(part.stop << halvings, side))
             for part, side in zip((rows, columns), self.picture.levels[source], strict=True)
         ]
-        pixels = self.picture.read(source, *wanted)
-        for _ in range(halvings):
-            pixels = halved(pixels)
+        pixels = halved(self.picture.read(source, *wanted), halvings)
         missing = (rows.stop - rows.start) - len(pixels), (columns.stop - columns.start) - pixels.shape[1]
         if any(missing):
             # Its program rounded down.

@@ -33,11 +33,9 @@ def sample_type(stored: np.dtype) -> tuple[np.dtype, tuple[str, ...]]:
         name = {"f": "float values", "i": "signed integers", "u": "integers"}[kind.kind]
         exact = ", exact up to 16,777,216" if kind.kind != "f" and kind.itemsize > 2 else ""
         return _FLOAT32, (f"Its {8 * kind.itemsize}-bit {name} were opened as 32-bit float{exact}.",)
-    raise Refused(
-        f"its values are {kind}; a picture has whole numbers, or float of up to 64 bits",
-        "Scale it to the range that you want and save it as one of these, for example with "
-        ".astype(numpy.float32).",
-    )
+    remedy = "Scale it to the range that you want and save it as one of these, for example with "
+    why = f"its values are {kind}; a picture has whole numbers, or float of up to 64 bits"
+    raise Refused(why, f"{remedy}.astype(numpy.float32).")
 
 
 def converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -100,15 +98,11 @@ def host_array(values: Any, name: str) -> np.ndarray:
 def shape_refusal(shape: tuple[int, ...]) -> tuple[str, str]:
     """Return why an array of a shape is no picture, and what helps: channels are the last axis."""
     if len(shape) == 4 or (len(shape) == 3 and not shape[2] < min(shape[:2])):
-        return (
-            f"its shape is {shape}: a stack of {shape[0]:,} pictures, not one",
-            "Pass one picture at a time: array[0], array[1], … "
-            "(channels that come first go last with numpy.moveaxis(array, 0, -1)).",
-        )
-    return (
-        f"its shape is {shape}; a picture is rows × columns, or rows × columns × 1 to 4 channels",
-        "Put the channels last, and pass them in groups of at most 4.",
-    )
+        others = "(channels that come first go last with numpy.moveaxis(array, 0, -1))"
+        remedy = f"Pass one picture at a time: array[0], array[1], … {others}."
+        return f"its shape is {shape}: a stack of {shape[0]:,} pictures, not one", remedy
+    picture = "a picture is rows × columns, or rows × columns × 1 to 4 channels"
+    return f"its shape is {shape}; {picture}", "Put the channels last, and pass them in groups of at most 4."
 
 
 def refuse_masked(values: object) -> None:
@@ -198,31 +192,24 @@ def finite_range(image: NDArray[np.floating]) -> tuple[float, float]:
     return low, high
 
 
-def change_depth(image: np.ndarray, dtype: DTypeLike) -> np.ndarray:
-    """Return the colour values of a picture in another depth; `image` itself where nothing changes.
+def change_depth(image: np.ndarray, dtype: DTypeLike, *, is_alpha: bool = False) -> np.ndarray:
+    """Return the values of a picture, or its alpha, in another depth; `image` itself where nothing changes.
 
     Between 8 and 16 bit the full scales correspond (255 and 65535). From float 1 is white, as it is shown,
-    and values outside 0 to 1 are clipped; to float the numbers are kept.
+    and values outside 0 to 1 are clipped; to float the numbers are kept, but for opaque alpha, which is 1.
     """
     target = np.dtype(dtype)
     if image.dtype == target:
         return image
     if target == np.float32:
-        return image.astype(np.float32)
+        values = image.astype(np.float32)
+        return values / np.float32(np.iinfo(image.dtype).max) if is_alpha else values
     if image.dtype == np.float32:
         return to_depth(image, target, white=1.0)
     if target == np.uint16:
         return image.astype(np.uint16) * np.uint16(257)
     # 65535 = 257 x 255, and 257 is odd: there are no ties, so this rounds to nearest in whole numbers.
     return ((image.astype(np.uint32) + 128) // 257).astype(np.uint8)
-
-
-def change_alpha_depth(alpha: np.ndarray, dtype: DTypeLike) -> np.ndarray:
-    """Return alpha in another depth; opaque stays opaque (255, 65535 and 1.0)."""
-    target = np.dtype(dtype)
-    if target == np.float32 and alpha.dtype != target:
-        return alpha.astype(np.float32) / np.float32(np.iinfo(alpha.dtype).max)
-    return change_depth(alpha, target)
 
 
 # Y, Cb, Cr of ITU-R BT.601, the default of TIFF and the rule of JPEG.
@@ -274,8 +261,10 @@ def profile_fits(profile: bytes | None, channels: int) -> bool:
     return profile is not None and len(profile) >= 128 and profile[16:20] == space
 
 
-def halved(pixels: np.ndarray) -> np.ndarray:
-    """Return half of a picture: means of two by two, rounded; an odd edge is its own neighbour."""
+def halved(pixels: np.ndarray, times: int = 1) -> np.ndarray:
+    """Return half of a picture, so many times: means of 2 x 2, rounded; an odd edge is its own neighbour."""
+    if times != 1:
+        return halved(halved(pixels), times - 1) if times else pixels
     height, width = pixels.shape[:2]
     if height % 2 or width % 2:
         pixels = np.pad(pixels, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
@@ -298,11 +287,8 @@ def halved_sides(height: int, width: int, most: tuple[float, float]) -> tuple[tu
     return tuple(levels)
 
 
-# How samples become levels of the screen, from 0 to 255.
-
-
 def scale_and_shift_of(white: float, range_mode: str) -> tuple[float, float, bool] | None:
-    """Return (scale, shift, absolute) that map samples to 0 .. 255; None for a range of the whole picture."""
+    """Return (scale, shift, absolute) from samples to levels of the screen, 0 to 255; None: by all of them."""
     if range_mode == "rescale":
         return None
     if range_mode == "offset":

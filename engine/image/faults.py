@@ -98,8 +98,7 @@ class Unsupported(Exception):
 
 def _shortage_of_decoder(error: Exception) -> EngineError | None:
     # The decoder is loaded once more, to hear from the loader why it cannot be.
-    found = _NOT_LOADED.search(str(error)) if isinstance(error, ImportError) else None
-    if found is None:
+    if not isinstance(error, ImportError) or (found := _NOT_LOADED.search(str(error))) is None:
         return None
     # The words for a fault are also read where no picture is.
     from imagecodecs import imagecodecs
@@ -123,26 +122,20 @@ def errors_in_words(
     try:
         with ignored_warnings():
             yield
-    except ImageReadError:
-        raise  # of a part of the file, in words already
+    except (ImageReadError, ModuleNotFoundError):
+        raise  # in words already, or of a package that is not installed, which is no fault of the file
     except Refused as refusal:
         raise ImageReadError(what, refusal.why, refusal.remedy) from refusal
     except MemoryError as error:
         why = "there is not enough memory for it"
         raise ImageReadError(what, why, "Close other programs, or open a smaller picture.") from error
-    except ModuleNotFoundError:
-        # A package that is not installed, which is no fault of the file.
-        raise
     except (Unsupported, *LIBRARY_ERRORS) as error:
         if (short := _shortage_of_decoder(error)) is not None:
             why = f"its decoder cannot be loaded: {short.what[0].lower()}{short.what[1:]}, {short.why}"
             raise ImageReadError(what, why, short.remedy) from error
         text = " ".join(str(error).split())
-        kinds = (
-            words.format("", *found.groups())
-            for pattern, words in (*unsupported, _NO_DECODER)
-            if (found := re.search(pattern, text, re.IGNORECASE))
-        )
+        known = ((re.search(pattern, text, re.I), words) for pattern, words in (*unsupported, _NO_DECODER))
+        kinds = (words.format("", *found.groups()) for found, words in known if found)
         if kind := text if isinstance(error, Unsupported) else next(kinds, ""):
             why = f"this kind of {title} is not supported: {kind}"
             remedy = "Save it as an 8- or 16-bit PNG or TIFF in the program that made it, and open that."

@@ -44,12 +44,6 @@ class Metadata:
     # That of the JPEG, about; 0 where it was none. It goes into no file.
     quality: int = field(default=0, compare=False)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What there is, in words; a resolution that says nothing is not counted."""
-        has_resolution = self.dpi is not None and round(self.dpi[0]) not in _NO_RESOLUTION
-        return (*(("EXIF data",) if self.exif else ()), *(("resolution (DPI)",) if has_resolution else ()))
-
 
 NO_METADATA = Metadata()
 
@@ -76,11 +70,8 @@ _AXES = {"T": "times", "Z": "depths"}
 
 def note_of_axes(sizes: Iterable[tuple[str, int]], known: str, others: str) -> tuple[str, ...]:
     """Return a note that of several times, depths or `others`, along axes not `known`, one was opened."""
-    named = [
-        f"{size:,} {_AXES.get(axis.upper(), others.format(axis))}"
-        for axis, size in sizes
-        if axis not in known and size > 1
-    ]
+    further = [(axis, size) for axis, size in sizes if axis not in known and size > 1]
+    named = [f"{size:,} {_AXES.get(axis.upper(), others.format(axis))}" for axis, size in further]
     return (f"It has {' and '.join(named)}; the first was opened.",) if named else ()
 
 
@@ -150,11 +141,7 @@ def exif_with_resolution(metadata: Metadata) -> bytes:
 
 
 def _upright_exif(metadata: Metadata, width: int, height: int) -> tuple[bytes, bool]:
-    """Return EXIF data for a picture of a size that is saved upright, and whether all of it could be read.
-
-    The orientation is that of the saved pixels, and the thumbnail, which shows the picture as it was, is
-    left out.
-    """
+    """Return EXIF data of a picture as it is saved: upright, of a size; and whether all could be read."""
     with suppress(*LIBRARY_ERRORS):
         exif = loaded_exif(metadata.exif)
         if not len(exif):
@@ -181,10 +168,11 @@ def metadata_to_save(
     The file is of the format `title`, which has room for so much EXIF data; 0: for no metadata at all.
     """
     if not most_exif_bytes:
-        names = " and ".join(metadata.names)
-        verb = "are" if len(metadata.names) > 1 or metadata.exif else "is"
-        sentence = f"{names[:1].upper()}{names[1:]} of the opened file {verb} not saved: {title} has none."
-        return replace(NO_METADATA, left_out=metadata.left_out), (sentence,) if names else ()
+        has_resolution = metadata.dpi is not None and round(metadata.dpi[0]) not in _NO_RESOLUTION
+        what = " and ".join(unique(("EXIF data" * bool(metadata.exif), "resolution (DPI)" * has_resolution)))
+        verb = "are" if metadata.exif else "is"
+        sentence = f"{what[:1].upper()}{what[1:]} of the opened file {verb} not saved: {title} has none."
+        return replace(NO_METADATA, left_out=metadata.left_out), (sentence,) if what else ()
     if not metadata.exif:
         return metadata, ()
     with ignored_warnings():
@@ -205,18 +193,12 @@ def inner_lists(exif: "Image.Exif") -> dict[int, dict[int, object]]:
     return {tag: tags for tag, tags in found.items() if tags}
 
 
-BRIGHTNESS_TABLE = np.array(
-    [
-        [16, 11, 10, 16, 24, 40, 51, 61],
-        [12, 12, 14, 19, 26, 58, 60, 55],
-        [14, 13, 16, 24, 40, 57, 69, 56],
-        [14, 17, 22, 29, 51, 87, 80, 62],
-        [18, 22, 37, 56, 68, 109, 103, 77],
-        [24, 35, 55, 64, 81, 104, 113, 92],
-        [49, 64, 78, 87, 103, 121, 120, 101],
-        [72, 92, 95, 98, 112, 100, 103, 99],
-    ]
-)
+BRIGHTNESS_TABLE = np.array([
+    [16, 11, 10, 16, 24, 40, 51, 61], [12, 12, 14, 19, 26, 58, 60, 55],
+    [14, 13, 16, 24, 40, 57, 69, 56], [14, 17, 22, 29, 51, 87, 80, 62],
+    [18, 22, 37, 56, 68, 109, 103, 77], [24, 35, 55, 64, 81, 104, 113, 92],
+    [49, 64, 78, 87, 103, 121, 120, 101], [72, 92, 95, 98, 112, 100, 103, 99],
+])  # fmt: skip
 
 
 def brightness_steps(quality: int) -> NDArray[np.int64]:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -21,30 +20,22 @@ from engine.process import bytes_text
 
 
 class Sample(NamedTuple):
-    """A stable key for commands and sessions, a title, a sentence on what the picture shows, its size."""
+    """A stable key for commands and sessions, a title, a sentence on what it shows, its rows and columns."""
 
     key: str
     title: str
     sentence: str
-    width: int = 256
-    height: int = 256
-
-    @property
-    def path(self) -> Path:
-        """Its file."""
-        return ASSETS / "samples" / f"{self.key}.png"
+    side: int = 256
 
 
 # The order in which they are offered; the first is the one that the window opens with.
 SAMPLES: tuple[Sample, ...] = (
-    Sample("astronaut", "Astronaut", "A colour photograph by NASA: skin, fabric and sharp edges.", 512, 512),
-    Sample(
-        "camera", "Camera", "A grey photograph of a man with a camera: fine grass and a smooth sky.", 512, 512
-    ),
+    Sample("astronaut", "Astronaut", "A colour photograph by NASA: skin, fabric and sharp edges.", 512),
+    Sample("camera", "Camera", "A grey photograph of a man with a camera: fine grass and a smooth sky.", 512),
     Sample("gradient-16", "16-bit gradient", "A 16-bit ramp whose waves are lost at 8 bit."),
     Sample("zone-plate", "Zone plate", "Rings of every frequency: shows what a filter lets through."),
     Sample("step-edges", "Step edges", "Edges of every angle and several heights: for edge masks."),
-    Sample("impulse", "Impulse", "One white pixel: the filtered picture is the mask itself.", 63, 63),
+    Sample("impulse", "Impulse", "One white pixel: the filtered picture is the mask itself.", 63),
     Sample("checkerboard", "Checkerboard", "Squares of 1, 2, 4 and 8 pixels: for blur and borders."),
     Sample("noise", "Noise", "Grey with noise and single black and white pixels: for smoothing."),
 )
@@ -52,10 +43,10 @@ SAMPLES: tuple[Sample, ...] = (
 
 def sample_path(key: str) -> Path:
     """Return the file of a sample; `UnknownName` lists those that there are."""
-    known = {sample.key: sample.path for sample in SAMPLES}
+    known = [sample.key for sample in SAMPLES]
     if key not in known:
         raise UnknownName(f"There is no sample picture {key!r}", "", f"Choose one of: {', '.join(known)}.")
-    return known[key]
+    return ASSETS / "samples" / f"{key}.png"
 
 
 def open_sample(key: str) -> Picture:
@@ -180,9 +171,10 @@ def open_image(
         what, why = f"max_bytes {max_bytes!r}", "it is not a number of bytes"
         raise BadValue(what, why, "Give one such as 8 * 2**30.")
     path = Path(name)
-    with ExitStack() as stack:
+    with errors_in_words(name):
+        file = open_regular_file(path, max_bytes, remedy)
+    with file:
         with errors_in_words(name):
-            file = stack.enter_context(open_regular_file(path, max_bytes, remedy))
             known = format_of(file.read(HEAD_BYTES))
             file.seek(0)
         with errors_in_words(name, known.title, known.unsupported):

@@ -80,7 +80,7 @@ class Picture:
         if array.ndim == 2:
             return cls(array)
         if array.ndim != 3 or not 1 <= array.shape[2] <= 4:
-            raise _bad_shape(array.shape)
+            raise BadValue("This array is not a picture", *shape_refusal(array.shape))
         pixels = array[..., 0] if array.shape[2] < 3 else array[..., :3]
         return cls(pixels, None if array.shape[2] % 2 else array[..., -1])
 
@@ -193,7 +193,7 @@ def _checked_pixels(pixels: np.ndarray) -> np.ndarray:
         remedy = "Scale it to the range that you want and convert it, for example with .astype(np.float32)."
         raise BadValue("This array is not a picture", why, remedy)
     if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] != 3):
-        raise _bad_shape(pixels.shape)
+        raise BadValue("This array is not a picture", *shape_refusal(pixels.shape))
     if pixels.size == 0:
         raise BadValue("This is not a picture", f"an array of shape {pixels.shape} has no pixel")
     return np.require(np.asarray(pixels), dtype, ["C", "A"])
@@ -207,7 +207,3 @@ def _checked_alpha(alpha: np.ndarray, pixels: np.ndarray) -> np.ndarray:
         remedy = "Give one alpha value of the same type for each pixel."
         raise BadValue("The alpha does not fit the picture", why, remedy)
     return np.require(np.asarray(alpha), pixels.dtype, ["C", "A"])
-
-
-def _bad_shape(shape: tuple[int, ...]) -> BadValue:
-    return BadValue("This array is not a picture", *shape_refusal(shape))

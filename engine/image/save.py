@@ -13,7 +13,6 @@ from engine.files.atomic_write import atomic_write, path_text
 from engine.geometry.border import RangeMode
 from engine.image.convert import (
     DEPTH_TEXTS,
-    change_alpha_depth,
     change_depth,
     finite_range,
     full_scale_of,
@@ -321,7 +320,7 @@ class Conversion:
     def alpha(self, values: np.ndarray, *, is_filtered: bool) -> np.ndarray:
         """Return the samples of alpha; of one that was filtered in float32 they are clipped."""
         if not is_filtered or values.dtype != np.float32:
-            return change_alpha_depth(values, self.target)
+            return change_depth(values, self.target, is_alpha=True)
         white = full_scale_of(self.source)
         if self.target != np.float32:
             return to_depth(values, self.target, white=white)

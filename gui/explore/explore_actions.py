@@ -83,7 +83,7 @@ def _picture_entries() -> tuple[Entry, ...]:
 
 
 _SAMPLES = [
-    Entry(f"sample:{sample.key}", f"{sample.title}, {sample.width} × {sample.height}", sample.sentence,
+    Entry(f"sample:{sample.key}", f"{sample.title}, {sample.side} × {sample.side}", sample.sentence,
           f"Ctrl+Alt+{number}", "", _FILE, 10, "Open sam&ple", sample.key)
     for number, sample in enumerate(SAMPLES, start=1)
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from engine.errors import EngineError
 from engine.host.protocol import PictureHandle
 from engine.image.format import DEFAULT_QUALITY, Format
 from engine.image.formats import format_to_save, formats_for, opened_suffixes, saved_formats
-from engine.image.large.opening import is_zarr
+from engine.image.large.opening import kind_of
 from engine.mask.text import FORMS, MAX_BYTES, SUFFIXES, load_mask, save_mask
 from gui.explore.picture.picture_controller import SAVE_SOURCE, PictureController
 from gui.explore.picture_exchange import pasted_folder
@@ -87,7 +87,7 @@ class ExploreFiles(QObject):
         """
         self._messages.clear("dropped")
         path = Path(paths[0])
-        if path.is_dir() and not is_zarr(path):
+        if path.is_dir() and kind_of(path) != "zarr":
             self.batch_wanted.emit(list(paths))
             return
         if len(paths) > 1:

@@ -55,7 +55,7 @@ def test_that_the_picture_that_the_window_opens_with_comes_first():
     sample = SAMPLES[0]
     assert sample.key == recorded.FIRST_SAMPLE
     assert FIRST_MASK in preset_names()
-    assert (first.problem.width, first.problem.height) == (sample.width, sample.height)
+    assert (first.problem.width, first.problem.height) == (sample.side, sample.side)
 
 
 def test_that_a_second_call_measures_only_what_is_lacking(measured):

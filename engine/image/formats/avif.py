@@ -47,10 +47,8 @@ def read_avif(file: BinaryIO, budget: Budget) -> Decoded:
     # Planes of brightness and colours, and the samples before they are a picture.
     larger = max(0, coded_pixels - form.pixel_count) * 4 * form.dtype.itemsize
     budget.check(form, 2 * form.decoded_bytes + larger + len(data))
-    notes = [
-        f"It was scaled from {one[0]:,} × {one[1]:,} pixels: its header says another size."
-        for one in sorted(coded - said)[-1:]
-    ]
+    scaled, why = sorted(coded - said)[-1:], "its header says another size"
+    notes = [f"It was scaled from {one[0]:,} × {one[1]:,} pixels: {why}." for one in scaled]
     samples = imagecodecs.avif_decode(data)
     if samples.shape[:2] != (height, width):
         raise Refused("it decodes to another size than its header says")

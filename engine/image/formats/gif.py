@@ -73,9 +73,7 @@ def _palette_bytes(flags: int) -> int:
 def _blocks(data: mmap.mmap, position: int) -> Iterator[tuple[int, int, int]]:
     """Yield frames and extensions, up to the mark of the end: their first byte, and where they begin and end.
 
-    Where data was cut, one ends behind it.
-
-    Raises Refused for too many pieces.
+    Where data was cut, one ends behind it. Raises Refused for too many pieces.
     """
     left, last = _MOST_PIECES + len(data) // _LEAST_BYTES_OF_PIECE, len(data)
     while position < last and (kind := data[position]) != _END:

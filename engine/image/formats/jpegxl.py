@@ -1,5 +1,6 @@
 """JPEG XL, by imagecodecs (libjxl): 8 and 16 bit, half and float, upright."""
 
+import re
 import struct
 from typing import Any, BinaryIO
 
@@ -10,7 +11,7 @@ from engine.image.convert import converted, sample_type
 from engine.image.faults import Unsupported
 from engine.image.format import Budget, Decoded, Form, Format
 from engine.image.formats.jpeg import decoded_jpeg
-from engine.image.formats.pillow import first_boxes, measured
+from engine.image.formats.pillow import first_boxes
 from engine.image.metadata import EXIF_MARK, XMP, exif_with_resolution, metadata_of, note_of_first
 from engine.image.picture import Picture, with_alpha
 
@@ -25,11 +26,34 @@ _LEAST_OF_16_BIT = 4096
 _SRGB = "Its colours are taken as sRGB: a colour profile of a JPEG XL is not read."
 
 
+_SHAPE = re.compile(r", shape=\(([\d, ]+)\)")
+_TYPE = re.compile(r", dtype=.*?((?:u?int|float)\d+|[uif][1248])\b")
+
+
+def _measured(data: bytes) -> tuple[tuple[int, ...], np.dtype]:
+    """Return the shape (H, W, C) of a picture, frames first where there are several, and its type.
+
+    imagecodecs reads the header, and says of an array into which the picture does not fit which one would:
+    asked with an empty one, it decodes nothing.
+    """
+    dtype = np.dtype(np.uint8)
+    for _ in range(2):  # the type is compared before the shape
+        try:
+            imagecodecs.jpegxl_decode(data, out=np.empty(0, dtype))
+        except ValueError as error:
+            if found := _SHAPE.search(str(error)):
+                shape = tuple(map(int, found[1].split(",")))
+                return (*shape, 1) if len(shape) == 2 else shape, dtype
+            if found := _TYPE.search(str(error)):
+                dtype = np.dtype(found[1])
+    raise Unsupported("its decoder does not say how large it is")
+
+
 def read_jpegxl(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode a JPEG XL; of an animation the first frame, of a packed JPEG that JPEG."""
     data = file.read()
     inner = first_boxes(data)
-    (*frames, height, width, samples), stored = measured(imagecodecs.jpegxl_decode, data)
+    (*frames, height, width, samples), stored = _measured(data)
     if not 1 <= samples <= 4:
         raise Unsupported("it has further channels beside its colours and an alpha")
     dtype, of_type = sample_type(stored)

@@ -42,10 +42,8 @@ def read_npy(file: BinaryIO, budget: Budget) -> Decoded:
         with _opened_zip(file) as archive:
             entries = archive.infolist()
             if len(entries) != 1 or not entries[0].filename.endswith(".npy"):
-                raise Refused(
-                    f"it is a ZIP archive of {len(entries):,} files, and no .npz of one array",
-                    "Save the picture with numpy.save.",
-                )
+                why = f"it is a ZIP archive of {len(entries):,} files, and no .npz of one array"
+                raise Refused(why, "Save the picture with numpy.save.")
             with archive.open(entries[0]) as array:
                 decoded = _read_array(array, entries[0].file_size, budget)
                 array.read(1)  # its checksum is compared at the end
@@ -81,8 +79,7 @@ def _read_array(file: Any, file_bytes: int, budget: Budget) -> Decoded:
         scratch = Scratch((samples, width, height), stored)
         _fill(file, scratch.array)
         canvas.put_all(scratch.array.transpose(2, 1, 0), lambda values: converted(values, dtype))
-        return Decoded(canvas, notes=notes)
-    for rows in bands(height, row_bytes):
+    for rows in () if is_by_columns else bands(height, row_bytes):
         values = np.empty((rows.stop - rows.start, width, samples), stored)
         _fill(file, values)
         canvas.put_samples(rows, converted(values, dtype))
@@ -100,10 +97,9 @@ def _fill(file: Any, values: np.ndarray) -> None:
 
 
 def _header(file: BinaryIO) -> tuple[tuple[int, int, int], bool, np.dtype]:
-    """Return rows, columns and channels of an array, its order and its type.
+    """Return rows, columns and channels of an array, whether it lies column by column, and its type.
 
-    The order says whether the values lie column by column. Refuses a damaged header, Python objects, and what
-    is no picture.
+    Refuses a damaged header, Python objects, and what is no picture.
     """
     try:
         is_first = np.lib.format.read_magic(file) == (1, 0)
@@ -132,15 +128,12 @@ def open_npy(file: BinaryIO) -> PlainRows:
     shape, is_by_columns, stored = _header(file)
     begin, data = file.tell(), BytesAt(file)
     if is_by_columns:
-        raise Refused(
-            "its values are stored column by column (Fortran order), so no rows can be read",
-            "Open it as a whole, or save numpy.ascontiguousarray of it.",
-        )
+        why = "its values are stored column by column (Fortran order), so no rows can be read"
+        raise Refused(why, "Open it as a whole, or save numpy.ascontiguousarray of it.")
     if 0 in shape:
         raise Refused(f"an array of shape {shape} has no pixel", "Save one that has.")
     dtype, notes = sample_type(stored)
-    end = begin + math.prod(shape) * stored.itemsize
-    if end > data.size:
+    if (end := begin + math.prod(shape) * stored.itemsize) > data.size:
         raise ends_early(end, data.size)
     interpret = None if stored == dtype else partial(converted, dtype=dtype)
     picture = PlainRows(data, "NumPy array", shape, dtype, stored, shape[2], (begin,), interpret)

@@ -1,10 +1,9 @@
 """Headers and metadata by Pillow, and the pixels of BMP and GIF; boxes, as AVIF and JPEG XL have them."""
 
 import io
-import re
 import struct
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from importlib import import_module
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 # Mode in Pillow -> mode that we take over. What is missing has no 8-bit picture.
 _TARGET_MODES = {"1": "L", "L": "L", "LA": "LA", "P": "RGB", "RGB": "RGB", "RGBA": "RGBA"}
-_WITH_ALPHA = {"L": "LA", "RGB": "RGBA"}
-
 # Bytes per pixel in Pillow's memory; 4 in all other modes.
 _STORED_BYTES = {"1": 1, "L": 1, "P": 1}
 
@@ -40,8 +37,7 @@ def read_with_pillow(kind: str, file: BinaryIO, budget: Budget) -> Decoded:
         if image.mode not in _TARGET_MODES:
             raise Unsupported(f"its pixels are of the kind {image.mode}")
         mode, (width, height) = _TARGET_MODES[image.mode], image.size
-        if "transparency" in image.info:
-            mode = _WITH_ALPHA.get(mode, mode)
+        mode += "A" * ("transparency" in image.info and mode[-1] != "A")
         form = Form.of_samples(height, width, len(mode), np.dtype(np.uint8))
         stored_bytes = form.pixel_count * _STORED_BYTES.get(image.mode, 4)
         budget.check(form, stored_bytes)
@@ -129,30 +125,6 @@ def boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 def first_boxes(data: bytes) -> dict[bytes, bytes]:
     """Return the content of the first box of each kind."""
     return dict(reversed(list(boxes(data))))
-
-
-_SHAPE = re.compile(r", shape=\(([\d, ]+)\)")
-_TYPE = re.compile(r", dtype=.*?((?:u?int|float)\d+|[uif][1248])\b")
-
-
-def measured(decode: Callable[..., object], data: bytes) -> tuple[tuple[int, ...], np.dtype]:
-    """Return the shape (H, W, C) of a picture, frames first where there are several, and its type.
-
-    The decoders of imagecodecs read the header, and say of an array into which the picture does not fit which
-    one would: asked with an empty one, they decode nothing. (Not OpenJPEG, which decodes all the same.)
-    """
-    dtype, tried = np.dtype(np.uint8), set[np.dtype]()
-    while dtype not in tried:
-        tried.add(dtype)
-        try:
-            decode(data, out=np.empty(0, dtype))
-        except ValueError as error:
-            if found := _SHAPE.search(str(error)):
-                shape = tuple(map(int, found[1].split(",")))
-                return (*shape, 1) if len(shape) == 2 else shape, dtype
-            if found := _TYPE.search(str(error)):
-                dtype = np.dtype(found[1])
-    raise Unsupported("its decoder does not say how large it is")
 
 
 # Numbers of compressions. Pillow cuts a run that passes the end of its row, and counts an empty row as none.

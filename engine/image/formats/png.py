@@ -18,7 +18,7 @@ import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.image.convert import change_alpha_depth, change_depth, halved
+from engine.image.convert import change_depth, halved
 from engine.image.faults import LIBRARY_ERRORS, Refused, said_by_imagecodecs
 from engine.image.format import Budget, Canvas, Decoded, Form, Format, bands, bands_of
 from engine.image.formats.pillow import opened_with_pillow
@@ -332,20 +332,15 @@ def png_to_show(picture: Picture) -> bytes:
     """
     halvings = ((max(picture.width, picture.height) - 1) // MOST_SIDE).bit_length()
 
-    def reduced(samples: np.ndarray) -> np.ndarray:
-        for _ in range(halvings):
-            samples = halved(samples)
-        return samples
-
     def shown(rows: slice) -> np.ndarray:
         colours = change_depth(picture.samples[rows], np.uint8)
         if picture.alpha is None:
-            return reduced(colours)
-        opacity = change_alpha_depth(picture.alpha[rows], np.uint8)[..., np.newaxis]
+            return halved(colours, halvings)
+        opacity = change_depth(picture.alpha[rows], np.uint8)[..., np.newaxis]
         if halvings:
             # Weighted by the opacity, while they are halved.
-            colours = reduced(np.rint(colours * (opacity / 255.0)).astype(np.uint8))
-            opacity = reduced(opacity)
+            colours = halved(np.rint(colours * (opacity / 255.0)).astype(np.uint8), halvings)
+            opacity = halved(opacity, halvings)
             straight = np.rint(colours * (255.0 / np.maximum(opacity, 1)))
             colours = np.minimum(straight, 255).astype(np.uint8)
         return np.concatenate([colours, opacity], axis=2)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import numpy as np
 
@@ -26,84 +26,64 @@ _DEPTHS = {b"GRAYSCALE": 1, b"BLACKANDWHITE": 1, b"RGB": 3, b"GRAYSCALE_ALPHA": 
            b"RGB_ALPHA": 4}  # fmt: skip
 
 
-class _Header(NamedTuple):
-    width: int
-    height: int
-    samples: int
-    most: int  # the value of full scale
-    begin: int  # of the pixels
-    is_text: bool = False
-
-
 def read_pnm(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode the first picture of a file."""
-    header, data = _header(file.read(_MOST_HEADER_BYTES)), BytesAt(file)
-    most, shape = header.most, (header.height, header.width, header.samples)
+    (shape, most, begin, is_text), data = _header(file.read(_MOST_HEADER_BYTES)), BytesAt(file)
     if not 1 <= most < 2**16:
         raise Refused(f"its header says that full scale is {most:,}, which PNM does not have")
     dtype, stored = (np.dtype(kind) for kind in ((np.uint8, np.uint8) if most < 256 else (np.uint16, ">u2")))
     form, full, count = Form.of_samples(*shape, dtype), int(np.iinfo(dtype).max), math.prod(shape)
-    budget.check(form, (_READING_BYTES // 2 * data.size) if header.is_text else 0)
-    form.check_long_enough(data.size, header.begin + count * (1 if header.is_text else stored.itemsize))
+    budget.check(form, (_READING_BYTES // 2 * data.size) if is_text else 0)
+    form.check_long_enough(data.size, begin + count * (1 if is_text else stored.itemsize))
 
     def to_full_scale(values: np.ndarray) -> np.ndarray:
         return scaled(np.minimum(values, most), most, dtype)
 
     canvas = budget.canvas(form)
-    if header.is_text:
-        file.seek(header.begin)
+    if is_text:
+        file.seek(begin)
         numbers = np.array(_COMMENT.sub(b"", file.read()).split(None, count)[:count], np.int64)
         if len(numbers) < count or (len(numbers) and int(numbers.min()) < 0):
             why = f"it has {len(numbers):,} of {count:,} numbers, or one below 0: it was cut short"
             raise Refused(why)
-        canvas.put_samples(slice(0, header.height), to_full_scale(numbers.reshape(shape)))
+        canvas.put_all(to_full_scale(numbers.reshape(shape)))
     else:
         interpret = None if most == full else to_full_scale
-        rows = PlainRows(data, "PNM", shape, dtype, stored, header.samples, (header.begin,), interpret)
-        rows.decode_onto(canvas)
-    is_scaled = most not in (1, full)
-    notes = (f"Its values of up to {most:,} were scaled to {full:,}.",) if is_scaled else ()
-    return Decoded(canvas, notes=notes)
+        PlainRows(data, "PNM", shape, dtype, stored, shape[2], (begin,), interpret).decode_onto(canvas)
+    scaling = () if most in (1, full) else (f"Its values of up to {most:,} were scaled to {full:,}.",)
+    return Decoded(canvas, notes=scaling)
 
 
-def _header(head: bytes) -> _Header:
+def _header(head: bytes) -> tuple[tuple[int, int, int], int, int, bool]:
+    """Return the shape, the value of full scale, where the pixels begin, and whether they are text."""
     kind = head[1] - ord("0")
-    if kind == 7:
-        return _pam_header(head)
     if kind in (1, 4):
         raise Unsupported("its pixels are black or white (PBM)")
-    found = re.match(rb"P\d" + _NUMBER * 3, head)
-    if found is None:
-        raise Refused("its header is damaged or cut short")
-    width, height, most = map(int, found.groups())
-    return _Header(width, height, 3 if kind in (3, 6) else 1, most, found.end() + 1, kind < 4)
-
-
-def _pam_header(head: bytes) -> _Header:
-    end = _PAM_END.search(head)
-    if end is None:
+    if kind < 7:
+        if (found := re.match(rb"P\d" + _NUMBER * 3, head)) is None:
+            raise Refused("its header is damaged or cut short")
+        width, height, most = map(int, found.groups())
+        return (height, width, 3 if kind in (3, 6) else 1), most, found.end() + 1, kind < 4
+    if (end := _PAM_END.search(head)) is None:
         raise Refused("its header has no end")
-    found = dict(_PAM_LINE.findall(head, 0, end.start()))
+    lines = dict(_PAM_LINE.findall(head, 0, end.start()))
     try:
-        width, height, samples, most = (int(found[key]) for key in (b"WIDTH", b"HEIGHT", b"DEPTH", b"MAXVAL"))
+        width, height, samples, most = (int(lines[key]) for key in (b"WIDTH", b"HEIGHT", b"DEPTH", b"MAXVAL"))
     except (KeyError, ValueError) as error:
         raise Refused("its header is damaged: size, depth or full scale is missing") from error
-    kind = found.get(b"TUPLTYPE", b"")
-    if not 1 <= samples <= 4 or _DEPTHS.get(kind, samples) != samples:
-        raise Unsupported(
-            f"its pixels have {samples:,} values ({kind.decode('latin-1') or 'without a name'})"
-        )
-    return _Header(width, height, samples, most, end.end())
+    name = lines.get(b"TUPLTYPE", b"")
+    if not 1 <= samples <= 4 or _DEPTHS.get(name, samples) != samples:
+        words = name.decode("latin-1") or "without a name"
+        raise Unsupported(f"its pixels have {samples:,} values ({words})")
+    return (height, width, samples), most, end.end(), False
 
 
 def encode_pnm(picture: Picture, quality: int) -> bytes:
     """Write bytes as PGM or PPM, and with alpha as PAM; 16 bit has the higher byte first."""
-    pixels, most = picture.pixels, np.iinfo(picture.dtype).max
-    size = picture.width, picture.height
+    pixels, size, most = with_alpha(picture), (picture.width, picture.height), np.iinfo(picture.dtype).max
     if picture.alpha is None:
         head = b"P%d\n%d %d\n%d\n" % (5 if picture.channels == 1 else 6, *size, most)
     else:
-        pixels = with_alpha(picture)
         kind = b"GRAYSCALE_ALPHA" if picture.channels == 1 else b"RGB_ALPHA"
         facts = (*size, picture.channels + 1, most, kind)
         head = b"P7\nWIDTH %d\nHEIGHT %d\nDEPTH %d\nMAXVAL %d\nTUPLTYPE %s\nENDHDR\n" % facts

@@ -10,32 +10,25 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from importlib import import_module
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.image import metadata
 from engine.image.convert import cmyk_to_rgb, converted, sample_type, scaled, unpremultiplied, ycbcr_to_rgb
 from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
 from engine.image.format import Budget, Form
 from engine.image.formats.tiff_segments import bytes_beside
 from engine.image.large.source import ends_early
-from engine.image.metadata import (
-    MOST_EXIF_BYTES,
-    OME,
-    TEXT_TAGS,
-    Metadata,
-    TiffTag,
-    inner_lists,
-    loaded_exif,
-    metadata_of,
-    note_of_first,
-    unique,
-)
+from engine.image.metadata import TEXT_TAGS, TiffTag
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage
+
+# They say nothing on their repairs: what counts is checked here.
+for _library in ("tifffile", "imagecodecs"):
+    logging.getLogger(_library).addHandler(logging.NullHandler())
 
 # The tags of TIFF 6.0 end with 532, nearly all of them on the pixels. Later ones on the pixels: the number
 # type, slices of pictures and tiles, and how LERC is compressed.
@@ -103,19 +96,9 @@ def picture_page(tiff: "TiffFile") -> tuple["TiffPage", tuple[str, ...]]:
     if page is first and len(readable) == len(pages):
         return first, _page_notes(tiff, first)
     what = f"the first is a reduced version of {first.imagewidth} × {first.imagelength}"
-    if len(readable) < len(pages):
-        what += ", and not all are of a kind that is read"
+    others = ", and not all are of a kind that is read" * (len(readable) < len(pages))
     opened = f"that of {page.imagewidth} × {page.imagelength} was opened"
-    return page, (f"It has {len(pages):,} pages: {what}; {opened}.",)
-
-
-def opened_tiff(file: BinaryIO) -> "TiffFile":
-    """Return a file whose tags tifffile reads, without a word on its repairs: what counts is checked here."""
-    for library in ("tifffile", "imagecodecs"):
-        logging.getLogger(library).addHandler(logging.NullHandler())
-    # 40 ms: loaded with the first TIFF.
-    tiff: TiffFile = import_module("tifffile").TiffFile(file)
-    return tiff
+    return page, (f"It has {len(pages):,} pages: {what}{others}; {opened}.",)
 
 
 def _lost_tags(page: "TiffPage") -> tuple[str, ...]:
@@ -150,19 +133,19 @@ def _dpi(page: "TiffPage") -> tuple[float, float] | None:
     return inches * float(across[0]) / float(across[1]), inches * float(down[0]) / float(down[1])
 
 
-def profile_and_metadata(page: "TiffPage") -> tuple[bytes | None, Metadata]:
+def profile_and_metadata(page: "TiffPage") -> tuple[bytes | None, metadata.Metadata]:
     """Return the colour profile of a page, and EXIF data and resolution, and what else it says.
 
     Cameras write what they say of the picture to the first page, whichever shows it.
     """
     first = page.parent.pages.first.aspage()
-    found = metadata_of(_exif(page) or (_exif(first) if first is not page else b""), _dpi(page))
+    found = metadata.metadata_of(_exif(page) or (_exif(first) if first is not page else b""), _dpi(page))
     kept = {TiffTag.EXIF, TiffTag.GPS, *TEXT_TAGS[not is_photo(page) :], TiffTag.ICC_PROFILE}
     if found.dpi is not None:
         kept |= {TiffTag.X_RESOLUTION, TiffTag.Y_RESOLUTION}
     profile = page.tags.valueof(TiffTag.ICC_PROFILE)
-    metadata = replace(found, left_out=left_out_of_tiff(page, kept))
-    return profile if isinstance(profile, bytes) else None, metadata
+    found = replace(found, left_out=left_out_of_tiff(page, kept))
+    return profile if isinstance(profile, bytes) else None, found
 
 
 def orientation_of(page: "TiffPage") -> int:
@@ -183,9 +166,9 @@ def _exif(page: "TiffPage") -> bytes:
     """
     if not is_photo(page) and not any(tag in page.tags for tag in TEXT_TAGS[1:]):
         return b""
-    exif, kept, file = loaded_exif(), loaded_exif(), page.parent.filehandle
+    exif, kept, file = metadata.loaded_exif(), metadata.loaded_exif(), page.parent.filehandle
     exif.endian, exif.bigtiff = page.parent.byteorder, page.parent.is_bigtiff
-    left = 16 * MOST_EXIF_BYTES
+    left = 16 * metadata.MOST_EXIF_BYTES
 
     def read(size: int) -> bytes:
         # No more than EXIF data may have, whatever its tags say.
@@ -199,17 +182,14 @@ def _exif(page: "TiffPage") -> bytes:
         bounded: Any = SimpleNamespace(read=read, seek=file.seek, tell=file.tell)
         exif.load_from_fp(bounded, page.offset)
         texts = {tag: exif[tag] for tag in TEXT_TAGS[not is_photo(page) :] if tag in exif}
-        kept.update(texts | inner_lists(exif))
+        kept.update(texts | metadata.inner_lists(exif))
         if len(kept) or not exif.keys() & {TiffTag.EXIF, TiffTag.GPS}:
             return kept.tobytes() if len(kept) else b""
     return _DAMAGED
 
 
 def _picture_form(page: "TiffPage", budget: Budget | None = None) -> tuple[Form, list[str]]:
-    """Return the form of the picture, and notes on it, found by interpreting a single pixel.
-
-    Refuses a page whose tags describe no picture, or one that passes the budget.
-    """
+    """Return the form of the picture, and notes on it, by interpreting a single pixel; refuse others."""
     if page.imagewidth < 1 or page.imagelength < 1:
         raise Refused(f"its tags say {page.imagewidth} × {page.imagelength} pixels")
     if page.imagedepth > 1:
@@ -275,9 +255,9 @@ def _page_notes(tiff: "TiffFile", first: "TiffPage") -> tuple[str, ...]:
         if count == 1 and (first.is_imagej or first.is_shaped):
             # Further pages may follow the first without tags of their own.
             count = tiff.series[0].size // first.size
-        return note_of_first(count, "page")
+        return metadata.note_of_first(count, "page")
     except (ValueError, LookupError, OSError, RuntimeError):
-        return note_of_first(-1, "page")
+        return metadata.note_of_first(-1, "page")
 
 
 def left_out_of_tiff(page: "TiffPage", kept: Iterable[int]) -> tuple[str, ...]:
@@ -291,11 +271,11 @@ def left_out_of_tiff(page: "TiffPage", kept: Iterable[int]) -> tuple[str, ...]:
         # 1 to 1, which without a unit says nothing.
         kept.add(TiffTag.X_RESOLUTION)
     names = [
-        OME if tag.code == TiffTag.DESCRIPTION and page.parent.is_ome else f"{tag.name} ({tag.code})"
+        metadata.OME if tag.code == TiffTag.DESCRIPTION and page.parent.is_ome else f"{tag.name} ({tag.code})"
         for tag in page.tags
         if tag.code not in kept and (tag.code in _NOT_KEPT or tag.code > _LAST_OF_PIXELS)
     ]
-    return unique(names[:_MOST_NAMES])
+    return metadata.unique(names[:_MOST_NAMES])
 
 
 _MIN_IS_WHITE, _MIN_IS_BLACK, _RGB, _PALETTE, _MASK, _SEPARATED, _YCBCR = range(7)
@@ -303,9 +283,7 @@ _PREMULTIPLIED, _STRAIGHT = 1, 2
 
 # Photometric interpretation -> samples that carry colour. Others (raw sensor data, LogLuv) are refused.
 _COLOUR_SAMPLES = {
-    _MIN_IS_WHITE: 1, _MIN_IS_BLACK: 1, _PALETTE: 1, _MASK: 1,
-    _RGB: 3, _YCBCR: 3,
-    _SEPARATED: 4,
+    _MIN_IS_WHITE: 1, _MIN_IS_BLACK: 1, _PALETTE: 1, _MASK: 1, _RGB: 3, _YCBCR: 3, _SEPARATED: 4,
 }  # fmt: skip
 
 _RAW = "raw sensor data"

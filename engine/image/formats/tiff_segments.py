@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 _FAX, _LZW = (2, 3, 4), 5
 # Compressions whose strips and tiles are pictures of their own.
 _JPEGS, _JPEGS_2000 = (6, 7, 33007, 34892), (33003, 33004, 33005, 34712)
-_NO_PREDICTOR = 1
-_NOT_COMPRESSED, _FIRST_BIT_HIGH, _FIRST_BIT_LOW = 1, 1, 2
+_NO_PREDICTOR, _NOT_COMPRESSED, _FIRST_BIT_HIGH, _FIRST_BIT_LOW = 1, 1, 1, 2
 _RGB, _SEPARATED, _YCBCR = 2, 5, 6
 # What libtiff says where a fax ends before its last row.
 _STOPS_EARLY = "Premature EOF"
@@ -63,11 +62,9 @@ class PageSegments:
             page.compression, page.fillorder = compression, bit_order
         elif page.compression in _JPEGS:
             shared = page.jpegtables or b""
-            self._tables = b"".join(
-                shared[offset : offset + 2 + int.from_bytes(shared[offset + 2 : offset + 4], "big")]
-                for marker, offset in markers(shared)
-                if marker in _SHARED
-            )
+            begins = [offset for marker, offset in markers(shared) if marker in _SHARED]
+            sizes = (2 + int.from_bytes(shared[begin + 2 : begin + 4], "big") for begin in begins)
+            self._tables = b"".join(shared[at : at + size] for at, size in zip(begins, sizes, strict=True))
 
     def samples(self, row: int, column: int) -> np.ndarray:
         """Return (rows, columns, samples of all planes) of a strip or tile, in the page's number type."""
@@ -161,10 +158,7 @@ class PageSegments:
         return found
 
     def _completed(self, data: bytes) -> tuple[bytes, str, tuple[int, ...]]:
-        """Return a JPEG that needs no tags, the colours that simplejpeg shall decode it to, and its shape.
-
-        No colours: it does not read them as imagecodecs does.
-        """
+        """Return a JPEG that needs no tags, colours for simplejpeg ("": it reads others), and its shape."""
         page, is_jfif, is_rgb = self.page, False, False
         for marker, offset in markers(data):
             if marker in FRAMES:
@@ -192,10 +186,7 @@ class PageSegments:
 
 
 def _check_size(page: "TiffPage", data: bytes, whole: tuple[int, int], cut: tuple[int, int]) -> None:
-    """Refuse a strip or tile that is a picture of its own, and whose sides are not those that the tags say.
-
-    Rows and columns are those of `whole` ones, or those that are left where the page ends, `cut`.
-    """
+    """Refuse an inner picture whose sides are not those of a `whole` one, or of one `cut` by the page."""
     try:
         if page.compression in _JPEGS:
             frame = frame_of(data)

@@ -26,21 +26,16 @@ SUFFIXES = {".tif": "tiff", ".tiff": "tiff", ".zarr": "zarr", ".npy": "npy"}
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
-    """Return what a file can be read in parts as: "zarr", "npy", "tiff", or "" where it cannot."""
+    """Return what a file or folder can be read in parts as: "zarr", "npy", "tiff", or "" where it cannot."""
     head, place = b"", Path(path)
     # Where it cannot be read, opening it will say why.
     with suppress(OSError, ValueError):
         if place.is_dir():
-            return "zarr" if is_zarr(place) else ""
+            return "zarr" if any((place / name).is_file() for name in _METADATA) else ""
         if place.is_file():
             with place.open("rb") as file:
                 head = file.read(HEAD_BYTES)
     return "npy" if head.startswith(MAGIC) else "tiff" if head.startswith(TIFF.signatures) else ""
-
-
-def is_zarr(path: Path) -> bool:
-    """Return whether a folder is a Zarr array or group."""
-    return any((path / name).is_file() for name in _METADATA)
 
 
 def kind_of_result(path: str) -> str:
@@ -185,10 +180,7 @@ def _reduced(plane: np.ndarray, halvings: int) -> np.ndarray:
     band = max(1, (1 << 20) // max(1, plane[0].nbytes * step))
 
     def reduce(top: int) -> None:
-        part = plane[top * step : (top + band) * step]
-        for _ in range(halvings):
-            part = halved(part)
-        out[top : top + band] = part
+        out[top : top + band] = halved(plane[top * step : (top + band) * step], halvings)
 
     with ThreadPoolExecutor(cores()) as threads:
         list(threads.map(reduce, range(0, height, band)))

@@ -51,17 +51,13 @@ class ZarrPicture(SegmentedPicture):
         self.notes = unique((of_channels if self.channels < sizes.get("c", 1) else "", *notes))
         self._first_notes = self.notes
         self.missing: set[tuple[int, int, int]] = set()
-        kept: Json = {}
-        # Anybody may have written it; it says nothing of the pixels.
-        with suppress(AttributeError, LookupError, TypeError, ValueError):
-            kept = _kept(axes, attributes or {})
         self.storage = Storage(
             "zarr",
             self.chunk,
             compression="zstd" if first.codecs.packed else "none",
             smallest=self.levels[-1] if len(arrays) > 1 else None,
             is_ome=attributes is not None,
-            details=kept,
+            details=_kept(axes, attributes or {}),
         )
 
     def _decode(self, level: int, row: int, column: int) -> np.ndarray:
@@ -106,21 +102,22 @@ def _channels(axes: str, array: StoredArray) -> int:
 
 def _kept(axes: str, attributes: Json) -> Json:
     """Return what is kept of OME metadata: name, colours, units and the size of a pixel, across and down."""
-    multiscale = (attributes.get("multiscales") or [{}])[0]
-    kept: Json = {
-        "named": {key: multiscale[key] for key in ("name", "type") if key in multiscale},
-        "omero": {key: attributes[key] for key in ("omero",) if key in attributes},
-        "units": {
-            axis: {"unit": named["unit"]}
-            for axis, named in zip(axes, multiscale.get("axes", ()), strict=False)
-            if isinstance(named, dict) and "unit" in named
-        },
-    }
-    for transformation in multiscale.get("datasets", [{}])[0].get("coordinateTransformations", ()):
-        scale = transformation.get("scale")
-        if isinstance(scale, list) and len(scale) == len(axes):
-            kept["scale"] = tuple(float(scale[axes.index(axis)]) for axis in "xy")
-    return kept
+    # Anybody may have written it; it says nothing of the pixels.
+    with suppress(AttributeError, LookupError, TypeError, ValueError):
+        multiscale = (attributes.get("multiscales") or [{}])[0]
+        named = zip(axes, multiscale.get("axes", ()), strict=False)
+        units = {a: {"unit": one["unit"]} for a, one in named if isinstance(one, dict) and "unit" in one}
+        kept: Json = {
+            "named": {key: multiscale[key] for key in ("name", "type") if key in multiscale},
+            "omero": {key: attributes[key] for key in ("omero",) if key in attributes},
+            "units": units,
+        }
+        for transformation in multiscale.get("datasets", [{}])[0].get("coordinateTransformations", ()):
+            scale = transformation.get("scale")
+            if isinstance(scale, list) and len(scale) == len(axes):
+                kept["scale"] = tuple(float(scale[axes.index(axis)]) for axis in "xy")
+        return kept
+    return {}
 
 
 def open_zarr(path: Path) -> ZarrPicture:

@@ -225,12 +225,10 @@ def _no_picture(dtype: object) -> str:
 
 
 class StoredArray:
-    """An array of a store, as its metadata say.
+    """An array of a store, as its metadata say; Refused where their numbers cannot be those of a picture.
 
     Each of its files has so many rows, columns, ... as `stored` says: those of a chunk, or those of several
     (shards), which an `index` in it names.
-
-    Refused where the numbers cannot be those of a picture, before anything is made of them.
     """
 
     def __init__(self, files: StoreFiles, folder: str, found: _Array, zarr_format: int) -> None:
@@ -250,7 +248,7 @@ class StoredArray:
             self.index = _codecs_of(shards.index_codecs, np.dtype(np.uint64), 1)
             self._is_index_first = shards.index_location == "start"
         keys = found.chunk_key_encoding
-        usual, self._key_prefix = {"default": ("/", "c"), "v2": (".", "")}[keys.name]
+        usual, self._prefix = {"default": ("/", "c"), "v2": (".", "")}[keys.name]
         self.separator = str(keys.configuration.get("separator", usual))
         counts = {len(sides) for sides in (self.shape, self.chunks, self.stored)}
         if 0 in self.chunks or len(counts) > 1 or self.separator not in ("/", "."):
@@ -261,12 +259,10 @@ class StoredArray:
         self.dtype = self.codecs.dtype
         self.fill_value = _fill_value(found.fill_value, dtype)
         self.names = tuple(str(name).lower() for name in found.dimension_names or ())
-        size = self.codecs.decoded_bytes(self.chunks)
-        whole = self.codecs.decoded_bytes(self.shape)
+        size, whole = map(self.codecs.decoded_bytes, (self.chunks, self.shape))
         index = 16 * math.prod(self.stored) // math.prod(self.chunks) if self.index else 0
-        if size > DEFAULT_MAX_BYTES or index > _LARGE_CHUNK_BYTES:
-            why = f"each of its chunks takes {bytes_text(max(size, index))}"
-            raise Refused(why, "Save it in smaller chunks.")
+        if (most := max(size, index)) > DEFAULT_MAX_BYTES or index > _LARGE_CHUNK_BYTES:
+            raise Refused(f"each of its chunks takes {bytes_text(most)}", "Save it in smaller chunks.")
         if size > _LARGE_CHUNK_BYTES and size > _MOST_TIMES_LARGER * whole:
             raise Refused(f"a chunk takes {bytes_text(size)}, and all of it {bytes_text(whole)}", AGAIN)
         count = math.prod(-(-side // chunk) for side, chunk in zip(self.shape, self.chunks, strict=True))
@@ -277,13 +273,13 @@ class StoredArray:
     def _key(self, place: Sequence[int]) -> str:
         """Return the name of the file of a chunk, or of its shard, below the folder of the array."""
         parts = zip(place, self.chunks, self.stored, strict=True)
-        begin = [self._key_prefix] if self._key_prefix else []
-        return self.separator.join([*begin, *(str(at * chunk // side) for at, chunk, side in parts)])
+        return self.separator.join([*self._prefix, *(str(at * chunk // side) for at, chunk, side in parts)])
 
     def chunk_or_fill(self, place: Sequence[int]) -> tuple[np.ndarray, bool]:
         """Return the values of a chunk, or those it is filled with, and whether its file is there."""
         key, most = f"{self._folder}{self._key(place)}", self.codecs.stored_bytes(self.chunks)
-        data = self._files.read(key, most) if self.index is None else self._of_shard(key, place, most)
+        index = self.index
+        data = self._files.read(key, most) if index is None else self._of_shard(index, key, place, most)
         if data is not None:
             return self.codecs.decoded(data, self.chunks), True
         is_stored = self._files.read(key, 0, 0) is not None
@@ -292,9 +288,7 @@ class StoredArray:
             raise Refused(why, AGAIN)
         return np.broadcast_to(self.dtype.type(self.fill_value or 0), self.chunks), is_stored
 
-    def _of_shard(self, key: str, place: Sequence[int], most: int) -> bytes | None:
-        index = self.index
-        assert index is not None
+    def _of_shard(self, index: Codecs, key: str, place: Sequence[int], most: int) -> bytes | None:
         counts = [side // chunk for side, chunk in zip(self.stored, self.chunks, strict=True)]
         shape = (2 * math.prod(counts),)
         # Its values, and four bytes for a checksum.

@@ -12,7 +12,7 @@ from assets.make_samples import DRAWINGS
 from engine.errors import BadValue, UnknownName
 from engine.geometry.border import RANGE_MODES
 from engine.host.shared_picture import level_shapes, render
-from engine.image.convert import change_alpha_depth, change_depth, full_scale_of, to_depth
+from engine.image.convert import change_depth, full_scale_of, to_depth
 from engine.image.formats.png import MOST_SIDE
 from engine.image.open import SAMPLES, open_sample, sample_path
 from engine.image.picture import Picture
@@ -113,10 +113,10 @@ def test_that_depths_correspond_exactly():
     assert np.array_equal(change_depth(as_float, np.uint8), np.rint(every_16 / 257))
     for dtype in (np.uint8, np.uint16):
         alpha = np.array([0, np.iinfo(dtype).max], dtype)
-        as_float = change_alpha_depth(alpha, np.float32)
+        as_float = change_depth(alpha, np.float32, is_alpha=True)
         assert as_float.tolist() == [0.0, 1.0]
-        assert np.array_equal(change_alpha_depth(as_float, dtype), alpha)
-        assert change_alpha_depth(alpha, np.uint8).tolist() == [0, 255]
+        assert np.array_equal(change_depth(as_float, dtype, is_alpha=True), alpha)
+        assert change_depth(alpha, np.uint8, is_alpha=True).tolist() == [0, 255]
 
 
 def test_that_a_result_is_scaled_before_it_is_rounded():
@@ -150,10 +150,10 @@ def test_that_samples_open_without_a_note():
         picture = open_sample(sample.key)
         assert picture.notes == ()
         # As the menu of samples has it, which opens no file.
-        assert picture.pixels.shape[:2] == (sample.height, sample.width)
-        assert sample.path.name in licences
+        assert picture.pixels.shape[:2] == (sample.side, sample.side)
+        assert sample_path(sample.key).name in licences
         assert sample.sentence.endswith(".")
-    assert {*sample_path("camera").parent.iterdir()} == {sample.path for sample in SAMPLES}
+    assert {*sample_path("camera").parent.iterdir()} == {sample_path(sample.key) for sample in SAMPLES}
     assert open_sample("astronaut").title() == "astronaut.png  512 × 512  RGB  8 bit"
     assert open_sample("gradient-16").dtype == np.uint16
     with pytest.raises(UnknownName, match=r"'lena'.*astronaut, camera"):
