@@ -288,7 +288,7 @@ def halved_sides(height: int, width: int, most: tuple[float, float]) -> tuple[tu
 
 
 def scale_and_shift_of(white: float, range_mode: str) -> tuple[float, float, bool] | None:
-    """Return (scale, shift, absolute) from samples to levels of the screen, 0 to 255; None: by all of them."""
+    """Return (scale, shift, absolute) from samples to levels of the screen, 0 to 255; None: by all."""
     if range_mode == "rescale":
         return None
     if range_mode == "offset":
