@@ -14,7 +14,6 @@ a block as the difference to that of the block before) with as many bits each as
 of the coefficients themselves.
 """
 
-from collections.abc import Iterator
 from functools import lru_cache, partial
 
 import numpy as np
@@ -225,23 +224,6 @@ def estimated_bytes(levels: np.ndarray) -> int:
     return HEADER_BYTES + int(np.ceil(total / 8))
 
 
-def _bands_of(picture: np.ndarray) -> Iterator[slice]:
-    """Return bands of rows, so that copies in other types take little memory."""
-    rows = max(1, _BAND_SAMPLES // picture[0].size)
-    return (slice(top, top + rows) for top in range(0, len(picture), rows))
-
-
-def peak_signal_to_noise(picture: np.ndarray, source: np.ndarray, full_scale: float) -> float:
-    """Return the PSNR, dB: 10 log10(white^2 / mean squared error); infinite for equal pictures."""
-    total = 0.0
-    for rows in _bands_of(picture):
-        difference = picture[rows].astype(np.float64) - source[rows]
-        total += float(np.einsum("rcn,rcn->", difference, difference))
-    if total == 0.0:
-        return float("inf")
-    return float(10 * np.log10(full_scale**2 * picture.size / total))
-
-
 _ABOUT_NOISE = (
     "Peak signal to noise: 10 log10(white² / mean squared error). Past 40 dB hardly anybody sees it."
 )
@@ -253,10 +235,16 @@ def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -
     half = filled(problem.height)
     levels = values[:half]
     back = values[half : half + problem.height, : problem.width]
-    picture = np.empty(back.shape, problem.dtype)
-    for rows in _bands_of(picture):
-        picture[rows] = back[rows] if problem.is_float else to_depth(back[rows], problem.dtype)
-    noise = peak_signal_to_noise(picture, samples, problem.full_scale)
+    picture, squares = np.empty(back.shape, problem.dtype), 0.0
+    rows = max(1, _BAND_SAMPLES // picture[0].size)
+    for top in range(0, len(picture), rows):
+        # Band by band, so that copies in other types take little memory.
+        band = slice(top, top + rows)
+        picture[band] = back[band] if problem.is_float else to_depth(back[band], problem.dtype)
+        difference = picture[band].astype(np.float64) - samples[band]
+        squares += float(np.einsum("rcn,rcn->", difference, difference))
+    # Infinite for equal pictures.
+    noise = float(10 * np.log10(problem.full_scale**2 * picture.size / squares)) if squares else np.inf
     noise_text = f"{noise:.2f} dB" if np.isfinite(noise) else "infinite (nothing changed)"
     size, raw = estimated_bytes(levels), problem.samples * problem.itemsize
     zeros = float((levels == 0).mean())
