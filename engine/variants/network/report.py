@@ -72,17 +72,16 @@ class Serial:
     def steps(self, drawing: np.ndarray) -> Iterator[Layer]:
         """Compute layer after layer of one drawing; yield each one when its values are there."""
         weights, values = self._weights, self.values
-        linear = values["pool-2"].reshape(-1)
-        calls = {
-            "convolution-1": lambda out: serial_convolution(drawing, weights.convolution_1, out),
-            "pool-1": lambda out: serial_pool(values["convolution-1"], out),
-            "convolution-2": lambda out: serial_convolution(values["pool-1"], weights.convolution_2, out),
-            "pool-2": lambda out: serial_pool(values["convolution-2"], out),
-            "hidden": lambda out: serial_connected(linear, weights.hidden, True, out),
-            "output": lambda out: serial_connected(values["hidden"], weights.output, False, out),
-        }
-        for layer in LAYERS:
-            calls[layer.key](values[layer.key])
+        calls: tuple[tuple[Any, ...], ...] = (
+            (serial_convolution, drawing, weights.convolution_1),
+            (serial_pool, values["convolution-1"]),
+            (serial_convolution, values["pool-1"], weights.convolution_2),
+            (serial_pool, values["convolution-2"]),
+            (serial_connected, values["pool-2"].reshape(-1), weights.hidden, True),
+            (serial_connected, values["hidden"], weights.output, False),
+        )
+        for layer, (function, *arguments) in zip(LAYERS, calls, strict=True):
+            function(*arguments, values[layer.key])
             yield layer
 
     def part_ms(
