@@ -2,8 +2,7 @@
 
 One file per entry, named after its key, begins with the SHA-256 of the rest: a damaged, cut or foreign one is
 noticed before it is used, removed, and counts as absent. The code is executed, so the folder and each file
-must be the user's own and writable by no other user. Where nothing can be kept, the code is used all the
-same, and one `CodeNotKept` says so.
+must be the user's own and writable by no other user. Where nothing can be kept, one `CodeNotKept` says so.
 
 What a function compiles to depends on all that it calls, in any file: a folder named after a digest of
 the sources, in the person's cache or in `NUMBA_CACHE_DIR`, makes a stale entry impossible.
@@ -35,8 +34,7 @@ _READING = os.O_RDONLY | sum(getattr(os, f"O_{name}", 0) for name in ("NOFOLLOW"
 _REMEDY = "Mend that, or name another folder in NUMBA_CACHE_DIR."
 
 _ENGINE = Path(__file__).parents[1]
-# From the later ones compiled code has index rules and numbers, such as the sides of filters and of arrays in
-# constant memory. To read these too takes 0.4 ms.
+# From the later ones compiled code has index rules and numbers, such as the sides of filters.
 _COMPILED = ("compiled", "device", "variants", "geometry", "mask", "tasks", "work", "verify")
 _UNUSED_AFTER_S = 30 * 24 * 3600.0
 
@@ -48,10 +46,7 @@ class CodeStore:
     """
 
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
-        self._folder = folder
-        self._most_bytes = most_bytes
-        self._has_warned = False
-        self._is_way_own: bool | None = None
+        self._folder, self._most_bytes, self._has_warned = folder, most_bytes, False
 
     def load(self, kind: str, key: str) -> bytes | None:
         """Return the code of that key; None where there is none that can be trusted.
@@ -72,10 +67,7 @@ class CodeStore:
         code = body[len(head) :] if is_whole else None
         # The time of its last use decides which entry goes. A damaged one would be read again at each start.
         with suppress(OSError):
-            if code is None:
-                path.unlink()
-            else:
-                os.utime(path)
+            path.unlink() if code is None else os.utime(path)
         return code
 
     def save(self, kind: str, key: str, code: bytes) -> None:
@@ -127,15 +119,11 @@ class CodeStore:
         No other user may have put a link on the way to it.
         """
         try:
-            facts = self._folder.stat()
-            # Once: it takes as long as reading an entry.
-            if self._is_way_own is None:
-                self._is_way_own = _is_way_own(self._folder)
+            is_own = _is_own(self._folder.stat()) and _is_way_own(self._folder)
         except OSError:
             return False
         if not self._folder.is_absolute():
             return False
-        is_own = _is_own(facts) and self._is_way_own
         if not is_own:
             why = "it belongs to another user, others may write in it, or a link of another user leads to it"
             self._warn(why, "Remove it: it is made again, for you alone.")
@@ -179,6 +167,8 @@ def report_code_not_kept(report: Callable[[CodeNotKept], None]) -> Iterator[None
         yield
 
 
+# Once: it takes as long as reading an entry.
+@functools.cache
 def _is_way_own(folder: Path) -> bool:
     """Return whether no link on the way to a folder is of another user than root."""
     entries = [os.lstat(path) for path in (folder, *folder.parents)]
@@ -221,8 +211,7 @@ def code_store() -> CodeStore:
     try:
         os.utime(folder)
     except OSError:
-        # The first start of this version: there are 200 folders after some weeks of work on the sources, and
-        # looking at each takes 1 ms.
+        # The first start of this version: weeks of work on the sources leave 200 folders; each takes 1 ms.
         with suppress(OSError):
             for version in () if chosen else own.iterdir():
                 if time.time() - version.stat().st_mtime > _UNUSED_AFTER_S:

@@ -5,8 +5,8 @@ scipy.linalg, which it loads, would take 1.1 s; they are imported where somethin
 
 What is compiled is a plain Python function, whose module imports late what it is written with (`late_names`);
 its first statement is `entry_point()`. It allocates nothing and raises nothing: it works on arrays that it is
-given. `NUMBA_CPU_NAME` and `NUMBA_CPU_FEATURES` choose another processor than this machine's, as Numba reads
-them: code for AVX2 is compiled, tested and measured on a machine with AVX-512 so.
+given. `NUMBA_CPU_NAME` and `NUMBA_CPU_FEATURES` choose another processor, as Numba reads them: code for AVX2
+is tested on a machine with AVX-512 so.
 """
 
 import ctypes
@@ -108,8 +108,7 @@ class MachineFunction:
     def call(self, *arguments: object) -> "Call":
         """Return a call with these arguments, compiled; it can be made again with others.
 
-        Arguments are C-contiguous arrays, `int`, `bool`, `numpy.float32`, `float` (float64), None and tuples
-        of these.
+        Arguments are C-contiguous arrays, `int`, `bool`, `numpy.float32`, `float`, None and tuples of these.
         """
         return Call(self.address(*arguments), arguments)
 
@@ -275,10 +274,9 @@ def _compilers() -> tuple[object, ...]:
 def _give_back() -> None:
     """Take LLVM's code, which is loaded, out of the process's memory until it is used again.
 
-    To load llvmlite and to link one object file touches 42 MB of its library, which stay in memory: a sixth
-    of what the window and its engine take together. They are the file's own pages. Given back, those that are
-    used again come from the system's cache of the file: 0.4 ms for an object file, 4 ms for all of them. Only
-    Linux can.
+    To load llvmlite and to link one object file touches 42 MB of its library, a sixth of what the window and
+    its engine take together. They are the file's own pages: those that are used again come from the system's
+    cache of the file, 0.4 ms for an object file, 4 ms for all of them. Only Linux can.
     """
     if sys.platform.startswith("linux"):
         for address, size in _library_parts():

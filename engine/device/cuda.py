@@ -1,7 +1,6 @@
 """A CUDA device: buffers, copies, launches, and launches captured as a graph, which is timed.
 
-The queue cannot run empty between the launches of one graph, so events around its replay measure the kernels
-and not the host.
+The queue cannot run empty between the launches of a graph: events around its replay time kernels, no host.
 """
 
 import math
@@ -13,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.device.cuda_faults import cuda_errors_in_words, translated
+from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_memory import (
     Context,
     Event,
@@ -73,18 +72,16 @@ class CudaBackend(Backend):
 
     def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
         """Copy the picture, or each of several operands, to the device."""
-        pairs = (
-            [(image, buffers.image)]
-            if isinstance(image, np.ndarray)
-            else zip(image, buffers.image, strict=True)
-        )
+        is_one = isinstance(image, np.ndarray)
         with CAPTURE_LOCK, cuda_errors_in_words("copying to the device"):
-            for host, device in pairs:
+            for host, device in (
+                [(image, buffers.image)] if is_one else zip(image, buffers.image, strict=True)
+            ):
+                # Pinned memory of the host.
                 if isinstance(device, np.ndarray):
-                    # Pinned memory of the host.
                     np.copyto(device, host)
-                    continue
-                copy_in(np.ascontiguousarray(host), device, self._stream)
+                else:
+                    copy_in(np.ascontiguousarray(host), device, self._stream)
             self._stream.synchronize()
 
     def allocate_arrays(
@@ -129,8 +126,7 @@ class CudaBackend(Backend):
     def clock(self, prepared: Prepared, buffers: Buffers) -> LaunchClock:
         """Return a clock of device events around a replayed graph.
 
-        What waits for the device on its way, because the host does a part or copies in chunks, cannot be
-        captured: the host's clock times it.
+        What waits for the device on its way cannot be captured: the host's clock times it.
         """
         if getattr(prepared, "waits_for_device", False):
             return super().clock(prepared, buffers)
@@ -164,7 +160,7 @@ class LaunchGraph:
             graph = check(driver.cuStreamEndCapture(self._handle))
         self._executable = check(driver.cuGraphInstantiate(graph, 0))
         check(driver.cuGraphDestroy(graph))
-        # One that is running is freed when it is done; at the end of the program the context takes it along.
+        # At the end of the program the context takes it along.
         weakref.finalize(self, driver.cuGraphExecDestroy, self._executable).atexit = False
 
     def replay(self) -> None:
@@ -198,12 +194,11 @@ class GraphClock(LaunchClock):
 
 # Up to here arrays stay between calls: allocating takes 30 us of a call of 64 x 64, which takes 60.
 KEPT_BYTES = 8 << 20
-# Up to here a picture goes through page-locked memory as a whole; a larger one through a ring of chunks: the
-# host's threads copy one while the device copies another.
+# Up to here a picture goes through page-locked memory whole; a larger one in chunks through a ring: threads
+# of the host copy one while the device copies another.
 WHOLE_BYTES = 256 << 10
 RING = 3
-# A chunk is a third of the picture, within these: 64 MB each way take 4.5 ms in chunks of 8 MB, 7.9 in chunks
-# of 2 MB (H100).
+# A chunk is a third of the picture, within these: 64 MB each way take 4.5 ms in chunks of 8 MB, 7.9 of 2 MB.
 LEAST_CHUNK_BYTES = 1 << 20
 MOST_CHUNK_BYTES = 8 << 20
 
@@ -250,26 +245,20 @@ class HostCalls:
 
     def __call__(self, samples: np.ndarray, out: np.ndarray) -> None:
         """Filter a picture of the host into an array of the host; return when it is there."""
-        with self._context.selected():
+        with self._context.selected(), cuda_errors_in_words("filtering on the device"):
             try:
-                try:
-                    arrays = self._free.pop()
-                except IndexError:
-                    arrays = self._new_arrays()
-                self._filter(samples, out, arrays)
-            except Exception as error:
-                raise translated(error, "filtering on the device") from error
+                arrays = self._free.pop()
+            except IndexError:
+                arrays = self._new_arrays()
+            try:
+                self._copy_in(samples, arrays)
+                self._prepared.launch(arrays.image, arrays.out, arrays.stream)
+                self._copy_out(out, arrays)
+            finally:
+                # Also after an error: nothing may read or write the caller's arrays any more.
+                check(driver.cuStreamSynchronize(arrays.stream.handle))
             if self._is_kept:
                 self._free.append(arrays)
-
-    def _filter(self, samples: np.ndarray, out: np.ndarray, arrays: _Arrays) -> None:
-        try:
-            self._copy_in(samples, arrays)
-            self._prepared.launch(arrays.image, arrays.out, arrays.stream)
-            self._copy_out(out, arrays)
-        finally:
-            # Also after an error: nothing may read or write the caller's arrays any more.
-            check(driver.cuStreamSynchronize(arrays.stream.handle))
 
     def _copy_in(self, samples: np.ndarray, arrays: _Arrays) -> None:
         stream, _, image, _, ring = arrays

@@ -18,16 +18,8 @@ _INVALID_VALUE, _OUT_OF_MEMORY, _TOO_MANY_RESOURCES = 1, 2, 701
 def cuda_errors_in_words(doing: str) -> Iterator[None]:
     """Translate what CUDA raises inside; `doing` is part of the message: "allocating 512 MB".
 
-    Raises
-    ------
-    OutOfDeviceMemory
-        The device still works.
-    BadValue
-        The device refuses the launch, and still works.
-    DeviceFault
-        The process cannot use CUDA any longer.
-    DeviceUnavailable
-        No driver, or no device that answers.
+    OutOfDeviceMemory, and BadValue for a launch that is refused: the device still works. DeviceFault: the
+    process cannot use CUDA any longer. DeviceUnavailable: no driver, or no device that answers.
     """
     try:
         yield
@@ -41,8 +33,8 @@ def translated(error: Exception, doing: str) -> Exception:
 
     said = " ".join(str(error).split())
     if isinstance(error, CudaSupportError):
-        remedy = "Use the CPU, or install the NVIDIA driver."
-        return DeviceUnavailable(f"CUDA failed while {doing}", said, remedy)
+        what = f"CUDA failed while {doing}"
+        return DeviceUnavailable(what, said, "Use the CPU, or install the NVIDIA driver.")
     if not isinstance(error, _api_errors()):
         return error
     from engine.device.numba_cuda import cuda, driver
@@ -56,11 +48,10 @@ def translated(error: Exception, doing: str) -> Exception:
             why = f"the device has {free:,} of {total:,} bytes free"
         except Exception:  # noqa: BLE001 - a failing device may answer with anything
             why = "the device's memory is full"
-        what = f"Not enough device memory while {doing}"
-        return OutOfDeviceMemory(what, why, "Use a smaller picture or batch, or the CPU.")
+        remedy = "Use a smaller picture or batch, or the CPU."
+        return OutOfDeviceMemory(f"Not enough device memory while {doing}", why, remedy)
     if code in (_INVALID_VALUE, _TOO_MANY_RESOURCES):
-        what = f"The device refused the launch while {doing}"
-        return BadValue(what, said, "Choose a smaller block.")
+        return BadValue(f"The device refused the launch while {doing}", said, "Choose a smaller block.")
     remedy = "The engine restarts; run again, or choose another kernel."
     return DeviceFault(f"The GPU failed while {doing}", said, remedy)
 

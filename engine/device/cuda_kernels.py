@@ -4,7 +4,7 @@ import math
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 # Pictures of one shape come with rows some ways apart: with each a launch of its own, of some kB.
 MOST_BOUND = 64
-_ALL = slice(None)
 
 
 class PreparedPasses:
@@ -43,7 +42,7 @@ class PreparedPasses:
 
     def __init__(self, passes: Sequence[Pass], more: Sequence[Between] = ()) -> None:
         with cuda_errors_in_words("compiling the kernel and uploading the mask"):
-            self._steps = [(_loaded(step), step.launch, _on_device(step.arguments)) for step in passes]
+            self._steps = [(_loaded(one), one.launch, [*map(_on_device, one.arguments)]) for one in passes]
         self._parts = [step.part or step.name for step in passes]
         arguments = [value for step in passes for value in step.arguments]
         # By identity: an array among the arguments compares cell by cell.
@@ -51,7 +50,6 @@ class PreparedPasses:
         # Each once; those of one name have the same number of values.
         named = (value for value in arguments if isinstance(value, Between))
         self._wanted = tuple(dict.fromkeys((*named, *more)))
-        self._between: dict[object, object] | None = None
         # By the shape of the result: what only passes use, for pictures however far apart their rows are.
         self._memories: dict[object, dict[object, object]] = {}
         # Launches for arrays of some shapes: each with the arguments that change, and which array each is.
@@ -71,7 +69,7 @@ class PreparedPasses:
 
     def launch(self, image: DeviceArray, out: object, stream: object = 0) -> None:
         """Enqueue one filtering of a device array, or of several, into another; on any number of streams."""
-        self.launch_part(_ALL, image, out, stream)
+        self.launch_part(slice(None), image, out, stream)
 
     def launch_part(self, part: slice, image: object, out: object, stream: Stream = 0) -> None:
         """Enqueue some of the passes, on the values that a whole launch left."""
@@ -123,7 +121,7 @@ class PreparedPasses:
 
     def _memory(self, out_shape: tuple[int, ...]) -> dict[object, Any]:
         """Return the arrays that only passes use."""
-        found = dict(self.between()) if self._wanted else {}
+        found = dict(self.between)
         if self._needs_scratch:
             with cuda_errors_in_words("allocating the values between two passes"):
                 found[Operand.SCRATCH] = scratch = device_array(out_shape, np.float32)
@@ -131,32 +129,29 @@ class PreparedPasses:
                 fill_bytes(scratch, 255)
         return found
 
+    @cached_property
     def between(self) -> dict[Any, Any]:
-        """Return the arrays between passes, which are allocated when they are first needed."""
-        if self._between is None:
-            kinds = {value.name: (math.prod(value.shape), np.dtype(value.dtype)) for value in self._wanted}
-            total = sum(size * dtype.itemsize for size, dtype in kinds.values())
-            with cuda_errors_in_words(f"allocating {total / 1e6:,.1f} MB for the values between passes"):
-                found = {name: device_array((size,), dtype) for name, (size, dtype) in kinds.items()}
-                for array in found.values():
-                    # NaN: a pass that skips a value must not seem right with an earlier run's.
-                    fill_bytes(array, 255)
-            self._between = {value: found[value.name].reshape(value.shape) for value in self._wanted}
-        return self._between
+        """The arrays between passes, which are allocated when they are first needed."""
+        kinds = {value.name: (math.prod(value.shape), np.dtype(value.dtype)) for value in self._wanted}
+        total = sum(size * dtype.itemsize for size, dtype in kinds.values())
+        with cuda_errors_in_words(f"allocating {total / 1e6:,.1f} MB for the values between passes"):
+            found = {name: device_array((size,), dtype) for name, (size, dtype) in kinds.items()}
+            for array in found.values():
+                # NaN: a pass that skips a value must not seem right with an earlier run's.
+                fill_bytes(array, 255)
+        return {value: found[value.name].reshape(value.shape) for value in self._wanted}
 
 
 def _given(image: object, out: object) -> tuple[Any, ...]:
-    """Return the arrays of a launch; a `DeviceView` is a tuple too."""
+    # A `DeviceView` is a tuple too.
     return (*image, out) if type(image) is tuple else (image, out)
 
 
-def _on_device(arguments: tuple[object, ...]) -> tuple[object, ...]:
-    """Return arguments with their arrays (weights) on the device."""
-    return tuple(uploaded(value) if isinstance(value, np.ndarray) else value for value in arguments)
+def _on_device(argument: object) -> object:
+    return uploaded(argument) if isinstance(argument, np.ndarray) else argument
 
 
 def _loaded(step: Pass) -> "LoadedKernel":
-    """Return the kernel of a pass for the selected device, with its values in constant memory."""
     # It needs the packages of CUDA: what only knows what passes are does not.
     from engine.device.loaded_kernel import loaded_kernel, with_constant
 

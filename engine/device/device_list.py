@@ -19,8 +19,7 @@ from engine.geometry.block import Limits
 from engine.process import ThreadChoice, cores
 
 with suppress(ImportError):
-    # It puts numba-cuda in the place of `numba.cuda`. Python imports it at its start: not in a notebook that
-    # has installed numba-cuda since.
+    # It puts numba-cuda in the place of `numba.cuda`; Python imported it at its start, if it was there.
     importlib.import_module("_numba_cuda_redirector")
 missing = "" if importlib.util.find_spec("numba_cuda") else "numba-cuda is not installed"
 INSTALL = "Install it: pip install 'haloscope[cuda]' (there is none for macOS)."
@@ -48,10 +47,7 @@ def driver_library() -> ctypes.CDLL | None:
 
 
 def listed_devices() -> tuple[DeviceInfo, ...]:
-    """Return the CPU, each CUDA device (or one line why there is none), and the simulator.
-
-    What the driver states; `engine.device.devices.devices` has asked each GPU for a context, too.
-    """
+    """Return the CPU, each CUDA device that the driver states (or why there is none), and the simulator."""
     return (cpu_info(), *_listed_gpus(), simulator_info())
 
 
@@ -106,18 +102,17 @@ def unusable_gpu(reason: Reason, key: str = "cuda:0") -> DeviceInfo:
 def _listed_gpus() -> tuple[DeviceInfo, ...]:
     if missing or not has_driver():
         return (unusable_gpu(_package_missing() if missing else NO_DRIVER),)
+    found = []
     try:
         count = gpu_count()
     except DriverError as error:
         return (unusable_gpu(driver_unusable(error)),)
-
-    def listed(number: int) -> DeviceInfo:
+    for number in range(count):
         try:
-            return gpu_info(number)
+            found.append(gpu_info(number))
         except DriverError as error:
-            return unusable_gpu(driver_unusable(error), f"cuda:{number}")
-
-    return tuple(map(listed, range(count))) or (unusable_gpu(NO_GPU),)
+            found.append(unusable_gpu(driver_unusable(error), f"cuda:{number}"))
+    return tuple(found) or (unusable_gpu(NO_GPU),)
 
 
 @cache
@@ -256,18 +251,12 @@ def gpu_of_memory(address: int) -> int:
 
 
 def memory_bytes_per_second(clock_mhz: float, bus_width_bits: float) -> float:
-    """Return the theoretical bandwidth of memory: clock x width in bytes x 2 for double data rate.
-
-    Source: COSC 407, "Measuring Performance: Bandwidth (BW)".
-    """
+    """Return the bandwidth of memory: clock x width in bytes x 2 (COSC 407, "Measuring Performance")."""
     return clock_mhz * 1e6 * (bus_width_bits / 8) * 2
 
 
 def host_bus_gb_s(domain: int, bus: int, device: int) -> float:
-    """Return the theoretical bandwidth of a PCI device's link in one direction, GB/s; 0 where nobody says.
-
-    It is the most that device and slot agreed on: an idle link runs slower.
-    """
+    """Return the most that a PCI device's link can do in one direction, GB/s; 0 where nobody says."""
     folder = PCI_DEVICES / f"{domain:04x}:{bus:02x}:{device:02x}.0"
     try:
         speed, width = ((folder / f"max_link_{name}").read_text() for name in ("speed", "width"))

@@ -36,8 +36,8 @@ class Buffers:
     """The picture and the result on a device: arrays of shape (H, W or more, C).
 
     On CUDA their rows may be padded. Where there are several operands `image` is a tuple of dense arrays.
-    `host_out` is where the result is copied to; on the CPU `out` itself. It is kept, because first touching
-    64 MB of fresh memory takes four times as long as copying to it (H200 machine: 15 against 4 ms).
+    `host_out` is where the result is copied to; on the CPU `out` itself. It is kept: first touching 64 MB of
+    fresh memory takes four times as long as copying to it (H200 machine: 15 against 4 ms).
     """
 
     image: DeviceArray
@@ -86,19 +86,9 @@ class Backend:
     ) -> Buffers:
         """Return buffers for a picture (H, W, C) of this shape and type; the contents are undefined.
 
-        Parameters
-        ----------
-        host_out : ndarray of shape (H, W, C), of the result's type, optional
-            The host's memory for the result; allocated where none is given. It may have another shape:
-            a histogram has a row per channel.
-        layout : Layout
-            Layout of the rows on a CUDA device; the host's own are always packed.
-        result_dtype : dtype
-            Sample type of the result where there is no `host_out`.
-
-        Raises
-        ------
-        OutOfDeviceMemory
+        `host_out` is the host's memory for the result, of its type and shape (a histogram has a row per
+        channel); without one it is allocated, of `result_dtype`. `layout` is that of the rows on a CUDA
+        device; the host's own are always packed. Raises OutOfDeviceMemory.
         """
         if host_out is None:
             # Where the result is computed by the host it matters where it begins.

@@ -23,8 +23,7 @@ class Spares(Generic[Buffer]):
 
     `size_of` gives the bytes of one. At most `most` are kept, and one serves nobody who needs `most_times`
     less. `release` is called with each that is dropped, and frees what does not go by itself. Each step is
-    one operation of a dictionary: any thread may call, a finalizer too, which may run between any two lines
-    of a thread that is in here.
+    one operation of a dictionary: any thread may call, and a finalizer between any two lines of one in here.
     """
 
     def __init__(
@@ -40,11 +39,10 @@ class Spares(Generic[Buffer]):
     def take(self, size: int) -> Buffer | None:
         """Return the smallest spare of at least so many bytes, and not too many; None where there is none."""
         for buffer in sorted(self._kept.values(), key=self._size_of):
-            if size <= self._size_of(buffer) <= max(self._most_times * size, _ANY_USE_BYTES):
-                # Another thread may have been faster.
-                found = self._kept.pop(id(buffer), None)
-                if found is not None:
-                    return found
+            fits = size <= self._size_of(buffer) <= max(self._most_times * size, _ANY_USE_BYTES)
+            # Another thread may have been faster.
+            if fits and (found := self._kept.pop(id(buffer), None)) is not None:
+                return found
         return None
 
     def keep(self, buffers: Iterable[Buffer], most_bytes: float) -> None:
@@ -57,25 +55,22 @@ class Spares(Generic[Buffer]):
         """Drop the oldest until the rest is few and small enough."""
         kept = list(self._kept.values())
         while kept and (len(kept) > self._most or sum(map(self._size_of, kept)) > most_bytes):
-            oldest = self._kept.pop(id(kept.pop(0)), None)
-            if oldest is not None:
+            if (oldest := self._kept.pop(id(kept.pop(0)), None)) is not None:
                 self._release(oldest)
 
 
 PAGE_BYTES = 4096
 # NumPy's large arrays all begin at the same offset in a page. With rows of whole pages a result is then
 # written at the low address bits at which the picture is read, and both compete for the few cache lines of
-# these bits: `cpu-parallel` takes 1.33 ms instead of 1.13 (5 x 5 on 2048 x 2048 float32).
-# 256 bytes to 3 KB are equally good. With rows of half or a quarter of a page none begins at the picture's
-# offset either.
+# these bits: `cpu-parallel` takes 1.33 ms instead of 1.13 (5 x 5 on 2048 x 2048 float32). 256 bytes to 3 KB
+# are equally good, also with rows of half or a quarter of a page.
 ANTI_ALIAS_BYTES = 1536
 # NumPy's own arrays begin at such addresses, so no sample lies across one.
 ALIGNMENT_BYTES = 16
 
 # Smaller arrays begin anywhere in a page.
 PLACED_FROM_BYTES = 128 << 10
-# The system gives and takes smaller memory without new pages; 64 MB of these take 30 ms, 3 x 3 on 4096 x 4096
-# float32 8.
+# The system gives and takes smaller memory without new pages: 64 MB of these take 30 ms.
 REUSED_FROM_BYTES = 1 << 20
 MOST_REUSED, MOST_REUSED_BYTES = 32, 512 << 20
 _reused: Spares[np.ndarray] = Spares(lambda memory: memory.nbytes, MOST_REUSED)
@@ -123,10 +118,7 @@ def trim_reused() -> None:
 
 
 def empty_result(image: np.ndarray, shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
-    """Return an uninitialised, C-contiguous array that begins ANTI_ALIAS_BYTES after the picture in its page.
-
-    `image` is the picture that the result will be computed from.
-    """
+    """Return an uninitialised array that begins ANTI_ALIAS_BYTES after the picture it is computed from."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     return placed_result(np.empty(size + PAGE_BYTES, np.uint8), image, shape, dtype)
 
@@ -148,8 +140,7 @@ class PictureMemory:
     """
 
     def __init__(self, most_bytes: float = math.inf) -> None:
-        self._most_bytes, self._lent_bytes = most_bytes, 0
-        self._changed = threading.Condition()
+        self._most_bytes, self._lent_bytes, self._changed = most_bytes, 0, threading.Condition()
 
     def enter(self, size: int, loan: ExitStack) -> None:
         """Wait until a picture that takes so many bytes may begin; the end of `loan` gives them back.
@@ -158,7 +149,7 @@ class PictureMemory:
         """
         with self._changed:
             self._changed.wait_for(
-                lambda: self._lent_bytes == 0 or self._lent_bytes + size <= self._most_bytes
+                lambda: not self._lent_bytes or self._lent_bytes + size <= self._most_bytes
             )
             self._lent_bytes += size
         loan.callback(self.leave, size)

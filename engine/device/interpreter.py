@@ -43,15 +43,11 @@ def ptx_of(step: Pass) -> str:
 
 
 def _arguments_of(step: Pass) -> Iterator[tuple[str, Any]]:
-    """Return the arguments of a pass, each behind the name of the kernel's parameter."""
     return zip(inspect.signature(step.kernel.py_func).parameters, step.arguments, strict=True)
 
 
 def memory_of(argument: Placeholder | Between, image: DeviceArray, out: np.ndarray) -> np.ndarray:
-    """Return what a launch has for an argument: an operand, the result, or new values between passes, zeros.
-
-    `image` is the picture, or all operands.
-    """
+    """Return what a launch has for an argument: of `image` all or an operand, the result, or new zeros."""
     if isinstance(argument, Between):
         return np.zeros(argument.shape, argument.dtype)
     if argument is Operand.SCRATCH:
@@ -116,7 +112,6 @@ class InterpretedPasses:
         between: dict[str, np.ndarray] = {}
 
         def array_of(argument: Placeholder | Between) -> Array:
-            """Return what stands for an argument, made where it is the first time."""
             if argument not in arrays:
                 values = memory_of(argument, image, out)
                 if isinstance(argument, Between):
@@ -142,12 +137,10 @@ class InterpretedPasses:
             for array in arrays.values():
                 # What one pass wrote the next one may read.
                 array.is_output = False
-            # Some kernels leave out cells of a tile that only results past the picture need, and read them
-            # all the same. All bits of shared memory are set before: a result that depends on such a cell is
-            # wrong, and the proof says so.
+            # Some kernels leave out cells of a tile that only results past the picture need, and read them.
+            # All bits of shared memory are set before: a result that depends on such a cell fails its proof.
             harmless = ("unwritten", "shared memory")
-            faults = [str(one) for one in result.findings if (one.kind, one.array) != harmless]
-            if faults:
+            if faults := [str(one) for one in result.findings if (one.kind, one.array) != harmless]:
                 said = f"the interpreter found a fault: {'; '.join(faults[:3])}"
                 raise KernelFault(f"the kernel {step.name}", said)
 
@@ -184,11 +177,9 @@ class InterpreterBackend(Backend):
 
     def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
         """Copy the picture, or each of several operands."""
-        if isinstance(image, np.ndarray):
-            buffers.image[:, : image.shape[1]] = image
-            return
-        for host, own in zip(image, buffers.image, strict=True):
-            np.copyto(own, host)
+        is_one = isinstance(image, np.ndarray)
+        for host, own in [(image, buffers.image)] if is_one else zip(image, buffers.image, strict=True):
+            own[tuple(map(slice, host.shape))] = host
 
     def allocate_arrays(
         self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False

@@ -1,22 +1,20 @@
 """Machine code of CUDA kernels: Numba compiles, cuda.core links, and a file keeps it for the next start.
 
-Numba's own `cuda.jit(cache=True)` finds a kernel by its pickled closure, and a closure over a compiled
-function or an intrinsic (the border's rule, the emitted multiply-adds) pickles differently in each process;
-it notices changes of the kernel's own file only; and it grows without bound (numba-cuda 0.30.4,
-`core/caching.py`). Here a kernel is found by its factory, the factory's arguments, the types of the kernel's
-arguments, the compiler's options, the kind of device and the versions of the compilers; the digest of the
-sources names the folder (`code_store.py`). Loading runs no part of the compiler. `HALOSCOPE_KEEP_KERNELS=0`
-switches it off.
+Numba's own `cuda.jit(cache=True)` finds a kernel by its pickled closure, which differs in each process where
+it has a compiled function or an intrinsic (the border's rule); it notices changes of the kernel's own file
+only; and it grows without bound (numba-cuda 0.30.4, `core/caching.py`). Here a kernel is found by its
+factory, the factory's arguments, the types of its own arguments, the compiler's options, the kind of device
+and the versions of the compilers; the digest of the sources names the folder (`code_store.py`). Loading runs
+no part of the compiler. `HALOSCOPE_KEEP_KERNELS=0` switches it off.
 
-A kernel that is launched is compiled without lines of the source. What is explained is compiled once more,
-with them and with the same options: the instructions are the same (tests/engine/explain).
-With lines Numba also describes variables, which changes the code a little, and of which NVVM refuses some
-("Symbol name with unsupported characters": numba-cuda 0.30.4). Nobody needs them here: they are left out.
+What is launched is compiled without lines of the source. What is explained is compiled once more with them,
+to the same instructions (tests/engine/explain). With lines Numba also describes variables, which changes the
+code a little, and of which NVVM refuses some ("Symbol name with unsupported characters": numba-cuda 0.30.4):
+they are left out.
 
-What a kernel takes is read from its machine code (a cubin), an ELF file. Its section `.nv.info` has a list of
-attributes of the kernel; sizes of sections say what it takes of each memory. NVIDIA documents neither: the
-numbers are those that `cuobjdump --dump-resource-usage` and the driver show (`tests/gpu` compares with the
-driver's).
+What a kernel takes is read from its machine code (a cubin), an ELF file: a list of attributes in its section
+`.nv.info`, and the sizes of sections. NVIDIA documents neither: the numbers are those of `cuobjdump
+--dump-resource-usage` and of the driver (`tests/gpu` compares).
 """
 
 import functools
@@ -27,7 +25,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -59,24 +57,24 @@ _SPECIFIC_FROM = (9, 0)
 
 
 def with_code(
-    kernel: Kernel, signature: Signature, capability: tuple[int, int], load: Callable[[bytes], Loaded]
-) -> Loaded:
-    """Return what `load` makes of the machine code of a kernel, kept or compiled now.
-
-    Kept code that `load` cannot use is compiled anew.
-    """
-    return kept("cuda", kernel, signature, capability, lambda: compiled(kernel, signature, capability), load)
-
-
-def kept(
-    kind: str,
     kernel: Kernel,
     signature: Signature,
     capability: tuple[int, int],
-    compile_now: Callable[[], bytes],
     load: Callable[[bytes], Loaded],
+    kind: str = "cuda",
 ) -> Loaded:
-    """Return what `load` makes of code of some kind of a kernel, kept or compiled now."""
+    """Return what `load` makes of code of a kernel, kept or compiled now, anew where it cannot use that.
+
+    `kind` is "cuda", the machine code that is launched, or with lines of the source "cubin", the same, or
+    "ptx", what NVVM writes.
+    """
+
+    def compile_now() -> bytes:
+        if kind == "ptx":
+            return ptx_with_lines(kernel, signature, capability).encode()
+        with nullcontext() if kind == "cuda" else _without_variables():
+            return compiled(kernel, signature, capability, lineinfo=kind == "cubin")
+
     origin = origin_of(kernel)
     # Code for a debugger names files and lines.
     if origin is None or os.environ.get(SWITCH) == "0" or kernel.targetoptions["debug"]:
@@ -149,25 +147,19 @@ def _compilers() -> tuple[object, ...]:
 
 def explained_ptx(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str:
     """Return what NVVM writes for an architecture, with the lines of the source."""
-    asked = kernel, signature, capability
-    return kept("ptx", *asked, lambda: ptx_with_lines(*asked).encode(), bytes.decode)
-
-
-def ptx_with_lines(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str:
-    """Return the same, compiled now."""
-    with _without_variables():
-        ptx: str = code_for_linker(kernel, signature, capability, "ptx", lineinfo=True)
-    return ptx
+    return with_code(kernel, signature, capability, bytes.decode, "ptx")
 
 
 def explained_machine_code(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> bytes:
     """Return the machine code for an architecture, with the lines of the source."""
+    return with_code(kernel, signature, capability, bytes, "cubin")
 
-    def compile_now() -> bytes:
-        with _without_variables():
-            return compiled(kernel, signature, capability, lineinfo=True)
 
-    return kept("cubin", kernel, signature, capability, compile_now, bytes)
+def ptx_with_lines(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str:
+    """Return what `explained_ptx` does, compiled now."""
+    with _without_variables():
+        ptx: str = code_for_linker(kernel, signature, capability, "ptx", lineinfo=True)
+    return ptx
 
 
 @contextmanager
@@ -210,7 +202,7 @@ def resources_of(code: bytes) -> KernelResources:
     """
     try:
         sections = dict(_sections(code))
-        # Each kernel has a section with its parameters; functions that it calls have none.
+        # Functions that a kernel calls have no section with parameters.
         (name,) = [one.removeprefix(_PARAMETERS) for one in sections if one.startswith(_PARAMETERS)]
         symbol = sections[f".text.{name}"].about & 0xFFFFFF
         found = {what: value for what, about, value in _attributes(sections[".nv.info"]) if about == symbol}

@@ -26,8 +26,8 @@ _origins: "weakref.WeakKeyDictionary[Kernel, list[str]]" = weakref.WeakKeyDictio
 def kernel_factory(factory: Factory) -> Factory:
     """Decorate a factory of kernels or device functions: made once, their code kept on disk.
 
-    The factory's arguments and the sources of the engine alone must decide the kernel. The arguments are
-    numbers, texts, members of an enumeration, and tuples and data classes of such.
+    Its arguments (numbers, texts, members of an enumeration, tuples and data classes of such) and the
+    sources of the engine alone must decide the kernel.
     """
 
     @functools.lru_cache(maxsize=MOST_KERNELS)
@@ -54,8 +54,8 @@ def origin_of(kernel: Kernel) -> list[str] | None:
 
 
 def _text_of(arguments: object) -> str:
-    """Return arguments as text, different for different ones; TypeError where another process has another."""
     text = repr(arguments)
+    # Another process would have another text.
     if " at 0x" in text:
         raise TypeError(f"a kernel made from {text} cannot be kept on disk")
     return text

@@ -19,10 +19,9 @@ Signature = tuple[Any, ...]
 WEIGHTS = "haloscope_weights"
 """The name of the mask's weights in constant memory (`CudaCode.weights`)."""
 
-# Every device that Numba knows has 65,536 registers per block. Blocks of up to this many threads have 128 per
+# Every device that Numba knows has so many registers per block. Blocks of up to 512 threads have 128 per
 # thread, more than the compiler takes by itself (61 to 96 for `tiled`).
-UNLIMITED_THREADS = 512
-REGISTERS = 65_536
+UNLIMITED_THREADS, REGISTERS = 512, 65_536
 
 
 def registers_for(threads: int) -> int | None:
@@ -179,11 +178,9 @@ class Kernel(Protocol):
 class Pass(NamedTuple):
     """One kernel of a CUDA variant with all its arguments.
 
-    `arguments` are in the kernel's order: a
-    `Placeholder`, values `Between` two passes, an array (uploaded once), or a number. `constant` has the name
-    of an array in the kernel's constant memory, and its float32 values at each launch. `part` is what of the
-    whole is timed by itself with this pass in it, a step of a chain; empty: the pass is such a part, by its
-    name.
+    `arguments` are in the kernel's order: a `Placeholder`, values `Between` two passes, an array (uploaded
+    once), or a number. `constant` has the name of an array in the kernel's constant memory, and its float32
+    values at each launch. `part` is what is timed by itself with this pass in it; empty: the pass alone.
     """
 
     name: str
@@ -210,9 +207,8 @@ class DeviceView(NamedTuple):
     @property
     def strides(self) -> tuple[int, ...]:
         """Bytes from one index to the next, along each axis."""
-        return tuple(
-            self.dtype.itemsize * math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape))
-        )
+        behind = (self.shape[axis + 1 :] for axis in range(len(self.shape)))
+        return tuple(self.dtype.itemsize * math.prod(sides) for sides in behind)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, object]:
@@ -241,7 +237,6 @@ While a thread captures launches into a graph, no thread may wait for the contex
 which waits for the others: that call fails, and the capture is lost, in every mode of capture (CUDA
 Programming Guide, "Prohibited and unhandled operations" of stream capture). The stream of a backend is
 shared, and another thread's work there would be captured too, so its runs and copies take the lock as well;
-work on a thread's own stream does not. The lock is not fair (beside a thread that took it for 1 ms at a time
-another one waited for at most four turns): a fair one would be Python code, and Ctrl+C between its lines
-could leave the device locked for ever.
+work on a thread's own stream does not. The lock is not fair (a thread waited for at most four turns of 1 ms):
+a fair one would be Python code, and Ctrl+C between its lines could leave the device locked for ever.
 """

@@ -2,12 +2,10 @@
 
 An array in constant memory that the host fills is a variable of the compiled module: two masks of one kernel
 would share it, and a graph captured with one would replay with the other. So each prepared kernel is the
-compiled code loaded once more (no compiling; 0.6 ms on an H200's host). Loaded code takes 0.1 MB of device
-memory, and masks are edited all day, so a copy that is no longer used is written anew for the next mask. Its
-last launches may still be running: a prepared variant is dropped when they are enqueued. So the host first
-waits for all work in the device's context (an event would have to be recorded by each launch, and none can be
-for a replayed graph; between two edits of a mask the wait costs nothing). `CAPTURE_LOCK` guards both the wait
-and the write.
+compiled code loaded once more (0.6 ms on an H200's host). Loaded code takes 0.1 MB of device memory, and
+masks are edited all day, so a copy that is no longer used is written anew for the next mask. Its last
+launches may still be running: the host first waits for all work in the device's context (no event can be
+recorded for a replayed graph; between two edits the wait costs nothing). `CAPTURE_LOCK` guards both.
 """
 
 import ctypes
@@ -82,8 +80,7 @@ class LoadedKernel:
         if contents.nbytes != size:
             raise ValueError(f"{name} has {size} bytes in the compiled kernel, not {contents.nbytes}")
         check(driver.cuMemcpyHtoD(address, contents.ctypes.data, size))
-        # From memory that is not page-locked it returns before the values have arrived, and not every stream
-        # waits.
+        # From memory that is not page-locked it returns before the values have come; not every stream waits.
         cuda.synchronize()
 
 
@@ -96,11 +93,9 @@ class BoundLaunch:
     def __init__(
         self, function: object, grid: Sides, block: Sides, signature: Signature, arguments: Sequence[Any]
     ) -> None:
-        self._function = function
-        # NumPy's whole numbers are refused.
+        # What is passed has to live as long. NumPy's whole numbers are refused as sides.
+        self._function, self._arguments = function, arguments
         self._sides = (*map(int, grid), *map(int, block))
-        # What is passed has to live as long.
-        self._arguments = arguments
         self._address_slots: dict[int, int] = {}
         values: list[Any] = []
         for number, (kind, argument) in enumerate(zip(signature, arguments, strict=True)):
@@ -145,8 +140,7 @@ def with_constant(kernel: Kernel, signature: Signature, name: str, values: np.nd
     """Return a kernel whose constant array holds these values.
 
     The array is called `name` in the compiled module, and has as many float32 as `values`, in C order. Keep
-    the kernel as long as it is launched, or a graph of its launches is replayed. The same values soon
-    afterwards give the same object.
+    the kernel while it is launched, or a graph of it replayed. The same values soon give the same object.
     """
     contents = np.ascontiguousarray(values, np.float32).tobytes()
     # Another device has an array of its own.
@@ -157,7 +151,6 @@ def with_constant(kernel: Kernel, signature: Signature, name: str, values: np.nd
 def _with_constant(
     kernel: Kernel, signature: Signature, device: int, name: str, contents: bytes
 ) -> LoadedKernel:
-    """Return a copy that is used nowhere else, with these values."""
     free = _free.setdefault(kernel, defaultdict(deque))[signature, device]
     try:
         loaded, is_new = free.pop(), False

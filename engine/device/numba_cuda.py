@@ -1,7 +1,6 @@
 """The one import of Numba's CUDA target, and what every kernel is written with: types and decorators.
 
-numba-cuda is in maintenance mode; its replacement concerns this file, the other `cuda*.py` of this folder and
-the kernels, nothing else.
+numba-cuda is in maintenance mode; its replacement concerns this file, the other `cuda*.py` and the kernels.
 """
 
 from collections.abc import Callable
@@ -51,18 +50,14 @@ def jit_for(threads: int) -> Callable[[Callable[..., None]], object]:
 
 def jit_within(registers: int | None) -> Callable[[Callable[..., None]], object]:
     """Return the decorator of a kernel with at most `registers` registers per thread; None: no limit."""
-    if registers is None:
-        return cuda.jit
-    return cuda.jit(max_registers=registers)
+    return cuda.jit if registers is None else cuda.jit(max_registers=registers)
 
 
 def jit_with_constant(name: str, count: int, **limits: object) -> Callable[[Callable[..., None]], object]:
     """Return the decorator of a kernel that reads `count` float32 in constant memory under a name.
 
-    `limits` are `max_registers` or `launch_bounds` of `cuda.jit`.
-
-    The kernel only declares the array; a piece of PTX beside it defines it. If the kernel's own module
-    defined it, optimisation at link time would treat an array that no kernel writes as constant.
+    `limits` are `max_registers` or `launch_bounds` of `cuda.jit`. PTX beside the kernel defines the array:
+    one of its own module, which no kernel writes, optimisation at link time would treat as constant.
     """
     array = f".visible .const .align 16 .b8 {name}[{4 * count}];"
     ptx = f".version 6.3\n.target sm_75\n.address_size 64\n{array}\n"

@@ -48,7 +48,6 @@ def finish(typingctx, task, worker):
 
 
 def _elements_of(context, builder, kind, array):
-    """Return what gives the pointer to an element of a flat array."""
     data = context.make_array(kind)(context, builder, array).data
     return lambda index: builder.gep(data, [ir.Constant(_I64, index)])
 

@@ -38,14 +38,12 @@ FINISH, SELF, FUNCTION, ARGUMENTS = range(WAKE + 1, WAKE + 5)
 QUEUES, QUEUES_END, WANTED, CALLER_CORE, CALLER_LOCK = range(WAKE + 5, WAKE + 10)
 TASK_ELEMENTS = 32
 
-# Elements of a work queue: its state, the task's call, the lock that the thread sleeps on, the one that the
-# caller may sleep on until the task is done, and the core that the thread is pinned to (-1: none). One cache
-# line.
+# Elements of a work queue, one cache line: its state, the task's call, the lock that its thread sleeps on,
+# that on which the caller may sleep until the task is done, and the core of the thread (-1: pinned to none).
 STATE, ENTRY, ENTRY_ARGUMENTS, WAKE_LOCK, DONE_LOCK, CORE = range(6)
 QUEUE_ELEMENTS = 8
 QUEUE_BYTES = 64
-# Stages of a task: being written, may be begun or taken back, begun, begun and the caller sleeps until it is
-# done.
+# Stages of a task: being written, may be begun or taken back, begun, begun and the caller sleeps meanwhile.
 WRITTEN, QUEUED, BEGUN, AWAITED = range(4)
 STAGE, STAGE_BITS = 3, 2
 
@@ -92,8 +90,7 @@ def work_queues() -> np.ndarray:
     """Start a thread per core, pinned to it; return their work queues: (threads, QUEUE_ELEMENTS) int64.
 
     Threads that are woken together often begin on one core, and the scheduler takes 4 ms to part them: not
-    pinned, launches of 1 to 4 ms took up to twice as long (2 cores). So the thread of the caller's own core
-    stays asleep.
+    pinned, launches took up to twice as long. The thread of the caller's own core stays asleep.
     """
     # A process with only a part of the cores' time shares them: only the scheduler knows which are free.
     is_held = hasattr(os, "sched_setaffinity") and cores() == len(os.sched_getaffinity(0))
@@ -158,20 +155,16 @@ class SharedCall:
 _locks: list[int] = []
 
 
-# None on macOS and Windows. Called through `pythonapi` it keeps the GIL, which a busy thread would then hold
-# for 5 ms.
+# None on macOS and Windows. Through `pythonapi` it keeps the GIL, which a busy thread would hold for 5 ms.
 _SCHED_GETCPU = getattr(ctypes.pythonapi, "sched_getcpu", None)
 
 
 def _current_core() -> int:
-    """Return the core that this thread runs on, or -2 where the system does not say."""
     return -2 if _SCHED_GETCPU is None else int(_SCHED_GETCPU())
 
 
-# Copies of the host's memory: one core reads and writes 10 GB/s, eight of them 50.
-PIECE_BYTES = 128 << 10
-# More cores copy no faster (H100 machine).
-MOST_WORKERS = 8
+# Copies of the host's memory: one core reads and writes 10 GB/s, eight 50, and more the same (H100 machine).
+PIECE_BYTES, MOST_WORKERS = 128 << 10, 8
 
 _COPY = MachineFunction("engine.device.thread_code", "copy_pieces", error_model="numpy")
 # By the number of threads that take part; each is used by one thread at a time.

@@ -60,8 +60,7 @@ def commit_of(root: Path) -> str:
     import subprocess
 
     def output(*command: str) -> bytes:
-        # Bytes: names of files need not be text. Without optional locks: reading must not disturb another git
-        # command.
+        # Bytes: names of files need not be text. No locks: reading must not disturb another git command.
         git = ["git", "--no-optional-locks", "-C", str(root), *command]
         return subprocess.run(git, capture_output=True, check=True, timeout=5).stdout
 

@@ -3,10 +3,9 @@
 NumPy rounds to nearest, once, in its own type. What it lacks is `fma`, the other directions of rounding, and
 conversions that saturate. They are computed in float64 *rounded to odd*: a result that is not exact gets an
 odd last bit, so that rounding it once more, to a type with at least two bits less, in any direction, gives
-what rounding the exact value gives.
-Source: S. Boldo, G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding
-to odd", IEEE Transactions on Computers 57(4), 2008, theorem 1 and algorithm 5; PTX ISA 9.0, sections 9.7.3 to
-9.7.9.
+what rounding the exact value gives. Source: S. Boldo, G. Melquiond, "Emulation of FMA and correctly rounded
+sums: proved algorithms using rounding to odd", IEEE Transactions on Computers 57(4), 2008, theorem 1 and
+algorithm 5; PTX ISA 9.0, sections 9.7.3 to 9.7.9.
 """
 
 from collections.abc import Callable

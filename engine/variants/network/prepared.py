@@ -56,7 +56,7 @@ class PreparedWithHost(PreparedPasses):
         return found
 
     def _do(self, image: Inputs, out: DeviceArray, stream: object, done: Callable[[str], None]) -> None:
-        arrays: Arrays = {Operand.OUT: out, **self.between()}
+        arrays: Arrays = {Operand.OUT: out, **self.between}
         on_host: set[str] = set()
         number = 0
         for step in self._steps_in_order:

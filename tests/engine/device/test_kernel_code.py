@@ -37,9 +37,9 @@ def compilations(select, monkeypatch):
     """Return the kernels that were compiled, for a made-up device."""
     made, compiled = [], kernel_code.compiled
 
-    def counted(kernel, signature, capability):
+    def counted(kernel, *asked, **lines):
         made.append(kernel)
-        return compiled(kernel, signature, capability)
+        return compiled(kernel, *asked, **lines)
 
     monkeypatch.setattr(kernel_code, "compiled", counted)
     return made
