@@ -47,6 +47,8 @@ class CodeStore:
 
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
         self._folder, self._most_bytes, self._has_warned = folder, most_bytes, False
+        # Once: it takes as long as reading an entry.
+        self._is_way_own = functools.cache(lambda: _is_way_own(folder))
 
     def load(self, kind: str, key: str) -> bytes | None:
         """Return the code of that key; None where there is none that can be trusted.
@@ -119,7 +121,7 @@ class CodeStore:
         No other user may have put a link on the way to it.
         """
         try:
-            is_own = _is_own(self._folder.stat()) and _is_way_own(self._folder)
+            is_own = _is_own(self._folder.stat()) and self._is_way_own()
         except OSError:
             return False
         if not self._folder.is_absolute():
@@ -167,8 +169,6 @@ def report_code_not_kept(report: Callable[[CodeNotKept], None]) -> Iterator[None
         yield
 
 
-# Once: it takes as long as reading an entry.
-@functools.cache
 def _is_way_own(folder: Path) -> bool:
     """Return whether no link on the way to a folder is of another user than root."""
     entries = [os.lstat(path) for path in (folder, *folder.parents)]

@@ -179,7 +179,7 @@ class InterpreterBackend(Backend):
         """Copy the picture, or each of several operands."""
         is_one = isinstance(image, np.ndarray)
         for host, own in [(image, buffers.image)] if is_one else zip(image, buffers.image, strict=True):
-            own[tuple(map(slice, host.shape))] = host
+            own[tuple(map(slice, np.shape(host)))] = host
 
     def allocate_arrays(
         self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False

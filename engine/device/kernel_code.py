@@ -25,7 +25,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -57,24 +57,21 @@ _SPECIFIC_FROM = (9, 0)
 
 
 def with_code(
+    kernel: Kernel, signature: Signature, capability: tuple[int, int], load: Callable[[bytes], Loaded]
+) -> Loaded:
+    """Return what `load` makes of the machine code of a kernel, kept or compiled now, anew where it must be."""
+    return kept("cuda", kernel, signature, capability, lambda: compiled(kernel, signature, capability), load)
+
+
+def kept(
+    kind: str,
     kernel: Kernel,
     signature: Signature,
     capability: tuple[int, int],
+    compile_now: Callable[[], bytes],
     load: Callable[[bytes], Loaded],
-    kind: str = "cuda",
 ) -> Loaded:
-    """Return what `load` makes of code of a kernel, kept or compiled now, anew where it cannot use that.
-
-    `kind` is "cuda", the machine code that is launched, or with lines of the source "cubin", the same, or
-    "ptx", what NVVM writes.
-    """
-
-    def compile_now() -> bytes:
-        if kind == "ptx":
-            return ptx_with_lines(kernel, signature, capability).encode()
-        with nullcontext() if kind == "cuda" else _without_variables():
-            return compiled(kernel, signature, capability, lineinfo=kind == "cubin")
-
+    """Return what `load` makes of code of some kind of a kernel, kept or compiled now."""
     origin = origin_of(kernel)
     # Code for a debugger names files and lines.
     if origin is None or os.environ.get(SWITCH) == "0" or kernel.targetoptions["debug"]:
@@ -147,19 +144,25 @@ def _compilers() -> tuple[object, ...]:
 
 def explained_ptx(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str:
     """Return what NVVM writes for an architecture, with the lines of the source."""
-    return with_code(kernel, signature, capability, bytes.decode, "ptx")
+    asked = kernel, signature, capability
+    return kept("ptx", *asked, lambda: ptx_with_lines(*asked).encode(), bytes.decode)
+
+
+def ptx_with_lines(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str:
+    """Return the same, compiled now."""
+    with _without_variables():
+        ptx: str = code_for_linker(kernel, signature, capability, "ptx", lineinfo=True)
+    return ptx
 
 
 def explained_machine_code(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> bytes:
     """Return the machine code for an architecture, with the lines of the source."""
-    return with_code(kernel, signature, capability, bytes, "cubin")
 
+    def compile_now() -> bytes:
+        with _without_variables():
+            return compiled(kernel, signature, capability, lineinfo=True)
 
-def ptx_with_lines(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str:
-    """Return what `explained_ptx` does, compiled now."""
-    with _without_variables():
-        ptx: str = code_for_linker(kernel, signature, capability, "ptx", lineinfo=True)
-    return ptx
+    return kept("cubin", kernel, signature, capability, compile_now, bytes)
 
 
 @contextmanager

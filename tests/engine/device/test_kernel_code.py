@@ -37,9 +37,9 @@ def compilations(select, monkeypatch):
     """Return the kernels that were compiled, for a made-up device."""
     made, compiled = [], kernel_code.compiled
 
-    def counted(kernel, *asked, **lines):
+    def counted(kernel, signature, capability):
         made.append(kernel)
-        return compiled(kernel, *asked, **lines)
+        return compiled(kernel, signature, capability)
 
     monkeypatch.setattr(kernel_code, "compiled", counted)
     return made
