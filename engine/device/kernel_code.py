@@ -59,7 +59,7 @@ _SPECIFIC_FROM = (9, 0)
 def with_code(
     kernel: Kernel, signature: Signature, capability: tuple[int, int], load: Callable[[bytes], Loaded]
 ) -> Loaded:
-    """Return what `load` makes of the machine code of a kernel, kept or compiled now, anew where it must be."""
+    """Return what `load` makes of the machine code of a kernel, kept or else compiled now."""
     return kept("cuda", kernel, signature, capability, lambda: compiled(kernel, signature, capability), load)
 
 

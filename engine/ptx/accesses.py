@@ -86,7 +86,6 @@ def _access(instruction: Instruction, kernel: Kernel) -> Step:
 
 
 def _updated(view: np.ndarray, places: np.ndarray, given: list[np.ndarray], name: str) -> np.ndarray:
-    """Update places one thread after another; return what each thread found."""
     order = np.argsort(places, kind="stable")
     ordered = places[order]
     is_first = np.concatenate(([True], ordered[1:] != ordered[:-1]))
@@ -107,7 +106,6 @@ def _updated(view: np.ndarray, places: np.ndarray, given: list[np.ndarray], name
 
 
 def _copies(instruction: Instruction, kernel: Kernel) -> Step:
-    """Make a `cp.async`, or what closes a group of them or waits."""
     words = instruction.modifiers
     if words[:1] != ("async",) or "bulk" in words or "mbarrier" in words:
         raise instruction.unknown()

@@ -98,8 +98,7 @@ def fma32(a: Values, b: Values, c: Values) -> Values:
     """Return a * b + c of float32, rounded once to nearest."""
     product = np.multiply(a, b, dtype=np.float64)
     total = product + c
-    # Rounding twice differs only where the first result lies halfway between two float32, or is so small
-    # that a float32 has less bits.
+    # Rounding twice differs only where the first result lies halfway between two float32, or has less bits.
     doubtful = np.asarray(total).view(np.int64) & _BELOW_F32 == _HALFWAY
     small = np.abs(total) < 2.0**-125
     if small.any():
@@ -140,7 +139,6 @@ def narrowed(dtype: np.dtype, direction: str, exact: Values) -> Values:
 
 
 def _moved(nearest: Values, above: Values, below: Values, direction: str) -> Values:
-    """Return values one step on where the nearest one lies on the wrong side of the exact one."""
     if direction in ("rn", "rna"):
         return nearest
     moves = {"rz": np.where(nearest > 0, above, below), "rm": above, "rp": below}[direction]
@@ -225,8 +223,8 @@ _WHOLE = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 def converted(dtype: np.dtype, direction: str, values: Values) -> Values:
     """Return values in another type, or whole, rounded once as said.
 
-    An integer is the nearest that the type has. NaN becomes 0, in 64 bit and from float64 the value with the
-    top bit alone (PTX ISA, `cvt`).
+    An integer is the nearest of its type. NaN is 0, in 64 bit and from float64 the top bit alone (PTX ISA,
+    `cvt`).
     """
     is_float, is_nearest = values.dtype.kind == "f", direction in ("", "rn")
     if dtype.kind != "f":

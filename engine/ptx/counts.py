@@ -1,8 +1,7 @@
 """What a launch executes and asks of memory: by instruction, memory, kind and array.
 
 A request is one instruction of one warp. Global memory serves it by sectors of 32 bytes, in transactions of
-128 bytes; shared memory in wavefronts, in each of which every bank gives one word; constant memory word by
-word.
+128 bytes; constant memory word by word; shared memory in wavefronts, in which every bank gives one word.
 """
 
 from collections import defaultdict
@@ -69,8 +68,7 @@ class AccessKey(NamedTuple):
 class Counts:
     """The counts of a launch; chunk after chunk of its blocks is added.
 
-    With `weights`, whole numbers, a block counts as so many. `of_blocks` has a sum of what each of them takes
-    by itself: it differs where blocks differ.
+    With `weights`, whole numbers, a block counts as so many.
     """
 
     def __init__(self, weights: Sequence[float] | None = None) -> None:
@@ -115,8 +113,7 @@ class Counts:
         segment, active, size = access.segment, access.active, access.size
         offsets = np.broadcast_to(access.offsets.view(np.int64), (active.count,))
         kind = {"read": "loads", "write": "stores"}.get(access.effect, "atomics")
-        if access.instruction.name == "cp":
-            kind = "copies"
+        kind = "copies" if access.instruction.name == "cp" else kind
         counted = self.accesses[AccessKey(access.instruction.number, segment.space, kind, segment.name)]
         counted.requests += self._warps(active)
         counted.bytes += size * self._sum(active, active.threads_of_warps)
@@ -137,11 +134,10 @@ class Counts:
             counted.transactions += words * self._warps(active)
 
     def _touch(self, segment: Segment, active: Active, of_threads: Numbers, numbers: Numbers) -> None:
-        touched = self.touched.get(segment.name)
-        if touched is None:
-            touched = self.touched[segment.name] = np.zeros(len(segment.data) // SECTOR_BYTES + 2, bool)
-        touched[numbers] = True
-        keys = active.blocks * len(touched) + of_threads
+        if segment.name not in self.touched:
+            self.touched[segment.name] = np.zeros(len(segment.data) // SECTOR_BYTES + 2, bool)
+        self.touched[segment.name][numbers] = True
+        keys = active.blocks * len(self.touched[segment.name]) + of_threads
         own = self._sectors_of_blocks[segment.name]
         own.append(different(keys)[0])
         if len(own) > 64:
@@ -157,7 +153,7 @@ class Counts:
 
     @property
     def of_blocks(self) -> Numbers:
-        """What each block takes by itself, added up."""
+        """What each block takes by itself, added up: it differs where blocks differ."""
         return np.concatenate(self._of_blocks)
 
     @property
@@ -169,12 +165,8 @@ class Counts:
 
     def total(self, space: str, *kinds: str, array: str = "") -> Requests:
         """Return the requests of some kinds in one memory, or to one array there."""
-        asked = (
-            requests
-            for key, requests in self.accesses.items()
-            if key.space == space and key.kind in kinds and array in ("", key.array)
-        )
-        return sum(asked, Requests())
+        keys = (key for key in self.accesses if key.space == space and key.kind in kinds)
+        return sum((self.accesses[key] for key in keys if array in ("", key.array)), Requests())
 
 
 def wavefronts(active: Active, addresses: Numbers, size: int) -> Numbers:

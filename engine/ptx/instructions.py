@@ -22,18 +22,16 @@ Compute = Callable[..., Values]
 class Row(NamedTuple):
     """A line of the table of instructions.
 
-    `names` are instructions; `words` is a regular expression of the modifiers before the types, whose groups
-    `compute` gets before the operands, and before these the type of the result where it is `typed`. `types`
-    has a letter for the result, and one for each operand (they stand in `engine.ptx.program`). Of a row of
-    `lanes` those of a warp are computed together.
+    `words` is a regular expression of the modifiers before the types, whose groups `compute` gets before the
+    operands, and before these the type of the result where it is `typed`.
     """
 
-    names: str
+    names: str  # of instructions
     words: str
-    types: str
+    types: str  # a letter for the result, and one for each operand (`engine.ptx.program`)
     compute: Compute
     typed: bool = False
-    lanes: bool = False
+    lanes: bool = False  # those of a warp are computed together
 
 
 # Integers.
@@ -294,7 +292,6 @@ def _matrix_product(left_kind: str, right_kind: str, warps: Warps, *given: Lanes
     group, place, cells = LANE // 4, LANE % 4, np.arange(4)
 
     def parts_of(lanes: Lanes, kind: str) -> Lanes:
-        """Return the 4 bytes of registers as integers along a new last axis."""
         return lanes.view(DTYPES[kind]).reshape(*lanes.shape, 4).astype(np.int32)
 
     message = "lanes of the warp do not take part in a product of matrices"

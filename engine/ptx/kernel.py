@@ -201,28 +201,23 @@ class Kernel:
 
     def _lay_out(self, variables: list[Variable]) -> None:
         """Give variables addresses; dynamic shared memory begins behind what is declared."""
-        self.addresses: dict[str, int] = {}
+        self.statics = [one for one in variables if one.space in ("const", "global")]
+        """Its variables in constant and global memory."""
+        self.addresses = {one.name: number << ARRAY_SHIFT for number, one in enumerate(self.statics, 1)}
         dynamic = [one for one in variables if one.space == "shared" and one.extern and not one.size]
-        shared = [one for one in variables if one.space == "shared" and one not in dynamic]
-        self.shared_bytes = self._one_after_another(shared)
+        sizes = {"shared": 0, "local": 0}
+        for one in variables:
+            if one.space in sizes and one not in dynamic:
+                self.addresses[one.name] = _aligned(sizes[one.space], one.alignment)
+                sizes[one.space] = self.addresses[one.name] + one.size
+        self.shared_bytes, self.local_bytes = sizes.values()
         refuse_more(self.shared_bytes, MOST_DECLARED_SHARED, "of declared shared memory")
+        refuse_more(self.local_bytes, MOST_LOCAL, "of local memory for each thread")
+        of_statics = sum(one.size for one in self.statics)
+        refuse_more(of_statics, MOST_STATIC, "of variables in global and constant memory")
         for one in dynamic:
             self.shared_bytes = _aligned(self.shared_bytes, max(16, one.alignment))
         self.addresses |= {one.name: self.shared_bytes for one in dynamic}
-        self.local_bytes = self._one_after_another([one for one in variables if one.space == "local"])
-        refuse_more(self.local_bytes, MOST_LOCAL, "of local memory for each thread")
-        self.statics = [one for one in variables if one.space in ("const", "global")]
-        """Its variables in constant and global memory."""
-        size = sum(one.size for one in self.statics)
-        refuse_more(size, MOST_STATIC, "of variables in global and constant memory")
-        self.addresses |= {one.name: number << ARRAY_SHIFT for number, one in enumerate(self.statics, 1)}
-
-    def _one_after_another(self, variables: list[Variable]) -> int:
-        size = 0
-        for one in variables:
-            self.addresses[one.name] = _aligned(size, one.alignment)
-            size = self.addresses[one.name] + one.size
-        return size
 
     def _parted(self) -> tuple[list[Block], dict[str, int]]:
         instructions = self.instructions
@@ -324,8 +319,7 @@ def depends_on_contents(kernel: Kernel) -> bool:
     """Return whether the accesses of a kernel may depend on what it loads from its arrays.
 
     Every register that a loaded value reaches counts, in whatever order the instructions run, and what is
-    computed where a loaded value decides that it is. Where this is false, the kernel makes the same requests
-    whatever its arrays hold.
+    computed where a loaded value decides that it is.
     """
     loaded = set[int]()
     stored = set[str]()  # memories that a loaded value was stored in; "": by a generic address

@@ -34,10 +34,8 @@ MOST_STEPS = 4_000_000
 CHECK_S = 0.05
 MOST_THREADS_PER_BLOCK = 1024
 
-# All arrays of a trace; what comes behind is not noted.
-MOST_BYTES = 1 << 26
-# What a step without lanes takes, about.
-_STEP_BYTES = 200
+# All arrays of a trace, and about what a step takes beside them; what comes behind is not noted.
+MOST_BYTES, _STEP_BYTES = 1 << 26, 200
 _STORES = "st", "red"
 
 Checkpoint = Callable[[float], None]
@@ -47,29 +45,15 @@ Checkpoint = Callable[[float], None]
 class TraceStep:
     """What one instruction did for threads of the traced block.
 
-    Parameters
-    ----------
-    number : int
-        Of the instruction in the kernel.
-    text : str
-        The instruction.
-    line : SourceLine
-        Where it comes from.
-    threads : ndarray of uint16
-        The numbers, within the block, of the threads that took part.
-    array, space : str
-        What it accessed, of an access to memory: "image", "shared memory"; and in which memory.
-    addresses : ndarray of int64 or None
-        Bytes from the beginning of that, for each of the threads whose access was allowed.
-    values : ndarray or None
-        What each thread loaded, stored or computed; of vectors with a row for each part.
+    `addresses` are bytes from the beginning of `array`, for each of the threads whose access was allowed, and
+    `values` what each thread loaded, stored or computed; of vectors with a row for each part.
     """
 
-    number: int
+    number: int  # of the instruction in the kernel
     text: str
     line: SourceLine
-    threads: NDArray[np.uint16]
-    array: str = ""
+    threads: NDArray[np.uint16]  # the numbers, within the block, of those that took part
+    array: str = ""  # what it accessed, of an access to memory: "image", "shared memory"
     space: str = ""
     addresses: NDArray[np.int64] | None = None
     values: np.ndarray | None = None
@@ -98,13 +82,11 @@ class Tracer:
         active, kernel, is_store = group.active, group.machine.kernel, instruction.name in _STORES
 
         def held(operand: int) -> np.ndarray | None:
-            """Return what the registers of an operand hold for each thread; None for a number."""
             texts = instruction.operands[operand : operand + 1]
             registers = [one for text in texts for one in kernel.registers_in(text)]
             parts = [np.broadcast_to(group.values[one], (active.count,)) for one in registers]
-            if len(parts) > 1:
-                return np.stack(parts)
-            return parts[0] if parts else None
+            # Of a number None.
+            return np.stack(parts) if len(parts) > 1 else parts[0] if parts else None
 
         found = held(1) if is_store else None
         self._accesses.clear()
@@ -124,8 +106,8 @@ class Tracer:
                 addresses = offsets[np.searchsorted(access.active.slots, slots)]
                 array, space = access.segment.name, access.segment.space
             values = None if found is None else found[..., np.searchsorted(active.slots, slots)]
-            threads = (slots % active.row).astype(np.uint16)
             what = instruction.number, instruction.text, instruction.line
+            threads = (slots % active.row).astype(np.uint16)
             parts.append(TraceStep(*what, threads, array, space, addresses, values))
             noted = (one.nbytes for one in (threads, addresses, values) if one is not None)
             self._bytes += _STEP_BYTES + sum(noted)
@@ -289,10 +271,7 @@ def _run_chunk(program: Program, machine: Machine, everyone: Active, check: Call
 
 
 def _release(machine: Machine, waiting: Mapping[int, list[Group]]) -> None:
-    """Let threads that wait at barriers go on, and say where some of a block do not come.
-
-    They wait by the number of the basic block that begins with the barrier.
-    """
+    """Let threads that wait go on, by the blocks that begin with barriers; say where some do not come."""
     came = np.zeros(len(machine.blocks), np.int64)  # threads of each block
     barriers: dict[int, Instruction] = {}  # where those of each block wait
     for number, groups in waiting.items():

@@ -1,9 +1,7 @@
 """The machine that a kernel runs on, the threads that are at one place, and what operands are for them.
 
-A chunk of a kernel's blocks has shared and local memory at a time. A fault is found once.
-
-A register holds an array with a value for each thread, or one NumPy scalar where all threads have the same:
-what a kernel computes of its parameters alone is computed once.
+A chunk of a kernel's blocks has shared and local memory at a time. A register holds an array with a value for
+each thread, or one NumPy scalar where all have the same: what comes of parameters alone is computed once.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -42,27 +40,16 @@ Index3 = tuple[int, int, int]
 class Finding:
     """A fault of a kernel.
 
-    Parameters
-    ----------
-    kind : str
-        "race", "outside", "unwritten", "barrier", "misaligned" or "async" (docs/interpreter.md); of the judge
-        also "wrong" and "refused".
-    lines : tuple of SourceLine
-        The line at fault; of a race those of both accesses, the earlier first.
-    message : str
-        A sentence without the lines.
-    block, thread : tuple of int
-        (x, y, z) of the first thread that was seen.
-    array : str
-        The array, as the kernel or its caller names it; empty where there is none.
+    `kind` is "race", "outside", "unwritten", "barrier", "misaligned" or "async" (docs/interpreter.md); of the
+    judge also "wrong" and "refused". `block` and `thread` are (x, y, z) of the first thread that was seen.
     """
 
     kind: str
-    lines: tuple[SourceLine, ...]
-    message: str
+    lines: tuple[SourceLine, ...]  # of a race those of both accesses, the earlier first
+    message: str  # a sentence without the lines
     block: Index3 = (0, 0, 0)
     thread: Index3 = (0, 0, 0)
-    array: str = ""
+    array: str = ""  # as the kernel or its caller names it; empty where there is none
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -105,8 +92,7 @@ class Machine:
         *,
         checks: bool,
     ) -> None:
-        self.kernel, self.grid, self.block = kernel, grid, block
-        self.checks, self.counts = checks, counts
+        self.kernel, self.grid, self.block, self.checks, self.counts = kernel, grid, block, checks, counts
         self.observers: list[Observer] = []
         # Of one kind, array and pair of lines the first.
         self.findings: dict[tuple[object, ...], Finding] = {}
@@ -142,7 +128,7 @@ class Machine:
                 self.registers[number] = given[name][offset : offset + dtype.itemsize].view(dtype)[0]
 
     def _bytes_of(self, variable: Variable, argument: object, written: set[int]) -> np.ndarray:
-        """Return the bytes of an argument, with zeros behind; an array is taken in."""
+        # With zeros behind; an array is taken in.
         if isinstance(argument, Array):
             values = argument.values
             memory = values if argument.around is None else argument.around
@@ -158,17 +144,15 @@ class Machine:
         return np.append(np.array(argument).astype(variable.dtype), variable.dtype.type(0)).view(np.uint8)
 
     def _add(self, name: str, values: np.ndarray, space: str = "global") -> Segment:
-        data = values.reshape(-1).view(np.uint8)
-        segment = Segment(name, space, data, (len(self.segments) + 1) << ARRAY_SHIFT, len(data))
-        self.segments.append(segment)
-        return segment
+        data, base = values.reshape(-1).view(np.uint8), (len(self.segments) + 1) << ARRAY_SHIFT
+        self.segments.append(Segment(name, space, data, base, len(data)))
+        return self.segments[-1]
 
     def writer_of(self, array: Array, index: int) -> tuple[Index3, Index3, Instruction] | None:
         """Return the thread, block and instruction that last wrote a value; None where nobody did."""
         segment = next(one for one in self.segments if one.array is array.values)
         place = index * array.values.itemsize >> segment.granule
-        writer = None if segment.hazards is None else segment.hazards.writer_at(place)
-        if writer is None:
+        if segment.hazards is None or (writer := segment.hazards.writer_at(place)) is None:
             return None
         thread, block, number = writer
         return place_in(self.block, thread), place_in(self.grid, block), self.kernel.instructions[number]
@@ -189,8 +173,7 @@ class Machine:
         self.shared = self._segment("shared", self.shared_bytes, len(blocks), SHARED_WINDOW)
         self.local = self._segment("local", self.kernel.local_bytes, slots, LOCAL_WINDOW)
         self.warp_moments = np.zeros(slots // WARP, np.int64)
-        # How many groups of copies each thread has closed.
-        self.closed = np.zeros(slots, np.int64)
+        self.closed = np.zeros(slots, np.int64)  # groups of copies, of each thread
 
     def pass_barrier(self) -> None:
         """Note that what comes now lies behind a barrier of all that was before."""
@@ -231,11 +214,8 @@ class Machine:
         past = np.uint64(0 if size & (size - 1) else size - 1)
         if past and np.bitwise_or.reduce(offsets, axis=None) & past:
             slot = access.active.slots[np.argmax(offsets & past != 0)]
-            message = (
-                f"a thread accesses {size} bytes of {segment.name} "
-                f"at an address that is no multiple of {size}"
-            )
-            self.report("misaligned", (access.instruction.line,), slot, message, segment.name)
+            message = f"a thread accesses {size} bytes of {segment.name} at an address that is no multiple of"
+            self.report("misaligned", (access.instruction.line,), slot, f"{message} {size}", segment.name)
         if segment.hazards is not None and not size % (1 << segment.granule):
             self._check(access)
         for observe in self.observers:
@@ -361,7 +341,7 @@ def joined(groups: list[Group], registers: Collection[int], known: dict[int, Act
 
 
 def _joined(parts: list[Any], groups: list[Group], order: NDArray[np.intp]) -> Any:
-    """Return a register of several groups, in the order of their threads; a scalar where all agree."""
+    # A scalar where all agree.
     first = parts[0]
     if all(one is first for one in parts) and first.ndim == 0:
         return first
@@ -378,9 +358,8 @@ _OF_THREE = "%tid", "%ntid", "%ctaid", "%nctaid"
 
 def registers_of(kernel: Kernel, names: list[str]) -> list[int]:
     """Return the numbers of registers that are written."""
-    for name in names:
-        if name not in kernel.registers:
-            raise PtxError(f"the operand {name}", "it is no register")
+    if missing := [name for name in names if name not in kernel.registers]:
+        raise PtxError(f"the operand {missing[0]}", "it is no register")
     return [kernel.registers[name] for name in names]
 
 

@@ -48,11 +48,6 @@ class Active:
         return self.slots // self.row
 
     @cached_property
-    def warps(self) -> int:
-        """How many warps they are of."""
-        return len(self.starts(WARP_SHIFT))
-
-    @cached_property
     def warp_numbers(self) -> Numbers:
         """The number of each warp among all that run."""
         return self.slots[self.starts(WARP_SHIFT)] >> WARP_SHIFT
@@ -64,12 +59,10 @@ class Active:
 
     def starts(self, shift: int) -> Numbers:
         """Return the places where the threads of another 2^shift slots begin."""
-        found = self._starts.get(shift)
-        if found is None:
+        if shift not in self._starts:
             of = self.slots >> shift
-            found = np.flatnonzero(np.concatenate(([True], of[1:] != of[:-1])))
-            self._starts[shift] = found
-        return found
+            self._starts[shift] = np.flatnonzero(np.concatenate(([True], of[1:] != of[:-1])))
+        return self._starts[shift]
 
 
 Flags = NDArray[np.bool_]
@@ -105,18 +98,15 @@ class Fault(NamedTuple):
 class Hazards:
     """The state of one segment of memory, of so many places.
 
-    Its contents may count as written before the launch, several blocks may share it, and reads may be noted
-    beside writes.
+    Its contents may count as written before, several blocks may share it, and reads may be noted too.
     """
 
     def __init__(self, places: int, is_written: bool, *, among_blocks: bool, tracks_reads: bool) -> None:
-        self._tracks_reads = tracks_reads
-        self._places, self._all_written = places, is_written
+        self._places, self._all_written, self._tracks_reads = places, is_written, tracks_reads
         # A second reader is another thread than the first.
         self._writer, self._reader, self._other_reader = (_History(places, among_blocks) for _ in range(3))
-        # Places that an atomic access wrote last; those that a copy is under way to: the number of its group
-        # from 1 on, and its slot.
-        self._was_atomic: Flags | None = None
+        self._was_atomic: Flags | None = None  # places that an atomic access wrote last
+        # Of places that a copy is under way to the number of its group, from 1 on, and its slot.
         self._pending: Numbers | None = None
 
     def begin_interval(self) -> None:
@@ -171,9 +161,9 @@ class Hazards:
 
     def writer_at(self, place: int) -> tuple[int, int, int] | None:
         """Return the thread, the block and the instruction that last wrote a place."""
-        writer = self._writer
-        is_known = writer.was_accessed(slice(place, place + 1))[0]
-        return (*writer.who(place), int(writer.number[place])) if is_known else None
+        if not self._writer.was_accessed(slice(place, place + 1))[0]:
+            return None
+        return *self._writer.who(place), int(self._writer.number[place])
 
 
 class _History:
@@ -252,22 +242,14 @@ OUTSIDE_BYTE = 0xFF
 
 @dataclass(eq=False)
 class Array:
-    """An array that a kernel is launched with.
+    """An array that a kernel is launched with, which reads and writes it in place.
 
-    Parameters
-    ----------
-    name : str
-        What findings call it.
-    values : ndarray
-        Contiguous; the kernel reads and writes it in place.
-    is_output : bool
-        Whether its contents count as not written before the kernel writes them.
-    around : ndarray, optional
-        Contiguous memory that the values are a part of, and that the kernel may reach into.
+    `is_output` says whether its contents count as not written before the kernel writes them; `around` is
+    contiguous memory that the values are a part of, and that the kernel may reach into.
     """
 
-    name: str
-    values: np.ndarray
+    name: str  # what findings call it
+    values: np.ndarray  # contiguous
     is_output: bool = False
     around: np.ndarray | None = None
 
@@ -278,17 +260,14 @@ class Array:
 
 @dataclass(eq=False)
 class Segment:
-    """A stretch of memory: an array, or the shared or local memory of all blocks or threads that run.
-
-    `owner_bytes` is what one owner (block, thread) has, and `stride` how far their parts lie apart.
-    """
+    """A stretch of memory: an array, or the shared or local memory of all blocks or threads that run."""
 
     name: str
     space: str  # "global", "const", "shared" or "local"
     data: np.ndarray  # uint8
     base: int
-    owner_bytes: int
-    stride: int = 0
+    owner_bytes: int  # of one block or thread
+    stride: int = 0  # how far their parts lie apart
     granule: int = 0  # the places that `hazards` knows are 2 to this bytes long
     hazards: Hazards | None = None
     array: np.ndarray | None = None  # with its own type, of one that the kernel is launched with

@@ -1,7 +1,6 @@
 """Text of PTX to a `Module`: its functions, their statements, its variables, and the lines of the source.
 
-PTX 6 to 9 as NVVM and NVRTC write it, inline assembly included. Source: PTX ISA 9.0, chapters 4 (syntax) and
-11 (directives).
+PTX 6 to 9 as NVVM and NVRTC write it, inline assembly included. Source: PTX ISA 9.0, chapters 4 and 11.
 """
 
 import re
@@ -136,10 +135,7 @@ class Variable:
 
 @dataclass(slots=True, eq=False)
 class Function:
-    """A kernel, or a function that one calls: what it declares, and its instructions, labels and tables.
-
-    What is declared between braces within it has names of its own, which end in `~` and a number.
-    """
+    """A kernel, or a function that one calls; names declared in braces within it end in `~` and a number."""
 
     is_entry: bool
     parameters: list[Variable]
@@ -269,7 +265,7 @@ def parsed(text: str) -> Module:
 
 
 def _located(piece: str, files: dict[str, str], places: dict[str, SourceLine]) -> SourceLine | None:
-    """Return the line of a `.loc`; None where the compiler knows none and says 0."""
+    # The compiler says 0 where it knows none.
     if (found := _PLACE.match(piece)) is None or found[2] == "0":
         return None
     outer = None
@@ -281,7 +277,6 @@ def _located(piece: str, files: dict[str, str], places: dict[str, SourceLine]) -
 
 
 def _function_of(head: str) -> tuple[str, Function]:
-    """Return the name of a function, and the function without what stands in its braces."""
     if (found := _FUNCTION.match(head)) is None:
         raise PtxError("the text of PTX", f"this is no function: {head[:80]}")
     parameters, results = (

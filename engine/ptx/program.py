@@ -1,7 +1,6 @@
 """A kernel's instructions made steps: what computes from values, what accesses memory, what ends a block.
 
-How an instruction is spelled says the types of its operands and what it computes. A spelling that no row of
-the table has is refused: nothing is guessed.
+An instruction's spelling says the types of its operands and what it computes; one that no row has is refused.
 """
 
 import re
@@ -25,14 +24,11 @@ Types = Sequence[np.dtype]
 
 
 class Rule(NamedTuple):
-    """The types that an instruction reads its operands as, the one that it writes, and what it computes.
-
-    That is a value, or a tuple with one for each register that is written.
-    """
+    """The types that an instruction reads its operands as, the one that it writes, and what it computes."""
 
     result: np.dtype
     sources: tuple[np.dtype, ...]
-    compute: Compute
+    compute: Compute  # a value, or a tuple with one for each register that is written
     lanes: bool = False
 
 
@@ -92,7 +88,6 @@ def _plain(name: str, modifiers: list[str]) -> Rule | None:
 
 
 def _matched(row: Row, modifiers: list[str]) -> Rule | None:
-    """Return the rule of a row where some modifiers are what it spells."""
     letters = [one for one in row.types if one != ":"]
     spelled = [_SPELLED[one] for one in letters if one in _SPELLED]
     count = -min((at for at, _ in spelled), default=0)
@@ -110,7 +105,6 @@ def _matched(row: Row, modifiers: list[str]) -> Rule | None:
 
 
 def _by_halves(compute: Compute, *operands: Values) -> Values:
-    """Return what is computed of float16 in both halves of 32-bit registers."""
     halves = [[as_type(one >> np.uint32(shift), F16) for one in operands] for shift in (0, 16)]
     low, high = (arithmetic.half_bits(compute(*half).astype(F16)) for half in halves)
     return low | (high << np.uint32(16))
@@ -174,7 +168,6 @@ def _steps_of(kernel: Kernel, block: Block) -> list[Step]:
 
 
 def _computing(instruction: Instruction, kernel: Kernel) -> Step:
-    """Make a step of what values alone say."""
     packed = [one for one in instruction.operands if instruction.name == "mov" and one[0] == "{"]
     rule = None if packed else _flagged(instruction.name, instruction.modifiers)
     if packed:
@@ -208,13 +201,12 @@ _MASKED = ("shfl", "vote", "redux", "match")
 def _together(
     instruction: Instruction, sources: Sequence[np.dtype], compute: Compute, group: Group, *values: Values
 ) -> tuple[Values, ...]:
-    """Return what lanes that bring values get; the last one is the mask where one is."""
     machine, active = group.machine, group.active
-    rows = np.repeat(np.arange(active.warps), active.threads_of_warps)
-    lanes = active.slots & (WARP - 1)
+    warps, lanes = len(active.warp_numbers), active.slots & (WARP - 1)
+    rows = np.repeat(np.arange(warps), active.threads_of_warps)
 
     def spread(found: Values, dtype: np.dtype) -> Lanes:
-        whole: Lanes = np.zeros((active.warps, WARP), dtype)
+        whole: Lanes = np.zeros((warps, WARP), dtype)
         whole[rows, lanes] = found
         return whole
 
@@ -236,12 +228,11 @@ def _together(
 
 
 def _leave_of(kernel: Kernel, block: Block) -> Leave:
-    """Return what says where threads go after a block."""
     end, goals = block.end, [block.number + 1]
     if end is not None and end.name == "trap":
         raise end.unknown("a trap ends the whole launch")
     if end is not None:
-        goals = kernel.goals_of(end) if not end.guard else [*goals, *kernel.goals_of(end)]
+        goals = [*(goals if end.guard else ()), *kernel.goals_of(end)]
     if end is None or not (end.guard or end.name == "brx"):
         return lambda group: [(goals[0], None)]
     index = source_of(kernel, end.guard, BOOL) if end.guard else source_of(kernel, end.operands[0], U32)
@@ -260,33 +251,32 @@ def _leave_of(kernel: Kernel, block: Block) -> Leave:
 
 
 def _nothing(instruction: Instruction, kernel: Kernel) -> Step:
-    """Make what orders accesses only as other threads see them, or asks for a line ahead."""
+    # It orders accesses only as other threads see them, or asks for a line ahead.
     return lambda group: None
 
 
 def _barrier(instruction: Instruction, kernel: Kernel) -> Step:
     """Make what threads do once they have waited at a barrier; those of a warp do not wait for each other."""
     joint = instruction.first_of("popc", "and", "or")
+
+    def pass_warp(group: Group) -> None:
+        group.machine.warp_moments[group.active.warp_numbers] += 1
+
+    def reduce(group: Group) -> None:
+        blocks = group.active.blocks
+        there, yes = np.bincount(blocks), np.bincount(blocks, np.broadcast_to(own(group), blocks.shape))
+        found = {"popc": yes.astype(np.uint32), "and": yes == there, "or": yes > 0}[joint]
+        group.put(target, [found[blocks]])
+
     if "warp" in instruction.modifiers:
-
-        def step(group: Group) -> None:
-            group.machine.warp_moments[group.active.warp_numbers] += 1
-
-    elif instruction.first_of("sync", "arrive"):
+        return pass_warp
+    if instruction.first_of("sync", "arrive"):
         return _nothing(instruction, kernel)
-    elif "red" in instruction.modifiers and joint:
-        target = registers_of(kernel, [instruction.operands[0]])
-        own = source_of(kernel, instruction.operands[-1], BOOL)
-
-        def step(group: Group) -> None:
-            blocks = group.active.blocks
-            there, yes = np.bincount(blocks), np.bincount(blocks, np.broadcast_to(own(group), blocks.shape))
-            found = {"popc": yes.astype(np.uint32), "and": yes == there, "or": yes > 0}[joint]
-            group.put(target, [found[blocks]])
-
-    else:
+    if "red" not in instruction.modifiers or not joint:
         raise instruction.unknown()
-    return step
+    target = registers_of(kernel, [instruction.operands[0]])
+    own = source_of(kernel, instruction.operands[-1], BOOL)
+    return reduce
 
 
 _OF_MORE_THAN_VALUES: dict[str, Callable[[Instruction, Kernel], Step]] = {
