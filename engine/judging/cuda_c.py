@@ -1,7 +1,6 @@
 """Kernels of CUDA C: compiled by NVRTC, which needs no driver and no GPU.
 
-A file reaches nothing of the host: it is compiled and interpreted, never run, and includes only the headers
-that come with CUDA.
+A file reaches nothing of the host: it is compiled and interpreted, never run, with CUDA's own headers alone.
 """
 
 import importlib.util
@@ -48,12 +47,9 @@ _ARRAY_TYPES = {"float": "float32"} | dict.fromkeys(
 )
 _INTEGERS = {"int", "unsigned", "unsigned int", "long", "long long", "size_t", "unsigned long long", "short"}
 _INCLUDES = "*/include", "*/include/cccl", "*/cccl/include"
-# What compilers print of a whole file is too much for a person.
-MOST_ERRORS = 3
-# `cooperative_groups.h` takes 4 s.
-MOST_COMPILE_S = 15.0
+# What compilers print of a whole file is too much for a person. `cooperative_groups.h` takes 4 s.
+MOST_ERRORS, MOST_COMPILE_S, WAIT_S = 3, 15.0, 0.1
 _COMPILER = Path(__file__).with_name("nvrtc_process.py")
-WAIT_S = 0.1
 
 
 def judged_cuda_c(
@@ -74,7 +70,6 @@ def judged_cuda_c(
 
 
 def _refuse_files(text: str) -> None:
-    """Refuse a source that includes anything but CUDA's own headers, in whatever spelling."""
     if re.search(r'\bR"[^\s()\\"]{0,16}\(|\b(?:u8|[uUL])R"', text):
         raise NotJudged("the file", 'it has a raw string, R"...", which no kernel needs')
     bare = _without_comments(text)
@@ -90,8 +85,7 @@ def _refuse_files(text: str) -> None:
 
 
 def _without_comments(text: str) -> str:
-    """Return a source with comments as spaces and every line in its place."""
-
+    # As spaces: every line stays in its place.
     def blank(found: re.Match[str]) -> str:
         return found[0] if found[0][0] in "\"'" else re.sub(r"[^\n]", " ", found[0])
 
@@ -149,8 +143,7 @@ def compiled(text: str, checkpoint: Checkpoint = lambda done: None) -> str:
 def _in_own_process(source: bytes, options: list[str], checkpoint: Checkpoint) -> tuple[bool, bytes]:
     """Return whether a source compiles, and its PTX or NVRTC's words."""
     given: bytes | None = source
-    command = [sys.executable, "-P", str(_COMPILER), *options]
-    pipe = subprocess.PIPE
+    command, pipe = [sys.executable, "-P", str(_COMPILER), *options], subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         end = time.monotonic() + MOST_COMPILE_S
         try:

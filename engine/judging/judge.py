@@ -48,7 +48,7 @@ QUICK_MASKS = ((5, 3), (3, 3), (9, 7), (3, 5))
 FULL_MASKS = (*QUICK_MASKS, (1, 1), (1, 9), (9, 1), (5, 5), (7, 7), (9, 9))
 # Rounded or cut to a whole number, a byte lies less than this from the exact value.
 BYTE_STEP = 1.0
-# A launch that takes longer than this has no end, or is no launch for a person who waits.
+# A launch that takes longer has no end, or is none for a person who waits.
 MOST_S = 10.0
 
 
@@ -137,7 +137,7 @@ def outcome_of(kernel: JudgedKernel, trial: Trial, checkpoint: Checkpoint) -> Ou
 
 
 def _mask(trial: Trial, random: np.random.Generator, *, positive: bool) -> Mask:
-    """Return a mask of which no two cells are alike; one whose sums often leave a byte on both sides."""
+    # No two cells are alike.
     cells = trial.mask_width * trial.mask_height
     weights = (random.permutation(cells) + 1.0) / cells * np.where(random.random(cells) < 0.3, -1, 1)
     if positive:
@@ -175,17 +175,16 @@ def pattern_of(wrong: Flags, found: np.ndarray, wanted: np.ndarray, block_result
 def _places(height: int, width: int, across: int, down: int) -> Iterator[tuple[str, Flags]]:
     """Yield where wrong pixels often lie: edges, the rim, the sides of blocks, blocks at an end."""
     rows, columns = np.ogrid[:height, :width]
-    for depth in range(1, 5):
-        edge, many = ("", "") if depth == 1 else (f"{depth} ", "s")
-        yield f"the right edge, {edge}column{many} wide", columns >= width - depth
-        yield f"the left edge, {edge}column{many} wide", columns < depth
-        yield f"the bottom edge, {edge}row{many} high", rows >= height - depth
-        yield f"the top edge, {edge}row{many} high", rows < depth
-    for depth in range(1, 5):
+    depths = ((1, "", ""), *((depth, f"{depth} ", "s") for depth in range(2, 5)))
+    for depth, few, many in depths:
+        yield f"the right edge, {few}column{many} wide", columns >= width - depth
+        yield f"the left edge, {few}column{many} wide", columns < depth
+        yield f"the bottom edge, {few}row{many} high", rows >= height - depth
+        yield f"the top edge, {few}row{many} high", rows < depth
+    for depth, _, _ in depths:
         rim = (columns < depth) | (columns >= width - depth) | (rows < depth) | (rows >= height - depth)
         yield f"the rim of the picture, {depth} wide", rim
-    for depth in range(1, 5):
-        few, many = ("", "") if depth == 1 else (f"{depth} ", "s")
+    for depth, few, many in depths:
         for unit, at, of_block in (("column", columns, across), ("row", rows, down)):
             first = (at % of_block < depth) & (at >= of_block)
             yield f"the first {few}{unit}{many} of each block but the first", first
@@ -275,7 +274,7 @@ def judge(
         kernel = _kernel(what, function, checkpoint)
         if seed is None:
             seed = int.from_bytes(os.urandom(4), "little")
-        return _judged(kernel, gates, full=full, seed=seed, checkpoint=checkpoint)
+        return _judged(kernel, gates, full, seed, checkpoint)
     except Cancelled:
         raise
     except EngineError as error:
@@ -300,12 +299,7 @@ def _kernel(what: object, function: str | None, checkpoint: Checkpoint) -> Judge
 
 
 def _judged(
-    kernel: JudgedKernel,
-    gates: Sequence[Callable[..., Gate]],
-    *,
-    full: bool,
-    seed: int,
-    checkpoint: Checkpoint,
+    kernel: JudgedKernel, gates: Sequence[Callable[..., Gate]], full: bool, seed: int, checkpoint: Checkpoint
 ) -> Judgement:
     asked = trials(kernel, full=full, seed=seed)
     findings: dict[tuple[str, tuple[int, ...]], Finding] = {}
@@ -353,7 +347,6 @@ def _judged(
 
 
 def _within_time(checkpoint: Checkpoint, begun: float, count: int) -> Checkpoint:
-    """Return a checkpoint that ends a launch that takes too long."""
     end = time.monotonic() + MOST_S
 
     def check(done: float) -> None:
@@ -379,10 +372,6 @@ def _wrong(kernel: JudgedKernel, outcome: Outcome) -> Finding:
         kind, lines = "wrong", (instruction.line,)
         whose = f"thread {thread} of block {block} wrote it"
         said = f"the pixel at {where} is {float(found):.6g} and not {float(wanted):.6g}; {whose}"
-    pattern = pattern_of(
-        outcome.wrong[..., channel],
-        outcome.out.values[..., channel].astype(np.float64),
-        outcome.wanted[..., channel],
-        kernel.header.block_results,
-    )
+    values, right = outcome.out.values[..., channel].astype(np.float64), outcome.wanted[..., channel]
+    pattern = pattern_of(outcome.wrong[..., channel], values, right, kernel.header.block_results)
     return Finding(kind, lines, f"{said}. Wrong are: {pattern} ({outcome.trial})")

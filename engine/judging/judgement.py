@@ -1,7 +1,6 @@
 """A kernel that is judged, whatever it is written in, and the verdict on it, as data.
 
-How a kernel is launched a file says in comments at its top: `// block: 32 8`, `# border: replicate`. The
-verdict is right, wrong, faulty or refused, with findings and counts.
+How a kernel is launched a file says in comments at its top: `// block: 32 8`, `# border: replicate`.
 """
 
 import math
@@ -19,7 +18,7 @@ from engine.errors import BadValue, EngineError, UnknownName, did_you_mean
 from engine.geometry.border import Border
 from engine.ptx import Finding, Run
 from engine.ptx.counts import Requests
-from engine.ptx.launch import MOST_THREADS_PER_BLOCK
+from engine.ptx.launch import MOST_THREADS_PER_BLOCK as MOST_THREADS
 from engine.ptx.machine import MOST_SHARED
 from engine.ptx.memory import WARP
 
@@ -86,10 +85,7 @@ def _with(header: Header, name: str, value: str) -> Header:
         (len(numbers) > most, f"of its {len(numbers)} numbers {most} would be used"),
         (name != "shared" and min(numbers) < 1, "a side is at least 1"),
         (name == "shared" and x > MOST_SHARED, f"a block has at most {MOST_SHARED:,} bytes of shared memory"),
-        (
-            name == "block" and x * y * z > MOST_THREADS_PER_BLOCK,
-            f"a block has at most {MOST_THREADS_PER_BLOCK:,} threads",
-        ),
+        (name == "block" and x * y * z > MOST_THREADS, f"a block has at most {MOST_THREADS:,} threads"),
         (
             name == "mask" and (not (x % 2 and side % 2) or max(x, side) > MOST_MASK_SIDE),
             f"both sides of a mask are odd here, so that one cell lies in its middle, up to {MOST_MASK_SIDE}",
@@ -117,16 +113,13 @@ class NotJudged(EngineError, code="refused", is_refusal=True):
 
 @dataclass(frozen=True, eq=False)
 class JudgedKernel:
-    """A kernel that can be launched.
-
-    `parameters` are names in the kernel's order; `is_numba` says whether arrays are passed with their shapes.
-    """
+    """A kernel that can be launched."""
 
     name: str
     ptx: str
-    parameters: tuple[str, ...]
+    parameters: tuple[str, ...]  # names in the kernel's order
     header: Header
-    is_numba: bool = False
+    is_numba: bool = False  # whether arrays are passed with their shapes
 
 
 def checked_parameters(name: str, parameters: tuple[str, ...]) -> None:
@@ -290,8 +283,7 @@ def lines_of(run: Run) -> dict[int, dict[str, dict[str, int]]]:
 
 def gate_of(text: str) -> Callable[[dict[str, float], dict[str, float]], Gate]:
     """Return what checks a requirement such as "sectors per request <= 4.5"; refuses any other text."""
-    found = _GATE.fullmatch(text)
-    if found is None:
+    if (found := _GATE.fullmatch(text)) is None:
         remedy = f'Write for example "sectors per request <= 4.5". Known are: {", ".join(METRICS)}.'
         raise BadValue(f"the requirement '{text}'", "it is no comparison of a count with a number", remedy)
     name, sign, limit = found[1], found[2], float(found[3])

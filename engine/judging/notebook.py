@@ -80,7 +80,6 @@ def _requests(kinds: dict[str, dict[str, int]]) -> Iterator[str]:
 
 
 def _picture(wrong: np.ndarray) -> str:
-    """Return the places of wrong pixels, red, as an image of HTML."""
     colours = np.where(wrong[..., np.newaxis], np.array(_WRONG, np.uint8), np.array(_RIGHT, np.uint8))
     picture = Picture(colours.repeat(_ZOOM, axis=0).repeat(_ZOOM, axis=1))
     data = base64.b64encode(encode_png(picture)).decode()

@@ -119,7 +119,6 @@ def _names(tree: ast.Module, path: str) -> dict[str, object]:
 
 
 def _assign(target: ast.expr, value: object, names: dict[str, object]) -> None:
-    """Note a constant under the name, or the names in a tuple, that it is assigned to."""
     if isinstance(target, ast.Name):
         names.pop(target.id, None)
         if value is not None:
@@ -183,7 +182,6 @@ def _called(node: ast.Call, values: list[Any], names: dict[str, Any]) -> Any:
 
 
 def _is_type(value: object) -> bool:
-    """Return whether a value is a type of numbers, of NumPy or Numba."""
     return isinstance(value, types.Number) or (isinstance(value, type) and issubclass(value, np.number))
 
 
@@ -222,9 +220,8 @@ def _compiled(name: str, function: FunctionType, header: Header) -> JudgedKernel
     except NumbaError as error:
         raise _refusal(error) from error
     except Exception as error:
-        raise NotJudged(
-            "the kernel does not compile", f"{type(error).__name__}: {str(error)[:300]}"
-        ) from error
+        why = f"{type(error).__name__}: {str(error)[:300]}"
+        raise NotJudged("the kernel does not compile", why) from error
     return JudgedKernel(name, ptx, parameters, header, is_numba=True)
 
 
@@ -236,8 +233,7 @@ def _refusal(error: object) -> NotJudged:
     said = next(iter(words[first:]), "")
     if said.endswith(":"):
         said = " ".join(words[first : first + 2])
-    location = getattr(error, "loc", None)
-    line = int(getattr(location, "line", 0) or 0)
+    line = int(getattr(getattr(error, "loc", None), "line", 0) or 0)
     if not line and (found := re.search(r'File "[^"]*", line (\d+)|at \S+ \((\d+)\)', plain)):
         line = int(found[1] or found[2])
     return NotJudged("the kernel does not compile", said[:300], line=line)

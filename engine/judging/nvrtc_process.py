@@ -2,8 +2,7 @@
 
 Macros and templates of a few lines can make a compiler use all memory or never end, and it cannot be stopped
 within a process. Run with NVRTC's options as arguments and the source on standard input. Standard output:
-PTX; exit status 1: standard error has the compiler's words. Nothing of the engine is imported here: it starts
-in 0.2 s.
+PTX; exit status 1: standard error has the compiler's words. It starts in 0.2 s, without the engine.
 """
 
 import sys
