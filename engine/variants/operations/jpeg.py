@@ -243,6 +243,7 @@ def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -
         picture[band] = back[band] if problem.is_float else to_depth(back[band], problem.dtype)
         difference = picture[band].astype(np.float64) - samples[band]
         squares += float(np.einsum("rcn,rcn->", difference, difference))
+        del difference
     # Infinite for equal pictures.
     noise = float(10 * np.log10(problem.full_scale**2 * picture.size / squares)) if squares else np.inf
     noise_text = f"{noise:.2f} dB" if np.isfinite(noise) else "infinite (nothing changed)"
