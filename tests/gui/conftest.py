@@ -135,6 +135,20 @@ def restart(haloscope, qtbot, tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def show_widget(qtbot):
+    """Return a function that shows a widget, of a size if one is given, and returns it."""
+
+    def shown(widget, *size):
+        qtbot.addWidget(widget)
+        if size:
+            widget.resize(*size)
+        widget.show()
+        return widget
+
+    return shown
+
+
+@pytest.fixture
 def make_bench(qapp):
     made = []
 

@@ -53,12 +53,8 @@ def test_that_a_kernel_is_described_in_a_line_and_a_row_says_what_is_which(table
 
 
 @pytest.fixture
-def table(qtbot, course):
-    table = KernelsTable(course)
-    qtbot.addWidget(table)
-    table.resize(900, 300)
-    table.show()
-    return table
+def table(show_widget, course):
+    return show_widget(KernelsTable(course), 900, 300)
 
 
 def test_that_a_kernel_is_loaded_by_mouse_or_keys(table, qtbot):
@@ -98,7 +94,7 @@ def test_that_a_cell_says_what_it_is_or_why_it_is_empty(model):
     assert [cell.data(IS_QUIET_ROLE) for cell in cells] == [False, False, True, False, True, True]
 
 
-def test_that_times_stand_in_units_that_people_read_and_files_keep_the_seconds_of_the_paper(model):
+def test_that_times_misprints_and_counts_are_as_people_read_them_and_in_files_as_the_paper_has_them(model):
     texts = (("0.0402", "0.00002224"), ("-1.10", "0.0000502"))
     rows = tuple((Cell("a"), Cell(*times), Cell("0.5 a run")) for times in texts)
     table = CourseTable("t", ("Size", "Change (s)", "Words (s)"), rows)
@@ -107,9 +103,7 @@ def test_that_times_stand_in_units_that_people_read_and_files_keep_the_seconds_o
     shown = [[model.index(row, column).data() for column in (1, 2)] for row in (0, 1)]
     assert shown == [["40200", "22.24"], ["-1100000", "50.2"]]
     assert "a\t0.0402\t0.00002224\t" in tabs_of(table)
-
-
-def test_that_a_misprint_has_the_mark_of_its_note_which_a_file_for_spreadsheets_leaves_out(model):
+    # A misprint has the mark of its note, which a file for spreadsheets leaves out.
     wrong = Cell("0.0000725", "0.00001", is_misprint=True)
     table = CourseTable("t", ("Size", "Change"), ((Cell("512"), wrong),), ("† Misprint in the paper.",))
     model.show(table)
@@ -117,9 +111,7 @@ def test_that_a_misprint_has_the_mark_of_its_note_which_a_file_for_spreadsheets_
     assert "misprint" in model.index(0, 1).data(Qt.ItemDataRole.ToolTipRole)
     assert tabs_of(table) == "Size\tChange (paper)\tChange (here)\n512\t0.0000725\t0.00001\n"
     assert "| 512 | 0.0000725 † | 0.00001 |" in markdown_of(PAPER, [table], [])
-
-
-def test_that_counts_are_written_alike_in_a_column_and_as_the_paper_does(model):
+    # Counts are written alike in a column, and as the paper does.
     for cell, shown in (
         (Cell(here="26214400"), "26,214,400"),
         (Cell(here="1048576 of 2097152"), "1,048,576 of 2,097,152"),
@@ -135,12 +127,8 @@ def test_that_counts_are_written_alike_in_a_column_and_as_the_paper_does(model):
 
 
 @pytest.fixture
-def panel(qtbot, course):
-    panel = TablesPanel(course, make_engine_state())
-    qtbot.addWidget(panel)
-    panel.resize(900, 400)
-    panel.show()
-    return panel
+def panel(show_widget, course):
+    return show_widget(TablesPanel(course, make_engine_state()), 900, 400)
 
 
 COUNTED, MEASURED = made_tables(measured=False), made_tables(measured=True)
@@ -218,12 +206,8 @@ STEPS = CourseTable(
 
 
 @pytest.fixture
-def code_panel(qtbot, course):
-    panel = CodePanel(course)
-    qtbot.addWidget(panel)
-    panel.resize(900, 400)
-    panel.show()
-    return panel
+def code_panel(show_widget, course):
+    return show_widget(CodePanel(course), 900, 400)
 
 
 def test_that_a_kernel_is_shown_alone_or_with_the_papers_names_or_the_reason_why_not(code_panel, course):
@@ -255,11 +239,8 @@ def test_that_the_lit_lines_of_a_step_stay_until_another_paper_is_chosen(code_pa
     assert "looked up" in code_panel.stack.text
 
 
-def test_that_a_click_or_enter_on_a_step_asks_for_its_code(qtbot):
-    asked, steps_table = [], CourseTableView()
-    qtbot.addWidget(steps_table)
-    steps_table.resize(600, 200)
-    steps_table.show()
+def test_that_a_click_or_enter_on_a_step_asks_for_its_code(qtbot, show_widget):
+    asked, steps_table = [], show_widget(CourseTableView(), 600, 200)
     steps_table.show_table(STEPS)
     steps_table.code_wanted.connect(asked.append)
     index = steps_table.cells.index(1, steps_table.cells.columnCount() - 1)

@@ -26,20 +26,6 @@ def results(qapp):
 
 
 @pytest.fixture
-def show_widget(qtbot):
-    """Return a function that shows a widget, of a size if one is given, and returns it."""
-
-    def shown(widget, *size):
-        qtbot.addWidget(widget)
-        if size:
-            widget.resize(*size)
-        widget.show()
-        return widget
-
-    return shown
-
-
-@pytest.fixture
 def enter(qtbot):
     """Return a function that types into a field, in place of what it shows."""
 

@@ -16,12 +16,8 @@ def drawing(qapp):
 
 
 @pytest.fixture
-def canvas(qtbot, drawing):
-    canvas = DrawingCanvas(drawing)
-    qtbot.addWidget(canvas)
-    canvas.resize(300, 300)
-    canvas.show()
-    return canvas
+def canvas(show_widget, drawing):
+    return show_widget(DrawingCanvas(drawing), 300, 300)
 
 
 def test_that_a_stroke_is_one_step(drawing, qtbot):

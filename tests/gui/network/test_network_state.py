@@ -45,15 +45,12 @@ def network(qapp):
     return network
 
 
-def test_that_the_timeline_of_the_newest_run_is_drawn_span_by_span_and_said_in_words(network, qtbot):
+def test_that_the_timeline_of_the_newest_run_is_drawn_span_by_span_and_said_in_words(network, show_widget):
     # Copies take 0-2, 3-3.5 and 5-5.5; kernels 1-5: of 3.0 ms 1.5 are at the same time.
     assert timeline_words(SPANS) == (
         "2 chunks on 2 streams in 5.50 ms: copies take 3.00 ms, 50.0 % of that while kernels run."
     )
-    panel = TimelinePanel(network)
-    qtbot.addWidget(panel)
-    panel.resize(400, 240)
-    panel.show()
+    panel = show_widget(TimelinePanel(network), 400, 240)
     network.add(made_run("network-serial"))
     assert panel.stack.text, "a stage without streams has none"
     run = made_run("network-fused")
@@ -91,14 +88,6 @@ def test_that_the_legend_tells_every_colour_from_the_others(light_again, network
             assert far >= 60, (theme, one.name(), other.name())
 
 
-@pytest.fixture
-def kept_network(qapp):
-    network = NetworkState()
-    network.change(stage="network-fused", batch=7, device="cpu")
-    network.drawing.dot((9.5, 4.5))
-    return network
-
-
 def brought(network, part):
     """Show a part; returns what it left out."""
     reading = Reading()
@@ -107,26 +96,24 @@ def brought(network, part):
     return list(reading.notes)
 
 
-def test_that_drawing_and_settings_come_back_through_json(kept_network):
-    network = kept_network
-    part = json.loads(json.dumps(network.own_part()))
-    other = NetworkState()
-    assert brought(other, part) == []
-    assert other.settings == network.settings
-    np.testing.assert_array_equal(other.drawing.ink, network.drawing.ink)
-    assert other.undo_stack.undoText() == "Open session"
-    other.undo_stack.undo()
-    assert other.drawing.is_empty
-
-
 WRONG = (
     ("batch", 0), ("batch", True), ("batch", "7"), ("ink", "00"), ("ink", "not hexadecimal"),
     ("stage", None), ("weights", "/tmp/other.npz"), ("brush", "wide"),
 )  # fmt: skip
 
 
-def test_that_a_wrong_value_is_left_out_and_said_and_the_rest_is_shown(kept_network):
-    network, before = kept_network, {"batch": 7, "stage": "network-fused"}
+def test_that_drawing_and_settings_come_back_through_json_but_for_a_wrong_value_which_is_said(qapp):
+    network, other = NetworkState(), NetworkState()
+    network.change(stage="network-fused", batch=7, device="cpu")
+    network.drawing.dot((9.5, 4.5))
+    part = json.loads(json.dumps(network.own_part()))
+    assert brought(other, part) == []
+    assert other.settings == network.settings
+    np.testing.assert_array_equal(other.drawing.ink, network.drawing.ink)
+    assert other.undo_stack.undoText() == "Open session"
+    other.undo_stack.undo()
+    assert other.drawing.is_empty
+    before = {"batch": 7, "stage": "network-fused"}
     for name, value in WRONG:
         network.change(**before)
         network.drawing.dot((9.5, 4.5))

@@ -126,13 +126,11 @@ def test_that_tab_comes_to_what_is_made_later_where_it_stands(qtbot):
     assert window.focusWidget() is last
 
 
-def test_that_an_area_without_a_share_has_the_room_where_it_is_alone(qtbot):
+def test_that_an_area_without_a_share_has_the_room_where_it_is_alone(show_widget):
     for first_share, dragged_to in ((0.0, None), (0.5, [0, 400])):
         areas = QWidget(), QWidget()
-        shares = Shares("two", HORIZONTAL, Share(areas[0], first_share), Share(areas[1], 0.5))
-        qtbot.addWidget(shares)
-        shares.resize(400, 100)
-        shares.show()
+        parts = Share(areas[0], first_share), Share(areas[1], 0.5)
+        shares = show_widget(Shares("two", HORIZONTAL, *parts), 400, 100)
         if dragged_to:
             shares.setSizes(dragged_to)
             shares.splitterMoved.emit(0, 1)

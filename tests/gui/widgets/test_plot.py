@@ -43,12 +43,8 @@ FIGURE = Figure(
 
 
 @pytest.fixture
-def figure(qtbot):
-    figure = FigurePlot()
-    qtbot.addWidget(figure)
-    figure.resize(480, 280)
-    figure.show()
-    return figure
+def figure(show_widget):
+    return show_widget(FigurePlot(), 480, 280)
 
 
 def drawn(figure):
