@@ -112,10 +112,7 @@ def sealed(function: Callable[..., object], *given: object) -> Callable[..., obj
 
 @contextmanager
 def connected(address: SchedulerAddress) -> Iterator[Any]:
-    """Yield a client of a cluster; what was started for it ends with it, and with this process.
-
-    Worker processes of one thread each are started on the main thread.
-    """
+    """Yield a client of a cluster; what the main thread starts for it ends with it, and with this process."""
     distributed = loaded("distributed", "--scheduler")
     # What goes wrong is said in our words; the logs would stand between them. Some have levels of their own.
     for name in ("tornado", "asyncio", *logging.root.manager.loggerDict):

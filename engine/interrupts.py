@@ -28,10 +28,7 @@ _ending = _thread.allocate_lock()
 
 
 def lock_through_forks() -> _thread.RLock:
-    """Return a reentrant lock that is taken for the while of a fork.
-
-    A child has none of the other threads: what one of them had begun, it would wait for, for ever.
-    """
+    """Return a reentrant lock that forks take: a child has none of the threads that might hold it."""
     lock = _thread.RLock()
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)

@@ -78,10 +78,7 @@ _ours: list[str] = []
 
 
 def start_no_blas_threads() -> None:
-    """Keep BLAS to one thread, unless the environment says otherwise. Call it before NumPy is imported.
-
-    Its threads take 25 ms of two cores while the window and the engine start.
-    """
+    """Keep BLAS to one thread, unless the environment says otherwise. Call it before NumPy is imported."""
     if _VARIABLE not in os.environ:
         os.environ[_VARIABLE] = "1"
         _ours.append(_VARIABLE)

@@ -1,7 +1,4 @@
-"""Which device a call with arrays of the host takes: whole calls are compared, copies included.
-
-What a GPU's call costs beside its kernel is measured once per machine, and kept.
-"""
+"""Which device a call with arrays of the host takes: whole calls are compared, measured copies included."""
 
 import json
 import time
@@ -31,10 +28,7 @@ _KIND = "rates"
 
 
 def faster_device(resolved: Resolved) -> tuple[DeviceInfo, Reason | None]:
-    """Return the device that the request of a mask names, or that with the faster whole call.
-
-    Also what was compared; nothing where the device was named, or there is only one.
-    """
+    """Return the device that a request names, or that with the faster whole call, and what was compared."""
     asked, cpu, problem, mask = resolved.asked, cpu_info(), resolved.problem, resolved.constant
     if asked.device != AUTO or asked.variant != AUTO:
         return resolved.device, None

@@ -302,10 +302,7 @@ def _key_of(mask: MaskLike) -> MaskKey:
 
 
 def _as_key(options: Options) -> Options | None:
-    """Return options of which equal ones mean the same: (1, 1.0) is no anchor, but equals one.
-
-    None where one has no such form; there a BadValue follows.
-    """
+    """Return options of which equal ones mean the same: (1, 1.0) is no anchor. None: one has no such form."""
     border, cval, anchor, variant, block, *rest = options
     try:
         if anchor is not None:

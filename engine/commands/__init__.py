@@ -1,7 +1,4 @@
-"""The command line of the engine, by the table of its commands. No Qt in here.
-
-Importing this costs nothing; a command loads what it needs when `command_line.main` calls it.
-"""
+"""The command line of the engine, by the table of its commands, loaded when called. No Qt in here."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple

@@ -65,10 +65,7 @@ def group(kind: type[T], **words: str) -> T:
 
 
 def fields_of(kind: type[Struct], **how: tuple[Text, Callable[[str], object]]) -> Mapping[str, object]:
-    """Return a field for fields of a struct, which has their types and defaults.
-
-    `how` says of each by its name how it is written and read. The value has those that were given.
-    """
+    """Return a field for fields of a struct where given; `how` says of each how it is written and read."""
     known = {each.name: each for each in structs.fields(kind)}
     written = {name: option(text, known[name].default, read) for name, (text, read) in how.items()}
     made: Mapping[str, object] = field(default_factory=dict, metadata={"fields_of": written})

@@ -176,10 +176,7 @@ class PictureWork(Opening):
         return structs.replace(self.asked, chain=chain)
 
     def _cheapest(self, asked: PictureRequest, made: Callable[[PictureRequest], R], saved: np.dtype) -> R:
-        """Return what is made on the device that is asked for; of `auto` where it is done sooner.
-
-        Its kernel writes the samples of the file, where that is the same.
-        """
+        """Return what is made where it is asked for, of `auto` where it is sooner, in the file's samples."""
         is_open, why = asked.device == asked.variant == AUTO, None
         if is_open and (asked.filter is None or has_driver()):
             # Listing the GPUs starts the driver; that, and copies there and back, take longer than most work.
@@ -262,10 +259,7 @@ class PictureWork(Opening):
         go_on: Callable[[], object] = lambda: None,
         on_state: Callable[[int, int], None] = lambda rows, height: None,
     ) -> "Done":
-        """Filter a file in bands; `go_on` is called from time to time, on any thread, and may end it.
-
-        `on_state` is as of `engine.flow.file.FileFilter`.
-        """
+        """Filter a file in bands; `go_on`, on any thread, may end it; `on_state` is as of `FileFilter`."""
         # Loaded only with such a picture.
         from engine.flow.file import FileFilter
 

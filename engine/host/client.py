@@ -117,10 +117,7 @@ class EngineClient:
         return pending.future
 
     def cancel(self, future: Future[object]) -> None:
-        """Cancel a request: at once while it waits, else between launches or by replacing the host.
-
-        Its future fails with `Cancelled`, unless it is answered first.
-        """
+        """Cancel a request: at once while it waits, else between launches or by replacing the host."""
         with self._lock:
             sent = () if self._current is None else self._current.requests.values()
             pending = next((p for p in sent if p.future is future), None)
@@ -166,10 +163,7 @@ class EngineClient:
         self._begin_anew("it is started again to use the GPU")
 
     def connect(self, remote: RemoteHost | None) -> None:
-        """Compute there from now on, by a new connection, None: on this machine; in the background.
-
-        What was asked before fails as cancelled; what hosts have handed over stays.
-        """
+        """Compute there from now on, None: here, by a new connection; what was asked before is cancelled."""
         with self._lock:
             self.remote = remote
             if self._current is not None:

@@ -297,10 +297,7 @@ FAILED_STARTS_ALLOWED = 3
 
 
 class Faults:
-    """The client's count of faults. Called on: any thread, one at a time (under the client's lock).
-
-    `use_cuda` is False after three faults in ten minutes, if there is a GPU.
-    """
+    """The client's count of faults, under its lock; three in ten minutes end `use_cuda`, with a GPU."""
 
     def __init__(self) -> None:
         self.use_cuda = True

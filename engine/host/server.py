@@ -1,7 +1,4 @@
-"""The host's loop: a thread reads the pipe, the main thread does one job at a time, newest preview first.
-
-A third one answers what comes beside a run, the newest first.
-"""
+"""The host's loop: a thread reads the pipe, the main one does a job at a time, a third one what is beside."""
 
 import os
 import threading

@@ -72,10 +72,7 @@ def _close(key: str) -> None:
 
 
 def open_in_parts(path: Path, refusal: EngineError, *, is_too_large: bool) -> PictureHandle:
-    """Open what is not decoded as a whole: a Zarr folder, an .npy, a TIFF that is too large; raise the rest.
-
-    Arrays that are small are read into memory, as other pictures are.
-    """
+    """Open a Zarr folder, an .npy or a too large TIFF, in memory where small; raise others' refusal."""
     kind = kind_of(path)
     if not kind or (kind == "tiff" and not is_too_large):
         raise refusal
