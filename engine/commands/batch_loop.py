@@ -130,9 +130,8 @@ class Job:
             return self.verified_and_encoded(self.call.filter(self.room()))
         call, how, opened = self.call, self.how, self.opened
         regions = regions_to_check(call.problem, self.seed, AFFORDABLE_MULTIPLY_ADDS)
-        checked = CheckedSamples(
-            call.samples.shape, np.dtype(np.float32), regions if how.saving.verify else ()
-        )
+        kept = regions if how.saving.verify else ()
+        checked = CheckedSamples(call.samples.shape, np.dtype(np.float32), kept)
         out = reused_result(call.samples, call.samples.shape, opened.dtype)
         highest = max(band.length for band in bands_to_convert(call))
         floats = reused_result(call.samples, (highest, *call.samples.shape[1:]), np.float32)
@@ -388,7 +387,7 @@ class Batch:
 
 def is_streamed(plan: BatchPlan) -> bool:
     """Return whether a device computes the pictures, and not the cores of the workers."""
-    return plan.device.kind != "cpu" or plan.device.is_usable_gpu
+    return plan.device.kind != "cpu"
 
 
 def write_result(data: bytes | memoryview, file: PictureFile, *, may_be_there: bool = False) -> None:

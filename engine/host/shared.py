@@ -15,7 +15,7 @@ import secrets
 import shutil
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.shared_memory import SharedMemory
@@ -48,11 +48,6 @@ def new_prefix() -> str:
 def own_prefix() -> str:
     """Return how the names of this process's segments begin."""
     return _prefix
-
-
-def is_prefix(text: str) -> bool:
-    """Return whether a text is one that `new_prefix` returns."""
-    return re.fullmatch(r"haloscope-[0-9a-f]{8}", text) is not None
 
 
 _attached: dict[str, _Segment] = {}
@@ -201,6 +196,13 @@ def unlink(*names: str) -> None:
     for name in names:
         _made.discard(name)
         _remove_name(name)
+
+
+def unlink_left(prefixes: Iterable[str]) -> None:
+    """Remove the memory of processes that were killed together with those that Python has for that."""
+    for prefix in prefixes:
+        if re.fullmatch(r"haloscope-[0-9a-f]{8}", prefix):
+            unlink(*left_by(prefix, 0))
 
 
 def left_by(prefix: str, last: int) -> list[str]:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ class Server:
     def start(self, receiver: io.BufferedReader, sender: int) -> None:
         """Answer from now on; remove what killed servers of this user have left."""
         self._line.start(receiver, sender)
-        remove_dead_folders(_FOLDERS, _remove_segments)
+        remove_dead_folders(_FOLDERS, shared.unlink_left)
 
     def close(self) -> None:
         """End all that was begun here."""
@@ -283,12 +283,6 @@ class Server:
         with self._lock:
             self._asked.pop(number, None)
         yield structure, b""
-
-
-def _remove_segments(prefixes: Sequence[str]) -> None:
-    """Remove the shared memory of a server that was killed with the process that Python has for that."""
-    for prefix in filter(shared.is_prefix, prefixes):
-        shared.unlink(*shared.left_by(prefix, 0))
 
 
 def main() -> None:
