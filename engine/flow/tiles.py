@@ -160,11 +160,9 @@ class Result:
     def _rectangle(self, level: int, rows: slice, columns: slice, ends_at: float) -> tuple[Samples, Samples]:
         source, region = self.source, self.asked.region
         part = cut(self.work.reach, source.levels[level], rows, columns)
+        beside = list(itertools.starmap(slice, part.columns.sources))
         read = [
-            [
-                source.rectangle(level, slice(*down), slice(*across), ends_at)
-                for across in part.columns.sources
-            ]
+            [source.rectangle(level, slice(*down), across, ends_at) for across in beside]
             for down in part.rows.sources
         ]
         samples = read[0][0]

@@ -26,10 +26,15 @@ _EXAMPLE = (
 
 def mask_to_json(mask: Mask) -> str:
     """Return a mask as JSON, one row of weights per line; it reads back to an equal mask of the same name."""
-    values = document_of(mask)
-    rows = ",\n    ".join(json.dumps(row, allow_nan=False) for row in values.pop("weights"))
-    rest = "".join(f'  "{key}": {json.dumps(value, allow_nan=False)},\n' for key, value in values.items())
-    return f'{{\n{rest}  "weights": [\n    {rows}\n  ]\n}}\n'
+    return json_in_lines(document_of(mask), "weights")
+
+
+def json_in_lines(document: Json, last: str) -> str:
+    """Return an object as JSON, a line for each key, and for each item of the list under the `last` one."""
+    items = (json.dumps(item, ensure_ascii=False, allow_nan=False) for item in document.pop(last))
+    head = "".join(f'  "{key}": {json.dumps(value, allow_nan=False)},\n' for key, value in document.items())
+    lines = ",\n    ".join(items)
+    return f'{{\n{head}  "{last}": [\n    {lines}\n  ]\n}}\n'
 
 
 def document_of(mask: Mask) -> Json:

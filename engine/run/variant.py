@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, TypeVar, overload
+from typing import Any, ClassVar, Generic, TypeVar
 
 from engine.device.launches import DeviceKind, Launch, Pass, Prepared
 from engine.errors import UnknownName, did_you_mean
@@ -121,11 +121,7 @@ class Registered(Sequence[V], Generic[V]):
     def __len__(self) -> int:
         return sum(map(len, self.modules.values()))
 
-    @overload
-    def __getitem__(self, number: int) -> V: ...
-    @overload
-    def __getitem__(self, number: slice) -> tuple[V, ...]: ...
-    def __getitem__(self, number: int | slice) -> V | tuple[V, ...]:
+    def __getitem__(self, number: int) -> V:  # type: ignore[override]
         return tuple(self)[number]
 
 

@@ -26,7 +26,7 @@ from engine.files.atomic_write import atomic_write
 from engine.files.reading import ASSETS, Json, faults_of_asset, json_object, read_json, read_text
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.mask.json_form import document_of, mask_from_json
+from engine.mask.json_form import document_of, json_in_lines, mask_from_json
 from engine.mask.presets import resolve_mask
 from engine.work.problem import Settings
 from engine.work.steps import AnyStep, Chain, CombineStep, MaskStep, OperationStep
@@ -147,12 +147,7 @@ def entry_of(chain: Chain) -> Json:
 
 def chain_to_json(chain: Chain) -> str:
     """Return a chain as JSON, a step per line; it reads back to an equal one."""
-    entry = entry_of(chain)
-    lines = ",\n    ".join(
-        json.dumps(step, ensure_ascii=False, allow_nan=False) for step in entry.pop("steps")
-    )
-    head = "".join(f'  "{name}": {json.dumps(text, allow_nan=False)},\n' for name, text in entry.items())
-    return f'{{\n  "format": "{FORMAT}",\n  "version": {VERSION},\n{head}  "steps": [\n    {lines}\n  ]\n}}\n'
+    return json_in_lines({"format": FORMAT, "version": VERSION} | entry_of(chain), "steps")
 
 
 def save_chain(chain: Chain, path: str | os.PathLike[str]) -> None:

@@ -102,16 +102,13 @@ def two_passes(
 
 def sum_of(order: SumOrder, window: "PixelWindow", weights: Float32Array, offset: float) -> PixelSum:
     """Form the sum of one pixel, of the cells under the mask and of its weights, as the kernel does."""
-    # Rows that have ghost cells only.
-    outside = window.source_rows < 0
     with np.errstate(over="ignore", invalid="ignore"):
-        how = _sum_of_products if order.row else _sum_of_parts
-        return how(order, window.cells, outside, weights, offset)
+        if order.row:
+            return _sum_of_products(order, window, offset)
+        return _sum_of_parts(order, window.cells, weights, offset)
 
 
-def _sum_of_parts(
-    order: SumOrder, cells: Float32Array, outside: NDArray[np.bool_], weights: Float32Array, offset: float
-) -> PixelSum:
+def _sum_of_parts(order: SumOrder, cells: Float32Array, weights: Float32Array, offset: float) -> PixelSum:
     taps, channels = weights.size, cells.shape[2]
     part = min(order.part, taps)
     parts = -(-taps // part)
@@ -138,10 +135,8 @@ def _sum_of_parts(
     return PixelSum(sums, totals, value)
 
 
-def _sum_of_products(
-    order: SumOrder, cells: Float32Array, outside: NDArray[np.bool_], weights: Float32Array, offset: float
-) -> PixelSum:
-    row, column = np.array(order.row, np.float32), np.array(order.column, np.float32)
+def _sum_of_products(order: SumOrder, window: "PixelWindow", offset: float) -> PixelSum:
+    row, column, cells = np.array(order.row, np.float32), np.array(order.column, np.float32), window.cells
     taps, pairs = row.size, order.pairs
     paired = cells[:, :pairs] + cells[:, taps - pairs :][:, ::-1]
     taken, factors = np.concatenate([paired, cells[:, pairs : taps - pairs]], 1), row[: taps - pairs]
@@ -151,7 +146,8 @@ def _sum_of_products(
     nothing = np.zeros((len(column), cells.shape[2]), np.float32)
     sums = _chain(nothing, products.swapaxes(0, 1), order.is_fused)[-1]
     if order.ghost_row is not None:
-        sums[outside] = order.ghost_row
+        # Rows that have ghost cells only.
+        sums[window.source_rows < 0] = order.ghost_row
     down = sums.astype(np.float64) * column.astype(np.float64)[:, np.newaxis]
     start = np.full((1, cells.shape[2]), np.float32(offset if order.begins_with_offset else 0.0))
     totals = _chain(start, down[:, np.newaxis], order.is_fused)[1:, 0]
