@@ -2,9 +2,8 @@
 
 A filter is a chain of one step, and so is another operation. The steps form a graph without cycles: a step
 reads the result of the one before, of another earlier one by its id, or the picture. What lies between is
-float32, neither clipped nor rounded to whole numbers. All other descriptions of work hold a
-`PictureRequest`, of which nothing is resolved yet: "auto" may stand for a variant or a device, and a block
-may be illegal.
+float32, neither clipped nor rounded to whole numbers. All other descriptions of work hold a `PictureRequest`,
+of which nothing is resolved yet: "auto" may stand for a variant or a device, and a block may be illegal.
 """
 
 import hashlib
