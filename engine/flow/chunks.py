@@ -276,10 +276,7 @@ class Flow(Generic[Work]):
         return under_way < self.most and len(self._given) <= 2 * self.most
 
     def _wait(self) -> None:
-        """Hand work on until some more is finished, and report what is first in order.
-
-        After an error until all is finished that can be; that is reported, and then the error raised.
-        """
+        """Hand work on until more is finished, and report it; after an error until all is, then raise."""
         count = len(self._done)
         while len(self._done) == count:
             if self._hand_on_what_is_ready():

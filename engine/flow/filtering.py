@@ -112,8 +112,7 @@ class Outputs:
 
     def __init__(self, arrays: Iterable[np.ndarray] | None) -> None:
         self._arrays: Iterator[np.ndarray] | None = None if arrays is None else iter(arrays)
-        # First bytes and ends of those in use, in order; none overlap, as bands are read after others are
-        # written.
+        # First bytes and ends of those in use, in order: bands are read after others are written.
         self._taken: list[tuple[int, int]] = []
 
     def take(self, call: Call, number: int) -> np.ndarray:

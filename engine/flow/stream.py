@@ -45,18 +45,16 @@ class Asked:
 
 @dataclass(kw_only=True)
 class Stream:
-    """Turns pictures into chunks, and chunks into results: a device of pictures.
+    """Turns pictures into chunks, and chunks into results: a device of pictures, to be closed.
 
-    Chunks are spread over the devices of the first picture, which are opened for it, with its layout. With
-    `in_parts` those that have to be cut get variants whose results do not depend on where. `total` is the
-    number of pictures, 0 where it is not known. Close it.
+    Chunks are spread over the devices of the first picture, which are opened for it, with its layout.
     """
 
     chunk_bytes: int | None = None
     ring: int = DEFAULT_RING
     checkpoint: Checkpoint = lambda step: None
-    in_parts: bool = False
-    total: int = 0
+    in_parts: bool = False  # those that have to be cut get variants whose results do not depend on where
+    total: int = 0  # pictures; 0 where it is not known
     most: int = field(default=1, init=False)
 
     def __post_init__(self) -> None:

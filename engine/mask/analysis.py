@@ -185,10 +185,8 @@ def pixels_at_borders(mask: Mask, height: int, width: int) -> int:
 
 
 def kept_in_a_corner(mask: Mask, border: Border) -> float | None:
-    """Return what is left of an even area in the top left corner, of 1 within; None where all of it is.
-
-    Borders with values from outside the picture (zero, constant as 0) take the rest away.
-    """
+    """Return what is left of an even area in the top left corner, of 1 within; None where all of it is."""
+    # These have values from outside the picture; a constant counts as 0.
     if border not in (Border.ZERO, Border.CONSTANT) or abs(mask.total) <= 1e-9 * mask.magnitude:
         return None
     row, column = mask.anchor

@@ -107,10 +107,7 @@ def _factor(shape: tuple[int, int], weights32: bytes) -> Factors:
 
 
 def _exact_factors(weights: Weights) -> tuple[Weights, Weights] | None:
-    """Return a column of the smallest whole numbers and its row; None if no product is exact.
-
-    The weights are float32 numbers, not all 0. The column is positive beside the mask's largest weight.
-    """
+    """Return a column of the smallest whole numbers, positive at the largest weight, and its row; or None."""
     pivot_row, pivot_column = _pivot(weights)
     # Every float32 number is a whole multiple of 2^-149; Python's integers hold them all.
     whole = [int(value) for value in np.ldexp(weights[:, pivot_column], 149)]

@@ -41,10 +41,7 @@ def gaussian(rows: int, columns: int | None = None, sigma: float | None = None) 
 
 
 def motion(length: int, angle_deg: float) -> Mask:
-    """Return the mean along a line, as a camera sees that moves during the exposure.
-
-    A cell's weight falls from 1 on the line to 0 at one pixel from it; then all are divided by their sum.
-    """
+    """Return the mean along a line, as a camera sees that moves during the exposure."""
     angle, half = math.radians(angle_deg % 180.0), (length - 1) / 2.0
     # Rows are counted downwards, so a line that rises to the right goes to smaller rows.
     along_row, along_column = -math.sin(angle), math.cos(angle)
@@ -52,6 +49,7 @@ def motion(length: int, angle_deg: float) -> Mask:
     row, column = np.mgrid[-reach : reach + 1, -reach : reach + 1].astype(np.float64)
     on_line = np.clip(row * along_row + column * along_column, -half, half)
     distance = np.hypot(row - on_line * along_row, column - on_line * along_column)
+    # From 1 on the line to 0 at one pixel from it.
     weights = np.maximum(0.0, 1.0 - distance)
     weights[weights < _DUST] = 0.0
     rows, columns = np.flatnonzero(weights.any(axis=1)), np.flatnonzero(weights.any(axis=0))

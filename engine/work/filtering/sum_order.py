@@ -156,10 +156,7 @@ def _sum_of_products(order: SumOrder, window: "PixelWindow", offset: float) -> P
 
 
 def _chain(start: Float32Array, products: Float64Array, is_fused: bool) -> Float32Array:
-    """Return the sums after each of the products, which are exact, the start first.
-
-    The products have one axis more than the start: those that are added one after another.
-    """
+    """Return the start, and the sums after each of the products, which are exact, along their first axis."""
     added = products if is_fused else products.astype(np.float32).astype(np.float64)
     # Where every sum is a float32 number nothing is ever rounded, as with whole numbers.
     running = np.cumsum(np.concatenate([start[np.newaxis].astype(np.float64), added]), axis=0)
