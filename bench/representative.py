@@ -11,7 +11,7 @@ import numpy as np
 
 import engine
 from bench.auto import mask_of
-from engine.course.jobs import bank_job
+from engine.course.tables import bank_job
 from engine.device.devices import backend
 from engine.errors import EngineError
 from engine.geometry.block import Block

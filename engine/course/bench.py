@@ -12,9 +12,8 @@ from statistics import median
 import numpy as np
 
 from engine.course import runs
-from engine.course.jobs import SEED, job_of, variant_of
 from engine.course.papers import MeasuredPaper
-from engine.course.tables import tables_of, transactions_per_request
+from engine.course.tables import SEED, job_of, tables_of, transactions_per_request, variant_of
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_memory import check, copy_in, copy_out
 from engine.device.devices import Backend, backend, device_named
@@ -245,13 +244,9 @@ PREPARING_S = 3.0
 
 
 def measured_paper(
-    paper_key: str,
-    device: str = "auto",
-    *,
-    sizes: Sequence[int] | None = None,
-    budget_s: float = BUDGET_S,
-    checkpoint: Checkpoint = go_on,
-) -> MeasuredPaper:
+    paper_key: str, device: str = "auto",
+    *, sizes: Sequence[int] | None = None, budget_s: float = BUDGET_S, checkpoint: Checkpoint = go_on,
+) -> MeasuredPaper:  # fmt: skip
     """Measure what a paper's tables need; return them, in the paper's order, with the results.
 
     `device` is for the CUDA variants: "auto" or the key of a device. Without one that works their cells say

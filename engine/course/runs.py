@@ -146,9 +146,8 @@ def filter_run(
     mask: Mask, variant: str, side: int, *, block: Block | None = None, layout: Layout = Layout.PITCHED
 ) -> FilterRun:
     """Return the run of a mask by a variant on a picture of a size."""
-    return FilterRun(
-        chain=Chain((MaskStep(mask=mask, variant=variant, block=block),)), side=side, layout=layout
-    )
+    step = MaskStep(mask=mask, variant=variant, block=block)
+    return FilterRun(chain=Chain((step,)), side=side, layout=layout)
 
 
 @dataclass(frozen=True, slots=True)

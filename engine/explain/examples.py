@@ -169,8 +169,6 @@ def _filter_facts(problem: Problem, mask: Mask) -> dict[str, str]:
 
 
 class _Kind(NamedTuple):
-    """What examples of a task are made of, and what is said of them."""
-
     make: Callable[[Any, Asked], tuple[Any, Any]]
     facts: Callable[[Any, Any], dict[str, str]]
     depends_on: tuple[str, ...] = ()

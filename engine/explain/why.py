@@ -231,12 +231,9 @@ def limits_of(device: DeviceInfo) -> DeviceLimits | None:
 
 
 def explained_by(
-    job: AnyJob,
-    device: DeviceInfo,
-    limits: DeviceLimits,
-    measured_ms: float | None,
+    job: AnyJob, device: DeviceInfo, limits: DeviceLimits, measured_ms: float | None,
     checkpoint: Checkpoint = go_on,
-) -> tuple[ExplainedTime, DeviceLimits]:
+) -> tuple[ExplainedTime, DeviceLimits]:  # fmt: skip
     """Return the same on a device of these limits, and those that it rests on: the run exceeded no other."""
     is_on_gpu = job.variant.device is DeviceKind.CUDA
     if is_on_gpu and (not_compiled := why_not_compiled()) is not None:

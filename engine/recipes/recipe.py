@@ -191,11 +191,8 @@ def _mask_words(recipe: Recipe, file: str) -> list[str]:
 def engine_code(recipe: Recipe) -> str:
     """Return a script that writes the bytes that the window's Save writes; where, as of `command_line`."""
     recipe.refuse_parts("Python")
-    begin = [f"# {note}" for note in recipe.notes] + [
-        "import engine",
-        "",
-        f"picture = engine.open_image({recipe.source.name!r})",
-    ]
+    read = f"picture = engine.open_image({recipe.source.name!r})"
+    begin = [*(f"# {note}" for note in recipe.notes), "import engine", "", read]
     if recipe.chain is not None:
         body = _chained(recipe, recipe.chain)
     elif (operation := recipe.asked.operation) is not None:

@@ -21,10 +21,7 @@ from engine.work.steps import PICTURE, CombineStep, MaskStep, one_step
 
 
 class _Library(NamedTuple):
-    """How a script for a library is written: what is imported, which borders the library lacks, and the sums.
-
-    The words of `_filtering` stand in `sums` in braces.
-    """
+    """How a script for a library is written; the words of `_filtering` stand in `sums` in braces."""
 
     title: str
     imports: tuple[str, ...]

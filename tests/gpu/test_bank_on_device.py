@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.course.jobs import bank_job
+from engine.course.tables import bank_job
 from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
 from engine.mask.mask import Mask

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numba import types
 
-from engine.course.jobs import COPY
+from engine.course.tables import COPY
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block
 from engine.geometry.border import Border

@@ -162,16 +162,11 @@ def drawings_to_check(problem: ForwardPass, seed: int, affordable: int | None = 
 
 def verify(
     scores: NDArray[np.float32],
-    drawings: NDArray[np.float32],
-    weights: Weights,
-    problem: ForwardPass,
+    drawings: NDArray[np.float32], weights: Weights, problem: ForwardPass,
     roundings: Callable[[int], int] = lambda terms: terms,
-    *,
-    seed: int = 0,
-    affordable: int | None = None,
-    checkpoint: Callable[[float], None] = lambda fraction: None,
-    layer: str = "output",
-) -> Verification:
+    *, seed: int = 0, affordable: int | None = None,
+    checkpoint: Callable[[float], None] = lambda fraction: None, layer: str = "output",
+) -> Verification:  # fmt: skip
     """Compare scores (batch, classes), or the values of another `layer` (batch, *shape), with the oracle's.
 
     `roundings` are those of a product in a sum of so many (`NetworkVariant.roundings`); the rest is as of

@@ -60,16 +60,10 @@ def regions_to_check(product: MatrixProduct, seed: int, affordable: int | None =
 
 
 def verify(
-    result: np.ndarray,
-    a: np.ndarray,
-    b: np.ndarray,
-    product: MatrixProduct,
-    roundings: int,
-    *,
-    seed: int = 0,
-    affordable: int | None = None,
+    result: np.ndarray, a: np.ndarray, b: np.ndarray, product: MatrixProduct, roundings: int,
+    *, seed: int = 0, affordable: int | None = None,
     checkpoint: Callable[[float], None] = lambda fraction: None,
-) -> Verification:
+) -> Verification:  # fmt: skip
     """Compare a float32 product with the oracle's; its pixels are the elements of P.
 
     `roundings` are those of `MatmulVariant.roundings`, the rest is as of `engine.run.task.Task.verify`.

@@ -136,12 +136,8 @@ class MatrixProduct(Message, frozen=True):
 
 def product_work(
     product: MatrixProduct,
-    *,
-    global_loads: int,
-    multiply_adds: int | None = None,
-    shared_loads: int = 0,
-    shared_stores: int = 0,
-) -> Work:
+    *, global_loads: int, multiply_adds: int | None = None, shared_loads: int = 0, shared_stores: int = 0,
+) -> Work:  # fmt: skip
     """Return the work of one product; each element of P is stored once.
 
     `global_loads` counts elements of M and N that threads load from global memory, `multiply_adds` includes

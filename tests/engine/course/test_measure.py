@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 import engine.course.bench
-import engine.course.jobs
+import engine.course.tables
 from engine.course import cnn
 from engine.course.bench import NO_SPEED, Bench, measured_paper
 from engine.course.files import csv_of, markdown_of, sheet_of, svg_of
@@ -95,7 +95,7 @@ def test_that_it_can_be_stopped_between_samples():
 def test_that_a_wrong_result_has_no_time(monkeypatch):
     serial = variant("cpu-serial")
     broken = replace(serial, prepare=lambda *given: OnePixelOff(serial.prepare(*given)))
-    monkeypatch.setattr(engine.course.jobs, "variant", lambda key: broken)
+    monkeypatch.setattr(engine.course.tables, "variant", lambda key: broken)
     found = Bench("cpu", NO_SAMPLES).take(SERIAL)
     assert found.not_verified
     assert found.reason.startswith("not verified: row 0, column 0")
