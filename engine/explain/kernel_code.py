@@ -24,18 +24,9 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.device_list import missing
 from engine.device.launches import DeviceKind, Kernel, Pass, Signature
 from engine.errors import BadValue
+from engine.explain import code_lines
 from engine.explain.code_diff import Diff, diff_of
-from engine.explain.code_lines import (
-    CodeLine,
-    Form,
-    KernelSource,
-    Listing,
-    Role,
-    SourceFunction,
-    SourceLine,
-    short_path,
-    story_of,
-)
+from engine.explain.code_lines import CodeLine, Form, Listing, Role, SourceFunction
 from engine.explain.examples import Example
 from engine.explain.instructions import InstructionClass, is_ptx_64_bit, is_sass_64_bit, ptx_class, sass_class
 from engine.explain.launches import Architecture
@@ -51,7 +42,7 @@ _OURS = tuple(f"{_ENGINE}.{folder}." for folder in ("variants", "device", "geome
 _LEFT_OUT = tuple(f"{_ENGINE}.{begin}" for begin in ("variants.emit.", "device.thread_"))
 
 
-def source_of(example: Example) -> KernelSource:
+def source_of(example: Example) -> code_lines.KernelSource:
     """Return the source of a variant, compiled for an example; nothing is compiled."""
     variant, remark = example.variant, ""
     found: Iterable[tuple[Role, FunctionType]]
@@ -82,7 +73,7 @@ def source_of(example: Example) -> KernelSource:
                 by_place.setdefault((shown.path, shown.first_line), shown)
     order = list(Role)
     functions = sorted(by_place.values(), key=lambda one: order.index(one.role))
-    return KernelSource(story_of(variant), tuple(functions), remark)
+    return code_lines.KernelSource(code_lines.story_of(variant), tuple(functions), remark)
 
 
 def function_source(module: str, name: str) -> SourceFunction:
@@ -96,8 +87,9 @@ def function_source(module: str, name: str) -> SourceFunction:
 
 
 def _shown(role: Role, name: str, node: Any, path: str) -> SourceFunction:
-    lines, first = _file(path)[0], _first_line(node)
-    return SourceFunction(role, name, short_path(path), first, tuple(lines[first - 1 : node.end_lineno]))
+    first = _first_line(node)
+    lines = tuple(_file(path)[0][first - 1 : node.end_lineno])
+    return SourceFunction(role, name, code_lines.short_path(path), first, lines)
 
 
 @functools.cache
@@ -204,15 +196,15 @@ def ptx_listing(ptx: str, kernel: str, architecture: str) -> Listing:
     Numba's names, which are long and counted from the start of a process, become short: the kernel's name,
     and `shared`, `shared_2`, ... for its arrays.
     """
-    files = {int(number): short_path(path) for number, path in _FILE.findall(ptx)}
+    files = {int(number): code_lines.short_path(path) for number, path in _FILE.findall(ptx)}
     lines: list[CodeLine] = []
-    source: SourceLine | None = None
+    source: code_lines.SourceLine | None = None
     # The names of functions that were inlined stand behind the code for a debugger.
     code = re.split(r"(?m)^\$L__func_end\d+:|^\s*\.section\b", ptx)[0]
     for text in _with_short_names(code, kernel).split("\n"):
         if location := _LOCATION.match(text):
             line = int(location[2])
-            source = SourceLine(files[int(location[1])], line) if line else None
+            source = code_lines.SourceLine(files[int(location[1])], line) if line else None
         elif _FILE.match(text) or text.lstrip().startswith("//") or "NumbaEnv" in text:
             continue
         elif label := _PTX_LABEL.match(text):
@@ -260,11 +252,11 @@ _TARGET = re.compile(r"`\((\.L\w+|\$[\w$]+)\)")
 def sass_listing(written: str, kernel: str, architecture: str) -> Listing:
     """Return what nvdisasm wrote of one kernel as a listing, without the padding behind its end."""
     lines: list[CodeLine] = []
-    source: SourceLine | None = None
+    source: code_lines.SourceLine | None = None
     for line in written.split("\n"):
         if place := _PLACE.match(line):
             number = int(place[2])
-            source = SourceLine(short_path(place[1]), number) if number else None
+            source = code_lines.SourceLine(code_lines.short_path(place[1]), number) if number else None
         elif label := _SASS_LABEL.match(line):
             lines.append(CodeLine(line, label=label[1]))
         elif found := _SASS_INSTRUCTION.match(line):

@@ -14,18 +14,11 @@ from engine.device.device_list import cpu_info
 from engine.device.launches import DeviceKind, Launch
 from engine.device_info import AUTO, WARP, DeviceInfo
 from engine.errors import Reason
-from engine.explain import instructions
+from engine.explain import device_limits, instructions
 from engine.explain.answers import asked_job
 from engine.explain.code_lines import SAVES, paragraphs_of, story_of
 from engine.explain.counting import BANKS, WORD_BYTES, CountedAccesses, CountedRun, counted_run
-from engine.explain.device_limits import (
-    DeviceLimits,
-    Limit,
-    MeasureLimits,
-    left_out_words,
-    reached_by_run,
-    without_refuted,
-)
+from engine.explain.device_limits import DeviceLimits, Limit
 from engine.explain.kept_limits import keep, kept_limits, recorded_limits
 from engine.explain.launches import ABSENT_GPUS, DEFAULT, SCHEDULERS, gpu_text, why_not_compiled
 from engine.explain.messages import TimeRequest
@@ -208,7 +201,7 @@ def explained_time(
         explained, left = explained_by(job, device, limits, measured_ms, checkpoint)
         if left is not limits and device.available:
             # Measured again, and left out from now on where the run exceeds it again.
-            limits = limits.or_more(answer(MeasureLimits(device.key), checkpoint))
+            limits = limits.or_more(answer(device_limits.MeasureLimits(device.key), checkpoint))
             explained, left = explained_by(job, device, limits, measured_ms, checkpoint)
             keep(device, left)
         return explained
@@ -240,7 +233,8 @@ def explained_by(
         return ExplainedTime(limits.device, not_explained=not_compiled), limits
     while True:
         found = gpu_time(job, device, limits, checkpoint) if is_on_gpu else cpu_time(job, limits)
-        left = without_refuted(limits, reached_by_run(found.bounds, found.least_ms, measured_ms))
+        reached = device_limits.reached_by_run(found.bounds, found.least_ms, measured_ms)
+        left = device_limits.without_refuted(limits, reached)
         if left is limits:
             break
         limits = left
@@ -261,7 +255,7 @@ def explained_by(
     else:
         what, removed_by, remedy = gpu_cause(found) if is_on_gpu else cpu_cause(found)
         sentence = f"{what}. That takes at least {part}. {removed_by}."
-    if left_out := left_out_words(limits):
+    if left_out := device_limits.left_out_words(limits):
         sentence = f"{sentence.rstrip('.')}. {left_out}"
     times, each = (found.bounds, found.least_ms, measured_ms), found.counted.transactions_per_request
     saves = "".join(paragraphs_of(story_of(job.variant).part(SAVES))[:1])

@@ -18,17 +18,8 @@ from typing import ClassVar
 
 from engine.device_info import SIMULATOR_SIDE
 from engine.errors import BadValue
-from engine.geometry.block import (
-    FLOAT_BYTES,
-    MAX_GRID_Y,
-    Block,
-    Limits,
-    Refusal,
-    SharedBytes,
-    blocks_along,
-    grid_too_high,
-    why_illegal,
-)
+from engine.geometry import block as blocks
+from engine.geometry.block import FLOAT_BYTES, Block, Limits, Refusal, SharedBytes
 from engine.host.request import QueuePolicy, Request
 from engine.message import Message
 from engine.results.columns import Fact
@@ -203,10 +194,10 @@ def _refusal(product: MatrixProduct, tile: int, limits: Limits, shared_bytes: Sh
     if not SMALLEST_TILE <= tile <= LARGEST_TILE:
         return Refusal("tile-out-of-range", f"A tile of {tile} is not {_RANGE}")
     block = Block(tile, tile)
-    if (refusal := why_illegal(block, limits, shared_bytes)) is not None:
+    if (refusal := blocks.why_illegal(block, limits, shared_bytes)) is not None:
         return refusal
-    down = blocks_along(product.rows, tile)
-    return grid_too_high(product.rows, "rows", down, block) if down > MAX_GRID_Y else None
+    down = blocks.blocks_along(product.rows, tile)
+    return blocks.grid_too_high(product.rows, "rows", down, block) if down > blocks.MAX_GRID_Y else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
