@@ -331,14 +331,13 @@ def block_tiles(request: TileRequest, report: Checkpoint) -> BlockTiles:
     key = request.job.variant
     try:
         job, _ = kernel_job(request.job)
+        if (not_compiled := why_not_compiled()) is not None:
+            return BlockTiles(key, reason=str(not_compiled))
+        across, down, _ = job.variant.plan(job.problem, job.block)[0].grid
+        at_x, at_y = request.at or (int(across > 2), int(down > 2))
+        at = min(max(at_x, 0), across - 1), min(max(at_y, 0), down - 1)
+        return BlockTiles(key, (across, down), at, tile_plans(job, at, report))
     except UnsupportedVariant as error:
         return BlockTiles(key, reason=str(error.refusal))
-    if (not_compiled := why_not_compiled()) is not None:
-        return BlockTiles(key, reason=str(not_compiled))
-    across, down, _ = job.variant.plan(job.problem, job.block)[0].grid
-    at_x, at_y = request.at or (int(across > 2), int(down > 2))
-    at = min(max(at_x, 0), across - 1), min(max(at_y, 0), down - 1)
-    try:
-        return BlockTiles(key, (across, down), at, tile_plans(job, at, report))
     except PtxError as error:
         return BlockTiles(key, reason=str(error))

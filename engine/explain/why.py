@@ -264,8 +264,7 @@ def explained_by(
 
 def answer_time(request: TimeRequest, report: Checkpoint) -> ExplainedTime:
     """Return the bounds of a job and what they say, or why there are none."""
-    job, device = asked_job(request.job)
-    return explained_time(job, device, request.measured_ms, report)
+    return explained_time(*asked_job(request.job), request.measured_ms, report)
 
 
 Cause = tuple[str, str, str]
