@@ -12,7 +12,8 @@ from statistics import median
 import numpy as np
 
 from engine.course import runs
-from engine.course.papers import MeasuredPaper
+from engine.course.files import write_paper
+from engine.course.papers import MeasureCourse, MeasuredPaper, SaveCourse, paper
 from engine.course.tables import SEED, job_of, tables_of, transactions_per_request, variant_of
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_memory import check, copy_in, copy_out
@@ -21,6 +22,8 @@ from engine.device.launches import CAPTURE_LOCK, DeviceKind, Prepared
 from engine.device.numba_cuda import cuda, driver
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, EngineError
+from engine.files.atomic_write import make_folder
+from engine.host.protocol import Saved
 from engine.results.measurement import AnyResult
 from engine.results.metrics import number_of
 from engine.results.problem import Checkpoint, Progress, go_on
@@ -298,3 +301,18 @@ def check_device(device: str) -> None:
     if device != "auto" and not device_named(device).times_mean_speed:
         why = "its times mean nothing, and the tables are about times"
         raise BadValue("The simulator", why, "Choose auto, cpu or cuda:0.")
+
+
+def measure_course(request: MeasureCourse, report: Checkpoint) -> MeasuredPaper:
+    """Measure a paper's tables; a cancelled request ends between two cells."""
+    report(Progress("preparing the paper's tables", 0.0, 5.0))
+    return measured_paper(request.paper, request.device, checkpoint=report)
+
+
+def save_course(request: SaveCourse, report: Checkpoint) -> Saved:
+    """Write a paper's tables and figures into a folder."""
+    # matplotlib, which draws the figures, takes a second to load.
+    report(Progress("saving the paper's tables", 0.0, 10.0))
+    make_folder(request.folder)
+    names = write_paper(request.folder, paper(request.paper), request.tables, machine_lines(request.device))
+    return Saved(request.folder, (f"{len(names)} files: {', '.join(names)}.",))

@@ -144,7 +144,7 @@ class MeasureCourse(Message, Request, frozen=True):
 
     paper: str
     device: str = "auto"
-    handler: ClassVar[str] = "engine.course.tables:measure_course"
+    handler: ClassVar[str] = "engine.course.bench:measure_course"
 
 
 class MeasuredPaper(Message, frozen=True):
@@ -186,4 +186,4 @@ class SaveCourse(Message, Request, frozen=True):
     folder: str
     device: str = "auto"
     path_field: ClassVar[str] = "folder"
-    handler: ClassVar[str] = "engine.course.tables:save_course"
+    handler: ClassVar[str] = "engine.course.bench:save_course"

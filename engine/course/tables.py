@@ -18,13 +18,11 @@ from engine.explain.code_lines import SourceFunction
 from engine.explain.counting import counted_run
 from engine.explain.examples import example_of, variant_named
 from engine.explain.kernel_code import function_source, source_of
-from engine.files.atomic_write import make_folder
 from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.border import Border
-from engine.host.protocol import Saved
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.results.problem import Checkpoint, Progress
+from engine.results.problem import Checkpoint
 from engine.run.task import AnyJob, Job
 from engine.run.variant import AnyVariant
 from engine.tasks.network.stages import stage_job
@@ -232,36 +230,14 @@ def counted_tables(paper_key: str, checkpoint: Checkpoint | None = None) -> tupl
     return tables_of(paper_key, results)
 
 
-# What the page on the course asks, on the host's main thread; counts alone and code on the one that reads
-# the pipe.
-
-
 def describe(request: papers.CourseRequest, report: Checkpoint) -> tuple[CourseTable, ...]:
-    """Return a paper's tables; a cancelled request ends between two steps of counting transactions."""
+    """Return a paper's tables; a cancelled request ends between two steps of counting transactions.
+
+    Called on: the thread that reads the pipe; where transactions are counted, the host's main thread.
+    """
     return counted_tables(request.paper, report if isinstance(request, papers.CountCourse) else None)
 
 
 def course_code(request: papers.CourseCode, report: Checkpoint) -> tuple[tuple[Excerpt, ...], ...]:
     """Return the code of a paper's kernels."""
     return tuple(map(kernels_of, papers.paper(request.paper).kernels))
-
-
-def measure_course(request: papers.MeasureCourse, report: Checkpoint) -> papers.MeasuredPaper:
-    """Measure a paper's tables; a cancelled request ends between two cells."""
-    # What measures loads every device's code, at the first request: counting is quicker without.
-    from engine.course.bench import measured_paper
-
-    report(Progress("preparing the paper's tables", 0.0, 5.0))
-    return measured_paper(request.paper, request.device, checkpoint=report)
-
-
-def save_course(request: papers.SaveCourse, report: Checkpoint) -> Saved:
-    """Write a paper's tables and figures into a folder."""
-    # matplotlib, which draws the figures, takes a second to load.
-    report(Progress("saving the paper's tables", 0.0, 10.0))
-    from engine.course import bench, files
-
-    make_folder(request.folder)
-    machine = bench.machine_lines(request.device)
-    names = files.write_paper(request.folder, papers.paper(request.paper), request.tables, machine)
-    return Saved(request.folder, (f"{len(names)} files: {', '.join(names)}.",))

@@ -1,7 +1,7 @@
 """Siblings of a kernel, each without one cost and wrong on purpose, and their runs.
 
 They are no variants: nothing lists them, and their results are not looked at. A sibling is a change of the
-kernel's syntax tree, which calls a stand-in in the place of what is gone. Only what a kernel writes
+kernel's syntax tree, which calls `stand_in_code` in the place of what is gone. Only what a kernel writes
 itself can be taken out: an access that an emitter makes is in no source of Python.
 
 They run as every run does: warm, timed by the device's events, in samples. The whole kernel is verified
@@ -22,18 +22,14 @@ from operator import is_not
 from pathlib import Path
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.np.arrayobj import basic_indexing
 
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.devices import Backend, Buffers, backend, devices
 from engine.device.kernel_factory import definition_of, function_of, note_origin
 from engine.device.launches import Between, DeviceKind, Kernel, Operand, Pass, Placeholder
-from engine.device.numba_cuda import intrinsic
 from engine.device_info import AUTO, WARP
 from engine.errors import DeviceUnavailable
+from engine.explain import stand_in_code
 from engine.explain.ablation_results import NO_GPU, Ablation, Altered, Cost
 from engine.explain.counting import counted_passes
 from engine.explain.instructions import issue_slots
@@ -50,56 +46,8 @@ from engine.work.filter_task import MaskJob
 from engine.work.filtering.variants import variant
 from engine.work.problem import Problem
 
-# What an altered kernel calls in the place of what was taken out of it.
-NEVER = np.float32(-3e38)
-"""A result that no picture gives: nearly the lowest float32."""
-_I32, _I64 = ir.IntType(32), ir.IntType(64)
-# Taking a number apart is no instruction of a GPU.
-_HALVES = "{ .reg .b32 low, high; mov.b64 {low, high}, $1;\n\txor.b32 $0, low, high; }"
-
-
-@intrinsic
-def bare_index(typingctx, index, length):
-    """Return an index as it is, as an unsigned number: Numba does not ask whether that is negative."""
-
-    def codegen(context, builder, signature, arguments):
-        return context.cast(builder, arguments[0], signature.args[0], types.intp)
-
-    return types.uintp(index, length), codegen
-
-
-@intrinsic
-def not_loaded(typingctx, array, index):
-    """Return a number from the address of an element: both halves are in it, so that all of it is formed."""
-
-    def codegen(context, builder, signature, arguments):
-        kind = signature.args[0]
-        made, parts = context.make_array(kind)(context, builder, arguments[0]), signature.args[1]
-        indices = cgutils.unpack_tuple(builder, arguments[1], len(parts))
-        pointer, _, _ = basic_indexing(context, builder, kind, made, parts, indices)
-        address = builder.ptrtoint(pointer, _I64)
-        is_float = isinstance(kind.dtype, types.Float)
-        made = ir.FunctionType(ir.FloatType() if is_float else _I32, [_I64])
-        return builder.call(ir.InlineAsm(made, _HALVES, "=f,l" if is_float else "=r,l"), [address])
-
-    # A whole number is converted to float32 as that of a picture is.
-    found = array.dtype if isinstance(array.dtype, types.Float) else types.uint32
-    return found(array, index), codegen
-
-
-@intrinsic
-def fence(typingctx):
-    """Be no instruction; the compiler moves no access to memory over it."""
-
-    def codegen(context, builder, signature, arguments):
-        kind = ir.FunctionType(ir.VoidType(), [])
-        builder.call(ir.InlineAsm(kind, "", "~{memory}", side_effect=True), [])
-        return context.get_dummy_value()
-
-    return types.void(), codegen
-
-
-_STAND_INS = {"bare_index": bare_index, "not_loaded": not_loaded, "fence": fence, "NEVER": NEVER}
+# What an altered kernel may name beside what its source names.
+_STAND_INS = "bare_index", "not_loaded", "fence", "NEVER"
 _MADE = "_made"
 _Roles = tuple[tuple[str, str], ...]
 
@@ -247,7 +195,8 @@ def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     (written,) = ast.parse(text).body
     assert isinstance(written, ast.FunctionDef)
-    made = function_of(written, constants | _STAND_INS, function.__globals__, path)
+    stand_ins = {name: getattr(stand_in_code, name) for name in _STAND_INS}
+    made = function_of(written, constants | stand_ins, function.__globals__, path)
     sibling = Sibling(made, kernel.targetoptions)
     note_origin(sibling, kernel, cost, roles)
     return sibling

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.course import tables
+from engine.course import bench, tables
 from engine.course.paper import Cell, CourseTable
 from engine.course.papers import CountCourse, CourseCode, MeasureCourse, MeasuredPaper, SaveCourse, paper
 from engine.errors import Cancelled
@@ -24,15 +24,15 @@ def test_that_measuring_tells_each_cell_before_which_it_can_be_stopped(monkeypat
 
     monkeypatch.setattr("engine.course.bench.measured_paper", measured_paper)
     asked, steps = MeasureCourse("report", "cuda:1"), []
-    assert tables.measure_course(asked, steps.append).tables == TABLES
+    assert bench.measure_course(asked, steps.append).tables == TABLES
     assert steps[1:] == [Progress("512, naive", 0.5, 7.0)]
     with pytest.raises(Cancelled):
-        tables.measure_course(asked, stop)
+        bench.measure_course(asked, stop)
 
 
 def test_that_saved_files_hold_the_tables_that_were_shown(tmp_path):
     folder = tmp_path / "report-tables"
-    saved = tables.save_course(SaveCourse("report", TABLES, str(folder)), lambda step: None)
+    saved = bench.save_course(SaveCourse("report", TABLES, str(folder)), lambda step: None)
     assert saved.path == str(folder)
     assert sorted(path.name for path in folder.iterdir()) == ["report-table-1.csv", "report.md"]
     assert "report.md" in saved.notes[0]
