@@ -105,7 +105,7 @@ def test_that_after_escape_or_a_killed_engine_the_next_run_works(window, engine,
     run_of = window.runs._run_of
     with monkeypatch.context() as longer, qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS):
         # It lasts until it is ended, also where this process stands still for a while.
-        longer.setattr(window.runs, "_run_of", lambda job, _budget_s=None: run_of(job, 600.0))
+        longer.setattr(window.runs, "_run_of", lambda job: run_of(job, budget_s=600.0))
         window.actions["run"].trigger()
         qtbot.waitUntil(lambda: "sampling" in window.state.stage, timeout=RUN_MS)
         if end == "escape":

@@ -9,15 +9,8 @@ from engine.host.request import Run
 from engine.results.metrics import number_of
 from engine.tasks.product.problem import MatrixProduct, ProductGrid, ProductRequest, tile_of
 from gui.engine_link.engine_state import EngineState
+from gui.matrices import product
 from gui.matrices.page import MatricesPage
-from gui.matrices.product import (
-    SMALL_TILES,
-    LecturePanel,
-    MatmulState,
-    ProductPanel,
-    limit_words,
-    tile_figure,
-)
 from tests.gui.made_window import page_on
 from tests.made_runs import made_product, made_rows
 
@@ -26,13 +19,13 @@ PRODUCT = MatrixProduct(1024, 1024, 1024)
 
 @pytest.fixture
 def state(qapp):
-    return MatmulState()
+    return product.MatmulState()
 
 
 def test_that_a_square_product_follows_its_rows_and_sizes_can_differ_where_it_is_not(state, qtbot):
     with qtbot.assertNotEmitted(state.settings_changed):
         state.change(tiles=(4, 8, 16, 32))
-    panel = ProductPanel(state, EngineState())
+    panel = product.ProductPanel(state, EngineState())
     qtbot.addWidget(panel)
     panel.rows.setValue(64)
     assert state.settings.product == MatrixProduct(64, 64, 64)
@@ -46,7 +39,7 @@ def test_that_a_square_product_follows_its_rows_and_sizes_can_differ_where_it_is
     assert panel.rows.value() == 34
     panel.square.click()
     assert state.settings.product == MatrixProduct(34, 34, 34)
-    lecture = LecturePanel(state, EngineState())
+    lecture = product.LecturePanel(state, EngineState())
     qtbot.addWidget(lecture)
     assert "misprint" in lecture.toPlainText()
 
@@ -111,16 +104,16 @@ def test_that_a_table_shows_what_is_known_of_each_product(state, qtbot):
 def test_that_the_figure_has_what_was_measured_beside_the_limit():
     rows = made_rows(PRODUCT, (4, 16), cuda=True)
     run = [*rows[:2], made_product(rows[2], 4.0), made_product(rows[3]), made_product(rows[4], 40.0)]
-    figure = tile_figure(run)
+    figure = product.tile_figure(run)
     assert [curve.name for curve in figure.series] == ["matmul-naive", "matmul-tiled", "numpy (BLAS)"]
     assert figure.series[0].y == (None, None)
     assert figure.series[1].x == (4.0, 16.0)
     assert figure.series[1].y == (number_of(run[2], "gflops"), number_of(run[3], "gflops"))
     assert [curve.y for curve in figure.printed] == [(1000.0, 1000.0), (4000.0, 16000.0)]
-    assert limit_words(run) == "limit at 4,000 GB/s"
+    assert product.limit_words(run) == "limit at 4,000 GB/s"
     rows = made_rows(PRODUCT, (4, 16))
-    assert [curve.y[1] for curve in tile_figure(rows).printed] == pytest.approx([21.6, 345.6])
-    assert limit_words(rows) == "limit at 86.4 GB/s"
+    assert [curve.y[1] for curve in product.tile_figure(rows).printed] == pytest.approx([21.6, 345.6])
+    assert product.limit_words(rows) == "limit at 86.4 GB/s"
 
 
 @pytest.fixture
@@ -165,7 +158,7 @@ def test_that_only_the_newest_question_is_answered(slow):
 
 def test_that_the_simulator_gets_the_kernels_and_the_cpu_gets_numpy(bench, qtbot):
     bench.page.shown.emit()
-    for kernels in ((), (*SMALL_TILES, *SMALL_TILES)):
+    for kernels in ((), (*product.SMALL_TILES, *product.SMALL_TILES)):
         if kernels:
             bench.matmul.try_small()
         bench.settle()

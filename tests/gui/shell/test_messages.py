@@ -93,11 +93,9 @@ def test_that_a_cache_that_keeps_nothing_is_told_once_however_many_hosts_notice_
     assert bench.messages.newest is None
 
 
-def test_that_the_status_line_says_what_the_engine_is_and_shows_progress_of_slow_work_only(qtbot):
+def test_that_the_status_line_says_what_the_engine_is_and_how_far_slow_work_is(qtbot, show_widget):
     state = EngineState()
-    line = StatusLine(state)
-    qtbot.addWidget(line)
-    line.show()
+    line = show_widget(StatusLine(state))
     state.set_ready(READY)
     assert line._engine.text() == "Engine: CPU, 2 cores, ready"
     line.show_page(PageStatus(device="simulator"))

@@ -86,16 +86,14 @@ def test_that_the_numbers_of_a_heat_map_can_be_read():
 
 
 @pytest.mark.slow
-def test_that_a_change_of_theme_reaches_palette_and_icons_once_and_nothing_is_collected(qapp, qtbot):
+def test_that_a_change_of_theme_reaches_all_once_and_nothing_is_collected(qapp, qtbot, show_widget):
     seen, shown = [], icons.icon("cancel")
 
     class Watching(QWidget):
         def changeEvent(self, event):  # noqa: N802
             seen.append(gc.isenabled())
 
-    widget = Watching()
-    qtbot.addWidget(widget)
-    widget.show()
+    _watching = show_widget(Watching())
     apply_theme(qapp, "light")
     seen.clear()
     for name in ("dark", "light"):

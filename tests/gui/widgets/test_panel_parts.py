@@ -27,14 +27,12 @@ class Square(QWidget):
 
 
 @pytest.mark.slow
-def test_that_the_size_of_the_content_follows_from_the_room_alone_and_a_bar_is_where_it_must(qtbot, qapp):
+def test_that_the_size_of_the_content_follows_from_the_room_and_a_bar_is_where_it_must(show_widget, qapp):
     # A square with words below it.
     content, label, sizes, heights = QWidget(), ElidedLabel(most=4), {}, range(60, 420, 3)
     label.setText("The words below take another line where the scroll bar leaves them less room. " * 2)
     content.setLayout(column(Square(), label, 1, spacing=0))
-    area = scrolled(content)
-    qtbot.addWidget(area)
-    area.show()
+    area = show_widget(scrolled(content))
     bar = area.verticalScrollBar()
     for height in (*heights, *reversed(heights)):
         area.resize(284, height)
@@ -46,13 +44,11 @@ def test_that_the_size_of_the_content_follows_from_the_room_alone_and_a_bar_is_w
         assert sizes.setdefault(height, content.size()) == content.size(), "on the way up and down"
 
 
-def test_that_a_content_without_words_fills_the_area(qtbot, qapp):
+def test_that_a_content_without_words_fills_the_area(qtbot, qapp, show_widget):
     content = QWidget()
     content.setLayout(QVBoxLayout())
     content.setMinimumSize(200, 100)
-    area = ScrollArea(content)
-    qtbot.addWidget(area)
-    area.show()
+    area = show_widget(ScrollArea(content))
     for size, filled in (((300, 250), (300, 250)), ((120, 60), (200, 100))):
         area.resize(*size)
         qapp.processEvents()
