@@ -213,12 +213,6 @@ def _as_float(value: float) -> float | None:
         return None
 
 
-def other_shape(what: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> BadValue:
-    """Return the error of an array of another shape than a plan's."""
-    remedy = "Pass one of that shape, or make another plan."
-    return BadValue(f"{what} of shape {found}", f"the plan is for {wanted}", remedy)
-
-
 def refuse_out(out: object, image: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> None:
     """Raise a BadValue for an array that the result of a picture, of that shape and type, cannot go into."""
     if not isinstance(out, np.ndarray):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.api.calls import Options, other_shape
 from engine.device.cuda_faults import cuda_errors_in_words, translated
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_memory import (
@@ -26,7 +25,7 @@ from engine.device.numba_cuda import driver
 from engine.device_info import AUTO
 from engine.errors import BadValue
 from engine.work.filter_task import refuse_non_finite
-from engine.work.problem import DTYPES
+from engine.work.problem import DTYPES, other_shape
 from engine.work.resolve import Resolved
 
 __all__ = [
@@ -190,7 +189,7 @@ def device_for(picture: Given, device: object) -> str:
     return own
 
 
-def options_on(picture: Given, options: Options) -> Options:
+def options_on(picture: Given, options: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the options of a call with the device that its picture lies on.
 
     Raises BadValue for types that are not filtered there, another device, and a graph that is being captured.

@@ -24,7 +24,7 @@ from engine.mask.mask import Mask
 from engine.process import most_launch_cores
 from engine.results.text_forms import html_table, sides_text
 from engine.work.filter_task import refuse_non_finite
-from engine.work.problem import as_samples, sample_type
+from engine.work.problem import as_samples, other_shape, sample_type
 from engine.work.resolve import Resolved
 from engine.work.steps import PictureRequest
 
@@ -151,7 +151,7 @@ class Plan:
         if stream is not None:
             raise BadValue("A stream", "the picture is in the host's memory", "Leave the stream out.")
         if image.shape != shape:
-            raise calls.other_shape("a picture", image.shape, shape)
+            raise other_shape("a picture", image.shape, shape)
         if self._reads_samples:
             refuse_non_finite(self._variant, image.reshape(self._resolved.samples.shape))
         if out is None:

@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -30,7 +30,6 @@ from engine.remote import VERSION, schema
 from engine.remote.arrays import Arriving, Uploads
 from engine.remote.line import WHOLE, Line
 from engine.remote.schema import NotOfTheSchema, encoded
-from engine.remote.ssh import RemoteServer
 from engine.results.problem import Progress
 
 _REPORT_S = 0.5  # how often a client hears of its requests: below the shortest deadline that it gives one
@@ -64,9 +63,9 @@ class _LocalPipe:
 
 
 class Relay:
-    """One connection of a client to a server."""
+    """One connection of a client to a server, which is a `RemoteServer`."""
 
-    def __init__(self, server: RemoteServer, connection: Connection, options: HostOptions) -> None:
+    def __init__(self, server: Any, connection: Connection, options: HostOptions) -> None:
         if options.segment_prefix:
             shared.use_prefix(options.segment_prefix)
         self._server, self._connection = server, connection

@@ -35,6 +35,12 @@ Value = int | float | str
 Shape = tuple[int, int, int]
 
 
+def other_shape(what: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> BadValue:
+    """Return the error of an array of another shape than a plan's."""
+    remedy = "Pass one of that shape, or make another plan."
+    return BadValue(f"{what} of shape {found}", f"the plan is for {wanted}", remedy)
+
+
 def as_samples(image: np.ndarray) -> np.ndarray:
     """Return a picture as (H, W, C), C-contiguous, aligned, of native order; refuse it as `sample_type`."""
     array = np.asarray(image)
