@@ -9,8 +9,21 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.errors import BadValue
-from engine.image.convert import DEPTH_TEXTS, as_array, converted, native, refuse_masked, shape_refusal
+from engine.image.convert import (
+    DEPTH_TEXTS,
+    as_array,
+    change_depth,
+    converted,
+    halved,
+    native,
+    refuse_masked,
+    shape_refusal,
+)
 from engine.image.metadata import NO_METADATA, Metadata
+
+MOST_SHOWN_SIDE = 1024
+# Rows of the shown picture that are made at once: of a large picture no second one is made.
+_BAND_ROWS = 32
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -165,10 +178,10 @@ class Picture:
             return self.pixels.__buffer__(flags)
 
     def _repr_png_(self) -> bytes:
-        # It encodes, which few pictures need.
-        from engine.image.formats.png import png_to_show
+        # An encoder, which few pictures need.
+        from imagecodecs import png_encode
 
-        return png_to_show(self)
+        return bytes(png_encode(_shown(self), level=1))
 
 
 def _same(one: object, other: object) -> bool:
@@ -176,6 +189,30 @@ def _same(one: object, other: object) -> bool:
     if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
         return one is other or (type(one) is type(other) and bool(one == other))
     return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+
+
+def _shown(picture: Picture) -> np.ndarray:
+    """Return a picture in 8 bits, halved until it is small; 1.0 is white, and values outside are clipped.
+
+    The halves are those of the window (`engine.host.shared_picture`), in which clear pixels do not count.
+    """
+    halvings = ((max(picture.width, picture.height) - 1) // MOST_SHOWN_SIDE).bit_length()
+
+    def shown(rows: slice) -> np.ndarray:
+        colours = change_depth(picture.samples[rows], np.uint8)
+        if picture.alpha is None:
+            return halved(colours, halvings)
+        opacity = change_depth(picture.alpha[rows], np.uint8)[..., np.newaxis]
+        if halvings:
+            # Weighted by the opacity, while they are halved.
+            colours = halved(np.rint(colours * (opacity / 255.0)).astype(np.uint8), halvings)
+            opacity = halved(opacity, halvings)
+            straight = np.rint(colours * (255.0 / np.maximum(opacity, 1)))
+            colours = np.minimum(straight, 255).astype(np.uint8)
+        return np.concatenate([colours, opacity], axis=2)
+
+    step = _BAND_ROWS << halvings
+    return np.concatenate([shown(slice(top, top + step)) for top in range(0, picture.height, step)])
 
 
 def with_alpha(picture: Picture) -> np.ndarray:

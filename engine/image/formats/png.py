@@ -18,7 +18,6 @@ import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.image.convert import change_depth, halved
 from engine.image.faults import LIBRARY_ERRORS, Refused, said_by_imagecodecs
 from engine.image.format import Budget, Canvas, Decoded, Form, Format, bands, bands_of
 from engine.image.formats.pillow import opened_with_pillow
@@ -318,36 +317,6 @@ def _differences(
         above = samples[-1:].copy()
         done(image[rows])
     return filtered
-
-
-MOST_SIDE = 1024
-# Rows of the shown picture that are made at once: of a large picture no second one is made.
-_BAND_ROWS = 32
-
-
-def png_to_show(picture: Picture) -> bytes:
-    """Return a PNG of 8 bits, halved until it is small enough; 1.0 is white, and values outside are clipped.
-
-    The halves are those of the window (`engine.host.shared_picture`), in which clear pixels do not count.
-    """
-    halvings = ((max(picture.width, picture.height) - 1) // MOST_SIDE).bit_length()
-
-    def shown(rows: slice) -> np.ndarray:
-        colours = change_depth(picture.samples[rows], np.uint8)
-        if picture.alpha is None:
-            return halved(colours, halvings)
-        opacity = change_depth(picture.alpha[rows], np.uint8)[..., np.newaxis]
-        if halvings:
-            # Weighted by the opacity, while they are halved.
-            colours = halved(np.rint(colours * (opacity / 255.0)).astype(np.uint8), halvings)
-            opacity = halved(opacity, halvings)
-            straight = np.rint(colours * (255.0 / np.maximum(opacity, 1)))
-            colours = np.minimum(straight, 255).astype(np.uint8)
-        return np.concatenate([colours, opacity], axis=2)
-
-    step = _BAND_ROWS << halvings
-    parts = [shown(slice(top, top + step)) for top in range(0, picture.height, step)]
-    return bytes(encode_png(Picture.from_array(np.concatenate(parts))))
 
 
 PNG = Format(

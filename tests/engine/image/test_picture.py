@@ -13,9 +13,8 @@ from engine.errors import BadValue, UnknownName
 from engine.geometry.border import RANGE_MODES
 from engine.host.shared_picture import level_shapes, render
 from engine.image.convert import change_depth, full_scale_of, to_depth
-from engine.image.formats.png import MOST_SIDE
 from engine.image.open import SAMPLES, open_sample, sample_path
-from engine.image.picture import Picture
+from engine.image.picture import MOST_SHOWN_SIDE, Picture
 from engine.image.save import finished_picture
 from tests.engine.image import png_witness
 
@@ -204,7 +203,7 @@ def window_level(pixels, alpha=None):
     levels = [np.empty(shape, np.uint8) for shape in level_shapes(*pixels.shape[:2])]
     samples = pixels.reshape(*pixels.shape[:2], -1)
     render(samples, levels, full_scale_of(pixels.dtype), alpha=alpha)
-    return next(level for level in levels if max(level.shape) <= MOST_SIDE)
+    return next(level for level in levels if max(level.shape) <= MOST_SHOWN_SIDE)
 
 
 def shown(picture):
