@@ -188,14 +188,14 @@ def full_disk(monkeypatch, tmp_path):
     """Return a folder that can be looked at, on a disk that is full by the time that a file is written."""
     folder = tmp_path / "full"
     folder.mkdir()
-    write = engine.files.atomic_write._write_beside_and_replace
+    made = engine.files.atomic_write.part_file
 
-    def refuse(target, data, permissions):
-        if target.parent == folder:
+    def refuse(parent):
+        if parent == folder:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write(target, data, permissions)
+        return made(parent)
 
-    monkeypatch.setattr(engine.files.atomic_write, "_write_beside_and_replace", refuse)
+    monkeypatch.setattr(engine.files.atomic_write, "part_file", refuse)
     return folder
 
 
