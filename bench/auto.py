@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from bench.options import parser_of
-from engine.device.devices import Backend, backend, device_named
+from engine.device.backend import Backend
+from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind
 from engine.errors import EngineError
 from engine.geometry.border import Border

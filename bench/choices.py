@@ -26,7 +26,8 @@ import numpy as np
 
 from bench.auto import able, is_too_long
 from bench.options import parser_of
-from engine.device.devices import Backend, backend, device_named
+from engine.device.backend import Backend
+from engine.device.devices import backend, device_named
 from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.geometry.border import Border

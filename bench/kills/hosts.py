@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.backend import cuda_errors_in_words
 from engine.host.__main__ import serve
 from engine.host.request import HostOptions
 from engine.work import answers

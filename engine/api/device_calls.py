@@ -8,18 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.cuda_faults import cuda_errors_in_words, translated
+from engine.device.backend import cuda_errors_in_words, translated
 from engine.device.cuda_kernels import PreparedPasses
-from engine.device.cuda_memory import (
-    Context,
-    check,
-    context_of,
-    is_captured,
-    on_device,
-    on_host,
-    order_after,
-)
-from engine.device.device_arrays import Found, Given, as_view, given, library_of
+from engine.device.cuda_memory import Context, check, context_of, is_captured, order_after
+from engine.device.device_arrays import Found, Given, as_view, given, library_of, on_device, on_host
 from engine.device.launches import CAPTURE_LOCK, DeviceView, Handle, Prepared
 from engine.device.numba_cuda import driver
 from engine.device_info import AUTO

@@ -116,10 +116,7 @@ class CodeStore:
             return file.readall()
 
     def _is_trusted(self) -> bool:
-        """Return whether the folder exists, is the user's own, and writable by no other user.
-
-        No other user may have put a link on the way to it.
-        """
+        """Return whether the folder exists and is, with the way to it, the user's own and no other's."""
         try:
             is_own = _is_own(self._folder.stat()) and self._is_way_own()
         except OSError:

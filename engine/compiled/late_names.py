@@ -36,7 +36,6 @@ def with_names(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _names_in(code: CodeType) -> Iterator[str]:
-    """Yield what a function, and those within it, name of their module."""
     yield from (str(one.argval) for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL")
     for one in code.co_consts:
         if isinstance(one, CodeType):

@@ -20,6 +20,7 @@ import re
 import struct
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,7 +82,7 @@ _is_own_process = False
 def take_process() -> None:
     """Say that this process is the engine's own, as a user's is not.
 
-    Numba is then loaded without scipy.linalg, in 0.1 s less: it needs that for products of matrices, which no
+    Numba is then loaded without scipy.linalg, 0.1 s faster: it needs that for products of matrices, which no
     function here has. And the memory of LLVM's code is given back after each function.
     """
     global _is_own_process
@@ -119,7 +120,8 @@ class MachineFunction:
             with _compiling:
                 # Another thread may have loaded it meanwhile: all workers of a batch begin at once.
                 if types not in self._addresses:
-                    self._addresses[types] = self._loaded(types)
+                    compile_now = partial(self._compiled, types)
+                    self._addresses[types] = code_store().built("cpu", self._key(types), compile_now, _linked)
         return self._addresses[types]
 
     def function(self) -> Callable[..., None]:
@@ -127,14 +129,9 @@ class MachineFunction:
         found = getattr(importlib.import_module(self.module), self.name)
         return with_names(found) if self._made_for is None else found(*self._made_for)
 
-    def _loaded(self, types: str) -> int:
-        return code_store().built("cpu", self._key(types), lambda: self._compiled(types), _linked)
-
     def _key(self, types: str) -> str:
-        target = cpu_target()
-        own = [self.module, self.name, self._made_for, types, self._options]
-        facts = [*own, target.name, target.features, *_compilers()]
-        return json.dumps(facts, allow_nan=False)
+        own = self.module, self.name, self._made_for, types, self._options
+        return json.dumps([*own, *cpu_target(), *_compilers()], allow_nan=False)
 
     def _compiled(self, types: str) -> bytes:
         """Return the name of the entry point and the object file, compiled for arguments of these types."""
@@ -149,8 +146,8 @@ class MachineFunction:
         import numba.core.sigutils
 
         # Without Numba's own runtime, which counts references: arrays belong to the caller.
-        plain = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-        options: dict[str, Any] = plain | self._options
+        options: dict[str, Any] = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        options |= self._options
         # What reads lines of assembly in the code of a function.
         llvm.initialize_native_asmparser()
         arguments, _ = numba.core.sigutils.normalize_signature(f"void({types})")
@@ -171,12 +168,9 @@ class Call:
     def __init__(self, address: int, arguments: tuple[object, ...]) -> None:
         self._arguments = arguments  # arrays have to live as long as their addresses are used
         self._put: dict[int, object] = {}
-        slots: list[int] = []
-        self._first: list[int] = []
-        for argument in arguments:
-            self._first.append(len(slots))
-            slots += _slots_of(argument)
-        self._values = (ctypes.c_int64 * len(slots))(*slots)
+        parts = [*map(_slots_of, arguments)]
+        self._first = [0, *itertools.accumulate(map(len, parts))]
+        self._values = (ctypes.c_int64 * self._first[-1])(*itertools.chain.from_iterable(parts))
         self._function = _FUNCTION(address)
         self.entry, self.slots = address, ctypes.addressof(self._values)
 
@@ -199,7 +193,6 @@ _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64)
 
 
 def _type_of(argument: object) -> str:
-    """Return the Numba type of an argument, in words."""
     if isinstance(argument, np.ndarray):
         if not argument.flags.c_contiguous:
             raise TypeError(f"an array with strides {argument.strides} is not C-contiguous")
@@ -286,7 +279,6 @@ def _give_back() -> None:
 
 @functools.cache
 def _library_parts() -> tuple[tuple[int, int], ...]:
-    """Return the addresses and sizes of what can be given back."""
     text = Path("/proc/self/smaps").read_text(encoding="utf-8", errors="replace")
     ends = ((int(found[1], 16), int(found[2], 16)) for found in _UNCHANGED.finditer(text))
     return tuple((begin, end - begin) for begin, end in ends)

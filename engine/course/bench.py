@@ -15,9 +15,9 @@ from engine.course import runs
 from engine.course.files import write_paper
 from engine.course.papers import MeasureCourse, MeasuredPaper, SaveCourse, paper
 from engine.course.tables import SEED, job_of, tables_of, transactions_per_request, variant_of
-from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.backend import Backend, cuda_errors_in_words
 from engine.device.cuda_memory import check, copy_in, copy_out
-from engine.device.devices import Backend, backend, device_named
+from engine.device.devices import backend, device_named
 from engine.device.launches import CAPTURE_LOCK, DeviceKind, Prepared
 from engine.device.numba_cuda import cuda, driver
 from engine.device_info import DeviceInfo

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.course import cnn, convolution_lecture, convolution_papers, papers, performance_lecture, runs
 from engine.course.paper import Cell, CodePlace, CourseKernel, CourseTable, Excerpt, TableText
-from engine.device.devices import Backend, Buffers
+from engine.device.backend import Backend, Buffers
 from engine.device.launches import Operand, Pass
 from engine.device.numba_cuda import cuda, float32
 from engine.explain.code_lines import SourceFunction

@@ -1,4 +1,1 @@
-"""Devices: what there is, what it allows, its memory and its streams.
-
-`numba_cuda.py` is the one import of Numba's CUDA target in the program.
-"""
+"""Devices: what there is, what it allows, memory and streams. `numba_cuda.py` alone imports Numba's CUDA."""

@@ -12,7 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.backend import (
+    NAN_BYTE,
+    Backend,
+    Buffers,
+    LaunchClock,
+    cuda_errors_in_words,
+)
 from engine.device.cuda_memory import (
     Context,
     Event,
@@ -25,7 +31,6 @@ from engine.device.cuda_memory import (
     picture_array,
     pinned_array,
 )
-from engine.device.devices import NAN_BYTE, SHORTEST_SAMPLE_S, Backend, Buffers, LaunchClock
 from engine.device.launches import CAPTURE_LOCK, DeviceView, Handle, Prepared, Stream, view_of
 from engine.device.numba_cuda import cuda, driver
 from engine.device.thread_pool import copy_array
@@ -61,7 +66,6 @@ class CudaBackend(Backend):
 
     @contextmanager
     def selected(self) -> Iterator[None]:
-        """Select the device for the while."""
         with interprets.within(False), self._context.selected():
             yield
 
@@ -71,7 +75,6 @@ class CudaBackend(Backend):
             return Buffers(on_device, picture_array(host_out.shape, host_out.dtype, layout), host_out)
 
     def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
-        """Copy the picture, or each of several operands, to the device."""
         is_one = isinstance(image, np.ndarray)
         with CAPTURE_LOCK, cuda_errors_in_words("copying to the device"):
             for host, device in (
@@ -87,7 +90,6 @@ class CudaBackend(Backend):
     def allocate_arrays(
         self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False
     ) -> Buffers:
-        """Return device arrays for the operands, or `pinned` arrays of the host, and the result."""
         needed = 4 * (sum(array.size for array in inputs) + math.prod(out_shape))
         with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
             operand = pinned_array if pinned else device_array
@@ -95,19 +97,16 @@ class CudaBackend(Backend):
             return Buffers(arrays, device_array(out_shape, np.float32), np.empty(out_shape, np.float32))
 
     def fill_result(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
-        """Fill the result with one byte, by default NaN."""
         with cuda_errors_in_words("filling the result"):
             # On the device: a copy of NaNs from the host took as long as the picture's.
             fill_bytes(buffers.out, byte)
 
     def run(self, prepared: Prepared, buffers: Buffers) -> None:
-        """Launch once and wait."""
         with CAPTURE_LOCK, cuda_errors_in_words("running the kernel"):
             prepared.launch(buffers.image, buffers.out, self._stream)
             self._stream.synchronize()
 
     def download(self, buffers: Buffers) -> np.ndarray:
-        """Copy the result to the host."""
         wanted = buffers.host_out
         dense = wanted if wanted.flags.c_contiguous else np.empty(wanted.shape, wanted.dtype)
         with CAPTURE_LOCK, cuda_errors_in_words("copying the result to the host"):
@@ -120,7 +119,6 @@ class CudaBackend(Backend):
     def caller(
         self, prepared: Prepared, like: np.ndarray, result_dtype: DTypeLike, layout: Layout
     ) -> Callable[[np.ndarray, np.ndarray], None]:
-        """Return what copies a picture in, filters it and copies the result out."""
         return HostCalls(self._context, prepared, like, np.dtype(result_dtype), layout)
 
     def clock(self, prepared: Prepared, buffers: Buffers) -> LaunchClock:
@@ -174,15 +172,13 @@ class GraphClock(LaunchClock):
     name = "device events around a replayed graph"
 
     def __init__(self, prepared: Prepared, buffers: Buffers, stream: Stream) -> None:
-        self._stream, self.launches = stream, 1
-        self._graph = LaunchGraph(prepared, buffers, stream, 1)
+        self._stream, self.launches, self._graph = stream, 1, LaunchGraph(prepared, buffers, stream, 1)
         self.sample_ms()
-        once_ms = self.sample_ms()
-        self.launches = max(1, min(MOST_LAUNCHES, round(SHORTEST_SAMPLE_S * 1e3 / max(once_ms, 1e-4))))
+        super().__init__(prepared, buffers)
+        self.launches = min(MOST_LAUNCHES, self.launches)
         self._graph = LaunchGraph(prepared, buffers, stream, self.launches)
 
     def sample_ms(self) -> float:
-        """Return the time of one launch, ms."""
         with CAPTURE_LOCK, cuda_errors_in_words("timing the kernel"):
             begin, end = cuda.event(timing=True), cuda.event(timing=True)
             begin.record(self._stream)
@@ -199,8 +195,7 @@ KEPT_BYTES = 8 << 20
 WHOLE_BYTES = 256 << 10
 RING = 3
 # A chunk is a third of the picture, within these: 64 MB each way take 4.5 ms in chunks of 8 MB, 7.9 of 2 MB.
-LEAST_CHUNK_BYTES = 1 << 20
-MOST_CHUNK_BYTES = 8 << 20
+LEAST_CHUNK_BYTES, MOST_CHUNK_BYTES = 1 << 20, 8 << 20
 
 
 class _Slot(NamedTuple):
@@ -210,13 +205,10 @@ class _Slot(NamedTuple):
     event: Event
 
     def of(self, rows: np.ndarray) -> np.ndarray:
-        """Return the memory as an array like these rows."""
         return self.memory[: rows.nbytes].view(rows.dtype).reshape(rows.shape)
 
 
 class _Arrays(NamedTuple):
-    """What a call uses: a stream, device memory, and page-locked memory."""
-
     stream: Handle
     held: tuple[object, ...]
     image: DeviceView

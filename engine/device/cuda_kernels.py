@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.backend import cuda_errors_in_words
 from engine.device.cuda_memory import NewestLaunch, device_array, fill_bytes, freeing_stream, uploaded
 from engine.device.launches import (
     Between,

@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.device_arrays import Given
 from engine.device.host_memory import Spares
 from engine.device.launches import CAPTURE_LOCK, DeviceArray, DeviceView, Stream, address_of
 from engine.device.numba_cuda import cuda, driver
@@ -134,8 +132,7 @@ def order_after(stream: int, other: int) -> None:
 
 # At most a quarter of a device's memory stays in the pool when it is free: the rest is for other programs.
 KEPT_SHARE = 4
-MOST_SPARES = 24
-MOST_SPARE_BYTES = 1 << 30
+MOST_SPARES, MOST_SPARE_BYTES = 24, 1 << 30
 # Bands of a picture, repeated runs with one mask, and undone edits need the same weights.
 MOST_UPLOADS = 32
 
@@ -163,9 +160,8 @@ def _allocated(size: int) -> object:
         check(driver.cuMemPoolTrimTo(pool, 0))
         answer = driver.cuMemAllocFromPoolAsync(size, pool, stream)
     address = check(answer)
-    memory = cuda.MemoryPointer(
-        cuda.current_context(), address, size, finalizer=partial(_free, address, stream)
-    )
+    free = partial(_free, address, stream)
+    memory = cuda.MemoryPointer(cuda.current_context(), address, size, finalizer=free)
     # All streams may use it now.
     check(driver.cuStreamSynchronize(stream))
     return memory
@@ -209,8 +205,7 @@ def uploaded(values: np.ndarray) -> DeviceArray:
     Kernels may only read it. The upload goes through the default stream, so it waits for all work under way
     on the device, and all other work waits for it.
     """
-    device = cuda.get_current_device().id
-    return _uploaded(device, values.shape, values.dtype.str, values.tobytes())
+    return _uploaded(cuda.get_current_device().id, values.shape, values.dtype.str, values.tobytes())
 
 
 @lru_cache(maxsize=MOST_UPLOADS)
@@ -279,21 +274,21 @@ def _copy_rows(
     host: np.ndarray, device: DeviceArray, stream: Stream, first_row: int, *, to_device: bool
 ) -> None:
     row_bytes, pitch_bytes = host[0].nbytes, math.prod(device.shape[1:]) * host.itemsize
-    address, on_host = address_of(device) + first_row * pitch_bytes, host.ctypes.data
+    address, there = address_of(device) + first_row * pitch_bytes, host.ctypes.data
     handle = int(stream.handle) if stream else 0
     if row_bytes == pitch_bytes:
         # Takes 3 us of the host's time instead of 14.
         if to_device:
-            check(driver.cuMemcpyHtoDAsync(address, on_host, host.nbytes, handle))
+            check(driver.cuMemcpyHtoDAsync(address, there, host.nbytes, handle))
         else:
-            check(driver.cuMemcpyDtoHAsync(on_host, address, host.nbytes, handle))
+            check(driver.cuMemcpyDtoHAsync(there, address, host.nbytes, handle))
         return
     copy, kinds = driver.CUDA_MEMCPY2D(), driver.CUmemorytype
     copy.WidthInBytes, copy.Height = row_bytes, host.shape[0]
     of_host, of_device = ("src", "dst") if to_device else ("dst", "src")
     for name, value in (
         (f"{of_host}MemoryType", kinds.CU_MEMORYTYPE_HOST),
-        (f"{of_host}Host", on_host),
+        (f"{of_host}Host", there),
         (f"{of_host}Pitch", row_bytes),
         (f"{of_device}MemoryType", kinds.CU_MEMORYTYPE_DEVICE),
         (f"{of_device}Device", driver.CUdeviceptr(address)),
@@ -315,30 +310,3 @@ def enqueue_fill(device: object, byte: int, size: int, stream: Stream) -> None:
     """Enqueue filling the first `size` bytes of a device array."""
     address = driver.CUdeviceptr(address_of(device))
     check(driver.cuMemsetD8Async(address, byte, size, driver.CUstream(int(stream.handle))))
-
-
-def on_host(picture: Given) -> np.ndarray:
-    """Return a copy of an array on the host, after all work on its stream."""
-    address, shape, dtype, strides, device, _ = picture.found
-    steps = DeviceView(address, shape, dtype).strides if strides is None else strides
-    if 0 in shape:
-        return np.empty(shape, dtype)
-    spans = [(length - 1) * step for length, step in zip(shape, steps, strict=True)]
-    # Of a view also what lies between its samples.
-    before = -sum(span for span in spans if span < 0)
-    memory = np.empty(sum(map(abs, spans)) + dtype.itemsize, np.uint8)
-    with cuda_errors_in_words("copying to the host"), context_of(device).selected():
-        check(driver.cuMemcpyDtoHAsync(memory.ctypes.data, address - before, memory.nbytes, picture.stream))
-        check(driver.cuStreamSynchronize(picture.stream))
-    return np.ndarray(shape, dtype, memory, before, steps)
-
-
-def on_device(values: np.ndarray, like: Given) -> object:
-    """Return a copy of an array of the host, of the kind and on the device of another array."""
-    values = np.ascontiguousarray(values)
-    out = like.library.empty(values.shape, values.dtype, like)
-    address, stream = like.library.address(out), like.stream
-    with cuda_errors_in_words("copying to the device"), context_of(like.found.device).selected():
-        check(driver.cuMemcpyHtoDAsync(address, values.ctypes.data, values.nbytes, stream))
-        check(driver.cuStreamSynchronize(stream))
-    return out

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from engine.device.backend import cuda_errors_in_words
 from engine.device.launches import DeviceArray, DeviceView, Handle
 from engine.errors import BadValue
 
@@ -134,10 +135,7 @@ def strides_unless_dense(shape: Sequence[int], strides: Sequence[int], itemsize:
 
 
 def as_view(found: Found, shape: tuple[int, int, int]) -> DeviceView | None:
-    """Return an array of that shape (H, W, C) as kernels take it; None where it has to be copied first.
-
-    Rows may be further apart than they are long, by whole pixels.
-    """
+    """Return an array of that shape (H, W, C) as kernels take it; None where it has to be copied first."""
     if found.address % ALIGNMENT_BYTES:
         return None
     if found.strides is None:
@@ -146,7 +144,7 @@ def as_view(found: Found, shape: tuple[int, int, int]) -> DeviceView | None:
     pixel = channels * found.dtype.itemsize
     row, *within = found.strides
     is_dense = within == [pixel, found.dtype.itemsize][: len(within)]
-    # A vector may be read past a row's end: rows of whole vectors have room for it.
+    # Rows may lie apart by whole pixels, and whole vectors: one of these may be read past a row's end.
     if not is_dense or row < width * pixel or row % pixel or row % ALIGNMENT_BYTES:
         return None
     return DeviceView(found.address, (height, row // pixel, channels), found.dtype)
@@ -261,7 +259,6 @@ def _torch_stream(picture: Given) -> AbstractContextManager[object]:
 
 @cache
 def _torch_types() -> tuple[dict[object, np.dtype], dict[np.dtype, object]]:
-    """Return NumPy's types by torch's, and torch's by NumPy's."""
     torch = sys.modules["torch"]
     pairs = [(getattr(torch, name), np.dtype(name)) for name in _TYPES if hasattr(torch, name)]
     return dict(pairs), {ours: theirs for theirs, ours in pairs}
@@ -272,28 +269,24 @@ _CUPY, _TORCH, _BY_PROTOCOL = _CuPy(), _Torch(), Library()
 
 def library_of(array: DeviceArray) -> Library | None:
     """Return the library of an array in a GPU's memory; None for everything else."""
-    known = _known_as(array.__class__)
-    if known == "cupy":
-        return _CUPY
-    if known == "torch":
-        return _TORCH if array.is_cuda else None
-    return _BY_PROTOCOL if known and _is_on_gpu(array) else None
+    library = _library_of(array.__class__)
+    if library is _TORCH:
+        return library if array.is_cuda else None
+    return library if library is not _BY_PROTOCOL or _is_on_gpu(array) else None
 
 
 # Asking a type takes 1 us.
 @cache
-def _known_as(kind: type) -> str:
-    """Return whose arrays a type's are that may be in a GPU's memory; empty where they never are."""
+def _library_of(kind: type) -> Library | None:
+    """Return whose arrays a type's are that may be in a GPU's memory; None where they never are."""
     # Also of classes that others derive from theirs.
     packages = {base.__module__.partition(".")[0] for base in kind.__mro__}
     if "cupy" in packages and hasattr(kind, "data"):
-        return "cupy"
+        return _CUPY
     if "torch" in packages and hasattr(kind, "is_cuda"):
-        return "torch"
-    if issubclass(kind, np.ndarray):
-        return ""
-    protocols = ("__cuda_array_interface__", "__dlpack_device__")
-    return "by protocol" if any(hasattr(kind, name) for name in protocols) else ""
+        return _TORCH
+    has_protocol = hasattr(kind, "__cuda_array_interface__") or hasattr(kind, "__dlpack_device__")
+    return _BY_PROTOCOL if has_protocol and not issubclass(kind, np.ndarray) else None
 
 
 def _is_on_gpu(array: object) -> bool:
@@ -305,3 +298,36 @@ def _is_on_gpu(array: object) -> bool:
             return False
     # Of the object, not of its class: JAX's arrays on the CPU have the name and no value.
     return hasattr(array, "__cuda_array_interface__")
+
+
+def on_host(picture: Given) -> np.ndarray:
+    """Return a copy of an array on the host, after all work on its stream."""
+    from engine.device.cuda_memory import check, context_of
+    from engine.device.numba_cuda import driver
+
+    address, shape, dtype, strides, device, _ = picture.found
+    steps = DeviceView(address, shape, dtype).strides if strides is None else strides
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    spans = [(length - 1) * step for length, step in zip(shape, steps, strict=True)]
+    # Of a view also what lies between its samples.
+    before = -sum(span for span in spans if span < 0)
+    memory = np.empty(sum(map(abs, spans)) + dtype.itemsize, np.uint8)
+    with cuda_errors_in_words("copying to the host"), context_of(device).selected():
+        check(driver.cuMemcpyDtoHAsync(memory.ctypes.data, address - before, memory.nbytes, picture.stream))
+        check(driver.cuStreamSynchronize(picture.stream))
+    return np.ndarray(shape, dtype, memory, before, steps)
+
+
+def on_device(values: np.ndarray, like: Given) -> object:
+    """Return a copy of an array of the host, of the kind and on the device of another array."""
+    from engine.device.cuda_memory import check, context_of
+    from engine.device.numba_cuda import driver
+
+    values = np.ascontiguousarray(values)
+    out = like.library.empty(values.shape, values.dtype, like)
+    address, stream = like.library.address(out), like.stream
+    with cuda_errors_in_words("copying to the device"), context_of(like.found.device).selected():
+        check(driver.cuMemcpyHtoDAsync(address, values.ctypes.data, values.nbytes, stream))
+        check(driver.cuStreamSynchronize(stream))
+    return out

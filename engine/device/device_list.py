@@ -24,8 +24,6 @@ with suppress(ImportError):
 missing = "" if importlib.util.find_spec("numba_cuda") else "numba-cuda is not installed"
 INSTALL = "Install it: pip install 'haloscope[cuda]' (there is none for macOS)."
 
-_FOLDERS = ("/usr/lib", "/usr/lib64")
-
 
 def has_driver() -> bool:
     """Return whether the library of the NVIDIA driver is found, as by Numba; it may still not work."""
@@ -36,7 +34,7 @@ def has_driver() -> bool:
 def driver_library() -> ctypes.CDLL | None:
     """Return the library of the NVIDIA driver; None where there is none."""
     names = ("nvcuda.dll",) if sys.platform == "win32" else ("libcuda.so", "libcuda.so.1")
-    paths = (*names, *(str(Path(folder, name)) for folder in _FOLDERS for name in names))
+    paths = (*names, *(f"/usr/{folder}/{name}" for folder in ("lib", "lib64") for name in names))
     chosen = os.environ.get("NUMBA_CUDA_DRIVER")
     for path in (chosen,) if chosen else paths:
         try:
@@ -156,9 +154,6 @@ ATTRIBUTES = {
 # Where Linux states the bus between host and GPU: PCI Express, its speed and its width.
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 
-# Up to 5 GT/s 8 of 10 bits are data, from 8 GT/s on 128 of 130.
-_EIGHT_OF_TEN_UP_TO = 5.0
-
 # Lanes of a multiprocessor that multiply and add float32, by compute capability, and as many as on all others
 # since 5.0: CUDA C++ Programming Guide, "Arithmetic Instructions".
 _LANES = {(6, 0): 64, (7, 0): 64, (7, 5): 64, (8, 0): 64}
@@ -243,10 +238,8 @@ def gpu_info(number: int) -> DeviceInfo:
 
 def gpu_of_memory(address: int) -> int:
     """Return the number of the GPU whose memory an address is in; raises DriverError."""
-    number = ctypes.c_int()
-    _call(
-        "cuPointerGetAttribute", ctypes.byref(number), ctypes.c_int(_DEVICE_ORDINAL), ctypes.c_uint64(address)
-    )
+    number, asked = ctypes.c_int(), (ctypes.c_int(_DEVICE_ORDINAL), ctypes.c_uint64(address))
+    _call("cuPointerGetAttribute", ctypes.byref(number), *asked)
     return number.value
 
 
@@ -263,7 +256,8 @@ def host_bus_gb_s(domain: int, bus: int, device: int) -> float:
         gigatransfers, lanes = float(speed.split()[0]), int(width)
     except (OSError, ValueError, IndexError):
         return 0.0
-    data = 8 / 10 if gigatransfers <= _EIGHT_OF_TEN_UP_TO else 128 / 130
+    # Up to 5 GT/s 8 of 10 bits are data, from 8 GT/s on 128 of 130.
+    data = 8 / 10 if gigatransfers <= 5 else 128 / 130
     return gigatransfers * data * lanes / 8
 
 
@@ -282,8 +276,7 @@ def _call(function: str, *arguments: object) -> None:
     library = driver_library()
     if library is None:
         raise DriverError("the library of the driver is not found")
-    called = getattr(library, function, None)
-    if called is None:
+    if (called := getattr(library, function, None)) is None:
         raise DriverError(f"its library has no {function}")
     if result := called(*arguments):
         name = ctypes.c_char_p()

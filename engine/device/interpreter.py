@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.device.backend import Backend, Buffers
 from engine.device.device_list import simulator_info
-from engine.device.devices import Backend, Buffers
 from engine.device.kernel_code import explained_ptx
 from engine.device.launches import (
     Between,
@@ -164,7 +164,6 @@ class InterpreterBackend(Backend):
         interprets.choose(True)
 
     def selected(self) -> AbstractContextManager[None]:
-        """Do that for the while."""
         return interprets.within(True)
 
     def _allocated(self, image: np.ndarray, host_out: np.ndarray, layout: Layout) -> Buffers:
@@ -176,7 +175,6 @@ class InterpreterBackend(Backend):
         return Buffers(rows_of(image), rows_of(host_out), host_out)
 
     def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
-        """Copy the picture, or each of several operands."""
         is_one = isinstance(image, np.ndarray)
         for host, own in [(image, buffers.image)] if is_one else zip(image, buffers.image, strict=True):
             own[tuple(map(slice, np.shape(host)))] = host
@@ -184,12 +182,10 @@ class InterpreterBackend(Backend):
     def allocate_arrays(
         self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False
     ) -> Buffers:
-        """Return arrays for the operands and the result."""
         arrays = tuple(np.empty(array.shape, np.float32) for array in inputs)
         return Buffers(arrays, np.empty(out_shape, np.float32), np.empty(out_shape, np.float32))
 
     def download(self, buffers: Buffers) -> np.ndarray:
-        """Return the result."""
         wanted = buffers.host_out
         wanted[...] = buffers.out[:, : wanted.shape[1]] if wanted.ndim == 3 else buffers.out
         return wanted

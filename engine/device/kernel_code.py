@@ -52,8 +52,6 @@ SWITCH = "HALOSCOPE_KEEP_KERNELS"
 _COMPILING = ("NUMBA_CUDA", "NUMBA_OPT", "NUMBA_DEBUG", "NUMBA_FULL", "CUDA_HOME", "CUDA_PATH")
 COMPILED_WITH = ("debug", "lineinfo", "fastmath", "opt", "launch_bounds")
 """The options of a kernel that its compilation takes."""
-# From this compute capability on there are instructions for one architecture alone.
-_SPECIFIC_FROM = (9, 0)
 
 
 def with_code(
@@ -85,7 +83,8 @@ def kept(
 
 def architecture_of(capability: tuple[int, int]) -> tuple[int, int, str]:
     """Return the architecture that a kernel is compiled for: (8, 6, ""), or (9, 0, "a")."""
-    return (*capability, "a" if capability >= _SPECIFIC_FROM else "")
+    # From 9.0 on there are instructions for one architecture alone.
+    return (*capability, "a" if capability >= (9, 0) else "")
 
 
 def code_for_linker(
@@ -167,10 +166,7 @@ def explained_machine_code(kernel: Kernel, signature: Signature, capability: tup
 
 @contextmanager
 def _without_variables() -> Iterator[None]:
-    """Let Numba describe no variables within; other threads compile before or after.
-
-    Code without lines is made by another builder, so nothing else would change.
-    """
+    # Other threads compile before or after; code without lines is made by another builder.
     import_names(__name__)
     names = "mark_variable", "update_variable"
     with global_compiler_lock:
@@ -253,16 +249,11 @@ MISSING = (
     "it needs NVIDIA's disassembler nvdisasm, which is not installed",
     "`pip install nvidia-cuda-nvdisasm` brings it (5 MB; a CUDA toolkit has it too). No GPU is needed.",
 )
-_MOST_SECONDS = 60
 
 
 @functools.cache
 def disassembler() -> str | None:
-    """Return the path of nvdisasm; None where there is none.
-
-    cuobjdump would not help: it calls nvdisasm.
-    """
-    # Where NVIDIA's wheels and toolkits put it.
+    """Return the path of nvdisasm, which cuobjdump calls too; None where there is none."""
     import_names(__name__)
     return shutil.which("nvdisasm") or find_nvidia_binary_utility("nvdisasm")
 
@@ -276,13 +267,8 @@ def disassembled(machine_code: bytes) -> str:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(machine_code)
         try:
-            done = subprocess.run(
-                [tool, "-c", "-g", str(path)],
-                capture_output=True,
-                text=True,
-                timeout=_MOST_SECONDS,
-                check=True,
-            )
+            command = [tool, "-c", "-g", str(path)]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
         except (OSError, subprocess.SubprocessError) as error:
             why = (getattr(error, "stderr", "") or str(error)).strip().split("\n")[-1]
             remedy = "A newer one may know this architecture: `pip install -U nvidia-cuda-nvdisasm`."

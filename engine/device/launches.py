@@ -108,17 +108,10 @@ class Prepared(Protocol):
     """A variant made ready for one problem, mask and block."""
 
     def launch(self, image: DeviceArray, out: DeviceArray, stream: object = None) -> None:
-        """Enqueue (CUDA) or do (CPU) one filtering.
+        """Enqueue (CUDA) or do (CPU) one filtering of arrays (H, W or more, C) on the variant's own device.
 
-        Parameters
-        ----------
-        image : array of shape (H, W or more, C)
-            On the variant's own device, of the problem's dtype. On CUDA its rows may be padded: samples past
-            the problem's width are undefined and must not change a result.
-        out : array of shape (H, W or more, C), of the problem's `result_dtype`
-            On the same device; every sample of the result is written.
-        stream : device stream, optional
-            CUDA only.
+        `image` is of the problem's dtype, `out` of its `result_dtype`; every sample of that is written. On
+        CUDA rows may be padded: samples past the problem's width are undefined and must not change a result.
         """
 
 
@@ -213,10 +206,8 @@ class DeviceView(NamedTuple):
     @property
     def __cuda_array_interface__(self) -> dict[str, object]:
         """What other libraries read."""
-        return {
-            "shape": self.shape, "typestr": self.dtype.str, "data": (self.address, False), "version": 3,
-            "strides": None,
-        }  # fmt: skip
+        facts = {"shape": self.shape, "typestr": self.dtype.str, "data": (self.address, False)}
+        return facts | {"version": 3, "strides": None}
 
 
 def address_of(array: DeviceArray) -> int:

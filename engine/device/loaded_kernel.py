@@ -169,5 +169,4 @@ def _with_constant(
 
 
 def _new_copy(kernel: Kernel, signature: Signature) -> LoadedKernel:
-    """Return the compiled code of a kernel, loaded once more; its constant array holds zeros."""
     return LoadedKernel(loaded_kernel(kernel, signature).code, signature)

@@ -14,19 +14,9 @@ from engine.device.result_rules import largest_of, rounding_to
 from engine.geometry.border import Border
 
 __all__ = [
-    "cuda",
-    "driver",
-    "float32",
-    "float64",
-    "int32",
-    "int64",
-    "intrinsic",
-    "jit_for",
-    "jit_with_constant",
-    "jit_within",
-    "types",
-    "uint8",
-]
+    "cuda", "driver", "float32", "float64", "int32", "int64", "intrinsic", "jit_for", "jit_with_constant",
+    "jit_within", "types", "uint8",
+]  # fmt: skip
 
 try:
     from cuda.bindings import driver

@@ -53,7 +53,6 @@ def _elements_of(context, builder, kind, array):
 
 
 def _call_if_first(builder, worker, wake, element, entry=None):
-    """Call `entry`, by default `wake`, as the first of several workers."""
     is_first = builder.icmp_signed("==", worker, _NONE)
     begins = builder.and_(is_first, builder.icmp_signed("!=", wake, _NONE))
     with builder.if_then(begins, likely=False):

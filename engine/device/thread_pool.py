@@ -41,8 +41,7 @@ TASK_ELEMENTS = 32
 # Elements of a work queue, one cache line: its state, the task's call, the lock that its thread sleeps on,
 # that on which the caller may sleep until the task is done, and the core of the thread (-1: pinned to none).
 STATE, ENTRY, ENTRY_ARGUMENTS, WAKE_LOCK, DONE_LOCK, CORE = range(6)
-QUEUE_ELEMENTS = 8
-QUEUE_BYTES = 64
+QUEUE_ELEMENTS, QUEUE_BYTES = 8, 64
 # Stages of a task: being written, may be begun or taken back, begun, begun and the caller sleeps meanwhile.
 WRITTEN, QUEUED, BEGUN, AWAITED = range(4)
 STAGE, STAGE_BITS = 3, 2

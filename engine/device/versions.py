@@ -12,16 +12,10 @@ SERVER_VARIABLE = "HALOSCOPE_SERVER"
 COMMIT_VARIABLE = "HALOSCOPE_COMMIT"
 """Which commit a copy of a checkout is of; `bench.recorded --commit` sets it."""
 
-_PACKAGES = [
-    "numpy",
-    "numba",
-    "numba-cuda",
-    "llvmlite",
-    "cuda-bindings",
-    "cuda-core",
-    "nvidia-nvvm",
+_PACKAGES = (
+    "numpy", "numba", "numba-cuda", "llvmlite", "cuda-bindings", "cuda-core", "nvidia-nvvm",
     "nvidia-nvjitlink",
-]
+)  # fmt: skip
 
 
 @cache

@@ -23,8 +23,9 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.device.backend import Backend, Buffers
 from engine.device.cuda_kernels import PreparedPasses
-from engine.device.devices import Backend, Buffers, backend, devices
+from engine.device.devices import backend, devices
 from engine.device.kernel_factory import definition_of, function_of, note_origin
 from engine.device.launches import Between, DeviceKind, Kernel, Operand, Pass, Placeholder
 from engine.device_info import AUTO, WARP

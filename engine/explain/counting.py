@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from engine.compiled.late_names import import_names
-from engine.device.devices import Buffers
+from engine.device.backend import Buffers
 from engine.device.interpreter import InterpreterBackend
 from engine.device.launches import Between, Launch, Pass, Placeholder
 from engine.errors import Reason

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.backend import Backend, Buffers, cuda_errors_in_words
 from engine.device.cuda_memory import check, device_array, fill_bytes
-from engine.device.devices import Backend, Buffers
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceArray, Kernel, Prepared, Signature, Stream, address_of
 from engine.device.loaded_kernel import loaded_kernel

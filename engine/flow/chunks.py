@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from engine.device.devices import Backend
+from engine.device.backend import Backend
 from engine.device.host_memory import empty_result
 from engine.device.launches import DeviceArray, Prepared
 from engine.errors import Cancelled, DeviceFault, EngineError

@@ -11,7 +11,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from engine.api.calls import BlockLike, Image, as_array, refuse_out
 from engine.api.request import Call, MaskLike, request_of
-from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.backend import cuda_errors_in_words
 from engine.device.device_arrays import library_of
 from engine.device.devices import backend, device_named
 from engine.device.host_memory import empty_result

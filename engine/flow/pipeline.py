@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.backend import cuda_errors_in_words
 from engine.device.devices import backend
 from engine.device.thread_pool import copy_array
 from engine.device_info import DeviceInfo

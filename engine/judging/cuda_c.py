@@ -117,7 +117,6 @@ def _parameters(name: str, declared: str) -> tuple[tuple[str, ...], dict[str, st
 
 @cache
 def _headers() -> list[str]:
-    """Return the folders of CUDA's headers, from the packages of its compilers."""
     found = importlib.util.find_spec("nvidia")
     folders = (found.submodule_search_locations or ()) if found is not None else ()
     known = [one for folder in folders for shape in _INCLUDES for one in Path(folder).glob(shape)]

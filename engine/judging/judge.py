@@ -219,8 +219,8 @@ def _moved(found: np.ndarray, wanted: np.ndarray) -> str | None:
     return None
 
 
-# Both load Numba, which CUDA C is judged without.
-_NUMBA_KERNELS, _ON_DEVICE = "engine.judging.numba_kernel_code", "engine.judging.on_device"
+# It loads Numba, which CUDA C is judged without.
+_WITH_NUMBA = "engine.judging.numba_kernel_code"
 _NAIVE = """extern "C" __global__ void naive(const float* image, const float* mask, float* out,
                                  int width, int height, int mask_width, int mask_height)
 {
@@ -286,12 +286,12 @@ def _kernel(what: object, function: str | None, checkpoint: Checkpoint) -> Judge
     if missing:
         raise NotJudged("a kernel cannot be compiled here", missing, INSTALL)
     if not isinstance(what, str | Path):
-        kernel: JudgedKernel = import_module(_NUMBA_KERNELS).judged_function(what)
+        kernel: JudgedKernel = import_module(_WITH_NUMBA).judged_function(what)
         return kernel
     path = Path(what)
     text = read_text(path, cuda_c.MOST_BYTES, f"the kernel {path.name}")
     if path.suffix.lower() == ".py":
-        found: JudgedKernel = import_module(_NUMBA_KERNELS).judged_file(text, str(path), function)
+        found: JudgedKernel = import_module(_WITH_NUMBA).judged_file(text, str(path), function)
         return found
     if path.suffix.lower() not in (".cu", ".cuh", ".cuda"):
         raise NotJudged(f"the file {path.name}", "a kernel is a file .cu (CUDA C) or .py (Numba)")
@@ -318,7 +318,7 @@ def _judged(
         if largest is None or outcome.wrong.size > largest.wrong.size:
             largest = outcome
     assert largest is not None
-    device, unlike = import_module(_ON_DEVICE).on_device(kernel, largest) if full else ("", None)
+    device, unlike = import_module(_WITH_NUMBA).on_device(kernel, largest) if full else ("", None)
     if unlike is not None:
         findings["device", ()] = unlike
     verdict = Verdict.FAULTY if findings else Verdict.RIGHT

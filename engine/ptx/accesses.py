@@ -16,8 +16,6 @@ from engine.ptx.machine import Group, Machine, Step, address_source, registers_o
 from engine.ptx.memory import ARRAY_SHIFT, LOCAL_WINDOW, OUTSIDE_BYTE, SHARED_WINDOW, Access, Segment
 from engine.ptx.module import Instruction, listed
 
-# A block, or a thread, has its own: an address counts from its beginning.
-_OWN_SPACES = "shared", "local"
 _VERBS = {"st": "writes", "red": "writes", "ld": "reads"}
 _UPDATES: dict[str, Callable[..., Values]] = {
     "add": np.add,
@@ -59,7 +57,6 @@ def _access(instruction: Instruction, kernel: Kernel) -> Step:
     size, outside = count * dtype.itemsize, 0 if update else OUTSIDE_BYTE
 
     def done(access: Access, stored: list[Values]) -> list[Values]:
-        """Do it; return what threads get."""
         view, at = access.segment.view(dtype), access.flat // dtype.itemsize
         if update:
             every = [np.broadcast_to(one, (access.active.count,)) for one in (at, *stored)]
@@ -194,7 +191,8 @@ def _segment_at(machine: Machine, space: str, addresses: Values) -> tuple[Segmen
 
     That is an array as far as it lies within 2^39 of its beginning.
     """
-    if space in _OWN_SPACES:
+    if space in ("shared", "local"):
+        # A block, or a thread, has its own: an address counts from its beginning.
         return (machine.shared if space == "shared" else machine.local), addresses
     first = int(addresses if addresses.ndim == 0 else addresses[0])
     if first >= SHARED_WINDOW:

@@ -30,7 +30,6 @@ DTYPES = {
 }
 
 BITWISE = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
-
 UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 """The unsigned type of a size in bytes."""
 WIDER = {np.dtype(f"{sign}{size}"): np.dtype(f"{sign}{2 * size}") for sign in "iu" for size in (1, 2, 4)}
@@ -60,8 +59,6 @@ def extended(values: Values, size: int) -> Values:
 
 # The bits of a float64 that a float32 does not have, and those of a value halfway between two float32.
 _BELOW_F32, _HALFWAY = np.int64((1 << 29) - 1), np.int64(1 << 28)
-_LEAST_NORMAL = 2.0**-126
-_SPLIT = np.float64(2.0**27 + 1)
 CANONICAL_NAN = np.uint32(0x7FFFFFFF).view(np.float32)
 
 
@@ -76,7 +73,7 @@ def two_product(a: Values, b: Values) -> tuple[Values, Values]:
     """Return a float64 product and its error: both together are a * b exactly (Dekker)."""
 
     def high(a: Values) -> Values:
-        scaled = _SPLIT * a
+        scaled = np.float64(2.0**27 + 1) * a
         return scaled - (scaled - a)
 
     product, high_a, high_b = a * b, high(a), high(b)
@@ -182,7 +179,7 @@ def flushed(values: Values) -> Values:
     """Return values with zeros of the same sign instead of subnormal numbers of float32 (`.ftz`)."""
     if values.dtype != F32:
         return values
-    small = np.abs(values) < _LEAST_NORMAL
+    small = np.abs(values) < 2.0**-126
     return np.where(small, np.copysign(values.dtype.type(0), values), values)[()] if small.any() else values
 
 

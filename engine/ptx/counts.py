@@ -32,23 +32,20 @@ class Requests:
     def __add__(self, other: "Requests") -> "Requests":
         return Requests(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
-    def _per_request(self, number: int) -> float | None:
-        return number / self.requests if self.requests else None
-
     @property
     def sectors_per_request(self) -> float | None:
         """32-byte sectors per request; None without requests."""
-        return self._per_request(self.sectors)
+        return self.sectors / self.requests if self.requests else None
 
     @property
     def transactions_per_request(self) -> float | None:
         """128-byte transactions per request; None without requests."""
-        return self._per_request(self.transactions)
+        return self.transactions / self.requests if self.requests else None
 
     @property
     def wavefronts_per_request(self) -> float | None:
         """Wavefronts per request; None without requests."""
-        return self._per_request(self.wavefronts)
+        return self.wavefronts / self.requests if self.requests else None
 
     @property
     def efficiency(self) -> float | None:
@@ -91,7 +88,6 @@ class Counts:
         self._of_warps = np.zeros_like(self._weight_of_warps)
 
     def _sum(self, active: Active, of_warps: Numbers) -> int:
-        """Return how much the warps have together."""
         self._of_warps[active.warp_numbers] += of_warps
         return int(of_warps @ self._weight_of_warps[active.warp_numbers])
 

@@ -241,7 +241,6 @@ class Warps(NamedTuple):
 
 
 def _bits(lanes: Lanes) -> Lanes:
-    """Return the bits of 32 lanes, along the last axis, as one number."""
     found: Lanes = (lanes << LANE).sum(-1).astype(U32)
     return found
 

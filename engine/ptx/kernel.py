@@ -38,15 +38,13 @@ _CARRY = "%carry"
 # Calls in calls double what is called; no kernel that somebody wrote is as long.
 MOST_INSTRUCTIONS = 50_000
 ENDS = ("bra", "around", "brx", "ret", "exit", "trap")
+_BARRIERS = "bar", "barrier"
 # What these write is not their first operand.
 _WRITE_NOTHING = ("st", "red", "membar", "fence", "cp", "prefetch", "prefetchu", "nanosleep", *ENDS)
 SPACES = {"shared", "global", "local", "const"}
-# What a block may have on any device (CUDA C++ Programming Guide, "Compute Capabilities").
-MOST_DECLARED_SHARED = 48 * 1024
-# Of a thread; a device allows more, which nobody's kernel is quick with.
-MOST_LOCAL = 16 * 1024
-# All variables of a module in global and constant memory.
-MOST_STATIC = 1 << 26
+# Of a block on any device (CUDA C++ Programming Guide, "Compute Capabilities"); of a thread, less than a
+# device allows; and of all variables of a module in global and constant memory.
+MOST_DECLARED_SHARED, MOST_LOCAL, MOST_STATIC = 48 * 1024, 16 * 1024, 1 << 26
 
 
 @dataclass(slots=True, eq=False)
@@ -98,9 +96,8 @@ class Kernel:
         """Registers that are parameters, and the offset in these."""
         self.zeros: list[Values] = [DTYPES[kind].type(0) for kind in self._kinds.values()]
         self.granules = dict.fromkeys(("shared", "global", "local"), 4)
-        self.knows_warps = False
+        self.knows_warps = any(one.name in _BARRIERS and "warp" in one.modifiers for one in self.instructions)
         for one in self.instructions:
-            self.knows_warps |= one.name in ("bar", "barrier") and "warp" in one.modifiers
             if one.name in ("ld", "st", "atom", "red") and DTYPES.keys() & {*one.modifiers[-1:]}:
                 for space, shortest in self.granules.items():
                     if not (SPACES - {space}) & {*one.modifiers}:
@@ -260,11 +257,7 @@ class Kernel:
 
     def registers_in(self, operand: str) -> list[int]:
         """Return the numbers of the registers that an operand names."""
-        if operand in self.registers:
-            return [self.registers[operand]]
-        if operand[:1] not in "[{(!" and "|" not in operand:
-            return []
-        names = re.findall(r"[%$\w~]+", operand)
+        names = [operand] if operand in self.registers else NAME.findall(operand)
         return [self.registers[name] for name in names if name in self.registers]
 
     def written_by(self, one: Instruction) -> set[int]:
@@ -279,8 +272,7 @@ class Kernel:
 
 def is_barrier(one: Instruction) -> bool:
     """Return whether the threads of a block wait at an instruction."""
-    words = {*one.modifiers}
-    return one.name in ("bar", "barrier") and not words.isdisjoint(("sync", "red")) and "warp" not in words
+    return one.name in _BARRIERS and bool(one.first_of("sync", "red")) and "warp" not in one.modifiers
 
 
 def _aligned(address: int, alignment: int) -> int:
@@ -289,7 +281,7 @@ def _aligned(address: int, alignment: int) -> int:
 
 def _written(one: Instruction) -> int:
     """Return how many operands, from the first on, an instruction writes."""
-    if one.name in ("bar", "barrier"):
+    if one.name in _BARRIERS:
         return int("red" in one.modifiers)
     return int(bool(one.operands) and one.name not in _WRITE_NOTHING)
 

@@ -36,7 +36,6 @@ MOST_THREADS_PER_BLOCK = 1024
 
 # All arrays of a trace, and about what a step takes beside them; what comes behind is not noted.
 MOST_BYTES, _STEP_BYTES = 1 << 26, 200
-_STORES = "st", "red"
 
 Checkpoint = Callable[[float], None]
 
@@ -63,10 +62,8 @@ class Tracer:
     """Notes the steps of one block."""
 
     def __init__(self, machine: Machine, block: Index3) -> None:
-        self._machine, self._block = machine, block
+        self._machine, self._block, self._bytes, self.is_whole = machine, block, 0, True
         self.steps: list[TraceStep] = []
-        self.is_whole = True
-        self._bytes = 0
         self._accesses: list[Access] = []
         # Nothing that the machine refers to refers to it: its memory goes at once.
         machine.observers.append(self._accesses.append)
@@ -79,7 +76,7 @@ class Tracer:
         ]
 
     def _run(self, instruction: Instruction, step: Step | None, group: Group) -> None:
-        active, kernel, is_store = group.active, group.machine.kernel, instruction.name in _STORES
+        active, kernel, is_store = group.active, group.machine.kernel, instruction.name in ("st", "red")
 
         def held(operand: int) -> np.ndarray | None:
             texts = instruction.operands[operand : operand + 1]
@@ -112,8 +109,7 @@ class Tracer:
             noted = (one.nbytes for one in (threads, addresses, values) if one is not None)
             self._bytes += _STEP_BYTES + sum(noted)
         self.is_whole = self._bytes <= MOST_BYTES
-        if self.is_whole:
-            self.steps += parts
+        self.steps += parts if self.is_whole else ()
 
 
 @dataclass(eq=False)
@@ -129,12 +125,8 @@ class Run:
     @property
     def executed(self) -> list[tuple[Instruction, int, int]]:
         """Each instruction, and how many warps and threads executed it."""
-        blocks = self.machine.kernel.blocks
-        return [
-            (instruction, warps, threads)
-            for number, (warps, threads) in self.counts.block_runs.items()
-            for instruction in blocks[number].shown
-        ]
+        blocks, runs = self.machine.kernel.blocks, self.counts.block_runs.items()
+        return [(one, warps, threads) for number, (warps, threads) in runs for one in blocks[number].shown]
 
 
 def run(
@@ -232,8 +224,7 @@ def _three(sides: Sequence[int]) -> Index3:
 def _run_chunk(program: Program, machine: Machine, everyone: Active, check: Callable[[], object]) -> None:
     blocks = machine.kernel.blocks
     end, known = len(blocks), {everyone.count: everyone}
-    live = [*(one.live_in for one in blocks), ()]
-    waits = [*(one.waits for one in blocks), False]
+    live, waits = [*(one.live_in for one in blocks), ()], [*(one.waits for one in blocks), False]
     ready: dict[int, list[Group]] = {}
     waiting: dict[int, list[Group]] = {}
 
@@ -254,8 +245,7 @@ def _run_chunk(program: Program, machine: Machine, everyone: Active, check: Call
             machine.counts.waited(group.active)
         next_other, is_together = min(ready, default=end), True
         while is_together:
-            steps_left -= 1
-            if steps_left < 0:
+            if (steps_left := steps_left - 1) < 0:
                 raise PtxError("the run", f"it takes more than {MOST_STEPS} steps: does a loop end?")
             machine.counts.ran(number, group.active)
             steps, leave = program[number]

@@ -195,14 +195,13 @@ class Machine:
 
     def special(self, name: str, active: Active) -> Values:
         """Return a special register of threads: where each lies in its warp, block and grid."""
-        found = self._special.get(name)
-        if found is None:
+        if name not in self._special:
             register, _, axis = name.partition(".")
             every = np.asarray(SPECIAL[register](self, np.arange(len(self.blocks) * self.row)))
             own = every["xyz".index(axis)] if axis else every
             # A number where all have the same.
-            found = own.flat[0] if (own == own.flat[0]).all() else own
-            found = self._special[name] = found.astype(np.uint32)
+            self._special[name] = (own.flat[0] if (own == own.flat[0]).all() else own).astype(np.uint32)
+        found = self._special[name]
         return found if found.ndim == 0 else found[active.slots]
 
     # Accesses.
@@ -222,7 +221,6 @@ class Machine:
             observe(access)
 
     def _check(self, access: Access) -> None:
-        """Check an access for races and reads of what nobody wrote."""
         segment, slots, instruction = access.segment, access.active.slots, access.instruction
         assert segment.hazards is not None
         places = np.broadcast_to(access.flat, slots.shape) >> segment.granule

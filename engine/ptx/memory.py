@@ -175,7 +175,6 @@ class _History:
         self.stamp, self.number = np.zeros(0, np.int64), np.zeros(0, np.int32)
 
     def put(self, marks: Marks) -> None:
-        """Note an access."""
         if self._newest < 0:
             self.stamp, self.number = np.zeros(self._places, np.int64), np.zeros(self._places, np.int32)
             self._warps = np.zeros(self._places if marks.warps is not None else 0, np.int32)
@@ -186,7 +185,6 @@ class _History:
             self._warps[marks.places] = marks.warps
 
     def was_accessed(self, places: Numbers | slice) -> Flags:
-        """Return which places were accessed."""
         if self._newest < 0:
             return np.zeros(self._places, bool)[places]
         found: Flags = self.stamp[places] > 0

@@ -194,10 +194,6 @@ def _computing(instruction: Instruction, kernel: Kernel) -> Step:
     return step
 
 
-# The last operand is the mask of lanes.
-_MASKED = ("shfl", "vote", "redux", "match")
-
-
 def _together(
     instruction: Instruction, sources: Sequence[np.dtype], compute: Compute, group: Group, *values: Values
 ) -> tuple[Values, ...]:
@@ -217,7 +213,8 @@ def _together(
 
     here = counted = spread(np.True_, BOOL)
     given = [spread(*pair) for pair in zip(values, sources, strict=True)]
-    if instruction.name in _MASKED:
+    if instruction.name in ("shfl", "vote", "redux", "match"):
+        # The last operand is the mask of lanes.
         masks = given.pop().max(axis=1)
         named = (masks[:, None] >> LANE.astype(U32)) & np.uint32(1) == 1
         missing = (named & ~here).any(1, keepdims=True)

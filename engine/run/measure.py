@@ -13,7 +13,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from engine.device.devices import NAN_BYTE, Backend, Buffers, backend
+from engine.device.backend import NAN_BYTE, Backend, Buffers
+from engine.device.devices import backend
 from engine.device.launches import DeviceKind, Launch, Prepared
 from engine.device.versions import commit, versions, where
 from engine.device_info import AUTO, DeviceInfo, KernelResources, LaunchFacts, launch_facts

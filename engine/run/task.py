@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple
 
 import numpy as np
 
-from engine.device.devices import Backend, Buffers, all_gpus, device_named
+from engine.device.backend import Backend, Buffers
+from engine.device.devices import all_gpus, device_named
 from engine.device.launches import DeviceKind, Pass, Prepared
 from engine.device_info import ALL_GPUS, AUTO, INTERPRETED_PER_S, SIMULATOR, DeviceInfo
 from engine.errors import DeviceUnavailable, Reason, TooLargeForSimulator

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 from msgspec import Struct, structs
 
-from engine.device.devices import Backend, Buffers
+from engine.device.backend import Backend, Buffers
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue, UnknownName
 from engine.geometry.block import UnsupportedVariant

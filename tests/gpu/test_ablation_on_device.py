@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bench.ncu import TEACHING
+from engine.device.backend import NAN_BYTE
 from engine.device.cuda_kernels import PreparedPasses
-from engine.device.devices import NAN_BYTE
 from engine.explain.ablation_results import Cost
 from engine.explain.ablation_runs import ablated, without
 from engine.geometry.border import Border

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.backend import cuda_errors_in_words
 from engine.device.device_list import ATTRIBUTES, gpu_info, listed_devices
 from engine.device.devices import devices
 from engine.device.numba_cuda import cuda
@@ -48,7 +48,7 @@ def test_that_the_device_is_well_after_a_launch_that_cannot_be(gpu, device):
 
 ILLEGAL_STORE = """
 import numpy as np
-from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.backend import cuda_errors_in_words
 from engine.device.numba_cuda import cuda
 from engine.errors import DeviceFault
 

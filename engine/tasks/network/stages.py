@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device.devices import Backend, backend, device_named
+from engine.device.backend import Backend
+from engine.device.devices import backend, device_named
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, DeviceFault, EngineError
 from engine.host import shared

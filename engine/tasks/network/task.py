@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.device.devices import Backend, Buffers
+from engine.device.backend import Backend, Buffers
 from engine.geometry.block import Block
 from engine.run.task import Job, Task
 from engine.run.variant import Registered, VariantOf, named

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device.devices import Backend, Buffers, backend
+from engine.device.backend import Backend, Buffers
+from engine.device.devices import backend
 from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.host.request import Run

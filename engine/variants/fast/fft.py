@@ -381,10 +381,10 @@ def _cupy_on(stream: object) -> Iterator[ModuleType]:
     # Only where there is a transform: CuPy need not be installed.
     import cupy
 
-    from engine.device import cuda_faults, numba_cuda
+    from engine.device import backend, numba_cuda
 
     handle = int(stream.handle) if hasattr(stream, "handle") else 0
-    with cuda_faults.cuda_errors_in_words("transforming the picture"):
+    with backend.cuda_errors_in_words("transforming the picture"):
         device = numba_cuda.cuda.get_current_device().id
         try:
             with cupy.cuda.Device(device), cupy_stream(handle):

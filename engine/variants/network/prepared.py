@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.backend import cuda_errors_in_words
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_memory import check, copy_in, copy_out, device_array
 from engine.device.launches import Between, DeviceArray, HostStep, Operand, Pass, Prepared, Stream

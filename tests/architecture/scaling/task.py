@@ -8,7 +8,8 @@ import numpy as np
 
 from engine.commands.arguments import Settings, group, option, whole
 from engine.commands.measuring import Cells, Measuring, measure_cells
-from engine.device.devices import Buffers, backend
+from engine.device.backend import Buffers
+from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.geometry.block import Block, Refusal
 from engine.host.protocol import Availability

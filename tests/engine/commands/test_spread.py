@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import engine
+from engine.device.backend import CpuBackend
 from engine.device.device_list import NO_DRIVER, cpu_info, simulator_info, unusable_gpu
-from engine.device.devices import CpuBackend
 from engine.errors import DeviceFault
 from engine.flow import filtering, rows, stream
 from tests.engine.flow.fake_gpus import install

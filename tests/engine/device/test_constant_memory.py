@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from engine.device import loaded_kernel
+from engine.device.backend import Buffers
 from engine.device.cuda import LaunchGraph
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.device_list import missing
-from engine.device.devices import Buffers
 from engine.device.launches import CAPTURE_LOCK, DeviceView, Launch, Pass
 from engine.device.loaded_kernel import MOST_WITH_CONSTANTS, with_constant
 from engine.device.numba_cuda import cuda, float32, int64

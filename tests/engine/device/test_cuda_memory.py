@@ -9,7 +9,7 @@ from numba.cuda.cudadrv.driver import CudaAPIError
 from numba.cuda.cudadrv.error import CudaSupportError
 
 from engine.device import cuda_memory
-from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.backend import cuda_errors_in_words
 from engine.device.cuda_memory import device_array, uploaded
 from engine.device.device_list import missing
 from engine.device.numba_cuda import cuda

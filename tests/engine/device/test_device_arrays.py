@@ -7,8 +7,17 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from engine.device.cuda_memory import copy_in, copy_out, on_device, on_host
-from engine.device.device_arrays import Found, as_view, given, library_of, stream_handle, strides_unless_dense
+from engine.device.cuda_memory import copy_in, copy_out
+from engine.device.device_arrays import (
+    Found,
+    as_view,
+    given,
+    library_of,
+    on_device,
+    on_host,
+    stream_handle,
+    strides_unless_dense,
+)
 from engine.device.launches import DeviceView, Handle
 from engine.errors import BadValue
 from tests.engine.made_up_gpu import Array, aligned, gpu

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from engine.device.backend import CpuBackend
 from engine.device.device_list import cpu_info, simulator_info
-from engine.device.devices import CpuBackend
 from engine.device_info import DeviceInfo, KernelResources, LaunchFacts
 from engine.explain.launches import ABSENT_GPUS
 from engine.geometry.block import Block

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from engine.device import devices as backend_module
+from engine.device import backend as backend_module
+from engine.device.backend import CpuBackend, LaunchClock
 from engine.device.device_list import cpu_info, simulator_info
-from engine.device.devices import CpuBackend, LaunchClock, backend
+from engine.device.devices import backend
 from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, OutOfDeviceMemory, Reason
 from engine.geometry.block import Block, UnsupportedVariant
 from engine.geometry.border import Border
