@@ -16,9 +16,9 @@ from pathlib import Path
 
 from bench.markers import put_between
 from bench.options import parser_of
+from engine.device.device_list import commit
+from engine.device.device_list import versions as libraries
 from engine.device.devices import backend
-from engine.device.versions import commit
-from engine.device.versions import versions as libraries
 
 TOOLS = {
     "memcheck": "no access outside an array, none misaligned, nothing leaked by a fault",

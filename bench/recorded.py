@@ -36,9 +36,9 @@ from engine.course.papers import (
     recorded_values,
 )
 from engine.course.tables import counted_tables
+from engine.device.device_list import COMMIT_VARIABLE, commit
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
-from engine.device.versions import COMMIT_VARIABLE, commit
 from engine.explain.gpu_limits_code import gpu_limits
 from engine.geometry.block import Limits
 from engine.image.open import open_sample

@@ -24,7 +24,7 @@ from bench.peers.machine import describe, gpu_state
 from bench.peers.measure import Plan, add_arguments, opened
 from bench.peers.summary import append, line_of
 from bench.peers.tables import document_lines, table_lines, untimed_lines
-from engine.device.versions import commit
+from engine.device.device_list import commit
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
 

@@ -73,7 +73,7 @@ def make_files(folder: Path, png: tuple[int, int], jpeg: tuple[int, int]) -> Fil
 def about(device: str) -> dict[str, Any]:
     """Return when and where; asked at the end, as what it imports would count as its children's memory."""
     from bench.peers.machine import describe, gpu_state
-    from engine.device.versions import commit, versions
+    from engine.device.device_list import commit, versions
 
     state = {} if device == "cpu" else gpu_state()
     machine = describe("cpu", cores(), {}) | {"state": state}

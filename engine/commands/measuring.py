@@ -9,8 +9,8 @@ from typing import Any
 from engine.commands import BAD_INPUT, DONE, status_of
 from engine.commands.arguments import number, option, whole
 from engine.commands.output import log, print_one, report_interrupt, table
+from engine.device.device_list import commit, versions
 from engine.device.devices import device_named, devices
-from engine.device.versions import commit, versions
 from engine.device_info import AUTO
 from engine.errors import BadValue, FileWriteError
 from engine.files.atomic_write import atomic_write, check_other_file, check_place

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.device.device_list import cpu_info, missing
+from engine.device.device_list import commit, cpu_info, missing, versions, where
 from engine.device.host_memory import empty_result
 from engine.device.launches import DeviceArray, Prepared
 from engine.device_info import DeviceInfo
@@ -146,8 +146,7 @@ class Backend:
 
     def environment(self) -> "Environment":
         """Return device, driver, clocks and versions for the record."""
-        # Only what is measured needs them.
-        from engine.device.versions import commit, versions, where
+        # Only what is measured needs it.
         from engine.results.measurement import Environment
 
         facts = self.info.facts

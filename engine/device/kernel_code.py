@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from engine.compiled.code_store import code_store
 from engine.compiled.late_names import import_names
+from engine.device.device_list import versions
 from engine.device.kernel_factory import origin_of
 from engine.device.launches import Kernel, Signature
-from engine.device.versions import versions
 from engine.device_info import KernelResources
 from engine.errors import BadValue, EngineError
 

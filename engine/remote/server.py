@@ -23,7 +23,7 @@ from typing import Any, cast
 import numpy as np
 from msgspec.structs import replace
 
-from engine.device.versions import SERVER_VARIABLE
+from engine.device.device_list import SERVER_VARIABLE
 from engine.errors import Cancelled, EngineError, ResultGone
 from engine.files.atomic_write import HeldFolder, remove_dead_folders
 from engine.files.standard_streams import log, set_output_aside

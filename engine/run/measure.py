@@ -14,9 +14,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from engine.device.backend import NAN_BYTE, Backend, Buffers
+from engine.device.device_list import commit, versions, where
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind, Launch, Prepared
-from engine.device.versions import commit, versions, where
 from engine.device_info import AUTO, DeviceInfo, KernelResources, LaunchFacts, launch_facts
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.results.measurement import AnyResult, Environment, Measurement, Spread, Timing

@@ -5,10 +5,10 @@ import numpy as np
 from bench.peers.cells import Cell
 from bench.peers.library import About, Job, Ready, host_ready
 from bench.peers.our_variants import chosen, keys
+from engine.device.device_list import versions
 from engine.device.devices import device_named
 from engine.device.host_memory import empty_result
 from engine.device.launches import DeviceKind
-from engine.device.versions import versions
 
 METHODS = ("auto", "cpu-parallel", "cpu-serial", "cpu-separable")
 

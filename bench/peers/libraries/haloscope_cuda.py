@@ -8,10 +8,10 @@ from bench.peers.cells import Cell
 from bench.peers.device_clock import DeviceClock
 from bench.peers.library import About, Job, Ready, Refused
 from bench.peers.our_variants import chosen, keys
+from engine.device.device_list import versions
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import cuda
-from engine.device.versions import versions
 from engine.errors import EngineError
 from engine.work.filtering.variants import VARIANTS
 

@@ -63,7 +63,7 @@ def test_that_a_first_filter_loads_only_what_it_needs():
         "engine.files": "atomic_write reading",
         "engine.results": "measurement metrics export columns",
         "engine.mask": "text resolve analysis generators",
-        "engine.device": "cuda versions",
+        "engine.device": "cuda",
     }
     ours = {f"{room}.{name}" for room, names in rooms.items() for name in names.split()}
     unneeded = ours | {"numba", "scipy", "difflib"}

@@ -15,10 +15,10 @@ import engine
 from engine.device import cuda as cuda_module
 from engine.device import device_list
 from engine.device import devices as device_module
+from engine.device.device_list import commit_of
 from engine.device.devices import all_gpus, backend, device_named, devices
 from engine.device.host_memory import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, Spares
 from engine.device.result_rules import cpu_result, largest_of
-from engine.device.versions import commit_of
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.mask.mask import Mask
