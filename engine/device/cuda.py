@@ -298,6 +298,5 @@ class HostCalls:
         return _Arrays(Handle(int(stream.handle)), (stream, image, out), view_of(image), view_of(out), ring)
 
     def _chunks(self, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the first row of each chunk of a picture, and its rows."""
         for first in range(0, len(rows), self._chunk_rows):
             yield first, rows[first : first + self._chunk_rows]

@@ -120,7 +120,6 @@ class PreparedPasses:
         return found
 
     def _memory(self, out_shape: tuple[int, ...]) -> dict[object, Any]:
-        """Return the arrays that only passes use."""
         found = dict(self.between)
         if self._needs_scratch:
             with cuda_errors_in_words("allocating the values between two passes"):

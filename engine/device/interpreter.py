@@ -145,11 +145,9 @@ class InterpretedPasses:
                 raise KernelFault(f"the kernel {step.name}", said)
 
     def part_ms(self, image: object, out: object, clock: object) -> dict[str, float]:
-        """Return no times: simulated ones mean nothing."""
-        return {}
+        return {}  # simulated times mean nothing
 
     def spans(self, image: object, out: object) -> tuple[object, ...]:
-        """Return no spans of time, for the same reason."""
         return ()
 
 

@@ -205,7 +205,6 @@ class DeviceView(NamedTuple):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, object]:
-        """What other libraries read."""
         facts = {"shape": self.shape, "typestr": self.dtype.str, "data": (self.address, False)}
         return facts | {"version": 3, "strides": None}
 

@@ -269,12 +269,10 @@ def judge(
     BadValue, UnknownName
         For a requirement that is none.
     """
-    gates = [gate_of(text) for text in require]
+    gates, fresh = [gate_of(text) for text in require], int.from_bytes(os.urandom(4), "little")
     try:
         kernel = _kernel(what, function, checkpoint)
-        if seed is None:
-            seed = int.from_bytes(os.urandom(4), "little")
-        return _judged(kernel, gates, full, seed, checkpoint)
+        return _judged(kernel, gates, full, fresh if seed is None else seed, checkpoint)
     except Cancelled:
         raise
     except EngineError as error:

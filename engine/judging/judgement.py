@@ -23,6 +23,7 @@ from engine.ptx.machine import MOST_SHARED
 from engine.ptx.memory import WARP
 
 MOST_MASK_SIDE = 31
+_SIDES = f"both sides of a mask are odd here, so that one cell lies in its middle, up to {MOST_MASK_SIDE}"
 DTYPES = ("float32", "uint8")
 _LINE = re.compile(r"\s*(?://|#)\s*(block|results|mask|border|shared|type)\s*:\s*(.*?)\s*")
 # The first declaration: words behind it are the author's own.
@@ -86,10 +87,7 @@ def _with(header: Header, name: str, value: str) -> Header:
         (name != "shared" and min(numbers) < 1, "a side is at least 1"),
         (name == "shared" and x > MOST_SHARED, f"a block has at most {MOST_SHARED:,} bytes of shared memory"),
         (name == "block" and x * y * z > MOST_THREADS, f"a block has at most {MOST_THREADS:,} threads"),
-        (
-            name == "mask" and (not (x % 2 and side % 2) or max(x, side) > MOST_MASK_SIDE),
-            f"both sides of a mask are odd here, so that one cell lies in its middle, up to {MOST_MASK_SIDE}",
-        ),
+        (name == "mask" and (not (x % 2 and side % 2) or max(x, side) > MOST_MASK_SIDE), _SIDES),
     ):
         if is_bad:
             raise BadValue(what, why)

@@ -257,10 +257,9 @@ def parsed(text: str) -> Module:
             raise PtxError("the text of PTX", f"the label {piece[:-1]} stands outside of every function")
         elif kind == "statement":
             head = ""
-    if opened:
-        raise PtxError("the text of PTX", "it ends within a statement")
-    if not has_target:
-        raise PtxError("the text of PTX", "it has no .version and .target")
+    if opened or not has_target:
+        why = "it ends within a statement" if opened else "it has no .version and .target"
+        raise PtxError("the text of PTX", why)
     return module
 
 
