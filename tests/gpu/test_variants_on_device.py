@@ -25,7 +25,7 @@ from engine.work.measuring import Sweep
 from engine.work.problem import Problem
 from tests.engine.variants.case_lists import full_cases, mask_for, suited, suited_cases, typed
 from tests.engine.variants.cases import Case, by_group, faults_of, verified
-from tests.engine.work.filtering.test_sum_order import all_are_equal
+from tests.engine.work.filtering.test_sum_order import SHAPES, all_are_equal
 from tests.gpu.conftest import assert_compiled_as_planned
 from tests.picture_jobs import filter_job, mask_request
 
@@ -287,4 +287,4 @@ KNOWN = [variant for variant in VARIANTS.on("cuda") if _is_known(variant)]
 @pytest.mark.parametrize("border", [Border.ZERO, Border.CONSTANT, Border.MIRROR], ids=str)
 @pytest.mark.parametrize("variant", KNOWN, ids=lambda one: one.key)
 def test_that_the_sum_of_a_pixel_is_the_value_that_the_device_stored(variant, border, device):
-    all_are_equal(variant, border, device, 45, 30)
+    all_are_equal(variant, border, device, 45, 30, SHAPES)
