@@ -221,7 +221,7 @@ def every_block() -> tuple[Block, ...]:
     limits = Limits()
     sides = [1 << power for power in range(limits.max_threads.bit_length())]
     blocks = (Block(x, y) for x in sides for y in sides)
-    legal = (one for one in blocks if refuse_block(one, limits) is None)
+    legal = (one for one in blocks if why_illegal(one, limits) is None)
     return tuple(sorted(legal, key=lambda one: (one.threads, one.x)))
 
 
