@@ -58,4 +58,6 @@ def pairwise(
 
 def by_pairs(**axes: Sequence[Any]) -> pytest.MarkDecorator:
     """Return `parametrize` for a test with an argument for each axis: each two values meet."""
-    return pytest.mark.parametrize(tuple(axes), [tuple(row.values()) for row in pairwise(axes)], ids=str)
+    rows = [tuple(row.values()) for row in pairwise(axes)]
+    # The text of a variant has addresses in it, which are others in each process of a run.
+    return pytest.mark.parametrize(tuple(axes), rows, ids=lambda value: getattr(value, "key", str(value)))
