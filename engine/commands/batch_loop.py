@@ -387,7 +387,7 @@ class Batch:
 
 def is_streamed(plan: BatchPlan) -> bool:
     """Return whether a device computes the pictures, and not the cores of the workers."""
-    return plan.device.kind != "cpu"
+    return plan.device.kind != "cpu" or plan.device.is_usable_gpu
 
 
 def write_result(data: bytes | memoryview, file: PictureFile, *, may_be_there: bool = False) -> None:
