@@ -120,14 +120,16 @@ class MachineFunction:
             with _compiling:
                 # Another thread may have loaded it meanwhile: all workers of a batch begin at once.
                 if types not in self._addresses:
-                    compile_now = partial(self._compiled, types)
-                    self._addresses[types] = code_store().built("cpu", self._key(types), compile_now, _linked)
+                    self._addresses[types] = self._loaded(types)
         return self._addresses[types]
 
     def function(self) -> Callable[..., None]:
         """Return the Python function; what it names of its module is imported."""
         found = getattr(importlib.import_module(self.module), self.name)
         return with_names(found) if self._made_for is None else found(*self._made_for)
+
+    def _loaded(self, types: str) -> int:
+        return code_store().built("cpu", self._key(types), partial(self._compiled, types), _linked)
 
     def _key(self, types: str) -> str:
         own = self.module, self.name, self._made_for, types, self._options
