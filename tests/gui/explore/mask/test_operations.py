@@ -125,7 +125,7 @@ def test_that_parameters_have_controls_and_a_patch_of_a_file_takes_their_place(w
                 assert parameters_of(workspace.job())[parameter.name] == parameter.most
 
 
-def test_that_a_histogram_describes_its_counts_and_bracket_keys_move_its_handles(qtbot):
+def test_that_a_histogram_describes_its_counts(qtbot):
     plot = HistogramPlot()
     qtbot.addWidget(plot)
     plot.resize(300, 200)
@@ -145,6 +145,10 @@ def test_that_a_histogram_describes_its_counts_and_bracket_keys_move_its_handles
         assert plot.accessibleDescription().startswith(described)
     plot.show_counts(((1, 2), (3, 4), (5, 6)))
     assert plot.accessibleDescription().startswith("21 samples in 2 bins of 3 channels")
+
+
+@pytest.mark.usefixtures("light_again")
+def test_that_bracket_keys_move_the_handles_of_a_histogram(qtbot):
     plot = HistogramPlot()
     qtbot.addWidget(plot)
     plot.show_counts(((1, 2, 3, 4),), (0.0, 400.0))
