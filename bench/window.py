@@ -33,7 +33,8 @@ from bench.markers import TABLES, DocumentTable
 from bench.options import parser_of
 from engine.geometry.block import Block
 from engine.host.client import EngineClient
-from engine.host.protocol import Availability, OpenPicture
+from engine.host.protocol import OpenPicture
+from engine.host.request import Availability
 from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.work.chain_files import chain_named

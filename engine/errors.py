@@ -180,6 +180,10 @@ class ResultGone(EngineError, code="result-gone"):
     """A result that stayed on another machine is not kept there any more; it is computed again."""
 
 
+class NotOfTheSchema(EngineError, code="not-of-the-schema"):
+    """What came from another machine, or was to be sent, is no message, or holds what may not cross."""
+
+
 class HostLostTwice(HostLost):
     """Two processes ended, one after the other, during the same request: it is not tried again."""
 

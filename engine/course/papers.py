@@ -11,9 +11,10 @@ from typing import ClassVar
 import msgspec
 
 from engine.course.files import Part, columns_of
-from engine.course.paper import CourseTable, Paper, TableText
+from engine.course.paper import CourseTable, Excerpt, Paper, TableText
 from engine.errors import UnknownName, did_you_mean
 from engine.files.reading import ASSETS, faults_of_asset
+from engine.host.protocol import Saved
 from engine.host.request import QueuePolicy, Request
 from engine.message import Message
 from engine.results.columns import COURSE, recorded_document, recorded_path
@@ -126,25 +127,18 @@ def _names(table: CourseTable) -> list[Names]:
 
 
 class CourseRequest(Message, Request, frozen=True):
-    """The tables of a paper, counted by the models of work, 1 to 300 ms. Reply: tuple of CourseTable."""
+    """The tables of a paper, counted by the models of work, 1 to 300 ms."""
 
     paper: str
     handler: ClassVar[str] = "engine.course.tables:describe"
+    reply: ClassVar[object] = tuple[CourseTable, ...]
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
 
 
 class CountCourse(CourseRequest, frozen=True):
-    """Count the transactions of a paper's kernels, too: up to 3 s. Reply: tuple of CourseTable."""
+    """Count the transactions of a paper's kernels, too: up to 3 s."""
 
     policy: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
-
-
-class MeasureCourse(Message, Request, frozen=True):
-    """Measure a paper's tables on this machine, which may take minutes. Reply: MeasuredPaper."""
-
-    paper: str
-    device: str = "auto"
-    handler: ClassVar[str] = "engine.course.bench:measure_course"
 
 
 class MeasuredPaper(Message, frozen=True):
@@ -154,12 +148,22 @@ class MeasuredPaper(Message, frozen=True):
     results: tuple[AnyResult, ...] = ()
 
 
+class MeasureCourse(Message, Request, frozen=True):
+    """Measure a paper's tables on this machine, which may take minutes."""
+
+    paper: str
+    device: str = "auto"
+    handler: ClassVar[str] = "engine.course.bench:measure_course"
+    reply: ClassVar[object] = MeasuredPaper
+
+
 class RecordedCourse(Message, Request, frozen=True):
-    """The recorded figures of a paper. Reply: RecordedPaper, or None where there are none."""
+    """The recorded figures of a paper. None where there are none."""
 
     paper: str
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     handler: ClassVar[str] = "engine.course.papers:answer"
+    reply: ClassVar[object] = RecordedPaper | None
 
 
 def answer(request: RecordedCourse, report: Checkpoint) -> RecordedPaper | None:
@@ -168,15 +172,16 @@ def answer(request: RecordedCourse, report: Checkpoint) -> RecordedPaper | None:
 
 
 class CourseCode(Message, Request, frozen=True):
-    """The code of a paper's kernels, at once. Reply: for each kernel a tuple of Excerpt."""
+    """The code of a paper's kernels, at once."""
 
     paper: str
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     handler: ClassVar[str] = "engine.course.tables:course_code"
+    reply: ClassVar[object] = tuple[tuple[Excerpt, ...], ...]
 
 
 class SaveCourse(Message, Request, frozen=True):
-    """Write a paper's tables, as the command `course PAPER --out FOLDER` does. Reply: Saved.
+    """Write a paper's tables, as the command `course PAPER --out FOLDER` does.
 
     The folder is created if its parent exists. `device` is the measured one, for the lines about the machine.
     """
@@ -187,3 +192,4 @@ class SaveCourse(Message, Request, frozen=True):
     device: str = "auto"
     path_field: ClassVar[str] = "folder"
     handler: ClassVar[str] = "engine.course.bench:save_course"
+    reply: ClassVar[object] = Saved

@@ -102,7 +102,7 @@ class DeviceLimits:
 
 
 class KeptLimits(Message, Request, frozen=True):
-    """Limits that were measured before, also during a run. Reply: `DeviceLimits`, or None.
+    """Limits that were measured before, also during a run. None: they were not.
 
     Those of the device "recorded" came with the program.
     """
@@ -110,16 +110,18 @@ class KeptLimits(Message, Request, frozen=True):
     device: str
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     handler: ClassVar[str] = "engine.explain.kept_limits:answer"
+    reply: ClassVar[object] = DeviceLimits | None
 
 
 class MeasureLimits(Message, Request, frozen=True):
-    """Measure the limits of a device, which takes 2 s, and keep them. Reply: as of KeptLimits.
+    """Measure the limits of a device, which takes 2 s, and keep them.
 
     A cancelled request ends between two limits, and keeps none.
     """
 
     device: str
     handler: ClassVar[str] = "engine.explain.kept_limits:measure"
+    reply: ClassVar[object] = DeviceLimits
 
 
 MOST_SHARE = 1.03

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.explain.ablation_results import Ablation
 from engine.explain.code_diff import Diff
 from engine.explain.code_lines import Form, KernelSource, Listing
 from engine.explain.launches import DEFAULT, Architecture, ExplainedLaunch
@@ -13,6 +14,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host.request import QueuePolicy, Request
 from engine.message import Message
+from engine.results.measurement import ExplainedTime
 from engine.work.messages import PictureJob
 
 DIRECT = -1
@@ -111,36 +113,16 @@ class TilePlan:
 
 
 class TimeRequest(Message, Request, frozen=True):
-    """Ask why a job takes its time. Reply: `engine.results.measurement.ExplainedTime`.
+    """Ask why a job takes its time.
 
     What its kernels ask of memory is counted, 0.01 to 3 s, and kept by problem; a cancelled request ends
     within it. Limits of the device must have been measured (`MeasureLimits`).
     """
 
     handler: ClassVar[str] = "engine.explain.why:answer_time"
+    reply: ClassVar[object] = ExplainedTime
     job: PictureJob  # with a variant by its name, not "auto"
     measured_ms: float | None = None  # the median kernel time of its run
-
-
-class LaunchRequest(Message, Request, frozen=True):
-    """Ask for the launches of a job's CUDA kernel, before any run. Reply: LaunchAdvice.
-
-    It takes up to 20 ms and compiles nothing: registers are in the reply if they were found before.
-    """
-
-    handler: ClassVar[str] = "engine.explain.answers:advice"
-    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
-    job: PictureJob  # with a variant by its name, not "auto"
-    architecture: Architecture | None = None  # None: the job's GPU; where there is none, sm_90
-
-
-class CompiledLaunchRequest(LaunchRequest, frozen=True):
-    """The same with registers: the kernel is compiled where that was not done, 0.2 to 0.5 s for each.
-
-    It waits for what is running, as a run does, so that it disturbs no measurement.
-    """
-
-    policy: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
 
 
 class LaunchAdvice(Message, frozen=True):
@@ -157,16 +139,26 @@ class LaunchAdvice(Message, frozen=True):
         return bool(self.reason) or all(launch.is_compiled for launch in self.launches)
 
 
-class TileRequest(Message, Request, frozen=True):
-    """Ask who loads what in a block of a mask's CUDA kernel; no device is asked. Reply: BlockTiles.
+class LaunchRequest(Message, Request, frozen=True):
+    """Ask for the launches of a job's CUDA kernel, before any run.
 
-    The block runs in the interpreter, 5 to 150 ms, once its kernel is compiled. It waits for what is running,
-    so that it disturbs no measurement.
+    It takes up to 20 ms and compiles nothing: registers are in the reply if they were found before.
     """
 
-    handler: ClassVar[str] = "engine.explain.tiles:block_tiles"
+    handler: ClassVar[str] = "engine.explain.answers:advice"
+    reply: ClassVar[object] = LaunchAdvice
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     job: PictureJob  # with a variant by its name, not "auto"
-    at: tuple[int, int] | None = None  # the block's place in the grid; None: an inner one, if there is one
+    architecture: Architecture | None = None  # None: the job's GPU; where there is none, sm_90
+
+
+class CompiledLaunchRequest(LaunchRequest, frozen=True):
+    """The same with registers: the kernel is compiled where that was not done, 0.2 to 0.5 s for each.
+
+    It waits for what is running, as a run does, so that it disturbs no measurement.
+    """
+
+    policy: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
 
 
 class BlockTiles(Message, frozen=True, eq=False):
@@ -179,18 +171,17 @@ class BlockTiles(Message, frozen=True, eq=False):
     reason: str = ""
 
 
-class CodeRequest(Message, Request, frozen=True):
-    """Ask for the code of a job's kernel, for an architecture that need not be here. Reply: ShownCode.
+class TileRequest(Message, Request, frozen=True):
+    """Ask who loads what in a block of a mask's CUDA kernel; no device is asked.
 
-    It waits for what is running, so that it disturbs no measurement. The source takes up to 20 ms, PTX and
-    SASS 0.1 to 1 s the first time. With `other`, the diff of both.
+    The block runs in the interpreter, 5 to 150 ms, once its kernel is compiled. It waits for what is running,
+    so that it disturbs no measurement.
     """
 
-    handler: ClassVar[str] = "engine.explain.answers:shown_code"
-    job: PictureJob  # a convolution with a variant by its name, not "auto"
-    form: Form | None = None  # None: the source alone
-    architecture: Architecture = DEFAULT
-    other: str = ""  # the key of a kernel to compare with
+    handler: ClassVar[str] = "engine.explain.tiles:block_tiles"
+    reply: ClassVar[object] = BlockTiles
+    job: PictureJob  # with a variant by its name, not "auto"
+    at: tuple[int, int] | None = None  # the block's place in the grid; None: an inner one, if there is one
 
 
 class ShownCode(Message, frozen=True):
@@ -206,13 +197,29 @@ class ShownCode(Message, frozen=True):
     diff: Diff | None = None  # in that form; without what was measured
 
 
+class CodeRequest(Message, Request, frozen=True):
+    """Ask for the code of a job's kernel, for an architecture that need not be here.
+
+    It waits for what is running, so that it disturbs no measurement. The source takes up to 20 ms, PTX and
+    SASS 0.1 to 1 s the first time. With `other`, the diff of both.
+    """
+
+    handler: ClassVar[str] = "engine.explain.answers:shown_code"
+    reply: ClassVar[object] = ShownCode
+    job: PictureJob  # a convolution with a variant by its name, not "auto"
+    form: Form | None = None  # None: the source alone
+    architecture: Architecture = DEFAULT
+    other: str = ""  # the key of a kernel to compare with
+
+
 class AblationJob(PictureJob, frozen=True, kw_only=True):
-    """Run: time a job's kernel, and its siblings without one cost each. Reply: Ablation.
+    """Run: time a job's kernel, and its siblings without one cost each.
 
     It needs the name of a variant, not "auto". Without a GPU nothing is timed, and instructions are counted.
     """
 
     answers: ClassVar[str] = "engine.explain.ablation_runs"
+    reply: ClassVar[object] = Ablation
 
     @property
     def kind(self) -> type:

@@ -95,7 +95,7 @@ class EngineClient:
                 self._host()
 
     def submit(self, request: Request, on_progress: ProgressCallback | None = None) -> Future[object]:
-        """Return the future of a request: the reply that the request's docstring names, or an `EngineError`.
+        """Return the future of a request: the reply, as the request's `reply` says, or an `EngineError`.
 
         A preview that a newer one replaced before it was begun is cancelled.
         """

@@ -9,11 +9,9 @@ pixels that are read (`WantedTiles`, `WantedValues`), of a picture or of the res
 request needs is in it: a host that took the place of another answers it too.
 """
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from engine.errors import BadValue, EngineError, ImageReadError, Reason
-from engine.geometry.block import Block, Refusal
 from engine.host.request import Asked, Computed, QueuePolicy, Request, SharedArray, TaskRequest
 from engine.image.metadata import NO_METADATA, Metadata
 from engine.message import Message
@@ -118,7 +116,7 @@ class _OfScreen(TaskRequest[Any]):
 
 
 class WantedTiles(Message, _OfScreen, frozen=True):
-    """Ask for tiles of a level, the most wanted one first. Reply: Tiles."""
+    """Ask for tiles of a level, the most wanted one first."""
 
     screen: TiledScreen
     level: int
@@ -126,20 +124,22 @@ class WantedTiles(Message, _OfScreen, frozen=True):
     detail: int = 0  # of a picture's tiles that are sampled
     job: Asked | None = None
     name: ClassVar[str] = "wanted_tiles"
+    reply: ClassVar[object] = Tiles
 
 
 class WantedValues(Message, _OfScreen, frozen=True):
-    """Ask for the values of a rectangle of full size. Reply: Values."""
+    """Ask for the values of a rectangle of full size."""
 
     screen: TiledScreen
     rows: tuple[int, int]  # first, and past the last
     columns: tuple[int, int]
     job: Asked | None = None
     name: ClassVar[str] = "wanted_values"
+    reply: ClassVar[object] = Values
 
 
 class CloseTiled(Message, Request, frozen=True):
-    """Close the file of a picture that is not shown any more. Reply: None."""
+    """Close the file of a picture that is not shown any more."""
 
     screen: TiledScreen
     policy: ClassVar[QueuePolicy] = QueuePolicy.BESIDE
@@ -221,12 +221,13 @@ class PictureHandle(Message, frozen=True):
 
 
 class OpenPicture(Message, Request, frozen=True):
-    """Open a picture file, or a sample by key. Reply: PictureHandle."""
+    """Open a picture file, or a sample by key."""
 
     path: str = ""
     sample: str = ""
     crop: Region | None = None  # the part that becomes the picture, as far as it lies in it; None: all of it
     handler: ClassVar[str] = "engine.host.picture_jobs:open_picture"
+    reply: ClassVar[object] = PictureHandle
 
     def error_if_lost(self, reason: str) -> ImageReadError:
         """Return an error that names the file: decoders are libraries in C, which a file can crash."""
@@ -252,15 +253,23 @@ class OfValues(Request):
 
 
 class CropPicture(Message, Request, frozen=True):
-    """Make a part of an open picture a picture of its own. Reply: PictureHandle."""
+    """Make a part of an open picture a picture of its own."""
 
     picture: PictureHandle
     region: Region
     handler: ClassVar[str] = "engine.host.picture_jobs:crop_picture"
+    reply: ClassVar[object] = PictureHandle
+
+
+class Saved(Message, frozen=True):
+    """A file that was written, with a sentence for each property that its format could not keep."""
+
+    path: str
+    notes: tuple[str, ...] = ()
 
 
 class SaveResult(Message, Request, frozen=True):
-    """Write a result, or a picture, to a file. Reply: Saved."""
+    """Write a result, or a picture, to a file."""
 
     picture: PictureHandle  # gives type, alpha and colour profile
     # A result, float32 or of the picture's type; None saves the picture itself.
@@ -273,6 +282,7 @@ class SaveResult(Message, Request, frozen=True):
     quality: int = 0  # 1 to 100, of a format with losses; 0: that of `save_image`
     path_field: ClassVar[str] = "path"
     handler: ClassVar[str] = "engine.host.picture_jobs:save_result"
+    reply: ClassVar[object] = Saved
 
 
 class Filtered(Message, frozen=True):
@@ -302,38 +312,6 @@ class Filtered(Message, frozen=True):
     quantities: tuple[Quantity, ...] = ()
     counts: tuple[tuple[int, ...], ...] = ()
     mark: Mark | None = None
-
-
-class Saved(Message, frozen=True):
-    """A file that was written, with a sentence for each property that its format could not keep."""
-
-    path: str
-    notes: tuple[str, ...] = ()
-
-
-class Availability(Message, frozen=True):
-    """Why one variant cannot do a job, None if it can; with the block, where it was asked with several.
-
-    There is no block where it does not matter: for a variant without blocks, or one that no block helps.
-    """
-
-    variant: str
-    reason: Refusal | None = None
-    block: Block | None = None
-
-    @classmethod
-    def of(cls, variant: str, refuse: Callable[[], object]) -> Self:
-        """Return whether a variant can do a job: `refuse` raises an `EngineError` where not."""
-        try:
-            refuse()
-        except EngineError as error:
-            return cls(variant, Refusal.of(error.reason))
-        return cls(variant)
-
-    @property
-    def nearest_block(self) -> Block | None:
-        """The nearest legal block, where another block helps."""
-        return self.reason.nearest_block if isinstance(self.reason, Refusal) else None
 
 
 BINS = 256
@@ -371,22 +349,13 @@ class PictureNumbers(Message, frozen=True):
 
 
 class MeasurePicture(Message, OfValues, frozen=True):
-    """Count the samples of a picture in memory and its result, or of a region. Reply: PictureNumbers."""
+    """Count the samples of a picture in memory and its result, or of a region."""
 
     picture: PictureHandle
     values: SharedArray | Computed | None = None
     region: Region | None = None
     handler: ClassVar[str] = "engine.host.picture_jobs:measure_picture"
-
-
-class ShowWindow(Message, OfValues, frozen=True):
-    """Make a picture in memory, or a result, ready for the screen between two ends. Reply: Windowed."""
-
-    picture: PictureHandle
-    values: SharedArray | Computed | None  # a result; None: the picture itself
-    # What is black and what is white; None: the `PERCENTILES`.
-    ends: tuple[float, float] | None
-    handler: ClassVar[str] = "engine.host.picture_jobs:show_window"
+    reply: ClassVar[object] = PictureNumbers
 
 
 class Windowed(Message, frozen=True):
@@ -397,3 +366,14 @@ class Windowed(Message, frozen=True):
 
 
 PERCENTILES = 0.5, 99.5  # those between which most of the values lie
+
+
+class ShowWindow(Message, OfValues, frozen=True):
+    """Make a picture in memory, or a result, ready for the screen between two ends."""
+
+    picture: PictureHandle
+    values: SharedArray | Computed | None  # a result; None: the picture itself
+    # What is black and what is white; None: the `PERCENTILES`.
+    ends: tuple[float, float] | None
+    handler: ClassVar[str] = "engine.host.picture_jobs:show_window"
+    reply: ClassVar[object] = Windowed

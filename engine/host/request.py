@@ -8,13 +8,23 @@ from collections.abc import Callable
 from enum import StrEnum
 from importlib import import_module
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Protocol,
+    Self,
+    TypeVar,
+    runtime_checkable,
+)
 
 from msgspec import Meta
 
 from engine.device_info import DeviceInfo
 from engine.errors import EngineError
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Refusal
 from engine.message import Message, messages_in
 from engine.process import report_share
 from engine.results.problem import Checkpoint, Progress
@@ -43,13 +53,19 @@ class Request:
     policy: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
     # The field with the file, or the folder of files, that it writes; empty for a kind that writes none.
     path_field: ClassVar[str] = ""
-    # The function that answers it, "module:name".
+    # The function that answers it, "module:name", and the type of its reply.
     handler: ClassVar[str] = ""
+    reply: ClassVar[object] = None
 
     @property
     def answered_by(self) -> str:
         """The function that answers it, "module:name"; it gets the request and a checkpoint."""
         return self.handler
+
+    @property
+    def reply_type(self) -> object:
+        """The type of its reply."""
+        return self.reply
 
     @property
     def queue(self) -> QueuePolicy:
@@ -83,9 +99,13 @@ def answer(request: Request, report: Checkpoint) -> Any:
 
 @runtime_checkable
 class Asked(Protocol):
-    """A job of a task: `answers` is the module whose `check`, `preview` and `run` answer for it."""
+    """A job of a task: `answers` is the module whose `check`, `preview` and `run` answer for it.
+
+    `reply` is the type of what a preview, or a run, replies.
+    """
 
     answers: ClassVar[str]
+    reply: ClassVar[object]
 
 
 J = TypeVar("J", bound=Asked)
@@ -107,9 +127,39 @@ class TaskRequest(Request, Generic[J]):
         """The function of its own name in the module that the task's request names."""
         return f"{self.job.answers}:{type(self).__name__.lower()}"
 
+    @property
+    def reply_type(self) -> object:
+        """The type of its own reply, or of what the job replies."""
+        return self.reply or self.job.reply
+
+
+class Availability(Message, frozen=True):
+    """Why one variant cannot do a job, None if it can; with the block, where it was asked with several.
+
+    There is no block where it does not matter: for a variant without blocks, or one that no block helps.
+    """
+
+    variant: str
+    reason: Refusal | None = None
+    block: Block | None = None
+
+    @classmethod
+    def of(cls, variant: str, refuse: Callable[[], object]) -> Self:
+        """Return whether a variant can do a job: `refuse` raises an `EngineError` where not."""
+        try:
+            refuse()
+        except EngineError as error:
+            return cls(variant, Refusal.of(error.reason))
+        return cls(variant)
+
+    @property
+    def nearest_block(self) -> Block | None:
+        """The nearest legal block, where another block helps."""
+        return self.reason.nearest_block if isinstance(self.reason, Refusal) else None
+
 
 class Check(Message, TaskRequest[J], frozen=True):
-    """Check which variants can do a job, also during a run. Reply: tuple of Availability.
+    """Check which variants can do a job, also during a run.
 
     With blocks variants are crossed with them, and the reply has one for each: "auto" is the
     variant that it would choose; one without blocks is answered once. No variants: all.
@@ -119,6 +169,7 @@ class Check(Message, TaskRequest[J], frozen=True):
     variants: tuple[str, ...] = ()
     blocks: tuple[Block, ...] = ()
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+    reply: ClassVar[object] = tuple[Availability, ...]
 
 
 class Seen(Message, frozen=True):

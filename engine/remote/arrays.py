@@ -17,14 +17,16 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from engine.errors import EngineError, ResultGone
+from engine.errors import EngineError, NotOfTheSchema, ResultGone
 from engine.host import protocol, shared
 from engine.host.protocol import TILE, Filtered, Place, ScreenLevels, Tile, TiledScreen, Tiles, Values
 from engine.host.request import Seen, SharedArray
 from engine.image.convert import pixels_of
 from engine.process import Kept
+from engine.remote.coding import Crossing, encoded
 from engine.remote.line import Line, Message
-from engine.remote.schema import Arrays, Band, Crossing, NotOfTheSchema, encoded, name_there
+from engine.remote.places import name_there
+from engine.remote.schema import Arrays, Band
 from engine.results.problem import Progress
 
 RAW, PACKED = "raw", "zstd"

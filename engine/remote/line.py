@@ -17,9 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 
-from engine.errors import EngineError
-from engine.remote import schema
-from engine.remote.schema import NotOfTheSchema
+from engine.errors import EngineError, NotOfTheSchema
+from engine.remote.coding import MOST_BYTES
 
 BEAT_S = 2.0
 SILENT_S = 8.0  # a line on which nothing was heard for so long is lost
@@ -177,7 +176,7 @@ class Line:
             while (header := self._read_exactly(_HEADER.size)) is not None:
                 length, beside = _HEADER.unpack(header)
                 is_beat = not length
-                if length > schema.MOST_BYTES or beside > (_COUNT.size if is_beat else MOST_BESIDE):
+                if length > MOST_BYTES or beside > (_COUNT.size if is_beat else MOST_BESIDE):
                     raise NotOfTheSchema("The line", f"a message of {length:,} bytes, {beside:,} beside it")
                 if (data := self._read_exactly(length + beside)) is None:
                     break

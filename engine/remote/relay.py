@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from engine.errors import EngineError, LineLost
+from engine.errors import EngineError, LineLost, NotOfTheSchema
 from engine.files.atomic_write import atomic_write
 from engine.host import protocol, shared
 from engine.host import request as messages
@@ -28,8 +28,9 @@ from engine.host.request import Answer, HostOptions, Request, SharedArray, ToHos
 from engine.message import messages_in
 from engine.remote import VERSION, schema
 from engine.remote.arrays import Arriving, Uploads
+from engine.remote.coding import Crossing, decoded, encoded, reply_of
 from engine.remote.line import WHOLE, Line
-from engine.remote.schema import NotOfTheSchema, encoded
+from engine.remote.places import path_below
 from engine.results.problem import Progress
 
 _REPORT_S = 0.5  # how often a client hears of its requests: below the shortest deadline that it gives one
@@ -80,7 +81,7 @@ class Relay:
         self._uploads = Uploads()
         self._come: dict[str, tuple[SharedArray, ...]] = {}
         self._arriving = Arriving(self._make, self._come.__setitem__)
-        self._inwards = schema.Crossing(self._array_of)
+        self._inwards = Crossing(self._array_of)
         self._steps: dict[int, Progress] = {}
         # The requests of which a file was written.
         self._written: set[int] = set()
@@ -155,7 +156,7 @@ class Relay:
             self._local.messages.put(None)
 
     def _take(self, structure: memoryview, beside: memoryview) -> None:
-        message = schema.decoded(structure, schema.FROM_SERVER, self._inwards)
+        message = decoded(structure, schema.FROM_SERVER, self._inwards)
         if isinstance(message, schema.Band):
             request = self._arriving.take(message, beside)
             # The client hears of it with the next report.
@@ -192,16 +193,18 @@ class Relay:
         return arrays[named.first_byte]
 
     def _answered(self, message: Answer) -> None:
-        self._come.pop(f"a{message.id}", None)
-        shared.recycle(*{array.name for array in self._arriving.give_up(message.id)})
         with self._lock:
             request = self._requests.pop(message.id, None)
             self._steps.pop(message.id, None)
+        if request is not None and message.error is None:
+            # Of a result that is saved, the values come.
+            wanted = protocol.Values if isinstance(request, SaveResult) else request.reply_type
+            message = replace(message, value=reply_of(message, wanted, self._inwards))
+        self._come.pop(f"a{message.id}", None)
+        shared.recycle(*{array.name for array in self._arriving.give_up(message.id)})
         if request is None:
             return
-        if isinstance(request, SaveResult) and message.error is None:
-            if not isinstance(message.value, protocol.Values):
-                raise NotOfTheSchema("An answer was refused", "it has no values")
+        if isinstance(message.value, protocol.Values) and isinstance(request, SaveResult):
             values = message.value.values
             self._local.fetched[message.id] = values.name
             self._local.messages.put(ToHost(message.id, replace(request, values=values, result=None)))
@@ -223,7 +226,7 @@ class Relay:
             raise NotOfTheSchema("A file was refused", "nobody has asked for it")
         path = Path(request.written_path)
         if message.place:
-            path = schema.path_below(request.written_path, message.place)
+            path = path_below(request.written_path, message.place)
             path.parent.mkdir(parents=True, exist_ok=True)
         try:
             atomic_write(str(path), shared.attach(arrays[0]).tobytes())

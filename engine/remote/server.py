@@ -24,7 +24,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from engine.device.device_list import SERVER_VARIABLE
-from engine.errors import Cancelled, EngineError, ResultGone
+from engine.errors import Cancelled, EngineError, NotOfTheSchema, ResultGone
 from engine.files.atomic_write import HeldFolder, remove_dead_folders
 from engine.files.standard_streams import log, set_output_aside
 from engine.host import request as messages
@@ -35,8 +35,10 @@ from engine.host.request import Answer, Preview, Request, SharedArray, ToHost, s
 from engine.process import Kept
 from engine.remote import VERSION, schema
 from engine.remote.arrays import PATIENCE_S, Array, Arriving, KeptResults, sending_s, sent_bands
+from engine.remote.coding import Crossing, decoded, encoded
 from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer
-from engine.remote.schema import Notice, NotOfTheSchema, encoded
+from engine.remote.places import is_place
+from engine.remote.schema import Notice
 from engine.results.problem import Progress
 
 MOST_KEPT_BYTES = 4 << 30
@@ -80,7 +82,7 @@ class Server:
         self._missing: list[str] = []
         # Of those, what was asked for and has not come.
         self._needed: set[str] = set()
-        self._crossing = schema.Crossing(self._picture, self._file)
+        self._crossing = Crossing(self._picture, self._file)
 
     def start(self, receiver: io.BufferedReader, sender: int) -> None:
         """Answer from now on; remove what killed servers of this user have left."""
@@ -96,7 +98,7 @@ class Server:
         self.why = why
         self.ended.set()
 
-    def _send(self, message: object) -> None:
+    def _send(self, message: schema.FROM_SERVER) -> None:
         self._line.send(encoded(message))
 
     def _take(self, structure: memoryview, beside: memoryview) -> None:
@@ -132,7 +134,7 @@ class Server:
 
     def _decoded(self, structure: bytes | memoryview, kind: object) -> Any:
         self._named, self._missing = [], []
-        return schema.decoded(structure, kind, self._crossing)
+        return decoded(structure, kind, self._crossing)
 
     # Pixels and files that come.
 
@@ -166,7 +168,7 @@ class Server:
     def _file(self, name: str) -> str:
         """Return the path of a file that has come: its digest, and the name that it had."""
         key, _, last = name.partition("/")
-        if not schema.is_place(name) or not key.isalnum() or not last or "/" in last:
+        if not is_place(name) or not key.isalnum() or not last or "/" in last:
             raise NotOfTheSchema("A message was refused", "a file of no such name")
         path = Path(self._held.path, key, last)
         if not path.exists():
@@ -255,7 +257,7 @@ class Server:
             arrays.append(views[array.name] if array.name in views else shared.attach(array))
             return SharedArray(f"a{number}", (), "", len(arrays) - 1)
 
-        structure = encoded(answer, schema.Crossing(out))
+        structure = encoded(answer, Crossing(out))
         nbytes = sum(array.nbytes for array in arrays)
         asked.ends_at = time.monotonic() + sending_s(nbytes, self._line.rate)
         is_looked_at = isinstance(asked.request, Preview | WantedTiles)

@@ -9,17 +9,18 @@ from engine.work.columns import RunResult
 from engine.work.problem import Problem
 
 
-class RecordedRequest(Message, Request, frozen=True):
-    """Ask for recorded runs for a problem. Reply: RecordedRuns."""
-
-    handler: ClassVar[str] = "engine.tasks.read_results:describe"
-    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
-    problem: Problem
-    mask: Mask  # flipped and normalised already
-
-
 class RecordedRuns(Message, frozen=True):
     """Recorded runs, one of each variant; `note` says how they differ from the problem, or why none is."""
 
     runs: tuple[RunResult, ...] = ()
     note: str = ""
+
+
+class RecordedRequest(Message, Request, frozen=True):
+    """Ask for recorded runs for a problem."""
+
+    handler: ClassVar[str] = "engine.tasks.read_results:describe"
+    reply: ClassVar[object] = RecordedRuns
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+    problem: Problem
+    mask: Mask  # flipped and normalised already

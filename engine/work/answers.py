@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from engine.device.devices import backend, device_named
 from engine.host import shared
-from engine.host.protocol import Availability, FilePixels, Filtered, TiledScreen
-from engine.host.request import Check, Computed, Preview, Run, VariantInfo
+from engine.host.protocol import FilePixels, Filtered, TiledScreen
+from engine.host.request import Availability, Check, Computed, Preview, Run, VariantInfo
 from engine.host.shared_picture import ResultMemory, keeps_values
 from engine.image.convert import full_scale_of
 from engine.image.open import open_image
@@ -38,7 +38,7 @@ from engine.work.merge import mergers
 from engine.work.planned import CHAIN_VARIANTS, Plan
 from engine.work.problem import as_samples
 from engine.work.resolve import Resolved
-from engine.work.steps import needed_places
+from engine.work.steps import Chain, needed_places
 
 MOST_BYTES = 16 << 20
 
@@ -111,7 +111,9 @@ _kept = KeptResults()
 shared.keep_until_trimmed(_kept.drop)
 
 
-def describe(request: messages.ListRequest, report: Checkpoint) -> tuple[object, ...]:
+def describe(
+    request: messages.ListRequest, report: Checkpoint
+) -> tuple[VariantInfo | messages.OperationInfo | Chain, ...]:
     """Return the variants that filter, those of every operation, or the ready chains."""
     if request.of == "filters":
         return tuple(map(VariantInfo.of, VARIANTS))

@@ -6,23 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.geometry.border import RangeMode
-from engine.host.protocol import FilePixels, OfValues, PictureHandle, ScreenLevels
+from engine.host.protocol import FilePixels, Filtered, OfValues, PictureHandle, Saved, ScreenLevels
 from engine.host.request import Computed, QueuePolicy, Request, SharedArray, VariantInfo
 from engine.mask.mask import Mask
 from engine.message import Message
 from engine.verify.verification import Region
+from engine.work.filtering.sum_order import SumOrder
 from engine.work.steps import Chain, PictureRequest
 
 MEASURED_SIDE = 2048
 """Sides of the part of a large picture that a run measures, pixels, at most."""
-
-
-class ListRequest(Message, Request, frozen=True):
-    """Ask what there is to choose from. Reply: a tuple of VariantInfo, of OperationInfo, or of Chain."""
-
-    handler: ClassVar[str] = "engine.work.answers:describe"
-    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
-    of: str = "filters"  # in teaching order; or "operations", or "chains", the ready ones
 
 
 class OperationInfo(Message, frozen=True):
@@ -32,19 +25,30 @@ class OperationInfo(Message, frozen=True):
     variants: tuple[VariantInfo, ...]
 
 
+class ListRequest(Message, Request, frozen=True):
+    """Ask what there is to choose from."""
+
+    handler: ClassVar[str] = "engine.work.answers:describe"
+    reply: ClassVar[object] = tuple[VariantInfo | OperationInfo | Chain, ...]
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+    of: str = "filters"  # in teaching order; or "operations", or "chains", the ready ones
+
+
 class EffectsRequest(Message, Request, frozen=True):
-    """Ask what masks do to the middle of a picture, or of a sample. Reply: RGB bytes of each."""
+    """Ask what masks do to the middle of a picture, or of a sample. The reply: RGB bytes of each."""
 
     handler: ClassVar[str] = "engine.work.comparing:effects"
+    reply: ClassVar[object] = tuple[bytes, ...]
     masks: tuple[Mask, ...]
     picture: PictureHandle | None
     side: int
 
 
 class PictureJob(PictureRequest, frozen=True, kw_only=True):
-    """Everything that work on a picture of the window depends on. Preview and Run reply: Filtered."""
+    """Everything that work on a picture of the window depends on."""
 
     answers: ClassVar[str] = "engine.work.answers"
+    reply: ClassVar[object] = Filtered
     tile_answers: ClassVar[str] = "engine.flow.tiles"
     file_fields: ClassVar[tuple[str, ...]] = ("patch_path",)
     picture: PictureHandle
@@ -67,20 +71,13 @@ class PictureJob(PictureRequest, frozen=True, kw_only=True):
 
 
 class SumOrderRequest(Message, Request, frozen=True):
-    """Ask in which order the variant of a mask adds up a result. Reply: SumOrder."""
+    """Ask in which order the variant of a mask adds up a result."""
 
     handler: ClassVar[str] = "engine.work.answers:sum_order"
+    reply: ClassVar[object] = SumOrder
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     job: PictureJob
     reads_floats: bool = False  # it reads another step's result, float32, in the place of the picture
-
-
-class MergeRequest(Message, Request, frozen=True):
-    """Ask what of a chain could become one mask, for its picture on its device. Reply: Mergers."""
-
-    handler: ClassVar[str] = "engine.work.answers:merger_offers"
-    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
-    job: PictureJob
 
 
 class Merger(Message, frozen=True):
@@ -117,15 +114,13 @@ class Merger(Message, frozen=True):
         )
 
 
-class ComparePictures(Message, OfValues, frozen=True):
-    """Make a picture of result less original, or of the error against float64. Reply: Compared."""
+class MergeRequest(Message, Request, frozen=True):
+    """Ask what of a chain could become one mask, for its picture on its device."""
 
-    picture: PictureHandle
-    values: SharedArray | Computed  # the result
-    job: PictureJob | None  # of the error; None for the difference
-    variant: str  # that ran
-    seen: Region  # of an error that is not affordable as a whole, this part is computed
-    handler: ClassVar[str] = "engine.work.comparing:compare"
+    handler: ClassVar[str] = "engine.work.answers:merger_offers"
+    reply: ClassVar[object] = tuple[Merger, ...]
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+    job: PictureJob
 
 
 class Compared(Message, frozen=True):
@@ -134,6 +129,18 @@ class Compared(Message, frozen=True):
     screen: ScreenLevels
     words: str
     is_whole: bool = True
+
+
+class ComparePictures(Message, OfValues, frozen=True):
+    """Make a picture of result less original, or of the error against float64."""
+
+    picture: PictureHandle
+    values: SharedArray | Computed  # the result
+    job: PictureJob | None  # of the error; None for the difference
+    variant: str  # that ran
+    seen: Region  # of an error that is not affordable as a whole, this part is computed
+    handler: ClassVar[str] = "engine.work.comparing:compare"
+    reply: ClassVar[object] = Compared
 
 
 def measured_shape(picture: PictureHandle) -> tuple[int, int, int]:
@@ -158,10 +165,11 @@ def measured_part(job: PictureJob) -> tuple[slice, slice]:
 
 
 class SaveFiltered(Message, Request, frozen=True):
-    """Save the result of a picture that stays in its file, in bands and in full size. Reply: Saved."""
+    """Save the result of a picture that stays in its file, in bands and in full size."""
 
     job: PictureJob
     path: str
     depth: str = "keep"
     path_field: ClassVar[str] = "path"
     handler: ClassVar[str] = "engine.flow.tiles:save_filtered"
+    reply: ClassVar[object] = Saved

@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import Reason
-from engine.host.protocol import Availability, Filtered
-from engine.host.request import Ready, VariantInfo
+from engine.host.protocol import Filtered
+from engine.host.request import Availability, Ready, VariantInfo
 from engine.remote.ssh import RemoteServer
 from engine.results.problem import Progress
 from engine.work.messages import OperationInfo

@@ -5,8 +5,8 @@ from PySide6.QtCore import QObject
 
 from engine.device_info import AUTO
 from engine.errors import EngineError
-from engine.host.protocol import Availability, Filtered, TiledScreen
-from engine.host.request import Check, Run, VariantInfo, segments_of
+from engine.host.protocol import Filtered, TiledScreen
+from engine.host.request import Availability, Check, Run, VariantInfo, segments_of
 from engine.work.messages import PictureJob
 from gui.explore.jobs import comparable_of, failed_run, is_chain
 from gui.explore.preview_controller import Display

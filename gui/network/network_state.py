@@ -12,8 +12,7 @@ from PySide6.QtCore import Signal
 
 from engine.device_info import AUTO
 from engine.errors import Reason
-from engine.host.protocol import Availability
-from engine.host.request import VariantInfo
+from engine.host.request import Availability, VariantInfo
 from engine.results.columns import KERNEL, SPEED_UP, VARIANT, Column
 from engine.results.measurement import Environment
 from engine.results.metrics import Compared

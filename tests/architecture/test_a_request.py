@@ -161,20 +161,22 @@ def requests():
     return sorted(found, key=lambda kind: kind.__qualname__)
 
 
-def test_that_what_a_request_names_takes_requests_of_its_kind():
+def test_that_what_a_request_names_takes_requests_of_its_kind_and_replies_as_it_says():
     for kind in requests():
         if issubclass(kind, Request):
             module, _, name = kind.handler.partition(":")
-            taken = get_type_hints(getattr(importlib.import_module(module), name))["request"]
-            assert issubclass(kind, taken)
+            hints = get_type_hints(getattr(importlib.import_module(module), name))
+            assert issubclass(kind, hints["request"])
+            assert hints["return"] == (kind.reply or type(None))
         if not hasattr(kind, "answers"):
             continue
-        functions = vars(importlib.import_module(kind.answers))
-        hints = (
-            get_type_hints(functions[asked.__name__.lower()])["request"]
-            for asked in (Check, Preview, Run)
-            if asked.__name__.lower() in functions
-        )
-        # One function may answer several kinds.
-        jobs = [job for hint in hints for job in get_args(hint)]
-        assert kind in {one for job in jobs for one in get_args(job) or (job,)}
+        functions, is_answered = vars(importlib.import_module(kind.answers)), False
+        for asked in (Check, Preview, Run):
+            if function := functions.get(asked.__name__.lower()):
+                hints = get_type_hints(function)
+                # One function may answer several kinds.
+                jobs = {one for job in get_args(hints["request"]) for one in get_args(job) or (job,)}
+                if kind in jobs:
+                    is_answered = True
+                    assert hints["return"] == (asked.reply or kind.reply)
+        assert is_answered

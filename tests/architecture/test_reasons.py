@@ -9,7 +9,7 @@ import pytest
 from engine.commands.command_line import main
 from engine.errors import EngineError, Reason
 from engine.geometry.block import Block, Limits, Refusal
-from engine.host.protocol import Availability
+from engine.host.request import Availability
 from engine.image.save import save_image
 from engine.mask.generators import box
 from engine.mask.mask import Mask

@@ -9,8 +9,8 @@ from engine.course.papers import RecordedPaper
 from engine.device_info import DeviceInfo
 from engine.explain.code_lines import Role, SourceFunction
 from engine.geometry.block import Block
-from engine.host.protocol import Availability, Filtered, PictureHandle, ScreenLevels
-from engine.host.request import Ready, SharedArray, VariantInfo
+from engine.host.protocol import Filtered, PictureHandle, ScreenLevels
+from engine.host.request import Availability, Ready, SharedArray, VariantInfo
 from engine.host.shared import attach, create
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace

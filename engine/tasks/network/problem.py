@@ -222,54 +222,6 @@ def network_work(problem: ForwardPass, *layers: LayerWork, picture_loads: int = 
     )  # fmt: skip
 
 
-class NetworkRequest(Message, Request, frozen=True):
-    """Ask for the network's layers, stages, filters and held-out digits. Reply: NetworkFacts.
-
-    `weights` is a file in place of the program's own, here and in the requests below.
-    """
-
-    handler: ClassVar[str] = "engine.tasks.network.stages:describe"
-    weights: str = ""
-    file_fields: ClassVar[tuple[str, ...]] = ("weights",)
-
-
-class DrawingRequest(Message, frozen=True):
-    """Preview: one drawing, with every feature map. Reply: Recognised.
-
-    `ink` has 28 x 28 bytes, row by row: 0 is paper, 255 is ink. An empty drawing is refused.
-    """
-
-    answers: ClassVar[str] = "engine.tasks.network.stages"
-    ink: bytes
-    weights: str = ""
-    file_fields: ClassVar[tuple[str, ...]] = ("weights",)
-
-
-class StageRequest(Message, frozen=True):
-    """A stage with a batch of held-out digits. Run times each layer too; reply: NetworkRun.
-
-    Check asks which stages can compute such a batch.
-    """
-
-    answers: ClassVar[str] = "engine.tasks.network.stages"
-    stage: str = "auto"
-    batch: int = 100
-    device: str = "auto"
-    seed: int = 0
-    weights: str = ""
-    file_fields: ClassVar[tuple[str, ...]] = ("weights",)
-
-
-class DigitsRequest(Message, Request, frozen=True):
-    """Classify every held-out digit with one stage. Reply: Confusion."""
-
-    handler: ClassVar[str] = "engine.tasks.network.stages:classify"
-    stage: str = "auto"
-    device: str = "auto"
-    weights: str = ""
-    file_fields: ClassVar[tuple[str, ...]] = ("weights",)
-
-
 class NetworkFacts(Message, frozen=True):
     """What the page on the network shows before anything is run; the arrays lie in shared memory."""
 
@@ -306,6 +258,58 @@ class NetworkRun(Message, frozen=True):
     layers: tuple[LayerTime, ...] = ()
     timeline: tuple[ChunkSpan, ...] = ()
     not_timed: str = ""  # why the layers of a run that is right were not timed
+
+
+class NetworkRequest(Message, Request, frozen=True):
+    """Ask for the network's layers, stages, filters and held-out digits.
+
+    `weights` is a file in place of the program's own, here and in the requests below.
+    """
+
+    handler: ClassVar[str] = "engine.tasks.network.stages:describe"
+    reply: ClassVar[object] = NetworkFacts
+    weights: str = ""
+    file_fields: ClassVar[tuple[str, ...]] = ("weights",)
+
+
+class DrawingRequest(Message, frozen=True):
+    """Preview: one drawing, with every feature map.
+
+    `ink` has 28 x 28 bytes, row by row: 0 is paper, 255 is ink. An empty drawing is refused.
+    """
+
+    answers: ClassVar[str] = "engine.tasks.network.stages"
+    reply: ClassVar[object] = Recognised
+    ink: bytes
+    weights: str = ""
+    file_fields: ClassVar[tuple[str, ...]] = ("weights",)
+
+
+class StageRequest(Message, frozen=True):
+    """A stage with a batch of held-out digits. Run times each layer too.
+
+    Check asks which stages can compute such a batch.
+    """
+
+    answers: ClassVar[str] = "engine.tasks.network.stages"
+    reply: ClassVar[object] = NetworkRun
+    stage: str = "auto"
+    batch: int = 100
+    device: str = "auto"
+    seed: int = 0
+    weights: str = ""
+    file_fields: ClassVar[tuple[str, ...]] = ("weights",)
+
+
+class DigitsRequest(Message, Request, frozen=True):
+    """Classify every held-out digit with one stage."""
+
+    handler: ClassVar[str] = "engine.tasks.network.stages:classify"
+    reply: ClassVar[object] = Confusion
+    stage: str = "auto"
+    device: str = "auto"
+    weights: str = ""
+    file_fields: ClassVar[tuple[str, ...]] = ("weights",)
 
 
 def _drawings_per_s(run: ComparedRun[ForwardPass]) -> Number:

@@ -15,8 +15,7 @@ from engine.device.devices import backend, device_named
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, DeviceFault, EngineError
 from engine.host import shared
-from engine.host.protocol import Availability
-from engine.host.request import Check, Preview, Run, VariantInfo
+from engine.host.request import Availability, Check, Preview, Run, VariantInfo
 from engine.results.problem import Checkpoint, Progress
 from engine.run.measure import LONGEST_PARTS_S, SamplingPlan, measure, sampled_parts
 from engine.run.task import Job, compute, device_for

@@ -229,12 +229,10 @@ def matmul_variant(key: str) -> MatmulVariant:
 
 
 class ProductGrid(Message, Request, frozen=True):
-    """Ask for the memory accesses of every matrix kernel, and whether it can run.
-
-    Reply: tuple of ProductResult, one per variant, and per tile where the variant has one.
-    """
+    """Ask for the memory accesses of every matrix kernel, for each tile; and whether it can run."""
 
     handler: ClassVar[str] = "engine.tasks.product.task:describe"
+    reply: ClassVar[object] = tuple[ProductResult, ...]
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     product: MatrixProduct
     tiles: tuple[int, ...]
@@ -242,12 +240,13 @@ class ProductGrid(Message, Request, frozen=True):
 
 
 class ProductRequest(Message, frozen=True):
-    """Run: multiply random matrices with one variant. Reply: ProductResult.
+    """Run: multiply random matrices with one variant.
 
     Without `tile` the variant's default is taken.
     """
 
     answers: ClassVar[str] = "engine.tasks.product.task"
+    reply: ClassVar[object] = ProductResult
     product: MatrixProduct
     variant: str
     tile: int | None = None

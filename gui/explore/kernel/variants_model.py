@@ -10,7 +10,8 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 from engine.device_info import AUTO, SIMULATOR, SIMULATOR_PIXELS
 from engine.errors import Reason
 from engine.geometry.block import Refusal
-from engine.host.protocol import Availability, Filtered
+from engine.host.protocol import Filtered
+from engine.host.request import Availability
 from engine.results.text_forms import duration_text
 from gui.explore.explain.selection import Selection
 from gui.explore.jobs import comparable_of, problem_of

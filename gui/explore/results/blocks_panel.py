@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 from engine.device_info import SIMULATOR
 from engine.errors import Reason
 from engine.geometry.block import EVERY, Block, Limits, blocks_text, every_block, read_blocks, why_illegal
-from engine.host.protocol import Availability
+from engine.host.request import Availability
 from engine.results.metrics import AnyMetric, Compared, ComparedRun
 from engine.results.text_forms import digits_text
 from engine.work.messages import PictureJob

@@ -12,8 +12,7 @@ from engine.device.backend import Buffers
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.geometry.block import Block, Refusal
-from engine.host.protocol import Availability
-from engine.host.request import VariantInfo
+from engine.host.request import Availability, VariantInfo
 from engine.results.problem import Work
 from engine.run.measure import SamplingPlan, measure
 from engine.run.task import Job, Task, device_for

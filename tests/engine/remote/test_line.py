@@ -8,10 +8,10 @@ import time
 import numpy as np
 import pytest
 
+from engine.errors import NotOfTheSchema
 from engine.remote import line as lines
 from engine.remote.arrays import packed, unpack
 from engine.remote.line import PIXELS, URGENT, Line
-from engine.remote.schema import NotOfTheSchema
 
 PATIENCE_S = 60.0
 

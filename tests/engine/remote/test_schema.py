@@ -12,29 +12,31 @@ import numpy as np
 import pytest
 
 import engine
-from engine.errors import LineLost, UnknownName
+from engine.device.interpreter import KernelFault
+from engine.errors import EngineError, LineLost, NotOfTheSchema, UnknownName
 from engine.files.standard_streams import printable
 from engine.geometry.block import Block, Refusal, UnsupportedVariant
-from engine.host.protocol import Availability, TiledScreen, WantedValues
-from engine.host.request import Answer, Cancel, HostOptions, Preview, Seen, SharedArray, ToHost
+from engine.host.protocol import CloseTiled, Filtered, TiledScreen, WantedValues
+from engine.host.request import (
+    Answer,
+    Availability,
+    Cancel,
+    Check,
+    HostOptions,
+    Preview,
+    Request,
+    Seen,
+    SharedArray,
+    ToHost,
+)
 from engine.mask.mask import Mask, Weights
 from engine.message import Message, name_of
-from engine.remote import VERSION, schema, ssh
-from engine.remote.schema import (
-    DIGEST,
-    FROM_SERVER,
-    TO_SERVER,
-    Arrays,
-    Band,
-    Begin,
-    NotOfTheSchema,
-    Written,
-    decoded,
-    encoded,
-)
+from engine.remote import VERSION, coding, ssh
+from engine.remote.coding import decoded, encoded, reply_of
+from engine.remote.schema import DIGEST, FROM_SERVER, TO_SERVER, Arrays, Band, Begin, Written
 from engine.remote.ssh import RemoteServer
 from engine.tasks.network.problem import StageRequest
-from engine.work.messages import ListRequest
+from engine.work.messages import EffectsRequest, ListRequest, PictureJob
 from engine.work.steps import MaskStep
 from tests.made_runs import make_result
 
@@ -51,11 +53,20 @@ def kinds():
     return found
 
 
-def test_that_msgspec_reads_every_kind_and_finds_it_by_its_name():
+def test_that_msgspec_reads_every_kind_and_every_reply():
     assert len(kinds()) > 80
     for kind in kinds():
-        assert schema._kind(name_of(kind)) is kind
         msgspec.msgpack.Decoder(kind)
+        reply = getattr(kind, "reply", None)
+        msgspec.msgpack.Decoder(reply)
+        is_asked = issubclass(kind, Request) or hasattr(kind, "answers")
+        if is_asked or hasattr(kind, "task"):
+            assert coding._MODULES.fullmatch(kind.__module__.removeprefix("engine."))
+
+
+def came(reply, wanted):
+    """Return what a reply is on the other side."""
+    return reply_of(decoded(encoded(Answer(1, reply)), FROM_SERVER), wanted)
 
 
 def test_that_what_comes_is_what_was_sent():
@@ -64,34 +75,41 @@ def test_that_what_comes_is_what_was_sent():
         ToHost(3, Preview(StageRequest(), Seen(1, (0, 2), (3, 4)))),
         ToHost(4, WantedValues(TiledScreen("result-1", ((2, 3),), is_kept=True), (0, 2), (1, 3))),
         Cancel(7),
-        Answer(1, (Block(32, 8), None, "text", 2.5, b"bytes", ((1,), ListRequest()))),
-        Answer(4, float("inf")),
-        Answer(5, make_result()),
-        Answer(6, Availability("tiled", Refusal("block", "Too large", nearest_block=Block(8, 8)))),
     ]:
-        assert decoded(encoded(value)) == value
+        assert decoded(encoded(value), TO_SERVER) == value
+    refused = Availability("tiled", Refusal("block", "Too large", nearest_block=Block(8, 8)))
+    for value, wanted in [
+        ((refused, Availability("naive")), Check(StageRequest()).reply_type),
+        (Filtered(None, None, "naive", "cpu", float("inf"), make_result()), PictureJob.reply),
+        ((b"bytes", b""), EffectsRequest.reply),
+        (None, CloseTiled.reply),
+    ]:
+        assert came(value, wanted) == value
 
 
 def test_that_an_error_keeps_its_kind_and_words():
     refused = UnsupportedVariant("tiled", Refusal("block", "Too large", nearest_block=Block(8, 8)))
     for error in (UnknownName("mask 'x'", "there is none", "Choose another."), refused):
-        came = decoded(encoded(Answer(1, error=error))).error
-        assert (type(came), str(came), came.reason) == (type(error), str(error), error.reason)
+        there = decoded(encoded(Answer(1, error=error)), FROM_SERVER).error
+        assert (type(there), str(there), there.reason) == (type(error), str(error), error.reason)
+    # Of what a room above this one raises, the words.
+    error = decoded(encoded(Answer(1, error=KernelFault("a", "b", "c"))), FROM_SERVER).error
+    assert (type(error), error.args) == (EngineError, ("a", "b", "c"))
 
 
 def test_that_an_array_keeps_its_bits():
     mask = Mask([[0.1, -0.0], [1e-300, 3.0]], anchor=(1, 0), offset=0.5, name="odd")
-    came = decoded(encoded(Answer(1, MaskStep(mask=mask)))).value.mask
-    assert (came, came.name) == (mask, "odd")
-    assert came.weights.tobytes() == mask.weights.tobytes()
-    assert not came.weights.flags.writeable
+    there = came(mask, Mask)
+    assert (there, there.name) == (mask, "odd")
+    assert there.weights.tobytes() == mask.weights.tobytes()
+    assert not there.weights.flags.writeable
 
 
 def test_that_what_is_no_mask_is_refused():
-    data = encoded(Answer(1, MaskStep(mask=Mask([[1.0, 2.0]]))))
+    data, two = encoded(Answer(1, MaskStep(mask=Mask([[1.0, 2.0]])))), np.float64(2.0).tobytes()
     for wrong in (np.nan, np.inf, 1e300):
         with pytest.raises(NotOfTheSchema, match="not a mask"):
-            decoded(data.replace(np.float64(2.0).tobytes(), np.float64(wrong).tobytes()))
+            reply_of(decoded(data.replace(two, np.float64(wrong).tobytes()), FROM_SERVER), MaskStep)
 
 
 def test_that_neither_functions_nor_pixels_cross_within_a_message():
@@ -126,7 +144,7 @@ def test_that_a_name_of_no_kind_is_refused():
         "host.request:__import__",
         "device.cuda:Cuda",
         "host..messages:Cancel",
-        "host.request:dataclass",
+        "host.request:import_module",
         "host.request:EngineError",
         "host.request:Message",
         "host.request:Ready.of",
@@ -135,7 +153,23 @@ def test_that_a_name_of_no_kind_is_refused():
         7,
     ]:
         with pytest.raises(NotOfTheSchema):
-            decoded(plain({"type": name, "id": 1}))
+            decoded(plain({"type": name, "id": 1}), FROM_SERVER)
+        for request in ({"type": name, "id": 1}, {"type": "host.request:Check", "job": {"type": name}}):
+            with pytest.raises(NotOfTheSchema):
+                decoded(plain({"type": "host.request:ToHost", "id": 1, "request": request}), TO_SERVER)
+        error = {"type": "host.request:Answer", "id": 1, "error": [name, ["a", "b", "c"]]}
+        with pytest.raises(NotOfTheSchema):
+            decoded(plain(error), FROM_SERVER)
+
+
+def test_that_a_kind_is_refused_where_another_may_be():
+    for message in (ToHost(1, Cancel(7)), ToHost(1, StageRequest()), ToHost(1, Check(ListRequest()))):
+        data = encoded(message)
+        with pytest.raises(NotOfTheSchema):
+            decoded(data, TO_SERVER)
+    for reply, wanted in [(b"x", tuple[Availability, ...]), (Cancel(7), Filtered), ((), None)]:
+        with pytest.raises(NotOfTheSchema):
+            came(reply, wanted)
 
 
 def test_that_a_number_or_a_text_beyond_its_limit_is_refused():
@@ -161,10 +195,10 @@ def test_that_a_number_or_a_text_beyond_its_limit_is_refused():
 def test_that_another_kind_and_what_is_nested_or_long_are_refused():
     for data, wanted, says in [
         (encoded(Cancel(7)), FROM_SERVER, None),
-        (b"\x91" * 100_000 + b"\xc0", object, None),
-        (b"\x81\xa4type" * 100_000 + b"\xc0", object, None),
-        (b"\x91" * 100 + b"\xc0", object, "nested"),
-        (b"\x90" * (schema.MOST_BYTES + 1), object, "bytes"),
+        (b"\x91" * 100_000 + b"\xc0", FROM_SERVER, None),
+        (b"\x81\xa4type" * 100_000 + b"\xc0", FROM_SERVER, None),
+        (encoded(Answer(1, b"")).replace(b"\xc4\x00", b"\x91" * 100_000 + b"\xc0"), FROM_SERVER, "Recursion"),
+        (b"\x90" * (coding.MOST_BYTES + 1), FROM_SERVER, "bytes"),
     ]:
         with pytest.raises(NotOfTheSchema, match=says):
             decoded(data, wanted)
@@ -173,7 +207,7 @@ def test_that_another_kind_and_what_is_nested_or_long_are_refused():
 def test_that_an_array_of_an_impossible_shape_is_refused():
     for shape in [[-1], [2**62, 2**62], [0, 2**60], ["3"], [1.5], [True], [1] * 9, None]:
         with pytest.raises((ValueError, TypeError, OverflowError)):
-            msgspec.convert(["float64", shape, b"12345678"], Weights, dec_hook=schema._made)
+            msgspec.convert(["float64", shape, b"12345678"], Weights, dec_hook=coding._made)
 
 
 GOOD = b"HALOSCOPE " + json.dumps({"version": VERSION, "schema": DIGEST}).encode() + b"\n"

@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 
 from engine.explain.launches import Architecture
 from engine.geometry.block import Block, Refusal
-from engine.host.protocol import Availability
+from engine.host.request import Availability
 from tests.gui.made_explained import add_gpu_run
 
 

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QApplication, QToolButton
 from engine.errors import Reason
 from engine.geometry.block import Block, Layout, Refusal
 from engine.geometry.border import Border
-from engine.host.protocol import Availability, Filtered
-from engine.host.request import Ready
+from engine.host.protocol import Filtered
+from engine.host.request import Availability, Ready
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Selection
 from gui.explore.kernel.kernel_panel import BlockEditor, KernelPanel

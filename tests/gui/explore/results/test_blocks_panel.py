@@ -7,7 +7,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
 
 from engine.geometry.block import Block, Limits, every_block
-from engine.host.protocol import Availability
+from engine.host.request import Availability
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.metrics import metric
 from gui.explore.explain.selection import Selection

@@ -1,0 +1,38 @@
+"""Names of files on the other side of a line, and where they are here: below a folder, and nowhere else."""
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from engine.errors import NotOfTheSchema
+
+_MOST_LETTERS, _MOST_NAME_BYTES = 400, 255
+_PLACE = re.compile(r"[^./\\:][^/\\:]*(/[^./\\:][^/\\:]*)*")
+
+
+def is_place(text: str) -> bool:
+    """Return whether a text is the name of a file below a folder, and cannot be one outside it.
+
+    It has no part that is hidden, such as `.bashrc`, no letter that separates or ends names on some system,
+    and none that cannot be seen.
+    """
+    if not text.isprintable() or not _PLACE.fullmatch(text):
+        return False
+    return len(text) < _MOST_LETTERS and max(map(len, text.encode().split(b"/"))) <= _MOST_NAME_BYTES
+
+
+def path_below(folder: str, place: str) -> Path:
+    """Return the path of a place. Raises NotOfTheSchema: it is none, or a link in the folder leads out."""
+    if not is_place(place):
+        raise NotOfTheSchema("A file was refused", f"its place is {place[:60]!r}")
+    path = Path(folder, *place.split("/"))
+    if not path.resolve().is_relative_to(Path(folder).resolve()):
+        raise NotOfTheSchema("A file was refused", f"a link leads from {folder} to {path.resolve()}")
+    return path
+
+
+def name_there(name: str) -> str:
+    """Return what a file of any name is called on the other side: the same, or one made up of its bytes."""
+    made = hashlib.blake2b(os.fsencode(name), digest_size=8).hexdigest()
+    return next(filter(is_place, (name, f"{made}{os.path.splitext(name)[1]}", made)))
