@@ -53,7 +53,7 @@ class Request:
     policy: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
     # The field with the file, or the folder of files, that it writes; empty for a kind that writes none.
     path_field: ClassVar[str] = ""
-    # The function that answers it, "module:name", and the type of its reply.
+    # The function that answers it, "module:name"; the type of its reply, of a `Preview` or `Run` its job's.
     handler: ClassVar[str] = ""
     reply: ClassVar[object] = None
 
@@ -61,11 +61,6 @@ class Request:
     def answered_by(self) -> str:
         """The function that answers it, "module:name"; it gets the request and a checkpoint."""
         return self.handler
-
-    @property
-    def reply_type(self) -> object:
-        """The type of its reply."""
-        return self.reply
 
     @property
     def queue(self) -> QueuePolicy:
@@ -126,11 +121,6 @@ class TaskRequest(Request, Generic[J]):
     def answered_by(self) -> str:
         """The function of its own name in the module that the task's request names."""
         return f"{self.job.answers}:{type(self).__name__.lower()}"
-
-    @property
-    def reply_type(self) -> object:
-        """The type of its own reply, or of what the job replies."""
-        return self.reply or self.job.reply
 
 
 class Availability(Message, frozen=True):

@@ -23,9 +23,9 @@ from engine.host.protocol import TILE, Filtered, Place, ScreenLevels, Tile, Tile
 from engine.host.request import Seen, SharedArray
 from engine.image.convert import pixels_of
 from engine.process import Kept
-from engine.remote.coding import Crossing, encoded
+from engine.remote.beside import Crossing, name_there
+from engine.remote.coding import encoded
 from engine.remote.line import Line, Message
-from engine.remote.places import name_there
 from engine.remote.schema import Arrays, Band
 from engine.results.problem import Progress
 

@@ -6,22 +6,22 @@ msgspec does not know, such as an array or an error, crosses as its parts.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, get_origin
 
 import msgspec
 import numpy as np
-from msgspec import Meta, structs
+from msgspec import Meta, StructMeta
 
 from engine import errors
 from engine.errors import EngineError, NotOfTheSchema
 from engine.geometry.block import Refusal, UnsupportedVariant
-from engine.host.request import Answer, SharedArray
+from engine.host.request import Answer
 from engine.message import PACKAGE, Message, changed, name_of
+from engine.remote.beside import NOTHING_BESIDE, Crossing
 from engine.remote.schema import NumberType, Shape
 
 MOST_BYTES = 4 << 20
@@ -40,31 +40,6 @@ _ERRORS = {
 }
 
 
-def _refuse(*_: object) -> Any:
-    raise NotOfTheSchema("A message", "it holds an array in shared memory, or a file, where none may be")
-
-
-@dataclass(frozen=True, slots=True)
-class Crossing:
-    """How arrays in shared memory, and files that a request names, cross: beside the message, by a name.
-
-    An array has a key for its name then, and its number among the arrays of that for its first byte.
-    """
-
-    array: Callable[[SharedArray], SharedArray] = _refuse
-    file: Callable[[str], str] = _refuse
-
-    def __call__(self, message: Message) -> Message:
-        """Return a message on this side as it is on the other one, or the other way round."""
-        if isinstance(message, SharedArray):
-            return self.array(message)
-        files = {name: getattr(message, name) for name in getattr(message, "file_fields", ())}
-        named = {name: self.file(path) for name, path in files.items() if path}
-        fields = getattr(message, "stays_here", {}) | named
-        return structs.replace(message, **fields) if fields else message
-
-
-NOTHING_BESIDE = Crossing()
 _decoder: Any = cache(msgspec.msgpack.Decoder)
 
 
@@ -133,9 +108,10 @@ def _made(wanted: Any, plain: Any) -> Any:
     if kind is object:
         return plain
     module, _, name = plain["type"].partition(":")
-    if not _MODULES.fullmatch(module):
-        raise ValueError(f"no kind is declared in {module[:80]!r}")
-    return _typed(plain, vars(import_module(PACKAGE + module))[name])
+    found = vars(import_module(PACKAGE + module)).get(name) if _MODULES.fullmatch(module) else None
+    if not isinstance(found, StructMeta):
+        raise ValueError(f"there is no kind {plain['type'][:80]!r}")
+    return _typed(plain, found)
 
 
 def _typed(plain: object, wanted: Any) -> Any:

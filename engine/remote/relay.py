@@ -24,13 +24,13 @@ from engine.files.atomic_write import atomic_write
 from engine.host import protocol, shared
 from engine.host import request as messages
 from engine.host.protocol import SaveResult, WantedValues
-from engine.host.request import Answer, HostOptions, Request, SharedArray, ToHost
+from engine.host.request import Answer, HostOptions, Preview, Request, Run, SharedArray, ToHost
 from engine.message import messages_in
 from engine.remote import VERSION, schema
 from engine.remote.arrays import Arriving, Uploads
-from engine.remote.coding import Crossing, decoded, encoded, reply_of
+from engine.remote.beside import Crossing, path_below
+from engine.remote.coding import decoded, encoded, reply_of
 from engine.remote.line import WHOLE, Line
-from engine.remote.places import path_below
 from engine.results.problem import Progress
 
 _REPORT_S = 0.5  # how often a client hears of its requests: below the shortest deadline that it gives one
@@ -198,7 +198,9 @@ class Relay:
             self._steps.pop(message.id, None)
         if request is not None and message.error is None:
             # Of a result that is saved, the values come.
-            wanted = protocol.Values if isinstance(request, SaveResult) else request.reply_type
+            wanted = protocol.Values if isinstance(request, SaveResult) else request.reply
+            if isinstance(request, Preview | Run):
+                wanted = request.job.reply
             message = replace(message, value=reply_of(message, wanted, self._inwards))
         self._come.pop(f"a{message.id}", None)
         shared.recycle(*{array.name for array in self._arriving.give_up(message.id)})

@@ -35,9 +35,9 @@ from engine.host.request import Answer, Preview, Request, SharedArray, ToHost, s
 from engine.process import Kept
 from engine.remote import VERSION, schema
 from engine.remote.arrays import PATIENCE_S, Array, Arriving, KeptResults, sending_s, sent_bands
-from engine.remote.coding import Crossing, decoded, encoded
+from engine.remote.beside import Crossing, is_place
+from engine.remote.coding import decoded, encoded
 from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer
-from engine.remote.places import is_place
 from engine.remote.schema import Notice
 from engine.results.problem import Progress
 

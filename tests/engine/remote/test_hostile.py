@@ -24,8 +24,9 @@ from engine.mask.presets import preset
 from engine.message import name_of
 from engine.remote import line as lines
 from engine.remote import relay as relays
+from engine.remote.coding import encoded
 from engine.remote.line import Line
-from engine.remote.schema import Arrays, Band, Written, encoded
+from engine.remote.schema import Arrays, Band, Written
 from engine.remote.server import Server
 from engine.work.messages import ListRequest
 from tests.engine.remote.sshd import Piped

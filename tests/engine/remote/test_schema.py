@@ -79,7 +79,7 @@ def test_that_what_comes_is_what_was_sent():
         assert decoded(encoded(value), TO_SERVER) == value
     refused = Availability("tiled", Refusal("block", "Too large", nearest_block=Block(8, 8)))
     for value, wanted in [
-        ((refused, Availability("naive")), Check(StageRequest()).reply_type),
+        ((refused, Availability("naive")), Check.reply),
         (Filtered(None, None, "naive", "cpu", float("inf"), make_result()), PictureJob.reply),
         ((b"bytes", b""), EffectsRequest.reply),
         (None, CloseTiled.reply),

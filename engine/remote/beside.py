@@ -1,12 +1,45 @@
-"""Names of files on the other side of a line, and where they are here: below a folder, and nowhere else."""
+"""What crosses beside a message: arrays in shared memory by keys, files by names that lead nowhere else."""
 
 import hashlib
 import os
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
 
 from engine.errors import NotOfTheSchema
+from engine.host.request import SharedArray
+from engine.message import Message
 
+
+def _refuse(*_: object) -> Any:
+    raise NotOfTheSchema("A message", "it holds an array in shared memory, or a file, where none may be")
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """How arrays in shared memory, and files that a request names, cross: beside the message, by a name.
+
+    An array has a key for its name then, and its number among the arrays of that for its first byte.
+    """
+
+    array: Callable[[SharedArray], SharedArray] = _refuse
+    file: Callable[[str], str] = _refuse
+
+    def __call__(self, message: Message) -> Message:
+        """Return a message on this side as it is on the other one, or the other way round."""
+        if isinstance(message, SharedArray):
+            return self.array(message)
+        files = {name: getattr(message, name) for name in getattr(message, "file_fields", ())}
+        named = {name: self.file(path) for name, path in files.items() if path}
+        fields = getattr(message, "stays_here", {}) | named
+        return replace(message, **fields) if fields else message
+
+
+NOTHING_BESIDE = Crossing()
 _MOST_LETTERS, _MOST_NAME_BYTES = 400, 255
 _PLACE = re.compile(r"[^./\\:][^/\\:]*(/[^./\\:][^/\\:]*)*")
 
