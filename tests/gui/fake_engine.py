@@ -24,7 +24,7 @@ from engine.explain import messages as explain
 from engine.explain.device_limits import DeviceLimits, KeptLimits, MeasureLimits
 from engine.geometry.block import Block
 from engine.host import protocol, shared
-from engine.host.request import Check, Preview, Ready, Request, Run, VariantInfo, answer
+from engine.host.request import Availability, Check, Preview, Ready, Request, Run, VariantInfo, answer
 from engine.host.shared_picture import keeps_values
 from engine.results.measurement import Environment, StepTime
 from engine.results.problem import Mark, Progress, Quantity
@@ -215,7 +215,7 @@ class FakeEngineClient:
         job = getattr(request, "job", None)
         if _is_too_large(getattr(job, "job", job)):
             if request.kind == (Check, MaskStep) and not request.blocks:
-                return tuple(protocol.Availability(v.key, TOO_LARGE.reason) for v in READY.variants)
+                return tuple(Availability(v.key, TOO_LARGE.reason) for v in READY.variants)
             raise TOO_LARGE
         if made := self._replies.get(request.kind):
             return made(request)
@@ -288,7 +288,7 @@ class FakeEngineClient:
                 for block in request.blocks if known.uses_block and not reason else (None,):
                     is_large = block is not None and block.threads > MOST_THREADS
                     why = f"A block of {block} needs too much shared memory." if is_large else reason
-                    yield protocol.Availability(known.key, made_reason(why), block)
+                    yield Availability(known.key, made_reason(why), block)
 
     def _picture(self, request):
         if request.path.endswith((".npy", ".bmp")):
@@ -401,7 +401,7 @@ class FakeEngineClient:
 
 
 def _available(variants, reasons):
-    return tuple(protocol.Availability(v.key, made_reason(reasons.get(v.key, ""))) for v in variants)
+    return tuple(Availability(v.key, made_reason(reasons.get(v.key, ""))) for v in variants)
 
 
 def _is_too_large(job):

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.host import protocol
-from engine.host.request import VariantInfo
+from engine.host.request import Availability, VariantInfo
 from engine.results.measurement import Environment
 from engine.tasks.network import problem
 from engine.tasks.network.problem import LAYERS
@@ -67,10 +66,10 @@ def recognised(ink: bytes, make) -> problem.Recognised:
     return problem.Recognised(layers, tuple(chances), 7, 12.0)
 
 
-def checked_stages(device: str) -> tuple[protocol.Availability, ...]:
+def checked_stages(device: str) -> tuple[Availability, ...]:
     has_gpu = device == "simulator"
     return tuple(
-        protocol.Availability(stage.key, made_reason("" if stage.kind == "cpu" or has_gpu else NO_CUDA))
+        Availability(stage.key, made_reason("" if stage.kind == "cpu" or has_gpu else NO_CUDA))
         for stage in STAGES
     )
 
