@@ -111,7 +111,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _write(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    if source.suffix == ".py":
+    if source.suffix in (".py", ".pyi"):
         text = renamed_source(source.read_text(encoding="utf-8"))
     elif source.suffix in (".toml", ".json", ".md"):
         text = renamed_text(source.read_text(encoding="utf-8"))

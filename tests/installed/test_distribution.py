@@ -32,7 +32,7 @@ def test_that_it_has_one_command():
 
 
 def test_that_types_are_marked_as_checked():
-    assert "haloscope/py.typed" in FILES
+    assert {"haloscope/py.typed", "haloscope/__init__.pyi"} <= set(FILES)
 
 
 def test_that_the_licence_comes_with_it():

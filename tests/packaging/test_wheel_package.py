@@ -31,13 +31,13 @@ def written(tmp_path_factory):
 @pytest.fixture(scope="module")
 def texts(written):
     """Return the text of each file that has one, by its path."""
-    kinds = (".py", ".toml", ".json", ".md", ".svg")
+    kinds = (".py", ".pyi", ".toml", ".json", ".md", ".svg")
     return {path: path.read_text(encoding="utf-8") for path in written.rglob("*") if path.suffix in kinds}
 
 
 @pytest.fixture(scope="module")
 def trees(texts):
-    return {path: ast.parse(text) for path, text in texts.items() if path.suffix == ".py"}
+    return {path: ast.parse(text) for path, text in texts.items() if path.suffix in (".py", ".pyi")}
 
 
 def modules(folder, name):
