@@ -1,38 +1,41 @@
 """The command line of the engine, by the table of its commands, loaded when called. No Qt in here."""
 
+from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from engine.verify.closeness import Verification
+from typing import Any, NamedTuple, Protocol
 
 DONE, UNEXPECTED, BAD_INPUT, NO_DEVICE, NOT_VERIFIED = 0, 1, 2, 3, 4
 
 
-def status_of(proofs: "Iterable[Verification | None]") -> int:
+class Proof(Protocol):
+    """What says whether a result is right: a `Verification`, which loads NumPy."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is."""
+
+
+def status_of(proofs: Iterable[Proof | None]) -> int:
     """Return the exit status of results that were written, by their proofs where they were checked."""
     return NOT_VERIFIED if any(proof is not None and not proof.passed for proof in proofs) else DONE
 
 
 class Command(NamedTuple):
-    """A command: its line in `--help`, its module, and the function there that returns the exit status.
+    """A command: its line in `--help`, and its module, whose function `run` returns the exit status.
 
-    The module is imported when the command is called. The function takes one parameter, `settings`, whose
-    type says what the command takes (`engine.commands.arguments`). `usage` has the arguments that it needs;
-    `multiplies` says whether it has NumPy multiply matrices.
+    It is imported when the command is called. `run` takes one parameter, `settings`, whose type says
+    what the command takes (`engine.commands.arguments`). `usage` has the arguments that it
+    needs, `multiplies` says whether it has NumPy multiply matrices.
     """
 
     help: str
     module: str
     usage: str = ""
-    function: str = "run"
     multiplies: bool = False
 
-    def loaded(self) -> "Callable[[Any], int]":
+    def loaded(self) -> Callable[[Any], int]:
         """Return the function, whose module is imported for it."""
-        found: Callable[[Any], int] = getattr(import_module(self.module, __name__), self.function)
+        found: Callable[[Any], int] = import_module(self.module, __name__).run
         return found
 
 
@@ -42,11 +45,10 @@ COMMANDS: dict[str, Command] = {
     "bench": Command("measure variants, picture sizes, masks and blocks", ".benchmark", "--out results.json"),
     "explain": Command("say why a filter takes its time: registers, occupancy, waves, halo; without a run",
                        ".explain", "IMAGE --mask MASK --variant KEY"),
-    "devices": Command("list devices and why any is unavailable", ".listing", function="run_devices"),
-    "variants": Command("list kernels, in teaching order", ".listing", function="run_variants"),
-    "masks": Command("list the preset masks", ".listing", function="run_masks"),
-    "chains": Command("list the ready chains, or write one into a file to edit",
-                      ".listing", "[NAME]", "run_chains"),
+    "devices": Command("list devices and why any is unavailable", ".devices"),
+    "variants": Command("list kernels, in teaching order", ".variants"),
+    "masks": Command("list the preset masks", ".masks"),
+    "chains": Command("list the ready chains, or write one into a file to edit", ".chains", "[NAME]"),
     "matmul": Command("multiply matrices: sizes, tiles, times, and what the bandwidth allows",
                       ".matmul", "--size 1024", multiplies=True),
     "network": Command("pass handwritten digits through the CNN report's network, stage by stage",

@@ -77,7 +77,8 @@ def run(settings: BatchSettings) -> int:
         # One line for the whole run.
         most, share = max(clipped, key=lambda source: clipped[source].share), f"{100 * HINT_FROM:.0f} %"
         count = f"{len(clipped)} of {len(outcomes)} results are clipped by more than {share}; "
-        log_notes([clip_hint(clipped[most], f"{count if len(outcomes) > 1 else ''}{most}: ")])
+        words, better = clipped[most].words, clipped[most].better_range
+        log_notes([clip_hint(words, better, f"{count if len(outcomes) > 1 else ''}{most}: ")])
     errors = [finished.error for finished in outcomes if finished.error is not None]
     document = _about(settings, plan) | {
         "variants": variants, "devices": devices, "elapsed_s": elapsed_s,

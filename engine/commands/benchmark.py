@@ -9,7 +9,8 @@ import numpy as np
 
 from engine.commands.arguments import Settings, group, option, refuse_given, several, sides
 from engine.commands.measuring import Cells, Measuring, measure_cells
-from engine.commands.output import log, reasons, table, with_reason
+from engine.commands.output import log, table
+from engine.commands.reasons import reasons, with_reason
 from engine.commands.step_options import PictureOptions, key_of_filter
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, SIMULATOR, DeviceInfo

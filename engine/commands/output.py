@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.errors import FileWriteError
@@ -13,12 +12,8 @@ from engine.files.standard_streams import printable
 from engine.interrupts import telling
 from engine.results.text_forms import json_text
 
-if TYPE_CHECKING:
-    from engine.device_info import DeviceInfo
+if TYPE_CHECKING:  # the list of masks is printed without NumPy
     from engine.mask.mask import Mask
-    from engine.results.measurement import AnyResult
-    from engine.run.task import AnyJob
-    from engine.work.filtering.clipping import Clipped
 
 
 def print_answer(text: str) -> None:
@@ -77,9 +72,9 @@ def progress_log(name: str, every_s: float = 3.0) -> Callable[[float, str], None
     return show
 
 
-def clip_hint(clipped: "Clipped", where: str = "") -> str:
-    """Return that much of a result is clipped in the file, and the option that saves it."""
-    return f"{where}{clipped.words}; --range {clipped.better_range} keeps them apart"
+def clip_hint(words: str, better_range: str, where: str = "") -> str:
+    """Return that much of a result is clipped in the file, in these words, and the option that saves it."""
+    return f"{where}{words}; --range {better_range} keeps them apart"
 
 
 @contextmanager
@@ -127,19 +122,3 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
         ).rstrip()
         for line in lines
     )
-
-
-def with_reason(result: "AnyResult", job: "AnyJob", device: "DeviceInfo") -> "AnyResult":
-    """Return a result with the reason for its time; one that is not proven as it is."""
-    # It takes 1.3 s to load, and nobody else needs it.
-    from engine.explain.why import explained_time
-
-    if not result.is_proven:
-        return result
-    return replace(result, explained=explained_time(job, device, result.kernel_ms))
-
-
-def reasons(results: "Sequence[AnyResult]") -> str:
-    """Return the reasons as lines, by the numbers of the runs."""
-    said = ((number, run.explained) for number, run in enumerate(results, start=1))
-    return "\n".join(f"run {number}: {explained.words}" for number, explained in said if explained)

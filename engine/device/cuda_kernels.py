@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import groupby
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,10 +24,8 @@ from engine.device.launches import (
     address_of,
     view_of,
 )
+from engine.device.loaded_kernel import LoadedKernel, loaded_kernel, with_constant
 from engine.device_info import KernelResources
-
-if TYPE_CHECKING:
-    from engine.device.loaded_kernel import LoadedKernel
 
 # Pictures of one shape come with rows some ways apart: with each a launch of its own, of some kB.
 MOST_BOUND = 64
@@ -150,10 +148,7 @@ def _on_device(argument: object) -> object:
     return uploaded(argument) if isinstance(argument, np.ndarray) else argument
 
 
-def _loaded(step: Pass) -> "LoadedKernel":
-    # It needs the packages of CUDA: what only knows what passes are does not.
-    from engine.device.loaded_kernel import loaded_kernel, with_constant
-
+def _loaded(step: Pass) -> LoadedKernel:
     if step.constant is not None:
         return with_constant(step.kernel, step.signature, *step.constant)
     return loaded_kernel(step.kernel, step.signature)

@@ -7,12 +7,10 @@ Called on: the thread that reads the pipe; what compiles, on the main thread, wh
 """
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING
 
-from engine.compiled.late_names import import_names
 from engine.device.device_list import cpu_info, missing
 from engine.device.devices import devices
-from engine.device.kernel_code import resources_of
+from engine.device.kernel_code import resources_of, with_code
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo, KernelResources
 from engine.explain import launches
@@ -27,9 +25,6 @@ from engine.run.task import AnyJob
 from engine.work.answers import resolved_job
 from engine.work.filtering.variants import variant
 from engine.work.messages import PictureJob
-
-if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes 0.4 s
-    from engine.device.kernel_code import with_code
 
 
 def asked_job(asked: PictureJob, architecture: Architecture | None = None) -> tuple[AnyJob, DeviceInfo]:
@@ -94,7 +89,6 @@ def kernel_resources(job: AnyJob, gpu: DeviceInfo, between: Callable[[], object]
     """
     if launches.why_not_compiled():
         return ()
-    import_names(__name__)
     found = []
     for step in job.passes:
         between()

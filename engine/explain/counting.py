@@ -25,11 +25,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.compiled.late_names import import_names
+from engine.device import interpreter
 from engine.device.backend import Buffers
 from engine.device.interpreter import InterpreterBackend
 from engine.device.launches import Between, Launch, Pass, Placeholder
@@ -44,10 +44,6 @@ from engine.ptx.program import kernel_of
 from engine.results.problem import Checkpoint, Progress, go_on
 from engine.results.text_forms import MISSING, rate_text
 from engine.run.task import AnyJob
-
-if TYPE_CHECKING:  # imported by `import_names`: only where there is a compiler
-    from engine.device import interpreter
-
 
 BANKS = 32
 WORD_BYTES = 4
@@ -253,7 +249,6 @@ def counted_passes(
 
     `of_zeros`: what depends on samples counts as for a picture of zeros.
     """
-    import_names(__name__)
     # Zeros in memory that is taken where it is touched.
     buffers = job.task.allocate(InterpreterBackend(), job)
     try:

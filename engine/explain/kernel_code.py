@@ -17,10 +17,10 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from engine.compiled.late_names import import_names
 from engine.compiled.machine_code import MachineFunction
+from engine.device import kernel_code
 from engine.device.device_list import missing
 from engine.device.launches import DeviceKind, Kernel, Pass, Signature
 from engine.errors import BadValue
@@ -30,10 +30,6 @@ from engine.explain.code_lines import CodeLine, Form, Listing, Role, SourceFunct
 from engine.explain.examples import Example
 from engine.explain.instructions import InstructionClass, is_ptx_64_bit, is_sass_64_bit, ptx_class, sass_class
 from engine.explain.launches import Architecture
-
-if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes half a second
-    from engine.device import kernel_code
-
 
 # `engine`, or what it is called where it is installed.
 _ENGINE = __name__.rpartition(".explain.")[0]
@@ -307,7 +303,6 @@ def kernel_diff(left: Example, right: Example, form: Form | None, architecture: 
 @lru_cache(maxsize=64)
 def listing_of(kernel: Kernel, signature: Signature, architecture: Architecture, form: Form) -> Listing:
     """Return the listing of a kernel for arguments of these types; SASS needs a disassembler."""
-    import_names(__name__)
     code, name = (kernel, signature, (architecture.major, architecture.minor)), kernel.py_func.__name__
     if form is Form.PTX:
         return ptx_listing(kernel_code.explained_ptx(*code), name, str(architecture))

@@ -15,12 +15,12 @@ Called on: the main thread of the engine's process, or of a script.
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compiled.late_names import import_names
+from engine.device import interpreter
 from engine.device.interpreter import InterpreterBackend
 from engine.device.launches import Operand, Pass
 from engine.explain.answers import kernel_job
@@ -34,10 +34,6 @@ from engine.ptx.program import kernel_of
 from engine.results.problem import Checkpoint, Progress, go_on
 from engine.work.filter_task import MaskJob
 from engine.work.problem import Problem
-
-if TYPE_CHECKING:  # imported by `import_names`: only where there is a compiler
-    from engine.device import interpreter
-
 
 Flags = NDArray[np.bool_]
 NOT_OF_PICTURE = -1
@@ -237,7 +233,6 @@ def tile_plans(job: MaskJob, at: tuple[int, int], checkpoint: Checkpoint = go_on
     Where the warps of a block wait for nobody, each has its own. It must be something that the variant
     accepts, in a process that compiles kernels (`engine.explain.launches.why_not_compiled`).
     """
-    import_names(__name__)
     buffers, found = job.task.allocate(InterpreterBackend(), job), list[TilePlan]()
     for step in job.passes:
         checkpoint(Progress("running a block", 0.5, 1.0))

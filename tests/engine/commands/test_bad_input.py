@@ -109,7 +109,7 @@ def test_that_a_bad_option_leaves_the_old_file(refused, tmp_path):
 
 
 def test_that_a_bad_output_is_refused_before_the_work(refused, monkeypatch, folder):
-    monkeypatch.setattr("engine.commands.filtering._save", None)  # any work would fail
+    monkeypatch.setattr("engine.commands.filtered_picture.save", None)  # any work would fail
     for out, says in [
         ("nowhere/out.png", "its folder does not exist ... Create the folder first"),
         ("folder", "it is a folder ... Add a file name."),

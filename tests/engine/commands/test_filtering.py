@@ -310,7 +310,7 @@ def test_that_ctrl_c_in_the_middle_of_the_plain_loops_leaves_the_old_file(
 
 def test_that_ctrl_c_after_the_file_was_written_says_so(command, ctrl_c, monkeypatch, grey, tmp_path):
     out = tmp_path / "out.png"
-    monkeypatch.setattr("engine.commands.filtering.print_one", ctrl_c)
+    monkeypatch.setattr("engine.commands.filtered_picture.print_one", ctrl_c)
     with pytest.raises(Left) as left:
         command("filter", grey(), out, "--mask 1 --variant cpu-serial")
     assert str(left.value) == f"Stopped: {out} was written."

@@ -112,7 +112,7 @@ def test_that_bad_use_is_refused_in_one_line(refused):
     ids=repr,
 )
 def test_that_every_end_is_one_line(command, monkeypatch, left, error, status, line):
-    monkeypatch.setattr("engine.commands.listing.print_answer", raising(error))
+    monkeypatch.setattr("engine.commands.masks.print_answer", raising(error))
     answer = command("masks")
     assert (answer.status, answer.out) == (status, "")
     assert answer.err.startswith(line)
@@ -325,7 +325,7 @@ def test_that_what_libraries_print_is_no_part_of_an_answer():
         "subprocess.run([sys.executable, '-c', 'print(\"noise\")'])"
     )
     code = (
-        "import ctypes, os, subprocess, sys; import engine.commands.listing as listing, main\n"
+        "import ctypes, os, subprocess, sys; import engine.commands.masks as listing, main\n"
         "libc = ctypes.CDLL(None)\nanswer = listing.print_entries\n"
         f"def noisy(*given):\n    {noise}\n    answer(*given)\n    {noise}\n"
         "listing.print_entries = noisy\nsys.argv[1:] = ['masks', '--json']\nsys.exit(main.run())"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.commands.filtering import load_code
+from engine.commands.filtered_picture import load_code
 from engine.commands.picture_opening import Opened
 from engine.commands.picture_work import PictureWork
 from engine.errors import EngineError

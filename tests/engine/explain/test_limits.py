@@ -80,7 +80,7 @@ def test_that_limits_are_kept_for_a_device_and_the_cpu_that_code_is_compiled_for
 
 def test_that_devices_start_without_numpy_and_kept_limits_load_neither_numba_nor_a_driver():
     code = (
-        "import sys; import engine.commands.listing; assert 'numpy' not in sys.modules; "
+        "import sys; import engine.commands.devices; assert 'numpy' not in sys.modules; "
         "from engine.explain.device_limits import KeptLimits; "
         "from engine.host.request import answer; answer(KeptLimits('cpu'), print); "
         "sys.exit(bool({'numba', 'cuda.bindings', 'cuda.core'} & set(sys.modules)))"
