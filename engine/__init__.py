@@ -14,11 +14,11 @@ import importlib
 __version__ = "0.2.0"
 
 _NAMES = {
-    "engine.api.calls": "Applied",
+    "engine.api.applied": "Applied",
     "engine.flow.dask_arrays": "filter_dask",
-    "engine.api.filtering": "apply convolve correlate list_devices list_variants",
+    "engine.api.filtering": "convolve correlate list_devices list_variants",
     "engine.api.network": "Recognition network",
-    "engine.api.verified": "AppliedBank Chained Operated apply_bank chain operate",
+    "engine.api.verified": "AppliedBank Chained Operated apply apply_bank chain operate",
     "engine.api.product": "matmul",
     "engine.api.plan": "Plan plan",
     "engine.errors": "DeviceUnavailable EngineError VerificationFailed",

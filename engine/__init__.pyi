@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from engine.api.calls import Applied as Applied
-from engine.api.filtering import apply as apply
+from engine.api.applied import Applied as Applied
 from engine.api.filtering import convolve as convolve
 from engine.api.filtering import correlate as correlate
 from engine.api.filtering import list_devices as list_devices
@@ -16,6 +15,7 @@ from engine.api.product import matmul as matmul
 from engine.api.verified import AppliedBank as AppliedBank
 from engine.api.verified import Chained as Chained
 from engine.api.verified import Operated as Operated
+from engine.api.verified import apply as apply
 from engine.api.verified import apply_bank as apply_bank
 from engine.api.verified import chain as chain
 from engine.api.verified import operate as operate

@@ -1,4 +1,4 @@
-"""What the Python calls of every task share: arguments, choices of device and block, the checked outcome.
+"""What the Python calls of every task share: arguments, and choices of device and block.
 
 Arrays in a GPU's memory are copied to the host once for those that need them there, and results back.
 """
@@ -6,10 +6,9 @@ Arrays in a GPU's memory are copied to the host once for those that need them th
 import math
 import reprlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypedDict, TypeVar, Union
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,35 +16,10 @@ from numpy.typing import ArrayLike
 from engine.device.device_arrays import Given, library_of
 from engine.device.devices import device_named
 from engine.device_info import ALL_GPUS, AUTO
-from engine.errors import BadValue, EngineError
-from engine.geometry.block import Block, Layout, UnsupportedVariant, refuse_block
+from engine.errors import BadValue
+from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
-from engine.results.text_forms import Shown, sides_text
-
-if TYPE_CHECKING:
-    # What is measured and verified is loaded by the first call that does: a sixth of a first filter.
-    from engine.image.picture import Picture
-    from engine.results.measurement import Measurement
-    from engine.run.measure import Outcome
-    from engine.work.resolve import Resolved
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Applied(Shown):
-    """A filtered picture with its verification and its times.
-
-    Parameters
-    ----------
-    values : array of the picture's shape and kind, float32 or of the picture's type, as requested
-    result : Measurement
-        Variant, block, device, timing, verification.
-    """
-
-    values: Any
-    result: "Measurement[Any]"
-
-    def _shown(self) -> list[tuple[str, str]]:
-        return [("Values", array_text(self.values)), *self.result.summary.items()]
+from engine.results.text_forms import sides_text
 
 
 def array_text(array: np.ndarray) -> str:
@@ -57,26 +31,6 @@ def check_choices(variant: str, device: str) -> None:
     """Refuse an unknown device. A variant of the CPU runs there on any choice, but that is still an error."""
     if variant != AUTO and device not in (AUTO, ALL_GPUS):
         device_named(device)
-
-
-def check_named(resolved: "Resolved") -> None:
-    """Refuse an unknown device, and an illegal block also with a variant that ignores it."""
-    asked, device = resolved.asked, resolved.device
-    check_choices(asked.variant, asked.device)
-    if asked.block is not None and not resolved.choice.variant.uses_block:
-        refusal = refuse_block(asked.block, device.limits)
-        if refusal is not None:
-            raise UnsupportedVariant("The block cannot be used", refusal)
-
-
-def as_applied(outcome: "Outcome[Any]", shape: tuple[int, ...]) -> Applied:
-    """Return the outcome of a run in that shape; raise its error, or `VerificationFailed`."""
-    if outcome.values is None:
-        raise outcome.error or EngineError(str(outcome.result.failure))
-    verification = outcome.result.verification
-    if verification is not None:
-        verification.refuse_wrong(f"The result of '{outcome.result.variant}'")
-    return Applied(outcome.values.reshape(shape), outcome.result)
 
 
 class HostCopy(NamedTuple):
@@ -136,8 +90,8 @@ class OnGpu(Protocol):
 GpuArray = TypeVar("GpuArray", bound=OnGpu)
 
 
-# Not with "|", which Python 3.12 refuses between NumPy's alias and a name that is not imported yet.
-Image: TypeAlias = Union[ArrayLike, Exported, "Picture"]
+Image: TypeAlias = ArrayLike | Exported
+"""A `Picture` too: NumPy reads it as an array."""
 BlockLike = Block | tuple[int, int] | str
 
 

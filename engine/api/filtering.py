@@ -4,9 +4,9 @@ from typing import Any, Unpack, overload
 
 import numpy as np
 
-from engine.api.calls import Applied, BlockLike, FilterOptions, GpuArray, Image, OnGpu, as_seconds, host_copy
+from engine.api.calls import BlockLike, FilterOptions, GpuArray, Image, OnGpu
 from engine.api.plan import filtered
-from engine.api.request import Call, MaskLike, request_of
+from engine.api.request import MaskLike
 from engine.device.devices import devices as known_devices
 from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.block import Layout
@@ -120,52 +120,6 @@ def convolve(
     return filtered(
         image, mask, (border, cval, anchor, variant, block, device, True, layout, result), out, stream
     )
-
-
-def apply(
-    image: Image,
-    mask: MaskLike,
-    *,
-    border: str | Border = "zero",
-    cval: float = 0.0,
-    anchor: tuple[int, int] | None = None,
-    variant: str = AUTO,
-    block: BlockLike | None = None,
-    device: str | None = None,
-    flip: bool = False,
-    budget_s: float = 0.5,
-    layout: str | Layout = Layout.PITCHED,
-    result: str = "float32",
-) -> Applied:
-    """Filter a picture, verify the result against the float64 oracle, and time it.
-
-    An array in a GPU's memory is copied to the host once, for the oracle; it is filtered on its GPU, and
-    `values` are copied back to an array of its kind.
-
-    Parameters
-    ----------
-    image, mask, border, cval, anchor, variant, block, device, layout, result
-        As for `correlate`, but on "auto" the GPU where there is one: what is timed has no copies.
-    flip : bool
-        Convolution instead of correlation.
-    budget_s : float
-        Time to spend on samples, seconds.
-
-    Raises
-    ------
-    VerificationFailed
-        The result is further from the oracle than rounding explains.
-    EngineError
-        Anything else.
-    """
-    given = host_copy(image, device)
-    how = border, cval, anchor, variant, block, given.device, flip, layout, result
-    call = Call(given.array, request_of(mask, how))
-    # Only what is measured needs what measures: 40 ms.
-    from engine.run.measure import SamplingPlan
-
-    applied = call.measure(SamplingPlan(budget_s=as_seconds(budget_s)))
-    return Applied(given.back(applied.values.reshape(call.shape)), applied.result)
 
 
 def list_devices() -> tuple[DeviceInfo, ...]:

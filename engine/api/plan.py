@@ -4,14 +4,14 @@ import math
 import operator
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from engine.api import calls
 from engine.api.call_device import faster_device
-from engine.api.calls import BlockLike, Image, Options, as_array, as_block, check_named, device_calls
-from engine.api.request import MaskLike, as_mask, request_of
+from engine.api.calls import BlockLike, Image, Options, as_array, as_block, device_calls
+from engine.api.request import MaskLike, as_mask, check_named, request_of
 from engine.device.device_arrays import Found, Given, library_of
 from engine.device.devices import backend
 from engine.device.host_memory import reused_result
@@ -28,13 +28,11 @@ from engine.work.problem import as_samples, other_shape, sample_type
 from engine.work.resolve import Resolved
 from engine.work.steps import PictureRequest
 
-if TYPE_CHECKING:
-    from engine.api.device_calls import DeviceCalls
-
 MOST_PLANS = 64
 # Bytes, type and shape of the weights, anchor and offset.
 MaskKey = tuple[bytes, np.dtype, tuple[int, ...], tuple[int, int] | None, float]
 OnHost = Callable[[np.ndarray, np.ndarray], None]
+OnDevice = Callable[[Given, object], object]
 
 
 class Plan:
@@ -61,7 +59,7 @@ class Plan:
         self._reads_samples = variant.finite_only and dtype.kind == "f"
         self._is_closed = False
         self._on_host: OnHost | None = None
-        self._on_device: DeviceCalls | None = None
+        self._on_device: OnDevice | None = None
         self._prepared: Prepared | None = None
         with backend(resolved.device.key).selected():
             self._prepared = job.prepare()
@@ -165,7 +163,7 @@ class Plan:
             launch(image, out)
         return out
 
-    def device_calls_for(self, picture: Given) -> "DeviceCalls":
+    def device_calls_for(self, picture: Given) -> OnDevice:
         """Return what filters pictures in the memory of the plan's GPU, made by the first call with one."""
         made, prepared = self._on_device, self._prepared
         if made is None:

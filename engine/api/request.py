@@ -1,24 +1,17 @@
 """A call with its arguments in all their forms, resolved: what `correlate` and the commands filter by."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.api import calls
-from engine.api.calls import Applied, Image, Options, as_array, as_block, as_device, as_number
+from engine.api.calls import Image, Options, as_array, as_block, as_device, as_number, check_choices
 from engine.device.devices import backend
-from engine.geometry.block import Layout
+from engine.geometry.block import Layout, UnsupportedVariant, refuse_block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.task import compute
 from engine.work.problem import as_samples
 from engine.work.resolve import Resolved
 from engine.work.steps import MaskStep, PictureRequest, one_step
-
-if TYPE_CHECKING:
-    # What is measured is loaded by the first call that does.
-    from engine.run.measure import OnValues, SamplingPlan
 
 MaskLike = Mask | ArrayLike | str
 
@@ -35,7 +28,7 @@ class Call(Resolved):
         self.shape = array.shape
         cells = None if patch is None else as_samples(as_array(patch))
         super().__init__(asked, as_samples(array), array, cells)
-        calls.check_named(self)
+        check_named(self)
 
     def filter(self, out: np.ndarray | None = None) -> np.ndarray:
         """Return what the variant writes, unverified (but verified in the simulator).
@@ -45,16 +38,15 @@ class Call(Resolved):
         """
         return compute(self.job(), backend(self.device.key), out).reshape(self.problem.result_shape)
 
-    def measure(self, plan: "SamplingPlan", on_values: "OnValues | None" = None) -> Applied:
-        """Return what the variant writes with its verification and its times; in the simulator no sample.
 
-        `on_values` is as of `engine.run.measure.measure`. Raises what `as_applied` raises.
-        """
-        # Only what is measured needs what measures: 40 ms.
-        from engine.run.measure import measure
-
-        outcome = measure(self.job(), backend(self.device.key), plan, on_values=on_values)
-        return calls.as_applied(outcome, self.problem.result_shape)
+def check_named(resolved: Resolved) -> None:
+    """Refuse an unknown device, and an illegal block also with a variant that ignores it."""
+    asked, device = resolved.asked, resolved.device
+    check_choices(asked.variant, asked.device)
+    if asked.block is not None and not resolved.choice.variant.uses_block:
+        refusal = refuse_block(asked.block, device.limits)
+        if refusal is not None:
+            raise UnsupportedVariant("The block cannot be used", refusal)
 
 
 def request_of(mask: MaskLike, options: Options) -> PictureRequest:

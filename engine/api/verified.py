@@ -1,4 +1,4 @@
-"""The Python calls whose results are verified and timed: `operate`, `chain` and `apply_bank`."""
+"""The Python calls whose results are verified and timed: `apply`, `operate`, `chain`, `apply_bank`."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,8 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import calls
-from engine.api.calls import BlockLike, Image, as_array, as_block, as_device, as_seconds, host_copy
+from engine.api.applied import Applied, as_applied, measured
+from engine.api.calls import (
+    BlockLike,
+    Image,
+    array_text,
+    as_array,
+    as_block,
+    as_device,
+    as_seconds,
+    host_copy,
+)
 from engine.api.request import Call, MaskLike, request_of
 from engine.device.devices import backend
 from engine.device_info import AUTO
@@ -29,6 +38,49 @@ from engine.work.problem import ChainProblem, OperationProblem, Settings, as_sam
 from engine.work.steps import Chain, OperationStep, of_chain, one_step
 
 ChainLike = Chain | str | os.PathLike[str] | Sequence[Mapping[str, Any]]
+
+
+def apply(
+    image: Image,
+    mask: MaskLike,
+    *,
+    border: str | Border = "zero",
+    cval: float = 0.0,
+    anchor: tuple[int, int] | None = None,
+    variant: str = AUTO,
+    block: BlockLike | None = None,
+    device: str | None = None,
+    flip: bool = False,
+    budget_s: float = 0.5,
+    layout: str | Layout = Layout.PITCHED,
+    result: str = "float32",
+) -> Applied:
+    """Filter a picture, verify the result against the float64 oracle, and time it.
+
+    An array in a GPU's memory is copied to the host once, for the oracle; it is filtered on its GPU, and
+    `values` are copied back to an array of its kind.
+
+    Parameters
+    ----------
+    image, mask, border, cval, anchor, variant, block, device, layout, result
+        As for `correlate`, but on "auto" the GPU where there is one: what is timed has no copies.
+    flip : bool
+        Convolution instead of correlation.
+    budget_s : float
+        Time to spend on samples, seconds.
+
+    Raises
+    ------
+    VerificationFailed
+        The result is further from the oracle than rounding explains.
+    EngineError
+        Anything else.
+    """
+    given = host_copy(image, device)
+    how = border, cval, anchor, variant, block, given.device, flip, layout, result
+    call = Call(given.array, request_of(mask, how))
+    applied = measured(call, SamplingPlan(budget_s=as_seconds(budget_s)))
+    return Applied(given.back(applied.values.reshape(call.shape)), applied.result)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -60,7 +112,7 @@ class Operated(Shown):
     result: Measurement[OperationProblem]
 
     def _shown(self) -> list[tuple[str, str]]:
-        lines = [("Values", calls.array_text(self.values))]
+        lines = [("Values", array_text(self.values))]
         lines += [(name, f"{value:.6g}") for name, value in self.numbers.items()]
         if self.mark is not None:
             row, column, height, width = astuple(self.mark)
@@ -120,7 +172,7 @@ def operate(
     step = OperationStep(operation=operation, settings=settings, variant=variant, block=as_block(block))
     asked = one_step(step, device=as_device(given.device), layout=Layout.named(layout))
     call = Call(given.array, asked, host_copy(patch).array)
-    applied = call.measure(SamplingPlan(budget_s=as_seconds(budget_s)))
+    applied = measured(call, SamplingPlan(budget_s=as_seconds(budget_s)))
     answer = call.answer(applied.values)
     return Operated(
         given.back(applied.values),
@@ -155,7 +207,7 @@ class Chained(Shown):
 
     def _shown(self) -> list[tuple[str, str]]:
         times = ((step.id, "" if step.ms is None else f"{step.ms:.3g} ms") for step in self.steps)
-        return [("Values", calls.array_text(self.values)), *times, *self.result.summary.items()]
+        return [("Values", array_text(self.values)), *times, *self.result.summary.items()]
 
 
 def chain(
@@ -199,7 +251,7 @@ def chain(
     given = host_copy(image, device)
     asked = of_chain(as_chain(steps), device=as_device(given.device), layout=Layout.named(layout))
     call = Call(given.array, asked)
-    applied = call.measure(SamplingPlan(budget_s=as_seconds(budget_s)))
+    applied = measured(call, SamplingPlan(budget_s=as_seconds(budget_s)))
     values = applied.values.reshape(call.shape)
     picture = values
     if values.dtype != call.samples.dtype:
@@ -311,7 +363,7 @@ def apply_bank(
     applied = []
     for number, outcome in enumerate(measure_each(jobs, backend(chosen.key), plan), start=1):
         try:
-            applied.append(calls.as_applied(outcome, array.shape))
+            applied.append(as_applied(outcome, array.shape))
         except VerificationFailed as error:
             why = f"mask {number} of {len(jobs)}: {error.why}"
             raise VerificationFailed(error.what, why, error.remedy) from error

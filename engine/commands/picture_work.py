@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from msgspec import structs
 
+from engine.api.applied import measured
 from engine.api.request import Call
 from engine.commands.output import mask_document, progress_log
 from engine.commands.picture_opening import Opened, Opening
@@ -244,7 +245,7 @@ class PictureWork(Opening):
             values, proof, used = spread(call, on_values, verify=self.saving.verify, is_recorded=is_recorded)
         elif self.saving.verify:
             # The result is wanted soon, not measured well as by `bench`: samples took 0.1 s of each command.
-            applied = call.measure(replace(HARDLY_SAMPLED, is_recorded=is_recorded), on_values)
+            applied = measured(call, replace(HARDLY_SAMPLED, is_recorded=is_recorded), on_values)
             values, proof, used = applied.values, applied.result, (call.device,)
         else:
             values, proof, used = call.filter(), None, (call.device,)

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from engine.api.calls import BlockLike, as_device, check_named
+from engine.api.calls import BlockLike, as_device
 from engine.api.plan import Plan as PreparedFilter
-from engine.api.request import MaskLike, request_of
+from engine.api.request import MaskLike, check_named, request_of
 from engine.api.verified import ChainLike, as_chain
 from engine.cluster import loaded, sealed
 from engine.device.host_memory import reused_result
