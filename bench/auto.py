@@ -25,6 +25,7 @@ from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.process import cores
+from engine.run.measure import environment_of
 from engine.variants.fast import digit_sums
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.planner import (
@@ -193,7 +194,7 @@ def main() -> None:
     only = {variant(key).key for key in options.only.split(",") if key}
     machine = backend(device_named(options.device).key)
     times = measured_times(machine, only)
-    environment, path = machine.environment(), table_path(options.device)
+    environment, path = environment_of(machine.info), table_path(options.device)
     where = f"{environment.device}, commit {environment.commit}"
     if only:
         table = json.loads(path.read_text(encoding="utf-8"))

@@ -14,7 +14,7 @@ from bench.options import parser_of
 from bench.representative import filter_job, mask_for
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
-from engine.run.measure import SamplingPlan, measure
+from engine.run.measure import SamplingPlan, environment_of, measure
 from engine.work.filtering.variants import VARIANTS, Variant
 from engine.work.problem import as_samples
 
@@ -34,7 +34,7 @@ def pictures() -> dict[str, np.ndarray]:
 
 def measured() -> dict[str, Any]:
     """Measure every CUDA variant; one that refuses a mask says why."""
-    environment = backend("cuda:0").environment()
+    environment = environment_of(backend("cuda:0").info)
     names = [name for name in ("numba", "numba-cuda") if name in environment.versions]
     versions = ", ".join(f"{name} {environment.versions[name]}" for name in names)
     found: dict[str, Any] = {}

@@ -39,6 +39,7 @@ from engine.explain.instructions import issue_slots
 from engine.explain.launches import ABSENT_GPUS, DEFAULT, SCHEDULERS
 from engine.explain.why import LEAST_SHARE, bound_launch
 from engine.geometry.block import Block
+from engine.run.measure import environment_of
 from engine.work.filter_task import MaskJob
 from engine.work.filtering.variants import MaskClass, Variant, variant
 
@@ -383,7 +384,7 @@ def _kept(path: Path, side: int) -> dict[str, Any]:
         kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if kept["side"] == side:
             return kept
-    environment = backend("cuda:0").environment()
+    environment = environment_of(backend("cuda:0").info)
     return {"device": environment.device, "driver": environment.driver, "side": side, "rows": []}
 
 

@@ -19,6 +19,7 @@ from bench.options import parser_of
 from engine.device.device_list import commit
 from engine.device.device_list import versions as libraries
 from engine.device.devices import backend
+from engine.run.measure import environment_of
 
 TOOLS = {
     "memcheck": "no access outside an array, none misaligned, nothing leaked by a fault",
@@ -43,7 +44,7 @@ class Outcome:
 
 def versions(tested: str) -> list[tuple[str, str]]:
     """Return device and versions of this machine; `tested` is the commit where this tree has no history."""
-    environment = backend("cuda:0").environment()
+    environment = environment_of(backend("cuda:0").info)
     sanitizer = subprocess.check_output(["compute-sanitizer", "--version"], text=True)
     number = re.search(r"[Vv]ersion\s+(\S+)", sanitizer)
     return [

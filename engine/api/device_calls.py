@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from engine.device.array_libraries import as_view, given, library_called, on_device, on_host
 from engine.device.backend import cuda_errors_in_words, translated
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_memory import Context, check, context_of, is_captured, order_after
-from engine.device.device_arrays import Found, Given, as_view, given, library_of, on_device, on_host
+from engine.device.device_arrays import Found, Given, library_of
 from engine.device.launches import CAPTURE_LOCK, DeviceView, Handle, Prepared
 from engine.device.numba_cuda import driver
 from engine.device_info import AUTO
@@ -90,10 +91,11 @@ class DeviceCalls:
 
     def _checked(self, out: object, picture: Given) -> DeviceView:
         """Return a result's array as kernels take it; a BadValue says why it cannot be used."""
-        library = library_of(out)
-        if library is None:
+        name = library_of(out)
+        if name is None:
             why = "the picture is in a GPU's memory, and its result stays there"
             raise BadValue(f"out of type {type(out).__name__}", why, "Pass an array of that GPU, or none.")
+        library = library_called(name)
         found = library.read(out, picture.stream)
         self._refuse("an array out", found, self._result_dtype)
         view = as_view(found, self._as_kernels_see)

@@ -27,7 +27,7 @@ from engine.host.protocol import Saved
 from engine.results.measurement import AnyResult
 from engine.results.metrics import number_of
 from engine.results.problem import Checkpoint, Progress, go_on
-from engine.run.measure import SamplingPlan, measure, timed
+from engine.run.measure import SamplingPlan, environment_of, measure, timed
 from engine.tasks.network.task import NETWORK_VARIANTS
 from engine.tasks.product.problem import MatrixProduct
 from engine.work.problem import random_picture
@@ -118,9 +118,9 @@ def machine_lines(device: str) -> tuple[tuple[str, str], ...]:
 
     `device` is "auto" or the key of a device for the CUDA variants; if none works, its line says why.
     """
-    cpu = backend("cpu").environment()
+    cpu = environment_of(backend("cpu").info)
     try:
-        cuda = backend(cuda_device(device).key).environment()
+        cuda = environment_of(backend(cuda_device(device).key).info)
         gpu = [("CUDA device", cuda.device), ("CUDA driver API", cuda.driver), ("Clocks", cuda.clocks)]
     except DeviceUnavailable as error:
         gpu = [("CUDA device", f"none: {error.why}"), ("Without one", WITHOUT_CUDA)]

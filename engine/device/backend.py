@@ -1,27 +1,21 @@
 """What a device does for a run, CPU and CUDA alike: buffers, copies, launches, and a clock for launches.
 
-And CUDA's exceptions as ours: after out of memory a device still works, after most others it does not. No
-Numba before CUDA is used.
+And CUDA's exceptions as ours. No Numba before one is raised.
 """
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.device.device_list import commit, cpu_info, missing, versions, where
+from engine.device.device_list import cpu_info
 from engine.device.host_memory import empty_result
 from engine.device.launches import DeviceArray, Prepared
 from engine.device_info import DeviceInfo
-from engine.errors import BadValue, DeviceFault, DeviceUnavailable, OutOfDeviceMemory
 from engine.geometry.block import Layout
-
-if TYPE_CHECKING:
-    from engine.results.measurement import Environment
 
 NAN_BYTE = 0xFF
 """A float32 of four such bytes is NaN."""
@@ -144,17 +138,6 @@ class Backend:
         """Return a clock for launches, calibrated."""
         return LaunchClock(prepared, buffers)
 
-    def environment(self) -> "Environment":
-        """Return device, driver, clocks and versions for the record."""
-        # Only what is measured needs it.
-        from engine.results.measurement import Environment
-
-        facts = self.info.facts
-        name = f"{facts['model']}, {facts['cores']} cores" if "model" in facts else self.info.title
-        clocks = f"{facts['clock']} maximum, memory {facts['memory clock']}" if "clock" in facts else ""
-        driver, bandwidth = facts.get("driver API", ""), self.info.bandwidth_gb_s
-        return Environment(f"{name}{where()}", driver, clocks, versions(), commit(), bandwidth)
-
 
 class CpuBackend(Backend):
     """Runs CPU variants; the picture is used where it is."""
@@ -163,10 +146,6 @@ class CpuBackend(Backend):
 
     def __init__(self) -> None:
         self.info = cpu_info()
-
-
-# cuda.h: after these the context still works; after any other error of a launch it does not.
-_INVALID_VALUE, _OUT_OF_MEMORY, _TOO_MANY_RESOURCES = 1, 2, 701
 
 
 @contextmanager
@@ -184,42 +163,7 @@ def cuda_errors_in_words(doing: str) -> Iterator[None]:
 
 def translated(error: Exception, doing: str) -> Exception:
     """Return what CUDA raised as ours, as `cuda_errors_in_words` raises it; any other error as it is."""
-    from numba.cuda.cudadrv.error import CudaSupportError
+    # Numba's CUDA target, which the CPU does without.
+    from engine.device.cuda_errors import in_words
 
-    said = " ".join(str(error).split())
-    if isinstance(error, CudaSupportError):
-        what = f"CUDA failed while {doing}"
-        return DeviceUnavailable(what, said, "Use the CPU, or install the NVIDIA driver.")
-    if not isinstance(error, _api_errors()):
-        return error
-    from engine.device.numba_cuda import cuda, driver
-
-    # Numba's error has CUDA's number; cuda.core's (launches) begins with its name.
-    name = str(error).partition(":")[0].strip()
-    code = getattr(error, "code", getattr(driver.CUresult, name, None))
-    if code == _OUT_OF_MEMORY:
-        try:
-            free, total = cuda.current_context().get_memory_info()
-            why = f"the device has {free:,} of {total:,} bytes free"
-        except Exception:  # noqa: BLE001 - a failing device may answer with anything
-            why = "the device's memory is full"
-        remedy = "Use a smaller picture or batch, or the CPU."
-        return OutOfDeviceMemory(f"Not enough device memory while {doing}", why, remedy)
-    if code in (_INVALID_VALUE, _TOO_MANY_RESOURCES):
-        return BadValue(f"The device refused the launch while {doing}", said, "Choose a smaller block.")
-    remedy = "The engine restarts; run again, or choose another kernel."
-    return DeviceFault(f"The GPU failed while {doing}", said, remedy)
-
-
-def _api_errors() -> tuple[type[Exception], ...]:
-    # Numba's own, and for launches that of cuda.core.
-    if missing:
-        return ()
-    from numba.cuda.cudadrv.driver import CudaAPIError
-
-    try:
-        # cuda-core 1.x has no public name for it.
-        from cuda.core._utils.cuda_utils import CUDAError
-    except ImportError:
-        return (CudaAPIError,)
-    return (CudaAPIError, CUDAError)
+    return in_words(error, doing)

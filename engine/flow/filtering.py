@@ -24,7 +24,7 @@ from engine.geometry.border import Border
 from engine.image.picture import Picture
 from engine.results.measurement import AnyResult, Spread, Timing
 from engine.results.problem import Checkpoint
-from engine.run.measure import unrun
+from engine.run.measure import environment_of, unrun
 from engine.work.problem import MAX_CHANNELS
 from engine.work.resolve import Resolved
 
@@ -291,7 +291,7 @@ def measured_in_chunks(
     proof, device = unrun(job, call.device, is_recorded=False), ", ".join(gpu.key for gpu in used)
     proof = replace(proof, device=device, verification=verification, work=job.work, timing=timing)
     if is_recorded:
-        proof = replace(proof, environment=backend(call.device.key).environment())
+        proof = replace(proof, environment=environment_of(call.device))
     return values, proof, used
 
 

@@ -242,6 +242,15 @@ class Outcome(NamedTuple, Generic[P_co]):
     error: EngineError | None = None
 
 
+def environment_of(device: DeviceInfo) -> Environment:
+    """Return device, driver, clocks and versions for the record."""
+    facts = device.facts
+    name = f"{facts['model']}, {facts['cores']} cores" if "model" in facts else device.title
+    clocks = f"{facts['clock']} maximum, memory {facts['memory clock']}" if "clock" in facts else ""
+    driver, bandwidth = facts.get("driver API", ""), device.bandwidth_gb_s
+    return Environment(f"{name}{where()}", driver, clocks, versions(), commit(), bandwidth)
+
+
 def unrun(
     job: ProblemJob[P],
     device: DeviceInfo | None,
@@ -296,7 +305,7 @@ def measure(
     """
     task, result = job.task, unrun(job, backend.info, is_recorded=False)
     if plan.is_recorded:
-        result = replace(result, environment=backend.environment())
+        result = replace(result, environment=environment_of(backend.info))
     try:
         with backend.selected():
             job.refuse(backend.info)

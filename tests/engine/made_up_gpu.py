@@ -98,11 +98,11 @@ def gpu(monkeypatch):
     from cuda.bindings import driver
 
     from engine.api import device_calls
-    from engine.device import cuda_memory
+    from engine.device import array_libraries, cuda_memory
 
     made = Gpu(driver.CUresult)
     context = SimpleNamespace(selected=nullcontext)
-    for module in (device_calls, cuda_memory):
+    for module in (device_calls, cuda_memory, array_libraries):
         monkeypatch.setattr(module, "context_of", lambda number: context)
     monkeypatch.setattr(driver, "cuStreamIsCapturing", made.capturing)
     monkeypatch.setattr(driver, "cuMemcpyDtoHAsync", made.copy)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from numba import uint32
 
+from engine.device.array_libraries import given
 from engine.device.cuda_memory import check, context_of
-from engine.device.device_arrays import given, library_of
+from engine.device.device_arrays import library_of
 from engine.device.numba_cuda import cuda, driver
 
 # JAX would take three quarters of the GPU's memory.

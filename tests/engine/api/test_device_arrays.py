@@ -9,7 +9,8 @@ import pytest
 
 import engine
 from engine.api.calls import device_calls, host_copy
-from engine.device.device_arrays import given, library_of
+from engine.device.array_libraries import given
+from engine.device.device_arrays import library_of
 from engine.errors import BadValue, EngineError
 from tests.engine.made_up_gpu import Array, aligned, gpu
 

@@ -7,17 +7,17 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from engine.device.cuda_memory import copy_in, copy_out
-from engine.device.device_arrays import (
-    Found,
+from engine.device.array_libraries import (
     as_view,
     given,
-    library_of,
+    library_called,
     on_device,
     on_host,
     stream_handle,
     strides_unless_dense,
 )
+from engine.device.cuda_memory import copy_in, copy_out
+from engine.device.device_arrays import Found, library_of
 from engine.device.launches import DeviceView, Handle
 from engine.errors import BadValue
 from tests.engine.made_up_gpu import Array, aligned, gpu
@@ -112,9 +112,9 @@ def test_that_what_is_on_the_host_has_no_library():
 
 
 def test_that_a_protocol_is_enough_and_an_array_of_cupy_is_known_by_its_package(gpu):
-    assert all(library_of(array).has_own_streams for array in (Lent(2), Lent(13), Shown()))
+    assert all(library_called(library_of(array)).has_own_streams for array in (Lent(2), Lent(13), Shown()))
     array = Array(np.ones((2, 3), np.float32))
-    found = library_of(array).read(array, 0)
+    found = library_called(library_of(array)).read(array, 0)
     assert found == (array.data.ptr, (2, 3), FLOAT, None, 0, False)
 
 
@@ -138,9 +138,9 @@ def test_that_values_of_the_host_come_back_as_the_arrays_kind(gpu):
 
 def test_that_new_memory_belongs_to_the_stream_that_is_given(gpu):
     like = Array(aligned(np.ones((2, 3), np.float32)))
-    library = library_of(like)
-    library.empty((2, 3), FLOAT, given(library, like, 5))
-    library.empty((2, 3), FLOAT, given(library, like))
+    for stream in (5, None):
+        as_given = given(library_of(like), like, stream)
+        as_given.library.empty((2, 3), FLOAT, as_given)
     assert gpu.streams.entered == [5]
 
 
