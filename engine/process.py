@@ -13,13 +13,16 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache, update_wrapper
 from pathlib import Path, PurePosixPath
 from typing import Generic, TypeVar
 
 from engine.errors import EngineError
+
+with suppress(ImportError):  # Windows has none. Later its file could not be opened where no file can.
+    import resource
 
 PROCESS = Path("/proc/self/cgroup")
 GROUPS = Path("/sys/fs/cgroup")
@@ -162,7 +165,7 @@ def too_low_limit(what: str, files: int, memory_bytes: int) -> EngineError | Non
 def _short(number: int | None) -> EngineError | None:
     if number in (errno.EMFILE, errno.ENFILE):
         most = _limit("RLIMIT_NOFILE") if number == errno.EMFILE else None
-        why = f"this process may have {most} open at a time" if most else "the system allows no more"
+        why = f"this process may have {most} files open at a time" if most else "the system allows no more"
         remedy = "Allow more (`ulimit -n 1024`) and start again."
         return EngineError("No more files can be opened", why, remedy)
     if number == errno.ENOMEM:
@@ -185,10 +188,6 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def _limit(name: str) -> int | None:
     if sys.platform == "win32":
-        return None
-    try:
-        import resource
-    except (ImportError, OSError):  # its file cannot be opened either
         return None
     most, _ = resource.getrlimit(getattr(resource, name))
     return None if most == resource.RLIM_INFINITY else most
