@@ -1,16 +1,14 @@
 """`entry_point`: the way from Python into a compiled CPU function, without Numba."""
 
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
+from engine.compiled.late_names import cgutils, late_intrinsic, types
 from engine.compiled.machine_code import ENTRY
 
 _SLOT = ir.IntType(64)
 
 
-@intrinsic
+@late_intrinsic
 def entry_point(typingctx):
     """Add a function to the module that takes the address of slots with the arguments (`machine_code.Call`).
 

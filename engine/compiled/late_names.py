@@ -1,37 +1,67 @@
-"""Names that a module imports only when something of it is compiled. No Numba in here.
+"""Names that a module imports at its top, and that load Numba only where something is compiled.
 
 Numba takes a second to import, its CUDA target half a second more, and a module of variants is also read by
-what only lists them. So such a module names what its compiled code is written with (`cuda`, `njit`,
-emitters) under `if TYPE_CHECKING:`, and the first of its functions that is compiled imports that.
+what only lists them. So what compiled code is written with (`cuda`, `njit`, what emitters make) is late: an
+object stands for it. Python reads through it (`types.float32`, `cuda.jit`); Numba does not, so `with_names`
+puts the thing itself in its place before a function that names it is compiled.
 """
 
-import ast
 import dis
 import functools
-import inspect
 import sys
 from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
 
 
-@functools.cache
-def import_names(name: str, only: frozenset[str] | None = None) -> None:
-    """Import into a module, once, what it imports under `if TYPE_CHECKING:`; `only` what has such names."""
-    module = sys.modules[name]
-    for step in ast.parse(inspect.getsource(module)).body:
-        if isinstance(step, ast.If) and ast.unparse(step.test) == "TYPE_CHECKING":
-            for one in step.body:
-                if isinstance(one, ast.ImportFrom) and only is not None:
-                    one.names = [found for found in one.names if found.name in only]
-                    if not one.names:
-                        continue
-                exec(compile(ast.Module([one], []), str(module.__file__), "exec"), vars(module))
+class Late:
+    """Stands for what `make` returns."""
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self._make = make
+
+    @functools.cached_property
+    def itself(self) -> Any:
+        """What it stands for."""
+        return self._make()
 
 
-def with_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function; what it names of its module is imported there."""
-    import_names(function.__module__, frozenset(_names_in(function.__code__)))
+class LateName(Late):
+    """Stands for what a module has under a name, with its attributes."""
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.itself, name)
+
+
+class LateFunction(Late):
+    """Stands for what `make` makes of a Python function, its `py_func`."""
+
+    def __init__(self, function: Callable[..., object], make: Callable[..., object]) -> None:
+        super().__init__(lambda: make(with_names(function)))
+        self.py_func = function
+
+    def __call__(self, *arguments: object) -> Any:
+        """Do as Python does."""
+        return self.py_func(*arguments)
+
+
+def late(module: str, *names: str) -> list[Any]:
+    """Return, for each name, what stands for what `from module import name` gives."""
+    return [LateName(functools.partial(_imported, module, name)) for name in names]
+
+
+def _imported(module: str, name: str) -> object:
+    return getattr(__import__(module, fromlist=[name]), name)
+
+
+def with_names(function: Callable[..., Any], *, of_module: bool = False) -> Callable[..., Any]:
+    """Return a function; what it names, or all that its module names, is no longer late."""
+    names = vars(sys.modules[function.__module__])
+    for name in [*names] if of_module else _names_in(function.__code__):
+        if isinstance(found := names.get(name), Late):
+            names[name] = found.itself
     return function
 
 
@@ -42,34 +72,16 @@ def _names_in(code: CodeType) -> Iterator[str]:
             yield from _names_in(one)
 
 
-class LateFunction:
-    """What `late_njit` makes of a function: to Numba it looks as what `njit` makes."""
-
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        self.py_func, self._options = function, options
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Do as Python does."""
-        return self.py_func(*arguments)
-
-    @functools.cached_property
-    def targetoptions(self) -> dict[str, Any]:
-        """The options; Numba looks here whether to write the function's body in the place of a call."""
-        with_names(self.py_func)
-        return self._options
-
-    @functools.cached_property
-    def _dispatcher(self) -> Any:
-        # Whoever asks has Numba.
-        from numba import njit
-
-        return njit(**self.targetoptions)(self.py_func)
-
-    @property
-    def _numba_type_(self) -> object:
-        return self._dispatcher._numba_type_
+njit, types, extending = late("numba", "njit", "types", "extending")
+(cgutils,) = late("numba.core", "cgutils")
+(numpy_support,) = late("numba.np", "numpy_support")
 
 
-def late_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+def late_njit(**options: object) -> Callable[[Callable[..., object]], LateFunction]:
     """Decorate a function that compiled functions call: it is Numba's `njit` where these are compiled."""
-    return lambda function: LateFunction(function, options)
+    return lambda function: LateFunction(function, lambda plain: njit.itself(**options)(plain))
+
+
+def late_intrinsic(typed: Callable[..., object]) -> LateFunction:
+    """Decorate what types and emits the code of a function: it is Numba's `intrinsic` where it is called."""
+    return LateFunction(typed, lambda plain: extending.intrinsic(plain))

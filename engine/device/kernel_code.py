@@ -27,23 +27,21 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from engine.compiled.code_store import code_store
-from engine.compiled.late_names import import_names
+from engine.compiled.late_names import late
 from engine.device.device_list import versions
 from engine.device.kernel_factory import origin_of
+from engine.device.kernel_names import cuda
 from engine.device.launches import Kernel, Signature
 from engine.device_info import KernelResources
 from engine.errors import BadValue, EngineError
 
-if TYPE_CHECKING:  # imported by `import_names`: only where something is compiled
-    from cuda.core import Linker, LinkerOptions, ObjectCode
-    from cuda.pathfinder import find_nvidia_binary_utility
-    from numba.cuda.core.compiler_lock import global_compiler_lock
-    from numba.cuda.debuginfo import CUDADIBuilder
-
-    from engine.device.numba_cuda import cuda
+# Imported where something is compiled.
+core, pathfinder = late("cuda", "core", "pathfinder")
+(compiler_lock,) = late("numba.cuda.core", "compiler_lock")
+(debuginfo,) = late("numba.cuda", "debuginfo")
 
 Loaded = TypeVar("Loaded")
 
@@ -91,7 +89,6 @@ def code_for_linker(
     kernel: Kernel, signature: Signature, capability: tuple[int, int], output: str, **changed: object
 ) -> Any:
     """Return a kernel as "ptx" or "ltoir" by its options, of which some are `changed`."""
-    import_names(__name__)
     options = kernel.targetoptions | changed
     code, _ = cuda.compile(
         kernel.py_func,
@@ -109,18 +106,17 @@ def compiled(
     kernel: Kernel, signature: Signature, capability: tuple[int, int], *, lineinfo: bool = False
 ) -> bytes:
     """Return the machine code of a kernel for a compute capability; `lineinfo`: with lines of the source."""
-    import_names(__name__)
     options, lines = kernel.targetoptions, {"lineinfo": True} if lineinfo else {}
     is_optimised_when_linked = options["lto"]
     if is_optimised_when_linked:
-        parts = [ObjectCode.from_ltoir(code_for_linker(kernel, signature, capability, "ltoir", **lines))]
+        parts = [core.ObjectCode.from_ltoir(code_for_linker(kernel, signature, capability, "ltoir", **lines))]
     else:
         ptx = code_for_linker(kernel, signature, capability, "ptx", **lines)
-        parts = [ObjectCode.from_ptx(ptx.encode())]
-    parts += [ObjectCode.from_ptx(source.data) for source in options["link"] or ()]
-    linker = Linker(
+        parts = [core.ObjectCode.from_ptx(ptx.encode())]
+    parts += [core.ObjectCode.from_ptx(source.data) for source in options["link"] or ()]
+    linker = core.Linker(
         *parts,
-        options=LinkerOptions(
+        options=core.LinkerOptions(
             arch="sm_{}{}{}".format(*architecture_of(capability)),
             max_register_count=options.get("max_registers"),
             lineinfo=lineinfo or options["lineinfo"],
@@ -167,17 +163,16 @@ def explained_machine_code(kernel: Kernel, signature: Signature, capability: tup
 @contextmanager
 def _without_variables() -> Iterator[None]:
     # Other threads compile before or after; code without lines is made by another builder.
-    import_names(__name__)
     names = "mark_variable", "update_variable"
-    with global_compiler_lock:
-        own = {name: vars(CUDADIBuilder)[name] for name in names}
+    with compiler_lock.global_compiler_lock:
+        own = {name: vars(debuginfo.CUDADIBuilder)[name] for name in names}
         try:
             for name in names:
-                setattr(CUDADIBuilder, name, lambda *arguments, **named: None)
+                setattr(debuginfo.CUDADIBuilder, name, lambda *arguments, **named: None)
             yield
         finally:
             for name, method in own.items():
-                setattr(CUDADIBuilder, name, method)
+                setattr(debuginfo.CUDADIBuilder, name, method)
 
 
 # EIATTR_...: attributes of a kernel, and the forms of their values.
@@ -254,8 +249,7 @@ MISSING = (
 @functools.cache
 def disassembler() -> str | None:
     """Return the path of nvdisasm, which cuobjdump calls too; None where there is none."""
-    import_names(__name__)
-    return shutil.which("nvdisasm") or find_nvidia_binary_utility("nvdisasm")
+    return shutil.which("nvdisasm") or pathfinder.find_nvidia_binary_utility("nvdisasm")
 
 
 def disassembled(machine_code: bytes) -> str:

@@ -1,6 +1,6 @@
 """`kernel_factory`: the decorator of functions that make CUDA kernels. No Numba in here.
 
-What kernels are written with their module imports late (`late_names`).
+What kernels are written with (`kernel_names`) is late: the first kernel of a module loads Numba.
 """
 
 import ast
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, TypeVar, cast
 
-from engine.compiled.late_names import import_names
+from engine.compiled.late_names import with_names
 from engine.device.launches import Kernel
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
@@ -33,8 +33,7 @@ def kernel_factory(factory: Factory) -> Factory:
     @functools.lru_cache(maxsize=MOST_KERNELS)
     @functools.wraps(factory)
     def made(*arguments: object, **named: object) -> object:
-        import_names(factory.__module__)
-        kernel = factory(*arguments, **named)
+        kernel = with_names(factory, of_module=True)(*arguments, **named)
         name = f"{factory.__module__}.{factory.__qualname__}"
         _origins[kernel] = [name, _text_of(arguments), _text_of(named)]
         return kernel

@@ -7,11 +7,9 @@ waits, and copies.
 """
 
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from engine.compiled.entry_point import entry_point
+from engine.compiled.late_names import Late, cgutils, late_intrinsic, types
 from engine.compiled.machine_code import cpu_target
 from engine.device import thread_pool as at
 from engine.device.thread_pool import FINISH, SELF, STARTED, WAKE
@@ -20,7 +18,7 @@ _I32, _I64 = ir.IntType(32), ir.IntType(64)
 _NONE, _ONE = ir.Constant(_I64, 0), ir.Constant(_I64, 1)
 
 
-@intrinsic
+@late_intrinsic
 def share(typingctx, task):
     """Return which worker this call is; if it is the first, have other threads make the same call."""
 
@@ -33,7 +31,7 @@ def share(typingctx, task):
     return types.int64(task), codegen
 
 
-@intrinsic
+@late_intrinsic
 def finish(typingctx, task, worker):
     """Wait, as worker 0, until no other worker is at work or can begin."""
 
@@ -59,7 +57,7 @@ def _call_if_first(builder, worker, wake, element, entry=None):
         _call(builder, entry or wake, builder.ptrtoint(element(SELF), _I64))
 
 
-@intrinsic
+@late_intrinsic
 def call_at(typingctx, entry, slots):
     """Call a compiled function by the address of its entry point, with the address of its slots."""
 
@@ -75,7 +73,7 @@ def _call(builder, entry, slots):
     builder.call(function, [slots])
 
 
-@intrinsic
+@late_intrinsic
 def row_of(typingctx, rows, index):
     """Return one row of a two-dimensional array, as a flat array without a reference count."""
     flat = types.Array(rows.dtype, 1, "C")
@@ -101,7 +99,7 @@ def _element(builder, address, index):
     return builder.gep(builder.inttoptr(address, _I64.as_pointer()), [index])
 
 
-@intrinsic
+@late_intrinsic
 def load_acquire(typingctx, address, element):
     """Return an int64 of those at an address, as other threads have left it."""
 
@@ -111,7 +109,7 @@ def load_acquire(typingctx, address, element):
     return types.int64(types.int64, types.int64), codegen
 
 
-@intrinsic
+@late_intrinsic
 def pause(typingctx):
     """Leave the core to its other hardware thread for some 10 to 50 ns, while looking for something."""
 
@@ -127,7 +125,7 @@ def pause(typingctx):
 def _changing(how):
     """Return what changes an int64 in an element by a value and returns what was there, atomically."""
 
-    @intrinsic
+    @late_intrinsic
     def changed(typingctx, address, element, value):
         def codegen(context, builder, signature, arguments):
             return builder.atomic_rmw(how, _element(builder, *arguments[:2]), arguments[2], "seq_cst")
@@ -140,7 +138,7 @@ def _changing(how):
 exchange, add = _changing("xchg"), _changing("add")
 
 
-@intrinsic
+@late_intrinsic
 def replace_if(typingctx, address, element, expected, value):
     """Store an int64 in an element if the expected one is there, atomically; return whether it was."""
 
@@ -159,10 +157,15 @@ LOOKS = 200_000
 # filter that follows another one at once takes 6 (8-bit RGB, 1920 x 1080) to 14 % (grey) less time.
 LOOKS_FOR_TASK = 2_000
 
+
+def _external(name, signature):
+    return Late(lambda: types.ExternalFunction(name, signature()))
+
+
 # The locks of Python's own threads: on every system, and asked for without the GIL.
-_acquire = types.ExternalFunction("PyThread_acquire_lock", types.int32(types.int64, types.int32))
-_release = types.ExternalFunction("PyThread_release_lock", types.void(types.int64))
-_memcpy = types.ExternalFunction("memcpy", types.int64(types.int64, types.int64, types.int64))
+_acquire = _external("PyThread_acquire_lock", lambda: types.int32(types.int64, types.int32))
+_release = _external("PyThread_release_lock", lambda: types.void(types.int64))
+_memcpy = _external("memcpy", lambda: types.int64(types.int64, types.int64, types.int64))
 
 
 # An address and the element after it are one operation: each operation takes 2 ms to compile.

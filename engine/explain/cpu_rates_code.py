@@ -6,7 +6,7 @@ one another, and nothing can be combined or left out.
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import njit
 
 from engine.compiled.entry_point import entry_point
 from engine.device.thread_code import add, finish, row_of, share
@@ -20,7 +20,7 @@ _COPIED_VECTORS = 4
 _CACHED_VECTORS = 8
 
 
-@cpu_function(types.void)
+@cpu_function("void")
 def _multiply_adds(code, operands, target, rounds):
     """Do `rounds` times a multiply-add of vectors in each of BUSY_SUMS registers; store their sum."""
     values = code.pointer(operands)
@@ -36,7 +36,7 @@ def _multiply_adds(code, operands, target, rounds):
     code.store(in_pairs(sums, lambda a, b: a + b), code.at_address(target, operands))
 
 
-@cpu_function(types.void)
+@cpu_function("void")
 def _operations(code, operands, target, rounds):
     """Do 40 multiply-adds and 40 operations of integers with vectors a round; store their sum.
 
@@ -61,7 +61,7 @@ def _operations(code, operands, target, rounds):
     code.store(in_pairs(every, lambda a, b: a + b), code.at_address(target, operands))
 
 
-@cpu_function(types.void)
+@cpu_function("void")
 def _cached_loads(code, operands, target, rounds, floats):
     """Load so many operands, whole vectors, `rounds` times."""
     # As whole numbers: exclusive ors take as many vectors as can be loaded.
@@ -84,7 +84,7 @@ def _cached_loads(code, operands, target, rounds, floats):
     code.store(in_pairs(found, lambda a, b: a ^ b).bits_as(code.floats), code.at_address(target, operands))
 
 
-@cpu_function(types.void)
+@cpu_function("void")
 def _cached_stores(code, operands, rounds, floats):
     """Store into so many operands, whole vectors, `rounds` times."""
     target = code.pointer(operands)
@@ -119,7 +119,7 @@ def _textbook(samples, weights, rounds, count, taps, step):
             weights[np.uintp(count + 32)] = total
 
 
-@cpu_function(types.void)
+@cpu_function("void")
 def _copied(code, operands, source, target, floats, past_cache):
     """Copy floats, a multiple of what a round copies, between addresses that are multiples of a vector."""
     source, target = code.at_address(source, operands), code.at_address(target, operands)

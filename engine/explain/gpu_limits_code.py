@@ -8,29 +8,24 @@ stored, so that nothing is combined or left out.
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir
 
 from engine.device.backend import Backend, Buffers, cuda_errors_in_words
 from engine.device.cuda_memory import check, device_array, fill_bytes
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceArray, Kernel, Prepared, Signature, Stream, address_of
 from engine.device.loaded_kernel import loaded_kernel
-from engine.device.numba_cuda import driver, float32, int32
+from engine.device.numba_cuda import cuda, driver, float32, int32, types
 from engine.device_info import WARP, GpuAttributes
 from engine.errors import OutOfDeviceMemory
 from engine.explain.device_limits import DeviceLimits, Limit, limit_name, measured_well
 from engine.explain.launches import theoretical_limits
 from engine.results.problem import Checkpoint, Progress
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from llvmlite import ir
-
-    from engine.device.numba_cuda import cuda, float32, int32, types
-    from engine.variants.emit.cuda_code import CudaCode, device_function
-    from engine.variants.emit.value import F32, I32, Value, in_pairs, narrow
-
+from engine.variants.emit.cuda_code import CudaCode, device_function
+from engine.variants.emit.value import F32, I32, Value, in_pairs, narrow
 
 THREADS = 256
 """Threads of a block."""

@@ -4,12 +4,13 @@ import math
 import time
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from engine.device.host_memory import reused_result
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, float32
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass, Prepared
 from engine.geometry.block import Block
 from engine.variants.operations.kernels import CpuCode
@@ -17,10 +18,6 @@ from engine.variants.passes import Types, by_passes, made_pass
 from engine.work.planned import ChainVariant, Place, Plan, PlannedStep, last_readers, refuse_step
 from engine.work.problem import ChainProblem, PictureProblem
 from engine.work.steps import CombineStep, needed_places
-
-if TYPE_CHECKING:  # imported by `kernel_factory`, or where code is compiled
-    from engine.device.numba_cuda import cuda, float32
-    from engine.variants.operations.bands import Bands
 
 
 def how_combined(step: CombineStep) -> tuple[str, tuple[np.float32, ...]]:
@@ -74,7 +71,7 @@ def combining_code(how):
     return combined
 
 
-def _times(problem: PictureProblem, dtype: str, factor: float) -> "Bands":
+def _times(problem: PictureProblem, dtype: str, factor: float) -> Prepared:
     """Return what multiplies a picture of a type, to float32."""
     own: Any = problem.of_type(dtype)
     return scaled_code.bands(own, problem.width * problem.channels, (np.float32(factor),), dtype="float32")

@@ -2,19 +2,17 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, float32, jit_for
 from engine.device.launches import DeviceKind, Kernel, Launch, Operand, Pass, Placeholder
 from engine.geometry.block import FLOAT_BYTES, Block, Limits, Refusal, SharedBytes, blocks_along
 from engine.results.problem import Work
 from engine.tasks.product.problem import MatmulVariant, MatrixProduct, product_work, refuse_tile
 from engine.variants.passes import Types, by_passes, made_pass
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.numba_cuda import cuda, float32, jit_for
 
 
 class Matrix(Placeholder):

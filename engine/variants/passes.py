@@ -1,7 +1,4 @@
-"""What variants plan and launch: grids, refusals, loads of tiles; passes with their arguments and types.
-
-Numba is imported when the first pass is made.
-"""
+"""What variants plan and launch: grids, refusals, loads of tiles; passes with their arguments and types."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
@@ -9,6 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from engine.compiled.late_names import numpy_support, types
 from engine.device import launches
 from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass, Placeholder, Prepared
 from engine.geometry.block import MAX_GRID_Y, Block, Limits, Refusal, SharedBytes, blocks_along, refuse_grid
@@ -158,11 +156,8 @@ def by_passes(passes: Callable[[P, C, Block], tuple[Pass, ...]]) -> dict[str, An
 
 def type_of(dtype: Any, axes: int = 0) -> Any:
     """Return the Numba type of a number, or of a dense array of so many axes, as an argument of a kernel."""
-    # The variants are listed without Numba: the first pass loads it.
-    import numba.np.numpy_support
-
-    number = numba.np.numpy_support.from_dtype(np.dtype(dtype))
-    return numba.types.Array(number, axes, "C") if axes else number
+    number = numpy_support.from_dtype(np.dtype(dtype))
+    return types.Array(number, axes, "C") if axes else number
 
 
 Types = Mapping[Placeholder, tuple[str, int]]

@@ -13,7 +13,7 @@ thousand. Rows above and below the picture are other rows of it, or a row of gho
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -25,11 +25,8 @@ from engine.mask.mask import Mask
 from engine.process import launch_cores
 from engine.results.problem import LoopWork
 from engine.variants.cpu.register_tiles import ACROSS_LINES, VECTOR
+from engine.variants.emit.cpu_vectors import address_of, copy_samples, larger, smaller
 from engine.work.problem import Problem
-
-if TYPE_CHECKING:  # imported where code is compiled
-    from engine.variants.emit.cpu_vectors import address_of, copy_samples, larger, smaller
-
 
 # Rows of buffers begin half a page after NumPy's large arrays do in theirs, for all workers: two passes take
 # 2 to 3 % less than at the pictures' own offset, 4 % with two threads.

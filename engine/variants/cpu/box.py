@@ -18,11 +18,11 @@ Along the rows three additions per sample would do, but each waits for the one b
 and core with four rows interleaved, where the sums of vectors take 0.1 (3 columns) to 0.5 (63).
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from engine.compiled.entry_point import entry_point
 from engine.compiled.machine_code import MachineFunction
+from engine.device.thread_code import finish, row_of, share
 from engine.device.thread_pool import TAKEN, TASK
 from engine.geometry.block import Block, UnsupportedVariant
 from engine.mask.mask import Mask
@@ -30,17 +30,13 @@ from engine.results.problem import LoopWork
 from engine.run.variant import ON_CPU
 from engine.variants.cpu import banded_filter as banded
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, aligned_rows, copy_edge, cut, source_row
+from engine.variants.cpu.line_sums import add_line, add_neighbours, take_row
 from engine.variants.cpu.register_tiles import ACROSS_LINES, VECTOR
+from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one, smaller
 from engine.variants.mask_classes import refuse_unequal
 from engine.work.filtering.sum_order import RUNNING_SUMS
 from engine.work.filtering.variants import Growth, MaskClass, Variant, filter_work
 from engine.work.problem import Problem
-
-if TYPE_CHECKING:  # imported where code is compiled
-    from engine.compiled.entry_point import entry_point
-    from engine.device.thread_code import finish, row_of, share
-    from engine.variants.cpu.line_sums import add_line, add_neighbours, take_row
-    from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one, smaller
 
 TILE_SAMPLES = 1024
 # Lines beside the ring: a line of zeros at its end, the sum of the segment so far, the windows, and their

@@ -8,8 +8,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from operator import add
 
-from numba import types
-
+from engine.compiled.late_names import types
 from engine.variants.cpu import register_tiles as tuned
 from engine.variants.cpu.register_tiles import RESULTS_AT_ONCE, VECTOR
 from engine.variants.emit.cpu_vectors import Vectors, cpu_function, store_results
@@ -18,7 +17,7 @@ from engine.variants.emit.value import Value, in_pairs
 Values = dict[Hashable, Value]
 
 
-@cpu_function(types.int64)
+@cpu_function("int64")
 def as_floats(code, source, sample, floats, count):
     """Return the address of `count` samples as float32: their own, or else that of `floats`, their copy.
 
@@ -31,7 +30,7 @@ def as_floats(code, source, sample, floats, count):
     return code.address(target)
 
 
-@cpu_function(types.void)
+@cpu_function("void")
 def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, sums_at):
     """Correlate a row of float32 samples with a factor of the mask.
 
@@ -159,7 +158,7 @@ def sum_along(code, source, sample, factor, taps, mirrored, step, width, sums, s
         code.when(code.flag(mirrored), lambda: all_strips(folds=True), lambda: all_strips(folds=False))
 
 
-@cpu_function(types.void)
+@cpu_function("void")
 def sum_down(
     code, sums, sums_at, sums_pitch, factor, taps, width, offset, fits, results, out, out_sample, out_pitch
 ):
@@ -238,7 +237,7 @@ def sum_down(
 _VECTORS = 4
 
 
-@cpu_function(types.void)
+@cpu_function("void")
 def take_row(code, source, sample, weight, count, lines, line, front, ends, window, begins):
     """Add an input row to the sums down the columns, and sum up the windows that it completes.
 
@@ -261,7 +260,7 @@ def take_row(code, source, sample, weight, count, lines, line, front, ends, wind
     _by_vectors(code, count, vector)
 
 
-@cpu_function(types.void)
+@cpu_function("void")
 def add_line(code, lines, source, target, count):
     """Add a line of values to another one; both are elements of `lines`."""
     data = code.pointer(lines)
@@ -269,7 +268,7 @@ def add_line(code, lines, source, target, count):
     _by_vectors(code, count, lambda at: code.store(code.load(target, at) + code.load(source, at), target, at))
 
 
-@cpu_function(types.void)
+@cpu_function("void")
 def add_neighbours(code, lines, line, step, terms, out, start, begins, count):
     """Add to each of `count` results the sum of 0 to 4 `terms` of a line, `step` apart.
 

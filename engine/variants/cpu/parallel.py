@@ -18,11 +18,11 @@ Sums are formed as in `cpu-serial`, but each multiply-add rounds once (fused). W
 picture cannot hold the ghost value, the picture is made float32 first.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from engine.compiled.entry_point import entry_point
 from engine.compiled.machine_code import MachineFunction
+from engine.device.thread_code import finish, row_of, share
 from engine.device.thread_pool import TAKEN, TASK
 from engine.mask.factors import Factors
 from engine.mask.mask import Mask
@@ -31,18 +31,14 @@ from engine.run.variant import ON_CPU
 from engine.variants.cpu import banded_filter as banded
 from engine.variants.cpu import register_tiles as tuned
 from engine.variants.cpu.banded_filter import BandedFilter, aligned_rows, copy_edge, equal_tiles, source_row
+from engine.variants.cpu.line_sums import as_floats, sum_along, sum_down
 from engine.variants.cpu.register_tiles import LINE, RESULTS_AT_ONCE, VECTOR, product_rows
 from engine.variants.cpu.streamed_bands import StreamedBands
+from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one, fetch_ahead, smaller
 from engine.variants.mask_classes import RANK_1, refuse_mask, required_factors
 from engine.work.filtering.sum_order import SumOrder, by_rows, one_chain, two_passes
 from engine.work.filtering.variants import Variant, filter_work
 from engine.work.problem import Problem
-
-if TYPE_CHECKING:  # imported where code is compiled
-    from engine.compiled.entry_point import entry_point
-    from engine.device.thread_code import finish, row_of, share
-    from engine.variants.cpu.line_sums import as_floats, sum_along, sum_down
-    from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one, fetch_ahead, smaller
 
 VARIANT = Variant(
     **ON_CPU,

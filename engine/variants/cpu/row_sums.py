@@ -16,8 +16,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 
 from llvmlite import ir
-from numba import types
 
+from engine.compiled.late_names import types
 from engine.variants.cpu import register_tiles as tuned
 from engine.variants.cpu.register_tiles import MOST_ROWS, PARTIAL_SUMS, VECTOR
 from engine.variants.emit.cpu_vectors import Vectors, cpu_function, store_results
@@ -210,7 +210,7 @@ def _emit_sums(vectors: Vectors, a: dict[str, Value], rows: int, whole_numbers: 
         all_strips()
 
 
-@cpu_function(types.void)
+@cpu_function("void")
 def rows_as_floats(code, source, sample, pitch, rows, floats, floats_pitch, count):
     """Copy `count` samples of each of some rows as float32; `sample` is a flat array of the samples' type."""
     if sample.kind.dtype == types.float32:
@@ -226,7 +226,7 @@ def rows_as_floats(code, source, sample, pitch, rows, floats, floats_pitch, coun
     code.do_while(start, row)
 
 
-@cpu_function(types.void)
+@cpu_function("void")
 def sum_rows(code, source_rows, source_sample, floats, sums, between, mask, row_factor, results, out_sample):
     """Add input rows to the totals of results. Tuples have what belongs together, in this order.
 

@@ -24,10 +24,10 @@ Source: Drexel ECEC-622, CUDA assignment 3, formula C(i, j); its serial referenc
 
 import itertools
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engine.compiled.entry_point import entry_point
 from engine.compiled.late_names import late_njit
 from engine.compiled.machine_code import Call, MachineFunction
 from engine.device.result_rules import cpu_largest, cpu_result
@@ -41,9 +41,6 @@ from engine.variants.mask_classes import RANK_1, line_of_taps, loads_along, requ
 from engine.work.filtering.sum_order import by_rows
 from engine.work.filtering.variants import Variant, filter_work, loads_by_taps
 from engine.work.problem import Problem
-
-if TYPE_CHECKING:  # imported where code is compiled
-    from engine.compiled.entry_point import entry_point
 
 CORRELATE = MachineFunction(__name__, "correlate_serial")
 # 0.04 s, on a slow machine 0.2 s: the longest wait for Ctrl+C (one row of a very wide picture excepted).

@@ -9,11 +9,11 @@ input rows add up to in one part lies in rows of its own, `between`, for the nex
 first cache.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from engine.compiled.entry_point import entry_point
 from engine.compiled.machine_code import MachineFunction
+from engine.device.thread_code import finish, row_of, share
 from engine.device.thread_pool import TAKEN, TASK
 from engine.mask.factors import Factors
 from engine.mask.mask import Mask
@@ -22,13 +22,9 @@ from engine.variants.cpu import banded_filter as banded
 from engine.variants.cpu import register_tiles as tuned
 from engine.variants.cpu.banded_filter import BandedFilter, Cut, aligned_rows, copy_edge, source_row
 from engine.variants.cpu.register_tiles import MOST_ROWS, PART_SAMPLES, PARTIAL_SUMS, ROWS_AT_ONCE, VECTOR
+from engine.variants.cpu.row_sums import rows_as_floats, sum_rows
+from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one, larger, smaller
 from engine.work.problem import Problem
-
-if TYPE_CHECKING:  # imported where code is compiled
-    from engine.compiled.entry_point import entry_point
-    from engine.device.thread_code import finish, row_of, share
-    from engine.variants.cpu.row_sums import rows_as_floats, sum_rows
-    from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one, larger, smaller
 
 # Totals of a tile, in floats: 128 KB, which stay in a core's second cache. Narrower tiles pay for beginning
 # each row anew: 512 samples take 10 to 20 % longer than 2048, and for 3 x 3 of 1920 in RGB three tiles 5 %

@@ -8,13 +8,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.core.base import BaseContext
-from numba.extending import intrinsic
 
+from engine.compiled.late_names import LateFunction, cgutils, extending, types
 from engine.compiled.machine_code import cpu_target
-from engine.variants.emit.llvm import LlvmCode, Made, definition
+from engine.variants.emit.llvm import Context, LlvmCode, Made, NumbaType, definition
 from engine.variants.emit.value import F32, I8, I32, I64, ArrayArgument, Operand, Value, bits_of, constant
 
 VECTOR = cpu_target().vector_floats
@@ -25,7 +22,7 @@ CAN_PACK = cpu_target().has({16: "avx512bw", 8: "avx2"}.get(VECTOR, "none"))
 class Vectors(LlvmCode):
     """Emits operations on vectors of VECTOR floats, and the loops around them."""
 
-    def __init__(self, context: BaseContext, builder: ir.IRBuilder) -> None:
+    def __init__(self, context: Context, builder: ir.IRBuilder) -> None:
         super().__init__(context, builder)
         self.floats, self.integers = ir.VectorType(F32, VECTOR), ir.VectorType(I32, VECTOR)
         self.zero = self.all(0.0)
@@ -160,35 +157,40 @@ class Vectors(LlvmCode):
         self.strips(count, 4, strip)
 
 
-def cpu_function(returns: types.Type) -> Callable[[Callable[..., Made]], Callable[..., Any]]:
-    """Decorate the emitter of what compiled CPU code calls: `code` is `Vectors`, `returns` void or a number.
+def cpu_function(returns: str) -> Callable[[Callable[..., Made]], Callable[..., Any]]:
+    """Decorate the emitter of what compiled CPU code calls: `code` is `Vectors`.
 
-    Arrays, None and float32 come as they are, all other numbers as int64, tuples as lists of these. The
-    function has the emitter as `emit`.
+    It `returns` void or a number, by Numba's name of that type. Arrays, None and float32 come as they are,
+    all other numbers as int64, tuples as lists of these. The function has the emitter as `emit`.
     """
 
-    def taken(kind: types.Type) -> types.Type:
+    def taken(kind: NumbaType) -> NumbaType:
         if isinstance(kind, types.BaseTuple):
             return types.Tuple([taken(part) for part in kind.types])
         is_own = isinstance(kind, types.Array) or kind in (types.none, types.float32)
         return kind if is_own else types.int64
 
-    def made(emit: Callable[..., Made]) -> Callable[..., Any]:
-        function: Any = intrinsic(definition(returns, emit, Vectors, taken))
-        function.emit = emit
-        return function
+    def compiled(emit: Callable[..., Made]) -> Callable[..., Made]:
+        made = extending.intrinsic(definition(getattr(types, returns), emit, Vectors, taken))
+        made.emit = emit
+        return made
 
-    return made
+    def late(emit: Callable[..., Made]) -> Callable[..., Any]:
+        made: Any = LateFunction(emit, compiled)
+        made.emit = emit
+        return made
+
+    return late
 
 
 # Numba's `min` and `max` are functions of their own: each takes 15 ms to compile, these 2.
-@cpu_function(types.int64)
+@cpu_function("int64")
 def smaller(code, value, other):
     """Return the smaller of two integers."""
     return code.smaller(value, other)
 
 
-@cpu_function(types.int64)
+@cpu_function("int64")
 def larger(code, value, other):
     """Return the larger of two integers."""
     return code.larger(value, other)
@@ -197,13 +199,13 @@ def larger(code, value, other):
 CACHE_LINE_BYTES = 64
 
 
-@cpu_function(types.int64)
+@cpu_function("int64")
 def address_of(code, array, index):
     """Return the address of a flat array's element."""
     return code.address(code.pointer(array) + index)
 
 
-@cpu_function(types.void)
+@cpu_function("void")
 def copy_samples(code, target, source, count, sample):
     """Copy `count` samples from one address to another; `sample` is a flat array of their type.
 
@@ -214,7 +216,7 @@ def copy_samples(code, target, source, count, sample):
     cgutils.raw_memcpy(code.builder, target.llvm, source.llvm, count.llvm, sample.kind.dtype.bitwidth // 8)
 
 
-@cpu_function(types.int64)
+@cpu_function("int64")
 def count_one(code, counters, index):
     """Return an element of a flat int64 array and add 1 to it, in one step among all threads.
 
@@ -224,7 +226,7 @@ def count_one(code, counters, index):
     return code.value(code.builder.atomic_rmw("add", place, one, "seq_cst"))
 
 
-@cpu_function(types.void)
+@cpu_function("void")
 def fetch_ahead(code, address, count, sample):
     """Ask for `count` samples in the second cache that are needed soon, without waiting for them.
 

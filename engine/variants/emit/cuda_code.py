@@ -8,11 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import types
 
+from engine.compiled.late_names import types
 from engine.device.launches import WEIGHTS
-from engine.device.numba_cuda import intrinsic
-from engine.variants.emit.llvm import LlvmCode, Values, definition
+from engine.variants.emit.llvm import LlvmCode, NumbaType, Values, definition
 from engine.variants.emit.value import F32, I8, I32, ArrayArgument, Value, constant
 
 GLOBAL, SHARED, CONSTANT = 1, 3, 4
@@ -167,11 +166,14 @@ DeviceFunction = Callable[..., Any]
 """What kernels call for what an emitter makes, which it has as `emit`."""
 
 
-def device_function(returns: types.Type, emit: Callable[..., object]) -> DeviceFunction:
+def device_function(returns: NumbaType, emit: Callable[..., object]) -> DeviceFunction:
     """Return the function that a kernel calls for what an emitter makes of `CudaCode` and the arguments.
 
     These are values, lists of them for tuples, and arrays. It `returns` void, a number, or tuples of them.
     """
+    # The first loads Numba.
+    from engine.device.numba_cuda import intrinsic
+
     function: Any = intrinsic(definition(returns, emit, CudaCode))
     function.emit = emit
     return function

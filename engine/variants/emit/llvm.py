@@ -9,11 +9,8 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.core.base import BaseContext
-from numba.core.typing.templates import Signature
 
+from engine.compiled.late_names import cgutils, types
 from engine.variants.emit.value import F32, I8, I64, ArrayArgument, Operand, Value, constant, narrow, wide
 from engine.variants.passes import VECTOR
 
@@ -25,6 +22,9 @@ Values = list[Value]
 Made = Any
 """A value, or lists or dictionaries of them."""
 _Round = list[Made]
+NumbaType = Any
+Context = Any
+"""Numba's, which declares none: a type, what code is made in."""
 _NOTHING = ir.VoidType()
 
 
@@ -33,7 +33,7 @@ class LlvmCode:
 
     narrow, wide = staticmethod(narrow), staticmethod(wide)
 
-    def __init__(self, context: BaseContext, builder: ir.IRBuilder) -> None:
+    def __init__(self, context: Context, builder: ir.IRBuilder) -> None:
         self.context, self.builder = context, builder
 
     def value(self, llvm: ir.Value) -> Value:
@@ -50,7 +50,7 @@ class LlvmCode:
 
     # Arguments and results.
 
-    def argument(self, kind: types.Type, value: ir.Value) -> Made:
+    def argument(self, kind: NumbaType, value: ir.Value) -> Made:
         """Return an argument as emitters get it: arrays whole, tuples as lists."""
         if isinstance(kind, types.Array):
             return ArrayArgument(kind, value)
@@ -59,7 +59,7 @@ class LlvmCode:
             return [self.argument(own, part) for own, part in zip(kind.types, parts, strict=True)]
         return self.value(value)
 
-    def returned(self, made: Made, kind: types.Type) -> ir.Value:
+    def returned(self, made: Made, kind: NumbaType) -> ir.Value:
         """Return what Numba takes for a result: nothing, a value, or tuples of them."""
         if kind == types.void:
             return self.context.get_dummy_value()
@@ -300,19 +300,19 @@ def not_unrolled(branch: ir.instructions.Instruction, module: ir.Module) -> None
 
 
 def definition(
-    returns: types.Type,
+    returns: NumbaType,
     emit: Callable[..., Made],
-    backend: Callable[[BaseContext, ir.IRBuilder], LlvmCode],
-    taken: Callable[[types.Type], types.Type] = lambda kind: kind,
+    backend: Callable[[Context, ir.IRBuilder], LlvmCode],
+    taken: Callable[[NumbaType], NumbaType] = lambda kind: kind,
 ) -> Callable[..., object]:
     """Return an emitter as Numba's `intrinsic` takes it: a function of the arguments' types.
 
     `taken` is the type that an argument of another is converted to.
     """
 
-    def typed(typingctx: object, *kinds: types.Type) -> tuple[Signature, Callable[..., ir.Value]]:
+    def typed(typingctx: object, *kinds: NumbaType) -> tuple[NumbaType, Callable[..., ir.Value]]:
         def codegen(
-            context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Values
+            context: Context, builder: ir.IRBuilder, signature: NumbaType, arguments: Values
         ) -> ir.Value:
             code = backend(context, builder)
             values = [code.argument(kind, one) for kind, one in zip(signature.args, arguments, strict=True)]

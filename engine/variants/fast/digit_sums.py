@@ -33,28 +33,26 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, jit_within, uint8
 from engine.device.launches import Launch, Operand, Pass
 from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.border import Border
 from engine.mask.factors import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
 from engine.results.problem import Work
+from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, waiter
+from engine.variants.fast.thread_results import digit_filter
+from engine.variants.fast.tile_loader import byte_tile_loader
 from engine.variants.fast.tile_shape import SHARED_BYTES, WARPS, DigitShape, fragments_of
 from engine.variants.passes import by_passes, filter_pass, launch_of_samples, loads_of_tiles, refuse_rows
 from engine.work.filtering.sum_order import TENSOR_CORES
 from engine.work.filtering.variants import Variant, filter_work
 from engine.work.problem import Problem
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.numba_cuda import cuda, jit_within, uint8
-    from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, waiter
-    from engine.variants.fast.thread_results import digit_filter
-    from engine.variants.fast.tile_loader import byte_tile_loader
 
 LEAST_CAPABILITY = (8, 0)
 MOST_CELLS = 128

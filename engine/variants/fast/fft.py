@@ -28,15 +28,17 @@ import importlib.util
 import math
 import threading
 from collections.abc import Iterator
+from concurrent import futures
 from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.device.backend import cuda_errors_in_words
 from engine.device.device_arrays import cupy_stream
+from engine.device.kernel_names import cuda
 from engine.device.launches import CAPTURE_LOCK, DeviceArray, DeviceKind
 from engine.errors import OutOfDeviceMemory
 from engine.geometry.block import Block, Limits, Refusal
@@ -48,9 +50,6 @@ from engine.run.variant import ON_CPU
 from engine.work.filtering.sum_order import TRANSFORM
 from engine.work.filtering.variants import Growth, Variant, filter_work
 from engine.work.problem import MAX_SIDE, Problem
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
 
 _ERROR_OF_A_STAGE = 16 * 2.0**-53
 Tile = tuple[int, int, int, int]
@@ -242,11 +241,9 @@ TILE_RESULTS = 512
 
 
 @OncePerProcess
-def _threads() -> "ThreadPoolExecutor":
-    # 5 ms: only where there is a transform.
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(max_workers=cores(), thread_name_prefix="cpu-fft")
+def _threads() -> "futures.ThreadPoolExecutor":
+    # Its module is imported here, by `concurrent.futures` itself: 5 ms, only where there is a transform.
+    return futures.ThreadPoolExecutor(max_workers=cores(), thread_name_prefix="cpu-fft")
 
 
 class TransformedTiles:
@@ -381,11 +378,9 @@ def _cupy_on(stream: object) -> Iterator[ModuleType]:
     # Only where there is a transform: CuPy need not be installed.
     import cupy
 
-    from engine.device import backend, numba_cuda
-
     handle = int(stream.handle) if hasattr(stream, "handle") else 0
-    with backend.cuda_errors_in_words("transforming the picture"):
-        device = numba_cuda.cuda.get_current_device().id
+    with cuda_errors_in_words("transforming the picture"):
+        device = cuda.get_current_device().id
         try:
             with cupy.cuda.Device(device), cupy_stream(handle):
                 yield cupy

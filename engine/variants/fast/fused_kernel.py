@@ -8,27 +8,25 @@ need in a ring while the next input rows arrive.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, float32, jit_with_constant, jit_within
 from engine.device.launches import WEIGHTS, Launch, Operand, Pass
 from engine.geometry.block import MAX_GRID_Y, Block, Limits, Refusal, UnsupportedVariant, blocks_along
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.results.problem import Work
 from engine.variants import passes
+from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, waiter
+from engine.variants.fast import fused_sums
+from engine.variants.fast.thread_results import result_storer
+from engine.variants.fast.tile_loader import tile_loader
 from engine.variants.fast.tile_shape import LANES, SHARED_BYTES, FusedShape
 from engine.work.filtering.variants import Variant, filter_work
 from engine.work.problem import Problem
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.numba_cuda import cuda, float32, jit_with_constant, jit_within
-    from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, waiter
-    from engine.variants.fast import fused_sums
-    from engine.variants.fast.thread_results import result_storer
-    from engine.variants.fast.tile_loader import tile_loader
 
 # Resident blocks that strips are planned for; there may be more. Over 200 random problems of `box` the rows
 # chosen for 4, 5, 6 and 8 took 1.04, 1.025, 1.03 and 1.03 times as long as the best rows; `low-rank-2` took

@@ -23,8 +23,7 @@ from collections.abc import Callable
 from operator import add
 from typing import Any, TypeVar
 
-from numba import types
-
+from engine.compiled.late_names import types
 from engine.variants.emit.cuda_code import CudaCode, DeviceFunction, device_function
 from engine.variants.emit.value import ArrayArgument, Value
 from engine.variants.fast.tile_shape import FusedShape, Windows

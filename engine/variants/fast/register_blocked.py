@@ -22,28 +22,25 @@ this one (`docs/emission.md`).
 """
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, jit_with_constant, types
 from engine.device.launches import WEIGHTS, Launch, Pass
 from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.results.problem import Work
 from engine.variants import passes
+from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, waiter
+from engine.variants.fast.thread_results import accumulator, byte_accumulator, result_storer
+from engine.variants.fast.tile_loader import byte_tile_loader, tile_loader
 from engine.variants.fast.tile_shape import SHARED_BYTES, WARPS, ByteTileShape, TileShape, byte_tile_shape
 from engine.variants.passes import filter_arguments, launch_of_samples, loads_of_tiles, whole_vectors
 from engine.work.filtering.sum_order import one_chain
 from engine.work.filtering.variants import Variant, filter_work
 from engine.work.problem import Problem
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.numba_cuda import cuda, jit_with_constant, types
-    from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, waiter
-    from engine.variants.fast.thread_results import accumulator, byte_accumulator, result_storer
-    from engine.variants.fast.tile_loader import byte_tile_loader, tile_loader
 
 MAX_SIDE = 31
 # By channels: for masks of up to so many columns, the vectors of results in a row of a thread, and its rows:

@@ -6,8 +6,7 @@ Results are stored by vectors, as float32 or as 8 or 16 bit, rounded half to eve
 
 import itertools
 
-from numba import types
-
+from engine.compiled.late_names import types
 from engine.variants.emit.cuda_code import CudaCode, DeviceFunction, device_function
 from engine.variants.emit.value import F32, I8, I32, ArrayArgument, Value
 from engine.variants.fast import tile_shape

@@ -4,8 +4,7 @@ from functools import partial, reduce
 from operator import and_
 from typing import NamedTuple
 
-from numba import types
-
+from engine.compiled.late_names import types
 from engine.geometry.border import ghost
 from engine.variants.emit.cuda_code import CudaCode, DeviceFunction, device_function
 from engine.variants.emit.llvm import Rule

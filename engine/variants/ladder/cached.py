@@ -17,18 +17,14 @@ Sources: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_k
 assignment 3, the optimised kernel (there with the mask in constant memory).
 """
 
-from typing import TYPE_CHECKING
-
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, cuda_rule, float32, jit_for, jit_with_constant
 from engine.device.launches import WEIGHTS, registers_for
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
+from engine.variants.emit.cuda_code import constant_weights
 from engine.variants.ladder.teaching import bytes_of_own_cells, loads_of_own_cells, one_pass_variant
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.numba_cuda import cuda, cuda_rule, float32, jit_for, jit_with_constant
-    from engine.variants.emit.cuda_code import constant_weights
 
 
 @kernel_factory

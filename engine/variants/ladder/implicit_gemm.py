@@ -26,11 +26,12 @@ float32 partial sum.
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, cuda_rule, float32, jit_for
 from engine.device.launches import Launch, Pass
 from engine.geometry import block as blocks
 from engine.geometry.block import Block, Limits, Refusal, blocks_along
@@ -42,9 +43,6 @@ from engine.variants.passes import filter_arguments, filter_pass
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.filtering.variants import Variant, filter_work, loads_by_taps
 from engine.work.problem import Problem
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.numba_cuda import cuda, cuda_rule, float32, jit_for
 
 # Rows of X that a phase builds: as in the report one phase for a 5 x 5 mask. Odd, so that the threads of a
 # warp that work on different masks (blocks narrower than 32) read their weights from different banks of

@@ -13,30 +13,26 @@ Sources: CENG443, "2D Convolution Kernel" (convolution_2D_basic_kernel); Drexel 
 ConvolutionKernel. Theirs sum in int and double; here each mask row has a float32 partial sum.
 """
 
-from typing import TYPE_CHECKING
-
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import (
+    cuda,
+    cuda_result,
+    cuda_rule,
+    float32,
+    float64,
+    jit_with_constant,
+    jit_within,
+)
 from engine.device.launches import WEIGHTS, Launch, registers_for
 from engine.geometry import block as blocks
 from engine.geometry.block import Block, Limits, Refusal, blocks_along
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
 from engine.mask.mask import MAX_SIDE, Mask
+from engine.variants.emit.cuda_code import constant_weights
 from engine.variants.ladder.teaching import one_pass_variant
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.problem import Problem
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.numba_cuda import (
-        cuda,
-        cuda_result,
-        cuda_rule,
-        float32,
-        float64,
-        jit_with_constant,
-        jit_within,
-    )
-    from engine.variants.emit.cuda_code import constant_weights
 
 
 @kernel_factory

@@ -1,11 +1,12 @@
 """`separable-l0`, `-l1` and `-l2`: a pass along the rows and one along the columns, by what is shared."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory, unrolled
+from engine.device.kernel_names import cuda, cuda_rule, float32, jit_for, jit_within
 from engine.device.launches import Kernel, Launch, Operand, Pass, registers_for
 from engine.geometry.block import Block, Limits, Refusal, blocks_along
 from engine.geometry.border import Border
@@ -17,9 +18,6 @@ from engine.variants.mask_classes import RANK_1, line_of_taps, loads_along, requ
 from engine.variants.passes import filter_pass, one_launch, refuse_launch
 from engine.work.filtering.variants import Variant, taps_in_own_tile, tile_cells_inside
 from engine.work.problem import Problem
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.numba_cuda import cuda, cuda_rule, float32, jit_for, jit_within
 
 
 def two_pass_variant(

@@ -19,21 +19,18 @@ lecture's 2-D tile, where the block covers the input tile, is another design.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, cuda_rule, float32, jit_for, jit_with_constant
 from engine.device.launches import WEIGHTS, registers_for
 from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
 from engine.mask.mask import Mask
+from engine.variants.emit.cuda_code import constant_weights
 from engine.variants.ladder.teaching import bytes_of_own_cells, loads_of_tiles, one_pass_variant
 from engine.variants.passes import refuse_launch
 from engine.work.problem import Problem
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.numba_cuda import cuda, cuda_rule, float32, jit_for, jit_with_constant
-    from engine.variants.emit.cuda_code import constant_weights
 
 
 def tile_shape(mask_shape: tuple[int, int], block: Block) -> tuple[int, int]:

@@ -6,7 +6,7 @@ memory, and a convolution's inner loop walks along them (`cpu_fast.py`).
 
 from collections.abc import Callable
 
-from numba import njit, types
+from numba import njit
 
 from engine.compiled.entry_point import entry_point
 from engine.device.thread_code import finish, share
@@ -26,7 +26,7 @@ _CELLS = 5
 Values = dict[int | str, Value]
 
 
-@cpu_function(types.void)
+@cpu_function("void")
 def pooled_tile(code, source, pixel_step, row_step, inner, filters, target, target_step, floats):
     """Compute 2 rows of COLUMNS outputs of GROUP maps, and store their averages.
 
@@ -122,7 +122,7 @@ def _connected_tile(drawings: int) -> Callable[..., Value]:
 
         code.when(code.flag(rectifies), lambda: store_all(True), lambda: store_all(False))
 
-    return cpu_function(types.void)(emit)
+    return cpu_function("void")(emit)
 
 
 connected_drawings = _connected_tile(AT_ONCE)

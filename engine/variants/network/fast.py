@@ -20,23 +20,18 @@ algebra", SC 2008, section 3) applied to a direct convolution; what threads do w
 is emitted (`docs/emission.md`).
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, float32, jit_within, types
 from engine.device.launches import Between, Launch, Operand
 from engine.geometry.block import FLOAT_BYTES, blocks_along
 from engine.tasks.network import problem as network
 from engine.tasks.network.operands import Floats
 from engine.tasks.network.problem import CLASSES, FILTER_CELLS, FILTER_SIDE, HIDDEN, LINEAR
+from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, device_function, waiter
 from engine.variants.network.steps import LINEARISED, Argument, Step, stage, weights_of
 from engine.variants.passes import VECTOR, Shape
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.numba_cuda import cuda, float32, jit_within, types
-    from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, device_function, waiter
-
 
 ROWS, ACROSS = 2, 8
 """Outputs of a thread: two rows of eight, so that each average of a pool has its four in one thread."""

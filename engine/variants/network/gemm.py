@@ -5,11 +5,11 @@ counted drawing after drawing over the whole batch. A phase is an input map: 25 
 """
 
 import math
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, float32, jit_for
 from engine.device.launches import Between, Launch, Prepared
 from engine.geometry.block import FLOAT_BYTES, Block, Limits, Refusal, blocks_along
 from engine.image.format import DEFAULT_MAX_BYTES
@@ -19,9 +19,6 @@ from engine.tasks.network.problem import FILTER_CELLS, FIRST, LAYERS, ForwardPas
 from engine.variants.network import steps
 from engine.variants.network.steps import AFTER, BEFORE, CONNECTED_LAYERS, Step, pool, stage, weights_of
 from engine.variants.passes import interpreted
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.numba_cuda import cuda, float32, jit_for
 
 SIDE = FILTER_CELLS
 """The side of a block: each thread loads one weight and one cell in each phase."""

@@ -1,17 +1,13 @@
 """The stages that are `network-connected` but for one change, to see what it gains or costs."""
 
-from typing import TYPE_CHECKING
-
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, float32, jit_with_constant, types
 from engine.device.launches import WEIGHTS, Operand
 from engine.geometry.block import FLOAT_BYTES
 from engine.tasks.network.problem import FILTER_CELLS, FIRST, LAYERS, LINEAR, SECOND, Layer, LayerWork
+from engine.variants.emit.cuda_code import device_function
 from engine.variants.network import steps
 from engine.variants.network.steps import AFTER, TILE, Step, convolution, pool, stage, values, weights_of
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.numba_cuda import cuda, float32, jit_with_constant, types
-    from engine.variants.emit.cuda_code import device_function
 
 LINEARISED_STORY = """
 `network-linearised`: `network-connected` with the linearisation as a kernel of its own.

@@ -5,10 +5,11 @@ What is left to the host are the sequential program's loops.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from engine.compiled.entry_point import entry_point
 from engine.compiled.machine_code import MachineFunction
 from engine.device.launches import DeviceKind, HostStep, Operand, Prepared
 from engine.geometry.block import Block
@@ -21,9 +22,6 @@ from engine.tasks.network.task import NetworkVariant
 from engine.variants.network import steps
 from engine.variants.network.steps import AFTER, LINEARISED, TILE, Step, convolution, fused, pool, stage
 from engine.variants.passes import interpreted
-
-if TYPE_CHECKING:  # imported where code is compiled
-    from engine.compiled.entry_point import entry_point
 
 SERIAL_STORY = """
 `network-serial`: the sequential program on the CPU, one thread. The baseline of every stage.

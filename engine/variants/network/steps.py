@@ -10,11 +10,12 @@ vector has it, map after map, row after row.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, float32
 from engine.device.launches import Between, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, blocks_along
 from engine.results.problem import Work
@@ -23,9 +24,6 @@ from engine.tasks.network.operands import Floats, Weights
 from engine.tasks.network.problem import LAYERS, ForwardPass, Layer, LayerWork
 from engine.tasks.network.task import NetworkVariant
 from engine.variants.passes import Types, by_passes, made_pass
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.numba_cuda import cuda, float32
 
 TILE = 16
 

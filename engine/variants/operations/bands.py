@@ -2,22 +2,18 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from engine.compiled.late_names import late_njit
+from engine.compiled.entry_point import entry_point
+from engine.compiled.late_names import njit
 from engine.compiled.machine_code import MachineFunction
+from engine.device.thread_code import finish, share
 from engine.device.thread_pool import TAKEN, TASK, SharedCall, workers_for
 from engine.process import launch_cores
+from engine.variants.emit.cpu_vectors import count_one
 from engine.work.problem import PictureProblem
-
-if TYPE_CHECKING:  # imported where code is compiled
-    from numba import njit
-
-    from engine.compiled.entry_point import entry_point
-    from engine.device.thread_code import finish, share
-    from engine.variants.emit.cpu_vectors import count_one
 
 # What a worker does in one call, in steps of about a nanosecond: Python looks for Ctrl+C between calls.
 STEPS_PER_CALL = 200_000_000
@@ -130,18 +126,3 @@ def on_bands(write):
         finish(task, worker)
 
     return all_bands
-
-
-@late_njit()
-def put_nan(image, row, half, channels, out):
-    """Write NaN where the window around a sample has one."""
-    height, samples = image.shape
-    for sample in range(samples):
-        column, channel = sample // channels, sample % channels
-        for m in range(-half, half + 1):
-            source = min(max(row + m, 0), height - 1)
-            for n in range(-half, half + 1):
-                at = min(max(column + n, 0), samples // channels - 1) * channels + channel
-                value = image[source, at]
-                if value != value:
-                    out[row, sample] = value

@@ -19,11 +19,13 @@ Source: Tomasi and Manduchi, "Bilateral filtering for gray and color images", IC
 """
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from engine.compiled.late_names import njit
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, cuda_result, cuda_rule, float32, int32
 from engine.device.result_rules import cpu_largest, cpu_result
 from engine.errors import BadValue
 from engine.geometry.block import Block
@@ -33,11 +35,6 @@ from engine.variants.operations.kernels import CpuCode, Step, cuda_variant, pixe
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
 from engine.work.operations.contract import OfCells, Operation, Parameter, Range, half_size, operation_work
 from engine.work.problem import OperationProblem, Value
-
-if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
-    from numba import njit
-
-    from engine.device.numba_cuda import cuda, cuda_result, cuda_rule, float32, int32
 
 # Of the exponential 8 roundings and its polynomial, 2e-8; of its argument t at most (2 channels + 7)
 # roundings, times t exp(-t) <= 0.37: 6; of the product with the weight of the place 2 more.

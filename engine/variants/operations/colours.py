@@ -5,11 +5,13 @@ and value, the hexcone: A. R. Smith, "Color gamut transform pairs", SIGGRAPH 197
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from engine.compiled.late_names import njit
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, cuda_result, float32
 from engine.device.result_rules import cpu_largest, cpu_result
 from engine.geometry.block import Block
 from engine.results.problem import Work
@@ -17,11 +19,6 @@ from engine.variants.operations.kernels import CpuCode, Step, cuda_variant, pixe
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, relative_bound
 from engine.work.operations import contract
 from engine.work.problem import OperationProblem
-
-if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
-    from numba import njit
-
-    from engine.device.numba_cuda import cuda, cuda_result, float32
 
 WEIGHTS = {
     "rec601": (0.299, 0.587, 0.114),

@@ -5,11 +5,13 @@ What it is held to and what it answers is in `jpeg.py`. Coefficients and samples
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from engine.compiled.late_names import njit
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, float32, jit_for
 from engine.device.result_rules import WHOLE_NUMBERS_ONLY
 from engine.geometry import block as blocks
 from engine.geometry.block import FLOAT_BYTES, Block, Limits, Refusal, blocks_along
@@ -20,11 +22,6 @@ from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
 from engine.work.operations.contract import Operation, Parameter, ResultKind, operation_work
 from engine.work.operations.patch import Patch
 from engine.work.problem import OperationProblem, Shape
-
-if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
-    from numba import njit
-
-    from engine.device.numba_cuda import cuda, float32, jit_for
 
 # Added and subtracted, it rounds magnitudes below 2^22.
 WHOLE = WHOLE_NUMBERS_ONLY

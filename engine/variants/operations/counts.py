@@ -1,22 +1,19 @@
 """What counts samples: which bin a sample is in, launches that clear and count, counts for each core."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from engine.compiled.late_names import njit
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, int32
 from engine.device.launches import Between, Operand
 from engine.errors import BadValue
 from engine.geometry.block import FLOAT_BYTES, Block, blocks_along
 from engine.variants.operations.kernels import CpuCode, Step
 from engine.work.operations.contract import Checkpoint, Parameter
 from engine.work.problem import OperationProblem, Value
-
-if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
-    from numba import njit
-
-    from engine.device.numba_cuda import cuda, int32
 
 _MOST_SAMPLES = 2**32 - 1
 # Samples counted at once by the oracle: its whole numbers and floats of 64 bits take 24 bytes each.

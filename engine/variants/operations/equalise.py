@@ -6,12 +6,13 @@ level has a range too; where no sample lies on both sides of a bin's end that is
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compiled.late_names import njit
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, float32, int64
 from engine.device.launches import Between, Launch
 from engine.geometry.block import Block
 from engine.results.problem import Work
@@ -23,11 +24,6 @@ from engine.verify.verification import Inputs, Region, affordable_regions, verif
 from engine.work.operations import contract
 from engine.work.operations.contract import Floats, Range
 from engine.work.problem import OperationProblem
-
-if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
-    from numba import njit
-
-    from engine.device.numba_cuda import cuda, float32, int64
 
 # Both counts and their quotient are rounded once each.
 ROUNDINGS = 3

@@ -20,12 +20,13 @@ Source: J. P. Lewis, "Fast normalized cross-correlation", Vision Interface 1995.
 
 from functools import partial
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, float32, jit_for
 from engine.errors import BadValue
 from engine.geometry.block import FLOAT_BYTES, Block
 from engine.results.problem import Work
@@ -36,9 +37,6 @@ from engine.verify.verification import Region, affordable_regions, verify_region
 from engine.work.operations import contract
 from engine.work.operations.patch import MIDDLE, MOST_SIDE, Patch
 from engine.work.problem import OperationProblem, Value
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.numba_cuda import cuda, float32, jit_for
 
 MOST_SAMPLE, LEAST_SQUARES = 1e15, 2.0**-110
 # Of float64, in seven arrays at a time; in nine where NumPy keeps what an expression leaves (Python 3.14).

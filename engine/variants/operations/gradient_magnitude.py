@@ -6,20 +6,17 @@ roundings of the length, and a length never grows by more than its two sides do.
 """
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, cuda_result, cuda_rule, float32
 from engine.device.result_rules import cpu_largest, cpu_result
 from engine.geometry.border import Border
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
 from engine.work.operations.contract import Floats, OfCells, Operation, Parameter, Range, operation_work
 from engine.work.problem import OperationProblem
-
-if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
-    from engine.device.numba_cuda import cuda, cuda_result, cuda_rule, float32
 
 # Weights of the side cell and of the middle one; their differences are taken one column, or row, apart.
 MASKS = {"sobel": (1, 2), "scharr": (3, 10), "prewitt": (1, 1)}

@@ -1,10 +1,9 @@
 """Histogram: how many samples of each channel lie in each of some equal intervals from black to white."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda
 from engine.geometry.block import Block
 from engine.results.problem import Work
 from engine.run.task import AnyJob
@@ -13,9 +12,6 @@ from engine.variants.operations.kernels import Step, cuda_variant
 from engine.verify.closeness import Verification
 from engine.work.operations import contract
 from engine.work.problem import OperationProblem
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.numba_cuda import cuda
 
 
 def verify(values: np.ndarray, job: AnyJob, checkpoint: contract.Checkpoint) -> Verification:

@@ -14,23 +14,20 @@ test tries.
 """
 
 import math
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
+from engine.compiled.late_names import njit
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, cuda_rule, float32, jit_for
 from engine.geometry.block import FLOAT_BYTES, Block
 from engine.geometry.border import Border
 from engine.results.problem import Work
+from engine.variants.operations.extremes import put_nan
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
 from engine.work.operations import contract
 from engine.work.problem import OperationProblem
-
-if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
-    from numba import njit
-
-    from engine.device.numba_cuda import cuda, cuda_rule, float32, jit_for
-    from engine.variants.operations.bands import put_nan
 
 N = TypeVar("N", int, float)
 BORDER = Border.REPLICATE

@@ -1,18 +1,14 @@
 """Operations on each sample by itself: the negative, its distance from white, and the threshold."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_names import cuda, float32
 from engine.geometry.block import Block
 from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
 from engine.work.operations import contract
 from engine.work.problem import OperationProblem
-
-if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.numba_cuda import cuda, float32
 
 
 def work(problem: OperationProblem, block: Block) -> Work:

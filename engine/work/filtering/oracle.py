@@ -44,11 +44,11 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from engine.compiled.entry_point import entry_point
 from engine.compiled.late_names import late_njit
 from engine.compiled.machine_code import MachineFunction
 from engine.geometry.border import Border
@@ -57,9 +57,6 @@ from engine.mask.mask import Mask
 from engine.verify.closeness import SMALLEST_SUBNORMAL, Limits, Verification, relative_bound
 from engine.verify.verification import CheckedSamples, Inputs, Region, affordable_regions, verify_regions
 from engine.work.problem import Problem
-
-if TYPE_CHECKING:  # imported where code is compiled
-    from engine.compiled.entry_point import entry_point
 
 Float64Array = NDArray[np.float64]
 Places = NDArray[np.intp]
