@@ -15,7 +15,7 @@ from typing import Any
 
 
 class Late:
-    """Stands for what `make` returns."""
+    """Stands for what `make` returns, with its attributes."""
 
     def __init__(self, make: Callable[[], object]) -> None:
         self._make = make
@@ -24,10 +24,6 @@ class Late:
     def itself(self) -> Any:
         """What it stands for."""
         return self._make()
-
-
-class LateName(Late):
-    """Stands for what a module has under a name, with its attributes."""
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("_"):
@@ -49,11 +45,11 @@ class LateFunction(Late):
 
 def late(module: str, *names: str) -> list[Any]:
     """Return, for each name, what stands for what `from module import name` gives."""
-    return [LateName(functools.partial(_imported, module, name)) for name in names]
 
+    def imported(name: str) -> object:
+        return getattr(__import__(module, fromlist=[name]), name)
 
-def _imported(module: str, name: str) -> object:
-    return getattr(__import__(module, fromlist=[name]), name)
+    return [Late(functools.partial(imported, name)) for name in names]
 
 
 def with_names(function: Callable[..., Any], *, of_module: bool = False) -> Callable[..., Any]:

@@ -6,9 +6,9 @@ one another, and nothing can be combined or left out.
 
 import numpy as np
 from llvmlite import ir
-from numba import njit
 
 from engine.compiled.entry_point import entry_point
+from engine.compiled.late_names import late_njit
 from engine.device.thread_code import add, finish, row_of, share
 from engine.device.thread_pool import SELF, TAKEN
 from engine.variants.cpu.register_tiles import BUSY_SUMS
@@ -101,7 +101,7 @@ def _cached_stores(code, operands, rounds, floats):
     code.do_while(rounds, round_of)
 
 
-@njit(inline="always")
+@late_njit(inline="always")
 def _textbook(samples, weights, rounds, count, taps, step):
     """Sum as the textbook loops do: one multiply-add at a time, `taps` for each sum.
 

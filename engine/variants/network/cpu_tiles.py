@@ -6,9 +6,8 @@ memory, and a convolution's inner loop walks along them (`cpu_fast.py`).
 
 from collections.abc import Callable
 
-from numba import njit
-
 from engine.compiled.entry_point import entry_point
+from engine.compiled.late_names import late_njit
 from engine.device.thread_code import finish, share
 from engine.device.thread_pool import TAKEN
 from engine.tasks.network import problem as network
@@ -129,7 +128,7 @@ connected_drawings = _connected_tile(AT_ONCE)
 connected_drawing = _connected_tile(1)
 
 
-@njit(inline="always")
+@late_njit(inline="always")
 def convolve_and_pool(source, pixel_step, row_step, inner, filters, target, maps, side, memory):
     """Store the averages of all maps of `side` x `side` outputs; the rest is as in `pooled_tile`."""
     for group in range(maps // GROUP):

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from engine.compiled.late_names import late_njit, njit
+from engine.compiled.late_names import njit
 from engine.device.host_memory import reused_array
 from engine.device.kernel_factory import kernel_factory
 from engine.device.kernel_names import cuda, cuda_rule, float32
@@ -18,7 +18,7 @@ from engine.device.launches import Between, Operand
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.problem import Work
-from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
+from engine.variants.operations.kernels import CpuCode, Step, cuda_variant, put_nan
 from engine.work.operations import contract
 from engine.work.operations.contract import Floats, Operation, Range
 from engine.work.problem import OperationProblem
@@ -114,21 +114,6 @@ def cpu_code(highest):
                     put_nan(image, row, half, channels, out)
 
     return extremes
-
-
-@late_njit()
-def put_nan(image, row, half, channels, out):
-    """Write NaN where the window around a sample has one."""
-    height, samples = image.shape
-    for sample in range(samples):
-        column, channel = sample // channels, sample % channels
-        for m in range(-half, half + 1):
-            source = min(max(row + m, 0), height - 1)
-            for n in range(-half, half + 1):
-                at = min(max(column + n, 0), samples // channels - 1) * channels + channel
-                value = image[source, at]
-                if value != value:
-                    out[row, sample] = value
 
 
 def _bands(problem: OperationProblem, *, highest: bool) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.compiled.late_names import with_names
+from engine.compiled.late_names import late_njit, with_names
 from engine.device.launches import Between, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits, Refusal, refuse_grid
 from engine.run.variant import ON_CPU
@@ -23,8 +23,8 @@ class CpuCode:
     """Decorates a factory of code for the CPU, which is compiled by Numba and kept on disk.
 
     What it makes takes (image, out, top, bottom, worker, ...), writes the rows from `top` to before `bottom`,
-    allocates nothing and raises nothing. The factory's arguments are numbers and texts. What it names of
-    `if TYPE_CHECKING:` is imported where it is compiled: kept code needs no Numba.
+    allocates nothing and raises nothing. The factory's arguments are numbers and texts. It is called where
+    its code is compiled, with what it names (`late_names`): kept code needs no Numba.
     """
 
     def __init__(self, factory: Callable[..., Callable[..., None]]) -> None:
@@ -133,3 +133,18 @@ def cuda_variant(
         **by_passes(passes),
         **{"title": "Thread per sample", "unsupported": refuse, **traits},
     )
+
+
+@late_njit()
+def put_nan(image, row, half, channels, out):
+    """Write NaN where the window around a sample has one."""
+    height, samples = image.shape
+    for sample in range(samples):
+        column, channel = sample // channels, sample % channels
+        for m in range(-half, half + 1):
+            source = min(max(row + m, 0), height - 1)
+            for n in range(-half, half + 1):
+                at = min(max(column + n, 0), samples // channels - 1) * channels + channel
+                value = image[source, at]
+                if value != value:
+                    out[row, sample] = value

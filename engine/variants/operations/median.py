@@ -24,8 +24,7 @@ from engine.device.kernel_names import cuda, cuda_rule, float32, jit_for
 from engine.geometry.block import FLOAT_BYTES, Block
 from engine.geometry.border import Border
 from engine.results.problem import Work
-from engine.variants.operations.extremes import put_nan
-from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
+from engine.variants.operations.kernels import CpuCode, Step, cuda_variant, put_nan
 from engine.work.operations import contract
 from engine.work.problem import OperationProblem
 

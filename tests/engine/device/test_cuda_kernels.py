@@ -1,6 +1,7 @@
 """The order of launches that share values between passes, and the GPU of a thread: with made-up drivers."""
 
 import importlib.util
+import string
 import sys
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -8,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from engine.compiled.late_names import Late
 from engine.device import cuda_kernels, cuda_memory
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_memory import order_after
@@ -191,12 +193,10 @@ def test_that_a_thread_has_its_own_gpu_after_a_call_also_one_that_fails(stack, m
 
 
 SOURCE = """
-from typing import TYPE_CHECKING
-
+from engine.compiled.late_names import late
 from engine.device.kernel_factory import kernel_factory
 
-if TYPE_CHECKING:
-    from string import digits, hexdigits
+digits, hexdigits = late("string", "digits", "hexdigits")
 
 
 @kernel_factory
@@ -208,13 +208,14 @@ def kernel(first: int):
 """
 
 
-def test_that_a_module_imports_what_its_kernels_are_written_with_for_the_first_of_them(tmp_path, monkeypatch):
+def test_that_what_kernels_are_written_with_is_imported_for_the_first_of_a_module(tmp_path, monkeypatch):
     path = tmp_path / "of_a_kernel.py"
     path.write_text(SOURCE, encoding="utf-8")
     spec = importlib.util.spec_from_file_location("of_a_kernel", path)
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "of_a_kernel", module)
     spec.loader.exec_module(module)
-    assert not hasattr(module, "digits")
+    assert isinstance(module.digits, Late)
     assert module.kernel(2)(5) == "7"
+    assert module.digits == string.digits
     assert module.kernel(2) is module.kernel(2)
