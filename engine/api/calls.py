@@ -19,6 +19,7 @@ from engine.device_info import ALL_GPUS, AUTO
 from engine.errors import BadValue
 from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
+from engine.image import convert
 from engine.results.text_forms import sides_text
 
 
@@ -114,9 +115,6 @@ def as_array(image: object) -> np.ndarray:
     """Return a picture as an array; a `BadValue` says why it is none."""
     if type(image) is np.ndarray:
         return image
-    # NumPy's own arrays need none of it.
-    from engine.image import convert
-
     return convert.as_array(image)
 
 

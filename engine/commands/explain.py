@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.commands import DONE
 from engine.commands.arguments import Settings, group, option, refuse_given, required, sides
-from engine.commands.output import mask_document, print_one, table
+from engine.commands.output import print_one, table
 from engine.commands.step_options import PictureOptions, key_of_filter
 from engine.device.device_list import cpu_info, listed_devices
 from engine.device.launches import DeviceKind
@@ -28,6 +28,7 @@ from engine.explain.messages import LaunchAdvice
 from engine.explain.why import explained_time
 from engine.geometry.block import Block
 from engine.image.open import open_image
+from engine.mask.json_form import numbers_of
 from engine.mask.presets import resolve_mask
 from engine.results.columns import problem_text
 from engine.results.metrics import Compared, metrics_of
@@ -176,7 +177,7 @@ def run(settings: ExplainSettings) -> int:
     said = list(sections(job, device, _ablation(settings, job) if settings.ablate else None))
     document: dict[str, object] = {"format": FORMAT, "version": VERSION, "variant": chosen.key}
     document |= {"title": chosen.title, "block": asdict(job.block) if chosen.uses_block else None}
-    document |= {"problem": job.problem.csv_columns(), "mask": mask_document(job.constant)}
+    document |= {"problem": job.problem.csv_columns(), "mask": numbers_of(job.constant)}
     document |= {section.key: section.document for section in said}
     where = f", on {launches.gpu_text(device)}" if chosen.device is DeviceKind.CUDA else ""
     block = f", block {job.block}" if chosen.uses_block else ""

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from engine.commands import DONE
 from engine.commands.arguments import Settings, option
-from engine.commands.output import mask_document, print_answer, print_entries, table
-from engine.errors import BadValue, MaskError
+from engine.commands.output import print_answer, print_entries, table
+from engine.errors import BadValue
 from engine.mask.generator_table import EXAMPLES, GENERATORS
-from engine.mask.presets import preset_texts, presets, resolve_mask
+from engine.mask.preset_texts import preset_texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,14 +32,24 @@ class MasksSettings(Settings):
 
 def run(settings: MasksSettings) -> int:
     """List the presets, or say what other programs do with a mask; return the exit status."""
-    if settings.mask is not None:
-        _show_programs(settings.mask, settings.program, settings.json)
+    if settings.mask is None and not settings.json:
+        _list()
         return DONE
-    if settings.json:
-        names = ("key", "title", "group", "teaches")
-        entries = [{name: getattr(p, name) for name in names} | mask_document(p.mask) for p in presets()]
-        print_entries(True, "masks", entries, "")
+    # What makes masks takes longer to import than the list does.
+    from engine.commands.mask_documents import preset_documents, program_documents
+
+    if settings.mask is None:
+        print_entries(True, "masks", preset_documents(), "")
         return DONE
+    entries, blocks = program_documents(settings.mask, settings.program), []
+    for one in entries:
+        lines = [one["title"], *(one[name] for name in ("code", "refused", "differs") if one.get(name))]
+        blocks.append("\n  ".join(map(str, lines)))
+    print_entries(settings.json, "programs", entries, "\n\n".join(blocks))
+    return DONE
+
+
+def _list() -> None:
     rows = []
     for made in GENERATORS.values():
         spans = (f"{one.name} {one.least:g} to {one.most:g} {one.unit}".rstrip() for one in made.numbers)
@@ -50,33 +60,3 @@ def run(settings: MasksSettings) -> int:
         table(("form", "example", "what it does", "numbers"), rows),
     ]
     print_answer("\n".join(lines))
-    return DONE
-
-
-def _show_programs(spec: str, program: str | None, as_json: bool) -> None:
-    """Print what one program, or each, does with a mask and grey 8 bit; "scipy" is all of its functions."""
-    # It takes longer to import than the list does.
-    from engine.recipes.programs import PROGRAMS, Program, as_program
-
-    mask = resolve_mask(spec)
-
-    def entry(key: str) -> dict[str, object]:
-        other = as_program(key, mask, normalise=False, dtype="uint8", channels=1)
-        known = other.program
-        about = {"key": key, "title": known.title, "code": other.code, "differs": known.differs}
-        return about | {"settings": other.settings, "source": known.source} | mask_document(other.mask)
-
-    def tried(known: Program) -> dict[str, object]:
-        try:
-            return entry(known.key)
-        except MaskError as error:
-            return {"key": known.key, "title": known.title, "refused": str(error)}
-
-    asked = [known for known in PROGRAMS if not program or f"{known.key}-".startswith(f"{program}-")]
-    # One that is asked for alone, or is not known, may be refused.
-    entries = list(map(tried, asked)) if len(asked) > 1 else [entry(program or "")]
-    blocks = []
-    for one in entries:
-        lines = [one["title"], *(one[name] for name in ("code", "refused", "differs") if one.get(name))]
-        blocks.append("\n  ".join(map(str, lines)))
-    print_entries(as_json, "programs", entries, "\n\n".join(blocks))

@@ -4,16 +4,12 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from engine.errors import FileWriteError
 from engine.files import standard_streams
 from engine.files.standard_streams import printable
 from engine.interrupts import telling
 from engine.results.text_forms import json_text
-
-if TYPE_CHECKING:  # the list of masks is printed without NumPy
-    from engine.mask.mask import Mask
 
 
 def print_answer(text: str) -> None:
@@ -103,12 +99,6 @@ def _version(path: str) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return found.st_ino, found.st_mtime_ns
-
-
-def mask_document(mask: "Mask") -> dict[str, object]:
-    """Return the numbers of a mask as the JSON documents have them."""
-    numbers = {name: getattr(mask, name) for name in ("rows", "columns", "anchor", "offset")}
-    return numbers | {"weights": mask.weights.tolist()}
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from engine.api.applied import measured
 from engine.api.request import Call
-from engine.commands.output import mask_document, progress_log
+from engine.commands.output import progress_log
 from engine.commands.picture_opening import Opened, Opening
 from engine.commands.step_options import AUTO_TYPE, SavingOptions, StepOptions
 from engine.device.device_list import has_driver
@@ -24,6 +24,7 @@ from engine.image.format import Form, Format
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import Conversion, encoded_image
+from engine.mask.json_form import numbers_of
 from engine.mask.mask import Mask, names_size
 from engine.results.measurement import AnyResult
 from engine.run.measure import HARDLY_SAMPLED
@@ -213,7 +214,7 @@ class PictureWork(Opening):
             return {"operation": "chain", "chain": self.name, "steps": call.asked.chain.text}
         if self.mask is None:
             return {"operation": self.name, "settings": call.problem.parameters}
-        mask = {"name": self.mask.title} | mask_document(self.mask)
+        mask = {"name": self.mask.title} | numbers_of(self.mask)
         return {"operation": self.name, "mask": mask, "border": str(call.problem.border)}
 
     def finished(self, call: Call, opened: Opened, values: np.ndarray) -> Result:

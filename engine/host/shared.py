@@ -17,7 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from multiprocessing import resource_tracker
+from multiprocessing import resource_tracker, shared_memory
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 
@@ -171,14 +171,11 @@ def _remove_name(name: str) -> None:
     """
     if sys.platform == "win32":
         return
-    # Windows has none.
-    from _posixshmem import shm_unlink  # type: ignore[import-not-found]
-
     # Python removes what is registered here at the program's end; an empty segment is not registered yet.
     resource_tracker.register(f"/{name}", "shared_memory")
     resource_tracker.unregister(f"/{name}", "shared_memory")
     with suppress(FileNotFoundError):
-        shm_unlink(f"/{name}")
+        shared_memory._posixshmem.shm_unlink(f"/{name}")  # type: ignore[attr-defined]
 
 
 def forget(*names: str) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import imagecodecs
 import numpy as np
 from numpy.typing import DTypeLike
 
@@ -178,10 +179,7 @@ class Picture:
             return self.pixels.__buffer__(flags)
 
     def _repr_png_(self) -> bytes:
-        # An encoder, which few pictures need.
-        from imagecodecs import png_encode
-
-        return bytes(png_encode(_shown(self), level=1))
+        return bytes(imagecodecs.png_encode(_shown(self), level=1))
 
 
 def _same(one: object, other: object) -> bool:

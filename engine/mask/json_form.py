@@ -59,6 +59,12 @@ def _json_value(text: str) -> int | float | str:
     return text if "/" in text else json.loads(number_text(float(text)))
 
 
+def numbers_of(mask: Mask) -> dict[str, object]:
+    """Return the numbers of a mask as the documents of commands have them."""
+    numbers = {name: getattr(mask, name) for name in ("rows", "columns", "anchor", "offset")}
+    return numbers | {"weights": mask.weights.tolist()}
+
+
 def mask_from_json(text: str) -> Mask:
     """Return the mask that a JSON text describes; all else is refused by a `MaskError`."""
     document = json_object(text, WHAT, MaskError, _EXAMPLE)

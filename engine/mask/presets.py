@@ -2,24 +2,22 @@
 
 The file is read when the first preset is needed. Each entry has a key, a title, a group, one sentence that
 teaches, and either weights (whole numbers with a divisor, as textbooks write them) or a generator's spelling
-and the rows and columns that it makes. No NumPy until a mask is made: it takes longer to load
-than all else of the command `masks`.
+and the rows and columns that it makes.
 """
 
 import os
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from engine.errors import MaskError, UnknownName, closest
-from engine.files.reading import ASSETS, MOST_ASSET_BYTES, faults_of_asset, read_json
+from engine.files.reading import MOST_ASSET_BYTES, faults_of_asset, read_json
+from engine.mask.generators import generate, misspelt_generator
+from engine.mask.json_form import mask_from_values
+from engine.mask.mask import Mask
+from engine.mask.preset_texts import PRESETS_FILE
+from engine.mask.typed import quoted
 
-if TYPE_CHECKING:
-    from engine.mask.mask import Mask
-
-
-PRESETS_FILE = ASSETS / "masks" / "presets.json"
 # What can only be meant as a file begins so, or has the suffix of one.
 _FOLDERS = ("./", "../", "/", "~", ".\\", "..\\")
 
@@ -31,31 +29,18 @@ class Preset(NamedTuple):
     title: str  # name in lists and of the mask
     group: str  # heading above it
     teaches: str  # a sentence on what it does and what to look at
-    mask: "Mask"
+    mask: Mask
 
 
 @cache
 def presets() -> tuple[Preset, ...]:
     """Return all presets in their order; raises EngineError where their file is missing or damaged."""
     with faults_of_asset(PRESETS_FILE, "The list of masks"):
-        made, found = import_module("engine.mask.json_form").mask_from_values, []
-        for entry in read_json(PRESETS_FILE, MOST_ASSET_BYTES)["presets"]:
-            key, title, group, teaches = (str(entry[name]) for name in Preset._fields[:4])
-            found.append(Preset(key, title, group, teaches, made(entry, title)))
-        return tuple(found)
-
-
-def preset_texts() -> list[tuple[str, ...]]:
-    """Return key, rows x columns, group, title and `teaches` of each preset, for lists; errors as above."""
-    with faults_of_asset(PRESETS_FILE, "The list of masks"):
         found = []
         for entry in read_json(PRESETS_FILE, MOST_ASSET_BYTES)["presets"]:
-            # As stated where a generator makes the weights.
-            weights = entry.get("weights")
-            rows, columns = (len(weights), len(weights[0])) if weights else entry["size"]
-            texts = (str(entry[name]) for name in ("group", "title", "teaches"))
-            found.append((str(entry["key"]), f"{rows} × {columns}", *texts))
-        return found
+            key, title, group, teaches = (str(entry[name]) for name in Preset._fields[:4])
+            found.append(Preset(key, title, group, teaches, mask_from_values(entry, title)))
+        return tuple(found)
 
 
 def preset_names() -> tuple[str, ...]:
@@ -63,7 +48,7 @@ def preset_names() -> tuple[str, ...]:
     return tuple(entry.key for entry in presets())
 
 
-def preset(key: str) -> "Mask":
+def preset(key: str) -> Mask:
     """Return the mask of a preset.
 
     Capitals in the key do not matter, and blanks or underscores may replace its hyphens.
@@ -90,7 +75,7 @@ def closest_preset(key: str) -> str | None:
     return closest("-".join(key.lower().replace("_", " ").split()), preset_names())
 
 
-def resolve_mask(spec: str) -> "Mask":
+def resolve_mask(spec: str) -> Mask:
     """Return the mask that a word, a file name or a text stands for, tried in this order.
 
     1. a generator's spelling (`gaussian:9:1.5`; `engine.mask.generator_table` has all);
@@ -106,8 +91,6 @@ def resolve_mask(spec: str) -> "Mask":
     BadValue
         A generator's numbers are out of range.
     """
-    from engine.mask.generators import generate
-
     # First: no key has the colon of a spelling, and to read the presets takes 5 ms.
     if (generated := generate(spec)) is not None:
         return generated
@@ -115,7 +98,6 @@ def resolve_mask(spec: str) -> "Mask":
         return preset(spec)
     # What reads text takes 3 ms to import, a third of all that is imported for a preset.
     from engine.mask.text import SUFFIXES, load_mask, parse_mask
-    from engine.mask.typed import quoted
 
     if os.path.exists(spec):
         return load_mask(spec)
@@ -140,8 +122,5 @@ def resolve_mask(spec: str) -> "Mask":
 
 def did_you_mean(spec: str) -> str:
     """Return "Did you mean sobel-x? " for a name like that of a generator or a preset, else an empty text."""
-    # Only an error needs it.
-    from engine.mask.generators import misspelt_generator
-
     meant = misspelt_generator(spec) or closest_preset(spec)
     return f"Did you mean {meant}? " if meant else ""

@@ -5,10 +5,7 @@ And the progress of a run or a request: reported by the pipeline, passed on by t
 
 from collections.abc import Callable, Hashable
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
-
-if TYPE_CHECKING:  # the command `devices` starts without it
-    import numpy as np
+from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 
 @runtime_checkable
@@ -155,16 +152,6 @@ class Mark:
     column: int
     height: int
     width: int
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a person gets: the picture (of the source's type), numbers, counts of a histogram, a mark."""
-
-    picture: "np.ndarray | None" = None
-    quantities: tuple[Quantity, ...] = ()
-    counts: "np.ndarray | None" = None  # (channels, bins)
-    mark: Mark | None = None
 
 
 class Progress(NamedTuple):

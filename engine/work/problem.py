@@ -6,6 +6,7 @@ And pictures as the variants of every task take them: types and axes, random one
 import sys
 import warnings
 from collections.abc import Hashable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -15,7 +16,9 @@ from msgspec.structs import replace
 from engine.device_info import SIMULATOR_PIXELS
 from engine.errors import BadValue
 from engine.geometry.border import Border, Reach
+from engine.image.convert import shape_refusal
 from engine.message import Message
+from engine.results.problem import Mark, Quantity
 
 DTYPES = ("uint8", "uint16", "float32")
 MAX_CHANNELS = 4
@@ -87,9 +90,6 @@ def sample_type(shape: tuple[int, ...], given: np.dtype) -> np.dtype:
     if 0 in shape:
         raise BadValue(f"an array of shape {shape}", "it has no pixels", "Pass at least one pixel.")
     if len(shape) == 3 and shape[2] > MAX_CHANNELS:
-        # The engine filters arrays without what opens files.
-        from engine.image.convert import shape_refusal
-
         raise BadValue("this array is not a picture", *shape_refusal(shape))
     if given.kind not in "buif":
         remedy = _REMEDIES.get(given.kind, "Convert the picture to float32.")
@@ -406,3 +406,13 @@ class OperationProblem(Message, PictureProblem, frozen=True, dict=True):
     def csv_columns(self) -> dict[str, str | int | float | None]:
         """Return the problem under the names of its columns in CSV files."""
         return {"operation": self.operation, "settings": str(self.settings), **super().csv_columns()}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person gets: the picture (of the source's type), numbers, counts of a histogram, a mark."""
+
+    picture: np.ndarray | None = None
+    quantities: tuple[Quantity, ...] = ()
+    counts: np.ndarray | None = None  # (channels, bins)
+    mark: Mark | None = None

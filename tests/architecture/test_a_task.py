@@ -40,7 +40,7 @@ ENTRY = PageEntry("scaling", "Scaling", "A toy.", "puzzle-outline", "tests.archi
 def registered(monkeypatch):
     """All that a new task has outside its folder: these three lines."""
     monkeypatch.setitem(TASKS, Scaling.task, SCALE)
-    command = Command("scale numbers", "tests.architecture.scaling.task", function="scale")
+    command = Command("scale numbers", "tests.architecture.scaling.command")
     monkeypatch.setitem(COMMANDS, "scale", command)
     PAGES.append(ENTRY)
     yield

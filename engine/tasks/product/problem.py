@@ -231,7 +231,7 @@ def matmul_variant(key: str) -> MatmulVariant:
 class ProductGrid(Message, Request, frozen=True):
     """Ask for the memory accesses of every matrix kernel, for each tile; and whether it can run."""
 
-    handler: ClassVar[str] = "engine.tasks.product.task:describe"
+    handler: ClassVar[str] = "engine.tasks.product.answers:describe"
     reply: ClassVar[object] = tuple[ProductResult, ...]
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     product: MatrixProduct
@@ -245,7 +245,7 @@ class ProductRequest(Message, frozen=True):
     Without `tile` the variant's default is taken.
     """
 
-    answers: ClassVar[str] = "engine.tasks.product.task"
+    answers: ClassVar[str] = "engine.tasks.product.answers"
     reply: ClassVar[object] = ProductResult
     product: MatrixProduct
     variant: str

@@ -7,16 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.backend import Backend, Buffers
-from engine.device.devices import backend
 from engine.errors import BadValue
 from engine.geometry.block import Block
-from engine.host.request import Run
 from engine.image.convert import host_array
 from engine.image.format import DEFAULT_MAX_BYTES
 from engine.process import bytes_text
-from engine.results.problem import Checkpoint, Progress
 from engine.results.text_forms import sides_text
-from engine.run.task import Job, Task, device_for
+from engine.run.task import Job, Task
 from engine.run.variant import ways
 from engine.tasks.product import problem as matmul
 
@@ -127,32 +124,3 @@ def product_jobs(
         matrices = None if seed is None else random_matrices(product, seed)
         for variant, block, _ in ways(variants, blocks):
             yield Job(PRODUCT, variant, block, product, matrices, seed=seed or 0)
-
-
-# Random numbers for two matrices of 8192 x 8192, the window's largest, take 1 s.
-EXPECTED_MATRICES_S = 2.0
-
-
-def describe(request: matmul.ProductGrid, report: Checkpoint) -> tuple[matmul.ProductResult, ...]:
-    """Return what can be counted for every variant and tile, and why those that cannot run cannot."""
-    jobs = product_jobs([request.product], matmul.MATMUL_VARIANTS, request.tiles)
-    # The list of variants starts without it.
-    from engine.run.measure import counted
-
-    return tuple(counted(job, request.device) for job in jobs)
-
-
-def run(request: Run[matmul.ProductRequest], report: Checkpoint) -> matmul.ProductResult:
-    """Multiply with one variant, verified and timed; a stopped request ends between launches and samples."""
-    asked = request.job
-    variant = matmul.matmul_variant(asked.variant)
-    device = device_for(variant, asked.device)
-    refuse_too_large(asked.product)
-    report(Progress("making the matrices", 0.0, EXPECTED_MATRICES_S))
-    a, b = random_matrices(asked.product, asked.seed)
-    tile = variant.default_block.x if asked.tile is None else asked.tile
-    job = product_job(variant, tile, a, b, seed=asked.seed)
-    from engine.run.measure import SamplingPlan, measure
-
-    plan = SamplingPlan(budget_s=request.budget_s)
-    return measure(job, backend(device.key), plan, checkpoint=report).result

@@ -20,9 +20,9 @@ from numpy.typing import DTypeLike
 
 from engine.compiled.late_names import late_njit
 from engine.compiled.machine_code import MachineFunction
-from engine.device.thread_pool import SharedCall, workers_for
+from engine.device.thread_pool import SharedCall
 from engine.mask.mask import Mask
-from engine.process import launch_cores
+from engine.process import launch_cores, workers_for
 from engine.results.problem import LoopWork
 from engine.variants.cpu.register_tiles import ACROSS_LINES, VECTOR
 from engine.variants.emit.cpu_vectors import address_of, copy_samples, larger, smaller

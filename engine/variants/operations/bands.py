@@ -10,8 +10,8 @@ from engine.compiled.entry_point import entry_point
 from engine.compiled.late_names import njit
 from engine.compiled.machine_code import MachineFunction
 from engine.device.thread_code import finish, share
-from engine.device.thread_pool import TAKEN, TASK, SharedCall, workers_for
-from engine.process import launch_cores
+from engine.device.thread_pool import TAKEN, TASK, SharedCall
+from engine.process import launch_cores, workers_for
 from engine.variants.emit.cpu_vectors import count_one
 from engine.work.problem import PictureProblem
 

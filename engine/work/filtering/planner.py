@@ -33,6 +33,7 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.errors import Reason
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
+from engine.process import workers_for
 from engine.run.task import Choice
 from engine.work.filtering.variants import VARIANTS, Growth, MaskClass, Variant, variant
 from engine.work.problem import Problem
@@ -324,9 +325,6 @@ def why_faster(cpu_us: float, gpu_us: float, copies_us: float) -> Reason:
 
 def cpu_call_us(problem: Problem, mask: Mask, cpu: DeviceInfo, slowness: float = 1.0) -> float:
     """Return about how long a call takes on a CPU whose cores need `slowness` times as long as ours, us."""
-    # What has threads is loaded by the first call.
-    from engine.device.thread_pool import workers_for
-
     chosen, direct = choose(AUTO, problem, mask, None, cpu).variant, variant("cpu-parallel")
     tiles = -(-problem.width * problem.channels // TILE_SAMPLES)
     bands = max(1, problem.height * tiles // BAND_ROWS)

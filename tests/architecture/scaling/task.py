@@ -6,8 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from engine.commands.arguments import Settings, group, option, whole
-from engine.commands.measuring import Cells, Measuring, measure_cells
 from engine.device.backend import Buffers
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
@@ -106,25 +104,3 @@ def run(request, report):
     job = toy_job(request.job.variant, request.job.problem)
     plan = SamplingPlan(warm_up_s=0.0, budget_s=request.budget_s, fewest=3, most=3)
     return measure(job, backend(device_for(job.variant, "cpu").key), plan, checkpoint=report).result
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScaleSettings(Settings):
-    about = "A toy."
-    count: int = option("--count N  how many numbers", 5, whole("--count", 1, 100))
-    measuring: Measuring = group(Measuring, seed_of="the numbers")
-
-
-def scale(settings: ScaleSettings) -> int:
-    how, problem = settings.measuring, Scaling(settings.count, 2.0)
-    jobs = [toy_job("in-one-go", problem, how.seed)]
-    cells = Cells(
-        command="scale",
-        variants=SCALE.variants,
-        count=1,
-        jobs=jobs,
-        name=lambda result: "toy",
-        baseline="in-one-go",
-        asked={"request": how.document},
-    )
-    return measure_cells(cells, how, json=settings.json)

@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+from engine import process
 from engine.compiled.entry_point import entry_point
 from engine.compiled.machine_code import MachineFunction
 from engine.device import thread_pool as threads
@@ -191,10 +192,10 @@ print(threads.work_queues()[:, threads.CORE].tolist())
 
 
 def test_that_small_work_stays_on_one_thread():
-    least = threads.LEAST_MULTIPLY_ADDS
+    least = process.LEAST_MULTIPLY_ADDS
     work = (0, least - 1, least, 2 * least, 3 * least, 10**12)
-    assert [threads.workers_for(multiply_adds, 16) for multiply_adds in work] == [1, 1, 2, 2, 3, 16]
-    assert threads.workers_for(least, 1) == 1
+    assert [process.workers_for(multiply_adds, 16) for multiply_adds in work] == [1, 1, 2, 2, 3, 16]
+    assert process.workers_for(least, 1) == 1
 
 
 RANDOM = np.random.default_rng(4)

@@ -19,7 +19,7 @@ from engine.course import papers
 from engine.errors import BadValue, EngineError, FileWriteError
 from engine.files import atomic_write as module
 from engine.files.atomic_write import atomic_write, check_place, make_folder, part_file, remove_dead_parts
-from engine.mask import presets
+from engine.mask import preset_texts, presets
 
 
 def failing(number, kind=OSError):
@@ -132,7 +132,7 @@ BAD_PAPERS = "papers = 3", "[[papers]]\nkernels = []", "[[papers]]\nkernels = [1
     ("module", "file", "read", "texts"),
     [
         (presets, "PRESETS_FILE", presets.presets.__wrapped__, BAD_PRESETS),
-        (presets, "PRESETS_FILE", presets.preset_texts, BAD_PRESETS[:2]),
+        (preset_texts, "PRESETS_FILE", preset_texts.preset_texts, BAD_PRESETS[:2]),
         (papers, "PAPERS_FILE", papers.read_papers, BAD_PAPERS),
     ],
 )

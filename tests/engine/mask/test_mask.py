@@ -21,7 +21,8 @@ from engine.mask.analysis import analyse, describe
 from engine.mask.generators import box, disk, gaussian, generate, motion
 from engine.mask.generators import laplacian_of_gaussian as log
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
-from engine.mask.presets import PRESETS_FILE, preset, preset_names, preset_texts, presets
+from engine.mask.preset_texts import PRESETS_FILE, preset_texts
+from engine.mask.presets import preset, preset_names, presets
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
