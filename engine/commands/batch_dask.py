@@ -8,8 +8,8 @@ this process 3 ms.
 
 import asyncio
 import os
-import pickle
 import platform
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -18,15 +18,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from engine.cluster import connected, loaded, sealed
+from engine.cluster import connected
 from engine.commands.batch_loop import Batch, Finished, Task, all_the_way, write_result
 from engine.commands.batch_plan import BatchPlan, PictureFile
 from engine.commands.picture_work import PictureWork
+from engine.dask_task import loaded, sealed
 from engine.device.device_list import cpu_chosen_as
 from engine.device.host_memory import PictureMemory
 from engine.errors import EngineError
 from engine.files.atomic_write import part_file
-from engine.flow.chunks import Flow
 from engine.image.format import RAISE_LIMIT
 from engine.process import bytes_text, cores, launches_on
 
@@ -49,18 +49,9 @@ def run(batch: Batch, plan: BatchPlan) -> None:
 
     def take(task: Task, *, is_alone: bool = False) -> None:
         """Have files filtered and written; where their worker ends each time, once more alone."""
-        # Under the names that they have in every folder where a worker may have been started.
-        files = [
-            replace(file, source=os.path.abspath(file.source), target=os.path.abspath(file.target))
-            for file in task.files
-        ]
+        work = sealed(taken_on_worker, plan.how, seen, cores(), [file.absolute for file in task.files])
         try:
-            # The scheduler may have no Haloscope: it passes bytes on.
-            future = client.submit(work, pickle.dumps(files), pure=False)
-        except Exception:  # noqa: BLE001 - the client has closed itself
-            raise scheduler.lost() from None
-        try:
-            found: list[Finished] = future.result()
+            found: list[Finished] = client.submit(work, pure=False).result()
         except killed:
             if is_alone:
                 remedy = "Give the workers more memory, which may be short, or leave it out."
@@ -71,7 +62,8 @@ def run(batch: Batch, plan: BatchPlan) -> None:
         except (CancelledError, asyncio.CancelledError):
             raise (CancelledError() if batch.is_stopped else scheduler.lost()) from None
         except Exception as error:
-            raise scheduler.unable(error) from error
+            is_there = client.status == "running"
+            raise (scheduler.unable(error) if is_there else scheduler.lost()) from error
 
         def count() -> Sequence[Finished]:
             batch.written += sum(one.error is None for one in found)
@@ -83,16 +75,16 @@ def run(batch: Batch, plan: BatchPlan) -> None:
     # A file in the folder for the results: a worker that does not see it would write to a disk of its own.
     # What a killed process leaves of it is removed by the next one (`engine.files.atomic_write`).
     with connected(scheduler) as client, part_file(Path(plan.out or ".")) as sign, ExitStack() as at_end:
+        seen = os.path.abspath(sign.name)
 
         def take_down() -> None:
             with suppress(OSError):
-                os.unlink(sign.name)
+                os.unlink(seen)
 
         # What begins without it writes nothing.
         batch.when_stopped = at_end.callback(take_down)
         batch.start_s = time.perf_counter() - begin
         threads = sum(client.nthreads().values())
-        work = sealed(taken_on_worker, plan.how, os.path.abspath(sign.name), cores())
         batch.through(take, TASKS_AHEAD * threads, _tasks(plan.files, threads))
         # With nothing beside it, which would die with it.
         batch.through(partial(take, is_alone=True), 1, ([file] for file in deadly))
@@ -111,39 +103,35 @@ def _tasks(files: Sequence[PictureFile], threads: int) -> Iterator[list[PictureF
             task, size = [], 0
 
 
-def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, data: bytes) -> list[Finished]:
+def taken_on_worker(
+    how: PictureWork, sign: str, asking_cores: int, files: Sequence[PictureFile]
+) -> list[Finished]:
     """Return what became of each file, taken all the way, from reading to writing.
 
     `sign` is seen where the results' folder is; `asking_cores` are those of the machine that asks, by which
-    `auto` chooses; `data` has the files. Called on: a thread of a worker.
+    `auto` chooses. Called on: a thread of a worker.
     """
-    worker, within, remedy = loaded("distributed", "A worker").get_worker(), how, RAISE_LIMIT
-    if (limit := worker.memory_manager.memory_limit) is not None:
-        each = limit // worker.state.nthreads
-        most = max(0, int(each * _LEFT_BY_DASK) - _BASE_BYTES)
-        if most < how.saving.max_bytes:
-            within = replace(how, saving=replace(how.saving, max_bytes=most))
-            where = f"this one on {platform.node()} has {bytes_text(each)} for each of its threads"
-            remedy = f"Give the workers more memory: {where}."
+    worker, machine, remedy = loaded("distributed", "A worker").get_worker(), platform.node(), RAISE_LIMIT
+    each = (worker.memory_manager.memory_limit or sys.maxsize) // worker.state.nthreads
+    most = max(0, int(each * _LEFT_BY_DASK) - _BASE_BYTES)
+    if most < how.saving.max_bytes:
+        how = replace(how, saving=replace(how.saving, max_bytes=most))
+        where = f"this one on {machine} has {bytes_text(each)} for each of its threads"
+        remedy = f"Give the workers more memory: {where}."
 
     def ready(task: Task) -> None:
         (file,) = task.files
         for path, named in ((sign, os.path.dirname(sign)), (file.source, file.source)):
             if file.refusal is None and not os.path.exists(path):
-                what = f"{named} is not seen on {platform.node()}, where a worker runs"
-                remedy_here = "Put it on a disk that all machines share."
-                raise EngineError(what, "its disks do not have it", remedy_here)
+                what = f"{named} is not seen on {machine}, where a worker runs"
+                remedy_there = "Put it on a disk that all machines share."
+                raise EngineError(what, "its disks do not have it", remedy_there)
         with cpu_chosen_as(asking_cores), launches_on(1):
-            encoded, finished = all_the_way(within, file, PictureMemory(), remedy=remedy)
-
-        def write() -> Sequence[Finished]:
-            # Dask may run a task again whose worker died after it wrote.
-            write_result(encoded, file, may_be_there=True)
-            return [finished]
-
-        task.write = write
+            encoded, finished = all_the_way(how, file, PictureMemory(), remedy=remedy)
+        # Dask may run a task again whose worker died after it wrote.
+        write_result(encoded, file, may_be_there=True)
+        task.write = lambda: [finished]
 
     found: list[Finished] = []
-    flow = Flow(ready=ready, take=Task.take, threads=1, takers=1, most=2, failed=Task.failed)
-    flow.run((Task([file]) for file in pickle.loads(data)), lambda task: found.extend(task.finished))
+    Batch(1, found.append).through(ready, 1, ([file] for file in files))
     return found

@@ -4,7 +4,7 @@ import glob
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,11 @@ class PictureFile:
     replaces: bool = False
     in_parts: bool = False
     is_done: bool = False
+
+    @property
+    def absolute(self) -> "PictureFile":
+        """The same in every folder, as where a worker was started."""
+        return replace(self, source=os.path.abspath(self.source), target=os.path.abspath(self.target))
 
     @property
     def names(self) -> tuple[str, str]:

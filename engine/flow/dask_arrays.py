@@ -20,7 +20,7 @@ from engine.api.calls import BlockLike, as_device
 from engine.api.plan import Plan as PreparedFilter
 from engine.api.request import MaskLike, check_named, request_of
 from engine.api.verified import ChainLike, as_chain
-from engine.cluster import loaded, sealed
+from engine.dask_task import loaded, sealed
 from engine.device.host_memory import reused_result
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import BadValue

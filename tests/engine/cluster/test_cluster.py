@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from functools import partial
 
 import cloudpickle
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine import cluster
+from engine import cluster, dask_task
 from engine.cluster import SchedulerAddress
 from engine.errors import BadValue, DeviceUnavailable, EngineError
 from tests.engine.cluster.started import two_workers
@@ -43,9 +44,12 @@ def refused(text):
 @pytest.mark.slow
 def test_that_a_scheduler_that_is_not_there_or_of_another_kind_is_refused_in_words(monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_S", 1)
-    with socket.socket() as taken, socket.create_server(("127.0.0.1", 0)) as other:
-        taken.bind(("127.0.0.1", 0))
-        for one in (taken, other):
+    here = ("127.0.0.1", 0)
+    with socket.socket() as taken, socket.create_server(here) as silent, socket.create_server(here) as ssh:
+        taken.bind(here)
+        greeting = threading.Thread(target=lambda: ssh.accept()[0].sendall(b"SSH-2.0-OpenSSH_9.6\r\n"))
+        greeting.start()
+        for one in (taken, silent, ssh):
             assert "no scheduler of Dask answers" in refused(f"tcp://127.0.0.1:{one.getsockname()[1]}")
 
 
@@ -96,7 +100,7 @@ def test_that_a_part_with_another_version_is_refused_with_both_versions(client, 
 
 def test_that_a_missing_extra_is_named_with_how_to_install_it():
     with pytest.raises(EngineError, match="pip install"):
-        cluster.loaded("no_such_package", "--scheduler")
+        dask_task.loaded("no_such_package", "--scheduler")
 
 
 @pytest.mark.slow
@@ -134,13 +138,13 @@ def as_on_a_cluster(task, tmp_path):
 @pytest.mark.slow
 def test_that_only_a_worker_opens_a_task_and_the_chunks_of_an_array(tmp_path):
     picture = np.random.default_rng(3).integers(0, 256, (20, 30), np.uint8)
-    task = cluster.sealed(engine.correlate, picture, "box-3")
+    task = dask_task.sealed(engine.correlate, picture, "box-3")
     lazy = engine.filter_dask(arrays.from_array(picture, chunks=10), "box-3", device="cpu")
     for values in as_on_a_cluster(lambda: (task(), lazy.compute(scheduler="sync")), tmp_path):
         assert np.array_equal(values, engine.correlate(picture, "box-3", device="cpu"))
 
 
 def test_that_a_worker_without_haloscope_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster, "_PACKAGE", "no_such_package")
+    monkeypatch.setattr(dask_task, "PACKAGE", "no_such_package")
     with pytest.raises(RuntimeError, match="A worker of the cluster has no Haloscope"):
-        cluster.sealed(abs)(-1)
+        dask_task.sealed(abs)(-1)
