@@ -125,13 +125,14 @@ KEPT = {
 
 
 def job_of(key, side=9, width=None, *, block=None, border=Border.ZERO, mask_side=3, dtype="float32"):
-    """Return the job of a teaching kernel on a random picture."""
+    """Return the job of a teaching kernel on a random picture; a block that is too small is its own one."""
     chosen = variant(key)
     rows = 1 if chosen.masks is MaskClass.ONE_ROW else mask_side
     samples = np.random.default_rng(5).integers(0, 9, (side, width or side, 1)).astype(dtype)
     mask = gaussian(rows, mask_side, 1.0)
     problem = describe_problem(samples, mask, border, 0.0)
-    return filter_job(Choice(chosen, chosen.block_for(block)), problem, mask, samples)
+    fits = block and not chosen.unsupported(problem, mask, block, Limits())
+    return filter_job(Choice(chosen, chosen.block_for(block if fits else None)), problem, mask, samples)
 
 
 def siblings_of(job):
@@ -162,19 +163,43 @@ def classes_of(passes):
     return {kind: sum(one.by_class.get(kind, 0) for one in counts) for kind in Class}
 
 
-# Compiling a sibling takes 0.4 s: of each kernel every second cost, and of these, which have no neighbours
-# that differ in one thing, all. Below, every sibling of every kernel runs.
-ALL_COSTS = {"separable-l0", "implicit-gemm"}
+# Compiling a sibling takes 0.3 s: a kernel has one code here, the next one another border, type, mask or
+# block, and beside the sibling without border test one of the others; `-m matrix` has all.
+BLOCKS = [{}, {"block": Block(32, 4), "mask_side": 9}]
+COSTS = [*Cost]
+# NVVM unrolls their loops otherwise without the test of a border whose cells lie further away.
+UNROLLED_OTHERWISE = ("cached", "implicit-gemm")
 
 
-@needs_nvvm
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "key"), [*enumerate(TEACHING)])
-def test_that_exactly_one_cost_is_gone_from_the_code(number, key):
-    job = job_of(key, 64)
-    whole, siblings = classes_of(job.passes), siblings_of(job)
-    for cost in siblings.keys() & set(list(Cost) if key in ALL_COSTS else list(Cost)[number % 2 :: 2]):
-        found = classes_of(siblings[cost])
+def each_kernel(test):
+    """Run a test of the siblings of a kernel, which it is given without those that are left out."""
+    cases = [pytest.param(number, key, False, id=key) for number, key in enumerate(TEACHING)]
+    cases += [
+        pytest.param(number, key, True, id=f"all of {key}", marks=pytest.mark.matrix)
+        for number, key in enumerate(TEACHING)
+    ]
+    return pytest.mark.slow(needs_nvvm(pytest.mark.parametrize(("number", "key", "has_all"), cases)(test)))
+
+
+def code_of(number):
+    """Return what the code of a kernel depends on."""
+    dtype = ("float32", "uint8", "float32", "uint16")[number % 4]
+    border = Border.ZERO if TEACHING[number] in UNROLLED_OTHERWISE else list(Border)[number % 6]
+    return {"border": border, "dtype": dtype, **BLOCKS[number // 2 % 2]}
+
+
+def some_siblings(job, number, has_all):
+    """Return the siblings of a job that are compiled."""
+    wanted = COSTS if has_all else (Cost.BORDER_TEST, COSTS[1 + number % 4])
+    return {cost: passes for cost, passes in siblings_of(job).items() if cost in wanted}
+
+
+@each_kernel
+def test_that_exactly_one_cost_is_gone_from_the_code(number, key, has_all):
+    job = job_of(key, 64, **code_of(number))
+    whole = classes_of(job.passes)
+    for cost, passes in some_siblings(job, number, has_all).items():
+        found = classes_of(passes)
         for kind in KEPT[cost]:
             # Loads of one weight that are written twice may become one.
             assert found[kind] == pytest.approx(whole[kind], abs=3), (cost, kind)
@@ -205,18 +230,6 @@ def is_gone(cost, found, whole):
     return found[Class.BARRIER] == 0 < whole[Class.BARRIER]
 
 
-@needs_nvvm
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "border"), [*enumerate(Border)])
-def test_that_every_type_and_border_has_its_siblings(number, border):
-    # The test of each border is taken out; every other cost with one of them.
-    dtype, looked_at = ("uint8", "uint16")[number % 2], list(Cost)[number % len(Cost) :][:1]
-    job = job_of("tiled", 64, border=border, dtype=dtype)
-    whole, siblings = classes_of(job.passes), siblings_of(job)
-    for cost in siblings.keys() & {Cost.BORDER_TEST, *looked_at}:
-        assert is_gone(cost, classes_of(siblings[cost]), whole), cost
-
-
 # The addresses.
 
 
@@ -226,7 +239,8 @@ def interpreted(job, passes, rows=0):
     shape = height + 2 * rows, job.layout.row_pixels(width, channels, 4), channels
     arrays = {}
     for argument in (Operand.IMAGE, Operand.SCRATCH, Operand.OUT):
-        memory = np.full(shape, np.nan if argument is Operand.OUT else 1, np.float32)
+        dtype = job.operands.dtype if argument is Operand.IMAGE else np.float32
+        memory = np.full(shape, np.nan if argument is Operand.OUT else 1, dtype)
         inner = memory[rows : rows + height]
         arrays[argument] = Array(str(argument), inner, around=memory)
     arrays[Operand.IMAGE].values[:, :width] = job.operands
@@ -234,23 +248,15 @@ def interpreted(job, passes, rows=0):
     return arrays[Operand.OUT].values[:, :width], found
 
 
-# Two pictures with the same block and mask have the same code: each kernel has one of both.
-CASES = [(9, 9, None, 3), (33, 17, None, 3), (5, 40, Block(32, 4), 9), (2, 3, Block(32, 4), 9)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "key"), [*enumerate(TEACHING)])
-def test_that_siblings_stay_within_their_arrays_without_border_test_and_the_rows_around(number, key):
-    for height, width, block, mask_side in CASES[number % 2 :: 2]:
-        job = job_of(key, height, width, block=block, mask_side=mask_side)
-        if job.variant.why_not(job.problem, job.constant, job.block, Limits()):
-            # A block that is smaller than the mask: its own one instead.
-            job = job_of(key, height, width, mask_side=mask_side)
+@each_kernel
+def test_that_siblings_stay_within_their_arrays_without_border_test_and_the_rows_around(number, key, has_all):
+    for height, width in ((9, 9), (33, 17), (5, 40), (2, 3)):
+        job = job_of(key, height, width, **code_of(number))
         rows = rows_around(job.problem, job.block)
         _, found = interpreted(job, without(job.passes, Cost.BORDER_TEST), rows)
         assert "outside" not in {one.kind for one in found}
-    job = job_of(key, 33, 17)
-    for cost, passes in siblings_of(job).items():
+    job = job_of(key, 33, 17, **code_of(number))
+    for cost, passes in some_siblings(job, number, has_all).items():
         if cost is not Cost.BORDER_TEST:
             out, found = interpreted(job, passes)
             assert "outside" not in {one.kind for one in found}, cost
@@ -260,8 +266,12 @@ def test_that_siblings_stay_within_their_arrays_without_border_test_and_the_rows
 
 @pytest.mark.slow
 def test_that_the_simulator_counts_every_sibling_and_gives_no_time():
-    for key in ("tiled", "separable-l0", "row-cached-constant"):
-        found = ablated(job_of(key), SIMULATOR, 0.0)
+    # One pass with a barrier, whose code the tests of the command look at too, and two passes.
+    for job in (
+        job_of("tiled", block=Block(32, 8), dtype="uint8"),
+        job_of("separable-l0", **code_of(TEACHING.index("separable-l0"))),
+    ):
+        found = ablated(job, SIMULATOR, 0.0)
         counted_ones = [one.cost for one in found.siblings if one.instructions is not None]
-        assert counted_ones == list(siblings_of(job_of(key)))
+        assert counted_ones == list(siblings_of(job))
         assert all(one.kernel is None for one in found.siblings)

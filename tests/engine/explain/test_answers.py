@@ -14,8 +14,9 @@ from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.work.filtering.variants import VARIANTS, MaskClass
+from engine.work.filtering.variants import VARIANTS
 from tests.engine.variants.emitted import needs_nvvm
+from tests.engine.variants.one_case import one_case
 from tests.picture_jobs import mask_job, operation_job
 
 
@@ -133,8 +134,12 @@ def described(picture, key, at=None, **fields):
 @pytest.mark.slow
 def test_that_every_kernel_is_described_or_says_why_not(picture):
     for known in [v for v in VARIANTS if v.has_kernels]:
-        mask = Mask([[1.0] * 5]) if known.masks is MaskClass.ONE_ROW else gaussian(5)
-        found = described(picture, known.key, mask=mask)
+        mask, how = gaussian(5), {}
+        if known.uses_block:
+            # Its code is that of other tests.
+            case = one_case(known)
+            mask, how = case.mask(), {"border": case.border, "block": case.block}
+        found = described(picture, known.key, mask=mask, **how)
         assert found.variant == known.key
         assert bool(found.tiles) != bool(found.reason)
         for plan in found.tiles:

@@ -187,11 +187,15 @@ def test_that_kept_bounds_reach_half_of_the_time_in_four_of_five_cells_and_none_
             assert ratios == pytest.approx([one["least_ms"] / one["ms"] for one in run["cells"]], abs=2e-3)
 
 
+# The cell of a mask and a block whose code other tests count too.
+SHARED_CODE = dict.fromkeys(("row-tiled", "row-cached", "row-tiled-constant", "row-cached-constant"), 3)
+
+
 @needs_ptx
 def test_that_no_kernel_is_counted_with_more_instructions_than_were_executed():
     for number, key in enumerate(TEACHING):
-        # One of nine cells of a mask and a block, another one of each; `bench.ncu --limiters` does all.
-        found = [*executed(key, lambda cell, one=number % 9: cell == one)]
+        # One of nine cells of a mask and a block, another one of most; `bench.ncu --limiters` does all.
+        found = [*executed(key, lambda cell, one=SHARED_CODE.get(key, number % 9): cell == one)]
         assert found
         assert all(0.65 <= one <= 1.0 for one in found), key
 
@@ -265,7 +269,7 @@ def test_that_a_remedy_is_the_nearest_kernel_in_teaching_order():
         ("naive-uncoalesced", "gaussian:9", (256, 256, 1), 1e13, ("l1", "naive")),
         ("cached", "gaussian:5", (256, 256, 3), 1e12, ("instructions", "tiled")),
     ):
-        mask, samples = resolve_mask(mask), zeros(*shape, dtype="uint8" if shape[2] == 3 else "float32")
+        mask, samples = resolve_mask(mask), zeros(*shape)
         problem = describe_problem(samples, mask, Border.ZERO, 0.0, "float32")
         job = filter_job(Choice(variant(key), Block(32, 8)), problem, mask, samples)
         # Near those of an H200; instructions may be issued so fast that L1 bounds.

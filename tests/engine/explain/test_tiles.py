@@ -18,11 +18,10 @@ from engine.work.filtering.variants import VARIANTS, variant
 from tests.engine.variants.case_lists import suited
 from tests.engine.variants.cases import Case, result_of
 from tests.engine.variants.executed import observed
+from tests.engine.variants.one_case import TAUGHT, one_case
 from tests.picture_jobs import filter_job
 
-KERNELS = [known for known in VARIANTS if known.has_kernels]
-OWN_BLOCKS = [known for known in KERNELS if not known.uses_block and known.rank <= 2]
-TAUGHT = [known for known in KERNELS if known.uses_block]
+OWN_BLOCKS = [known for known in VARIANTS if known.has_kernels and not known.uses_block and known.rank <= 2]
 # Those that keep every cell of the input tile, each once.
 KEEPING = ("tiled", "tiled-input", "separable-l1", "row-tiled", "row-tiled-constant")
 GHOST = 0.0
@@ -105,15 +104,13 @@ def tiles_of(known, problem, mask, block, at):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "known"), [*enumerate(TAUGHT)], ids=lambda one: getattr(one, "key", ""))
-def test_that_each_thread_does_what_the_tile_says(number, known):
-    # Each kernel has one block and one border, the next one the others.
-    block, border = [(Block(4, 3), Border.CONSTANT), (Block(2, 5), Border.WRAP)][number % 2]
-    case = suited(known, Case("tile", 7, 10, mask_shape=(3, 4), anchor=(0, 3), block=block, border=border))
+@pytest.mark.parametrize("known", TAUGHT, ids=lambda one: one.key)
+def test_that_each_thread_does_what_the_tile_says(known):
+    case = one_case(known)
     mask = case.mask()
     # No zero, and no number twice.
     image = (np.random.default_rng(6).permutation(70) + 1).astype(np.float32).reshape(7, 10, 1)
-    problem = describe_problem(image, mask, border, GHOST)
+    problem = describe_problem(image, mask, case.border, GHOST)
     places = places_of(known, problem, case.block)
     for at in (places[0], places[len(places) // 2], places[-1]):
         plans = tiles_of(known, problem, mask, case.block, at)

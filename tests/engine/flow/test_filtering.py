@@ -10,10 +10,11 @@ from engine.device.devices import devices
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue, Cancelled, EngineError
 from engine.flow.chunks import Queue
-from engine.geometry.block import Block, UnsupportedVariant
+from engine.geometry.block import UnsupportedVariant
 from engine.geometry.border import Border
 from engine.work.filtering.variants import VARIANTS, variant
-from tests.engine.variants.case_lists import block_for, mask_for
+from tests.engine.variants.case_lists import mask_for
+from tests.engine.variants.one_case import one_case
 
 CPU = [v for v in VARIANTS if v.device is DeviceKind.CPU and v.band_invariant]
 GOOD = np.eye(3, dtype=np.float32)
@@ -50,15 +51,19 @@ def test_that_every_cuda_variant_gives_the_same_bits_in_bands_in_the_simulator()
     for number, v in enumerate(VARIANTS):
         if v.device is not DeviceKind.CUDA or not v.band_invariant or v.library:
             continue
-        mask = mask_for(v, 3, 3)
+        how = {"variant": v.key, "device": "simulator"}
+        # Each variant gets one border, in turn, and one type of results; every border is tried elsewhere.
+        if v.uses_block:
+            case, is_bytes = one_case(v), False
+            mask = case.mask()
+            how |= {"border": case.border, "block": case.block}
+        else:
+            mask, is_bytes = mask_for(v, 3, 3), v.uint8_only or (v.integer_output and number % 2)
+            how["border"] = borders[number % len(borders)]
+        how |= {"result": "same" if is_bytes else "float32"}
+        how["cval"] = (3.0 if v.uint8_only else 0.3) * (how["border"] == "constant")
         # High enough for two bands, which have twice the mask's rows at least.
         picture = random.random((4 * mask.rows, 3), np.float32)
-        how = {"cval": 3.0 if v.uint8_only else 0.3, "variant": v.key, "device": "simulator"}
-        how["block"] = block_for(v, mask, Block(4, 4)) if v.uses_block else None
-        # Each variant gets one border, in turn, and one type of results; every border is tried elsewhere.
-        border, is_bytes = borders[number % len(borders)], v.uint8_only or (v.integer_output and number % 2)
-        how |= {"border": border, "result": "same" if is_bytes else "float32"}
-        how["cval"] *= border == "constant"
         image = (picture * 256).astype(np.uint8) if is_bytes else picture
         whole = engine.correlate(image, mask, **how)
         streamed = engine.filter_stream(image, mask, chunk_bytes=whole.nbytes // 2, **how)
