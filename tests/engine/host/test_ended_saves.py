@@ -16,7 +16,7 @@ from engine.host.link import Host
 from engine.host.request import Ready, ToHost
 from engine.host.server import Worker
 from engine.interrupts import undivided
-from tests.engine.host import faulty_hosts
+from tests.engine.host import bare_hosts, faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Write
 
@@ -72,7 +72,7 @@ def test_that_a_file_that_is_only_encoded_is_given_up_at_once(start_up, kills, t
 
 def test_that_a_host_that_is_not_up_yet_is_not_waited_for(start, kills, monkeypatch):
     monkeypatch.setattr(client_module, "STOP_S", 10 * PATIENCE_S)
-    start(faulty_hosts.say_nothing).client.shutdown()
+    start(bare_hosts.say_nothing).client.shutdown()
     assert kills == ["the program is closing"]
 
 

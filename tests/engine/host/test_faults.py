@@ -28,7 +28,7 @@ from engine.host.request import HostOptions, Ready, Run
 from engine.host.shared import HandedSegments
 from engine.mask.mask import Mask
 from engine.results.problem import Progress
-from tests.engine.host import faulty_hosts
+from tests.engine.host import bare_hosts, faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Make, Show, Stick, Work, gpu_devices, light
 from tests.picture_jobs import mask_job
@@ -210,7 +210,7 @@ def test_that_a_preview_that_loses_the_device_is_tried_twice(start_up):
 def test_that_a_host_that_never_comes_up_is_not_started_for_ever(start, monkeypatch):
     monkeypatch.setattr(link, "FAILED_STARTS_ALLOWED", 2)
     monkeypatch.setattr(link, "FAULTS_ALLOWED", 2)
-    watched = start(faulty_hosts.exit_at_once)
+    watched = start(bare_hosts.exit_at_once)
     with pytest.raises(HostLost, match="it ended with exit code 3"):
         watched.ask(Make())
     # With CUDA first, then without.
@@ -229,7 +229,7 @@ def test_that_a_host_that_never_comes_up_is_not_started_for_ever(start, monkeypa
 
 def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(start, monkeypatch):
     monkeypatch.setattr(link, "FAILED_STARTS_ALLOWED", 1)
-    watched = start(faulty_hosts.exit_at_once)
+    watched = start(bare_hosts.exit_at_once)
     watched.wait_until_lost()
     assert watched.client.host_pid is None
     start()
@@ -242,7 +242,7 @@ def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(start, monkeypatch
 
 def test_that_a_host_that_ends_while_it_looks_for_a_gpu_is_followed_by_one_on_the_cpu(start, monkeypatch):
     monkeypatch.setattr(link, "FAULTS_ALLOWED", 2)
-    watched = start(partial(faulty_hosts.exit_at_once, of="with CUDA"))
+    watched = start(partial(bare_hosts.exit_at_once, of="with CUDA"))
     assert watched.ask(Make())
     assert not watched.client.use_cuda
     assert len(watched.lost) == link.FAULTS_ALLOWED
@@ -252,7 +252,7 @@ def test_that_a_host_that_ends_while_it_looks_for_a_gpu_is_followed_by_one_on_th
 def test_that_a_host_that_says_nothing_is_given_up(start, monkeypatch):
     monkeypatch.setattr(link, "START_DEADLINE_S", 0.2)
     monkeypatch.setattr(link, "FAILED_STARTS_ALLOWED", 1)
-    watched = start(faulty_hosts.say_nothing)
+    watched = start(bare_hosts.say_nothing)
     with pytest.raises(HostLost, match="it did not answer"):
         watched.ask(Make())
 
@@ -340,7 +340,7 @@ def test_that_a_process_that_cannot_be_started_is_reported(start, monkeypatch, c
 def test_that_a_message_that_cannot_be_read_ends_the_host(start, monkeypatch):
     monkeypatch.setattr(link, "FAILED_STARTS_ALLOWED", 1)
     with pytest.raises(HostLost, match=r"its connection failed \(ZeroDivisionError"):
-        start(faulty_hosts.send_what_cannot_be_read).ask(Make())
+        start(bare_hosts.send_what_cannot_be_read).ask(Make())
 
 
 def fail_to_pickle():
@@ -380,7 +380,7 @@ def test_that_callbacks_that_fail_harm_no_request(start, caplog, monkeypatch):
 
 
 def test_that_a_process_that_outlives_its_kill_is_waited_for_in_peace(monkeypatch):
-    monkeypatch.setattr(link, "serve", faulty_hosts.say_nothing)
+    monkeypatch.setattr(link, "serve", bare_hosts.say_nothing)
     given_up, kills = threading.Event(), []
     ends = []
 

@@ -24,14 +24,14 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 SOBEL = [[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]]
 
 numbers = st.integers(-300, 300).map(float) | st.floats(-FLOAT32_MAX, FLOAT32_MAX, allow_subnormal=True)
-tables = hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=numbers)
+tables = hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=6), elements=numbers)
 TOKENS = ["1", "-2.5", "1/9", "/ 16", *"[]{},;\n )*", "np.array(", '{"']
 # Each would take minutes if some pattern walked back over it.
 UNITS = " ", "\t", "/ ", "1", "* ", "[", "/*", "#\n", "[1]", "1 /", "a.", "1,", "1e", '{"a":', "=", ",\n"
 PATHS = "./my-mask.json", "../none", "/no/such/file", "none.csv"
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(tables, st.floats(-1e9, 1e9), st.text(max_size=20), st.floats(0, 0.999), st.floats(0, 0.999))
 def test_that_json_keeps_anchor_offset_and_name(table, offset, name, down, right):
     anchor = int(down * table.shape[0]), int(right * table.shape[1])
