@@ -13,7 +13,6 @@ from engine.geometry.border import Border
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.mask.generators import gaussian
-from engine.mask.mask import Mask
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.variants.emitted import needs_nvvm
 from tests.engine.variants.one_case import one_case
