@@ -57,9 +57,10 @@ def unpack(codec: str, data: memoryview, out: np.ndarray) -> None:
     why = f"{len(data):,} bytes of {codec[:20]!r} for {out.nbytes:,}"
     if codec != PACKED:
         raise NotOfTheSchema("Pixels were refused", why)
+    # 70 ms to import; a line that is fast never needs it.
+    library = import_module("imagecodecs")
     try:
-        # 70 ms to import; a line that is fast never needs it.
-        plain = import_module("imagecodecs").zstd_decode(bytes(data), out=out.nbytes)
+        plain = library.zstd_decode(bytes(data), out=out.nbytes)
     except Exception as error:
         raise NotOfTheSchema("Pixels were refused", " ".join(str(error).split())[:200]) from error
     if len(plain) != out.nbytes:
@@ -67,7 +68,8 @@ def unpack(codec: str, data: memoryview, out: np.ndarray) -> None:
     whole, planes = _as_integers(out), _planes(out)
     bytes_of = np.frombuffer(plain, np.uint8).reshape(planes, -1)
     differences = np.ascontiguousarray(bytes_of.T).view(whole.dtype).reshape(whole.shape)
-    np.add.accumulate(differences, axis=1, dtype=whole.dtype, out=whole)
+    # 0.1 ms for a band; NumPy adds up along this axis in 0.9.
+    library.delta_decode(differences, axis=1, out=whole)
 
 
 def _pack(band: np.ndarray) -> bytes:
