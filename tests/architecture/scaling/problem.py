@@ -2,9 +2,10 @@
 
 from typing import ClassVar
 
-from engine.host.request import Request
+from engine.host.request import Request, VariantInfo
 from engine.message import Message
 from engine.results.columns import Fact
+from engine.results.measurement import Measurement
 from engine.results.metrics import Metric
 from engine.results.text_forms import count_text
 
@@ -48,12 +49,14 @@ class ListScalings(Message, Request, frozen=True):
     """Ask for the variants."""
 
     handler: ClassVar[str] = "tests.architecture.scaling.task:describe"
+    reply: ClassVar[object] = tuple[VariantInfo, ...]
 
 
 class ScaleRequest(Message, frozen=True):
     """Check replies with what the variants can do, Run with a result."""
 
     answers: ClassVar[str] = "tests.architecture.scaling.task"
+    reply: ClassVar[object] = Measurement[Scaling]
     problem: Scaling
     variant: str = "in-one-go"
     device: str = "cpu"
