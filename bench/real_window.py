@@ -108,9 +108,17 @@ class Screen:
         """Return what the screen shows: (height, width, 3), RGB."""
         return np.array(self._pixels[:, : self.width, 2::-1])
 
+    def has(self, colour: int) -> np.ndarray:
+        """Return where the screen has a colour, 0xRRGGBB: (height, width), in a fifth of a copy's time."""
+        words = self._pixels.view("<u4")[:, : self.width, 0]
+        return words & 0xFFFFFF == colour
+
     def checksum(self) -> int:
-        """Return a number that differs where the pixels do, in a quarter of the time of a copy."""
-        return zlib.crc32(self._pixels)
+        """Return a number that differs where the pixels do.
+
+        Of every fourth row, less than a cursor or a letter has: all of them take 1.3 ms at each look.
+        """
+        return zlib.crc32(np.ascontiguousarray(self._pixels[::4]))
 
     def save(self, path: Path) -> Path:
         """Keep what the screen shows as a picture."""
@@ -231,12 +239,12 @@ class Program:
 
     def wait_for_rest(self) -> None:
         """Wait until the program does nothing and the screen does not change, for a moment."""
-        last, since = self.screen.checksum(), time.monotonic()
+        last, since = -1, time.monotonic()
 
         def rests() -> bool:
             nonlocal last, since
-            now, is_idle = self.screen.checksum(), self.is_idle
-            if not is_idle or now != last:
+            now = self.screen.checksum() if self.is_idle else -1
+            if now != last or now < 0:
                 last, since = now, time.monotonic()
             return time.monotonic() - since >= _REST_S
 
@@ -248,8 +256,7 @@ class Program:
         self._note_what_it_holds()
         # A key that was pressed may still be the server's or the window manager's.
         processes = self.process.pid, *self._engines, *self.screen.processes
-        threads = (thread for pid in processes for thread in _threads(pid))
-        return not any(_state(thread) in "RD" for thread in threads)
+        return not any(_state(thread) in "RD" for pid in processes for thread in _threads(pid))
 
     # What must hold.
 
@@ -285,7 +292,7 @@ class Program:
             return ["its shared memory was never seen, so nothing is known of what it left"]
 
         def left() -> list[str]:
-            living = [pid for pid in self._engines if _state(Path(f"/proc/{pid}")) not in "ZX"]
+            living = [pid for pid in self._engines if _state(f"/proc/{pid}") not in "ZX"]
             names = [path.name for path in _SEGMENTS.iterdir() if path.name.startswith(tuple(self._segments))]
             return [f"process {pid} is left" for pid in living] + [f"{name} is left" for name in names]
 
@@ -309,9 +316,9 @@ class Program:
     def _note_what_it_holds(self) -> None:
         """Note its engines, and the prefix of the names of its shared memory, while it lives."""
         try:
-            children_of = [(thread / "children").read_text() for thread in _threads(self.process.pid)]
+            children_of = [_read(f"{thread}/children") for thread in _threads(self.process.pid)]
             # All have the prefix of its client; to read 2,000 lines at each look took a fifth of the time.
-            maps = "" if self._segments else Path(f"/proc/{self.process.pid}/maps").read_text()
+            maps = "" if self._segments else _read(f"/proc/{self.process.pid}/maps")
         except OSError:
             return
         self._engines.update(int(pid) for children in children_of for pid in children.split())
@@ -359,17 +366,23 @@ class Program:
                 path.unlink(missing_ok=True)
 
 
-def _threads(pid: int) -> list[Path]:
-    """Return the threads of a process in /proc; none of one that is gone."""
+def _read(path: str) -> str:
+    """Return the text of a file of /proc; a look reads 40, and `Path.read_text` takes half as long again."""
+    with open(path, "rb", buffering=0) as file:
+        return file.readall().decode()
+
+
+def _threads(pid: int) -> list[str]:
+    """Return the threads of a process, folders in /proc; none of one that is gone."""
     try:
-        return list(Path(f"/proc/{pid}/task").iterdir())
+        return [f"/proc/{pid}/task/{number}" for number in os.listdir(f"/proc/{pid}/task")]
     except OSError:
         return []
 
 
-def _state(process: Path) -> str:
+def _state(process: str) -> str:
     """Return the letter of a process or thread in /proc: R runs, S waits, Z has ended, as X."""
     try:
-        return (process / "stat").read_text().rpartition(")")[2].split()[0]
+        return _read(f"{process}/stat").rpartition(")")[2].split()[0]
     except OSError:
         return "X"

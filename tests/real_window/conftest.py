@@ -1,6 +1,7 @@
 """`python main.py` in an X server of its own, driven by keys and clicks: one of each for a file of tests."""
 
 import csv
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +46,10 @@ def geometry_of(screen, window):
 class Journey(Program):
     """The program, with the steps that several journeys take."""
 
+    def __init__(self, screen: Screen, home: Path, *arguments: str) -> None:
+        self._numbers = itertools.count(100)
+        super().__init__(screen, home, *arguments)
+
     def click_on(self, name: str, times: int = 1) -> None:
         """Click on one of the places."""
         self.click(*PLACES[name], times=times)
@@ -78,7 +83,8 @@ class Journey(Program):
         """Type a path into the file dialog with this title; wait for the window's turn, or for `is_done`."""
         is_done = is_done or self.has_turn
         self.wait_for_dialog(title)
-        self.type(str(path))
+        # At each "/" the dialog lists a folder: to list all of /tmp takes the window 0.2 CPU-seconds.
+        self.type(f"~/{path.relative_to(self.home)}" if path.is_relative_to(self.home) else str(path))
         # The dialog completes what is typed, and is not done with that at once.
         self.wait_for_rest()
         self.press("Return")
@@ -133,38 +139,62 @@ class Journey(Program):
         self.press("Tab", "Return")
         self.wait_for_turn()
 
-    def rows(self, path: Path) -> list[dict[str, str]]:
-        """Save the table of runs under this name, which is new, and return its rows."""
+    def new_file(self, ending: str) -> Path:
+        """Return a path beside all that was saved before; no file has it."""
+        return self.home / f"{next(self._numbers)}{ending}"
+
+    def rows(self) -> list[dict[str, str]]:
+        """Save the table of runs, and return its rows."""
+        path = self.new_file(".csv")
         self.press("ctrl+e")
         self.answer("Save", path)
         self.wait_until(path.exists, "the saved rows")
         with path.open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
 
-    def session(self, path: Path) -> dict[str, Any]:
-        """Save the session under this name, which is new, and return its sections but the view."""
+    def save_session(self) -> Path:
+        """Save the session in a new file, and return its path."""
+        path = self.new_file(".haloscope")
         self.press("ctrl+shift+s")
         self.answer("Save the session", path)
         self.wait_until(path.exists, "the saved session")
         # Its last line.
         self.wait_until(lambda: b'"end"' in path.read_bytes(), "all of the session")
-        sections = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-        return {section["section"]: section for section in sections if section["section"] != "view"}
+        return path
 
-    def weights(self, path: Path) -> list[list[float]]:
+    def sections(self) -> list[dict[str, Any]]:
+        """Save the session, and return its sections."""
+        return sections_of(self.save_session())
+
+    def session(self) -> dict[str, Any]:
+        """Save the session, and return its sections but the view, by their names."""
+        return by_name(self.sections())
+
+    def weights(self) -> list[list[float]]:
         """Return the weights of the mask, by way of a session."""
-        return self.session(path)["step"]["mask"]["weights"]
+        return self.session()["step"]["mask"]["weights"]
 
     @property
     def shows_an_error(self) -> bool:
         """Whether a message has the edge of an error, 4 pixels wide; notes have another colour."""
-        pixels = self.screen.pixels()
         for theme in (LIGHT, DARK):
-            edge = (pixels == tuple(bytes.fromhex(theme.error[1:]))).all(axis=2)
-            # The windows of a whole screen take half a second.
-            if edge.any() and sliding_window_view(edge, (20, 4)).all(axis=(2, 3)).any():
+            edge = self.screen.has(int(theme.error[1:], 16))
+            # Rows with 4 pixels of it side by side, then 20 of these below one another: all windows at once
+            # take half a second.
+            wide = edge[:, :-3] & edge[:, 1:-2] & edge[:, 2:-1] & edge[:, 3:]
+            if wide.any() and sliding_window_view(wide[:, wide.any(axis=0)], 20, axis=0).all(axis=-1).any():
                 return True
         return False
+
+
+def sections_of(path: Path) -> list[dict[str, Any]]:
+    """Return the sections of a saved session."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def by_name(sections: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return sections but the view, which no edit changes, by their names."""
+    return {section["section"]: section for section in sections if section["section"] != "view"}
 
 
 def kept(home):
@@ -203,8 +233,8 @@ def start(screen, tmp_path):
     """Return a function that starts the program, for what happens at a start or at an end."""
     started = []
 
-    def start(*arguments: object, home: Path = tmp_path / "home", **options: Any) -> Journey:
-        started.append(Journey(screen, home, *map(str, arguments), **options))
+    def start(*arguments: object, home: Path = tmp_path / "home") -> Journey:
+        started.append(Journey(screen, home, *map(str, arguments)))
         return started[-1]
 
     yield start

@@ -21,59 +21,57 @@ def arguments():
 FIRST_STEP, SECOND_STEP, FIRST_EYE = (200, 107), (200, 147), (92, 107)
 
 
-def steps(program, path):
+def steps(program):
     """Return the steps of the page, by way of a session."""
-    program.session(path)
-    sections = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return [section for section in sections if section["section"] == "step"]
+    return [section for section in program.sections() if section["section"] == "step"]
 
 
-def test_that_a_ready_chain_is_found_run_and_taken_back(program, tmp_path):
-    before = steps(program, tmp_path / "before.haloscope")
+def test_that_a_ready_chain_is_found_run_and_taken_back(program):
+    before = steps(program)
     program.command("Sobel magnitude")
-    found = steps(program, tmp_path / "chain.haloscope")
+    found = steps(program)
     assert [step.get("operation", "") for step in found] == ["", "", "combine"]
     program.press("ctrl+r")
     program.wait_for_rest()
-    sections = program.session(tmp_path / "run.haloscope")
+    sections = program.session()
     assert "Sobel magnitude" in json.dumps(sections["result"])
     program.press("ctrl+z")
     program.wait_for_rest()
-    assert steps(program, tmp_path / "after.haloscope") == before
+    assert steps(program) == before
 
 
-def test_that_a_row_is_dragged_below_another_one(program, tmp_path):
+def test_that_a_row_is_dragged_below_another_one(program):
     program.command("Sobel magnitude")
-    found = steps(program, tmp_path / "chain.haloscope")
+    found = steps(program)
     program.drag(FIRST_STEP, SECOND_STEP)
     program.wait_for_rest()
-    first, second, *_ = steps(program, tmp_path / "dragged.haloscope")
+    first, second, *_ = steps(program)
     assert [second["id"], first["id"]] == [step["id"] for step in found[:2]]
     # The move, and the chain.
     program.press("ctrl+z", "ctrl+z")
     program.wait_for_rest()
 
 
-def test_that_the_eye_of_a_row_that_was_clicked_switches_it(program, tmp_path):
+def test_that_the_eye_of_a_row_that_was_clicked_switches_it(program):
     program.command("Sobel magnitude")
     program.click(*FIRST_STEP)
     program.click(*FIRST_EYE)
     program.wait_for_rest()
-    first, *_ = steps(program, tmp_path / "off.haloscope")
+    first, *_ = steps(program)
     # The switch, and the chain.
     program.press("ctrl+z", "ctrl+z")
     program.wait_for_rest()
     assert first["on"] is False
 
 
-def test_that_a_step_is_added_by_a_key_edited_and_removed(program, tmp_path):
-    before = steps(program, tmp_path / "one.haloscope")
+def test_that_a_step_is_added_by_a_key_edited_and_removed(program):
+    before = steps(program)
     program.press("ctrl+alt+a")
     program.wait_for_rest()
-    found = steps(program, tmp_path / "two.haloscope")
+    found = steps(program)
     assert len(found) == 2
     program.command("Remove step")
-    assert steps(program, tmp_path / "again.haloscope") == before
+    assert steps(program) == before
 
 
 # Beside the handle between original and result.
@@ -96,20 +94,17 @@ def test_that_a_pixel_is_pinned_walked_from_and_let_go(program):
     program.wait_until(lambda: program.screen.checksum() != walked, "the lens that lets go")
 
 
-def test_that_difference_and_error_are_chosen_from_the_menu_over_the_picture(program, tmp_path):
+def test_that_difference_and_error_are_chosen_from_the_menu_over_the_picture(program):
     for downs, mode in enumerate(("difference", "error"), start=1):
         program.click(*MORE)
         program.wait_for_rest()
         program.press(*["Down"] * downs, "Return")
         program.wait_for_rest()
-        file = tmp_path / f"{mode}.haloscope"
-        program.session(file)
-        sections = map(json.loads, file.read_text(encoding="utf-8").splitlines())
-        (view,) = (section for section in sections if section["section"] == "view")
+        (view,) = (section for section in program.sections() if section["section"] == "view")
         assert view["mode"] == mode
 
 
-def test_that_a_region_is_dragged_and_cropped_to(program, tmp_path):
+def test_that_a_region_is_dragged_and_cropped_to(program):
     program.screen.xdotool("keydown", "shift")
     try:
         program.drag(FIRST, LAST)
@@ -118,7 +113,7 @@ def test_that_a_region_is_dragged_and_cropped_to(program, tmp_path):
     program.wait_for_rest()
     program.press("ctrl+shift+x")
     program.wait_for_rest()
-    picture = program.session(tmp_path / "cropped.haloscope")["picture"]
+    picture = program.session()["picture"]
     top, bottom, left, right = picture["crop"]
     assert 0 < top < bottom < 512
     assert 0 < left < right < 512
@@ -181,9 +176,9 @@ def test_that_the_result_is_pasted_into_another_program(program, other):
     assert other(PASTES) == "512 512"
 
 
-def test_that_a_command_is_found_by_a_few_letters(program, tmp_path):
+def test_that_a_command_is_found_by_a_few_letters(program):
     program.command("so x")
-    assert program.weights(tmp_path / "sobel.json") == [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]
+    assert program.weights() == [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]
 
 
 def test_that_f1_explains_the_panel_and_escape_closes_it(program):
@@ -215,24 +210,24 @@ print(repr(QGuiApplication.clipboard().text()), flush=True)
 """
 
 
-def test_that_numbers_of_another_program_are_pasted_into_the_mask(program, other, tmp_path):
+def test_that_numbers_of_another_program_are_pasted_into_the_mask(program, other):
     assert other(f"TEXT = '[[1, 2, 3], [4, 5, 6]]'\n{COPIES_TEXT}") == "copied"
     program.click_on("picture")
     program.press("ctrl+v")
     program.wait_for_rest()
-    assert program.weights(tmp_path / "pasted.haloscope") == [[1, 2, 3], [4, 5, 6]]
+    assert program.weights() == [[1, 2, 3], [4, 5, 6]]
     program.press("ctrl+z")
 
 
-def test_that_pasted_words_are_refused_and_the_mask_stays(program, other, tmp_path):
-    before = program.weights(tmp_path / "before.haloscope")
+def test_that_pasted_words_are_refused_and_the_mask_stays(program, other):
+    before = program.weights()
     assert other(f"TEXT = 'no numbers at all'\n{COPIES_TEXT}") == "copied"
     program.click_on("picture")
     program.press("ctrl+v")
     program.wait_until(lambda: program.shows_an_error, "the refusal")
     program.click_on("close the message")
     program.wait_until(lambda: not program.shows_an_error, "no message")
-    assert program.weights(tmp_path / "after.haloscope") == before
+    assert program.weights() == before
 
 
 def test_that_the_settings_are_copied_as_a_command_line(program, other):

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from bench.real_window import Program, Screen
-from tests.real_window.conftest import Journey, end
+from tests.real_window.conftest import Journey, check
 
 pytestmark = pytest.mark.slow
 
@@ -70,28 +70,34 @@ def test_that_a_window_goes_on_after_a_damaged_picture_and_has_its_own_mask_besi
     for number, program in enumerate((one, two), start=3):
         screen.xdotool("windowactivate", "--sync", program.window)
         program.wait_for_turn()
-        assert program.weights(tmp_path / f"{number}.haloscope")[0][0] == number
+        assert program.weights()[0][0] == number
         assert program.quit() == 0
 
 
-def test_that_a_small_screen_shows_the_button_of_the_simulator_at_once(tmp_path):
-    with Screen(tmp_path, 1024, 700) as small:
-        program = Journey(small, tmp_path / "home")
-        try:
-            program.wait_for_rest()
-            program.click(976, 298)
-            program.wait_for_rest()
-            settings = program.session(tmp_path / "small.haloscope")["step"]["settings"]
-            assert settings["device"] == "simulator"
-        finally:
-            end(program)
+@pytest.fixture(scope="module")
+def on_a_small_screen(tmp_path_factory):
+    """The program on a screen of 1024 x 700."""
+    folder = tmp_path_factory.mktemp("small")
+    with Screen(folder, 1024, 700) as small:
+        program = Journey(small, folder / "home")
+        yield program
+        program.kill()
+
+
+def test_that_a_small_screen_shows_the_button_of_the_simulator_at_once(on_a_small_screen):
+    program = on_a_small_screen
+    program.wait_for_rest()
+    program.click(976, 298)
+    program.wait_for_rest()
+    assert program.session()["step"]["settings"]["device"] == "simulator"
+    check(program)
 
 
 # The judgement of the other tests: a program that crashed, or never started, is found out.
 
 
-def test_that_a_crash_is_found_in_the_log_and_in_the_status(screen, tmp_path):
-    program = Program(screen, tmp_path / "home")
+def test_that_a_crash_is_found_in_the_log_and_in_the_status(on_a_small_screen):
+    program = on_a_small_screen
     assert program.complaints() == []
     os.kill(program.process.pid, signal.SIGSEGV)
     assert program.wait_for_end() == -signal.SIGSEGV
@@ -99,7 +105,6 @@ def test_that_a_crash_is_found_in_the_log_and_in_the_status(screen, tmp_path):
     assert "its crash log is not empty" in wrong
     assert "it ended with status -11" in wrong
     assert "Segmentation fault" in program.report()
-    program.kill()
 
 
 def test_that_a_program_that_ends_before_its_window_is_no_success(screen, tmp_path):

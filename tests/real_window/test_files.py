@@ -1,4 +1,4 @@
-"""A picture is opened by a key, through the dialog, by a drop, and the work on it goes on."""
+"""Pictures, sessions and folders are opened and saved, and quitting at any moment leaves whole files."""
 
 import shutil
 import subprocess
@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.real_window.conftest import PLACES
+import engine
+from tests.real_window.conftest import PLACES, Journey, by_name, kept, sections_of
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +40,7 @@ def test_that_a_result_is_saved_as_a_picture(program, picture, tmp_path):
         assert not np.array_equal(np.asarray(saved), np.asarray(original)), "it was not sharpened"
 
 
-def test_that_work_goes_on_after_a_sample_was_opened_by_its_key(program, tmp_path):
+def test_that_work_goes_on_after_a_sample_was_opened_by_its_key(program):
     program.press("ctrl+alt+2")
     program.wait_for_title("camera.png")
     program.click_on("first cell")
@@ -48,7 +49,7 @@ def test_that_work_goes_on_after_a_sample_was_opened_by_its_key(program, tmp_pat
     program.wait_for_rest()
     program.press("alt+1", "ctrl+z", "ctrl+y")
     program.wait_for_title("camera.png")
-    assert program.weights(tmp_path / "camera.json")[0][0] == 3
+    assert program.weights()[0][0] == 3
 
 
 def test_that_a_picture_opens_when_it_is_dropped_on_the_window(program, picture, screen):
@@ -123,3 +124,97 @@ def test_that_a_picture_of_nan_and_infinity_prints_nothing_on_the_terminal(progr
     program.press("Down", "Return")
     program.wait_for_rest()
     program.click(383, 70)
+
+
+def test_that_an_edit_before_a_kill_is_restored_and_its_session_opened_where_another_start_quits_running_all(
+    screen, start, program, tmp_path
+):
+    home = tmp_path / "killed"
+    killed = Journey(screen, home)
+    killed.click_on("first cell")
+    killed.type("7")
+    killed.press("Return")
+    killed.wait_until(lambda: b"[[7" in kept(home), "the edit in a file")
+    killed.crash()
+    killed.kill()
+    (home / "said.txt").unlink()
+    other = start(home=home)
+    other.click_on("Restore")
+    other.wait_for_rest()
+    other.press("ctrl+alt+3")
+    other.wait_until(lambda: not other.title.startswith("astronaut"), "another picture")
+    document, path = other.title, other.save_session()
+    saved = by_name(sections_of(path))
+    assert saved["step"]["mask"]["weights"][0][0] == 7
+    other.press("ctrl+shift+r")
+    other.wait_until(lambda: not other.is_idle, "the run of every kernel")
+    assert other.quit() == 0
+    assert kept(home) == b""
+    program.wait_for_turn()
+    program.press("ctrl+shift+o")
+    program.answer("Open", path)
+    program.wait_until(lambda: program.title == document, f"the title {document}")
+    program.wait_for_rest()
+    assert program.session() == saved
+
+
+@pytest.fixture(scope="module")
+def photo(tmp_path_factory):
+    """Return a picture that takes a while to encode."""
+    path = tmp_path_factory.mktemp("photo") / "noise.png"
+    engine.save_image(np.random.default_rng(2).integers(0, 256, (700, 900, 3), np.uint8), path)
+    return path
+
+
+def copies(photo, folder, number):
+    """Return a folder with so many copies of a picture."""
+    folder.mkdir()
+    for one in range(number):
+        shutil.copy(photo, folder / f"{one}.png")
+    return folder
+
+
+def begun(program, screen, photos, out):
+    """Start a batch by the keyboard."""
+    program.press("ctrl+shift+b")
+    program.wait_for_dialog("Batch")
+    program.press("ctrl+a")
+    program.type(f"{photos}/*.png")
+    program.press("alt+u", "ctrl+a")
+    program.type(str(out))
+    program.press("Return")
+    program.wait_until(lambda: out.is_dir() and any(out.iterdir()), "the first result")
+
+
+def test_that_a_folder_is_filtered_by_the_keyboard(program, screen, photo, tmp_path):
+    photos, out = copies(photo, tmp_path / "photos", 8), tmp_path / "out"
+    begun(program, screen, photos, out)
+    program.wait_until(lambda: len(list(out.glob("*.png"))) == 8, "all results")
+    program.wait_for_rest()
+    program.press("Escape")
+    program.wait_for_turn()
+
+
+def test_that_quitting_asks_and_leaves_whole_files(program, screen, photo, tmp_path):
+    photos, out = copies(photo, tmp_path / "photos", 80), tmp_path / "out"
+    program.click_on("first cell")
+    program.type("8")
+    program.press("Return")
+    begun(program, screen, photos, out)
+    program.press("Escape")
+    program.wait_for_turn()
+    program.press("ctrl+q")
+    # It does not come to rest before the batch ends, and closes then.
+    program.wait_until(lambda: screen.focused.startswith("Close"), "the question about the batch")
+    about_batch = screen.xdotool("getactivewindow")
+    program.press("alt+d")
+    program.wait_until(
+        lambda: screen.focused.startswith("Close") and screen.xdotool("getactivewindow") != about_batch,
+        "the question about the edit",
+    )
+    program.wait_until(lambda: b"[[8" in kept(program.home), "the edit in a file")
+    assert program.discard_and_end() == 0
+    assert kept(program.home) == b""
+    for path in out.glob("*.png"):
+        assert engine.open_image(path).pixels.shape == (700, 900, 3)
+    assert len(list(out.glob("*.png"))) < 80
