@@ -30,6 +30,7 @@ SMALLER = [
     (re.compile(r"\b(4096x4096|1920x1080)\b"), "96x64"),
     (re.compile(r"(--batch) \S+"), r"\1 2"),
     (re.compile(r"(--blocks) \S+"), r"\1 8x8"),
+    (re.compile(r"\b(size)=5\b"), r"\1=3"),
 ]
 # Added to a command: what makes it short.
 SHORT = {
