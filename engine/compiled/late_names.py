@@ -69,8 +69,8 @@ def _names_in(code: CodeType) -> Iterator[str]:
 
 
 numba_njit, types, extending = late("numba", "njit", "types", "extending")
-# Only compiled code calls what is compiled with it: the code with which Python would call a function took 8 to
-# 24 % of the time of compiling an operation.
+# Only compiled code calls what is compiled with it: the code with which Python would call a function took 10
+# to 20 % of the time of compiling an operation.
 njit = Late(lambda: functools.partial(numba_njit.itself, no_cpython_wrapper=True, no_cfunc_wrapper=True))
 (cgutils,) = late("numba.core", "cgutils")
 (numpy_support,) = late("numba.np", "numpy_support")

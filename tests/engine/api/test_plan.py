@@ -209,7 +209,8 @@ def test_that_a_result_stays_while_anything_refers_to_its_memory(no_spares):
         for other in others:
             assert other.ctypes.data >= last or other.ctypes.data + other.nbytes <= first
         # Each sample is 1.0.
-        assert set(np.unique(np.array(held).view(np.uint8)).tolist()) == {0, 0x80, 0x3F}
+        counts = np.bincount(np.array(held).view(np.uint8).reshape(-1))
+        assert np.flatnonzero(counts).tolist() == [0, 0x3F, 0x80]
         del held, others, other
 
 
@@ -281,7 +282,7 @@ callers = [threading.Thread(target=call) for _ in range(2)]
 for caller in callers:
     caller.start()
 found = []
-for _ in range(8):
+for _ in range(4):
     child = os.fork()
     if not child:
         signal.alarm(20)
@@ -297,7 +298,7 @@ print(found)
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_that_a_child_that_was_forked_during_calls_can_call_its_parents_plan():
-    assert fresh_python("-W", "ignore", "-c", FORKED) == f"{[0] * 8}\n"
+    assert fresh_python("-W", "ignore", "-c", FORKED) == f"{[0] * 4}\n"
 
 
 @pytest.mark.slow

@@ -77,7 +77,7 @@ def killed(count, *arguments):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tif tile=1 compression=zlib", "tif strip=8", "npy", "zarr 2", "zarr 3"])
 def test_that_a_stopped_run_goes_on_and_has_the_same_bits(kind, tmp_path, monkeypatch):
-    source = written(kind, picture("uint16", height=400), tmp_path)
+    source = written(kind, picture("uint16", height=200), tmp_path)
     output = tmp_path / f"out.{kind.split()[0]}"
     arguments = ("--mask", "1 2 0 -1; 3 5 1 0; -2 0 4 1", "--border", "wrap")
     stopped(monkeypatch, 2, source, output, *arguments)
@@ -171,7 +171,7 @@ def test_that_a_damaged_part_is_begun_anew(kind, tmp_path, monkeypatch):
         source = str(tmp_path / "in.ome.tif")
         ome_tiff(source, picture(height=300), compression="zlib")
     else:
-        source = written(kind, picture(height=400), tmp_path)
+        source = written(kind, picture(height=200), tmp_path)
     monkeypatch.setattr("engine.image.large.opening._UNIT_BYTES", 4096)
     stopped(monkeypatch, 3, source, output, "--mask", "box:3")
     part, kept = tmp_path / f"{output.name}.part", tmp_path / "kept"
