@@ -43,11 +43,12 @@ class LateFunction(Late):
         return self.py_func(*arguments)
 
 
-def late(module: str, *names: str) -> list[Any]:
-    """Return, for each name, what stands for what `from module import name` gives."""
+def late(module: str, *names: str, **options: object) -> list[Any]:
+    """Return, for each name, what stands for what `from module import name` gives, called with options."""
 
-    def imported(name: str) -> object:
-        return getattr(__import__(module, fromlist=[name]), name)
+    def imported(name: str) -> Any:
+        found = getattr(__import__(module, fromlist=[name]), name)
+        return functools.partial(found, **options) if options else found
 
     return [Late(functools.partial(imported, name)) for name in names]
 
@@ -68,10 +69,10 @@ def _names_in(code: CodeType) -> Iterator[str]:
             yield from _names_in(one)
 
 
-numba_njit, types, extending = late("numba", "njit", "types", "extending")
+types, extending = late("numba", "types", "extending")
 # Only compiled code calls what is compiled with it: the code with which Python would call a function took 10
 # to 20 % of the time of compiling an operation.
-njit = Late(lambda: functools.partial(numba_njit.itself, no_cpython_wrapper=True, no_cfunc_wrapper=True))
+(njit,) = late("numba", "njit", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 (cgutils,) = late("numba.core", "cgutils")
 (numpy_support,) = late("numba.np", "numpy_support")
 
