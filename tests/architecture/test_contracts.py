@@ -184,7 +184,7 @@ def trees():
     return {path: ast.parse(text) for path, text in found if asked.search(text)}
 
 
-MOST_LOCAL_IMPORTS = 97
+MOST_LOCAL_IMPORTS = 54
 
 
 def local_imports(trees):
