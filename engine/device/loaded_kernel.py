@@ -20,15 +20,17 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from cuda.core import ObjectCode
 from numba import types
 
+from engine.compiled.late_names import late
 from engine.device.cuda_memory import check
 from engine.device.kernel_code import resources_of, with_code
 from engine.device.launches import ADDRESS, CAPTURE_LOCK, Kernel, Signature, address_of, array_parameters
 from engine.device.numba_cuda import cuda, driver
 from engine.device_info import KernelResources
 
+# What only knows what passes are needs no package of CUDA.
+(core,) = late("cuda", "core")
 Sides = tuple[int, int, int]
 
 MOST_LOADED = 256
@@ -51,7 +53,7 @@ class LoadedKernel:
 
     def __init__(self, code: bytes, signature: Signature) -> None:
         self.code, self._signature = code, signature
-        self._library = ObjectCode.from_cubin(code)
+        self._library = core.ObjectCode.from_cubin(code)
         (name,) = set(_PARAMETERS.findall(code))
         self._kernel = self._library.get_kernel(name)
         self.attributes = self._kernel.attributes
