@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 import engine
+from engine.course.papers import PAPERS, CourseCode, CourseRequest, RecordedCourse
 from engine.device.interpreter import KernelFault
 from engine.errors import EngineError, LineLost, NotOfTheSchema, UnknownName
+from engine.explain.device_limits import KeptLimits
 from engine.files.standard_streams import printable
 from engine.geometry.block import Block, Refusal, UnsupportedVariant
 from engine.host.protocol import CloseTiled, Filtered, TiledScreen, WantedValues
@@ -28,6 +30,7 @@ from engine.host.request import (
     Seen,
     SharedArray,
     ToHost,
+    answer,
 )
 from engine.mask.mask import Mask, Weights
 from engine.message import Message, name_of
@@ -36,6 +39,7 @@ from engine.remote.coding import decoded, encoded, reply_of
 from engine.remote.schema import DIGEST, FROM_SERVER, TO_SERVER, Arrays, Band, Begin, Written
 from engine.remote.ssh import RemoteServer
 from engine.tasks.network.problem import StageRequest
+from engine.tasks.product.problem import MatrixProduct, ProductGrid
 from engine.work.messages import EffectsRequest, ListRequest, PictureJob
 from engine.work.steps import MaskStep
 from tests.made_runs import make_result
@@ -85,6 +89,16 @@ def test_that_what_comes_is_what_was_sent():
         (None, CloseTiled.reply),
     ]:
         assert came(value, wanted) == value
+
+
+@pytest.mark.slow
+def test_that_replies_of_each_room_come_as_they_were():
+    asked = [ListRequest(of) for of in ("filters", "operations", "chains")]
+    asked += [kind(paper.key) for paper in PAPERS for kind in (CourseRequest, CourseCode, RecordedCourse)]
+    asked += [KeptLimits("recorded"), ProductGrid(MatrixProduct(8, 8, 8), (4, 8))]
+    for request in asked:
+        reply = answer(request, lambda progress: None)
+        assert came(reply, request.reply) == reply
 
 
 def test_that_an_error_keeps_its_kind_and_words():
