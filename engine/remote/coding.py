@@ -60,9 +60,12 @@ def decoded(data: bytes | memoryview, wanted: object, crossing: Crossing = NOTHI
 
 
 def reply_of(answer: Answer, wanted: object, crossing: Crossing = NOTHING_BESIDE) -> Any:
-    """Return the reply in an answer that was decoded, as its request declares it. Raises NotOfTheSchema."""
+    """Return the reply in an answer that was decoded, as its request declares it; with an error, None.
+
+    Raises NotOfTheSchema for anything else.
+    """
     with _in_words("An answer was refused"):
-        return changed(_typed(answer.value, wanted), crossing)
+        return None if answer.error is not None else changed(_typed(answer.value, wanted), crossing)
 
 
 @contextmanager

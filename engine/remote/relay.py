@@ -196,7 +196,7 @@ class Relay:
         with self._lock:
             request = self._requests.pop(message.id, None)
             self._steps.pop(message.id, None)
-        if request is not None and message.error is None:
+        if request is not None:
             # Of a result that is saved, the values come.
             wanted = protocol.Values if isinstance(request, SaveResult) else request.reply
             if isinstance(request, Preview | Run):
