@@ -18,20 +18,9 @@ from engine.errors import EngineError, LineLost, NotOfTheSchema, UnknownName
 from engine.explain.device_limits import KeptLimits
 from engine.files.standard_streams import printable
 from engine.geometry.block import Block, Refusal, UnsupportedVariant
+from engine.host import request as messages
 from engine.host.protocol import CloseTiled, Filtered, TiledScreen, WantedValues
-from engine.host.request import (
-    Answer,
-    Availability,
-    Cancel,
-    Check,
-    HostOptions,
-    Preview,
-    Request,
-    Seen,
-    SharedArray,
-    ToHost,
-    answer,
-)
+from engine.host.request import Answer, Cancel, HostOptions, Request, SharedArray, ToHost, answer
 from engine.mask.mask import Mask, Weights
 from engine.message import Message, name_of
 from engine.remote import VERSION, coding, ssh
@@ -61,10 +50,8 @@ def test_that_msgspec_reads_every_kind_and_every_reply():
     assert len(kinds()) > 80
     for kind in kinds():
         msgspec.msgpack.Decoder(kind)
-        reply = getattr(kind, "reply", None)
-        msgspec.msgpack.Decoder(reply)
-        is_asked = issubclass(kind, Request) or hasattr(kind, "answers")
-        if is_asked or hasattr(kind, "task"):
+        msgspec.msgpack.Decoder(getattr(kind, "reply", None))
+        if issubclass(kind, Request) or hasattr(kind, "answers") or hasattr(kind, "task"):
             assert coding._MODULES.fullmatch(kind.__module__.removeprefix("engine."))
 
 
@@ -76,14 +63,14 @@ def came(reply, wanted):
 def test_that_what_comes_is_what_was_sent():
     for value in [
         Begin("1", "gpu7", HostOptions(described=ListRequest())),
-        ToHost(3, Preview(StageRequest(), Seen(1, (0, 2), (3, 4)))),
+        ToHost(3, messages.Preview(StageRequest(), messages.Seen(1, (0, 2), (3, 4)))),
         ToHost(4, WantedValues(TiledScreen("result-1", ((2, 3),), is_kept=True), (0, 2), (1, 3))),
         Cancel(7),
     ]:
         assert decoded(encoded(value), TO_SERVER) == value
-    refused = Availability("tiled", Refusal("block", "Too large", nearest_block=Block(8, 8)))
+    refused = messages.Availability("tiled", Refusal("block", "Too large", nearest_block=Block(8, 8)))
     for value, wanted in [
-        ((refused, Availability("naive")), Check.reply),
+        ((refused, messages.Availability("naive")), messages.Check.reply),
         (Filtered(None, None, "naive", "cpu", float("inf"), make_result()), PictureJob.reply),
         ((b"bytes", b""), EffectsRequest.reply),
         (None, CloseTiled.reply),
@@ -178,11 +165,11 @@ def test_that_a_name_of_no_kind_is_refused():
 
 
 def test_that_a_kind_is_refused_where_another_may_be():
-    for message in (ToHost(1, Cancel(7)), ToHost(1, StageRequest()), ToHost(1, Check(ListRequest()))):
-        data = encoded(message)
+    for request in (Cancel(7), StageRequest(), messages.Check(ListRequest())):
+        data = encoded(ToHost(1, request))
         with pytest.raises(NotOfTheSchema):
             decoded(data, TO_SERVER)
-    for reply, wanted in [(b"x", tuple[Availability, ...]), (Cancel(7), Filtered), ((), None)]:
+    for reply, wanted in [(b"x", tuple[messages.Availability, ...]), (Cancel(7), Filtered), ((), None)]:
         with pytest.raises(NotOfTheSchema):
             came(reply, wanted)
 
