@@ -179,7 +179,7 @@ def _excerpt(about: str, place: CodePlace) -> Excerpt:
 
 
 # What a warp asks for does not depend on how many rows a matrix has, nor on how many drawings there are.
-MOST_SIDE, MOST_DRAWINGS = 256, 16
+MOST_SIDE, MOST_DRAWINGS = 256, 4
 
 
 def transactions_per_request(run: runs.JobRun, checkpoint: Checkpoint = lambda step: None) -> runs.Quantity:

@@ -133,7 +133,7 @@ def whole_job(chosen, dtype, channels):
     if chosen.rank > 1:
         random = np.random.default_rng(1)
         weights = sum(np.outer(*random.standard_normal((2, 9))) for _ in range(chosen.rank))
-    mask, block = Mask(weights), chosen.block_for(Block(16, 8))
+    mask, block = Mask(weights), chosen.block_for(Block(16, 16))
     problem = problem_of(60, 70, mask, channels, dtype)
     return filter_job(Choice(chosen, block), problem, mask, zeros(60, 70, channels, dtype=dtype))
 
@@ -187,7 +187,7 @@ def test_that_operations_are_counted_unless_their_accesses_depend_on_samples(key
 
 
 STAND_FOR = {"naive-uncoalesced": 3, "cached-constant": 3, "register-blocked": 3, "constant": 9}
-STAND_FOR |= {"tiled-input": 9, "tiled": 15}
+STAND_FOR |= {"tiled-input": 9, "tiled": 5}
 
 
 @pytest.mark.slow

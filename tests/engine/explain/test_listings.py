@@ -74,7 +74,7 @@ def sections_of_code(content):
 def test_that_code_with_lines_is_that_without_and_comes_from_lines_of_the_source():
     for key in FAMILIES:
         example = example_of(variant_named(key))
-        for step in example.passes():
+        for step in example.passes()[:2]:
             explained = kernel_code.explained_ptx(step.kernel, step.signature, (9, 0))
             assert ".loc" in explained
             # Of machine code that is the same the PTX is too.

@@ -66,7 +66,7 @@ def masks(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(border=st.sampled_from(Border), rows=lengths(), columns=lengths(), mask=masks())
 def test_that_bits_are_those_of_the_whole_with_any_chunks(border, rows, columns, mask):
     how = {"border": border, "cval": 2.5 * (border == "constant"), "variant": "cpu-parallel"}
@@ -269,7 +269,7 @@ STEPS = (
 
 
 @pytest.mark.slow
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=lengths(),
     columns=lengths(),
