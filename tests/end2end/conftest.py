@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 from PySide6.QtCore import Qt, QTimer
@@ -62,6 +63,8 @@ def haloscope(qapp, engine):
     haloscope = OpenedWindow(qapp, engine)
     request = OpenPicture(sample="camera")
     haloscope.window.offer(Begin(FirstPicture(request, engine.client.submit(request))))
+    # A run samples for 0.5 s, several of them for most of the time of a file.
+    haloscope.runs._run_of = partial(haloscope.runs._run_of, budget_s=0.05)
     haloscope.window.resize(1280, 800)
     haloscope.window.show()
     yield haloscope

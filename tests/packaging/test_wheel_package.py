@@ -36,8 +36,9 @@ def texts(written):
 
 
 @pytest.fixture(scope="module")
-def trees(texts):
-    return {path: ast.parse(text) for path, text in texts.items() if path.suffix in (".py", ".pyi")}
+def sources(texts):
+    """Return the text of each module: to parse all of them would take 2 s."""
+    return {path: text for path, text in texts.items() if path.suffix in (".py", ".pyi")}
 
 
 def modules(folder, name):
@@ -46,17 +47,11 @@ def modules(folder, name):
     return {".".join((name, *inner)).removesuffix(".__init__") for inner in parts}
 
 
-def imported(tree):
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module
-
-
 @pytest.mark.slow
-def test_that_no_module_imports_by_the_names_of_a_clone(trees):
-    roots = {(path, name.partition(".")[0]) for path, tree in trees.items() for name in imported(tree)}
+def test_that_no_module_imports_by_the_names_of_a_clone(sources):
+    found = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
+    roots = {(path, root) for path, source in sources.items() for root in found.findall(source)}
+    assert {path for path, root in roots if root == "haloscope"}
     assert not [(path, root) for path, root in roots if root in ("engine", "gui", "main", "tests", "bench")]
 
 
@@ -82,15 +77,10 @@ def test_that_no_text_names_a_file_of_a_clone(texts):
 
 
 @pytest.mark.slow
-def test_that_each_module_that_a_text_names_is_there(written, trees):
+def test_that_each_module_that_a_text_names_is_there(written, sources):
     ours = modules(written / "haloscope", "haloscope")
-    named = {
-        node.value.partition(":")[0]
-        for tree in trees.values()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        if re.fullmatch(r"haloscope(\.\w+)+(:\w+)?", node.value)
-    }
+    whole = re.compile(r"""(["'])(haloscope(?:\.\w+)+)(?::\w+)?\1""")
+    named = {name for source in sources.values() for _, name in whole.findall(source)}
     assert len(named) > 40
     # Files, and calls in copied code.
     calls = {"haloscope.correlate", "haloscope.convolve"}
@@ -106,17 +96,21 @@ def code_of(tree):
     ]
 
 
+def differ_in_imports_alone(before, after):
+    lines = zip(before.splitlines(), after.splitlines(), strict=True)
+    return all(one == other or re.match(r"\s*(from|import) ", one) for one, other in lines)
+
+
 @pytest.mark.slow
-def test_that_variables_and_attributes_stay_as_they_are(written, trees):
+def test_that_variables_and_attributes_stay_as_they_are(written, sources):
     package = written / "haloscope"
     pairs = [(path, package / path.relative_to(ROOT / "engine")) for path in ROOT.glob("engine/**/*.py")]
     pairs += [(path, package / path.relative_to(ROOT)) for path in ROOT.glob("gui/**/*.py")]
-    changed = (
-        path
-        for path, after in pairs
-        if code_of(ast.parse(path.read_text(encoding="utf-8"))) != code_of(trees[after])
-    )
-    assert not list(changed)
+    both = [(path.read_text(encoding="utf-8"), sources[after]) for path, after in pairs]
+    # Only those are parsed in which more is changed than lines of imports.
+    others = [pair for pair in both if not differ_in_imports_alone(*pair)]
+    assert 10 < len(others) < len(both) / 2
+    assert not [before for before, after in others if code_of(ast.parse(before)) != code_of(ast.parse(after))]
 
 
 @pytest.mark.slow
