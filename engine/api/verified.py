@@ -26,8 +26,8 @@ from engine.geometry.block import Layout
 from engine.geometry.border import Border
 from engine.image.convert import to_depth
 from engine.mask.mask import Mask
+from engine.results.answer import Mark
 from engine.results.measurement import Measurement, StepTime
-from engine.results.problem import Mark
 from engine.results.text_forms import MISSING, Shown, html_table
 from engine.run.measure import SamplingPlan, measure_each
 from engine.work.chain_files import chain_from, chain_named

@@ -15,8 +15,8 @@ from engine.errors import BadValue, EngineError, ImageReadError, Reason
 from engine.host.request import Asked, Computed, QueuePolicy, Request, SharedArray, TaskRequest
 from engine.image.metadata import NO_METADATA, Metadata
 from engine.message import Message
+from engine.results.answer import Mark, Quantity
 from engine.results.measurement import AnyResult, StepTime
-from engine.results.problem import Mark, Quantity
 from engine.verify.verification import Region
 
 TILE = 256  # sides of a tile, pixels of its level; those at the right and lower edge are smaller

@@ -1,4 +1,4 @@
-"""What a result asks of the problem of any task, the model of work of what computes it, and what it finds.
+"""What a result asks of the problem of any task, and the model of work of what computes it.
 
 And the progress of a run or a request: reported by the pipeline, passed on by the host and the window.
 """
@@ -131,27 +131,6 @@ MODEL_OF_WORK = (
     "any cache"
 )
 """What a model of work is, for the reader of a file."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """A number that an operation finds, for people and for JSON."""
-
-    key: str
-    title: str
-    value: float
-    text: str  # with its unit
-    explanation: str
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A rectangle in the picture, pixels."""
-
-    row: int
-    column: int
-    height: int
-    width: int
 
 
 class Progress(NamedTuple):

@@ -11,6 +11,7 @@ from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError, Reason, UnknownName
 from engine.files.reading import Json
 from engine.geometry.border import Border, Reach, common_border, is_near
+from engine.results.answer import Answer
 from engine.run.task import Choice, Job
 from engine.run.variant import AnyVariant
 from engine.verify.closeness import Verification
@@ -19,7 +20,7 @@ from engine.work.filtering.variants import Variant
 from engine.work.operations.contract import OPERATION_VARIANTS, OPERATIONS, OperationVariant
 from engine.work.operations.patch import Patch, patch_from, ready_patch
 from engine.work.planned import CHAIN_VARIANTS, ChainVariant, Place, Plan, PlannedStep, last_readers
-from engine.work.problem import Answer, ChainProblem, OperationProblem, Settings
+from engine.work.problem import ChainProblem, OperationProblem, Settings
 from engine.work.steps import Chain, CombineStep, MaskStep, Node, OperationStep, digest_of
 
 OperatedJob = Job[OperationProblem, OperationVariant]

@@ -12,11 +12,12 @@ from engine.errors import BadValue, UnknownName
 from engine.geometry.block import UnsupportedVariant
 from engine.geometry.border import Border, Reach
 from engine.mask.mask import Mask
+from engine.results.answer import Answer
 from engine.run.task import Choice, Job, Task
 from engine.run.variant import V
 from engine.work.filtering.planner import choose
 from engine.work.filtering.variants import VARIANTS, Variant
-from engine.work.problem import DTYPES, RESULT_TYPES, Answer, PictureProblem, Problem
+from engine.work.problem import DTYPES, RESULT_TYPES, PictureProblem, Problem
 from engine.work.steps import MaskStep
 
 P = TypeVar("P", bound=PictureProblem)

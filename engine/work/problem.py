@@ -6,7 +6,6 @@ And pictures as the variants of every task take them: types and axes, random one
 import sys
 import warnings
 from collections.abc import Hashable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -18,7 +17,6 @@ from engine.errors import BadValue
 from engine.geometry.border import Border, Reach
 from engine.image.convert import shape_refusal
 from engine.message import Message
-from engine.results.problem import Mark, Quantity
 
 DTYPES = ("uint8", "uint16", "float32")
 MAX_CHANNELS = 4
@@ -406,13 +404,3 @@ class OperationProblem(Message, PictureProblem, frozen=True, dict=True):
     def csv_columns(self) -> dict[str, str | int | float | None]:
         """Return the problem under the names of its columns in CSV files."""
         return {"operation": self.operation, "settings": str(self.settings), **super().csv_columns()}
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a person gets: the picture (of the source's type), numbers, counts of a histogram, a mark."""
-
-    picture: np.ndarray | None = None
-    quantities: tuple[Quantity, ...] = ()
-    counts: np.ndarray | None = None  # (channels, bins)
-    mark: Mark | None = None

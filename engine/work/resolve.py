@@ -13,10 +13,10 @@ from engine.device_info import DeviceInfo
 from engine.errors import BadValue, Reason
 from engine.geometry.block import Block, Refusal, UnsupportedVariant
 from engine.geometry.border import Reach
+from engine.results.answer import Answer
 from engine.run.task import AnyJob, Choice, Job, compute, devices_for
 from engine.work.filter_task import FILTERING, Among
 from engine.work.planned import COMBINED, Plan
-from engine.work.problem import Answer
 from engine.work.steps import MaskStep, PictureRequest
 
 _CHAINS = "engine.work.chain_task"

@@ -26,8 +26,9 @@ from engine.geometry.block import Block
 from engine.host import protocol, shared
 from engine.host.request import Availability, Check, Preview, Ready, Request, Run, VariantInfo, answer
 from engine.host.shared_picture import keeps_values
+from engine.results.answer import Mark, Quantity
 from engine.results.measurement import Environment, StepTime
-from engine.results.problem import Mark, Progress, Quantity
+from engine.results.problem import Progress
 from engine.tasks.messages import RecordedRequest
 from engine.tasks.network.problem import DrawingRequest, NetworkRequest, StageRequest
 from engine.tasks.product.problem import ProductGrid, ProductRequest

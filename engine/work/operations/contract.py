@@ -22,13 +22,13 @@ from engine.device.launches import DeviceKind
 from engine.errors import BadValue, UnknownName, did_you_mean
 from engine.files.reading import Json
 from engine.geometry.block import FLOAT_BYTES, Block, Limits, Refusal
-from engine.results.problem import Mark as Mark
-from engine.results.problem import Quantity as Quantity
+from engine.results.answer import Answer as Answer  # for operations too: answers are this module's subject
+from engine.results.answer import Mark as Mark
+from engine.results.answer import Quantity as Quantity
 from engine.results.problem import Work
 from engine.run.variant import Registered, VariantOf, declared_in, named
 from engine.verify.closeness import UNIT_ROUNDOFF, Verification
 from engine.work.operations.patch import Patch
-from engine.work.problem import Answer as Answer  # for operations too: answers are this module's subject
 from engine.work.problem import OperationProblem, Settings, Shape, Value
 
 Floats = NDArray[np.float64]

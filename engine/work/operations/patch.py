@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import BadValue
-from engine.results.problem import Mark
+from engine.results.answer import Mark
 from engine.work.problem import Value
 
 MOST_SIDE = 64

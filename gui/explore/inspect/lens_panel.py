@@ -16,8 +16,8 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from engine.errors import EngineError
 from engine.host.protocol import TiledScreen
+from engine.results.answer import Mark
 from engine.results.measurement import StepTime
-from engine.results.problem import Mark
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.messages import PictureJob, SumOrderRequest
 from engine.work.steps import PICTURE, AnyStep, Chain, CombineStep, MaskStep

@@ -20,7 +20,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from engine.results.problem import Mark
+from engine.results.answer import Mark
 from engine.verify.verification import Region
 from gui.explore.picture.layers import (
     Drawing,

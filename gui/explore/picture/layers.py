@@ -10,7 +10,7 @@ from typing import NamedTuple
 from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPen
 
-from engine.results.problem import Mark
+from engine.results.answer import Mark
 from engine.verify.verification import Region
 from gui.explore.picture.levels import PictureLevels
 from gui.explore.picture.view import ViewTransform

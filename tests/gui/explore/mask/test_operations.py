@@ -10,7 +10,7 @@ from engine.errors import BadValue, OutOfDeviceMemory
 from engine.geometry.block import Block
 from engine.host.protocol import SaveResult
 from engine.host.request import Check, Preview, Run
-from engine.results.problem import Mark
+from engine.results.answer import Mark
 from engine.results.text_forms import MISSING
 from engine.work.operations.contract import OPERATIONS
 from engine.work.steps import MaskStep, OperationStep
