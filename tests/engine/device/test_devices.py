@@ -12,6 +12,7 @@ import pytest
 from numba import njit
 
 import engine
+from engine.compiled.late_names import with_names
 from engine.device import cuda as cuda_module
 from engine.device import device_list
 from engine.device import devices as device_module
@@ -178,7 +179,7 @@ def test_that_every_half_and_its_neighbours_are_rounded_as_numpy_rounds(dtype):
     halves = np.arange(-3, 2 * int(largest) + 7, dtype=np.float32) / 2
     values = np.concatenate([halves, *(np.nextafter(halves, np.float32(end)) for end in (-9e9, 9e9))])
     wanted = np.rint(np.clip(values.astype(np.float64), 0, float(largest)))
-    stored = njit(cpu_result.py_func)
+    stored = njit(with_names(cpu_result.py_func))
     assert np.array_equal([stored(value, largest) for value in values], wanted)
 
 
