@@ -19,7 +19,7 @@ from engine.geometry.border import Border
 from engine.work.filtering.variants import variant as variant_named
 from tests.engine.cluster.started import two_workers
 from tests.fresh_python import fresh_python
-from tests.pairwise import by_pairs, pairwise
+from tests.pairwise import by_pairs
 
 SIDE = 33
 RANDOM = np.random.default_rng(7)
@@ -231,21 +231,14 @@ def test_that_what_is_found_on_a_worker_is_said_by_compute():
 # Operations
 
 
-PAIRS = pairwise(
-    {
-        "chunks": [10, (1, -1, 1), ((20, 13), (3, 30), 2)],
-        "work": [("negative", {}), ("desaturate", {}), ("hue-shift", {"degrees": 100})],
-        "dtype": ["uint8", "uint16", "float32"],
-    }
-)
-# Its code takes 2 s to compile for a type.
-PAIRS.append({"chunks": (1, -1, 1), "work": ("median", {"size": 3}), "dtype": "float32"})
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("pair", PAIRS, ids=str)
-def test_that_an_operation_gives_the_picture_of_the_whole(pair):
-    (operation, parameters), chunks, dtype = pair["work"], pair["chunks"], pair["dtype"]
+@by_pairs(
+    chunks=[10, (1, -1, 1), ((20, 13), (3, 30), 2)],
+    work=[("negative", {}), ("desaturate", {}), ("hue-shift", {"degrees": 100}), ("median", {"size": 3})],
+    dtype=["uint8", "uint16", "float32"],
+)
+def test_that_an_operation_gives_the_picture_of_the_whole(chunks, work, dtype):
+    operation, parameters = work
     picture = BYTES.astype(dtype) / 255 if dtype == "float32" else BYTES.astype(dtype)
     picture = picture.astype(dtype)
     wanted = engine.operate(picture, operation, **CPU, budget_s=0.0, **parameters).picture
