@@ -12,12 +12,20 @@ from tests.real_window.conftest import Journey, check
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def picture(tmp_path):
+@pytest.fixture(scope="module")
+def picture(tmp_path_factory):
     """A picture with a name of its own."""
-    path = tmp_path / "leaf.png"
+    path = tmp_path_factory.mktemp("pictures") / "leaf.png"
     Image.radial_gradient("L").resize((40, 40)).save(path)
     return path
+
+
+@pytest.fixture(scope="module")
+def arguments(picture):
+    """A picture that is cut short."""
+    damaged = picture.with_name("damaged.png")
+    damaged.write_bytes(picture.read_bytes()[:60])
+    return (damaged,)
 
 
 def edit(program, number):
@@ -32,8 +40,31 @@ def ask(program):
     program.wait_for_dialog("Close")
 
 
-def test_that_work_is_kept_by_cancel_saved_by_save_and_there_at_the_next_start(start, picture, tmp_path):
-    program = start(picture)
+def test_that_a_window_goes_on_after_a_damaged_picture_and_has_its_own_mask_beside_another_one(
+    program, start, screen
+):
+    program.wait_until(lambda: program.shows_an_error, "the refusal")
+    program.press("ctrl+alt+2")
+    program.wait_for_title("camera.png")
+    program.wait_for_rest()
+    other = start()
+    for number, one in enumerate((program, other), start=3):
+        screen.xdotool("windowactivate", "--sync", one.window)
+        one.wait_for_turn()
+        edit(one, number)
+    for number, one in enumerate((program, other), start=3):
+        screen.xdotool("windowactivate", "--sync", one.window)
+        one.wait_for_turn()
+        assert one.weights()[0][0] == number
+    assert other.quit() == 0
+
+
+def test_that_work_is_kept_by_cancel_saved_by_save_and_there_at_the_next_start(
+    program, start, picture, tmp_path
+):
+    program.press("ctrl+o")
+    program.answer("Open a picture", picture)
+    program.wait_for_title("leaf.png")
     edit(program, 7)
     ask(program)
     program.press("Escape")
@@ -51,27 +82,6 @@ def test_that_work_is_kept_by_cancel_saved_by_save_and_there_at_the_next_start(s
     assert again.wait_for_end() == 0, "nothing was edited, so nothing is asked"
     assert b"leaf.png" in path.read_bytes()
     assert b"[[7" in path.read_bytes()
-
-
-def test_that_a_window_goes_on_after_a_damaged_picture_and_has_its_own_mask_beside_another_one(
-    start, screen, picture, tmp_path
-):
-    picture.write_bytes(picture.read_bytes()[:60])
-    one = start(picture, home=tmp_path / "one")
-    one.wait_until(lambda: one.shows_an_error, "the refusal")
-    one.press("ctrl+alt+2")
-    one.wait_for_title("camera.png")
-    one.wait_for_rest()
-    two = start(home=tmp_path / "two")
-    for number, program in enumerate((one, two), start=3):
-        screen.xdotool("windowactivate", "--sync", program.window)
-        program.wait_for_turn()
-        edit(program, number)
-    for number, program in enumerate((one, two), start=3):
-        screen.xdotool("windowactivate", "--sync", program.window)
-        program.wait_for_turn()
-        assert program.weights()[0][0] == number
-        assert program.quit() == 0
 
 
 @pytest.fixture(scope="module")
