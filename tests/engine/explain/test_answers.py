@@ -133,7 +133,7 @@ def described(picture, key, at=None, **fields):
 @pytest.mark.slow
 def test_that_every_kernel_is_described_or_says_why_not(picture):
     for known in [v for v in VARIANTS if v.has_kernels]:
-        mask, how = gaussian(5), {}
+        mask, how = gaussian(3), {}
         if known.uses_block:
             # Its code is that of other tests.
             case = one_case(known)

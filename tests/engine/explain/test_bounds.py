@@ -251,7 +251,7 @@ def test_that_a_limit_that_the_run_exceeded_gives_no_bound():
 
 @needs_ptx
 def test_that_other_tasks_are_explained_unless_their_accesses_depend_on_samples():
-    random = np.random.default_rng(1).random((96, 96, 1), np.float32)
+    random = np.random.default_rng(1).integers(0, 255, (96, 96, 1), np.uint8)
     of = {one.key: one for one in OPERATION_VARIANTS}
     jobs = (
         operation(of["histogram-shared"], zeros(256, 256, 1, dtype="uint8")),
