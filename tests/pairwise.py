@@ -10,12 +10,16 @@ Row = dict[str, Any]
 
 
 def pairwise(
-    axes: Mapping[str, Sequence[Any]], is_possible: Callable[[Row], bool] = lambda row: True
+    axes: Mapping[str, Sequence[Any]],
+    is_possible: Callable[[Row], bool] = lambda row: True,
+    few_rows_of: str | None = None,
 ) -> list[Row]:
     """Return rows of one value of each axis, so that each two possible values occur in one of them.
 
     Every row begins with the first two values that have not met; each further axis gives the value that
     meets the most others for the first time. Whatever the row is not possible with is tried otherwise.
+    A value of the axis `few_rows_of` comes before all others to those that it has not met: where a kernel
+    is compiled for each of its rows, it has no more of them than the longest axis has values.
     """
     missing = {
         ((one, a), (other, b)): None
@@ -29,16 +33,27 @@ def pairwise(
         pairs = (
             sorted(((one, a), (name, value)), key=lambda end: order[end[0]]) for one, a in chosen.items()
         )
-        return sum(tuple(pair) in missing for pair in pairs)
+        met = [tuple(pair) for pair in pairs if tuple(pair) in missing]
+        return sum(len(axes) if few_rows_of in (one, other) else 1 for (one, _), (other, _) in met)
+
+    def ranked(chosen: dict[str, int], name: str) -> list[int]:
+        return sorted(range(len(axes[name])), key=lambda value: -new(chosen, name, value))
 
     def rows_with(first: tuple[tuple[str, int], ...]) -> Iterator[dict[str, int]]:
-        for turn in range(12):
+        # At first the best of all; then another value of one axis; then others of all.
+        others = [(name, place) for place in range(1, 7) for name in axes if place < len(axes[name])]
+        for axis, place in [("", 0), *others]:
             chosen = dict(first)
-            for name, values in axes.items():
+            for name in axes:
                 if name not in chosen:
-                    best = sorted(range(len(values)), key=lambda value: -new(chosen, name, value))
-                    # At first the best of all; then others, so that one that is possible is found.
-                    chosen[name] = best[turn * (order[name] + 1) % len(best) if turn else 0]
+                    chosen[name] = ranked(chosen, name)[place if name == axis else 0]
+            yield chosen
+        for turn in range(1, 12):
+            chosen = dict(first)
+            for name in axes:
+                if name not in chosen:
+                    best = ranked(chosen, name)
+                    chosen[name] = best[turn * (order[name] + 1) % len(best)]
             yield chosen
 
     found = []

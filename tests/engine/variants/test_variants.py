@@ -3,7 +3,7 @@
 And the models of work against counts: of kernels what the interpreter counts, of loops the cells of rules.
 """
 
-from functools import cache, partial
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -17,23 +17,20 @@ from engine.geometry.border import Border
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.variants.cpu import parallel, serial
-from engine.variants.fast.tile_shape import byte_tile_shape
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.oracle import verify
 from engine.work.filtering.planner import choose
 from engine.work.filtering.variants import VARIANTS, variant
-from engine.work.problem import as_samples
 from tests.engine.variants.case_lists import (
     cases_in_simulator,
     full_cases,
     mask_for,
     matrix_in_simulator,
-    suited,
     suited_cases,
     typed,
 )
-from tests.engine.variants.cases import Case, error_in_bounds, faults_of, result_of, verified
-from tests.engine.variants.executed import check_all, check_executed, executed, observed
+from tests.engine.variants.cases import Case, check, error_in_bounds, faults_of, result_of
+from tests.engine.variants.executed import check_all, check_model_of_bytes, observed
 
 CPU = [known for known in VARIANTS if known.device is DeviceKind.CPU]
 CUDA = [known for known in VARIANTS if known.has_kernels]
@@ -101,12 +98,12 @@ def dark_pictures(height, width):
     return [one.astype(np.float32) for one in values]
 
 
-def over_the_bound(known, mask, picture):
+def over_the_bound(known, mask, picture, border=Border.MIRROR, block=None):
     """Return the largest error of a variant's results, in bounds; None where it refuses the mask."""
-    problem = describe_problem(picture, mask, Border.MIRROR, 0.0)
-    if known.why_not(problem, mask, known.default_block, LIMITS, VARIANTS) is not None:
+    problem, block = describe_problem(picture, mask, border, 0.0), block or known.default_block
+    if known.why_not(problem, mask, block, LIMITS, VARIANTS) is not None:
         return None
-    out = result_of(known, problem, mask, known.default_block, picture)
+    out = result_of(known, problem, mask, block, picture)
     return error_in_bounds(known, problem, mask, picture, out)
 
 
@@ -137,11 +134,14 @@ def test_that_tiny_weights_of_each_shape_hold_the_bound_on_the_cpu():
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-40, 1e-38])
 def test_that_tiny_weights_hold_the_bound_in_the_kernels_own_source(scale):
-    found = {
-        (known.key, repr(mask)): over_the_bound(known, mask, pictures(6, 7)[number % 3])
-        for number, mask in enumerate(masks_of(scale, ((3, 7),)))
-        for known in SIMULATED
-    }
+    found = {}
+    for known in SIMULATED:
+        # Of a shape, an anchor and channels for which its code is compiled anyhow.
+        case = next(one for one in cases_in_simulator(known) if one.dtype == "float32")
+        for number, one in enumerate(masks_of(scale, (case.mask_shape,))):
+            picture = np.repeat(pictures(6, 7)[number % 3].astype(np.float32), case.channels, axis=2)
+            mask = Mask(one.weights, case.anchor)
+            found[known.key, repr(mask)] = over_the_bound(known, mask, picture, case.border, case.block)
     assert {known: error for known, error in found.items() if error is not None and not error <= 1.0} == {}
     assert {key for (key, _), error in found.items() if error is not None} >= {
         known.key for known in SIMULATED
@@ -163,67 +163,14 @@ def test_that_what_auto_chooses_for_tiny_weights_is_never_wrong():
                 assert checked.passed or is_open, (choice.variant.key, mask, checked.reason, factor(mask))
 
 
-# Those whose block a person chooses are counted in every case (`test_variants`).
-OWN_BLOCKS = [one for one in VARIANTS if one.has_kernels and not one.uses_block and not one.uint8_only]
-
-
-# Each pair of a type, a block and a border that may go wrong together, but not every three.
-WORK = partial(Case, "work", 7, 6, 2, mask_shape=(3, 4), anchor=(0, 3), cval=2.5, offset=1.5)
-WORKS = (
-    WORK(block=Block(4, 3), border=Border.CONSTANT),
-    WORK(dtype="uint8", block=Block(16, 16), border=Border.REFLECT),
-    WORK(dtype="uint16", block=Block(2, 1), border=Border.REFLECT, weights="halves", is_quantised=True),
-)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("known", OWN_BLOCKS, ids=lambda known: known.key)
-def test_that_the_model_of_a_kernel_counts_what_its_code_does(known):
-    for case in WORKS:
-        if (own := suited(known, case)) is not None:
-            check_executed(known, own.problem(), own.mask(), as_samples(own.picture()), own.block)
-        else:
-            assert case.is_quantised
-            assert not known.integer_output
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("key", "channels", "border", "shape"),
-    [
-        ("digit-sums", 1, Border.CONSTANT, (3, 4)),
-        ("digit-sums", 3, Border.REFLECT, (3, 3)),
-        ("digit-sums", 4, Border.WRAP, (2, 5)),
-        ("register-blocked", 1, Border.CONSTANT, (3, 4)),
-        ("register-blocked", 3, Border.REFLECT, (3, 4)),
-    ],
-)
-def test_that_the_model_of_bytes_counts_what_the_code_does(key, channels, border, shape):
-    case = Case(
-        "bytes",
-        7,
-        6,
-        channels,
-        "uint8",
-        shape,
-        (0, shape[1] - 1),
-        border,
-        3.0,
-        1.5,
-        weights="halves",
-        is_quantised=True,
-    )
-    known, problem, mask, image = variant(key), case.problem(), case.mask(), case.picture()
+@pytest.mark.parametrize("key", ["digit-sums", "register-blocked"])
+def test_that_the_model_of_bytes_counts_what_the_code_does_where_ghost_cells_have_a_value(key):
+    how = {"cval": 3.0, "offset": 1.5, "weights": "halves", "is_quantised": True, "border": Border.CONSTANT}
+    case = Case("bytes", 7, 6, 1, "uint8", (3, 4), (0, 3), **how)
     with observed(counted=True) as launches:
-        result = result_of(known, problem, mask, known.default_block, image)
-    verified(result, image, mask, problem, known.added_to(problem, mask, image))
-    found, model = executed(launches), known.work(problem, known.default_block)
-    assert byte_tile_shape(problem) is not None
-    # At an edge only those cells are filled that a result reads; the model counts whole tiles.
-    assert model.picture_loads >= found.picture_loads > 0
-    assert model.shared_stores >= 4 * found.shared_stores > 0
-    assert model.shared_loads == 4 * found.shared_loads
-    assert model.global_store_bytes == found.global_store_bytes
+        check(variant(key), case, "simulator")
+    check_model_of_bytes(variant(key), case, launches)
 
 
 def cells_of(border, length, taps, anchor):
