@@ -12,6 +12,7 @@ import pytest
 from numba import types
 
 from engine.course.tables import COPY
+from engine.device.interpreter import ptx_of
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -25,7 +26,13 @@ from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.operations.contract import OPERATION_VARIANTS
 from engine.work.problem import Problem
 from tests.engine.variants.case_lists import LIMITS, block_for, mask_for, typed
-from tests.engine.variants.emitted import NEEDS_NVVM, assert_as_planned, compiled, needs_nvvm
+from tests.engine.variants.emitted import (
+    NEEDS_NVVM,
+    assert_as_planned,
+    assert_rounded,
+    compiled,
+    needs_nvvm,
+)
 from tests.engine.variants.operations.cases import Case
 from tests.picture_jobs import operation_request, resolved_operation
 
@@ -48,9 +55,11 @@ def oldest_for(variant):
 
 
 def kind_of(number):
-    """Return the type of pictures and the border for a kernel, others for the next one."""
+    """Return the types of pictures and results and the border for a kernel, others for the next one."""
     types = [dtype for dtype in TYPES if dtype in CUDA[number].picture_types]
-    return types[number % len(types)], BORDERS[number % len(BORDERS)]
+    dtype = types[number % len(types)]
+    is_quantised = dtype != "float32" and CUDA[number].integer_output and number % 2
+    return dtype, dtype if is_quantised else "float32", BORDERS[number % len(BORDERS)]
 
 
 def can_run(variant, capability):
@@ -108,29 +117,17 @@ def assert_places_have_64_bits(ptx, rows):
     ("variant", "kind"), [(known, kind_of(number)) for number, known in enumerate(CUDA)], ids=named
 )
 def test_that_code_has_the_planned_bytes_for_that_device(variant, kind):
-    capability, (dtype, border) = oldest_for(variant), kind
+    capability, (dtype, result, border) = oldest_for(variant), kind
     mask = mask_for(variant, 5, 7)
-    problem = typed(variant, Problem(100, 200, 3, dtype, mask.shape, mask.anchor, border))
+    shape = mask.shape, mask.anchor
+    problem = typed(variant, Problem(100, 200, 3, dtype, *shape, border, result_dtype=result))
     launches = variant.plan(problem, BLOCK)
     for step, launch in zip(variant.passes(problem, mask, BLOCK), launches, strict=True):
         ptx = compiled(step, capability)
         assert_for_device(ptx, capability, launch, sums_in_float64=variant.float64_sums)
         assert ("mul.f32" if variant.float64_sums else "fma.rn.f32") in ptx
         assert_places_have_64_bits(ptx, strip_rows_of(step, ptx))
-
-
-@pytest.mark.parametrize("variant", [one for one in CUDA if one.integer_output], ids=named)
-def test_that_8_and_16_bit_results_are_rounded_in_float32(variant):
-    mask = mask_for(variant, 5, 7)
-    for bits in (8,) if variant.uint8_only else (8, 16):
-        dtype = f"uint{bits}"
-        problem = Problem(100, 200, 3, dtype, mask.shape, mask.anchor, Border.MIRROR, result_dtype=dtype)
-        *_, last = variant.passes(problem, mask, BLOCK)
-        ptx = compiled(last, oldest_for(variant))
-        assert_for_device(ptx, oldest_for(variant), last.launch)
-        # Wider stores are of several results at once.
-        assert re.search(rf"\bst\.global(?:\.v[24])?\.[ub]{bits}\b", ptx)
-        assert re.findall(r"\bst\.global\S*\.f32\b", ptx) == []
+    assert_rounded(ptx, problem.result_dtype)
 
 
 def test_that_a_copy_only_reads_and_writes():
@@ -199,8 +196,8 @@ def test_that_the_taps_of_kernels_that_are_compared_are_straight_line_code_in_al
     mask = gaussian(shape[0]) if shape[0] == shape[1] else Mask(np.arange(1.0, 6.0).reshape(shape))
     for key in keys.split():
         problem = Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor, border=Border.ZERO)
-        for step in variant(key).passes(problem, mask, Block(16, 16)):
-            assert compiled(step, (9, 0)).count("fma.rn.f32") == mask.columns, (key, step.name)
+        for step in variant(key).passes(problem, mask, Block(4, 3)):
+            assert ptx_of(step).count("fma.rn.f32") == mask.columns, (key, step.name)
 
 
 def test_that_numbas_own_constant_arrays_are_part_of_the_code_as_the_documents_say():
@@ -235,13 +232,14 @@ NETWORK = [stage for stage in NETWORK_VARIANTS if stage.has_kernels]
 
 
 @pytest.mark.parametrize("stage", NETWORK, ids=named)
-def test_that_the_networks_code_is_in_float32_for_each_device_with_the_planned_bytes(stage):
+def test_that_the_networks_code_for_an_older_device_is_in_float32_with_the_planned_bytes(stage):
     passes = stage.passes(ForwardPass(1), trained_weights(), stage.default_block)
     assert tuple(step.launch for step in passes) == stage.plan(ForwardPass(1), stage.default_block)
     assert stage.unsupported(ForwardPass(3), None, stage.default_block, LIMITS) is None
-    for step, capability in itertools.product(passes, (CAPABILITIES[0], CAPABILITIES[-1])):
-        ptx = compiled(step, capability)
-        assert_for_device(ptx, capability, step.launch)
+    for step in passes:
+        # The newest one's code is looked at where it runs in the simulator.
+        ptx = compiled(step, CAPABILITIES[0])
+        assert_for_device(ptx, CAPABILITIES[0], step.launch)
         # A pool only adds, and unrolling only copies.
         if "convolution" in step.name and "unroll" not in step.name:
             assert "fma.rn.f32" in ptx
@@ -249,9 +247,7 @@ def test_that_the_networks_code_is_in_float32_for_each_device_with_the_planned_b
 
 def test_that_the_fastest_network_loads_once_for_many_multiply_adds():
     stage = NETWORK[-1]
-    first, second, _ = (
-        compiled(step, (9, 0)) for step in stage.passes(ForwardPass(1), trained_weights(), BLOCK)
-    )
+    first, second, _ = map(ptx_of, stage.passes(ForwardPass(1), trained_weights(), BLOCK))
     # A row of a filter: 5 x 2 x 8 products of four maps; three loads of cells (and those of the first row),
     # five of weights, all of 16 bytes. Or all five rows, of two maps: their weights have 8 bytes.
     for ptx, products, loads in ((first, 320, (11, 0)), (second, 800, (18, 25))):
@@ -289,7 +285,7 @@ def test_that_histograms_count_by_atomics_where_their_names_say():
     found = {}
     for one in OPERATIONS:
         if one.operation == "histogram":
-            text = "".join(compiled(step, (9, 0)) for step, _ in steps_of(one, "uint8", {}))
+            text = "".join(ptx_of(step) for step, _ in steps_of(one, "uint8", {}))
             found[one.key] = set(re.findall(r"\b(?:atom|red)\.(global|shared)\.add\.u32", text))
     assert found == {"histogram-global": {"global"}, "histogram-shared": {"global", "shared"}}
 

@@ -92,6 +92,14 @@ def assert_as_planned(ptx, launch, *, has_local=False, sums_in_float64=False):
     assert free_pairs(ptx) == []
 
 
+def assert_rounded(ptx, result_dtype):
+    """Check that the code of a last pass stores results of that type: 8 and 16 bit rounded in float32."""
+    if result_dtype != "float32":
+        # Wider stores are of several results at once.
+        assert re.search(rf"\bst\.global(?:\.v[24])?\.[ub]{result_dtype.removeprefix('uint')}\b", ptx)
+        assert re.findall(r"\bst\.global\S*\.f32\b", ptx) == []
+
+
 def free_pairs(ptx):
     """Return the products that one sum of their basic block takes: the assembler may round both as one."""
     return [

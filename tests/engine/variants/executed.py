@@ -19,7 +19,7 @@ from engine.ptx.module import Instruction
 from engine.results.problem import Work
 from engine.variants.fast.tile_shape import byte_tile_shape
 from tests.engine.variants.cases import check, result_of, verified
-from tests.engine.variants.emitted import assert_as_planned
+from tests.engine.variants.emitted import assert_as_planned, assert_rounded
 
 # Bytes of an element of shared memory that is copied to.
 _OF_FLOAT = 4
@@ -170,6 +170,7 @@ def check_all(variant, case, *where):
         ptx = interpreter.ptx_of(launched.step)
         assert_as_planned(ptx, launched.step.launch, sums_in_float64=variant.float64_sums)
     problem = case.problem()
+    assert_rounded(ptx, problem.result_dtype)
     if is_counted and variant.key in WITH_BYTES and byte_tile_shape(problem) is not None:
         check_model_of_bytes(variant, case, launches)
     elif is_counted and not variant.uint8_only:

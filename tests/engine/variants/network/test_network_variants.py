@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from engine.course import cnn as worked_product
+from engine.device import interpreter
 from engine.device.launches import Between, DeviceKind, HostStep
 from engine.geometry.block import Block, Limits
 from engine.process import interprets
@@ -16,6 +17,7 @@ from engine.tasks.network.task import NETWORK_VARIANTS, network_variant
 from engine.variants.network import gemm, one_change, report
 from engine.variants.network.fast import CONVOLUTIONS
 from engine.variants.network.steps import chunks
+from tests.engine.variants.emitted import assert_as_planned
 from tests.engine.variants.executed import executed, observed
 from tests.engine.variants.network.cases import SIMULATED, SMALL, Case, check, random_weights, scores_of
 
@@ -43,6 +45,8 @@ def check_executed(stage, case):
     """Compare a stage's scores with the oracle and its model of work with what the simulator counts."""
     with observed(counted=True) as launches:
         check(stage, case, "simulator")
+    for launched in launches:
+        assert_as_planned(interpreter.ptx_of(launched.step), launched.step.launch)
     found, work = executed(launches), stage.work(case.problem, BLOCK)
     assert (work.picture_loads, work.global_loads) == (found.picture_loads, found.global_loads)
     assert work.global_stores == found.global_stores
