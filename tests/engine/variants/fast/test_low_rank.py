@@ -92,9 +92,8 @@ def test_that_a_mask_that_is_no_product_weight_by_weight_is_done_as_a_sum_of_two
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR])
-def test_that_results_of_a_sum_whose_terms_nearly_cancel_hold_the_stated_error(border):
-    assert largest_error(Mask(NARROW - WIDE), border, (21, 7, 1), 9.5) > 0.0
+def test_that_results_of_a_sum_whose_terms_nearly_cancel_hold_the_stated_error():
+    assert largest_error(Mask(NARROW - WIDE), Border.CONSTANT, (21, 7, 1), 9.5) > 0.0
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Every stage against the oracle; its model of work against counts; its divergence."""
 
+import itertools
 from collections import Counter
+from functools import cache
 from unittest import mock
 
 import numpy as np
@@ -18,8 +20,8 @@ from engine.variants.network import gemm, one_change, report
 from engine.variants.network.fast import CONVOLUTIONS
 from engine.variants.network.steps import chunks
 from tests.engine.variants.emitted import assert_as_planned
-from tests.engine.variants.executed import executed, observed
-from tests.engine.variants.network.cases import SIMULATED, SMALL, Case, check, random_weights, scores_of
+from tests.engine.variants.executed import accesses_of, executed, observed
+from tests.engine.variants.network.cases import SIMULATED, SMALL, check, random_weights, scores_of
 
 CUDA = [stage for stage in NETWORK_VARIANTS if stage.device is DeviceKind.CUDA]
 CPU = [stage for stage in NETWORK_VARIANTS if stage.device is DeviceKind.CPU]
@@ -41,8 +43,10 @@ def test_that_every_cpu_stage_agrees_with_the_oracle(stage):
         check(stage, case, "cpu")
 
 
-def check_executed(stage, case):
-    """Compare a stage's scores with the oracle and its model of work with what the simulator counts."""
+@cache
+def launched(key):
+    """Compare a stage's scores with the oracle and its model of work with what the simulator counts, once."""
+    stage, (case,) = network_variant(key), SIMULATED
     with observed(counted=True) as launches:
         check(stage, case, "simulator")
     for launched in launches:
@@ -58,17 +62,15 @@ def check_executed(stage, case):
 @pytest.mark.slow
 @every_cuda_stage
 def test_that_every_cuda_stage_agrees_with_the_oracle_and_its_model_in_the_simulator(stage):
-    for case in SIMULATED:
-        check_executed(stage, case)
+    assert launched(stage.key)
 
 
 def apart_in_a_warp(stage_key):
     """Return how far apart the first values are that neighbouring threads of the second convolution read."""
-    with observed(at=(0, 0, 0)) as launches:
-        check(network_variant(stage_key), Case(1), "simulator")
-    (launch,) = (one for one in launches if one.step.name == "convolution-2")
+    (launch,) = (one for one in launched(stage_key) if one.step.name == "convolution-2")
     maps = next(value for value in launch.step.arguments if isinstance(value, Between))
-    first = next(step for step in launch.accesses if step.array == launch.arrays[maps].name)
+    accesses = accesses_of(launch.step, launch.arrays, (0, 0, 0))
+    first = next(step for step in accesses if step.array == launch.arrays[maps].name)
     return (first.addresses[1] - first.addresses[0]) // 4
 
 
@@ -93,14 +95,12 @@ def test_that_the_linearisation_by_itself_is_one_launch_more():
 def test_that_stores_show_the_divergence_that_the_report_prints():
     found = Counter()
     # Of the first map, 24 x 24 in tiles of 16 x 16, the four blocks.
-    for tile in range(4):
-        with observed(at=(0, 0, tile)) as launches:
-            check(network_variant("network-pool"), Case(1), "simulator")
-        for step, _, _, accesses in launches:
-            stores = (one for one in accesses if (one.instruction.name, one.space) == ("st", "global"))
-            for warps in (one.threads // 32 for one in stores):
-                # Some threads of these warps have a result and others none.
-                found[step.name] += sum(0 < threads < 32 for threads in Counter(warps.tolist()).values())
+    for launch, tile in itertools.product(launched("network-pool"), range(4)):
+        accesses = accesses_of(launch.step, launch.arrays, (0, 0, tile))
+        stores = (one for one in accesses if (one.instruction.name, one.space) == ("st", "global"))
+        for warps in (one.threads // 32 for one in stores):
+            # Some threads of these warps have a result and others none.
+            found[launch.step.name] += sum(0 < threads < 32 for threads in Counter(warps.tolist()).values())
     assert found == {"convolution-1": 12, "convolution-2": 4, "pool-1": 6, "pool-2": 2}
 
 

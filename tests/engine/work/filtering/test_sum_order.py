@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 
 from engine import correlate
-from engine.device_info import SIMULATOR
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.sum_order import by_rows, stored, sum_of, window_of
 from engine.work.filtering.variants import VARIANTS, Variant
+from engine.work.problem import Problem
+from tests.engine.variants.case_lists import compiled_anyhow
+from tests.engine.variants.cases import result_of
 
 CPU = [variant for variant in VARIANTS.on("cpu") if variant.key not in ("cpu-box", "cpu-fft")]
-# One for each order; each takes seconds to compile.
+# One for each order.
 KEYS = "naive-uncoalesced", "tiled", "implicit-gemm", "separable-l0", "separable-fused"
 SIMULATED = [variant for variant in VARIANTS.on("cuda") if variant.key in KEYS]
 Shapes = tuple[tuple[int, int], ...]
@@ -33,9 +35,7 @@ def _mask(variant: Variant, shape: tuple[int, int], random: np.random.Generator)
     return Mask(weights, anchor, float(random.choice([0.0, 0.3, -7.1])))
 
 
-def all_are_equal(
-    variant: Variant, border: Border, device: str, side: int, pixels: int, shapes: Shapes
-) -> None:
+def all_are_equal(variant: Variant, border: Border, side: int, pixels: int, shapes: Shapes) -> None:
     random = np.random.default_rng(list(Border).index(border))
     for number, shape in enumerate(shapes):
         dtype, channels = ("uint8", "uint16", "float32")[number % 3], (1, 3)[number % 2]
@@ -43,14 +43,22 @@ def all_are_equal(
         mask = _mask(variant, shape, random)
         cval = 3.5 if border.takes_value else 0.0
         for result in ("float32", "same") if variant.integer_output else ("float32",):
-            how: dict[str, Any] = {"variant": variant.key, "device": device, "result": result}
+            how: dict[str, Any] = {"variant": variant.key, "device": "cpu", "result": result}
             values = correlate(picture, mask, border=border, cval=cval, **how)
             problem = describe_problem(picture, mask, border, cval, values.dtype.name)
-            order = variant.sum_order(problem, mask)
-            for row, column in random.integers((0, 0), picture.shape[:2], (pixels, 2)).tolist():
-                window = window_of(picture, (row, column), mask.shape, mask.anchor, border, cval)
-                made = sum_of(order, window, mask.weights32, mask.offset)
-                assert np.array_equal(stored(made.value, values.dtype), values[row, column]), (shape, dtype)
+            assert_equal_at(variant, problem, mask, picture, values, pixels)
+
+
+def assert_equal_at(
+    variant: Variant, problem: Problem, mask: Mask, picture: np.ndarray, values: np.ndarray, pixels: int
+) -> None:
+    """Check so many pixels of a result."""
+    random, order = np.random.default_rng(mask.taps), variant.sum_order(problem, mask)
+    border, cval = problem.border, problem.cval
+    for row, column in random.integers((0, 0), picture.shape[:2], (pixels, 2)).tolist():
+        window = window_of(picture, (row, column), mask.shape, mask.anchor, border, cval)
+        made = sum_of(order, window, mask.weights32, mask.offset)
+        assert np.array_equal(stored(made.value, values.dtype), values[row, column]), problem
 
 
 @pytest.mark.slow
@@ -58,14 +66,20 @@ def all_are_equal(
 def test_that_the_sum_of_a_pixel_is_the_value_that_the_cpu_stored(variant: Variant) -> None:
     # Each variant reads ghost cells, repeated ones and those of the other side.
     for border, first in ((Border.CONSTANT, 0), (Border.MIRROR, 1), (Border.WRAP, 0)):
-        all_are_equal(variant, border, "cpu", 23, 12, SHAPES[first::2])
+        all_are_equal(variant, border, 23, 12, SHAPES[first::2])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", SIMULATED, ids=lambda one: one.key)
 def test_that_the_sum_of_a_pixel_is_the_value_that_the_simulator_stored(variant: Variant) -> None:
-    # One of each type: each is another kernel.
-    all_are_equal(variant, Border.CONSTANT, SIMULATOR, 6, 5, SHAPES[::2])
+    random = np.random.default_rng(3)
+    for case, result in compiled_anyhow(variant):
+        picture = (random.random((6, 9, case.channels)) * 255).astype(case.dtype)
+        weights = _mask(variant, case.mask_shape, random).weights
+        mask = Mask(weights, case.anchor, float(random.choice([0.0, 0.3, -7.1])))
+        problem = describe_problem(picture, mask, case.border, case.cval, result)
+        values = result_of(variant, problem, mask, case.block, picture)
+        assert_equal_at(variant, problem, mask, picture, values, 5)
 
 
 def test_that_a_fused_sum_rounds_once() -> None:
