@@ -14,12 +14,10 @@ from engine.explain.kernel_code import listed_kernels, source_of
 from engine.explain.launches import DEFAULT, Architecture
 from engine.geometry.block import Block, UnsupportedVariant
 from engine.mask.mask import Mask
-from tests.engine.variants.emitted import kept_ptx
 
 if not missing:
     from engine.device import kernel_code
-    from engine.device.kernel_code import COMPILED_WITH, architecture_of, with_code
-    from engine.device.numba_cuda import cuda
+    from engine.device.kernel_code import code_for_linker, kept, with_code
 
 NVDISASM = not missing and kernel_code.disassembler()
 
@@ -43,17 +41,9 @@ def listed(key, form=Form.PTX, architecture=DEFAULT, **asked):
 
 
 def plain_ptx(step):
-    """Return the PTX of a kernel as the tests of kernels compile it, without lines."""
-    options = {name: step.kernel.targetoptions[name] for name in COMPILED_WITH}
-
-    def compile_now():
-        ptx, _ = cuda.compile(
-            step.kernel.py_func, step.signature, device=False, abi="numba", cc=architecture_of((9, 0)),
-            output="ptx", **options,
-        )  # fmt: skip
-        return ptx
-
-    return kept_ptx(step, (9, 0), "as it is launched", compile_now)
+    """Return the PTX of a kernel as it is launched, without lines."""
+    asked = step.kernel, step.signature, (9, 0)
+    return kept("ptx-launched", *asked, lambda: code_for_linker(*asked, "ptx").encode(), bytes.decode)
 
 
 def instructions(ptx):

@@ -139,8 +139,6 @@ AXES = {
 SORTS = (Border.CONSTANT, Border.MIRROR, Border.WRAP)
 LARGE_SIZES = _sizes("70x403 99x400")
 MOST_TAPS_OF_LARGE = 15
-MATRIX = ("border", "samples", "mask")
-"""The axes whose full product runs with `-m matrix`, there with all samples."""
 
 
 def simulator_case(border, samples, size, channels, mask, anchor, block, rows):
@@ -259,8 +257,8 @@ def compiled_anyhow(variant):
 def matrix_in_simulator(variant):
     """Return the cases of each border, type and mask that a kernel takes."""
     fixed = {"size": (7, 11), "channels": 3, "anchor": "last", "block": Block(5, 3), "rows": Layout.PITCHED}
-    rows = product(*({**AXES, "samples": tuple(SAMPLES)}[name] for name in MATRIX))
-    cases = (simulator_case(**fixed, **dict(zip(MATRIX, row, strict=True))) for row in rows)
+    rows = product(BORDERS, SAMPLES, AXES["mask"])
+    cases = (simulator_case(border, samples, mask=mask, **fixed) for border, samples, mask in rows)
     return tuple(found for case in cases if (found := suited(variant, case)) is not None)
 
 

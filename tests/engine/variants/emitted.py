@@ -2,7 +2,6 @@
 
 import re
 from functools import cache
-from zlib import crc32
 
 import numpy as np
 import pytest
@@ -30,41 +29,30 @@ def refused(variant, problem, mask, limits=None, block=None):
 
 
 @cache
-def _library(kernel, signature, options):
-    return compiler._compile_pyfunc_with_fixup(
-        kernel.py_func, signature, device=False, abi="numba", cc=(9, 0), **dict(options)
-    )[0]
+def _library(kernel, signature):
+    how = {"device": False, "abi": "numba", "cc": (9, 0)}
+    return compiler._compile_pyfunc_with_fixup(kernel.py_func, signature, **how)[0]
 
 
-def compiled(step, capability=(9, 0), **options):
-    """Return the PTX of a pass for a compute capability, as `cuda.compile_ptx` does.
+def compiled(step, capability=(9, 0)):
+    """Return the PTX of a pass for a compute capability, as `cuda.compile_ptx` does, kept as machine code is.
 
     Numba's part of the compilation, three quarters of the time, does not depend on the capability: it is done
     once a kernel, NVVM's once for each capability (`test_that_one_compilation_serves_all_capabilities`).
     """
-
-    def compile_now():
-        (ptx,) = _library(step.kernel, step.signature, tuple(options.items())).get_asm_strs(cc=capability)
-        return ptx
-
-    return kept_ptx(step, capability, str(sorted(options.items())), compile_now)
-
-
-def kept_ptx(step, capability, options, compile_now):
-    """Return the PTX of a pass with these options, kept as the program keeps machine code.
-
-    It is compiled anew once a source of the kernels changes: that took 99 of the 105 s of `tests/ptx`.
-    """
     from engine.device.kernel_code import kept  # There is none without NVVM.
 
-    kind = f"ptx-{crc32(options.encode()):x}"
-    return kept(kind, step.kernel, step.signature, capability, lambda: compile_now().encode(), bytes.decode)
+    def compile_now():
+        (ptx,) = _library(step.kernel, step.signature).get_asm_strs(cc=capability)
+        return ptx.encode()
+
+    return kept("ptx-plain", step.kernel, step.signature, capability, compile_now, bytes.decode)
 
 
-def ptx_of(variant, problem, mask, capability=(9, 0), **options):
+def ptx_of(variant, problem, mask, capability=(9, 0)):
     """Return what the compiler makes of a variant's one pass; it keeps nothing in local memory."""
     (step,) = variant.passes(problem, mask, variant.default_block)
-    ptx = compiled(step, capability, **options)
+    ptx = compiled(step, capability)
     assert re.findall(r"__local_depot|\b(?:ld|st)\.local|\.ftz", ptx) == []
     return ptx
 

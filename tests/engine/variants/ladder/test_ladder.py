@@ -268,15 +268,8 @@ def test_that_a_bank_of_more_masks_than_rows_of_blocks_is_refused_with_a_block_t
 
 
 def test_that_the_block_for_a_bank_shares_the_masks_out_evenly():
-    for masks, block in [
-        (1, Block(256, 1)),
-        (2, Block(256, 2)),
-        (3, Block(160, 3)),
-        (8, Block(64, 8)),
-        (9, Block(96, 5)),
-        (17, Block(64, 6)),
-        (32, Block(64, 8)),
-    ]:
+    sides = {1: (256, 1), 2: (256, 2), 3: (160, 3), 8: (64, 8), 9: (96, 5), 17: (64, 6), 32: (64, 8)}
+    for masks, block in ((masks, Block(*of_block)) for masks, of_block in sides.items()):
         assert bank_block(masks) == block
         bank = (Mask(np.ones((15, 15))),) * masks
         assert for_bank(bank).default_block == block

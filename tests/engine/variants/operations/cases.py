@@ -1,6 +1,7 @@
 """The cases that every way to compute an operation must get right, and the one check of a way on a case."""
 
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 import numpy as np
 
@@ -61,13 +62,9 @@ class Case:
         return Resolved(asked, self.picture())
 
 
-def _of(operation, *settings, channels=(1, 3), blocks=(None,)):
-    for chosen in settings:
-        for number in channels:
-            for block in blocks:
-                yield Case(operation, chosen, channels=number, block=block)
-                yield Case(operation, chosen, channels=number, dtype="uint16", block=block)
-                yield Case(operation, chosen, channels=number, dtype="float32", block=block)
+def _of(operation, *settings, channels=(1, 3)):
+    for chosen, number, dtype in product(settings, channels, ("uint8", "uint16", "float32")):
+        yield Case(operation, chosen, channels=number, dtype=dtype)
 
 
 _REGULAR = (

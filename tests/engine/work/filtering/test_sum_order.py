@@ -19,34 +19,17 @@ CPU = [variant for variant in VARIANTS.on("cpu") if variant.key not in ("cpu-box
 # One for each order.
 KEYS = "naive-uncoalesced", "tiled", "implicit-gemm", "separable-l0", "separable-fused"
 SIMULATED = [variant for variant in VARIANTS.on("cuda") if variant.key in KEYS]
-Shapes = tuple[tuple[int, int], ...]
-SHAPES: Shapes = ((2, 3), (3, 3), (4, 2), (7, 9), (1, 19))
+SHAPES = ((2, 3), (3, 3), (4, 2), (7, 9), (1, 19))
 
 
 def _mask(variant: Variant, shape: tuple[int, int], random: np.random.Generator) -> Mask:
     rows, columns = shape
-    if variant.masks == "masks of one row":
-        rows = 1
     weights = random.standard_normal((rows, columns))
     if variant.rank == 1:
         half = random.standard_normal(columns)
         weights = np.outer(random.random(rows) + 0.1, half + half[::-1]).astype(np.float32)
     anchor = int(random.integers(rows)), int(random.integers(columns))
     return Mask(weights, anchor, float(random.choice([0.0, 0.3, -7.1])))
-
-
-def all_are_equal(variant: Variant, border: Border, side: int, pixels: int, shapes: Shapes) -> None:
-    random = np.random.default_rng(list(Border).index(border))
-    for number, shape in enumerate(shapes):
-        dtype, channels = ("uint8", "uint16", "float32")[number % 3], (1, 3)[number % 2]
-        picture = (random.random((side, side + 3, channels)) * 255).astype(dtype)
-        mask = _mask(variant, shape, random)
-        cval = 3.5 if border.takes_value else 0.0
-        for result in ("float32", "same") if variant.integer_output else ("float32",):
-            how: dict[str, Any] = {"variant": variant.key, "device": "cpu", "result": result}
-            values = correlate(picture, mask, border=border, cval=cval, **how)
-            problem = describe_problem(picture, mask, border, cval, values.dtype.name)
-            assert_equal_at(variant, problem, mask, picture, values, pixels)
 
 
 def assert_equal_at(
@@ -66,7 +49,16 @@ def assert_equal_at(
 def test_that_the_sum_of_a_pixel_is_the_value_that_the_cpu_stored(variant: Variant) -> None:
     # Each variant reads ghost cells, repeated ones and those of the other side.
     for border, first in ((Border.CONSTANT, 0), (Border.MIRROR, 1), (Border.WRAP, 0)):
-        all_are_equal(variant, border, 23, 12, SHAPES[first::2])
+        random, cval = np.random.default_rng(list(Border).index(border)), 3.5 if border.takes_value else 0.0
+        for number, shape in enumerate(SHAPES[first::2]):
+            dtype, channels = ("uint8", "uint16", "float32")[number % 3], (1, 3)[number % 2]
+            picture = (random.random((23, 26, channels)) * 255).astype(dtype)
+            mask = _mask(variant, shape, random)
+            for result in ("float32", "same") if variant.integer_output else ("float32",):
+                how: dict[str, Any] = {"variant": variant.key, "device": "cpu", "result": result}
+                values = correlate(picture, mask, border=border, cval=cval, **how)
+                problem = describe_problem(picture, mask, border, cval, values.dtype.name)
+                assert_equal_at(variant, problem, mask, picture, values, 12)
 
 
 @pytest.mark.slow
