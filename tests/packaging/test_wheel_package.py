@@ -190,7 +190,7 @@ IN_PROCESSES = """
 import dask.array, haloscope, numpy
 if __name__ == "__main__":
     array = dask.array.from_array(numpy.eye(20, dtype=numpy.float32), chunks=10)
-    lazy = haloscope.filter_dask(array, "box:3", device="cpu")
+    lazy = haloscope.filter_dask(array, "box:3", variant="cpu-serial", device="cpu")
     print(lazy.compute(scheduler="processes", num_workers=1).sum())
 """
 

@@ -126,14 +126,17 @@ def test_that_a_picture_of_nan_and_infinity_prints_nothing_on_the_terminal(progr
     program.click(383, 70)
 
 
-def test_that_an_edit_before_a_kill_is_restored_and_its_session_opened_where_another_start_quits_running_all(
+def test_that_windows_have_their_own_masks_and_the_next_start_after_a_kill_restores_its_own_and_quits_running(
     screen, start, program, tmp_path
 ):
     home = tmp_path / "killed"
     killed = Journey(screen, home)
-    killed.click_on("first cell")
-    killed.type("7")
-    killed.press("Return")
+    for number, one in ((3, program), (7, killed)):
+        screen.xdotool("windowactivate", "--sync", one.window)
+        one.wait_for_turn()
+        one.click_on("first cell")
+        one.press(str(number), "Return")
+        one.wait_for_rest()
     killed.wait_until(lambda: b"[[7" in kept(home), "the edit in a file")
     killed.crash()
     killed.kill()
@@ -151,6 +154,7 @@ def test_that_an_edit_before_a_kill_is_restored_and_its_session_opened_where_ano
     assert other.quit() == 0
     assert kept(home) == b""
     program.wait_for_turn()
+    assert program.weights()[0][0] == 3
     program.press("ctrl+shift+o")
     program.answer("Open", path)
     program.wait_until(lambda: program.title == document, f"the title {document}")
