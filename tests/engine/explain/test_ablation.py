@@ -167,8 +167,9 @@ def classes_of(passes):
 # block, and beside the sibling without border test one of the others; `-m matrix` has all.
 BLOCKS = [{}, {"block": Block(32, 4), "mask_side": 9}]
 COSTS = [*Cost]
-# NVVM unrolls their loops otherwise without the test of a border whose cells lie further away.
-UNROLLED_OTHERWISE = ("cached", "implicit-gemm")
+# NVVM unrolls the loops of two otherwise without the test of a border whose cells lie further away; the code
+# of one is that of the tests of the command.
+WITH_ZERO_BORDER = ("cached", "implicit-gemm", "tiled")
 
 
 def each_kernel(test):
@@ -184,7 +185,7 @@ def each_kernel(test):
 def code_of(number):
     """Return what the code of a kernel depends on."""
     dtype = ("float32", "uint8", "float32", "uint16")[number % 4]
-    border = Border.ZERO if TEACHING[number] in UNROLLED_OTHERWISE else list(Border)[number % 6]
+    border = Border.ZERO if TEACHING[number] in WITH_ZERO_BORDER else list(Border)[number % 6]
     return {"border": border, "dtype": dtype, **BLOCKS[number // 2 % 2]}
 
 

@@ -239,8 +239,8 @@ def test_that_the_host_outlives_what_cannot_be_done(calm, picture, tmp_path):
 
 @pytest.mark.slow
 def test_that_the_simulator_is_a_device_of_the_same_process(calm, tiny):
-    mask, block = Mask([[1, 2], [3, 4]]), Block(32, 32)
-    job = job_of(tiny, mask, variant="naive", device="simulator", block=block, layout=Layout.PACKED)
+    how = {"variant": "naive", "device": "simulator", "block": Block(32, 32), "layout": Layout.PACKED}
+    job = job_of(tiny, Mask([[1, 2], [3, 4]]), border=Border.ZERO, **how)
     reply = calm.ask(Run(job))
     assert (reply.device, reply.result.layout) == ("simulator", "packed")
     assert reply.result.verification.exact
