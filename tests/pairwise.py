@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
+from random import Random
 from typing import Any
 
 import pytest
@@ -37,7 +38,11 @@ def pairwise(
         return sum(len(axes) if few_rows_of in (one, other) else 1 for (one, _), (other, _) in met)
 
     def ranked(chosen: dict[str, int], name: str) -> list[int]:
-        return sorted(range(len(axes[name])), key=lambda value: -new(chosen, name, value))
+        values = [*range(len(axes[name]))]
+        if few_rows_of in chosen:
+            # Of equally good ones another comes first for each of its values, in each process the same.
+            Random(f"{name} {chosen[few_rows_of]}").shuffle(values)
+        return sorted(values, key=lambda value: -new(chosen, name, value))
 
     def rows_with(first: tuple[tuple[str, int], ...]) -> Iterator[dict[str, int]]:
         # At first the best of all; then another value of one axis; then others of all.
