@@ -12,6 +12,7 @@ import numpy as np
 from engine.device import interpreter
 from engine.device.interpreter import run_pass
 from engine.device.launches import Operand, Pass
+from engine.geometry.border import Border
 from engine.ptx import Array, Run
 from engine.ptx.arithmetic import DTYPES
 from engine.ptx.memory import Access as PtxAccess
@@ -145,13 +146,16 @@ def check_executed(variant, problem, mask, image, block=None):
 def is_as_modelled(variant, case):
     """Return whether the model of a kernel's work counts what its code does on a case.
 
-    What a mirror shows of one pixel it takes for cells. In kernels with blocks of their own the compiler
-    loads 8 and 16 bits for ghost cells too and then takes the value instead, and saves some of the products
-    of `box` for four channels.
+    What a mirror shows of one row or column it takes for cells. In kernels with blocks of their own the
+    compiler loads 8 and 16 bits for ghost cells too and then takes their value instead, and saves some of the
+    products of `box` for several channels.
     """
-    if case.height * case.width == 1 or (variant.key, case.channels) == ("box", 4):
+    if case.border is Border.MIRROR and 1 in (case.height, case.width):
         return False
-    return variant.uses_block or case.dtype == "float32" or not case.border.takes_value
+    if variant.uses_block or case.dtype == "float32":
+        return True
+    has_value = case.border in (Border.ZERO, Border.CONSTANT)
+    return not has_value and (variant.key != "box" or case.channels == 1)
 
 
 def check_all(variant, case, *where):
