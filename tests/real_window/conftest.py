@@ -249,9 +249,15 @@ def arguments():
 
 
 @pytest.fixture(scope="module")
-def running(screen, arguments, tmp_path_factory):
+def home(tmp_path_factory):
+    """The home of the program of a file, whose dialogs come quickly to what is in it."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def running(screen, arguments, home):
     """The program of a file: a start takes longer than most tests."""
-    program = Journey(screen, tmp_path_factory.mktemp("home"), *map(str, arguments))
+    program = Journey(screen, home, *map(str, arguments))
     yield program
     end(program)
 

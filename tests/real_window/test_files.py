@@ -16,9 +16,10 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def picture(tmp_path_factory):
+def picture(home):
     """A picture of 48 x 40 in a folder of its own."""
-    path = tmp_path_factory.mktemp("pictures") / "leaf.png"
+    path = home / "pictures" / "leaf.png"
+    path.parent.mkdir()
     pixels = np.random.default_rng(1).integers(0, 255, (40, 48, 3), np.uint8)
     Image.fromarray(pixels).save(path)
     return path
@@ -30,12 +31,13 @@ def arguments(picture):
     return (picture,)
 
 
-def test_that_a_result_is_saved_as_a_picture(program, picture, tmp_path):
+def test_that_a_result_is_saved_as_a_picture(program, picture):
     program.wait_for_title("leaf.png")
+    sharp = program.new_file(".png")
     program.press("ctrl+s")
-    program.answer("Save", tmp_path / "sharp.png")
-    program.wait_until(lambda: list(tmp_path.glob("sharp.png")), "the saved result")
-    with Image.open(tmp_path / "sharp.png") as saved, Image.open(picture) as original:
+    program.answer("Save", sharp)
+    program.wait_until(sharp.exists, "the saved result")
+    with Image.open(sharp) as saved, Image.open(picture) as original:
         assert saved.size == original.size
         assert not np.array_equal(np.asarray(saved), np.asarray(original)), "it was not sharpened"
 
@@ -156,7 +158,7 @@ def test_that_windows_have_their_own_masks_and_the_next_start_after_a_kill_resto
     program.wait_for_turn()
     assert program.weights()[0][0] == 3
     program.press("ctrl+shift+o")
-    program.answer("Open", path)
+    program.answer("Open", path.rename(program.new_file(".haloscope")))
     program.wait_until(lambda: program.title == document, f"the title {document}")
     program.wait_for_rest()
     assert program.session() == saved

@@ -13,9 +13,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def picture(tmp_path_factory):
+def picture(home):
     """A picture with a name of its own."""
-    path = tmp_path_factory.mktemp("pictures") / "leaf.png"
+    path = home / "leaf.png"
     Image.radial_gradient("L").resize((40, 40)).save(path)
     return path
 
@@ -48,9 +48,7 @@ def test_that_a_window_goes_on_after_a_damaged_picture(program):
     assert program.weights()[0][0] == 3
 
 
-def test_that_work_is_kept_by_cancel_saved_by_save_and_there_at_the_next_start(
-    program, start, picture, tmp_path
-):
+def test_that_work_is_kept_by_cancel_saved_by_save_and_there_at_the_next_start(program, start, picture):
     program.press("ctrl+o")
     program.answer("Open a picture", picture)
     program.wait_for_title("leaf.png")
@@ -62,7 +60,7 @@ def test_that_work_is_kept_by_cancel_saved_by_save_and_there_at_the_next_start(
     assert not program.has_ended
     ask(program)
     program.press("alt+s")
-    path = tmp_path / "kept.haloscope"
+    path = program.new_file(".haloscope")
     program.answer("Save", path, lambda: program.has_ended)
     assert program.wait_for_end() == 0
     again = start("--session", path)

@@ -146,9 +146,9 @@ def test_that_a_line_of_the_history_goes_there_and_end_comes_back(program, read)
     program.command("panel mask")
 
 
-def test_that_a_mask_is_saved_and_opened(program, read, tmp_path):
+def test_that_a_mask_is_saved_and_opened(program, read):
     program.write_mask("1 2 3; 4 5 6")
-    path = tmp_path / "mask.json"
+    path = program.new_file(".json")
     program.press("ctrl+shift+m")
     program.answer("Save", path)
     program.wait_until(path.exists, "the saved mask")
@@ -258,8 +258,8 @@ def test_that_the_menu_of_a_row_makes_it_the_baseline(program, ran):
     program.press("ctrl+z")
 
 
-def test_that_rows_are_saved_as_json_and_that_a_session_brings_them(program, ran, tmp_path):
-    path = tmp_path / "rows.json"
+def test_that_rows_are_saved_as_json_and_that_a_session_brings_them(program, ran):
+    path = program.new_file(".json")
     program.press("ctrl+e")
     program.answer("Save", path)
     program.wait_until(path.exists, "the saved rows")
