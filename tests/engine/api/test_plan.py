@@ -73,7 +73,7 @@ def no_plans():
 @pytest.fixture
 def no_spares():
     """Forget memory of earlier results."""
-    gc.collect()
+    gc.collect(1)
     host_memory._reused.trim(0)
 
 
@@ -204,7 +204,8 @@ def test_that_a_result_stays_while_anything_refers_to_its_memory(no_spares):
         first, last = values.ctypes.data, values.ctypes.data + values.nbytes
         held = refer(values)
         del values
-        gc.collect()
+        # All of it takes half a second in a process that has run many tests.
+        gc.collect(1)
         others = [filtered(image) for image in images[1:]]
         for other in others:
             assert other.ctypes.data >= last or other.ctypes.data + other.nbytes <= first
