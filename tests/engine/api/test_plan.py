@@ -73,7 +73,7 @@ def no_plans():
 @pytest.fixture
 def no_spares():
     """Forget memory of earlier results."""
-    gc.collect(1)
+    gc.collect()
     host_memory._reused.trim(0)
 
 
