@@ -40,10 +40,10 @@ def threads():
 
 @st.composite
 def lengths(draw):
-    """Chunks of one side, of any lengths."""
+    """Chunks of one side, of any lengths: at most six, so that there are no more than 36."""
     found = []
     while (left := SIDE - sum(found)) > 0:
-        found.append(draw(st.integers(1, left)))
+        found.append(draw(st.integers(min(left, 1 + 2 * len(found)), left)))
     return tuple(found)
 
 

@@ -285,7 +285,7 @@ def test_that_texts_are_read_up_to_one_limit_together(monkeypatch, opened):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", [2**20, 4 * 2**20])
+@pytest.mark.parametrize("limit", [2**20, pytest.param(4 * 2**20, marks=pytest.mark.matrix)])
 def test_that_texts_take_memory_within_the_limit(opened, limit):
     """Texts and profiles of a PNG that would take much memory, and short ones, in all as long as told."""
     rows = [bytes(24)] * 8
