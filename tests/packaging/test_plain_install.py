@@ -31,9 +31,9 @@ COMMANDS = (
     (0, "code tiled"),
     (2, "code tiled --ptx"),
     (0, "matmul --size 32"),
-    (0, "network --batch 2"),
+    (0, "network --batch 2 --budget 0.001"),
     *(
-        (0, f"course {paper} --sizes 64 --budget 0.001")
+        (0, f"course {paper} --sizes 16 --budget 0.001")
         for paper in ("report", "cnn", "lab", "convolution", "performance")
     ),
     (2, f"judge {KERNELS}/naive.py"),

@@ -59,6 +59,74 @@ def assert_every_control_is_explained(page):
         assert widget.accessibleName() or text, widget
 
 
+# First of the file: with the window that the others share it takes the theme anew twice, 0.5 s each.
+def test_that_layout_theme_columns_and_files_are_kept(open_window, monkeypatch, tmp_path, qtbot):
+    path, screen = tmp_path / "preferences.json", QGuiApplication.primaryScreen()
+    monkeypatch.setattr(type(screen), "availableGeometry", lambda _: QRect(0, 0, 1280, 800))
+    monkeypatch.setattr(QGuiApplication, "screenAt", lambda _: screen)
+    # As under a window manager with a title bar of 20 pixels.
+    geometry, place = QRect(10, 20, 1278, 775), QRect(300, 200, 300, 500)
+
+    def start(theme=""):
+        haloscope = open_window(geometry.size().toTuple(), theme, path)
+        QtWidgets.QApplication.processEvents()
+        return haloscope, haloscope.window, haloscope.window.first_page
+
+    def table_of(key):
+        return window.page_of(key).results_panel.table
+
+    haloscope, window, page = start("light")
+    haloscope.preferences.choose(theme="dark")
+    window.setGeometry(geometry)
+    page.panel("kernel").open_as_window(place)
+    page.bring_to_front("roofline")
+    table_of("explore").show_column("block", shown=False)
+    table_of("matrices").show_column("speed_up", shown=True)
+    mask = tmp_path / "mine.csv"
+    mask.write_text("1,2\n3,4\n")
+    page.files.load_mask(mask)
+    page.files.save_session(tmp_path / "a&b.haloscope")
+    qtbot.waitUntil(lambda: haloscope.recent.of("session") != ())
+    window.show_page("course")
+    window.close()
+    # A column of a later version of the program.
+    preferences = json.loads(path.read_text())
+    preferences["columns"]["explore"]["gone"] = True
+    path.write_text(json.dumps(preferences))
+
+    haloscope, window, page = start()
+    assert current_theme().name == "dark"
+    assert window.geometry() == geometry
+    assert page.panel("roofline").isVisible()
+    assert page.panel("kernel").isVisible()
+    assert page.panel("kernel").geometry() == place
+    haloscope.actions["reset_layout"].trigger()
+    assert not page.panel("kernel").is_own_window
+    table = table_of("explore")
+    assert table.isColumnHidden(table.model().sourceModel().position("block"))
+    table_of("explore").choose_columns({})
+    window.recent.menu.aboutToShow.emit()
+    listed = window.recent.menu.actions()
+    names = [action.text().split("  ")[0] for action in listed if action.toolTip().startswith("/")]
+    assert names == ["a&&b.haloscope", "mine.csv"]
+    haloscope.actions["reopen_last"].trigger()
+    qtbot.waitUntil(lambda: haloscope.workspace.mask.shape == (2, 2))
+    mask.unlink()
+    window.recent.open(str(mask))
+    assert haloscope.messages.newest.what == "mine.csv is gone"
+    assert haloscope.recent.of("mask") == ()
+    window.setWindowState(Qt.WindowState.WindowMaximized)
+    QtWidgets.QApplication.processEvents()
+    window.close()
+    # The columns also of a page that was not shown meanwhile.
+    kept = json.loads(path.read_text())
+    assert (kept["is_maximized"], tuple(kept["window"])) == (True, geometry.getRect())
+    assert kept["columns"] == {"matrices": {"speed_up": True}}
+    window.setWindowState(Qt.WindowState.WindowNoState)
+    window.take_layout(load_preferences(path)[0])
+    assert window.isMaximized()
+
+
 def test_that_every_page_fits_without_a_word_cut_and_explains_every_control(open_window, qtbot):
     window = open_window().window
     for entry in PAGES:
@@ -146,73 +214,6 @@ def test_that_whatever_is_dragged_from_elsewhere_can_be_dropped_and_is_taken_up(
     for name, shape in (("other.csv", (2, 2)), ("mask.json", (3, 3))):
         drop(haloscope, tmp_path / name)
         assert workspace.mask.shape == shape
-
-
-def test_that_layout_theme_columns_and_files_are_kept(open_window, monkeypatch, tmp_path, qtbot):
-    path, screen = tmp_path / "preferences.json", QGuiApplication.primaryScreen()
-    monkeypatch.setattr(type(screen), "availableGeometry", lambda _: QRect(0, 0, 1280, 800))
-    monkeypatch.setattr(QGuiApplication, "screenAt", lambda _: screen)
-    # As under a window manager with a title bar of 20 pixels.
-    geometry, place = QRect(10, 20, 1278, 775), QRect(300, 200, 300, 500)
-
-    def start(theme=""):
-        haloscope = open_window(geometry.size().toTuple(), theme, path)
-        QtWidgets.QApplication.processEvents()
-        return haloscope, haloscope.window, haloscope.window.first_page
-
-    def table_of(key):
-        return window.page_of(key).results_panel.table
-
-    haloscope, window, page = start("light")
-    haloscope.preferences.choose(theme="dark")
-    window.setGeometry(geometry)
-    page.panel("kernel").open_as_window(place)
-    page.bring_to_front("roofline")
-    table_of("explore").show_column("block", shown=False)
-    table_of("matrices").show_column("speed_up", shown=True)
-    mask = tmp_path / "mine.csv"
-    mask.write_text("1,2\n3,4\n")
-    page.files.load_mask(mask)
-    page.files.save_session(tmp_path / "a&b.haloscope")
-    qtbot.waitUntil(lambda: haloscope.recent.of("session") != ())
-    window.show_page("course")
-    window.close()
-    # A column of a later version of the program.
-    preferences = json.loads(path.read_text())
-    preferences["columns"]["explore"]["gone"] = True
-    path.write_text(json.dumps(preferences))
-
-    haloscope, window, page = start()
-    assert current_theme().name == "dark"
-    assert window.geometry() == geometry
-    assert page.panel("roofline").isVisible()
-    assert page.panel("kernel").isVisible()
-    assert page.panel("kernel").geometry() == place
-    haloscope.actions["reset_layout"].trigger()
-    assert not page.panel("kernel").is_own_window
-    table = table_of("explore")
-    assert table.isColumnHidden(table.model().sourceModel().position("block"))
-    table_of("explore").choose_columns({})
-    window.recent.menu.aboutToShow.emit()
-    listed = window.recent.menu.actions()
-    names = [action.text().split("  ")[0] for action in listed if action.toolTip().startswith("/")]
-    assert names == ["a&&b.haloscope", "mine.csv"]
-    haloscope.actions["reopen_last"].trigger()
-    qtbot.waitUntil(lambda: haloscope.workspace.mask.shape == (2, 2))
-    mask.unlink()
-    window.recent.open(str(mask))
-    assert haloscope.messages.newest.what == "mine.csv is gone"
-    assert haloscope.recent.of("mask") == ()
-    window.setWindowState(Qt.WindowState.WindowMaximized)
-    QtWidgets.QApplication.processEvents()
-    window.close()
-    # The columns also of a page that was not shown meanwhile.
-    kept = json.loads(path.read_text())
-    assert (kept["is_maximized"], tuple(kept["window"])) == (True, geometry.getRect())
-    assert kept["columns"] == {"matrices": {"speed_up": True}}
-    window.setWindowState(Qt.WindowState.WindowNoState)
-    window.take_layout(load_preferences(path)[0])
-    assert window.isMaximized()
 
 
 def test_that_file_dialogs_do_not_stop_the_window(haloscope, qtbot):
