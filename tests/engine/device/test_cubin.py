@@ -17,7 +17,7 @@ from engine.work.operations.contract import operation_variant
 from engine.work.problem import OperationProblem, Problem, Settings
 
 if not missing:
-    from engine.device.kernel_code import compiled
+    from engine.device.kernel_code import compiled, with_code
     from engine.device.numba_cuda import cuda, float32, int64
 
 pytestmark = [
@@ -30,7 +30,7 @@ CAPABILITIES = ((7, 5), (9, 0), (12, 1))
 
 
 def code_of(step, capability):
-    return compiled(step.kernel, step.signature, capability)
+    return with_code(step.kernel, step.signature, capability, bytes)
 
 
 def passes_of(key):
