@@ -101,7 +101,12 @@ class Merger(Message, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The proposal in words."""
+        """The proposal in words, its steps by their names."""
+        return f"{', '.join(self.ids)} {self.effect}"
+
+    @property
+    def effect(self) -> str:
+        """What becomes of the steps, in words that follow theirs."""
         frame = "; the results are the same up to the edges"
         if any(self.frame):
             top, bottom, left, right = self.frame
@@ -109,7 +114,7 @@ class Merger(Message, frozen=True):
             columns = f"{left} column{'s' * (left != 1)} at the left, {right} at the right"
             frame = f"; {rows}, {columns} differ, where the border now counts once"
         return (
-            f"{', '.join(self.ids)} as one mask of {self.mask.rows} × {self.mask.columns}: about "
+            f"as one mask of {self.mask.rows} × {self.mask.columns}: about "
             f"{self.merged_ms:.2g} ms instead of {self.separate_ms:.2g} ms{frame}"
         )
 

@@ -22,6 +22,7 @@ from engine.work.steps import HOW, PICTURE
 from gui.explore.chain.chain_actions import (
     ChainState,
     moved,
+    number_of,
     reads_of,
     reads_words,
     title_of_step,
@@ -207,8 +208,9 @@ class ChainList(QWidget):
         for part in (self._and, self.second):
             part.setVisible(state.step.operation == COMBINE)
         self._offered.setVisible(self._chain.offer is not None)
-        if self._chain.offer is not None:
-            self.offer.setText(f"{self._chain.offer.sentence}.")
+        if (offer := self._chain.offer) is not None:
+            steps = " and ".join(str(number_of(state, one)) for one in offer.ids)
+            self.offer.setText(f"Steps {steps} {offer.effect}.")
 
 
 def ask_which(state: State, parent: QWidget | None, chosen: Callable[[bool], None]) -> QMessageBox:
