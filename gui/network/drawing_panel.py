@@ -93,7 +93,7 @@ class DrawingPanel(QWidget):
         self.verdict.setAccessibleName("Recognised")
         self.bars.setToolTip("Softmax of the ten scores: the probabilities sum to 100 %.")
         answer = column(row((self.verdict, 1), self.clear), self.detail, self.bars, spacing=HALF_GRID)
-        parts = self.canvas, label_for("Held-out &digits", self.digits), self.digits, answer
+        parts = self.canvas, label_for("Held-out di&gits", self.digits), self.digits, answer
         # A low window scrolls the panel instead of growing.
         self.setLayout(column(scrolled(boxed(column(*parts, 1, margins=GRID)))))
         self.clear.clicked.connect(drawing.clear)

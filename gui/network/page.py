@@ -67,7 +67,7 @@ class CellPanel(QWidget):
         self.before.setToolTip("Which input map is shown in figures; at first the one that adds the most.")
         self.adds.setFont(number_font())
         self.to_explore.setToolTip(_TEACHES)
-        self._which = boxed(row(label_for("Input &map", self.before), self.before, (self.adds, 1)))
+        self._which = boxed(row(label_for("&Input map", self.before), self.before, (self.adds, 1)))
         window = column(self.window_title, self.window_table, spacing=HALF_GRID)
         weights = column(self.filter_title, self.filter_table, spacing=HALF_GRID)
         parts = self.cell_name, self.sentence, self._which, self.refusal, window, weights, self.to_explore

@@ -55,8 +55,8 @@ class StagesPanel(RunsPanel):
         # Its widest number is rare, and in the narrowest window the stages need the room.
         follow_letters(self.batch, lambda: self.batch.setMaximumWidth(digits_width(_BATCH_DIGITS) + 5 * GRID))
         self.device.setMinimumContentsLength(5)
-        batch = label_for("Batc&h", self.batch), self.batch
-        device = label_for("De&vice", self.device), (self.device, 1)
+        batch = label_for("&Batch", self.batch), self.batch
+        device = label_for("&Device", self.device), (self.device, 1)
         choices = row(*batch, *device, 1, spacing=HALF_GRID)
         line = row((self.note, 1), self.more, spacing=HALF_GRID)
         parts = choices, line, (self.stack, 1), self.legend

@@ -59,6 +59,13 @@ def assert_every_control_is_explained(page):
         assert widget.accessibleName() or text, widget
 
 
+def assert_no_letter_leads_to_two_places(window):
+    labels = [label for label in shown(window, QtWidgets.QLabel) if label.buddy() is not None]
+    parts = *window.menuBar().actions(), *labels, *shown(window, QtWidgets.QAbstractButton)
+    letters = [found.casefold() for one in parts for found in re.findall(r"&(\w)", one.text())]
+    assert len(set(letters)) == len(letters), letters
+
+
 # First of the file: with the window that the others share it takes the theme anew twice, 0.5 s each.
 def test_that_layout_theme_columns_and_files_are_kept(open_window, monkeypatch, tmp_path, qtbot):
     path, screen = tmp_path / "preferences.json", QGuiApplication.primaryScreen()
@@ -139,6 +146,7 @@ def test_that_every_page_fits_without_a_word_cut_and_explains_every_control(open
             assert window.page.minimumSizeHint().width() <= window.page.width(), f"{entry.key}: cut"
             assert_no_word_is_cut(window)
         assert_every_control_is_explained(window)
+        assert_no_letter_leads_to_two_places(window)
 
 
 def test_that_every_action_has_a_key_of_its_own_and_teaches_it(haloscope):
