@@ -137,6 +137,7 @@ NAMED_ABOVE = {
 }
 
 
+@pytest.mark.slow
 def test_that_no_string_names_a_module_of_a_higher_layer(modules):
     layers = next(found["layers"] for found in CONTRACTS if found.get("containers") == ["engine"])
     height = {room.strip(): -at for at, layer in enumerate(layers) for room in re.split("[|:]", layer)}
@@ -247,6 +248,7 @@ def test_that_what_was_done_once_is_noticed():
         assert list(sniffing(source))
 
 
+@pytest.mark.slow
 def test_that_nobody_looks_at_the_letters_of_a_key():
     texts = sources("engine", "gui", "bench", "tests").items()
     found = [f"{path.relative_to(ROOT)}: {one}" for path, text in texts for one in sniffing(text)]

@@ -25,6 +25,7 @@ def test_that_it_lists_the_kernels_of_each_paper(command):
     assert document["papers"][0]["kernels"][3]["here"]["variant"] == "cached-constant"
 
 
+@pytest.mark.slow
 def test_that_a_paper_is_printed_with_each_reason_once(command):
     answer = command("course report", TINY)
     assert answer.status == 0
@@ -132,6 +133,7 @@ def test_that_papers_done_before_a_device_is_lost_are_kept(command, quick, monke
     assert {path.name for path in tmp_path.glob("*.md")} == {"report.md"}
 
 
+@pytest.mark.slow
 def test_that_a_papers_tables_are_printed_although_they_cannot_be_written(command, full_disk):
     answer = command("course report --sizes 16 --device cpu --budget 0.001 --out", full_disk)
     assert answer.status == 2

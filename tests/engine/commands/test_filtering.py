@@ -90,6 +90,7 @@ def test_that_the_resolution_of_a_photograph_is_saved_unless_it_is_left_out(comm
     assert engine.open_image(out).metadata.dpi == (None if option else pytest.approx(given, abs=1e-3))
 
 
+@pytest.mark.slow
 def test_that_the_clipped_share_is_said_and_a_number_of_the_document(command, tmp_path):
     steps = '[{"mask": "gaussian:5:1"}, {"mask": "sobel-x"}]'
     chain = f'{{"format": "haloscope-chain", "version": 1, "steps": {steps}}}'

@@ -251,6 +251,7 @@ def test_that_layouts_are_an_axis_of_the_cuda_variants_alone(bench):
     assert answer.err.splitlines()[1].startswith("[2/3] 9 × 7 grey, mask 3 × 3, naive 32 × 8 packed:")
 
 
+@pytest.mark.slow
 def test_that_the_table_gives_each_reason_once(bench):
     cells = "--variants cpu-serial,tiled,cached --sizes 1449 --masks 3 --channels 1 --dtype uint16"
     answer, document, _ = bench(f"{cells} --device simulator --baseline cpu-parallel")

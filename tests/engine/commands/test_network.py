@@ -61,6 +61,7 @@ def test_that_bad_use_is_one_line_that_says_what_to_do(refused, monkeypatch, tmp
     refused("network --batch 1 --weights", WEIGHTS_FILE, says="you may not read it")
 
 
+@pytest.mark.slow
 def test_that_a_stage_without_a_device_is_a_result_with_its_reason(command, no_gpu):
     answer = command("network --stage network-cpu,network-fast --batch 1 --budget 0")
     assert answer.status == 0

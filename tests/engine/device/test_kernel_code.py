@@ -124,6 +124,7 @@ def test_that_each_kind_of_device_gets_code_of_its_own_compiled_or_from_disk(sel
     assert found[OLD] != found[NEW]
 
 
+@pytest.mark.slow
 def test_that_devices_of_one_kind_share_a_loaded_kernel(select):
     kernel = factory(Border.ZERO, 5)
     first = loaded_kernel.loaded_kernel(kernel, SIGNATURE)

@@ -87,6 +87,7 @@ FRONTS = [
 ]
 
 
+@pytest.mark.slow
 def test_that_requests_take_a_wavefront_for_each_word_of_a_bank():
     for key, block, name, (requests, each) in FRONTS:
         found = counted(filtering(key, block)).of(name)
@@ -94,6 +95,7 @@ def test_that_requests_take_a_wavefront_for_each_word_of_a_bank():
         assert found.wavefronts_per_request == each
 
 
+@pytest.mark.slow
 def test_that_examples_by_hand_are_counted():
     # Weights in constant memory are asked for in no other.
     found = counted(filtering("constant", (32, 8)))

@@ -192,6 +192,7 @@ BEFORE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_that_steps_are_in_teaching_order_each_with_its_idea_its_lines_and_what_it_saved(chapters):
     kernels = [one for one in VARIANTS if one.has_kernels]
     found = {key: compared_with(variant_named(key), kernels) for key in BEFORE}

@@ -247,6 +247,7 @@ def test_that_a_file_too_short_for_its_size_is_refused_before_it_is_decoded(refu
         assert refused(data).why.endswith("it was cut short or its header is damaged")
 
 
+@pytest.mark.slow
 def test_that_no_picture_of_one_colour_is_taken_for_a_file_cut_short(opened):
     for kind, options in [
         ("PNG", {"compress_level": 9}), ("TIFF", {"compression": "tiff_deflate"}),

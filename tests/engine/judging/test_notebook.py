@@ -32,6 +32,7 @@ def test_that_an_option_that_is_none_is_refused_and_a_kernel_that_is_none_is_jud
     assert judged_cell("", "x = 1").judgement.verdict == "refused"
 
 
+@pytest.mark.slow
 def test_that_a_wrong_kernel_is_shown_with_its_lines_and_the_picture_of_its_wrong_pixels():
     judged = judged_cell('--require "loads per result <= 0.5"', COPY)
     assert judged.judgement.verdict == "wrong"

@@ -109,12 +109,14 @@ def test_that_a_texture_that_is_lost_in_rounding_is_not_verified_and_has_no_spee
     assert result.as_json()["verification"]["passed"] is False
 
 
+@pytest.mark.slow
 def test_that_where_little_varies_an_ordinary_result_is_verified():
     for mask in ["gaussian:9:1.5", "log:9:1.4", "box:5", "sobel-x"]:
         for picture in [BELL, BELL + np.float32(0.25), FLAT]:
             assert engine.apply(picture, mask, border="mirror", device="cpu", budget_s=0.01).result.is_proven
 
 
+@pytest.mark.slow
 def test_that_an_operation_is_proven_wherever_it_keeps_the_values():
     for asked in ["gradient-magnitude", "bilateral", "find-patch", "median"]:
         for picture in (BELL, BELL + np.float32(0.25), TEXTURE):

@@ -301,6 +301,7 @@ def test_that_the_keys_of_an_action_act_in_a_number_field_that_has_a_use_for_the
         asked.clear()
 
 
+@pytest.mark.slow
 def test_that_a_first_start_fits_the_screen_with_its_frame(qapp, qtbot, monkeypatch):
     # As narrow as the smallest window, it is still high enough for it and its title.
     screen = QRect(0, 0, 1024, 700)

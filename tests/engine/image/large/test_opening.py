@@ -98,6 +98,7 @@ IN_CHUNKS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_that_an_ome_zarr_is_read_in_parts_however_channels_lie_in_chunks(tmp_path):
     layouts = [(axes, shape, (*(1,) * (len(shape) - 2), 32, 48), n) for axes, shape in AXES for n in (2, 3)]
     for number, (axes, shape, chunks, version) in enumerate(layouts + [(*one, 3) for one in IN_CHUNKS]):

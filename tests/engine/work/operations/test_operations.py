@@ -131,6 +131,7 @@ def test_that_the_median_is_numpys_with_repeated_edges():
             assert np.array_equal(found[row, column, channel], np.median(window), equal_nan=True)
 
 
+@pytest.mark.slow
 def test_that_bins_are_exact_and_counts_those_of_numpy():
     samples = np.array([0, 15, 16, 255], np.uint8)
     assert counts.bins_of(samples, 16).tolist() == [0, 0, 1, 15]
@@ -395,6 +396,7 @@ def of(key, samples, **settings):
     return engine.operate(samples, key, device="cpu", budget_s=0.0, **settings).picture
 
 
+@pytest.mark.slow
 def test_that_minima_maxima_morphology_and_the_gradient_magnitude_are_scipys():
     grey, square = picture(23, 31, 1)[..., 0], {"size": 5, "mode": "nearest"}
     # SciPy repeats the nearest cell too; it takes 8 bit without rounding.

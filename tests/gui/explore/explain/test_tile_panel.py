@@ -106,6 +106,7 @@ def test_that_the_view_follows_the_arrow_keys_over_the_cells(qtbot, grid, tile_o
     assert grid.cell_size == 6
 
 
+@pytest.mark.slow
 def test_that_the_panel_follows_what_is_set_and_another_block_of_the_grid_can_be_chosen(enter, bench, panel):
     panel.across.setValue(0)
     panel.down.setValue(0)
@@ -133,6 +134,7 @@ def test_that_the_panel_follows_what_is_set_and_another_block_of_the_grid_can_be
     assert len(bench.asked(TileRequest)) == asked
 
 
+@pytest.mark.slow
 def test_that_passes_and_colours_can_be_chosen_and_a_selected_kernel_has_its_tile(qtbot, bench, panel):
     assert panel.passes.isHidden()
     bench.change(variant="separable-l1")

@@ -299,6 +299,7 @@ def test_that_simulated_runs_show_their_loads_and_two_selected_rows_are_compared
     assert "has no time to compare" in panel.about.text()
 
 
+@pytest.mark.slow
 def test_that_the_bars_can_be_copied_with_all_their_rows_and_be_any_number(panel, results):
     add(results, *((f"variant-{at}", 1.0 + at) for at in range(30)))
     settle()
