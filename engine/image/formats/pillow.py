@@ -84,7 +84,7 @@ def metadata_of_info(info: Mapping[Any, Any]) -> Metadata:
 
 
 # From this quality on, colours keep the resolution of the brightness, where the format asks for one.
-_FULL_CHROMA_QUALITY = 90
+FULL_CHROMA_QUALITY = 90
 
 
 def encode_with_pillow(
@@ -93,7 +93,7 @@ def encode_with_pillow(
     """Encode a picture with its profile by the encoder that Pillow calls `kind`; `exif` None: its own."""
     buffer, image = io.BytesIO(), _with_plugin(kind)[0].fromarray(with_alpha(picture))
     how["exif"] = exif_with_resolution(picture.metadata) if exif is None else exif
-    how["subsampling"] = "4:4:4" if quality >= _FULL_CHROMA_QUALITY else "4:2:0"
+    how["subsampling"] = "4:4:4" if quality >= FULL_CHROMA_QUALITY else "4:2:0"
     image.save(buffer, kind, quality=int(quality), icc_profile=picture.icc_profile or b"", **how)
     return buffer.getvalue()
 
