@@ -29,7 +29,7 @@ def loaded(module: str, what: str) -> Any:
 
 
 def sealed(function: Callable[..., object], *given: object) -> Callable[..., object]:
-    """Return a function that calls this one with what is given, and with what it is called with after it.
+    """Return a function that calls this one with the given arguments first, then with its own.
 
     The scheduler, which unpickles the tasks that it passes on, finds nothing but bytes in it and needs no
     Haloscope. `dask worker` does not look for modules in the folder where it is started, as `python` does: so

@@ -12,7 +12,7 @@ class Proof(Protocol):
 
     @property
     def passed(self) -> bool:
-        """Whether it is."""
+        """Whether the result is right."""
 
 
 def status_of(proofs: Iterable[Proof | None]) -> int:

@@ -44,7 +44,7 @@ class LateFunction(Late):
 
 
 def late(module: str, *names: str, **options: object) -> list[Any]:
-    """Return, for each name, what stands for what `from module import name` gives, called with options."""
+    """Return a `Late` for each name of a module; options are passed on when what it names is called."""
 
     def imported(name: str) -> Any:
         found = getattr(__import__(module, fromlist=[name]), name)

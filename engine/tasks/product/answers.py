@@ -1,4 +1,4 @@
-"""Answers what is asked of matrix products: what can be counted of each way, and a run of one."""
+"""Answers to requests for matrix products: the counts of each kernel, and a run of one."""
 
 from engine.device.devices import backend
 from engine.host.request import Run
