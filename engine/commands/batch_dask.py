@@ -1,19 +1,17 @@
-"""A batch over the workers of a Dask cluster: each file all the way on one core.
+"""A batch over the workers of a Dask cluster: a task is a file, done all the way on one core.
 
-A thread here waits for each task, so to the batch's loop a task is what a thread does on one machine. What is
-done with a file, and which variant does it, is what this machine would do: `auto` counts this machine's cores
-wherever the file is filtered. Small files go several to a task, as one takes the scheduler, the worker and
-this process 3 ms.
+What is done with a file, and which variant does it, is what this machine would do: `auto` counts this
+machine's cores wherever the file is filtered.
 """
 
 import asyncio
 import os
+import pickle
 import platform
 import sys
 import time
-from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,14 +28,11 @@ from engine.files.atomic_write import part_file
 from engine.image.format import RAISE_LIMIT
 from engine.process import bytes_text, cores, launches_on
 
-# Tasks for each thread of the workers that are sent and not done yet. Files to a task at most, and what they
-# take together, at least.
-TASKS_AHEAD = 4
-MOST_FILES = 32
-MOST_TASK_BYTES = 4 << 20
+# Files are sent in groups: one by one a file costs twice as much. For each thread of the workers, of groups
+# that are not done yet, and how often a file is tried that its worker cannot do.
+FILES_PER_THREAD, GROUPS_AHEAD, RETRIES = 4, 3, 3
 # What a worker needs beside its pictures; what Dask leaves to a worker before it ends it.
-_BASE_BYTES = 256 << 20
-_LEFT_BY_DASK = 0.9
+_BASE_BYTES, _LEFT_BY_DASK = 256 << 20, 0.9
 
 
 def run(batch: Batch, plan: BatchPlan) -> None:
@@ -45,68 +40,49 @@ def run(batch: Batch, plan: BatchPlan) -> None:
     begin, scheduler = time.perf_counter(), plan.scheduler
     assert scheduler is not None
     killed: type[Exception] = loaded("distributed", "--scheduler").KilledWorker
-    deadly: list[PictureFile] = []  # of tasks whose workers ended each time
+    deadly: list[PictureFile] = []  # whose workers ended each time
 
-    def take(task: Task, *, is_alone: bool = False) -> None:
+    def take(group: Task, *, is_alone: bool = False) -> None:
         """Have files filtered and written; where their worker ends each time, once more alone."""
-        work = sealed(taken_on_worker, plan.how, seen, cores(), [file.absolute for file in task.files])
         try:
-            found: list[Finished] = client.submit(work, pure=False).result()
-        except killed:
-            if is_alone:
-                remedy = "Give the workers more memory, which may be short, or leave it out."
-                what = "Its worker ended each time that it was tried"
-                raise EngineError(what, "it was killed", remedy) from None
-            deadly.extend(task.files)
-            return
-        except (CancelledError, asyncio.CancelledError):
+            files = [pickle.dumps(file.absolute) for file in group.files]
+            sent = client.map(work, files, pure=False, retries=RETRIES)
+            done = iter(client.gather(sent, errors="skip"))
+            errors = [future.exception() for future in sent]
+        except (OSError, CancelledError, asyncio.CancelledError):
             raise (CancelledError() if batch.is_stopped else scheduler.lost()) from None
-        except Exception as error:
-            is_there = client.status == "running"
-            raise (scheduler.unable(error) if is_there else scheduler.lost()) from error
-
-        def count() -> Sequence[Finished]:
-            batch.written += sum(one.error is None for one in found)
-            # The worker's copy of a file is another object.
-            return [replace(one, file=file) for file, one in zip(task.files, found, strict=True)]
-
-        task.write = count
+        found: list[Finished] = []
+        for file, error in zip(group.files, errors, strict=True):
+            if error is None:
+                # The worker's copy of a file is another object.
+                found.append(replace(next(done), file=file))
+            elif not isinstance(error, killed):
+                raise (scheduler.unable(error) if client.status == "running" else scheduler.lost()) from error
+            elif is_alone:
+                remedy = "Give the workers more memory, which may be short, or leave it out."
+                raise EngineError("Its worker ended each time that it was tried", "it was killed", remedy)
+            else:
+                deadly.append(file)
+        batch.written += sum(one.error is None for one in found)
+        group.write = lambda: found
 
     # A file in the folder for the results: a worker that does not see it would write to a disk of its own.
     # What a killed process leaves of it is removed by the next one (`engine.files.atomic_write`).
     with connected(scheduler) as client, part_file(Path(plan.out or ".")) as sign, ExitStack() as at_end:
         seen = os.path.abspath(sign.name)
-
-        def take_down() -> None:
-            with suppress(OSError):
-                os.unlink(seen)
-
         # What begins without it writes nothing.
-        batch.when_stopped = at_end.callback(take_down)
+        batch.when_stopped = at_end.callback(partial(Path(seen).unlink, missing_ok=True))
+        work = sealed(taken_on_worker, plan.how, seen, cores())
         batch.start_s = time.perf_counter() - begin
-        threads = sum(client.nthreads().values())
-        batch.through(take, TASKS_AHEAD * threads, _tasks(plan.files, threads))
+        count = FILES_PER_THREAD * sum(client.nthreads().values())
+        groups = (plan.files[first : first + count] for first in range(0, len(plan.files), count))
+        batch.through(take, GROUPS_AHEAD, groups)
         # With nothing beside it, which would die with it.
         batch.through(partial(take, is_alone=True), 1, ([file] for file in deadly))
 
 
-def _tasks(files: Sequence[PictureFile], threads: int) -> Iterator[list[PictureFile]]:
-    """Yield the files of each task: fewer to the end, so that all workers end together."""
-    task: list[PictureFile] = []
-    size = 0
-    for left, file in zip(reversed(range(len(files))), files, strict=True):
-        task.append(file)
-        with suppress(OSError):
-            size += os.stat(file.source).st_size
-        if len(task) >= min(MOST_FILES, -(-left // (2 * threads))) or size >= MOST_TASK_BYTES:
-            yield task
-            task, size = [], 0
-
-
-def taken_on_worker(
-    how: PictureWork, sign: str, asking_cores: int, files: Sequence[PictureFile]
-) -> list[Finished]:
-    """Return what became of each file, taken all the way, from reading to writing.
+def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, pickled: bytes) -> Finished:
+    """Return what became of a `PictureFile`, from reading to writing.
 
     `sign` is seen where the results' folder is; `asking_cores` are those of the machine that asks, by which
     `auto` chooses. Called on: a thread of a worker.
@@ -118,20 +94,20 @@ def taken_on_worker(
         how = replace(how, saving=replace(how.saving, max_bytes=most))
         where = f"this one on {machine} has {bytes_text(each)} for each of its threads"
         remedy = f"Give the workers more memory: {where}."
-
-    def ready(task: Task) -> None:
-        (file,) = task.files
+    file: PictureFile = pickle.loads(pickled)
+    try:
         for path, named in ((sign, os.path.dirname(sign)), (file.source, file.source)):
             if file.refusal is None and not os.path.exists(path):
                 what = f"{named} is not seen on {machine}, where a worker runs"
-                remedy_there = "Put it on a disk that all machines share."
-                raise EngineError(what, "its disks do not have it", remedy_there)
+                shared = "Put it on a disk that all machines share."
+                raise EngineError(what, "its disks do not have it", shared)
         with cpu_chosen_as(asking_cores), launches_on(1):
             encoded, finished = all_the_way(how, file, PictureMemory(), remedy=remedy)
         # Dask may run a task again whose worker died after it wrote.
         write_result(encoded, file, may_be_there=True)
-        task.write = lambda: [finished]
-
-    found: list[Finished] = []
-    Batch(1, found.append).through(ready, 1, ([file] for file in files))
-    return found
+    except (EngineError, MemoryError) as error:
+        task = Task([file])
+        if not task.failed(error):
+            raise
+        return task.finished[0]
+    return finished
