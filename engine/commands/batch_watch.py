@@ -6,15 +6,17 @@ rest. Without `fork` (Windows) a batch is not watched.
 """
 
 import _thread
+import atexit
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from engine.errors import ImageReadError
 from engine.image.faults import SAVE_AGAIN
@@ -65,8 +67,8 @@ class _Watched:
                 self._to_parent.write(data)
                 self._to_parent.flush()
 
-    def watch(self) -> int | None:
-        """Return None where the work shall be done, else the exit status. Nothing may have threads yet."""
+    def status_of(self, work: Callable[[], int]) -> int:
+        """Have processes do the work, and end with their exit status; nothing may have threads yet."""
         self.begin = time.perf_counter()
         while hasattr(os, "fork"):
             reader, writer = os.pipe()
@@ -79,7 +81,7 @@ class _Watched:
                 os.setpgid(0, 0)
                 _thread.start_new_thread(_end_with_parent, (lifeline,))
                 self._to_parent = os.fdopen(writer, "wb")
-                return None
+                _end(work())
             os.close(writer)
             os.close(lifeline)
             _pass_signals_on(child)
@@ -98,21 +100,31 @@ class _Watched:
             os.close(held)
             if status >= 0:
                 if not self.alone:
-                    return status
+                    _end(status)
                 self.alone = set()
                 continue
             begun, self._begun = list(self._begun), {}
             if not begun:
-                return 128 - status
+                _end(128 - status)
             # Which file ended it, or may have.
             if self.alone or not self._plan:
                 self.deadly[begun[-1]] = signal.Signals(-status).name
             else:
                 self.alone = set(begun)
-        return None
+        return work()
 
 
 watched = _Watched()  # what is known of this batch; nothing where it is not watched
+
+
+def _end(status: int) -> NoReturn:
+    """End this process without taking apart what is loaded: 15 of the 370 ms of eight small pictures."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        # AttributeError: a stream that was closed before the start is None.
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(status)
 
 
 def _end_with_parent(lifeline: int) -> None:

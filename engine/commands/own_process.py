@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -36,24 +37,12 @@ def answered(
 ) -> int:
     """Answer by `main` as a process of its own; return the exit status."""
     open_closed_streams()
+    answer = partial(_answer_of, main, arguments, ends_with_starter=ends_with_starter)
     try:
         if arguments[:1] == ["batch"]:
-            # A process that shall do the work goes on.
-            status: int | None = import_module("engine.commands.batch_watch").watched.watch()
-            if status is not None:
-                return status
-        listen()
-        if ends_with_starter:
-            _thread.start_new_thread(_end_with_starter, ())
-        command = COMMANDS.get(arguments[0]) if arguments else None
-        # Of the window's two processes the engine's multiplies matrices.
-        if command is None or not command.multiplies:
-            start_no_blas_threads()
-        open_crash_log()
-        # A window prints no answer.
-        if command is not None:
-            keep_answers_alone()
-        return flushed(main(arguments))
+            status: int = import_module("engine.commands.batch_watch").watched.status_of(answer)
+            return status
+        return answer()
     except SystemExit as leaving:  # after --help, or a line on bad use
         return flushed(leaving.code if isinstance(leaving.code, int) else 0)
     except (OSError, ImportError, RuntimeError, MemoryError) as error:
@@ -67,6 +56,21 @@ def answered(
         gc.freeze()
 
 
+def _answer_of(main: Callable[[list[str]], int], arguments: list[str], *, ends_with_starter: bool) -> int:
+    listen()
+    if ends_with_starter:
+        _thread.start_new_thread(_end_with_starter, ())
+    command = COMMANDS.get(arguments[0]) if arguments else None
+    # Of the window's two processes the engine's multiplies matrices.
+    if command is None or not command.multiplies:
+        start_no_blas_threads()
+    open_crash_log()
+    # A window prints no answer.
+    if command is not None:
+        keep_answers_alone()
+    return flushed(main(arguments))
+
+
 def _end_with_starter() -> None:
     while os.read(0, 4096):
         pass
@@ -76,10 +80,10 @@ def _end_with_starter() -> None:
     os._exit(128 + signal.SIGTERM)
 
 
-def _answer(arguments: list[str]) -> int:
+def _main(arguments: list[str]) -> int:
     status: int = import_module("engine.commands.command_line").main(arguments)
     return status
 
 
 if __name__ == "__main__":
-    sys.exit(answered(_answer, sys.argv[1:], ends_with_starter=True))
+    sys.exit(answered(_main, sys.argv[1:], ends_with_starter=True))
