@@ -23,8 +23,8 @@ from engine.host import protocol, shared, shared_picture
 from engine.host.protocol import BINS, ChannelNumbers, OpenPicture, PictureHandle, Windowed
 from engine.host.request import Computed, SharedArray, segments_of
 from engine.host.shared_picture import MAKE_SMALLER, SharedSegment, attached, bands_of, screen_arrays
-from engine.image.convert import full_scale_of
-from engine.image.format import Form, Scratch, bands
+from engine.image.convert import bands, full_scale_of
+from engine.image.format import Form, Scratch
 from engine.image.open import open_image, sample_path
 from engine.image.picture import Picture
 from engine.image.save import DEPTH_DTYPES, Conversion, finished_picture, save_image

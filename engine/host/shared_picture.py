@@ -20,8 +20,8 @@ from engine.geometry.block import FLOAT_BYTES
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels, Shown, TiledScreen
 from engine.host.request import Computed, SharedArray
-from engine.image.convert import full_scale_of, halved_sides, scale_and_shift_of
-from engine.image.format import Scratch, bands
+from engine.image.convert import bands, full_scale_of, halved_sides, scale_and_shift_of
+from engine.image.format import Scratch
 from engine.process import OncePerProcess, cores
 from engine.verify.verification import Region
 

@@ -3,6 +3,7 @@
 Values outside are clipped or mapped, never wrapped.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import DTypeLike, NDArray
 from engine.errors import BadValue, UnknownName
 from engine.geometry.border import RANGE_MODES, RangeMode
 from engine.image.faults import Refused
-from engine.image.format import bands_of
 
 _UINT8, _UINT16, _FLOAT32 = (np.dtype(kind) for kind in (np.uint8, np.uint16, np.float32))
 DEPTH_TEXTS = {_UINT8: "8 bit", _UINT16: "16 bit", _FLOAT32: "32-bit float"}
@@ -36,6 +36,22 @@ def sample_type(stored: np.dtype) -> tuple[np.dtype, tuple[str, ...]]:
     remedy = "Scale it to the range that you want and save it as one of these, for example with "
     why = f"its values are {kind}; a picture has whole numbers, or float of up to 64 bits"
     raise Refused(why, f"{remedy}.astype(numpy.float32).")
+
+
+# Bands of 1 MB stay in a core's cache, and what a conversion to float64 takes of them stays small.
+_BAND_BYTES = 2**20
+
+
+def bands(rows: int, row_bytes: int) -> Iterator[slice]:
+    """Cut rows into bands of about 1 MB; `row_bytes` is the size of a row before or after its conversion."""
+    step = max(1, _BAND_BYTES // max(1, row_bytes))
+    for begin in range(0, rows, step):
+        yield slice(begin, min(rows, begin + step))
+
+
+def bands_of(array: np.ndarray) -> Iterator[slice]:
+    """Cut the rows of an array into bands of about 1 MB."""
+    return bands(len(array), array.nbytes // max(1, len(array)))
 
 
 def converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -1,11 +1,9 @@
 """Why a picture cannot be opened: the exceptions of decoders, and the errors of libraries in plain words.
 
-While files are opened, on any number of threads, Python's warnings are ignored, and what C libraries say is
-collected.
+While files are opened, on any number of threads, Python's warnings are ignored.
 """
 
 import importlib
-import logging
 import re
 import struct
 import threading
@@ -17,8 +15,6 @@ from contextlib import ExitStack, contextmanager
 from engine.errors import CodeNotKept, EngineError, ImageReadError
 from engine.process import shortage_of
 
-# A library may complain of each of a million rows.
-_MOST_SAID = 1000
 _lock, _opening, _before = threading.Lock(), 0, ExitStack()
 
 
@@ -44,28 +40,6 @@ def ignored_warnings() -> Iterator[None]:
             _opening -= 1
             if _opening == 0:
                 _before.close()
-
-
-@contextmanager
-def said_by_imagecodecs() -> Iterator[list[str]]:
-    """Collect what the libraries in imagecodecs say within, on this thread; of many words the first ones.
-
-    imagecodecs passes it to a logger; from there it would go to stderr.
-    """
-    said: list[str] = []
-    thread = threading.get_ident()
-
-    def collect(record: logging.LogRecord) -> bool:
-        if record.thread == thread and len(said) < _MOST_SAID:
-            said.append(record.getMessage())
-        return record.thread != thread
-
-    logger = logging.getLogger("imagecodecs")
-    logger.addFilter(collect)
-    try:
-        yield said
-    finally:
-        logger.removeFilter(collect)
 
 
 SAVE_AGAIN = "Get the file again, or save it again from the program that made it."

@@ -8,7 +8,7 @@ stored upright.
 import errno
 import math
 import mmap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import BinaryIO, NamedTuple, Self
@@ -16,6 +16,7 @@ from typing import BinaryIO, NamedTuple, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
+from engine.image.convert import bands_of
 from engine.image.faults import Refused
 from engine.image.metadata import NO_METADATA, Metadata
 from engine.process import bytes_text
@@ -129,10 +130,6 @@ class Budget(NamedTuple):
         return canvas
 
 
-# Bands of 1 MB stay in a core's cache, and what a conversion to float64 takes of them stays small.
-_BAND_BYTES = 2**20
-
-
 class Scratch:
     """An array of zeros (`array`) in memory of its own, of which parts can be given back to the system.
 
@@ -169,18 +166,6 @@ class Scratch:
         last = (begin + part.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
         if last > first:
             self.memory.madvise(mmap.MADV_DONTNEED, first, last - first)
-
-
-def bands(rows: int, row_bytes: int) -> Iterator[slice]:
-    """Cut rows into bands of about 1 MB; `row_bytes` is the size of a row before or after its conversion."""
-    step = max(1, _BAND_BYTES // max(1, row_bytes))
-    for begin in range(0, rows, step):
-        yield slice(begin, min(rows, begin + step))
-
-
-def bands_of(array: np.ndarray) -> Iterator[slice]:
-    """Cut the rows of an array into bands of about 1 MB."""
-    return bands(len(array), array.nbytes // max(1, len(array)))
 
 
 # EXIF orientations in which rows of the file are columns of the upright picture.

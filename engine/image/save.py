@@ -13,13 +13,14 @@ from engine.files.atomic_write import atomic_write, path_text
 from engine.geometry.border import RangeMode
 from engine.image.convert import (
     DEPTH_TEXTS,
+    bands_of,
     change_depth,
     finite_range,
     full_scale_of,
     profile_fits,
     to_depth,
 )
-from engine.image.format import DEFAULT_QUALITY, Format, bands_of
+from engine.image.format import DEFAULT_QUALITY, Format
 from engine.image.formats import format_to_save, formats_for, in_words, saved_formats, titles
 from engine.image.metadata import NO_METADATA, metadata_to_save, sentence_on
 from engine.image.picture import Picture

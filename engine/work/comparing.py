@@ -12,8 +12,8 @@ from engine.host import shared
 from engine.host.protocol import PictureHandle
 from engine.host.request import Computed, SharedArray
 from engine.host.shared_picture import SharedSegment, bands_of, part_of, screen_arrays
-from engine.image.convert import full_scale_of, to_depth
-from engine.image.format import Scratch, bands
+from engine.image.convert import bands, full_scale_of, to_depth
+from engine.image.format import Scratch
 from engine.image.open import SAMPLES, open_sample
 from engine.mask.mask import Mask
 from engine.results.problem import Checkpoint, Progress

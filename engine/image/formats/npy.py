@@ -15,9 +15,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from engine.image.convert import converted, sample_type, shape_refusal
+from engine.image.convert import bands, converted, sample_type, shape_refusal
 from engine.image.faults import LIBRARY_ERRORS, SAVE_AGAIN, Refused
-from engine.image.format import MOST_CHANNELS, Budget, Decoded, Form, Format, Scratch, bands
+from engine.image.format import MOST_CHANNELS, Budget, Decoded, Form, Format, Scratch
 from engine.image.large.result import LargeResult, PartFolder
 from engine.image.large.source import BytesAt, PlainRows, Storage, ends_early
 from engine.image.picture import Picture, with_alpha

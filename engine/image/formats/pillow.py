@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from engine.image.convert import bands
 from engine.image.faults import Refused, Unsupported
-from engine.image.format import Budget, Decoded, Form, Format, bands
+from engine.image.format import Budget, Decoded, Form, Format
 from engine.image.metadata import COMMENT, IPTC, XMP, Metadata, exif_with_resolution, metadata_of, unique
 from engine.image.picture import Picture, with_alpha
 

@@ -18,8 +18,10 @@ import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.image.faults import LIBRARY_ERRORS, Refused, said_by_imagecodecs
-from engine.image.format import Budget, Canvas, Decoded, Form, Format, bands, bands_of
+from engine.image.codec_log import said_by_imagecodecs
+from engine.image.convert import bands, bands_of
+from engine.image.faults import LIBRARY_ERRORS, Refused
+from engine.image.format import Budget, Canvas, Decoded, Form, Format
 from engine.image.formats.pillow import opened_with_pillow
 from engine.image.metadata import loaded_exif, metadata_of, note_of_first, orientation_in, unique
 from engine.image.picture import Picture

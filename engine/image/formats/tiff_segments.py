@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import imagecodecs
 import numpy as np
 
-from engine.image.faults import Refused, said_by_imagecodecs
+from engine.image.codec_log import said_by_imagecodecs
+from engine.image.faults import Refused
 from engine.image.formats.jpeg import CUT_SHORT, DAMAGED, FRAMES, decoded_whole, frame_of, markers
 from engine.image.formats.pillow import first_boxes
 from engine.image.formats.png import SURPLUS

@@ -18,8 +18,9 @@ from typing import BinaryIO, Self
 import numpy as np
 
 from engine.files.reading import Json
+from engine.image.convert import bands
 from engine.image.faults import Refused, errors_in_words
-from engine.image.format import Canvas, bands
+from engine.image.format import Canvas
 from engine.image.metadata import NO_METADATA, Metadata, unique
 from engine.process import Kept, cores
 
