@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 
 from engine.course.runs import BankRun, NetworkRun, Quantity, Results, Row, Sizes, Tables, Told, filter_run
-from engine.device_info import WARP
 from engine.geometry.block import FLOAT_BYTES, Block
 from engine.mask.generators import box
+from engine.results.occupancy import WARP
 from engine.tasks.network.problem import LAYERS
 from engine.variants.ladder.implicit_gemm import bank_block, bank_work
 from engine.variants.network.gemm import matrix_bytes

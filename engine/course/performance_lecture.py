@@ -16,10 +16,11 @@ from typing import Any
 from engine.course import runs
 from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import TABLE_TEXTS, paper
-from engine.device_info import WARP, GpuAttributes, occupancy
+from engine.device_info import GpuAttributes
 from engine.geometry.block import Block
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
+from engine.results.occupancy import WARP, occupancy
 from engine.results.text_forms import sides_text
 from engine.tasks.product import problem as matmul
 from engine.work.filtering.variants import variant

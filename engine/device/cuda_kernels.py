@@ -25,7 +25,7 @@ from engine.device.launches import (
     view_of,
 )
 from engine.device.loaded_kernel import LoadedKernel, loaded_kernel, with_constant
-from engine.device_info import KernelResources
+from engine.results.occupancy import KernelResources
 
 # Pictures of one shape come with rows some ways apart: with each a launch of its own, of some kB.
 MOST_BOUND = 64

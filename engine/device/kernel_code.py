@@ -35,9 +35,9 @@ from engine.device.device_list import versions
 from engine.device.kernel_factory import origin_of
 from engine.device.kernel_names import cuda
 from engine.device.launches import Kernel, Signature
-from engine.device_info import KernelResources
 from engine.errors import BadValue, EngineError
 from engine.process import no_collection
+from engine.results.occupancy import KernelResources
 
 # Imported where something is compiled.
 core, pathfinder = late("cuda", "core", "pathfinder")

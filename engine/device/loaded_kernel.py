@@ -27,7 +27,7 @@ from engine.device.cuda_memory import check
 from engine.device.kernel_code import resources_of, with_code
 from engine.device.launches import ADDRESS, CAPTURE_LOCK, Kernel, Signature, address_of, array_parameters
 from engine.device.numba_cuda import cuda, driver
-from engine.device_info import KernelResources
+from engine.results.occupancy import KernelResources
 
 # What only knows what passes are needs no package of CUDA.
 (core,) = late("cuda", "core")

@@ -28,7 +28,7 @@ from engine.device.cuda_kernels import PreparedPasses
 from engine.device.devices import backend, devices
 from engine.device.kernel_factory import definition_of, function_of, note_origin
 from engine.device.launches import Between, DeviceKind, Kernel, Operand, Pass, Placeholder
-from engine.device_info import AUTO, WARP
+from engine.device_info import AUTO
 from engine.errors import DeviceUnavailable
 from engine.explain import stand_in_code
 from engine.explain.ablation_results import NO_GPU, Ablation, Altered, Cost
@@ -39,6 +39,7 @@ from engine.explain.messages import AblationJob
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host.request import Run
+from engine.results.occupancy import WARP
 from engine.results.problem import Checkpoint, Progress, go_on
 from engine.run.measure import NO_SAMPLES, SamplingPlan, measure, sampled_kernel, timed
 from engine.run.task import device_for

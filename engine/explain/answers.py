@@ -12,13 +12,14 @@ from engine.device.device_list import cpu_info, missing
 from engine.device.devices import devices
 from engine.device.kernel_code import resources_of, with_code
 from engine.device.launches import DeviceKind
-from engine.device_info import AUTO, DeviceInfo, KernelResources
+from engine.device_info import AUTO, DeviceInfo
 from engine.explain import launches
 from engine.explain.examples import Example, example_of
 from engine.explain.kernel_code import kernel_diff, listed_kernels, source_of
 from engine.explain.launches import Architecture
 from engine.explain.messages import CodeRequest, CompiledLaunchRequest, LaunchAdvice, LaunchRequest, ShownCode
 from engine.geometry.block import Refusal, UnsupportedVariant
+from engine.results.occupancy import KernelResources
 from engine.results.problem import Checkpoint, Progress
 from engine.run.measure import facts_of
 from engine.run.task import AnyJob

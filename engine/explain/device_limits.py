@@ -9,10 +9,10 @@ from dataclasses import dataclass, fields, replace
 from itertools import accumulate
 from typing import Any, ClassVar
 
-from engine.device_info import WARP
 from engine.host.request import QueuePolicy, Request
 from engine.message import Message
 from engine.results.measurement import Bound
+from engine.results.occupancy import WARP
 from engine.results.text_forms import digits_text
 
 

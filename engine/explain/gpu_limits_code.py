@@ -19,10 +19,11 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceArray, Kernel, Prepared, Signature, Stream, address_of
 from engine.device.loaded_kernel import loaded_kernel
 from engine.device.numba_cuda import cuda, driver, float32, int32, types
-from engine.device_info import WARP, GpuAttributes
+from engine.device_info import GpuAttributes
 from engine.errors import OutOfDeviceMemory
 from engine.explain.device_limits import DeviceLimits, Limit, limit_name, measured_well
 from engine.explain.launches import theoretical_limits
+from engine.results.occupancy import WARP
 from engine.results.problem import Checkpoint, Progress
 from engine.variants.emit.cuda_code import CudaCode, device_function
 from engine.variants.emit.value import F32, I32, Value, in_pairs, narrow

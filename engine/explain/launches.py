@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engine import device_info
 from engine.device.device_list import INSTALL, missing
-from engine.device_info import WARP, DeviceInfo, GpuAttributes, KernelResources, LaunchFacts, Occupancy
+from engine.device_info import DeviceInfo, GpuAttributes, allocation_units
 from engine.errors import BadValue, Reason
 from engine.geometry.block import Limits
+from engine.results.occupancy import WARP, KernelResources, LaunchFacts, Occupancy, occupancy_of
 from engine.results.text_forms import MISSING, digits_text, percent_text
 
 
@@ -66,7 +66,7 @@ def _absent(architecture: Architecture) -> DeviceInfo:
     # Without clocks and a bandwidth.
     memory = shared_kib * 1024, 1024 if architecture.major >= 8 else 0
     rooms = multiprocessors, threads, blocks, 65_536, *memory, 1024, 0.0, 0.0
-    attributes = GpuAttributes(*rooms, **device_info.allocation_units(architecture, blocks))
+    attributes = GpuAttributes(*rooms, **allocation_units(architecture, blocks))
     title = f"{architecture} ({product})" if product else str(architecture)
     limits = Limits(attributes.most_block_threads, compute_capability=architecture)
     return DeviceInfo("", "cuda", title, available=False, limits=limits, attributes=attributes)
@@ -174,7 +174,7 @@ def explained_launch(
     """Return a launch whose kernel takes these resources."""
 
     def point(at: int, threads: int, own: KernelResources) -> CurvePoint:
-        found = device_info.occupancy_of(threads, own, gpu)
+        found = occupancy_of(threads, own, gpu)
         return CurvePoint(at, found.blocks, found.share)
 
     threads = facts.threads
@@ -185,7 +185,7 @@ def explained_launch(
         "registers": tuple(point(at, threads, taken._replace(registers=at)) for at in registers),
         "shared_bytes": tuple(point(at, threads, taken._replace(shared_bytes=at)) for at in pieces),
     }
-    return ExplainedLaunch(facts, device_info.occupancy_of(threads, taken, gpu), curves, constant_bytes)
+    return ExplainedLaunch(facts, occupancy_of(threads, taken, gpu), curves, constant_bytes)
 
 
 # How a sentence begins; with others, the first of them.

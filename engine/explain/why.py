@@ -12,7 +12,7 @@ from itertools import chain
 
 from engine.device.device_list import cpu_info
 from engine.device.launches import DeviceKind, Launch
-from engine.device_info import AUTO, WARP, DeviceInfo
+from engine.device_info import AUTO, DeviceInfo
 from engine.errors import Reason
 from engine.explain import device_limits, instructions
 from engine.explain.answers import asked_job
@@ -25,6 +25,7 @@ from engine.explain.messages import TimeRequest
 from engine.host.request import answer
 from engine.ptx.counts import SECTOR_BYTES
 from engine.results.measurement import Bound, ExplainedTime
+from engine.results.occupancy import WARP
 from engine.results.problem import Checkpoint, LoopWork, Work, go_on
 from engine.results.text_forms import count_text, digits_text, duration_text, percent_text, rate_text
 from engine.run.task import AnyJob

@@ -10,9 +10,10 @@ from typing import Annotated, Generic
 
 from msgspec import Meta
 
-from engine.device_info import SIMULATOR, LaunchFacts
+from engine.device_info import SIMULATOR
 from engine.errors import Reason
 from engine.geometry.block import Block
+from engine.results.occupancy import LaunchFacts
 from engine.results.problem import P_co, TaskProblem, Work
 from engine.results.text_forms import Shown, duration_text, ms_text, scaled_text
 from engine.verify.closeness import Verification

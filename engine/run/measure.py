@@ -17,9 +17,10 @@ from engine.device.backend import NAN_BYTE, Backend, Buffers
 from engine.device.device_list import commit, versions, where
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind, Launch, Prepared
-from engine.device_info import AUTO, DeviceInfo, KernelResources, LaunchFacts, launch_facts
+from engine.device_info import AUTO, DeviceInfo
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.results.measurement import AnyResult, Environment, Measurement, Spread, Timing
+from engine.results.occupancy import KernelResources, LaunchFacts, launch_facts
 from engine.results.problem import Checkpoint, P, P_co, Progress
 from engine.run.task import AnyJob, ProblemJob, device_for
 

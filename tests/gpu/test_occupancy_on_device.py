@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from engine.device.kernel_code import resources_of
-from engine.device_info import occupancy_of
 from engine.explain.answers import kernel_resources
 from engine.explain.launches import ABSENT_GPUS, Architecture
 from engine.geometry.block import Block, every_block
 from engine.mask.mask import Mask
+from engine.results.occupancy import occupancy_of
 from engine.run.measure import NO_SAMPLES, measure
 from engine.run.task import Choice
 from engine.tasks.network.operands import trained_weights

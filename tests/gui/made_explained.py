@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from engine.device_info import KernelResources, LaunchFacts
 from engine.errors import BadValue, Reason
 from engine.explain import answers
 from engine.explain.ablation_results import NO_GPU, Ablation, Altered, Cost
@@ -16,6 +15,7 @@ from engine.explain.messages import CompiledLaunchRequest, LaunchRequest, ShownC
 from engine.geometry.block import Block
 from engine.host.request import Ready
 from engine.results.measurement import Bound, ExplainedTime, Spread
+from engine.results.occupancy import KernelResources, LaunchFacts
 from engine.work.filtering.variants import filter_work
 from gui.explore.jobs import comparable_of, problem_of
 from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, SIMULATOR_DEVICE, VARIANTS

@@ -7,9 +7,9 @@ from html import escape
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
-from engine.device_info import LaunchFacts
 from engine.explain.launches import sides_text
 from engine.results.measurement import ExplainedTime
+from engine.results.occupancy import LaunchFacts
 from engine.results.text_forms import MISSING, digits_text, duration_text, percent_text
 from gui.explore.explain.roofline_state import MEASURE_TIP
 from gui.explore.explain.why_state import Step, WhyState

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.device_info import DeviceInfo, KernelResources, launch_facts, occupancy, occupancy_of
+from engine.device_info import DeviceInfo
 from engine.errors import BadValue
 from engine.explain import answers
 from engine.explain.launches import (
@@ -16,6 +16,7 @@ from engine.explain.launches import (
     limit_sentence,
 )
 from engine.geometry.block import Block, Limits
+from engine.results.occupancy import KernelResources, launch_facts, occupancy, occupancy_of
 from engine.run.task import Job
 from engine.tasks.product.problem import MatrixProduct, matmul_variant
 from engine.work.filtering.variants import variant

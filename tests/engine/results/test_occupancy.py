@@ -4,8 +4,9 @@ import dataclasses
 import itertools
 import math
 
-from engine.device_info import GpuAttributes, allocation_units, occupancy, waves
+from engine.device_info import GpuAttributes, allocation_units
 from engine.geometry.block import Block
+from engine.results.occupancy import occupancy, waves
 
 G80 = GpuAttributes(16, 768, 8, 8192, 16384, 0, 512, 1350.0, 86.4)
 H200 = GpuAttributes(132, 2048, 32, 65536, 233472, 1024, 1024, 1980.0, 4800.0, **allocation_units((9, 0), 32))

@@ -8,11 +8,12 @@ import numpy as np
 
 from engine.device.backend import CpuBackend
 from engine.device.device_list import cpu_info, simulator_info
-from engine.device_info import DeviceInfo, KernelResources, LaunchFacts
+from engine.device_info import DeviceInfo
 from engine.explain.launches import ABSENT_GPUS
 from engine.geometry.block import Block
 from engine.mask.generators import box
 from engine.results.metrics import Compared, metric, number_of
+from engine.results.occupancy import KernelResources, LaunchFacts
 from engine.results.text_forms import json_text
 from engine.run.measure import HARDLY_SAMPLED, launched, measure
 from engine.run.task import Choice

@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 from PySide6.QtGui import QTextDocumentFragment
 
-from engine.device_info import RECORDED, LaunchFacts
+from engine.device_info import RECORDED
 from engine.explain.device_limits import MeasureLimits
 from engine.explain.messages import TimeRequest
 from engine.host.request import Preview, Ready
 from engine.mask.presets import preset
 from engine.results.metrics import number_of
+from engine.results.occupancy import LaunchFacts
 from engine.tasks.messages import RecordedRuns
 from engine.work.steps import MaskStep
 from gui.explore.chain.chain_actions import added, new_step
