@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from engine.api.applied import Applied, as_applied, measured
 from engine.api.calls import (
@@ -115,7 +116,7 @@ class Operated(Shown):
         lines = [("Values", array_text(self.values))]
         lines += [(name, f"{value:.6g}") for name, value in self.numbers.items()]
         if self.mark is not None:
-            row, column, height, width = astuple(self.mark)
+            row, column, height, width = structs.astuple(self.mark)
             lines.append(("Best match", f"row {row}, column {column}, {height} × {width}"))
         return [*lines, *self.result.summary.items()]
 

@@ -1,7 +1,7 @@
 """What `filter` and `batch` do with each picture: steps, on a device, and what becomes of the values."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -357,7 +357,7 @@ def _answered(call: Call, opened: Opened, values: np.ndarray) -> Result:
     answer, (picture, dtype) = call.answer(values), opened
     found: dict[str, object] = {
         "numbers": {quantity.key: quantity.value for quantity in answer.quantities},
-        "mark": None if answer.mark is None else asdict(answer.mark),
+        "mark": None if answer.mark is None else structs.asdict(answer.mark),
         "counts": None if answer.counts is None else answer.counts.tolist(),
     }
     # As titles stand within a sentence: "PSNR", "estimated size".

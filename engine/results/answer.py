@@ -1,12 +1,10 @@
 """What an operation finds: a picture, numbers, counts, a place."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(Struct, frozen=True):
     """A number that an operation finds, for people and for JSON."""
 
     key: str
@@ -16,8 +14,7 @@ class Quantity:
     explanation: str
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A rectangle in the picture, pixels."""
 
     row: int
@@ -26,8 +23,7 @@ class Mark:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What a person gets: the picture (of the source's type), numbers, counts of a histogram, a mark."""
 
     picture: np.ndarray | None = None

@@ -62,7 +62,7 @@ def test_that_first_bytes_decide_on_the_format(tmp_path, monkeypatch, kind):
         assert np.abs(picture.pixels.astype(int) - smooth_rgb()).mean() < 3
     else:
         assert np.array_equal(picture.pixels, smooth_rgb())
-    monkeypatch.setattr("engine.image.format._BAND_BYTES", 500)
+    monkeypatch.setattr("engine.image.convert._BAND_BYTES", 500)
     again = open_image(str(path.rename(tmp_path / "a.PNG")))
     assert np.array_equal(again.pixels, picture.pixels)
     named = f"It is named .png but is a {picture.format} file."

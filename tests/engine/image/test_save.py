@@ -113,7 +113,7 @@ def test_that_the_rows_of_a_png_are_differences_whatever_the_bands(monkeypatch):
         alpha = samples[..., 0].copy() if has_alpha else None
         whole = np.dstack([pixels, alpha]) if has_alpha else pixels
         for band_bytes in (1, 300, 10**6):
-            monkeypatch.setattr("engine.image.format._BAND_BYTES", band_bytes)
+            monkeypatch.setattr("engine.image.convert._BAND_BYTES", band_bytes)
             found = png_witness.decode(encode_png(Picture(pixels, alpha), 95))
             assert np.array_equal(found.reshape(whole.shape), whole), (channels, has_alpha)
 
@@ -121,7 +121,7 @@ def test_that_the_rows_of_a_png_are_differences_whatever_the_bands(monkeypatch):
 @pytest.mark.parametrize("has_alpha", [False, True])
 def test_that_rows_of_a_png_that_are_done_are_not_read_again(monkeypatch, has_alpha):
     """Their memory is given back meanwhile: what lies there becomes zeros."""
-    monkeypatch.setattr("engine.image.format._BAND_BYTES", 100)
+    monkeypatch.setattr("engine.image.convert._BAND_BYTES", 100)
     pixels = np.random.default_rng(3).integers(0, 256, (23, 11, 3), np.uint8)
     alpha = pixels[..., 1].copy() if has_alpha else None
     whole = bytes(encode_png(Picture(pixels.copy(), alpha), 95))
@@ -321,7 +321,7 @@ def test_that_a_picture_of_every_orientation_stands_upright(opened):
 
 
 def test_that_alpha_is_turned_with_the_colours(opened, monkeypatch):
-    monkeypatch.setattr("engine.image.format._BAND_BYTES", 16)
+    monkeypatch.setattr("engine.image.convert._BAND_BYTES", 16)
     image = np.arange(5 * 3 * 4, dtype=np.uint8).reshape(5, 3, 4)
     image[::2, 1, 3] = 0  # a clear pixel keeps its colours
     picture = opened(with_pillow(image, "PNG", exif=exif(6)))
