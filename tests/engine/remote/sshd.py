@@ -45,11 +45,13 @@ class Sshd:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        config = folder / "sshd_config"
+        # What this side has compiled is not compiled there again.
+        config, kept = folder / "sshd_config", os.environ.get("NUMBA_CACHE_DIR")
         config.write_text(
             f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile none\nUsePAM no\n"
             f"AuthorizedKeysFile {folder}/authorized\nStrictModes no\nPasswordAuthentication no\n"
             "KbdInteractiveAuthentication no\nPermitRootLogin yes\nLogLevel ERROR\n"
+            + (f"SetEnv NUMBA_CACHE_DIR={kept}\n" if kept else "")
         )
         host_key = " ".join((folder / "host.pub").read_text().split()[:2])
         (folder / "known").write_text(f"[127.0.0.1]:{self.port} {host_key}\n")

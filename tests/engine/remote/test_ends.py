@@ -57,11 +57,9 @@ def session(asking, sshd):
     return lambda options=None: Session(asking, sshd, options or sshd.options())
 
 
-@pytest.mark.parametrize("killed", ["relay", "server"])
-def test_that_the_kill_of_a_side_leaves_nothing_on_the_other(session, killed):
-    made = session()
+def assert_that_its_kill_leaves_nothing_on_the_other_side(made, killed):
     running = made.asking.client.submit(Run(made.job, 60.0))
-    os.kill(getattr(made, killed), signal.SIGKILL)
+    os.kill(killed, signal.SIGKILL)
     wait_until(lambda: not any(is_alive(pid) for pid in made.there | made.here))
     with pytest.raises(LineLost, match="connection"):
         running.result(PATIENCE_S)
@@ -71,7 +69,9 @@ def test_that_the_kill_of_a_side_leaves_nothing_on_the_other(session, killed):
     wait_until(lambda: segments(made.prefixes) == kept)
 
 
-def test_that_the_next_start_clears_what_killed_programs_have_left(session, sshd, tmp_path):
+def test_that_the_next_start_clears_what_killed_programs_have_left_and_a_killed_side_leaves_nothing(
+    session, tmp_path
+):
     def folders():
         return set(Path(tempfile.gettempdir()).glob("haloscope-server-*"))
 
@@ -90,25 +90,16 @@ def test_that_the_next_start_clears_what_killed_programs_have_left(session, sshd
     assert made.asking.lost.wait(PATIENCE_S)
     left = folders() - others - held
     assert any(path.name == "patch.png" for folder in left for path in folder.rglob("*"))
-    session()
+    newest = session()
     wait_until(lambda: not left & folders())
     wait_until(lambda: not segments(prefixes))
     # Also of tests beside this one, which may have ended.
     assert held & folders()
-    assert living.asking.ask(Preview(living.job, SEEN)).screen is not None
-
-
-def test_that_a_line_that_is_cut_without_a_word_is_noticed(session, sshd, tmp_path):
-    cut = tmp_path / "cut"
-    made = session(sshd.shaped(1, 400, str(cut)))
-    running = made.asking.client.submit(Run(made.job, 60.0))
-    cut.touch()
-    with pytest.raises(LineLost, match="nothing was heard for 8 s"):
-        running.result(PATIENCE_S)
-    wait_until(lambda: not any(is_alive(pid) for pid in (made.server, made.host, made.relay, made.ssh)))
-    # Local work goes on beside it: a picture can be opened at once.
-    cut.unlink()
-    assert made.asking.ask(OpenPicture(sample="camera")).width == 512
+    again = living.asking.ask(Preview(living.job, SEEN))
+    assert again.screen is not None
+    living.asking.client.release(*segments_of(again))
+    assert_that_its_kill_leaves_nothing_on_the_other_side(living, living.relay)
+    assert_that_its_kill_leaves_nothing_on_the_other_side(newest, newest.server)
 
 
 def bytes_of(pid):
@@ -116,19 +107,29 @@ def bytes_of(pid):
     return [int(line.split()[1]) for line in Path(f"/proc/{pid}/io").read_text().splitlines()[:2]]
 
 
-def test_that_a_transfer_that_nobody_wants_does_not_hold_a_slow_line(session, sshd):
-    made = session(sshd.shaped(5, 4))
+def test_that_a_transfer_that_nobody_wants_does_not_hold_a_slow_line_whose_cut_is_noticed_without_a_word(
+    session, sshd, tmp_path
+):
+    cut = tmp_path / "cut"
+    made = session(sshd.shaped(5, 4, str(cut)))
     client = made.asking.client
     before, _ = bytes_of(made.relay)
     whole = client.submit(Preview(made.job))
-    progress = threading.Event()
     client.cancel(whole)
-    newest = client.submit(Preview(made.job, SEEN), lambda step: progress.set())
-    assert newest.result(PATIENCE_S).screen is not None
+    assert client.submit(Preview(made.job, SEEN)).result(PATIENCE_S).screen is not None
     # All values and levels are 8 MB, 16 s on this line.
     assert bytes_of(made.relay)[0] - before < 4_000_000
     with pytest.raises(EngineError):
         whole.result(PATIENCE_S)
+
+    running = client.submit(Run(made.job, 60.0))
+    cut.touch()
+    with pytest.raises(LineLost, match="nothing was heard for 8 s"):
+        running.result(PATIENCE_S)
+    wait_until(lambda: not any(is_alive(pid) for pid in (made.server, made.host, made.relay, made.ssh)))
+    # Local work goes on beside it: a picture can be opened at once.
+    cut.unlink()
+    assert made.asking.ask(OpenPicture(sample="camera")).width == 512
 
 
 def test_that_work_goes_on_after_what_ends_and_the_end_of_the_client_is_that_of_both_sides(session, sshd):
