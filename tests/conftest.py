@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pytestqt.qtbot import QtBot
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+# NumPy starts threads for products of matrices: 20 ms of each process that a test starts.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Before pytest-qt imports Qt, and before a thread of a test imports anything. A GPU machine may have neither.
 with suppress(ImportError):
     import_module("gui.qt_import")

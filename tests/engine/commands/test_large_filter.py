@@ -286,7 +286,7 @@ def test_that_a_bound_of_memory_holds_for_a_process(rows, steps, tmp_path):
     stored[::64] = 100
     del stored
     what = chain_file(tmp_path, steps) if steps else ["--mask", "box:3"]
-    words = ["filter", str(source), str(tmp_path / "out.npy"), *what, *"--memory 390M --device cpu".split()]
+    words = ["filter", str(source), str(tmp_path / "out.npy"), *what, "--memory", "390M", "--device", "cpu"]
     script = (
         "import sys; from engine.commands.command_line import main; assert main(sys.argv[1:]) == 0;"
         "print(open('/proc/self/status').read())"
