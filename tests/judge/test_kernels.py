@@ -6,22 +6,12 @@ from pathlib import Path
 import pytest
 
 import engine
-from engine.judging import cuda_c
 from tests.engine.variants.emitted import NEEDS_NVVM
 
-pytestmark = [pytest.mark.slow, *NEEDS_NVVM]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("nvrtc_here"), *NEEDS_NVVM]
 FOLDER = Path(__file__).parent / "kernels"
 FILES = sorted(path for path in FOLDER.glob("*/*") if path.suffix in (".cu", ".py"))
 _EXPECTED = re.compile(r"expect: (\w+)(?: (\w+) (\S+))?")
-
-
-@pytest.fixture(autouse=True)
-def _compiled_here(monkeypatch):
-    """Compile in this process, which takes 0.15 s less; `test_hostile_files` has the other one."""
-    from engine.judging import nvrtc_process  # There is none without CUDA's packages.
-
-    compiled = nvrtc_process.compiled
-    monkeypatch.setattr(cuda_c, "_in_own_process", lambda source, options, _: compiled(source, options))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name}")

@@ -260,10 +260,10 @@ def test_that_many_pictures_use_the_memory_of_a_few(batch, monkeypatch, tmp_path
         return found
 
     monkeypatch.setattr(Spares, "take", taken)
-    for number in range(40):
+    for number in range(24):
         engine.save_image(np.full((5, 6, 3), number, np.uint8), tmp_path / f"{number}.png")
     batch(tmp_path, status=4 if fails else 0)
-    assert len(names(out)) == (0 if fails else 40)
+    assert len(names(out)) == (0 if fails else 24)
     assert len(made) <= (4 if where == "cores" else 8)
 
 

@@ -10,7 +10,7 @@ import engine
 from engine.device.numba_cuda import cuda
 from tests.engine.variants.emitted import NEEDS_NVVM
 
-pytestmark = [pytest.mark.slow, *NEEDS_NVVM]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("nvrtc_here"), *NEEDS_NVVM]
 PARAMETERS = "const float* image, const float* mask, float* out, int width, int height"
 KERNEL = f"""// mask: 3 3
 extern "C" __global__ void NAME({PARAMETERS})
@@ -151,7 +151,8 @@ def test_that_the_text_has_the_verdict_and_the_line_once(judged):
     assert judged(KERNEL.replace("float sum", "floot sum")).out.count("line 6") == 1
 
 
-def test_that_a_launch_that_asks_to_stop_stops(tmp_path):
+def test_that_a_launch_that_asks_to_stop_stops(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.ptx.launch.CHECK_S", 0.0)
     path = tmp_path / "kernel.cu"
     path.write_text(KERNEL)
 

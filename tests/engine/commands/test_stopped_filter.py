@@ -77,7 +77,7 @@ def killed(count, *arguments):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tif tile=1 compression=zlib", "tif strip=8", "npy", "zarr 2", "zarr 3"])
 def test_that_a_stopped_run_goes_on_and_has_the_same_bits(kind, tmp_path, monkeypatch):
-    source = written(kind, picture("uint16", height=200), tmp_path)
+    source = written(kind, picture("uint16", height=100), tmp_path)
     output = tmp_path / f"out.{kind.split()[0]}"
     arguments = ("--mask", "1 2 0 -1; 3 5 1 0; -2 0 4 1", "--border", "wrap")
     stopped(monkeypatch, 2, source, output, *arguments)
@@ -92,7 +92,7 @@ def test_that_a_stopped_run_goes_on_and_has_the_same_bits(kind, tmp_path, monkey
 
 @pytest.mark.slow
 def test_that_a_killed_run_leaves_no_file_of_the_name_and_its_pyramid_goes_on(tmp_path):
-    ome_tiff(tmp_path / "in.ome.tif", picture(height=300), compression="zlib")
+    ome_tiff(tmp_path / "in.ome.tif", picture(height=160), compression="zlib")
     source = str(tmp_path / "in.ome.tif")
     assert killed(12, source, str(tmp_path / "a.tif"), "--mask", "box:3", "--memory", "4G").returncode == -9
     assert sorted(os.listdir(tmp_path)) == ["a.tif.part", "in.ome.tif"]
@@ -169,9 +169,9 @@ def test_that_a_damaged_part_is_begun_anew(kind, tmp_path, monkeypatch):
     output = tmp_path / f"out.{kind[:4].strip()}"
     if "pyramid" in kind:
         source = str(tmp_path / "in.ome.tif")
-        ome_tiff(source, picture(height=300), compression="zlib")
+        ome_tiff(source, picture(height=160), compression="zlib")
     else:
-        source = written(kind, picture(height=200), tmp_path)
+        source = written(kind, picture(height=100), tmp_path)
     monkeypatch.setattr("engine.image.large.opening._UNIT_BYTES", 4096)
     stopped(monkeypatch, 3, source, output, "--mask", "box:3")
     part, kept = tmp_path / f"{output.name}.part", tmp_path / "kept"
@@ -189,8 +189,8 @@ def test_that_a_damaged_part_is_begun_anew(kind, tmp_path, monkeypatch):
 
 
 def test_that_other_settings_and_another_source_begin_anew_and_say_so(tmp_path, monkeypatch):
-    source, output = written("tif tile=1", picture(height=400), tmp_path), tmp_path / "out.tif"
-    for height, mask in ((400, "box:5"), (404, "box:3")):
+    source, output = written("tif tile=1", picture(height=200), tmp_path), tmp_path / "out.tif"
+    for height, mask in ((200, "box:5"), (204, "box:3")):
         stopped(monkeypatch, 2, source, output, "--mask", "box:3")
         written("tif tile=1", picture(height=height), tmp_path)
         done = filtered(source, output, "--mask", mask)
@@ -217,7 +217,7 @@ def test_that_no_other_folder_and_no_part_of_a_living_process_is_replaced(tmp_pa
 
 @pytest.mark.slow
 def test_that_ctrl_c_says_that_the_same_command_goes_on(tmp_path):
-    source = written("tif tile=1", picture(height=400), tmp_path)
+    source = written("tif tile=1", picture(height=200), tmp_path)
     script = KILLED.replace("os.getpid(), signal.SIGKILL", "os.getpid(), signal.SIGINT), signal.pause(")
     words = f"filter {source} {tmp_path / 'out.tif'} --mask box:3 --memory 4G --device cpu"
     command = [sys.executable, "-c", script, "2", *words.split()]
@@ -229,7 +229,7 @@ def test_that_ctrl_c_says_that_the_same_command_goes_on(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tif tile=1", "npy", "zarr 2"])
 def test_that_a_disk_that_fills_up_keeps_what_is_done(kind, tmp_path, monkeypatch):
-    source = written(kind, picture(height=400), tmp_path)
+    source = written(kind, picture(height=200), tmp_path)
     output = tmp_path / f"out.{kind.split()[0]}"
     monkeypatch.setattr(in_file, "JOURNAL_S", 0.0)
     monkeypatch.setattr("engine.image.large.opening._UNIT_BYTES", 4096)

@@ -133,27 +133,20 @@ def test_that_a_papers_files_are_written_here(both, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changed", "says"),
+    ("python", "how", "port", "says"),
     [
-        ({"python": "no-such-python"}, "there is no such Python"),
-        ({"python": "python3 -S -I"}, "has no Haloscope"),
-        ({"ssh_options": "other"}, "refused the key"),
-        ({"ssh_options": "unknown"}, "its host key is not the known one"),
-        ({"ssh_options": "port"}, "nothing listens for ssh there"),
+        ("no-such-python", {}, (), "there is no such Python"),
+        ("python3 -S -I", {}, (), "has no Haloscope"),
+        (PYTHON, {"key": "other"}, (), "refused the key"),
+        (PYTHON, {"known": "none"}, (), "its host key is not the known one"),
+        (PYTHON, {}, ("-p", "1"), "nothing listens for ssh there"),
     ],
     ids=["no-python", "no-haloscope", "wrong-key", "unknown-host", "no-sshd"],
 )
-def test_that_a_server_that_cannot_be_used_is_refused_with_what_helps(sshd, asking, changed, says):
-    options = {
-        "other": sshd.options(key="other"),
-        "unknown": sshd.options(known="none"),
-        "port": ("-p", "1", *sshd.options()),
-        None: sshd.options(),
-    }[changed.get("ssh_options")]
-    remote = asking(RemoteServer(sshd.to, changed.get("python", PYTHON), options))
-    future = remote.client.submit(ListRequest())
+def test_that_a_server_that_cannot_be_used_is_refused_with_what_helps(sshd, asking, python, how, port, says):
+    remote = asking(RemoteServer(sshd.to, python, (*port, *sshd.options(**how))))
     with pytest.raises(LineLost, match=says) as caught:
-        future.result(PATIENCE_S)
+        remote.ask(ListRequest())
     assert caught.value.remedy
 
 
