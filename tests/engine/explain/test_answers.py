@@ -14,8 +14,8 @@ from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.mask.generators import gaussian
 from engine.work.filtering.variants import VARIANTS
+from tests.engine.variants.case_lists import one_case
 from tests.engine.variants.emitted import needs_nvvm
-from tests.engine.variants.one_case import one_case
 from tests.picture_jobs import mask_job, operation_job
 
 

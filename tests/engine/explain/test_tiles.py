@@ -15,12 +15,12 @@ from engine.geometry.border import Border
 from engine.run.task import Choice
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import VARIANTS, variant
-from tests.engine.variants.case_lists import suited
+from tests.engine.variants.case_lists import one_case, suited
 from tests.engine.variants.cases import Case, result_of
 from tests.engine.variants.executed import observed
-from tests.engine.variants.one_case import TAUGHT, one_case
 from tests.picture_jobs import filter_job
 
+TAUGHT = [known for known in VARIANTS if known.has_kernels and known.uses_block]
 OWN_BLOCKS = [known for known in VARIANTS if known.has_kernels and not known.uses_block and known.rank <= 2]
 # Those that keep every cell of the input tile, each once.
 KEEPING = ("tiled", "tiled-input", "separable-l1", "row-tiled", "row-tiled-constant")

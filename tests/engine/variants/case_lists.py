@@ -121,7 +121,8 @@ SAMPLES = {
     "16 bit": {"dtype": "uint16", "weights": "halves", "is_quantised": True},
 }
 STRANGE = ("NaN and infinity", "subnormal")
-# A compilation takes as long as 20 small pictures: no axis has more than 6 values, so that a kernel has 6.
+# A compilation takes as long as 20 small pictures: no axis has more than 6 values, so that the kernels of a
+# module have 6 or 7 rows together.
 AXES = {
     "border": BORDERS,
     "samples": tuple(name for name in SAMPLES if name not in STRANGE),
@@ -210,47 +211,85 @@ def suited_cases(variant, cases):
     return tuple(found for case in cases if (found := suited(variant, case)) is not None)
 
 
-def _is_large(row):
-    """Return whether the kernel of a row also computes a large picture."""
-    return not row["variant"].uses_block and row["border"] in SORTS
+@cache
+def families():
+    """Return the variants of each module, which share most of their source; none of a library."""
+    modules = [name.partition(":")[0] for names in VARIANTS.modules.values() for name in names]
+    found = {}
+    for module, known in zip(modules, VARIANTS, strict=True):
+        if not known.library:
+            found.setdefault(module, []).append(known)
+    return tuple(found.values())
+
+
+def one_case(known, **changed):
+    """Return the case of a kernel whose code tests of several rooms look at.
+
+    Code depends on the mask's shape, the border, the block and the types; what is `changed` may be the rest.
+    Each kernel has one block and one border, the next one of its module the others.
+    """
+    (family,) = (family for family in families() if known in family)
+    is_odd = family.index(known) % 2
+    block, border = (Block(2, 5), Border.WRAP) if is_odd else (Block(4, 3), Border.CONSTANT)
+    case = Case("one", 7, 10, mask_shape=(3, 4), anchor=(0, 3), block=block, border=border, cval=4.5)
+    return suited(known, replace(case, **changed))
+
+
+def has_value(border):
+    """Return whether ghost cells have a value that no cell of the picture has."""
+    return border in (Border.ZERO, Border.CONSTANT)
+
+
+def _is_large(known, border):
+    """Return whether a kernel also computes a large picture for a row of that border."""
+    return not known.uses_block and border in SORTS
 
 
 @cache
-def _pairs():
-    """Return the rows of a kernel and values of the axes in which each two of them meet."""
+def _rows():
+    """Return the rows of each kernel: in those of a module each two values of the axes meet."""
 
-    def is_possible(row):
+    def takers(row):
         rows, columns = row["mask"]
-        if _is_large(row) and rows * columns > MOST_TAPS_OF_LARGE:
-            return False
-        return suited(row["variant"], _case_of(row)) is not None
+        if _is_large(row["family"][0], row["border"]) and rows * columns > MOST_TAPS_OF_LARGE:
+            return []
+        return [known for known in row["family"] if suited(known, _case_of(row)) is not None]
 
-    kernels = [one for one in VARIANTS if one.has_kernels]
-    return pairwise({"variant": kernels, **AXES}, is_possible, few_rows_of="variant")
+    kernels = [family for family in families() if family[0].has_kernels]
+    found = {known: [] for family in kernels for known in family}
+    for row in pairwise({"family": kernels, **AXES}, takers, few_rows_of="family"):
+        # Who has the fewest, and a border of the other sort in `one_case`.
+        by_need = {
+            (len(found[known]), has_value(one_case(known).border) == has_value(row["border"])): known
+            for known in reversed(takers(row))
+        }
+        found[by_need[min(by_need)]].append(row)
+    return found
 
 
 def _case_of(row, **others):
-    return simulator_case(**{name: value for name, value in row.items() if name != "variant"} | others)
+    return simulator_case(**{name: value for name, value in row.items() if name != "family"} | others)
 
 
-def cases_in_simulator(variant):
-    """Return the cases of a kernel; all kernels together have each two values of what cases differ in.
+def cases_in_simulator(known):
+    """Return the cases of a kernel; all of a module have together each two values of what cases differ in.
 
     Further ones, of other data, have the code of one of these.
     """
-    rows = [one for one in _pairs() if one["variant"] is variant]
+    rows = _rows()[known]
     cases = [_case_of(row) for row in rows]
-    # Of bytes alone none is strange.
-    strange = [row for row in rows if row["samples"] == "float32" and not variant.uint8_only][:1]
-    cases += [_case_of(row, samples=samples, size=(5, 9)) for row in strange for samples in STRANGE]
-    large = enumerate(row for row in rows if _is_large(row))
+    large = enumerate(row for row in rows if _is_large(known, row["border"]))
     cases += [_case_of(row, size=LARGE_SIZES[number % 2]) for number, row in large]
-    return tuple(found for case in cases if (found := suited(variant, case)) is not None)
+    # Of bytes alone none is strange.
+    strange = () if known.uint8_only else STRANGE
+    one = (one_case(known, height=5, width=9, **SAMPLES[samples]) for samples in strange)
+    found = (one_case(known), *one, *(suited(known, case) for case in cases))
+    return tuple(case for case in found if case is not None)
 
 
-def compiled_anyhow(variant):
+def compiled_anyhow(known):
     """Return small cases of each border, with the type of results: `test_variants` runs their code too."""
-    cases = (one for one in cases_in_simulator(variant) if one.pixels == "even" and one.height < 20)
+    cases = (one for one in cases_in_simulator(known) if one.pixels == "even" and one.height < 20)
     return [(case, case.dtype if case.is_quantised else "float32") for case in cases]
 
 

@@ -23,13 +23,16 @@ from engine.work.filtering.planner import choose
 from engine.work.filtering.variants import VARIANTS, variant
 from tests.engine.variants.case_lists import (
     cases_in_simulator,
+    families,
     full_cases,
+    has_value,
     mask_for,
     matrix_in_simulator,
+    one_case,
     suited_cases,
     typed,
 )
-from tests.engine.variants.cases import Case, check, error_in_bounds, faults_of, result_of
+from tests.engine.variants.cases import check, error_in_bounds, faults_of, result_of
 from tests.engine.variants.executed import check_all, check_model_of_bytes, observed
 
 CPU = [known for known in VARIANTS if known.device is DeviceKind.CPU]
@@ -48,6 +51,13 @@ def test_that_a_cpu_variant_agrees_with_the_oracle():
 @every_kernel
 def test_that_a_kernel_agrees_with_the_oracle_its_model_and_its_plan_in_the_simulator(known):
     assert faults_of(known, cases_in_simulator(known), "simulator", checked=check_all) == {}
+
+
+def test_that_kernels_are_tried_with_a_ghost_value_and_without_and_those_of_a_module_with_each_border():
+    for family in (family for family in families() if family[0].has_kernels):
+        borders = [{case.border for case in cases_in_simulator(known)} for known in family]
+        assert set.union(*borders) == {*Border}
+        assert all({has_value(border) for border in found} == {True, False} for found in borders)
 
 
 @pytest.mark.matrix
@@ -166,8 +176,9 @@ def test_that_what_auto_chooses_for_tiny_weights_is_never_wrong():
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["digit-sums", "register-blocked"])
 def test_that_the_model_of_bytes_counts_what_the_code_does_where_ghost_cells_have_a_value(key):
-    how = {"cval": 3.0, "offset": 1.5, "weights": "halves", "is_quantised": True, "border": Border.CONSTANT}
-    case = Case("bytes", 7, 6, 1, "uint8", (3, 4), (0, 3), **how)
+    how = {"dtype": "uint8", "cval": 3.0, "offset": 1.5, "weights": "halves", "is_quantised": True}
+    case = one_case(variant(key), width=6, **how)
+    assert case.border is Border.CONSTANT
     with observed(counted=True) as launches:
         check(variant(key), case, "simulator")
     check_model_of_bytes(variant(key), case, launches)
