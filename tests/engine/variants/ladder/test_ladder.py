@@ -1,6 +1,8 @@
 """The ladder: who loads what, a warp down a column, 1-D; two passes; a bank of masks in one launch."""
 
 from dataclasses import replace
+from itertools import cycle
+from math import prod
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from engine.geometry.block import MAX_GRID_Y, Block, Limits
 from engine.geometry.border import Border
 from engine.mask.factors import factor
-from engine.mask.generators import box, gaussian
+from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.process import interprets
 from engine.variants import mask_classes
@@ -19,7 +21,7 @@ from engine.work.filtering import oracle
 from engine.work.filtering.oracle import is_exact_class
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
 from engine.work.problem import Problem
-from tests.engine.variants.case_lists import compiled_anyhow
+from tests.engine.variants.case_lists import compiled_anyhow, one_case
 from tests.engine.variants.cases import error_in_bounds, problem_of, result_of, verified
 from tests.engine.variants.executed import check_executed, executed, observed
 
@@ -55,7 +57,7 @@ def test_that_x_counts_rows_and_y_columns_where_a_warp_goes_down_a_column(block)
     assert launch.block == (block.x, block.y, 1)
     random = np.random.default_rng(7)
     image, mask = random.random((9, 4, 1), np.float32), Mask(random.standard_normal((3, 3)))
-    problem = describe_problem(image, mask, Border.ZERO, 0.0)
+    problem = describe_problem(image, mask, one_case(chosen).border, 0.0)
     check_executed(chosen, problem, mask, image, block)
     assert chosen.work(problem, block) == variant("naive").work(problem, block)
 
@@ -65,18 +67,16 @@ def test_that_a_float64_sum_is_rounded_once():
     image = np.full((1, 33, 1), 2.0**-24, np.float32)
     image[0, 0] = 1.0
     mask = Mask(np.ones((1, 33)), anchor=(0, 16))
-    problem = describe_problem(image, mask, Border.ZERO, 0.0)
-    exact = np.float32(1 + 32 * 2.0**-24)
-    found = {
-        key: result_of(variant(key), problem, mask, Block(16, 1), image)[0, 16, 0]
-        for key in ("naive-uncoalesced", "naive")
-    }
+    exact, found = np.float32(1 + 32 * 2.0**-24), {}
+    for key in ("naive-uncoalesced", "naive"):
+        # The sum has no ghost cell.
+        problem = describe_problem(image, mask, one_case(variant(key)).border, 0.0)
+        found[key] = result_of(variant(key), problem, mask, Block(16, 1), image)[0, 16, 0]
     assert found["naive-uncoalesced"] == exact
     assert found["naive"] != exact
 
 
 ROWS = [known for known in VARIANTS if known.masks is MaskClass.ONE_ROW]
-every_row_variant = pytest.mark.parametrize("known", ROWS, ids=lambda known: known.key)
 
 
 # (taps, anchor, border, picture, type, block): the halo is wider than the block, or as wide.
@@ -89,8 +89,15 @@ WIDE = [
 ]
 
 
-@pytest.mark.slow
-@every_row_variant
+# Constant memory changes nothing about a halo: these two have the halos of `row-naive` and `row-cached`.
+AS_OTHERS = "row-constant", "row-cached-constant"
+
+
+def marks_of(known):
+    return [pytest.mark.matrix] if known.key in AS_OTHERS else [pytest.mark.slow]
+
+
+@pytest.mark.parametrize("known", [pytest.param(one, marks=marks_of(one), id=one.key) for one in ROWS])
 def test_that_wide_masks_agree_with_the_oracle_and_with_the_model(known):
     taps, anchor, border, shape, dtype, block = WIDE[ROWS.index(known) % len(WIDE)]
     random = np.random.default_rng([taps, anchor])
@@ -103,10 +110,10 @@ def test_that_wide_masks_agree_with_the_oracle_and_with_the_model(known):
 
 SEPARABLE = [variant(key) for key in ("separable-l0", "separable-l1", "separable-l2")]
 every_separable_variant = pytest.mark.parametrize("known", SEPARABLE, ids=lambda known: known.key)
-TINY_BLOCK = Block(4, 3)
+ALL_COMPILED = [(known, case, result) for known in SEPARABLE for case, result in compiled_anyhow(known)]
 
 
-def agrees(known, image, mask, border=Border.MIRROR, cval=0.0, block=TINY_BLOCK, result="float32"):
+def agrees(known, image, mask, border, cval=0.0, block=None, result="float32"):
     """Run a variant's source on a picture (H x W), have the result verified, and return it."""
     samples = np.ascontiguousarray(image)[:, :, np.newaxis]
     problem = describe_problem(samples, mask, border, cval, result)
@@ -117,11 +124,16 @@ def agrees(known, image, mask, border=Border.MIRROR, cval=0.0, block=TINY_BLOCK,
     return result
 
 
+def agrees_as_one(known, image, column, row):
+    """Do so with the code of `one_case`, with a column of 3 weights times a row of 4; ghost cells are 0."""
+    case = one_case(known)
+    return agrees(known, image, Mask(np.outer(column, row), (1, 1)), case.border, block=case.block)
+
+
 @pytest.mark.slow
-@every_separable_variant
-def test_that_whole_numbers_are_exact_under_every_border(known):
-    random, borders = np.random.default_rng(1), set()
-    for case, result in compiled_anyhow(known):
+def test_that_whole_numbers_are_exact_under_every_border():
+    random = np.random.default_rng(1)
+    for known, case, result in ALL_COMPILED:
         image = random.integers(0, 256, (5, 6)).astype(case.dtype)
         row, column = (random.integers(-1, 3, side) for side in case.mask_shape)
         for divisor in (1, 64):
@@ -131,16 +143,13 @@ def test_that_whole_numbers_are_exact_under_every_border(known):
             if result == "float32":
                 right = oracle.correlate(image[:, :, np.newaxis], mask, case.border, 7.0)
                 assert np.array_equal(found, right)
-        borders.add(case.border)
-    assert borders == {*Border}
+    assert {case.border for _, case, _ in ALL_COMPILED} == {*Border}
 
 
 @pytest.mark.slow
-@every_separable_variant
-def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights(known):
+def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights():
     # Every cell is a ghost cell or 0: the whole result is what ghost rows and columns give.
-    cases = (of for of in compiled_anyhow(known) if of[0].border is Border.CONSTANT)
-    for case, result in cases:
+    for known, case, result in (of for of in ALL_COMPILED if of[1].border is Border.CONSTANT):
         column, row = (np.arange(1, side + 1) for side in case.mask_shape)
         mask = Mask(np.outer(column, row) / 64, case.anchor)
         image = np.zeros((1, 1), case.dtype)
@@ -152,10 +161,9 @@ def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights(k
         assert mask_classes.ghost_row_value(problem, factors) == 2.0 * factors.row.sum()
 
 
-# All of one shape, which have the same code.
 FACTORS = (
-    ([1, 0, 2], [0.5, 0.25, 0.1]), ([0.1, -0.2, 0], [1, 0, -3]), ([0, 0, 0], [1, 2, 0]),
-    ([1e-18, 1, 0], [0, 1, 1e-18]),
+    ([1, 0, 2], [0.5, 0.25, 0.1, 0]), ([0.1, -0.2, 0], [1, 0, -3, 2]), ([0, 0, 0], [1, 2, 0, 1]),
+    ([1e-18, 1, 0], [0, 0, 1, 1e-18]),
 )  # fmt: skip
 
 
@@ -167,10 +175,10 @@ def test_that_nan_and_infinity_spread_as_in_the_direct_sum(known):
     for number, (column, row) in enumerate(FACTORS, first):
         bad = image.copy()
         bad[2, 3] = (np.nan, np.inf, -np.inf)[number % 3]
-        agrees(known, bad, Mask(np.outer(column, row)), Border.ZERO)
+        agrees_as_one(known, bad, column, row)
     bad = image.copy()
     bad[1, 1], bad[3, 3] = np.inf, -np.inf
-    result = agrees(known, bad, box(3), Border.ZERO)
+    result = agrees_as_one(known, bad, [1 / 3] * 3, [1 / 4] * 4)
     assert np.isnan(result).any()
     assert np.isinf(result).any()
 
@@ -179,18 +187,16 @@ def test_that_nan_and_infinity_spread_as_in_the_direct_sum(known):
 @every_separable_variant
 def test_that_nothing_overflows_between_the_passes(known):
     image = np.full((4, 5), np.finfo(np.float32).max / 2, np.float32)
-    assert np.isfinite(agrees(known, image, box(3), Border.ZERO)).all()
+    assert np.isfinite(agrees_as_one(known, image, [1 / 3] * 3, [1 / 4] * 4)).all()
     # The huge sample is only ever multiplied by 0: its row's weights are 1e30, its column's 0.
     image = np.ones((4, 5), np.float32)
     image[0] = 1e20
-    weights = np.zeros((3, 3))
-    weights[2, 1] = 1e30
-    result = agrees(known, image, Mask(weights), Border.ZERO)
+    result = agrees_as_one(known, image, [0, 0, 1e30], [0, 1, 0, 0])
     assert result[1, :, 0].tolist() == [float(np.float32(1e30))] * 5
     # Here by 1e20, and in the first row by 1e30, where the direct sum overflows too.
     image = np.zeros((2, 3), np.float32)
     image[0] = 1e15
-    result = agrees(known, image, Mask(np.outer([1e20, 1e30, 0.0], [1.0, 0.5, 0.0])), Border.ZERO)
+    result = agrees_as_one(known, image, [1e20, 1e30, 0.0], [1.0, 0.5, 0.0, 0.0])
     assert np.isfinite(result[1]).all()
     assert np.isinf(result[0]).all()
 
@@ -200,26 +206,29 @@ def test_that_extreme_weights_and_the_smallest_masks_agree():
     random = np.random.default_rng(3)
     image = random.random((5, 6)).astype(np.float32)
     for scale in (1e-30, 1e30):
-        agrees(SEPARABLE[0], image, Mask(gaussian(5, sigma=1.2).weights * scale))
-        agrees(SEPARABLE[1], image, Mask(np.outer([1, 0.3], [1, scale, 0.7])))
+        agrees_as_one(SEPARABLE[0], image, [0.3 * scale, scale, 0.3 * scale], [0.1, 0.5, 1, 0.5])
+        agrees_as_one(SEPARABLE[1], image, [1, 0.3, 0.1], [1, scale, 0.7, 0.2])
     # One bright pixel on black, far from the middle of a Gaussian that falls to 1e-18 of it.
-    image = np.zeros((9, 9), np.float32)
+    known, case = next(
+        of[:2] for of in ALL_COMPILED if prod(of[1].mask_shape) > 200 and of[1].dtype == "float32"
+    )
+    image = np.zeros(case.mask_shape, np.float32)
     image[0, 0] = 255.0
-    assert 0.0 < agrees(SEPARABLE[2], image, gaussian(17, sigma=1.25), Border.ZERO)[8, 8, 0] < 1e-15
+    mask = Mask(gaussian(15, sigma=1.1).weights[:, :14], case.anchor)
+    assert 0.0 < agrees(known, image, mask, case.border, 0.0, case.block)[case.mask().anchor] < 1e-15
     # The worst case of these is beyond the bound; half of it is the most that was ever seen.
-    for shape in ((2, 2), (2, 3), (4, 2)):
-        mask = Mask(np.outer(*(random.standard_normal(side) for side in shape)), offset=0.3)
-        agrees(SEPARABLE[1], random.random((9, 9)).astype(np.float32), mask)
+    for _ in range(5):
+        mask = Mask(np.outer(random.standard_normal(2), random.standard_normal(2)), offset=0.3)
+        agrees(SEPARABLE[1], random.random((9, 9)).astype(np.float32), mask, Border.MIRROR, 0.0, Block(4, 3))
 
 
 @pytest.mark.slow
-@every_separable_variant
-def test_that_aprons_wider_than_the_block_agree(known):
+@pytest.mark.parametrize(("known", "side"), [(SEPARABLE[1], 2), (SEPARABLE[2], 1)])
+def test_that_aprons_wider_than_the_block_agree(known, side):
     image = np.random.default_rng(3).integers(0, 256, (5, 7), np.uint8)
+    border = Border.REFLECT if side > 1 else Border.CONSTANT
     for anchor in ((0, 0), (6, 10), (3, 5)):
-        agrees(known, image, Mask(np.ones((7, 11)), anchor), Border.REFLECT, block=Block(2, 2))
-    if known is not SEPARABLE[0]:  # It has none.
-        agrees(known, image, Mask(np.ones((7, 11))), Border.CONSTANT, 4.0, Block(1, 1))
+        agrees(known, image, Mask(np.ones((7, 11)), anchor), border, 4.0, Block(side, side))
 
 
 RANDOM = np.random.default_rng(8)
@@ -277,37 +286,37 @@ def test_that_the_block_for_a_bank_shares_the_masks_out_evenly():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("masks", "shape", "anchor", "block", "border"),
-    [
-        (1, (5, 6), (0, 5), Block(5, 3), Border.ZERO),
-        (2, (3, 3), None, Block(4, 2), Border.WRAP),
-        (5, (4, 8), (3, 0), Block(16, 3), Border.CONSTANT),
-        (3, (1, 2), (0, 0), Block(1, 1), Border.REFLECT),
-    ],
-    ids=["one mask, more rows of threads", "a tile of masks", "two phases, a last short tile", "one thread"],
-)
-def test_that_a_bank_agrees_with_the_oracle_and_the_model(masks, shape, anchor, block, border):
-    image = RANDOM.integers(0, 65536, (3, 5, 2), np.uint16)
-    bank = random_bank(masks, shape, anchor)
-    problem = describe_problem(image, bank[0], border, 2.5)
-    found, results = counted(bank, problem, block, image)
-    model = for_bank(bank).work(problem, block)
-    assert model.minimum_bytes == image.size * 2 + masks * image.size * 4
-    assert replace(found, minimum_bytes=model.minimum_bytes) == model
-    for mask, result in zip(bank, results, strict=True):
-        assert error_in_bounds(VARIANT, problem, mask, image, result) <= 1
+def test_that_a_bank_agrees_with_the_oracle_and_the_model():
+    # Fewer masks than the rows of threads of some blocks and more than those of others.
+    for (case, _), masks in zip(compiled_anyhow(VARIANT), cycle((1, 2, 5)), strict=False):
+        image = (RANDOM.random((3, 5, 2)) * 255).astype(case.dtype)
+        bank = random_bank(masks, case.mask_shape, case.anchor)
+        problem = describe_problem(image, bank[0], case.border, 2.5)
+        found, results = counted(bank, problem, case.block, image)
+        model = for_bank(bank).work(problem, case.block)
+        assert model.minimum_bytes == image.nbytes + masks * image.size * 4
+        assert replace(found, minimum_bytes=model.minimum_bytes) == model
+        for mask, result in zip(bank, results, strict=True):
+            assert error_in_bounds(VARIANT, problem, mask, image, result) <= 1
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_that_nothing_is_multiplied_to_fill_up_a_phase(value):
-    # 26 taps are a phase of 25 and one of 1: a padded tap of weight 0 would make NaN of its cell.
-    image = np.zeros((1, 40, 1), np.float32)
-    image[0, 30] = value
-    bank = (Mask(np.ones((1, 26)), (0, 0)),)
-    _, (result,) = counted(bank, describe_problem(image, bank[0], Border.ZERO, 0.0), Block(8, 2), image)
-    touched = ~np.isfinite(result[0, :, 0])
-    assert touched.nonzero()[0].tolist() == list(range(5, 31))
+    # A padded tap of weight 0 would make NaN of its cell.
+    case = next(
+        of for of, _ in compiled_anyhow(VARIANT) if prod(of.mask_shape) > TILE_K and of.dtype == "float32"
+    )
+    rows, columns = case.mask_shape
+    assert rows * columns % TILE_K
+    image = np.zeros((2 * rows, 40, 1), np.float32)
+    image[rows, 20] = value
+    bank = (Mask(np.ones((rows, columns)), (0, 0)),)
+    problem = describe_problem(image, bank[0], case.border, 0.0)
+    _, (result,) = counted(bank, problem, case.block, image)
+    # Of these windows none has a ghost cell.
+    touched = np.zeros((rows + 1, 21), bool)
+    touched[1:, 21 - columns :] = True
+    assert np.array_equal(~np.isfinite(result[: rows + 1, :21, 0]), touched)
 
 
 def test_that_every_bank_of_one_shape_and_block_runs_the_same_compiled_kernel():
