@@ -10,6 +10,7 @@ import pytest
 
 from engine.course import cnn as worked_product
 from engine.device import interpreter
+from engine.device.interpreter import run_pass
 from engine.device.launches import Between, DeviceKind, HostStep
 from engine.geometry.block import Block, Limits
 from engine.process import interprets
@@ -19,6 +20,7 @@ from engine.tasks.network.task import NETWORK_VARIANTS, network_variant
 from engine.variants.network import gemm, one_change, report
 from engine.variants.network.fast import CONVOLUTIONS
 from engine.variants.network.steps import chunks
+from tests.engine.variants import executed as executing
 from tests.engine.variants.emitted import assert_as_planned
 from tests.engine.variants.executed import accesses_of, executed, observed
 from tests.engine.variants.network.cases import SIMULATED, SMALL, check, random_weights, scores_of
@@ -43,11 +45,28 @@ def test_that_every_cpu_stage_agrees_with_the_oracle(stage):
         check(stage, case, "cpu")
 
 
+RUNS = {}
+
+
+def run_once(step, arrays, **asked):
+    """Run a pass, or take what it gave the same numbers: several stages have the same layers."""
+    given = [one for one in (*step.arguments, *(step.constant or ())) if isinstance(one, np.ndarray)]
+    values = [one.tobytes() for one in (*given, *(one.values for one in arrays.values()))]
+    # Accesses are counted by the arrays' names.
+    key = step.kernel, step.launch, str(step.arguments), str([one.name for one in arrays.values()]), *values
+    if key not in RUNS:
+        RUNS[key] = run_pass(step, arrays, **asked), {one: arrays[one].values.copy() for one in arrays}
+    run, left = RUNS[key]
+    for one, values in left.items():
+        arrays[one].values[...] = values
+    return run
+
+
 @cache
 def launched(key):
     """Compare a stage's scores with the oracle and its model of work with what the simulator counts, once."""
     stage, (case,) = network_variant(key), SIMULATED
-    with observed(counted=True) as launches:
+    with mock.patch.object(executing, "run_pass", run_once), observed(counted=True) as launches:
         check(stage, case, "simulator")
     for launched in launches:
         assert_as_planned(interpreter.ptx_of(launched.step), launched.step.launch)
