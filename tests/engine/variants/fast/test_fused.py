@@ -38,17 +38,17 @@ def product(rows, columns, anchor=None):
 
 # (picture, mask, anchor, border); of products as tiles and as rings, which only large pictures are else.
 # Several tiles down and across are those of the large pictures of `test_variants`.
-TILES = [
-    ((2, 45, 3), (2, 31), (1, 30), Border.CONSTANT),  # wide
-    ((18, 5, 1), (63, 2), None, Border.MIRROR),  # high
-]
+TILES = [((2, 45, 3), (2, 31), (1, 30), Border.CONSTANT)]  # wide
 RINGS = [
     ((3, 130, 1), (1, 17), (0, 0), Border.REFLECT),  # two blocks across, one mask row
+    ((66, 5, 1), (37, 5), None, Border.MIRROR),  # strips, several steps down
+    ((40, 5, 3), (63, 2), (62, 1), Border.WRAP),  # high, three channels, strips of bytes
+    ((20, 2, 2), (2, 63), None, Border.ZERO),  # very wide
+]
+RINGS_OF_MATRIX = [
     ((35, 5, 1), (4, 7), (3, 0), Border.CONSTANT),  # two steps down
     ((3, 2, 3), (63, 3), (62, 2), Border.WRAP),  # high, three channels
-    ((66, 5, 1), (37, 5), None, Border.CONSTANT),  # strips
-    ((40, 5, 3), (63, 2), None, Border.REFLECT),  # strips of bytes
-    ((20, 2, 2), (2, 63), None, Border.ZERO),  # very wide
+    ((18, 5, 1), (63, 2), None, Border.MIRROR),
 ]
 BOXES = [
     # Tiles: windows in one group and in several, of 4 to 16 neighbours; 4 and 6 rows per thread.
@@ -66,7 +66,12 @@ BOXES = [
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("most_tile_rows", "case"),
-    [*((99, case) for case in TILES), *((0, case) for case in RINGS), *((None, case) for case in BOXES)],
+    [
+        *((99, case) for case in TILES),
+        *((0, case) for case in RINGS),
+        *(pytest.param(0, case, marks=pytest.mark.matrix) for case in RINGS_OF_MATRIX),
+        *((None, case) for case in BOXES),
+    ],
 )
 def test_that_tiles_and_rings_agree_with_oracle_and_model(most_tile_rows, case, monkeypatch):
     picture, shape, anchor, border = case
@@ -90,7 +95,7 @@ def test_that_tiles_and_rings_agree_with_oracle_and_model(most_tile_rows, case, 
     [
         (5, "float32", 1, (9, 0)),
         (15, "uint8", 3, (7, 5)),
-        (31, "uint16", 1, (9, 0)),
+        pytest.param(31, "uint16", 1, (9, 0), marks=pytest.mark.matrix),
         (63, "float32", 4, (7, 5)),
         (63, "float32", 4, (9, 0)),
     ],
@@ -274,12 +279,12 @@ def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet
 
 @pytest.mark.slow
 def test_that_a_ring_keeps_nan_and_infinity_where_they_belong():
-    image = np.ones((40, 20, 1), np.float32)
-    image[20, 9], image[2, 3] = np.nan, np.inf
-    mask = Mask(np.full((25, 4), 0.5))
+    image = np.ones((50, 20, 1), np.float32)
+    image[25, 9], image[2, 3] = np.nan, np.inf
+    mask = Mask(np.full((33, 2), 0.5))
     problem = describe_problem(image, mask, Border.MIRROR, 0.0)
     assert fused.box_shape(problem).size.is_ring
-    assert np.isnan(check_executed(variant("box"), problem, mask, image)).sum() == 25 * 4
+    assert np.isnan(check_executed(variant("box"), problem, mask, image)).sum() == 33 * 2
 
 
 @pytest.mark.slow
@@ -287,7 +292,8 @@ def test_that_a_ring_keeps_nan_and_infinity_where_they_belong():
 @pytest.mark.parametrize(
     ("sides", "dtype", "channels", "capability"),
     [((15, 15), "uint8", 3, (9, 0)), ((31, 31), "float32", 1, (7, 5)), ((31, 31), "float32", 1, (9, 0)),
-     ((63, 63), "uint16", 4, (8, 6)), ((1, 127), "float32", 4, (9, 0))],
+     ((63, 63), "uint16", 4, (8, 6)),
+     pytest.param((1, 127), "float32", 4, (9, 0), marks=pytest.mark.matrix)],
 )  # fmt: skip
 def test_that_code_reads_whole_vectors_without_local_memory(sides, dtype, channels, capability):
     mask = Mask(np.full(sides, 0.5))
