@@ -13,11 +13,10 @@ from engine.mask.mask import Mask
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
 from engine.work.filtering.oracle import rounding_bound
-from engine.work.filtering.variants import VARIANTS
 from gui.explore.mask.mask_controls import ApplyControls
 from gui.explore.workspace import Workspace
 from gui.shell import command_line
-from tests.engine.variants.case_lists import suited
+from tests.engine.variants.case_lists import families, suited
 from tests.engine.variants.cases import Case, result_of
 
 HEIGHT, WIDTH = 7, 9
@@ -59,13 +58,9 @@ def wanted(case, samples):
 
 def of_every_module():
     """Yield the variants: one of each module, the others marked `matrix`; each compiles its kernels anew."""
-    seen = set()
-    names = (name for modules in VARIANTS.modules.values() for name in modules)
-    for name, known in zip(names, VARIANTS, strict=True):
-        module = name.partition(":")[0]
-        if known.library != "cupy":
-            yield pytest.param(known, marks=[pytest.mark.matrix] if module in seen else [], id=known.key)
-            seen.add(module)
+    for first, *others in families():
+        yield pytest.param(first, id=first.key)
+        yield from (pytest.param(one, marks=pytest.mark.matrix, id=one.key) for one in others)
 
 
 @pytest.mark.slow

@@ -211,17 +211,12 @@ def test_that_what_cannot_be_done_is_said_at_the_call():
 def test_that_what_is_found_on_a_worker_is_said_by_compute():
     with_nan = FLOATS.copy()
     with_nan[20, 30] = np.nan
+    in_one = da.from_array(with_nan, chunks=-1)
     at = r"on the chunk \(0, 0\) with its halo: Row 20, column 30"
     for array, mask, options, error, words in [
         (zeros(SIDE, SIDE), "box:3", {"device": "cuda:77"}, DeviceUnavailable, "cuda:77"),
         (zeros(SIDE, SIDE), *NOT_SEPARABLE, UnsupportedVariant, "Not separable"),
-        (
-            da.from_array(with_nan, chunks=-1),
-            COLUMN_TIMES_ROW,
-            {"variant": "cpu-fft"},
-            UnsupportedVariant,
-            at,
-        ),
+        (in_one, COLUMN_TIMES_ROW, {"variant": "cpu-fft"}, UnsupportedVariant, at),
     ]:
         lazy = engine.filter_dask(array, mask, **options)
         with pytest.raises(error, match=words):

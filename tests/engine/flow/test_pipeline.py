@@ -70,9 +70,8 @@ def test_that_arrays_are_taken_exactly_when_they_share_no_memory():
             outputs.leave(taken.pop(int(random.integers(len(taken)))))
         overlaps = any(np.shares_memory(given[-1], one) for one in taken)
         picture = np.zeros(given[-1].shape, np.uint8)
-        call = SimpleNamespace(
-            shape=picture.shape, samples=picture, problem=Problem(1, 1, dtype="uint8", result_dtype="uint8")
-        )
+        problem = Problem(1, 1, dtype="uint8", result_dtype="uint8")
+        call = SimpleNamespace(shape=picture.shape, samples=picture, problem=problem)
         with pytest.raises(BadValue, match="another picture") if overlaps else nullcontext():
             taken.append(outputs.take(call, number))
         refused += overlaps

@@ -49,10 +49,7 @@ def _cases():
         yield rgb(f"border {border}, RGB", border=border, cval=200, weights="whole")
     for rows, columns in ((2, 2), (3, 4)):
         for row, column in product(range(rows), range(columns)):
-            name, border = (
-                f"anchor {row},{column} of {rows}x{columns}",
-                BORDERS[(row + column) % len(BORDERS)],
-            )
+            name, border = f"anchor {row},{column} of {rows}x{columns}", BORDERS[(row + column) % 6]
             yield Case(name, 6, 7, mask_shape=(rows, columns), anchor=(row, column), border=border, cval=50.0)
     for dtype, channels in product(("uint8", "uint16", "float32"), (1, 2, 3, 4)):
         weights = "whole" if dtype == "uint8" else "even"
@@ -213,11 +210,11 @@ def suited_cases(variant, cases):
 
 @cache
 def families():
-    """Return the variants of each module, which share most of their source; none of a library."""
+    """Return the variants of each module, which share most of their source; none of CuPy."""
     modules = [name.partition(":")[0] for names in VARIANTS.modules.values() for name in names]
     found = {}
     for module, known in zip(modules, VARIANTS, strict=True):
-        if not known.library:
+        if known.library != "cupy":
             found.setdefault(module, []).append(known)
     return tuple(found.values())
 
@@ -255,15 +252,14 @@ def _rows():
             return []
         return [known for known in row["family"] if suited(known, _case_of(row)) is not None]
 
+    def need(known, border):
+        return len(found[known]), has_value(one_case(known).border) == has_value(border)
+
     kernels = [family for family in families() if family[0].has_kernels]
     found = {known: [] for family in kernels for known in family}
     for row in pairwise({"family": kernels, **AXES}, takers, few_rows_of="family"):
         # Who has the fewest, and a border of the other sort in `one_case`.
-        by_need = {
-            (len(found[known]), has_value(one_case(known).border) == has_value(row["border"])): known
-            for known in reversed(takers(row))
-        }
-        found[by_need[min(by_need)]].append(row)
+        found[min(takers(row), key=lambda known: need(known, row["border"]))].append(row)
     return found
 
 
@@ -288,7 +284,7 @@ def cases_in_simulator(known):
 
 
 def compiled_anyhow(known):
-    """Return small cases of each border, with the type of results: `test_variants` runs their code too."""
+    """Return small cases, each with the type of results, whose code `test_variants` runs too."""
     cases = (one for one in cases_in_simulator(known) if one.pixels == "even" and one.height < 20)
     return [(case, case.dtype if case.is_quantised else "float32") for case in cases]
 

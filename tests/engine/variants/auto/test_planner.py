@@ -109,9 +109,8 @@ def test_that_a_device_is_measured_by_its_facts():
     device = DeviceInfo("cuda:0", "cuda", "small", True, None, True, facts, bandwidth_gb_s=200.0)
     assert planner.rates_of(device, TABLE.rates) == planner.Rates(170.0, 2560.0)
     assert planner.rates_of(DeviceInfo("cuda:0", "cuda", "odd", True, None, True), TABLE.rates) == TABLE.rates
-    assert planner.rates_of(cpu_info(), TABLE.rates).multiply_adds_g_s == 50.0 * int(
-        cpu_info().facts["cores"]
-    )
+    cores = int(cpu_info().facts["cores"])
+    assert planner.rates_of(cpu_info(), TABLE.rates).multiply_adds_g_s == 50.0 * cores
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
@@ -161,9 +160,8 @@ def test_that_auto_chooses_what_can_run_there():
             # A simulator has no times of its own.
             on_which = " on the GPU that was measured" if device.key == "simulator" else ""
             figure = r"\d[\d.,e-]* ms"
-            assert re.match(
-                rf"estimated {figure}{on_which}; next best: [a-z0-9-]+ \({figure}\)", choice.reason.clauses
-            )
+            words = rf"estimated {figure}{on_which}; next best: [a-z0-9-]+ \({figure}\)"
+            assert re.match(words, choice.reason.clauses)
 
 
 def test_that_the_cheapest_is_chosen_before_all_without_times(monkeypatch):
@@ -191,9 +189,8 @@ def test_that_a_transform_is_chosen_only_where_results_are_whole_numbers(monkeyp
     costing(monkeypatch, cpu_parallel=1000.0, cpu_fft=10.0)
     floats = choose(AUTO, problem_of(ODD), ODD, None, CPU)
     assert floats.variant.key == "cpu-parallel"
-    assert re.search(
-        r"; not cpu-fft \(.* ms\): its error may exceed that of a direct sum", floats.reason.clauses
-    )
+    words = r"; not cpu-fft \(.* ms\): its error may exceed that of a direct sum"
+    assert re.search(words, floats.reason.clauses)
     whole = Mask(np.arange(81.0).reshape(9, 9) % 7)
     exact = choose(AUTO, problem_of(whole, "uint8"), whole, None, CPU)
     assert exact.variant.key == "cpu-fft"
@@ -239,9 +236,8 @@ def test_that_a_variant_without_8_bit_results_is_refused_by_name_of_those_that_h
         assert own is None or known.library
         refusal = refusal_of(replace(known, integer_output=False), "uint8")
         assert refusal.nearest_block is None
-        assert str(refusal).startswith(
-            "It writes float32 results only. Choose float32 results, or for uint8 one of: "
-        )
+        words = "It writes float32 results only. Choose float32 results, or for uint8 one of: "
+        assert str(refusal).startswith(words)
         textbook = "cpu-serial" if known.device is DeviceKind.CPU else "naive"
         assert textbook in str(refusal)
         assert refusal_of(variant(textbook), "uint8") is None

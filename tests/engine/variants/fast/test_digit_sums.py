@@ -181,9 +181,8 @@ def test_that_sums_are_off_by_no_more_than_the_roundings_that_are_said():
         taps = shape[0] * shape[1]
         for seed in range(3):
             random = np.random.default_rng([seed, taps])
-            mask = Mask(
-                random.standard_normal(shape) * 10.0 ** random.integers(-3, 3, shape), offset=seed * 31.7
-            )
+            weights = random.standard_normal(shape) * 10.0 ** random.integers(-3, 3, shape)
+            mask = Mask(weights, offset=seed * 31.7)
             digits, offset = digits_of(mask), Fraction(float(np.float32(mask.offset)))
             assert digits.holds_bound == (1.01 * digits.roundings <= taps + 2)
             pixels = random.integers(0, 256, (40, taps))
@@ -200,14 +199,10 @@ def test_that_sums_are_off_by_no_more_than_the_roundings_that_are_said():
                     exact = Fraction(float(np.float32(both))) / 256 ** (upper + 1) + Fraction(float(total))
                     total = np.float32(float(exact))
                 result = np.float32(float(Fraction(float(total)) * Fraction(digits.unit) + offset))
-                products = [
-                    Fraction(w) * x for w, x in zip(mask.weights32.ravel().tolist(), cells, strict=True)
-                ]
-                off, size = (
-                    abs(Fraction(float(result)) - sum(products, offset)),
-                    sum(map(abs, products), abs(offset)),
-                )
-                assert off * 2**24 <= digits.roundings * size
+                weights = mask.weights32.ravel().tolist()
+                products = [Fraction(w) * x for w, x in zip(weights, cells, strict=True)]
+                off = abs(Fraction(float(result)) - sum(products, offset))
+                assert off * 2**24 <= digits.roundings * sum(map(abs, products), abs(offset))
 
 
 def test_that_weights_so_far_apart_that_sums_could_round_more_are_found():

@@ -77,8 +77,6 @@ def test_that_a_float64_sum_is_rounded_once():
 
 
 ROWS = [known for known in VARIANTS if known.masks is MaskClass.ONE_ROW]
-
-
 # (taps, anchor, border, picture, type, block): the halo is wider than the block, or as wide.
 WIDE = [
     (127, 63, Border.MIRROR, (3, 5, 1), "float32", Block(63, 2)),
@@ -87,17 +85,13 @@ WIDE = [
     (64, 10, Border.ZERO, (2, 130, 1), "float32", Block(53, 1)),
     (127, 0, Border.WRAP, (1, 2, 1), "float32", Block(126, 1)),
 ]
+# Constant memory changes nothing about a halo that is not loaded.
+MARKS = {key: [pytest.mark.matrix] for key in ("row-constant", "row-cached-constant")}
+WITH_MARKS = [pytest.param(one, marks=MARKS.get(one.key, []), id=one.key) for one in ROWS]
 
 
-# Constant memory changes nothing about a halo: these two have the halos of `row-naive` and `row-cached`.
-AS_OTHERS = "row-constant", "row-cached-constant"
-
-
-def marks_of(known):
-    return [pytest.mark.matrix] if known.key in AS_OTHERS else [pytest.mark.slow]
-
-
-@pytest.mark.parametrize("known", [pytest.param(one, marks=marks_of(one), id=one.key) for one in ROWS])
+@pytest.mark.slow
+@pytest.mark.parametrize("known", WITH_MARKS)
 def test_that_wide_masks_agree_with_the_oracle_and_with_the_model(known):
     taps, anchor, border, shape, dtype, block = WIDE[ROWS.index(known) % len(WIDE)]
     random = np.random.default_rng([taps, anchor])
@@ -135,7 +129,7 @@ def agrees_as_one(known, image, column, row):
 
 
 @pytest.mark.slow
-def test_that_whole_numbers_are_exact_under_every_border():
+def test_that_whole_numbers_are_exact_under_every_border_and_ghost_rows_the_value_times_the_rows_weights():
     random = np.random.default_rng(1)
     for known, case, result in all_compiled():
         image = random.integers(0, 256, (5, 6)).astype(case.dtype)
@@ -147,22 +141,16 @@ def test_that_whole_numbers_are_exact_under_every_border():
             if result == "float32":
                 right = oracle.correlate(image[:, :, np.newaxis], mask, case.border, 7.0)
                 assert np.array_equal(found, right)
+        if case.border is Border.CONSTANT:
+            # Every cell is a ghost cell or 0: the whole result is what ghost rows and columns give.
+            mask = Mask(np.outer(*(np.arange(1, side + 1) for side in case.mask_shape)) / 64, case.anchor)
+            image = np.zeros((1, 1), case.dtype)
+            found = agrees(known, image, mask, Border.CONSTANT, 2.0, case.block, result)
+            right = 2.0 * (mask.total - mask.weights[mask.anchor])
+            assert found.tolist() == [[[right if result == "float32" else np.rint(right)]]]
+            problem, factors = problem_of(1, 1, mask, border=Border.CONSTANT, cval=2.0), factor(mask)
+            assert mask_classes.ghost_row_value(problem, factors) == 2.0 * factors.row.sum()
     assert {case.border for _, case, _ in all_compiled()} == {*Border}
-
-
-@pytest.mark.slow
-def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights():
-    # Every cell is a ghost cell or 0: the whole result is what ghost rows and columns give.
-    for known, case, result in (of for of in all_compiled() if of[1].border is Border.CONSTANT):
-        column, row = (np.arange(1, side + 1) for side in case.mask_shape)
-        mask = Mask(np.outer(column, row) / 64, case.anchor)
-        image = np.zeros((1, 1), case.dtype)
-        found = agrees(known, image, mask, Border.CONSTANT, 2.0, case.block, result)
-        right = 2.0 * (mask.total - mask.weights[mask.anchor])
-        assert found.tolist() == [[[right if result == "float32" else np.rint(right)]]]
-        problem = problem_of(1, 1, mask, border=Border.CONSTANT, cval=2.0)
-        factors = factor(mask)
-        assert mask_classes.ghost_row_value(problem, factors) == 2.0 * factors.row.sum()
 
 
 FACTORS = (
@@ -265,8 +253,7 @@ def test_that_blocks_run_along_pixels_of_the_whole_picture_and_along_the_masks()
             assert launch.block == (block.x, block.y, 1)
             assert launch.shared_bytes == 15 * (block.x + block.y) * 4
 
-
-def test_that_tiles_grow_up_to_one_phase():
+    # Tiles grow up to one phase.
     (large,) = VARIANT.plan(problem_of(9, 9, Mask(np.ones((63, 63)))), Block(64, 8))
     assert large.shared_bytes == TILE_K * 72 * 4
 

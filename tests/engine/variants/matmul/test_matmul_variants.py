@@ -1,5 +1,6 @@
 """Every way to multiply on every case against the oracle; its model of work against counts; its plan."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -59,7 +60,7 @@ def test_that_ratios_roundings_and_grid_are_those_of_the_lecture():
                 assert launch.shared_bytes == (2 * tile * tile * 4 if variant is TILED else 0)
 
 
-NINE = MatrixProduct(9, 9, 9)
+NINE, HIGH = MatrixProduct(9, 9, 9), MatrixProduct(131_071, 1, 1)
 
 
 def test_that_an_illegal_tile_is_refused_with_the_nearest_legal_one():
@@ -68,27 +69,13 @@ def test_that_an_illegal_tile_is_refused_with_the_nearest_legal_one():
         (CUDA, NINE, 1, Limits(), "A tile of 1 is not a whole number from 2 to 32.", 2),
         (CUDA, NINE, 32, Limits(max_threads=512), "1,024 threads; the limit is 512", 22),
         (CUDA, NINE, 9, Limits(max_block_y=8), "the limit is 8 threads down", 8),
-        (
-            CUDA,
-            MatrixProduct(131_071, 1, 1),
-            2,
-            Limits(),
-            "65,536 blocks of 2 × 2 down; CUDA allows 65,535",
-            3,
-        ),
-        (
-            [TILED],
-            NINE,
-            32,
-            Limits(shared_bytes=4000),
-            "needs 8,192 bytes of shared memory for its tile; a block has 4,000",
-            22,
-        ),
+        (CUDA, HIGH, 2, Limits(), "65,536 blocks of 2 × 2 down; CUDA allows 65,535", 3),
+        ([TILED], NINE, 32, Limits(shared_bytes=4000), "8,192 bytes of shared memory.*has 4,000", 22),
         ([TILED], NINE, 32, Limits(shared_bytes=16), "a block has 16", None),
     ]:
         for variant in variants:
             refusal = variant.unsupported(product, None, Block(tile, tile), limits)
-            assert words in str(refusal)
+            assert re.search(words, str(refusal))
             legal = None if nearest is None else Block(nearest, nearest)
             assert refusal.nearest_block == legal
             assert legal is None or variant.unsupported(product, None, legal, limits) is None
