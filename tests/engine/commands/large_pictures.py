@@ -13,7 +13,7 @@ from engine.image.large.opening import open_large
 
 zarr = pytest.importorskip("zarr")
 
-HEIGHT, WIDTH = 131, 83
+HEIGHT, WIDTH = 75, 51
 
 
 def picture(dtype="uint8", channels=3, height=HEIGHT, width=WIDTH):

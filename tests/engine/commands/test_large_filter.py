@@ -175,10 +175,10 @@ def test_that_an_ome_tiff_has_its_pyramid_and_physical_sizes_again_or_says_what_
     ome_tiff(tmp_path / "in.ome.tif", picture())
     filtered(str(tmp_path / "in.ome.tif"), tmp_path / "out.ome.tif", "--mask", "box:3")
     with open_large(tmp_path / "out.ome.tif") as found:
-        assert found.levels == ((131, 83), (66, 42), (33, 21))
+        assert found.levels == ((75, 51), (38, 26), (19, 13))
         first, second = (found.read(n, slice(0, h), slice(0, w)) for n, (h, w) in enumerate(found.levels[:2]))
-    mean = first[:130, :82].reshape(65, 2, 41, 2, 3).astype(int).sum((1, 3)) + 2
-    assert np.array_equal(second[:65, :41], mean // 4)
+    mean = first[:74, :50].reshape(37, 2, 25, 2, 3).astype(int).sum((1, 3)) + 2
+    assert np.array_equal(second[:37, :25], mean // 4)
     with tifffile.TiffFile(tmp_path / "out.ome.tif") as tiff:
         assert 'PhysicalSizeX="0.25"' in tiff.ome_metadata
     done = filtered(str(tmp_path / "in.ome.tif"), tmp_path / "out.zarr", "--mask", "box:3")
@@ -219,7 +219,7 @@ def test_that_too_little_memory_or_disk_is_said_before_anything_is_written(tmp_p
 def test_that_damage_in_the_middle_is_said_and_leaves_nothing(tmp_path):
     source = written("tif tile=1 compression=zlib", picture(), tmp_path)
     with tifffile.TiffFile(source) as tiff:
-        offset = tiff.pages.first.dataoffsets[11]
+        offset = tiff.pages.first.dataoffsets[5]
     with open(source, "r+b") as file:
         file.seek(offset)
         file.write(b"\xff" * 40)

@@ -238,11 +238,7 @@ NEAR = (Border.ZERO, Border.REFLECT, Border.MIRROR, Border.REPLICATE)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("chain", "border"),
-    [
-        # The code of `bilateral` takes 2.4 s to compile.
-        pytest.param(chain, border, marks=[pytest.mark.matrix] * (chain.key == "smooth-skin"))
-        for chain, border in zip(CUT_CHAINS, itertools.cycle(NEAR), strict=False)
-    ],
+    list(zip(CUT_CHAINS, itertools.cycle(NEAR), strict=False)),
     ids=lambda value: getattr(value, "key", str(value)),
 )
 def test_that_any_part_of_a_chain_has_the_bits_of_the_whole(

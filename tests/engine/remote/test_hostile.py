@@ -34,7 +34,7 @@ from tests.picture_jobs import mask_job
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-MUTATIONS = 300
+MUTATIONS = 150
 PATIENCE_S = 60.0
 # Of a msgpack of the longest structure, all of it empty lists, 64 bytes each; twice for what is made of it.
 MOST_GROWTH_BYTES = 768 << 20
