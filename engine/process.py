@@ -76,6 +76,24 @@ def _quota(group: Path) -> float | None:
     return cores_worth if cores_worth > 0.0 else None
 
 
+_is_own = False
+
+
+def take_process() -> None:
+    """Say that this process is the engine's own, as a user's is not.
+
+    Numba is then loaded without scipy.linalg, 0.1 s faster: it needs that for products of matrices, which no
+    function here has. And the memory of LLVM's code is given back after each function.
+    """
+    global _is_own
+    _is_own = True
+
+
+def is_own_process() -> bool:
+    """Return whether this process is the engine's own."""
+    return _is_own
+
+
 _VARIABLE = "OPENBLAS_NUM_THREADS"
 _ours: list[str] = []
 

@@ -32,7 +32,7 @@ from llvmlite.utils import get_library_name
 from engine.compiled.code_store import code_store
 from engine.compiled.late_names import with_names
 from engine.interrupts import lock_through_forks
-from engine.process import no_collection
+from engine.process import is_own_process, no_collection
 
 
 class CpuTarget(NamedTuple):
@@ -76,17 +76,6 @@ _UNCHANGED = re.compile(
     re.MULTILINE,
 )
 _compiling = lock_through_forks()
-_is_own_process = False
-
-
-def take_process() -> None:
-    """Say that this process is the engine's own, as a user's is not.
-
-    Numba is then loaded without scipy.linalg, 0.1 s faster: it needs that for products of matrices, which no
-    function here has. And the memory of LLVM's code is given back after each function.
-    """
-    global _is_own_process
-    _is_own_process = True
 
 
 class MachineFunction:
@@ -137,7 +126,7 @@ class MachineFunction:
 
     def _compiled(self, types: str) -> bytes:
         """Return the name of the entry point and the object file, compiled for arguments of these types."""
-        if _is_own_process and "scipy.linalg" not in sys.modules:
+        if is_own_process() and "scipy.linalg" not in sys.modules:
             # What is None there counts as not installed.
             sys.modules["scipy.linalg"] = None  # type: ignore[assignment]
             try:
@@ -254,7 +243,7 @@ def _linked(code: bytes) -> int:
     tracker = builder.link(_jit(), f"{symbol}.{next(_numbers)}")
     _linked_code.append(tracker)
     address: int = tracker[symbol]
-    if _is_own_process:
+    if is_own_process():
         _give_back()
     return address
 

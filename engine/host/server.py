@@ -7,7 +7,6 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from engine.compiled import machine_code
 from engine.compiled.code_store import report_code_not_kept
 from engine.device.devices import devices
 from engine.errors import Cancelled, DeviceFault, EngineError
@@ -15,7 +14,7 @@ from engine.host import request as messages
 from engine.host import shared
 from engine.host.request import Answer, QueuePolicy, Request, Stop, ToHost, VariantInfo, answer
 from engine.interrupts import undivided
-from engine.process import shortage_of
+from engine.process import shortage_of, take_process
 from engine.results.problem import Checkpoint, Progress
 
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has reported that.
@@ -26,7 +25,7 @@ _IDLE_SECONDS = 2.0  # after this long without a request, spare segments for the
 
 def work(connection: Connection, variants: tuple[VariantInfo, ...], segment_prefix: str) -> None:
     """Say that the process is up, with these variants, and serve until `Stop` or the other side is gone."""
-    machine_code.take_process()
+    take_process()
     if segment_prefix:
         shared.use_prefix(segment_prefix)
     Worker(connection).serve(messages.Ready(variants, devices()))

@@ -35,13 +35,10 @@ pytestmark = pytest.mark.usefixtures("small_bands")
 
 zarr = pytest.importorskip("zarr")
 
-
 KINDS = [
     "tif tile=1", "tif tile=1 compression=zlib predictor=1 big=1", "tif strip=7 compression=lzw", "tif",
     "tif strip=5 compression=zstd", "npy", "zarr 2", "zarr 3",
 ]  # fmt: skip
-
-
 # Each kind with two borders, and each border with TIFF and with one of the others, or two.
 KINDS_AND_BORDERS = [
     (kind, border) for number, kind in enumerate(KINDS) for border in list(Border)[number % 3 :: 3]
@@ -66,9 +63,6 @@ def test_that_every_kind_of_file_has_the_bits_of_the_whole_at_every_border(kind,
     assert np.array_equal(as_read(output), whole)
 
 
-HEADER = {"format": "haloscope-chain", "version": 1}
-
-
 STEPS = [
     {"id": "soft", "mask": "gaussian:5:1", "border": "mirror", "variant": "cpu-separable"},
     {"id": "high", "operation": "maximum", "settings": {"size": 5}},
@@ -82,7 +76,7 @@ STEPS = [
 def chain_file(folder, steps):
     """Return the options for a chain of these steps."""
     path = folder / "chain.json"
-    path.write_text(json.dumps(HEADER | {"steps": steps}))
+    path.write_text(json.dumps({"format": "haloscope-chain", "version": 1, "steps": steps}))
     return ["--chain", str(path)]
 
 

@@ -204,8 +204,9 @@ def test_that_only_the_engines_own_process_keeps_no_code_of_llvm_and_compiles_wi
 import re, sys
 from pathlib import Path
 import numpy as np
+from engine import process
 from engine.compiled import machine_code
-{"machine_code.take_process()" if is_own else ""}
+{"process.take_process()" if is_own else ""}
 halve = machine_code.MachineFunction("engine.host.display_code", "halve")
 
 def megabytes():

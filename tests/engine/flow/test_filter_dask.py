@@ -239,8 +239,7 @@ def test_that_what_is_found_on_a_worker_is_said_by_compute():
 )
 def test_that_an_operation_gives_the_picture_of_the_whole(work, chunks, dtype):
     operation, parameters = work
-    picture = BYTES.astype(dtype) / (255 if dtype == "float32" else 1)
-    picture = picture.astype(dtype)
+    picture = (BYTES / (255 if dtype == "float32" else 1)).astype(dtype)
     wanted = engine.operate(picture, operation, **CPU, budget_s=0.0, **parameters).picture
     step = {"operation": operation, "settings": parameters}
     assert_same_bits(computed(picture, [step], chunks, **CPU), wanted)
