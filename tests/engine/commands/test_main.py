@@ -283,14 +283,14 @@ ARGUMENTS = {
     "bench": "--out r.json --sizes 64 --masks 3 --variants cpu-parallel --budget 0",
     "chains": "unsharp --out chain.json",
     "code": "tiled --ptx",
-    "course": "report --sizes 16 --device cpu --out tables",
+    "course": "report --sizes 16 --device cpu --budget 0 --out tables",
     "explain": "64x48 --mask gaussian:5 --variant cpu-parallel",
     # A bound counts what this process already has, with all tests before.
     "filter": "in.npy out.zarr --mask box:3 --memory 8G",
     "judge": "kernel.cu",
     "masks": "sobel-x --as opencv",
-    "matmul": "--size 16",
-    "network": "--batch 1 --stage network-cpu",
+    "matmul": "--size 16 --budget 0",
+    "network": "--batch 1 --stage network-cpu --budget 0",
 }
 KERNEL = ROOT / "tests" / "judge" / "kernels" / "right" / "naive.cu"
 
