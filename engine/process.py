@@ -76,22 +76,27 @@ def _quota(group: Path) -> float | None:
     return cores_worth if cores_worth > 0.0 else None
 
 
-_is_own = False
+_is_own = _lives_on = False
 
 
-def take_process() -> None:
-    """Say that this process is the engine's own, as a user's is not.
+def take_process(*, lives_on: bool) -> None:
+    """Say that this process is the program's own, as a user's is not, and whether it waits for more work.
 
     Numba is then loaded without scipy.linalg, 0.1 s faster: it needs that for products of matrices, which no
-    function here has. And the memory of LLVM's code is given back after each function.
+    function here has. Where it waits, the memory of LLVM's code is given back after each function.
     """
-    global _is_own
-    _is_own = True
+    global _is_own, _lives_on
+    _is_own, _lives_on = True, lives_on
 
 
 def is_own_process() -> bool:
-    """Return whether this process is the engine's own."""
+    """Return whether this process is the program's own."""
     return _is_own
+
+
+def lives_on() -> bool:
+    """Return whether this process is the program's own, and waits for more work."""
+    return _lives_on
 
 
 _VARIABLE = "OPENBLAS_NUM_THREADS"

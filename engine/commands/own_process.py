@@ -19,7 +19,7 @@ from engine.commands import COMMANDS
 from engine.files import standard_streams
 from engine.files.standard_streams import flushed, keep_answers_alone, open_closed_streams, open_crash_log
 from engine.interrupts import listen
-from engine.process import shortage_of, start_no_blas_threads, with_blas_threads
+from engine.process import shortage_of, start_no_blas_threads, take_process, with_blas_threads
 
 _LEAVING_S = 2.0
 
@@ -58,6 +58,7 @@ def answered(
 
 def _answer_of(main: Callable[[list[str]], int], arguments: list[str], *, ends_with_starter: bool) -> int:
     listen()
+    take_process(lives_on=False)
     if ends_with_starter:
         _thread.start_new_thread(_end_with_starter, ())
     command = COMMANDS.get(arguments[0]) if arguments else None

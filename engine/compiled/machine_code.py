@@ -32,7 +32,7 @@ from llvmlite.utils import get_library_name
 from engine.compiled.code_store import code_store
 from engine.compiled.late_names import with_names
 from engine.interrupts import lock_through_forks
-from engine.process import is_own_process, no_collection
+from engine.process import is_own_process, lives_on, no_collection
 
 
 class CpuTarget(NamedTuple):
@@ -243,7 +243,7 @@ def _linked(code: bytes) -> int:
     tracker = builder.link(_jit(), f"{symbol}.{next(_numbers)}")
     _linked_code.append(tracker)
     address: int = tracker[symbol]
-    if is_own_process():
+    if lives_on():
         _give_back()
     return address
 

@@ -25,7 +25,7 @@ _IDLE_SECONDS = 2.0  # after this long without a request, spare segments for the
 
 def work(connection: Connection, variants: tuple[VariantInfo, ...], segment_prefix: str) -> None:
     """Say that the process is up, with these variants, and serve until `Stop` or the other side is gone."""
-    take_process()
+    take_process(lives_on=True)
     if segment_prefix:
         shared.use_prefix(segment_prefix)
     Worker(connection).serve(messages.Ready(variants, devices()))

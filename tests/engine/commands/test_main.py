@@ -250,7 +250,7 @@ def test_that_numpy_starts_threads_only_where_matrices_are_multiplied():
         "-c",
         "import os, main, engine.commands.command_line\n"
         "from engine.commands.own_process import answered\n"
-        "from engine.process import with_blas_threads\n"
+        "from engine.process import is_own_process, lives_on, with_blas_threads\n"
         "key, seen = 'OPENBLAS_NUM_THREADS', []\n"
         "def note(arguments):\n"
         # What this process has, and what its children get.
@@ -264,7 +264,9 @@ def test_that_numpy_starts_threads_only_where_matrices_are_multiplied():
         "os.environ[key] = '3'\n"
         "answered(main.main, ['masks'])\n"
         "answered(main.main, ['masks'])\n"
-        "assert seen == [['', ''], ['3', '3'], ['1', '']], seen",
+        "assert seen == [['', ''], ['3', '3'], ['1', '']], seen\n"
+        # What compiles loads Numba without scipy.linalg, and keeps LLVM's code.
+        "assert (is_own_process(), lives_on()) == (True, False)",
     )
 
 

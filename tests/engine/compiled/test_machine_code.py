@@ -206,7 +206,7 @@ from pathlib import Path
 import numpy as np
 from engine import process
 from engine.compiled import machine_code
-{"process.take_process()" if is_own else ""}
+{"process.take_process(lives_on=True)" if is_own else ""}
 halve = machine_code.MachineFunction("engine.host.display_code", "halve")
 
 def megabytes():
