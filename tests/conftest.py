@@ -23,6 +23,7 @@ from engine.process import cores
 
 if TYPE_CHECKING:
     from pytestqt.qtbot import QtBot
+    from xdist.scheduler import LoadFileScheduling
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 # NumPy starts threads for products of matrices: 20 ms of each process that a test starts.
@@ -53,6 +54,7 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("tests")
 MOST_WORKERS = 8
+REAL_WINDOW = "tests/real_window/"
 SCREEN_REQUIRED = os.environ.get("HALOSCOPE_SCREEN") == "1"
 
 
@@ -123,7 +125,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("slow")
             if without_gpu:
                 item.add_marker(without_gpu)
-    order = ("architecture", "engine", "ptx", "gpu", "end2end", "real_window", "gui")
+    # First what one worker has to itself, for minutes in which it mostly waits.
+    order = ("real_window", "architecture", "engine", "ptx", "gpu", "end2end", "gui")
     at = {f"tests/{name}/": number for number, name in enumerate(order)}
     # Files of quick tests last, so that no worker waits long for another one's last file.
     slow = {item.path for item in items if item.get_closest_marker("slow")}
@@ -159,6 +162,19 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
         return 0
     wanted = cores() if config.option.markexpr == "not slow" else cores() + 2
     return min(wanted, MOST_WORKERS)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "LoadFileScheduling":
+    """Give a file of tests to one worker, and all of tests/real_window to one: they share a program."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            scope = super()._split_scope(nodeid)
+            return REAL_WINDOW if scope.startswith(REAL_WINDOW) else scope
+
+    return Scheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

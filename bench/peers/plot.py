@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import matplotlib.figure
-
 from bench.peers.cells import Cell
 from bench.peers.summary import OURS, contenders_of, limit_ms, limits_of, median_ms
 from bench.peers.tables import UNITS
@@ -20,6 +18,9 @@ BESIDE: dict[str, Any] = {"frameon": False, "loc": "center left", "bbox_to_ancho
 @contextmanager
 def drawn(title: str, height: float = 4.0) -> Iterator[tuple[Any, Any]]:
     """Give an empty drawing and its axes in the style of the documents' figures."""
+    # 0.4 s, which no other tests of the documents need.
+    import matplotlib.figure
+
     with matplotlib.rc_context(SETTINGS):
         drawing = matplotlib.figure.Figure(figsize=(8.5, height), layout="constrained")
         axes = drawing.add_subplot()

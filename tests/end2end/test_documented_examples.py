@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
-import zarr
 
 import engine
 from engine.commands import COMMANDS, NO_DEVICE, command_line
@@ -78,6 +77,9 @@ def scripts_of(page):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Change into a folder with the files that the documents name."""
+    # 0.3 s in each process that collects tests.
+    import zarr
+
     for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, str(tmp_path / variable))
     monkeypatch.chdir(tmp_path)

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 
 from engine.geometry.block import Block
 from engine.host import shared
+from engine.image.open import open_image
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.results.columns import SPEED_UP
@@ -179,3 +180,16 @@ def test_that_the_engine_finds_the_registers_of_the_kernel_that_is_looked_at(win
     assert launch.facts.block[:2] == (16, 8)
     assert 16 <= launch.facts.registers <= 255
     assert page.launch.note == ""
+
+
+def test_that_a_file_that_is_being_saved_is_whole_when_the_window_has_closed(window, qtbot, tmp_path):
+    # The last test: the window closes when the file is written.
+    out = tmp_path / "x.png"
+    show_result_of(window, qtbot, preset("sobel-x"))
+    page = window.window.page_of("explore")
+    page.pictures.save_result(out)
+    window.window.close()
+    assert window.window.isVisible(), "it waits"
+    qtbot.waitUntil(lambda: not window.window.isVisible(), timeout=RUN_MS)
+    assert open_image(out).pixels.shape == (512, 512)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.png"]

@@ -83,25 +83,6 @@ def test_that_a_gallery_has_a_picture_of_each_panel_at_the_size_and_in_the_theme
             assert picture.size == (1024, 700)
 
 
-def test_that_a_screenshot_of_a_session_without_a_picture_has_nothing_to_run(tmp_path):
-    # That it is taken where nothing is to be run, the gallery shows.
-    session, out = tmp_path / "mask.json", tmp_path / "window.png"
-    session.write_text(WITHOUT_PICTURE)
-    refused = start("screenshot", str(out), "--session", str(session), "--run")
-    assert refused.returncode == 2
-    assert "Open a picture first" in refused.stderr
-    assert not out.exists()
-
-
-def test_that_a_start_without_a_first_result_is_not_waited_for(tmp_path):
-    session = tmp_path / "mask.json"
-    session.write_text(WITHOUT_PICTURE)
-    answer = start("--measure-startup", "--session", str(session))
-    assert (answer.returncode, answer.stdout) == (2, "")
-    assert "Open a picture" in answer.stderr
-    assert len(answer.stderr.splitlines()) == 1
-
-
 def test_that_ctrl_c_ends_a_screenshot_before_anything_is_written(tmp_path):
     # Between the first result and those of all variants; what a slot raises would be lost.
     code = f"""
@@ -123,8 +104,8 @@ if __name__ == "__main__":
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("how", ["close", "ctrl-c"])
-def test_that_a_file_that_is_being_saved_is_whole_when_the_window_has_closed(tmp_path, how):
+def test_that_a_file_that_is_being_saved_is_whole_when_ctrl_c_has_closed_the_window(tmp_path):
+    # That it is when the window was closed, `test_main_job` shows.
     out = tmp_path / "x.png"
     code = f"""
 import os, signal, sys
@@ -134,27 +115,21 @@ if __name__ == "__main__":
     from gui.shell import app
     from gui.shell.launch import main
     make = app.Haloscope.__init__
-    def save_and_close(haloscope, *arguments):
+    def save_and_stop(haloscope, *arguments):
         make(haloscope, *arguments)
         def shown():
             haloscope.window.first_page.pictures.save_result(Path({str(out)!r}))
-            if {how!r} == "close":
-                haloscope.window.close()
-            else:
-                os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
         haloscope.window.first_page.previews.shown.connect(shown)
-    app.Haloscope.__init__ = save_and_close
+    app.Haloscope.__init__ = save_and_stop
     interrupts.listen()
     sys.exit(main([]))
 """
     answer = start(code=code)
     # The offscreen platform says that of every window of a fixed size.
     said = [line for line in answer.stderr.splitlines() if "propagateSizeHints" not in line]
-    if how == "close":
-        assert (answer.returncode, said) == (0, [])
-    else:
-        words = "Saving x.png: the window closes when that is done. Ctrl+C again discards it."
-        assert (answer.returncode, said) == (130, [words])
+    words = "Saving x.png: the window closes when that is done. Ctrl+C again discards it."
+    assert (answer.returncode, said) == (130, [words])
     assert open_image(out).pixels.shape == (512, 512, 3)
     assert [path.name for path in tmp_path.iterdir()] == ["x.png"]
 
@@ -200,27 +175,17 @@ def test_that_a_window_without_room_says_in_one_line_what_is_short(limit, most, 
 
 def test_that_a_refused_screenshot_is_one_line_with_status_2(tmp_path):
     for options, says in [
-        # Found before anything is started, by the engine's process, and by the window.
+        # Found before anything is started, and by the engine's process. By the window: gui/shell/test_start.
         (("picture.png", "picture.png"), "is the picture itself"),
         (("x.png", "bad.png"), "bad.png"),
-        (("x.png", "--variant", "no-such-variant"), "no-such-variant"),
-        (("picture.png", "--session", "of-picture.json"), "is the picture itself"),
     ]:
         Image.new("RGB", (8, 8)).save(tmp_path / "picture.png")
         (tmp_path / "bad.png").write_text("no picture")
-        session = {
-            "format": "haloscope-session",
-            "version": 1,
-            "picture": {"path": "picture.png"},
-            "settings": {},
-        }
-        (tmp_path / "of-picture.json").write_text(json.dumps(session | {"mask": {"weights": [[1]]}}))
         before = (tmp_path / "picture.png").read_bytes()
         answer = start("screenshot", *options, folder=tmp_path)
-        assert (answer.returncode, answer.stdout, len(answer.stderr.splitlines())) == (2, "", 1), (
-            answer.stderr
-        )
-        assert says in answer.stderr
+        said = answer.stderr
+        assert (answer.returncode, answer.stdout, len(said.splitlines())) == (2, "", 1), said
+        assert says in said
         assert not (tmp_path / "x.png").exists()
         assert (tmp_path / "picture.png").read_bytes() == before
 

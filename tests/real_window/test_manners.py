@@ -7,22 +7,22 @@ import sys
 import pytest
 
 from engine.image.open import sample_path
-from tests.real_window.conftest import geometry_of
+from tests.real_window.conftest import geometry_of, sections_of
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def arguments():
+@pytest.fixture(scope="module", autouse=True)
+def _begin(begin):
     """A picture in a file."""
-    return "--theme", "light", str(sample_path("astronaut"))
+    begin(sample_path("astronaut"))
 
 
 FIRST_STEP, SECOND_STEP, FIRST_EYE = (200, 107), (200, 147), (92, 107)
 
 
 def steps(program):
-    """Return the steps of the page, by way of a session."""
+    """Return the steps of the page, by way of the session."""
     return [section for section in program.sections() if section["section"] == "step"]
 
 
@@ -100,7 +100,8 @@ def test_that_difference_and_error_are_chosen_from_the_menu_over_the_picture(pro
         program.wait_for_rest()
         program.press(*["Down"] * downs, "Return")
         program.wait_for_rest()
-        (view,) = (section for section in program.sections() if section["section"] == "view")
+        saved = sections_of(program.save_session())
+        (view,) = (section for section in saved if section["section"] == "view")
         assert view["mode"] == mode
 
 

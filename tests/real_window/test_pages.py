@@ -1,13 +1,10 @@
-"""Pages, theme and panels, and what of them the next start brings back."""
-
-import json
+"""Pages and panels, and what runs on them."""
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from gui.shell.pages import PAGES
-from tests.real_window.conftest import PLACES, geometry_of, kept
+from tests.real_window.conftest import PLACES, geometry_of
 
 pytestmark = pytest.mark.slow
 
@@ -15,21 +12,10 @@ TAB_OF_DRAWING, BATCH = (110, 66), (424, 552)
 KEYS = [f"alt+{number}" for number, _ in enumerate(PAGES, start=1)]
 
 
-@pytest.fixture(scope="module")
-def arguments(tmp_path_factory):
+@pytest.fixture(scope="module", autouse=True)
+def _begin(begin, small):
     """A small picture."""
-    path = tmp_path_factory.mktemp("pictures") / "leaf.png"
-    Image.radial_gradient("L").resize((40, 40)).save(path)
-    return (path,)
-
-
-def preferences_of(program):
-    (path,) = program.home.rglob("preferences.json")
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def brightness(program):
-    return float(program.screen.pixels().mean())
+    begin(small)
 
 
 def kernels_area():
@@ -143,41 +129,3 @@ def test_that_a_panel_in_its_own_window_stays_with_its_page_until_the_default_la
     program.press("ctrl+shift+l")
     program.wait_until(lambda: not own_window(screen, "Drawing"), "the panel behind its tab")
     program.wait_for_rest()
-
-
-def test_that_the_next_start_looks_as_the_last_end_has_its_picture_at_a_key_and_quits_while_another_opens(
-    program, start
-):
-    screen = program.screen
-    light, first = brightness(program), geometry_of(screen, program.window)
-    program.press("ctrl+comma")
-    program.wait_for_dialog("Preferences")
-    program.press("alt+t", "d")
-    program.wait_for_rest()
-    program.press("Escape")
-    program.wait_for_turn()
-    program.wait_for_rest()
-    assert brightness(program) < light / 2
-    # The tests before this one have shown every page.
-    screen.xdotool("windowsize", "--sync", program.window, 1100, 680)
-    screen.xdotool("windowmove", "--sync", program.window, 60, 50)
-    program.wait_for_rest()
-    moved = geometry_of(screen, program.window)
-    assert moved != first
-    program.press("ctrl+w")
-    assert program.discard_and_end() == 0
-    kept_preferences = preferences_of(program)
-    assert (kept_preferences["theme"], kept_preferences["arranged"].keys()) == (
-        "dark",
-        {page.key for page in PAGES},
-    )
-    again = start(home=program.home)
-    assert brightness(again) < light / 2
-    assert geometry_of(screen, again.window) == moved
-    assert again.title != "leaf.png — Haloscope"
-    again.press("ctrl+shift+t")
-    again.wait_for_title("leaf.png")
-    # A picture that has opened by then is an edit, and is asked about.
-    again.press("ctrl+alt+4", "ctrl+q")
-    assert again.discard_and_end() == 0
-    assert kept(again.home) == b""

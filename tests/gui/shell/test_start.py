@@ -1,10 +1,13 @@
 """What the window reads and installs when it starts: command line, preferences, crash log, modules."""
 
 import json
+import sys
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from engine import __version__
 from engine.commands import COMMANDS
@@ -16,13 +19,14 @@ from gui.explore.sessions import with_options
 from gui.explore.state import PictureSource, Settings, State, Step
 from gui.page.contract import PageLayout
 from gui.page.messages import Messages
-from gui.shell import launch
+from gui.shell import app, launch, screenshot
 from gui.shell.app import UnexpectedErrors
 from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
 from gui.shell.launch import main, process_age_ms
 from gui.shell.preferences import Preferences, default_path, load_preferences, save_preferences
 from gui.shell.screenshot import begin_of
 from tests.fresh_python import fresh_python
+from tests.gui.fake_engine import FakeEngineClient
 
 SHOT = ScreenshotOptions(out="out.png", image="in.png", mask="box-3", run=True)
 
@@ -88,6 +92,40 @@ def test_that_a_start_without_its_files_is_refused_in_one_line(capsys):
         said = capsys.readouterr().err
         assert said.startswith(says)
         assert said.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_that_a_start_that_is_refused_when_its_window_is_there_is_one_line_with_status_2(
+    light_again, qapp, monkeypatch, capfd, tmp_path
+):
+    real = launch.EngineClient
+    monkeypatch.setattr(app, "make_application", lambda: qapp)
+    monkeypatch.setattr(screenshot, "make_application", lambda: qapp)
+    monkeypatch.setattr(launch.interrupts, "_before_leaving", [])
+    # A window sets them.
+    monkeypatch.setattr("sys.excepthook", sys.excepthook)
+    monkeypatch.setattr("threading.excepthook", threading.excepthook)
+    monkeypatch.chdir(tmp_path)
+    Image.new("RGB", (8, 8)).save("picture.png")
+    before = Path("picture.png").read_bytes()
+    for name, picture in (("mask", {}), ("of-picture", {"path": "picture.png"})):
+        session = {"format": "haloscope-session", "version": 1, "picture": picture, "settings": {}}
+        Path(f"{name}.json").write_text(json.dumps(session | {"mask": {"weights": [[1, 2]]}}))
+    for client, line, says in (
+        (real, "screenshot x.png --variant no-such-variant", "no-such-variant"),
+        (FakeEngineClient, "screenshot picture.png --session of-picture.json", "is the picture itself"),
+        # A session without a picture: there is nothing to run. That it is taken where nothing is to be run,
+        # the gallery shows.
+        (FakeEngineClient, "screenshot x.png --session mask.json --run", "Open a picture first"),
+        # Nor is a first result waited for that does not come.
+        (FakeEngineClient, "--measure-startup --session mask.json", "Open a picture"),
+    ):
+        monkeypatch.setattr(launch, "EngineClient", client)
+        assert main(line.split()) == 2
+        out, said = capfd.readouterr()
+        assert (out, said.count("\n"), says in said) == ("", 1, True), said
+        assert not Path("x.png").exists()
+    assert Path("picture.png").read_bytes() == before
 
 
 def test_that_a_start_without_a_screen_or_qt_is_refused(capsys, monkeypatch):

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from PIL import Image
 
 from tests.real_window.conftest import PLACES
 
@@ -12,12 +11,11 @@ pytestmark = pytest.mark.slow
 SHARPEN = [[0, -1, 0], [-1, 5, -1], [0, -1, 0]]
 
 
-@pytest.fixture(scope="module")
-def arguments(tmp_path_factory):
-    """A picture that the simulator takes."""
-    path = tmp_path_factory.mktemp("pictures") / "small.png"
-    Image.radial_gradient("L").resize((32, 32)).save(path)
-    return (path,)
+@pytest.fixture(scope="module", autouse=True)
+def _results(running):
+    """A result, which no undo takes back: so there is always work that is kept, and read."""
+    running.press("ctrl+r")
+    running.wait_for_rest()
 
 
 @pytest.fixture
@@ -30,7 +28,7 @@ def read(program):
 
 def test_that_flip_and_border_are_taken_back_before_the_mask(program, read):
     program.click_on("first cell")
-    program.type("3\n")
+    program.enter("3")
     program.choose("border", "Down")
     program.click_on("flip")
     program.wait_for_rest()
@@ -57,7 +55,7 @@ def test_that_the_wheel_over_a_control_without_the_focus_changes_nothing(program
 
 def test_that_a_fraction_is_kept_as_it_was_typed_and_a_generator_is_taken(program, read):
     program.click_on("first cell")
-    program.type("1/9\n")
+    program.enter("1/9")
     assert read()["mask"]["weights"][0][0] == "1/9"
     program.write_mask("gaussian:5:1.5")
     weights = read()["mask"]["weights"]
@@ -97,8 +95,7 @@ def test_that_a_painted_row_is_one_step(program, read):
 
 def test_that_typed_rows_are_taken_back(program, read):
     program.click_on("rows", times=2)
-    program.type("5\n")
-    program.wait_for_rest()
+    program.enter("5")
     assert len(read()["mask"]["weights"]) == 5
     program.press("ctrl+z")
     assert read()["mask"]["weights"] == SHARPEN
@@ -133,7 +130,7 @@ def test_that_a_block_and_the_device_are_taken_back(program, read):
 
 def test_that_a_line_of_the_history_goes_there_and_end_comes_back(program, read):
     program.click_on("first cell")
-    program.type("3\n")
+    program.enter("3")
     program.write_mask("1 2 3")
     program.command("panel history")
     program.click_on("history")
@@ -172,7 +169,7 @@ def test_that_text_that_is_no_mask_is_refused_and_the_mask_stays(program, read):
 
 @pytest.mark.usefixtures("read")
 def test_that_the_rows_of_every_kernel_are_saved(program):
-    program.press("ctrl+shift+r")
+    program.press("ctrl+shift+Delete", "ctrl+shift+r")
     program.wait_for_rest()
     found = program.rows()
     assert len({row["variant"] for row in found}) == len(found) > 2
@@ -183,7 +180,7 @@ def test_that_the_rows_of_every_kernel_are_saved(program):
 def test_that_a_typed_cell_goes_through_undo_or_redo(program):
     before = program.weights()
     program.click_on("first cell")
-    program.type("3\n")
+    program.enter("3")
     edited = program.weights()
     assert [edited[0][0], *edited[0][1:], *edited[1:]] == [3, *before[0][1:], *before[1:]]
     program.press("ctrl+z")
@@ -208,33 +205,36 @@ def test_that_masks_are_found_in_the_library(program):
     assert seen[2] == [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]
 
 
+def results_of(program):
+    """Return the results of the rows, by way of the session."""
+    return [section["result"] for section in program.sections() if section["section"] == "result"]
+
+
 @pytest.fixture
 def ran(program):
-    """The program with the rows of two runs, and these rows."""
+    """The program with the rows of two runs, and the results of these."""
     program.press("ctrl+shift+Delete")
     program.wait_for_rest()
     for _ in range(2):
         program.press("ctrl+r")
         program.wait_for_rest()
-    rows = program.rows()
-    assert len(rows) == 2
-    return rows
+    found = results_of(program)
+    assert len(found) == 2
+    return found
 
 
 def test_that_runs_are_verified_rows_which_undo_brings_back_after_clear_and_delete(program, ran):
-    assert all(row["status"].startswith("verified") for row in ran)
+    assert all(row["status"].startswith("verified") for row in program.rows())
     program.press("ctrl+shift+Delete")
     program.wait_for_rest()
     program.press("ctrl+z")
-    program.wait_for_rest()
-    assert program.rows() == ran
+    assert results_of(program) == ran
     program.click_on("first run")
     program.press("Delete")
     program.wait_for_rest()
-    assert len(program.rows()) == 1
+    assert len(results_of(program)) == 1
     program.press("ctrl+z")
-    program.wait_for_rest()
-    assert program.rows() == ran
+    assert results_of(program) == ran
 
 
 def test_that_a_double_click_restores_the_settings_of_a_run(program, ran):
@@ -264,14 +264,14 @@ def test_that_rows_are_saved_as_json_and_that_a_session_brings_them(program, ran
     program.answer("Save", path)
     program.wait_until(path.exists, "the saved rows")
     assert ran[0]["variant"] in json.dumps(json.loads(path.read_text(encoding="utf-8")))
-    path = program.save_session()
+    before, path = program.rows(), program.save_session()
     program.press("ctrl+shift+Delete", "ctrl+shift+o")
     program.answer("Open", path)
     program.wait_for_rest()
     kept = ("variant", "status", "kernel_median_ms")
     again = program.rows()
     assert [[row.get(key) for key in kept] for row in again] == [
-        [row.get(key) for key in kept] for row in ran
+        [row.get(key) for key in kept] for row in before
     ]
 
 
@@ -282,7 +282,7 @@ def test_that_recorded_rows_come_and_go_and_the_simulator_runs_until_escape(prog
     program.wait_for_rest()
     program.press("ctrl+g")
     program.wait_for_rest()
-    assert program.rows() == ran
+    assert results_of(program) == ran
     program.simulate()
     program.press("ctrl+r")
     program.wait_for_rest()
@@ -293,5 +293,5 @@ def test_that_recorded_rows_come_and_go_and_the_simulator_runs_until_escape(prog
     program.wait_until(lambda: not program.is_idle, "the run of every kernel")
     program.press("Escape")
     program.wait_for_rest()
-    assert len(program.rows()) < len(rows) + 25
+    assert len(results_of(program)) < len(rows) + 25
     program.press("ctrl+z")
