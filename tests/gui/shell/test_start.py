@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from PySide6.QtCore import QTimer
 
 from engine import __version__
 from engine.commands import COMMANDS
@@ -126,6 +127,9 @@ def test_that_a_start_that_is_refused_when_its_window_is_there_is_one_line_with_
         assert (out, said.count("\n"), says in said) == ("", 1, True), said
         assert not Path("x.png").exists()
     assert Path("picture.png").read_bytes() == before
+    # It has left its event loop, and those of later tests would end at once.
+    QTimer.singleShot(0, qapp.quit)
+    qapp.exec()
 
 
 def test_that_a_start_without_a_screen_or_qt_is_refused(capsys, monkeypatch):
