@@ -157,15 +157,15 @@ def test_that_kernels_run_in_the_simulator(command, tmp_path):
 @pytest.mark.slow
 def test_that_bench_measures_the_variants_of_an_operation(command, refused, tmp_path):
     out = tmp_path / "runs.json"
-    options = "--operation median --set size=5 --sizes 40x30 --channels 3 --dtype uint8 --device cpu"
+    options = "--operation median --set size=3 --sizes 40x30 --channels 3 --dtype uint8 --device cpu"
     answer = command("bench", "--out", out, options, "--budget 0 --json")
     assert answer.status == 0
     runs = answer.document["results"]
     assert [run["variant"] for run in runs] == ["cpu-median", "median-naive", "median-local", "median-tiled"]
     assert runs[0]["verification"]["passed"]
-    assert runs[0]["problem"]["settings"] == "size=5"
+    assert runs[0]["problem"]["settings"] == "size=3"
     assert runs[3]["failure"]
-    assert answer.document["request"] == {"operation": "median", "settings": {"size": 5}}
+    assert answer.document["request"] == {"operation": "median", "settings": {"size": 3}}
     out.unlink()
 
     def check(given, says):

@@ -61,7 +61,7 @@ def test_that_filter_over_all_gpus_writes_the_bytes_of_one_device_and_says_which
 
 WORK = [
     MASK,
-    "--operation median --set size=5",
+    "--operation median --set size=3",
     "--operation negative",
     "--operation equalise",
     "--operation histogram",
@@ -104,7 +104,7 @@ def test_that_filter_and_batch_over_all_gpus_have_the_bytes_of_one_device(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("work", [MASK, "--operation median --set size=5", "--chain unsharp"])
+@pytest.mark.parametrize("work", [MASK, "--operation median --set size=3", "--chain unsharp"])
 def test_that_a_file_in_bands_over_all_gpus_has_the_bits_of_one(
     command, gpus, any_work, tmp_path, work, monkeypatch
 ):

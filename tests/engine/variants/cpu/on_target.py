@@ -20,8 +20,6 @@ from tests.engine.variants.cases import Case, faults_of
 # Masks of one part and of several, in strips of each number of vectors; of taps that share samples, in one
 # block and in two; rows at the edges, and past a tile.
 SIDES = (1, 2, 3, 4, 5, MOST_ROWS, MOST_ROWS + 1, 2 * MOST_ROWS + 3, 27)
-
-
 PROT_NONE = 0
 
 

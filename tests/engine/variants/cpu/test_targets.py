@@ -6,15 +6,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from engine.compiled.machine_code import cpu_target
-from engine.variants.cpu.register_tiles import (
-    LINE,
-    MOST_ROWS,
-    PART_SAMPLES,
-    PARTIAL_SUMS,
-    PRODUCT_VECTORS,
-    STRIP_VECTORS,
-    VECTOR,
-)
+from engine.variants.cpu import register_tiles as tuned
 from tests.fresh_python import fresh_python
 
 AVX2 = {
@@ -26,16 +18,18 @@ HAS_AVX2 = bool(llvm.get_host_cpu_features().get("avx2"))
 
 
 def test_that_the_sums_of_a_strip_fit_the_registers_and_parts_are_of_whole_strips_and_lines():
-    registers = 32 if VECTOR == 16 or cpu_target().has("neon") else 16
-    for rows in range(1, MOST_ROWS + 1):
-        vectors = STRIP_VECTORS.get(rows, 1)
-        held = rows * vectors * (1 + PARTIAL_SUMS)
+    registers = 32 if tuned.VECTOR == 16 or cpu_target().has("neon") else 16
+    for rows in range(1, tuned.MOST_ROWS + 1):
+        vectors = tuned.STRIP_VECTORS.get(rows, 1)
+        held = rows * vectors * (1 + tuned.PARTIAL_SUMS)
         # Beside them the fewer of samples and weights, and one of the others, which may be in memory.
-        assert held + min(rows, vectors) + (not PARTIAL_SUMS) <= registers, rows
+        assert held + min(rows, vectors) + (not tuned.PARTIAL_SUMS) <= registers, rows
     # Of two vectors of 9 rows some are in memory: that still costs less than a second pass.
-    assert all(rows * vectors <= registers + 2 for rows, vectors in PRODUCT_VECTORS.items())
-    assert PARTIAL_SUMS or all(PART_SAMPLES % (vectors * VECTOR) == 0 for vectors in STRIP_VECTORS.values())
-    assert PART_SAMPLES % LINE == 0
+    assert all(rows * vectors <= registers + 2 for rows, vectors in tuned.PRODUCT_VECTORS.items())
+    assert tuned.PARTIAL_SUMS or all(
+        tuned.PART_SAMPLES % (vectors * tuned.VECTOR) == 0 for vectors in tuned.STRIP_VECTORS.values()
+    )
+    assert tuned.PART_SAMPLES % tuned.LINE == 0
 
 
 @pytest.mark.skipif(not HAS_AVX2, reason="needs a processor with AVX2")
@@ -48,7 +42,7 @@ def test_that_code_for_avx2_agrees_with_the_oracle():
 @pytest.mark.slow
 def test_that_code_for_this_processor_touches_nothing_beside_pictures_and_results():
     found = json.loads(fresh_python("-m", "tests.engine.variants.cpu.on_target"))
-    assert found == {"vector": VECTOR, "faults": {}}
+    assert found == {"vector": tuned.VECTOR, "faults": {}}
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from engine.variants.operations.median import middle_of_3, sorted_3, sorted_5
 from engine.work.operations.contract import OPERATION_VARIANTS, OPERATIONS
 from tests.engine.variants.emitted import assert_as_planned
 from tests.engine.variants.executed import executed, observed
-from tests.engine.variants.operations.cases import SIMULATED, Case, cases_of, check
+from tests.engine.variants.operations.cases import SIMULATED, Case, cases_of, check, takes_long_to_compile
 from tests.picture_jobs import operation_request, resolved_operation
 
 CPU = [variant for variant in OPERATION_VARIANTS if variant.device is DeviceKind.CPU]
@@ -30,11 +30,13 @@ def test_that_every_operation_has_a_variant_for_the_cpu():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("has_all", [False, pytest.param(True, marks=pytest.mark.matrix)])
 @every_cpu_variant
-def test_that_a_cpu_variant_agrees_with_the_oracle_on_one_thread_and_on_two(variant, monkeypatch):
+def test_that_a_cpu_variant_agrees_with_the_oracle_on_one_thread_and_on_two(variant, has_all, monkeypatch):
     # Few rows per call, as for a picture that takes seconds: Ctrl+C is heard between calls.
     monkeypatch.setattr("engine.variants.operations.bands.STEPS_PER_CALL", 1)
-    for number, case in enumerate(cases_of(variant, with_blocks=False)):
+    cases = cases_of(variant, with_blocks=False)
+    for number, case in enumerate(case for case in cases if has_all or not takes_long_to_compile(case)):
         workers = 2 - number % 2
         monkeypatch.setattr("engine.variants.operations.bands.workers_for", lambda *work, own=workers: own)
         check(variant, case, "cpu")
