@@ -18,6 +18,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +29,9 @@ from engine.errors import CodeNotKept, FileWriteError
 T = TypeVar("T")
 
 MOST_BYTES = 256 * 1024 * 1024
+# For another process that compiles the same code: a window and a command that start together.
+LONGEST_WAIT_S = 20.0
+_LOOK_EVERY_S = 0.02
 _DIGEST_BYTES = 32
 # Not all of them exist on Windows.
 _READING = os.O_RDONLY | sum(getattr(os, f"O_{name}", 0) for name in ("NOFOLLOW", "NONBLOCK", "BINARY"))
@@ -79,10 +83,7 @@ class CodeStore:
 
         path = self._path(kind, key)
         try:
-            if not self._folder.is_absolute():
-                raise FileWriteError("", "the home folder is not known")
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if self._is_trusted():
+            if self._is_made():
                 # Whatever the person's mask of permissions allows others.
                 body = key.encode() + b"\0" + code
                 atomic_write(path, hashlib.sha256(body).digest() + body, permissions=0o600)
@@ -94,14 +95,48 @@ class CodeStore:
 
     def built(self, kind: str, key: str, compile_now: Callable[[], bytes], build: Callable[[bytes], T]) -> T:
         """Return what `build` makes of the code of that key: kept code, else compiled now and kept."""
-        code = self.load(kind, key)
         # Any code that it cannot use is compiled again.
         with suppress(Exception):
-            if code is not None:
-                return build(code)
-        code = compile_now()
-        self.save(kind, key, code)
+            if (kept := self.load(kind, key)) is not None:
+                return build(kept)
+        with self._one_process(key) as has_waited:
+            with suppress(Exception):
+                if has_waited and (kept := self.load(kind, key)) is not None:
+                    return build(kept)
+            code = compile_now()
+            self.save(kind, key, code)
         return build(code)
+
+    @contextmanager
+    def _one_process(self, key: str) -> Iterator[bool]:
+        """Let one process at a time compile the code of a key; return whether another one did until now.
+
+        It locks a byte of a file beside the folder: the system takes the lock from a process that ends.
+        Where nothing can be locked, and after `LONGEST_WAIT_S`, each compiles for itself.
+        """
+        # Two keys in 2^28 have the same byte, and then wait for each other.
+        byte = int(hashlib.sha256(key.encode()).hexdigest()[:7], 16)
+        until = time.monotonic() + LONGEST_WAIT_S
+        has_waited = False
+        try:
+            fcntl: Any = import_module("fcntl")
+            if not self._is_made():
+                raise PermissionError
+            file = os.open(self._folder.parent / "lock", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+        except (ImportError, OSError, FileWriteError):
+            yield has_waited
+            return
+        try:
+            while time.monotonic() < until:
+                try:
+                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+                    break
+                except OSError:
+                    has_waited = True
+                    time.sleep(_LOOK_EVERY_S)
+            yield has_waited
+        finally:
+            os.close(file)
 
     def _path(self, kind: str, key: str) -> Path:
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()}.{kind}"
@@ -114,6 +149,13 @@ class CodeStore:
             if not stat.S_ISREG(facts.st_mode) or facts.st_size > self._most_bytes or not _is_own(facts):
                 raise PermissionError(errno.EPERM, "is no file of ours")
             return file.readall()
+
+    def _is_made(self) -> bool:
+        """Make the folder; return whether it is trusted."""
+        if not self._folder.is_absolute():
+            raise FileWriteError("", "the home folder is not known")
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self._is_trusted()
 
     def _is_trusted(self) -> bool:
         """Return whether the folder exists and is, with the way to it, the user's own and no other's."""

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,36 +24,27 @@ def photo(tmp_path):
 
 
 def test_that_mask_and_operation_exclude_one_another(refused, photo, tmp_path):
-    out = tmp_path / "out.png"
-    refused("filter", photo, out, says="nothing to do: neither --mask nor --operation ... median")
-    both = "--mask box-3 --operation median"
-    refused("filter", photo, out, both, says="--mask with --operation ... Give one of the two.")
+    check, both = partial(refused, "filter", photo, tmp_path / "out.png"), "--mask box-3 --operation median"
+    check(says="nothing to do: neither --mask nor --operation ... median")
+    check(both, says="--mask with --operation ... Give one of the two.")
     refused("batch", photo, "--out", tmp_path / "o", both, says="--mask with --operation")
-    refused(
-        "filter", photo, out, "--mask box-3 --set size=5", says="--set with --mask: it is for --operation"
-    )
+    check("--mask box-3 --set size=5", says="--set with --mask: it is for --operation")
     for option in ("--border mirror", "--flip", "--anchor 0,0", "--range absolute", "--alpha filter"):
-        name = option.split()[0]
-        refused(
-            "filter", photo, out, "--operation median", option, says=f"{name} with --operation ... mask is"
-        )
+        check("--operation median", option, says=f"{option.split()[0]} with --operation ... mask is")
 
 
 def test_that_what_an_operation_cannot_take_is_refused(refused, photo, tmp_path):
-    out = tmp_path / "out.png"
-
-    def check(options, says):
-        refused("filter", photo, out, options, says=says)
-
-    check("--operation meidan", "Did you mean median?")
-    check("--operation median --set size=4", "size '4': it is not one of 3, 5. Give size=3.")
-    check("--operation median --set 4", "--set '4': it is not name=value")
-    check("--operation median --set sise=3", "Choose one of size.")
-    check("--operation median --variant dct-tiled", "no variant of median is called that ... cpu-median")
-    check(f"--operation median --patch {photo}", "--patch with --operation median: it takes none")
-    check(f"--operation find-patch --patch {photo}", "a patch of 72 × 64: each side can have up to 64 pixels")
-    check("--operation find-patch --patch none.png", "none.png")
-    check("--operation median --variant median-tiled --block 3", "block '3': it is not two whole numbers")
+    check = partial(refused, "filter", photo, tmp_path / "out.png")
+    check("--operation meidan", says="Did you mean median?")
+    check("--operation median --set size=4", says="size '4': it is not one of 3, 5. Give size=3.")
+    check("--operation median --set 4", says="--set '4': it is not name=value")
+    check("--operation median --set sise=3", says="Choose one of size.")
+    check("--operation median --variant dct-tiled", says="no variant of median is called that ... cpu-median")
+    check(f"--operation median --patch {photo}", says="--patch with --operation median: it takes none")
+    patch, block = "--operation find-patch --patch", "--operation median --variant median-tiled --block"
+    check(patch, photo, says="a patch of 72 × 64: each side can have up to 64 pixels")
+    check(patch, "none.png", says="none.png")
+    check(block, "3", says="block '3': it is not two whole numbers")
 
 
 @pytest.mark.slow
@@ -131,9 +123,8 @@ def test_that_a_batch_says_which_pictures_could_not_be_computed(command, tmp_pat
     assert answer.status == 2
     assert (found["operation"], found["mask"], found["done"], found["failed"]) == ("desaturate", None, 1, 1)
     assert "a grey picture" in found["files"][1]["failure"]
-    assert np.array_equal(
-        engine.open_image(out / "a.png").pixels, engine.operate(PHOTO, "desaturate", device="cpu").picture
-    )
+    wanted = engine.operate(PHOTO, "desaturate", device="cpu").picture
+    assert np.array_equal(engine.open_image(out / "a.png").pixels, wanted)
     found = command("batch", folder, "--out", out, "--overwrite --operation compress --json").document
     assert all(file["numbers"]["psnr_db"] > 20 for file in found["files"])
     assert all(file["verification"]["passed"] for file in found["files"])
@@ -149,9 +140,8 @@ def test_that_kernels_run_in_the_simulator(command, tmp_path):
     answer = command("filter", small, out, options)
     assert answer.status == 0
     assert "by median-naive on CUDA simulator, block 8 × 4" in answer.out
-    assert np.array_equal(
-        engine.open_image(out).pixels, engine.operate(PHOTO[:12, :14], "median", device="cpu").picture
-    )
+    wanted = engine.operate(PHOTO[:12, :14], "median", device="cpu").picture
+    assert np.array_equal(engine.open_image(out).pixels, wanted)
 
 
 @pytest.mark.slow
@@ -167,20 +157,17 @@ def test_that_bench_measures_the_variants_of_an_operation(command, refused, tmp_
     assert runs[3]["failure"]
     assert answer.document["request"] == {"operation": "median", "settings": {"size": 3}}
     out.unlink()
-
-    def check(given, says):
-        refused("bench", "--out", tmp_path / "runs.json", given, says=says)
-
-    check("--operation median --masks 3", "--masks with --operation: it is for masks")
-    check("--operation median --variants tiled", "no variant of median is called that")
-    check("--operation median --set size=4", "one of 3, 5")
-    check("--operation meidan", "Did you mean median?")
-    check("--set size=4", "--set without --operation")
-    check("--operation desaturate", "a grey picture ... three channels")
+    check = partial(refused, "bench", "--out", out)
+    check("--operation median --masks 3", says="--masks with --operation: it is for masks")
+    check("--operation median --variants tiled", says="no variant of median is called that")
+    check("--operation median --set size=4", says="one of 3, 5")
+    check("--operation meidan", says="Did you mean median?")
+    check("--set size=4", says="--set without --operation")
+    check("--operation desaturate", says="a grey picture ... three channels")
     # Before anything is measured: no line says how far it is.
     sizes = "--operation find-patch --variants cpu-match --budget 0 --sizes"
-    check(f"{sizes} 64x64,9x9", "a patch of 16 × 16: the picture has 9 × 9 pixels")
-    check(f"{sizes} 64x64,40x40 --set left=40", "it reaches over the edge of the picture of 40 × 40")
+    check(f"{sizes} 64x64,9x9", says="a patch of 16 × 16: the picture has 9 × 9 pixels")
+    check(f"{sizes} 64x64,40x40 --set left=40", says="it reaches over the edge of the picture of 40 × 40")
 
 
 def test_that_filter_saves_what_a_chain_makes_with_times_of_its_steps(command, photo, tmp_path):
@@ -219,14 +206,11 @@ def test_that_bench_measures_a_chain_and_each_of_its_steps(command, refused, tmp
     assert [float(row["step_blur_ms"]) for row in rows] == [run.steps[0].ms for run in runs]
     assert all(run.steps_text in answer.out for run in runs)
     assert json.loads(out.read_text())["request"]["chain"]["steps"][1]["combine"] == "blend"
-
-    def check(given, says):
-        refused("bench", "--out", out, given, says=says)
-
-    check("--chain unsharp --masks 3", "--masks with --chain: the chain has steps of its own")
-    check("--chain unsharp --blocks 8x8", "--blocks with --chain")
-    check("--chain unsharp --variants tiled", "no variant of chains: each step names its own")
-    check("--chain none", "chain 'none'")
+    check = partial(refused, "bench", "--out", out)
+    check("--chain unsharp --masks 3", says="--masks with --chain: the chain has steps of its own")
+    check("--chain unsharp --blocks 8x8", says="--blocks with --chain")
+    check("--chain unsharp --variants tiled", says="no variant of chains: each step names its own")
+    check("--chain none", says="chain 'none'")
 
 
 @pytest.mark.slow
@@ -259,18 +243,14 @@ def test_that_ready_chains_are_listed(command):
 
 
 def test_that_what_a_chain_cannot_take_is_refused(refused, photo, tmp_path):
-    out = tmp_path / "out.png"
-
-    def check(options, says):
-        refused("filter", photo, out, options, says=says)
-
-    check("--chain unsharp --mask box-3", "--mask with --chain: a chain has steps of its own")
-    check("--chain unsharp --operation median", "--operation with --chain")
-    check("--chain unsharp --border mirror", "--border with --chain: each step of a chain has its own")
-    check("--chain unsharp --variant naive", "--variant with --chain")
-    check("--mask box-3 --merge", "--merge: it is for --chain")
-    check("--chain none", "chain 'none': there is no ready chain of that name and no such file")
+    check = partial(refused, "filter", photo, tmp_path / "out.png")
+    check("--chain unsharp --mask box-3", says="--mask with --chain: a chain has steps of its own")
+    check("--chain unsharp --operation median", says="--operation with --chain")
+    check("--chain unsharp --border mirror", says="--border with --chain: each step of a chain has its own")
+    check("--chain unsharp --variant naive", says="--variant with --chain")
+    check("--mask box-3 --merge", says="--merge: it is for --chain")
+    check("--chain none", says="chain 'none': there is no ready chain of that name and no such file")
     bad = tmp_path / "bad.json"
     bad.write_text('{"format": "haloscope-chain", "version": 1, "steps": [{"mask": 3}]}')
-    check(f"--chain {bad}", "bad.json ... step 1, 'mask'")
+    check(f"--chain {bad}", says="bad.json ... step 1, 'mask'")
     refused("chains", "--out", tmp_path / "x.json", says="--out without a chain")

@@ -70,25 +70,20 @@ WORK = [
 ]
 
 
-@pytest.fixture
-def any_work(monkeypatch):
+def install_any_work(monkeypatch):
     """Have operations and chains run on the GPUs as on the CPU."""
-
-    def install_work():
-        monkeypatch.setattr("engine.api.request.backend", lambda key: CpuBackend())
-
-    return install_work
+    monkeypatch.setattr("engine.api.request.backend", lambda key: CpuBackend())
 
 
 @pytest.mark.slow
 def test_that_filter_and_batch_over_all_gpus_have_the_bytes_of_one_device(
-    command, gpus, any_work, photos, tmp_path
+    command, gpus, photos, tmp_path, monkeypatch
 ):
     options = ("--no-verify", "--overwrite")
     for number, work in enumerate(WORK):
         out = tmp_path / f"alone {number}"
         assert command("batch", photos, "--out", out, work, "--device cpu", *options).status == 0
-    any_work()
+    install_any_work(monkeypatch)
     for number, work in enumerate(WORK):
         count, alone, out = 1 + number % 3, tmp_path / f"alone {number}", tmp_path / f"all {number}"
         queues = gpus(count)
@@ -105,16 +100,14 @@ def test_that_filter_and_batch_over_all_gpus_have_the_bytes_of_one_device(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("work", [MASK, "--operation median --set size=3", "--chain unsharp"])
-def test_that_a_file_in_bands_over_all_gpus_has_the_bits_of_one(
-    command, gpus, any_work, tmp_path, work, monkeypatch
-):
+def test_that_a_file_in_bands_over_all_gpus_has_the_bits_of_one(command, gpus, tmp_path, work, monkeypatch):
     monkeypatch.setattr(rows, "_BAND_BYTES", 2048)
     picture = np.random.default_rng(2).integers(0, 255, (300, 40), np.uint8)
     np.save(tmp_path / "in.npy", picture)
     alone, spread_over = tmp_path / "alone.npy", tmp_path / "spread.npy"
     assert command("filter", tmp_path / "in.npy", alone, work, "--device cpu").status == 0
     gpus(3)
-    any_work()
+    install_any_work(monkeypatch)
     answer = command("filter", tmp_path / "in.npy", spread_over, work, "--device cuda:all")
     assert answer.status == 0, answer.err
     assert np.array_equal(np.load(alone), np.load(spread_over))

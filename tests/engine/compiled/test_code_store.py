@@ -4,7 +4,10 @@ import os
 import random
 import re
 import resource
+import signal
 import stat
+import subprocess
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -14,6 +17,7 @@ import pytest
 from engine.compiled import code_store
 from engine.compiled.code_store import CodeStore
 from engine.errors import CodeNotKept
+from tests.fresh_python import ROOT
 
 CODE = b"machine code" * 100
 
@@ -48,6 +52,28 @@ def test_that_a_damaged_entry_counts_as_absent(tmp_path):
         assert not path.exists()
         store.save("cuda", "key", CODE)
         assert store.load("cuda", "key") == CODE
+
+
+COMPILING = """
+import os, pathlib, sys, time
+from engine.compiled.code_store import CodeStore
+def compile_now():
+    print(os.getpid(), file=open("compiled", "a"), flush=True)
+    time.sleep(0.5)
+    return b"code"
+assert CodeStore(pathlib.Path.cwd() / "made").built("cpu", "key", compile_now, bytes) == b"code"
+"""
+
+
+def test_that_one_process_compiles_for_all_and_another_one_where_it_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    started = [subprocess.Popen([sys.executable, "-c", COMPILING], cwd=tmp_path) for _ in range(3)]
+    log = tmp_path / "compiled"
+    while not log.exists() or "\n" not in (text := log.read_text()):
+        time.sleep(0.01)
+    os.kill(int(text), signal.SIGKILL)
+    assert sorted(process.wait() for process in started) == [-signal.SIGKILL, 0, 0]
+    assert len(log.read_text().split()) == 2
 
 
 def test_that_the_least_recently_used_entries_make_room(tmp_path):

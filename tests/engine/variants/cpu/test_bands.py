@@ -23,7 +23,6 @@ from tests.pairwise import by_pairs
 
 KEYS = ("cpu-parallel", "cpu-separable")
 BLOCK = Block(1, 1)
-COMPILED = (streamed_bands, parallel)
 PARALLEL, SEPARABLE = parallel.VARIANT, parallel.SEPARABLE
 NARROW_TILE_FLOATS = 1 << 13
 every_banded_variant = pytest.mark.parametrize("banded", [PARALLEL, SEPARABLE], ids=KEYS)
@@ -86,7 +85,7 @@ def test_that_nothing_is_written_beside_the_buffers(banded, shape, mask_shape, m
 @pytest.mark.parametrize("key", KEYS)
 def test_that_tiles_meet_without_a_seam(key, monkeypatch):
     for height in HEIGHTS:
-        for holder in COMPILED:
+        for holder in (streamed_bands, parallel):
             monkeypatch.setattr(holder, "TILE_FLOATS", NARROW_TILE_FLOATS)
         colour = partial(Case, channels=3, dtype="uint8", mask_shape=(4, 5), cval=77, weights="rank 1 whole")
         for number, width in enumerate(WIDTHS):
@@ -132,7 +131,7 @@ def test_that_a_ghost_value_that_the_samples_cannot_hold_counts_in_full(banded, 
     image = np.random.default_rng(7).integers(0, 256, (9, 41, 2), np.uint8)
     for mask in (Mask(np.ones((3, 5))), gaussian(7)):
         filtered(banded, image, mask, border=Border.CONSTANT, cval=cval)
-        filtered(banded, image, mask, border=Border.CONSTANT, cval=cval, result_dtype="uint8")
+    filtered(banded, image, mask, border=Border.CONSTANT, cval=cval, result_dtype="uint8")
 
 
 def test_that_bands_cover_each_row_and_tile_once():

@@ -26,9 +26,8 @@ def test_that_the_sums_of_a_strip_fit_the_registers_and_parts_are_of_whole_strip
         assert held + min(rows, vectors) + (not tuned.PARTIAL_SUMS) <= registers, rows
     # Of two vectors of 9 rows some are in memory: that still costs less than a second pass.
     assert all(rows * vectors <= registers + 2 for rows, vectors in tuned.PRODUCT_VECTORS.items())
-    assert tuned.PARTIAL_SUMS or all(
-        tuned.PART_SAMPLES % (vectors * tuned.VECTOR) == 0 for vectors in tuned.STRIP_VECTORS.values()
-    )
+    strips = [vectors * tuned.VECTOR for vectors in tuned.STRIP_VECTORS.values()]
+    assert tuned.PARTIAL_SUMS or not any(tuned.PART_SAMPLES % strip for strip in strips)
     assert tuned.PART_SAMPLES % tuned.LINE == 0
 
 
