@@ -237,6 +237,6 @@ def test_that_each_module_counts_whose_numbers_compiled_code_may_have():
     parts = [module.split(".") for module in modules]
     assert {"mask", "tasks", "variants"} < {room for room, *_ in parts}
     # No numbers: the keys of devices with what fills them, and what the variants of the CPU
-    # share. No compiled code has the most bytes of a picture.
+    # share. No compiled code has the most bytes of a picture; the threads of a warp are the same on all GPUs.
     left_out = {".".join(part) for part in parts if not code_store._is_compiled(part[0], f"{part[-1]}.py")}
-    assert left_out == {"device_info", "image.format", "run.variant"}
+    assert left_out == {"device_info", "image.format", "results.occupancy", "run.variant"}
