@@ -222,7 +222,8 @@ def test_that_a_batch_saves_what_filter_saves_whatever_the_range_in_bands_too(co
         out = tmp_path / f"{number}.png", tmp_path / str(number)
         alpha = "--alpha filter" * (number % 6 == 3)
         options = (
-            f"--mask '{masks[number // 4 % 2]}' --range {mode} --depth {depth} --device cpu {border} {alpha}"
+            f"--mask '{masks[number // 4 % 2]}' --range {mode} --depth {depth} --variant cpu-serial "
+            f"{border} {alpha}"
         )
         assert command("filter", tmp_path / "in.png", out[0], options).status == 0
         answer = command("batch", tmp_path / "in.png", "--out", out[1], options)
