@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from numba.cuda import compiler
 
+from engine.device import interpreter
 from engine.device.device_list import missing
 from engine.geometry.block import Limits
+from tests.engine.variants.case_lists import compiled_anyhow
 
 NEEDS_NVVM = pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
 RANDOM = np.random.default_rng(11)
@@ -55,6 +57,15 @@ def ptx_of(variant, problem, mask, capability=(9, 0)):
     ptx = compiled(step, capability)
     assert re.findall(r"__local_depot|\b(?:ld|st)\.local|\.ftz", ptx) == []
     return ptx
+
+
+def simulated_codes(variant):
+    """Return the problems whose code `test_variants` compiles, each with its one pass's code."""
+    found = []
+    for case, _ in compiled_anyhow(variant):
+        (step,) = variant.passes(case.problem(), case.mask(), case.block)
+        found.append((case.problem(), interpreter.ptx_of(step)))
+    return found
 
 
 def bytes_of(memory, ptx):

@@ -18,39 +18,30 @@ from engine.variants.fast.digit_sums import (
     overflows,
 )
 from engine.variants.fast.tile_shape import chains_of
-from engine.work.problem import Problem
-from tests.engine.variants.emitted import needs_nvvm, ptx_of
-
-
-def problem_of(mask, channels=1):
-    return Problem(500, 700, channels, "uint8", mask.shape, mask.anchor, result_dtype="uint8")
+from tests.engine.variants.emitted import needs_nvvm, simulated_codes
 
 
 @pytest.mark.slow
 @needs_nvvm
-@pytest.mark.parametrize(
-    ("shape", "channels"), [((3, 3), 1), ((5, 5), 1), ((11, 11), 1), ((5, 5), 3), ((3, 7), 4)]
-)
-def test_that_a_digit_takes_one_instruction_for_each_multiplication(shape, channels):
-    mask = Mask(np.ones(shape))
-    work = digit_shape(shape, channels, mask.anchor[1])
-    ptx = ptx_of(VARIANT, problem_of(mask, channels), mask)
-    head, loop = ptx[: ptx.index("mma.sync")], ptx[ptx.index("mma.sync") :]
-    # Of each channel a lone digit, then a pair of them.
-    multiplications = channels * sum(len(chain.steps) for chain in chains_of(work))
-    assert ptx.count(".u8.s8.s32") == 2 * multiplications
-    assert ptx.count(".u8.u8.s32") == multiplications
-    # A pair's and the offset's.
-    assert ptx.count("fma.rn.f32") == 2 * work.across
-    assert ptx.count("cvt.rn.f32.s32") == work.across
-    assert ptx.count("cvt.pack.sat.u8.s32.b32") == work.across // 2
-    assert re.search(r"cp\.async\.ca\.shared\.global \[[^,]*, \[[^,]*, 16;", head)
-    assert "prmt" in head
-    assert "prmt" not in loop.split("cvt.pack")[0]
-    loads = sum(len(work.loads_of(channel)) for channel in range(channels))
-    assert len(re.findall(r"ld\.shared", ptx)) == work.fours_of_rows * loads
-    # A register may be named %f64, and an unused one may be declared.
-    assert [line for line in ptx.splitlines() if re.search(r"\.f64\b", line) and ".reg" not in line] == []
+def test_that_a_digit_takes_one_instruction_for_each_multiplication():
+    for problem, ptx in simulated_codes(VARIANT):
+        work = digit_shape(problem.mask_shape, problem.channels, problem.anchor[1])
+        head, loop = ptx[: ptx.index("mma.sync")], ptx[ptx.index("mma.sync") :]
+        # Of each channel a lone digit, then a pair of them.
+        multiplications = problem.channels * sum(len(chain.steps) for chain in chains_of(work))
+        assert ptx.count(".u8.s8.s32") == 2 * multiplications
+        assert ptx.count(".u8.u8.s32") == multiplications
+        # A pair's and the offset's.
+        assert ptx.count("fma.rn.f32") == 2 * work.across
+        assert ptx.count("cvt.rn.f32.s32") == work.across
+        assert ptx.count("cvt.pack.sat.u8.s32.b32") == work.across // 2
+        assert re.search(r"cp\.async\.ca\.shared\.global \[[^,]*, \[[^,]*, 16;", head)
+        assert "prmt" in head
+        assert "prmt" not in loop.split("cvt.pack")[0]
+        loads = sum(len(work.loads_of(channel)) for channel in range(problem.channels))
+        assert len(re.findall(r"ld\.shared", ptx)) == work.fours_of_rows * loads
+        # A register may be named %f64, and an unused one may be declared.
+        assert [line for line in ptx.splitlines() if re.search(r"\.f64\b", line) and ".reg" not in line] == []
 
 
 def test_that_what_lanes_load_is_aligned_whatever_the_anchor():

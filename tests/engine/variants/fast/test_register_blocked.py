@@ -12,7 +12,7 @@ from engine.variants.fast.register_blocked import SHARED_BYTES, VARIANT, tile_sh
 from engine.variants.fast.tile_shape import TileShape, byte_tile_shape
 from engine.variants.passes import VECTOR
 from engine.work.problem import Problem
-from tests.engine.variants.emitted import multiply_adds, needs_nvvm, ptx_of
+from tests.engine.variants.emitted import multiply_adds, needs_nvvm, ptx_of, simulated_codes
 
 BYTES = {"dtype": "uint8", "result_dtype": "uint8"}
 
@@ -48,46 +48,39 @@ def test_that_only_8_bit_problems_whose_ghost_cells_are_bytes_keep_bytes():
         assert byte_tile_shape(problem_of(5, 5, border=Border.ZERO, cval=cval, **BYTES)) is not None
 
 
+FURTHER = [(3, "float32", 1), (5, "uint8", 3), (9, "float32", 1), (17, "uint16", 2), (31, "uint8", 4)]
+
+
 @pytest.mark.slow
 @needs_nvvm
-@pytest.mark.parametrize(
-    ("side", "dtype", "channels"),
-    [
-        (3, "float32", 1), (17, "uint16", 2), (31, "float32", 1), (31, "uint8", 4),
-        pytest.param(5, "uint8", 3, marks=pytest.mark.matrix),
-        pytest.param(9, "float32", 1, marks=pytest.mark.matrix),
-    ],
-)  # fmt: skip
-def test_that_loads_and_stores_are_whole_vectors(side, dtype, channels):
-    mask = Mask(np.ones((side, side)))
-    ptx = ptx_of(VARIANT, problem_of(side, side, channels, dtype=dtype), mask)
-    copied = "cp.async.ca.shared.global" if dtype == "float32" else "st.shared.v4.f32"
-    for words in (copied, "ld.shared.v4.f32", "st.global.v4.f32", "ld.const"):
-        assert words in ptx
-    shape = tile_shape(mask.shape, mask.anchor[1], channels, np.dtype(dtype).itemsize)
-    in_loop = side // shape.unrolled_rows
-    written = side if in_loop < 2 else side % shape.unrolled_rows + shape.unrolled_rows
-    assert multiply_adds(ptx) == shape.rows * shape.across * written * side
+@pytest.mark.parametrize("sorts", [[(31, "float32", 1)], pytest.param(FURTHER, marks=pytest.mark.matrix)])
+def test_that_loads_and_stores_are_whole_vectors_and_16_bits_are_rounded_by_one_instruction(sorts):
+    problems = [problem_of(side, side, channels, dtype=dtype) for side, dtype, channels in sorts]
+    codes = [(problem, ptx_of(VARIANT, problem, Mask(np.ones(problem.mask_shape)))) for problem in problems]
+    codes += simulated_codes(VARIANT)
+    for problem, ptx in codes:
+        assert "ld.shared.v4.f32" in ptx
+        assert "ld.const" in ptx
+        assert ("cp.async.ca.shared.global" if problem.itemsize == 4 else "st.shared.v4.f32") in ptx
+        rows, columns = problem.mask_shape
+        shape = tile_shape(problem.mask_shape, problem.anchor[1], problem.channels, problem.itemsize)
+        in_loop = rows // shape.unrolled_rows
+        written = rows if in_loop < 2 else rows % shape.unrolled_rows + shape.unrolled_rows
+        assert multiply_adds(ptx) == shape.rows * shape.across * written * columns
+        if problem.result_dtype == "float32":
+            assert "st.global.v4.f32" in ptx
+        elif problem.result_dtype == "uint16":
+            assert ptx.count("cvt.rni.sat.u16.f32") == shape.rows * shape.across
+            assert re.search(r"st\.global\.(?:v4\.[bu]16|v2\.[bu]32|[bu]64)", ptx)
+    assert {problem.result_dtype for problem, _ in codes} >= {"float32", "uint16"}
 
 
 @pytest.mark.slow
 @needs_nvvm
 def test_that_devices_before_8_0_load_and_store_instead_of_copying_ahead():
-    # Numba's part of the compilation is that of the test above.
     ptx = ptx_of(VARIANT, problem_of(3, 3), Mask(np.ones((3, 3))), (7, 5))
     assert "cp.async" not in ptx
     assert "ld.global.v4.f32" in ptx
-
-
-@pytest.mark.slow
-@needs_nvvm
-def test_that_results_of_16_bits_are_rounded_by_one_instruction():
-    problem = problem_of(9, 9, dtype="uint16", result_dtype="uint16")
-    ptx = ptx_of(VARIANT, problem, Mask(np.ones((9, 9))))
-    shape = tile_shape((9, 9), 4, 1, problem.itemsize)
-    assert ptx.count("cvt.rni.sat.u16.f32") == shape.rows * shape.across
-    assert "cvt.pack.sat.u8.s32.b32" not in ptx
-    assert re.search(r"st\.global\.(?:v4\.[bu]16|v2\.[bu]32|[bu]64)", ptx)
 
 
 @pytest.mark.slow
