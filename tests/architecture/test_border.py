@@ -57,10 +57,15 @@ def wanted(case, samples):
 
 
 def of_every_module():
-    """Yield the variants: one of each module, the others marked `matrix`; each compiles its kernels anew."""
-    for first, *others in families():
-        yield pytest.param(first, id=first.key)
-        yield from (pytest.param(one, marks=pytest.mark.matrix, id=one.key) for one in others)
+    """Yield the variants: one of each module, the others marked `matrix`; each compiles its kernels anew.
+
+    Kernels whose threads look up one cell after the other do so alike: of these one.
+    """
+    first = [family[0] for family in families()]
+    alike = [known for known in first if known.uses_block][1:]
+    for known in (known for family in families() for known in family):
+        is_tried = known in first and known not in alike
+        yield pytest.param(known, marks=[] if is_tried else [pytest.mark.matrix], id=known.key)
 
 
 @pytest.mark.slow

@@ -214,7 +214,9 @@ def test_that_extreme_weights_and_the_smallest_masks_agree():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("known", "side"), [(SEPARABLE[1], 2), (SEPARABLE[2], 1)])
+@pytest.mark.parametrize(
+    ("known", "side"), [(SEPARABLE[1], 2), pytest.param(SEPARABLE[2], 1, marks=pytest.mark.matrix)]
+)
 def test_that_aprons_wider_than_the_block_agree(known, side):
     image = np.random.default_rng(3).integers(0, 256, (5, 7), np.uint8)
     border = Border.REFLECT if side > 1 else Border.CONSTANT
