@@ -297,7 +297,8 @@ def written_parameters(kernel: Kernel) -> set[str]:
     found = {number for one in writes for number in kernel.registers_in(one.operands[one.name == "atom"])}
     size = 0
     while size != (size := len(found)):
-        for one in kernel.instructions:
+        # From the last one on: most addresses are computed before they are used.
+        for one in reversed(kernel.instructions):
             if not found.isdisjoint(kernel.written_by(one)):
                 found.update(kernel.read_by(one))
                 if one.name in ("ld", "ldu", "atom"):

@@ -346,7 +346,11 @@ def _joined(parts: list[Any], groups: list[Group], order: NDArray[np.intp]) -> A
     alike = [as_type(one, first.dtype) for one in parts]
     if all(one.ndim == 0 for one in alike) and all(one.tobytes() == first.tobytes() for one in alike):
         return first
-    whole = [np.broadcast_to(one, group.active.count) for one, group in zip(alike, groups, strict=True)]
+    # `broadcast_to` takes 10 us more of small groups.
+    whole = [
+        one if one.ndim else np.full(group.active.count, one)
+        for one, group in zip(alike, groups, strict=True)
+    ]
     return np.concatenate(whole)[order]
 
 
