@@ -6,6 +6,7 @@ With `--ablate` from a run, too: of the kernel, and of its siblings that lack on
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,6 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.errors import DeviceUnavailable, UnknownName
 from engine.explain import launches
 from engine.explain.ablation_results import Ablation, ablation_document, ablation_rows, ablation_sentences
-from engine.explain.ablation_runs import BUDGET_S, ablated, counted_ablation
 from engine.explain.answers import kernel_resources, launch_advice
 from engine.explain.counting import accesses_document, accesses_rows, counted_run
 from engine.explain.launches import ARCHITECTURES, Architecture
@@ -189,18 +189,22 @@ def run(settings: ExplainSettings) -> int:
 
 def _ablation(settings: ExplainSettings, job: MaskJob) -> Ablation:
     """Time the kernel and its siblings where its device is; without one, count their instructions."""
+    # It loads Numba's CUDA target, which no kernel of the CPU needs: 0.3 s.
+    runs = import_module("engine.explain.ablation_runs")
     try:
         device = device_for(job.variant, settings.device)
     except DeviceUnavailable:
         if settings.device != AUTO:
             raise
-        return counted_ablation(job)
+        counted: Ablation = runs.counted_ablation(job)
+        return counted
     samples = job.operands
     if not samples.flags.c_contiguous:
         # Of a size there is no picture.
         job = FILTERING.part(job, random_picture(samples.shape, samples.dtype.name, 0))
     job.refuse(device)
-    return ablated(job, device.key, BUDGET_S)
+    timed: Ablation = runs.ablated(job, device.key)
+    return timed
 
 
 def _lines(said: Section) -> str:
