@@ -31,8 +31,9 @@ from llvmlite.utils import get_library_name
 
 from engine.compiled.code_store import code_store
 from engine.compiled.late_names import with_names
+from engine.compiled.less_work import less_work
 from engine.interrupts import lock_through_forks
-from engine.process import is_own_process, lives_on, no_collection
+from engine.process import is_own_process, lives_on
 
 
 class CpuTarget(NamedTuple):
@@ -143,8 +144,7 @@ class MachineFunction:
         llvm.initialize_native_asmparser()
         arguments, _ = numba.core.sigutils.normalize_signature(f"void({types})")
         compiler = numba.njit(**options)(self.function())._compiler
-        # Looking for garbage in between takes a twelfth of the time of compiling.
-        with no_collection():
+        with less_work():
             result = compiler.compile(arguments, None)
         code: bytes = result.library._get_compiled_object()
         return (result.fndesc.llvm_func_name + ENTRY).encode() + b"\0" + code

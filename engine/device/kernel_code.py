@@ -31,6 +31,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from engine.compiled.code_store import code_store
 from engine.compiled.late_names import late
+from engine.compiled.less_work import less_work
 from engine.device.device_list import versions
 from engine.device.kernel_factory import origin_of
 from engine.device.kernel_names import cuda
@@ -93,8 +94,7 @@ def code_for_linker(
 ) -> Any:
     """Return a kernel as "ptx" or "ltoir" by its options, of which some are `changed`."""
     options = kernel.targetoptions | changed
-    # Looking for garbage in between takes a fourteenth of the time of compiling.
-    with no_collection():
+    with less_work():
         code, _ = cuda.compile(
             kernel.py_func,
             signature,
@@ -169,7 +169,7 @@ def explained_machine_code(kernel: Kernel, signature: Signature, capability: tup
 def _with_lines_alone() -> Iterator[None]:
     # Other threads compile before or after; code without lines is made by another builder.
     builder_of_lines = debuginfo.CUDADIBuilder
-    with compiler_lock.global_compiler_lock:
+    with no_collection(), compiler_lock.global_compiler_lock:
         own = {name: getattr(builder_of_lines, name) for name in (*_OF_VARIABLES, _OF_LINE)}
         # Describing the line of each instruction anew takes a sixteenth of the time of compiling.
         lines: dict[tuple[int, int], Any] = {}
@@ -188,6 +188,8 @@ def _with_lines_alone() -> Iterator[None]:
         finally:
             for name, method in own.items():
                 setattr(builder_of_lines, name, method)
+            # They hold all that was compiled: as garbage it is found at once, else after ten kernels.
+            lines.clear()
 
 
 # EIATTR_...: attributes of a kernel, and the forms of their values.
