@@ -94,12 +94,13 @@ def _remembering_inlined(inlining, bytecode):
 
     def run_untyped_passes(worker, function, enable_ssa=False):
         key = inlining, function
-        if enable_ssa or key not in _inlined:
-            found = own(worker, function, enable_ssa)
-            if not enable_ssa:
-                _keep(_inlined, key, found, _MOST_INLINED)
-            return found
-        worker.flags.enable_ssa = enable_ssa
+        # What others write may read a global name that has another value now.
+        if enable_ssa or not str(function.__module__).startswith("engine."):
+            return own(worker, function, enable_ssa)
+        if key not in _inlined:
+            _keep(_inlined, key, own(worker, function), _MOST_INLINED)
+            return _inlined[key]
+        worker.flags.enable_ssa = False
         # Who inlines it copies it. Its variables are named anew, by a number of its own.
         again = _inlined[key].copy()
         again.func_id = bytecode.FunctionIdentity.from_function(function)
