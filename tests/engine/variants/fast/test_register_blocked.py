@@ -86,7 +86,7 @@ def test_that_devices_before_8_0_load_and_store_instead_of_copying_ahead():
 @pytest.mark.slow
 @needs_nvvm
 @pytest.mark.parametrize(
-    ("side", "channels"), [(3, 1), (5, 3), (3, 4), pytest.param(7, 1, marks=pytest.mark.matrix)]
+    ("side", "channels"), [(5, 3), (3, 4), *(pytest.param(n, 1, marks=pytest.mark.matrix) for n in (3, 7))]
 )
 def test_that_bytes_are_copied_by_16_and_rounded_by_one_instruction(side, channels):
     problem = problem_of(side, side, channels, **BYTES)
