@@ -6,7 +6,7 @@ A request is one instruction of one warp. Global memory serves it by sectors of 
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +30,13 @@ class Requests:
     wavefronts: int = 0  # shared memory: passes over the banks; constant memory: different words
 
     def __add__(self, other: "Requests") -> "Requests":
-        return Requests(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+        return Requests(
+            self.requests + other.requests,
+            self.bytes + other.bytes,
+            self.sectors + other.sectors,
+            self.transactions + other.transactions,
+            self.wavefronts + other.wavefronts,
+        )
 
     @property
     def sectors_per_request(self) -> float | None:
@@ -107,7 +113,9 @@ class Counts:
     def access(self, access: Access) -> None:
         """Count a request of each warp."""
         segment, active, size = access.segment, access.active, access.size
-        offsets = np.broadcast_to(access.offsets.view(np.int64), (active.count,))
+        offsets = access.offsets.view(np.int64)
+        if offsets.ndim == 0:
+            offsets = offsets.repeat(active.count)
         kind = {"read": "loads", "write": "stores"}.get(access.effect, "atomics")
         kind = "copies" if access.instruction.name == "cp" else kind
         counted = self.accesses[AccessKey(access.instruction.number, segment.space, kind, segment.name)]
