@@ -25,7 +25,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -114,9 +114,13 @@ def compiled(
     options, lines = kernel.targetoptions, {"lineinfo": True} if lineinfo else {}
     is_optimised_when_linked = options["lto"]
     if is_optimised_when_linked:
-        parts = [core.ObjectCode.from_ltoir(code_for_linker(kernel, signature, capability, "ltoir", **lines))]
+        with _with_lines_alone() if lineinfo else nullcontext():
+            code = code_for_linker(kernel, signature, capability, "ltoir", **lines)
+        parts = [core.ObjectCode.from_ltoir(code)]
     else:
-        ptx = code_for_linker(kernel, signature, capability, "ptx", **lines)
+        # With lines it is mostly kept: it is shown before what is linked from it.
+        asked = kernel, signature, capability
+        ptx = explained_ptx(*asked) if lineinfo else code_for_linker(*asked, "ptx")
         parts = [core.ObjectCode.from_ptx(ptx.encode())]
     parts += [core.ObjectCode.from_ptx(source.data) for source in options["link"] or ()]
     linker = core.Linker(
@@ -157,12 +161,8 @@ def ptx_with_lines(kernel: Kernel, signature: Signature, capability: tuple[int, 
 
 def explained_machine_code(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> bytes:
     """Return the machine code for an architecture, with the lines of the source."""
-
-    def compile_now() -> bytes:
-        with _with_lines_alone():
-            return compiled(kernel, signature, capability, lineinfo=True)
-
-    return kept("cubin", kernel, signature, capability, compile_now, bytes)
+    asked = kernel, signature, capability
+    return kept("cubin", *asked, lambda: compiled(*asked, lineinfo=True), bytes)
 
 
 @contextmanager
