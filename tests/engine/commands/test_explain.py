@@ -2,6 +2,7 @@
 
 import csv
 import json
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -11,14 +12,13 @@ from engine.commands import explain
 from engine.errors import DeviceUnavailable, Reason
 from engine.explain import why
 from engine.results.measurement import Bound, ExplainedTime
-from tests.engine.variants.emitted import NEEDS_NVVM, needs_nvvm
+from tests.engine.variants.emitted import needs_nvvm
 
-TILED = "explain 1920x1080 --mask gaussian:5 --variant tiled --block 16x16 --arch sm_86"
+TILED = "explain 1920x1080 --mask box:3 --variant tiled --block 16x16 --dtype float32 --arch sm_86"
 
 
 @pytest.mark.slow
-@NEEDS_NVVM[0]
-@NEEDS_NVVM[1]
+@needs_nvvm
 def test_that_registers_occupancy_and_what_limits_it_are_said_for_a_gpu_that_is_not_here(command):
     answer = command(TILED + " --json")
     document = answer.document
@@ -27,17 +27,17 @@ def test_that_registers_occupancy_and_what_limits_it_are_said_for_a_gpu_that_is_
     launch, metrics = document["launch"], document["metrics"]
     (only,) = launch["launches"]
     assert (launch["architecture"], launch["not_compiled"]) == ("sm_86", None)
-    assert (only["grid"], only["block"], only["shared_bytes"]) == ([120, 68, 1], [16, 16, 1], 1600)
+    assert (only["grid"], only["block"], only["shared_bytes"]) == ([120, 68, 1], [16, 16, 1], 4 * 18 * 18)
     assert only["resident_blocks"] == min(only["limits"].values())
     assert only["occupancy"] == only["resident_warps"] / only["most_warps"] == metrics["occupancy"]
     assert metrics["registers_per_thread"] == only["registers"]
     assert {point["at"] for point in only["curves"]["threads"]} >= {32, 256, 1024}
     assert not [key for key in metrics if key.endswith("_ms")]
     text = command(TILED).out
-    assert text.startswith("tiled, block 16 × 16, on sm_86 (GeForce RTX 3090): 1920 × 1080 grey uint8")
-    for words in ("120 × 68, 8,160 blocks", f"  {only['registers']}\n", "1.56 cells per result"):
+    assert text.startswith("tiled, block 16 × 16, on sm_86 (GeForce RTX 3090): 1920 × 1080 grey float32")
+    for words in ("120 × 68, 8,160 blocks", f"  {only['registers']}\n", "1.27 cells per result"):
         assert words in text
-    out = command("explain 100x90 --mask gaussian:5 --variant separable-l1 --arch sm_90").out
+    out = command("explain 100x90 --mask box:3 --variant separable-l1 --block 16x16 --dtype float32").out
     assert "launch 1" in out
     assert "launch 2" in out
 
@@ -85,21 +85,18 @@ def test_that_what_cannot_be_explained_is_refused_in_words(refused):
 @pytest.mark.slow
 @needs_nvvm
 def test_that_an_ablation_without_a_gpu_has_executed_instructions(command, monkeypatch):
-    monkeypatch.setattr(explain, "device_for", _no_device)
-    arguments = "explain 64x48 --mask gaussian:5 --variant naive --dtype float32 --arch sm_86 --ablate"
+    absent = DeviceUnavailable("a GPU", "there is none here")
+    monkeypatch.setattr(explain, "device_for", Mock(side_effect=absent))
+    arguments = "explain 64x48 --mask gaussian:5 --border constant --variant naive --dtype float32 --ablate"
     document = command(f"{arguments} --json").document["ablation"]
     assert (document["device"], document["unit"]) == (None, "executed instructions per tap, by PTX")
     assert document["saves"]["border-test"] > 0
     assert "Ablation: what each cost takes\n  whole kernel" in command(arguments).out
 
 
-def _no_device(chosen, wanted):
-    raise DeviceUnavailable("a GPU", "there is none here")
-
-
 @pytest.mark.slow
 def test_that_an_ablation_in_the_simulator_is_the_estimate_without_a_gpu(command):
-    arguments = "explain 9x9 --mask box:3 --variant tiled --dtype float32 --ablate --json"
+    arguments = "explain 9x9 --mask box:3 --variant tiled --block 16x16 --dtype float32 --ablate --json"
     simulated = command(f"{arguments} --device simulator").document["ablation"]
     assert simulated == command(arguments).document["ablation"]
     assert all(one["instructions_per_tap"] and not one["kernel"] for one in simulated["siblings"])

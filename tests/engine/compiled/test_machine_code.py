@@ -228,8 +228,9 @@ if len(sys.argv) > 1:
     print(njit(lambda a: np.dot(a, a))(np.ones((2, 2)))[0, 0])
 """
     memory, values = f"{is_own} {not is_own}", f"{[9] * 4} 18.0\n"
-    compiling = fresh_python("-c", program, "products too", NUMBA_CACHE_DIR=str(tmp_path))
-    assert compiling == f"{memory} {not is_own}\n{values}2.0\n"
+    more = ["products too"] * is_own
+    compiling = fresh_python("-c", program, *more, NUMBA_CACHE_DIR=str(tmp_path))
+    assert compiling == f"{memory} {not is_own}\n{values}" + "2.0\n" * is_own
     assert fresh_python("-c", program, NUMBA_CACHE_DIR=str(tmp_path)) == f"{memory} False\n{values}"
 
 

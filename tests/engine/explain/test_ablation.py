@@ -26,15 +26,15 @@ from engine.explain.examples import example_of
 from engine.explain.instructions import InstructionClass as Class
 from engine.explain.kernel_code import ptx_listing
 from engine.explain.messages import AblationJob
-from engine.geometry.block import Block, Limits, UnsupportedVariant
+from engine.geometry.block import Block, UnsupportedVariant
 from engine.geometry.border import Border
 from engine.host.request import Run
 from engine.mask.generators import gaussian
 from engine.ptx import Array
 from engine.results.measurement import Spread
 from engine.run.task import Choice
-from engine.work.filter_task import describe_problem
-from engine.work.filtering.variants import MaskClass, variant
+from engine.work.filtering.variants import variant
+from tests.engine.variants.case_lists import one_case
 from tests.engine.variants.emitted import needs_nvvm
 from tests.picture_jobs import filter_job, mask_request
 
@@ -81,7 +81,8 @@ def without_gpu(monkeypatch):
 
 def asked(picture, key, report=lambda step: None, **more):
     """Return what the window is answered."""
-    job = mask_request(AblationJob, picture=picture, variant=key, mask=gaussian(5), **more)
+    how = {"mask": gaussian(5), "border": Border.CONSTANT} | more
+    job = mask_request(AblationJob, picture=picture, variant=key, **how)
     return ablation_runs.run(Run(job), report)
 
 
@@ -124,15 +125,18 @@ KEPT = {
 }
 
 
-def job_of(key, side=9, width=None, *, block=None, border=Border.ZERO, mask_side=3, dtype="float32"):
-    """Return the job of a teaching kernel on a random picture; a block that is too small is its own one."""
-    chosen = variant(key)
-    rows = 1 if chosen.masks is MaskClass.ONE_ROW else mask_side
-    samples = np.random.default_rng(5).integers(0, 9, (side, width or side, 1)).astype(dtype)
-    mask = gaussian(rows, mask_side, 1.0)
-    problem = describe_problem(samples, mask, border, 0.0)
-    fits = block and not chosen.unsupported(problem, mask, block, Limits())
-    return filter_job(Choice(chosen, chosen.block_for(block if fits else None)), problem, mask, samples)
+# Of these NVVM unrolls loops otherwise where the border test is gone, but for this mask and border: the tests
+# of bounds and of the command have them too.
+UNROLLED = "naive-uncoalesced", "tiled", "cached", "cached-constant", "separable-l1"
+
+
+def job_of(key, side=9, width=None):
+    """Return the job of a teaching kernel on a random picture: its code is that of other tests."""
+    known, how = variant(key), {"height": side, "width": width or side}
+    if key in UNROLLED:
+        how |= {"mask_shape": (3, 3), "anchor": None, "border": Border.ZERO, "block": Block(16, 16)}
+    case = one_case(known, **how)
+    return filter_job(Choice(known, case.block), case.problem(), case.mask(), case.picture())
 
 
 def siblings_of(job):
@@ -163,44 +167,38 @@ def classes_of(passes):
     return {kind: sum(one.by_class.get(kind, 0) for one in counts) for kind in Class}
 
 
-# Compiling a sibling takes 0.3 s: a kernel has one code here, the next one another border, type, mask or
-# block, and beside the sibling without border test one of the others; `-m matrix` has all.
-BLOCKS = [{}, {"block": Block(32, 4), "mask_side": 9}]
-COSTS = [*Cost]
-# Of these NVVM unrolls loops over larger masks or to other borders otherwise where a cost is gone; `tiled` is
-# as the tests of the command have it.
-PLAIN = ("cached", "implicit-gemm", "tiled", "tiled-input")
+# Compiling a sibling takes 0.3 s: each has one of each module. Of kernels that other tests look at all; of
+# the others that without border test of each that reads other cells. `-m matrix` has all.
+OF_ALL = "naive", "tiled", "separable-l0"
+WITHOUT_TEST = "naive-uncoalesced tiled-input cached separable-l1 separable-l2 implicit-gemm row-naive"
+SIBLINGS = {
+    Cost.BORDER_TEST: f"{WITHOUT_TEST} row-tiled row-cached",
+    Cost.PICTURE_LOADS: "cached-constant row-constant",
+    Cost.WEIGHT_LOADS: "constant row-tiled-constant row-cached",
+    Cost.STORES: "row-cached-constant",
+    Cost.BARRIER: "cached separable-l1 implicit-gemm",
+}
 
 
 def each_kernel(test):
     """Run a test of the siblings of a kernel, which it is given without those that are left out."""
-    cases = [pytest.param(number, key, False, id=key) for number, key in enumerate(TEACHING)]
-    cases += [
-        pytest.param(number, key, True, id=f"all of {key}", marks=pytest.mark.matrix)
-        for number, key in enumerate(TEACHING)
-    ]
-    return pytest.mark.slow(needs_nvvm(pytest.mark.parametrize(("number", "key", "has_all"), cases)(test)))
+    cases = [pytest.param(key, False, id=key) for key in TEACHING]
+    cases += [pytest.param(key, True, id=f"all of {key}", marks=pytest.mark.matrix) for key in TEACHING]
+    return pytest.mark.slow(needs_nvvm(pytest.mark.parametrize(("key", "has_all"), cases)(test)))
 
 
-def code_of(number):
-    """Return what the code of a kernel depends on."""
-    dtype = ("float32", "uint8", "float32", "uint16")[number % 4]
-    if TEACHING[number] in PLAIN:
-        return {"dtype": dtype}
-    return {"border": list(Border)[number % 6], "dtype": dtype, **BLOCKS[number // 2 % 2]}
-
-
-def some_siblings(job, number, has_all):
+def some_siblings(job, has_all):
     """Return the siblings of a job that are compiled."""
-    wanted = COSTS if has_all else (Cost.BORDER_TEST, COSTS[1 + number % 4])
-    return {cost: passes for cost, passes in siblings_of(job).items() if cost in wanted}
+    key, found = job.variant.key, siblings_of(job)
+    return {cost: found[cost] for cost in found if has_all or key in (*OF_ALL, *SIBLINGS[cost].split())}
 
 
 @each_kernel
-def test_that_exactly_one_cost_is_gone_from_the_code(number, key, has_all):
-    job = job_of(key, 64, **code_of(number))
-    whole = classes_of(job.passes)
-    for cost, passes in some_siblings(job, number, has_all).items():
+def test_that_exactly_one_cost_is_gone_from_the_code(key, has_all):
+    job = job_of(key, 64)
+    whole, siblings = classes_of(job.passes), some_siblings(job, has_all)
+    assert siblings
+    for cost, passes in siblings.items():
         found = classes_of(passes)
         for kind in KEPT[cost]:
             # Loads of one weight that are written twice may become one.
@@ -251,16 +249,13 @@ def interpreted(job, passes, rows=0):
 
 
 @each_kernel
-def test_that_siblings_stay_within_their_arrays_without_border_test_and_the_rows_around(number, key, has_all):
-    for height, width in ((9, 9), (33, 17), (5, 40), (2, 3)):
-        job = job_of(key, height, width, **code_of(number))
-        rows = rows_around(job.problem, job.block)
-        _, found = interpreted(job, without(job.passes, Cost.BORDER_TEST), rows)
-        assert "outside" not in {one.kind for one in found}
-    job = job_of(key, 33, 17, **code_of(number))
-    for cost, passes in some_siblings(job, number, has_all).items():
-        if cost is not Cost.BORDER_TEST:
-            out, found = interpreted(job, passes)
+def test_that_siblings_stay_within_their_arrays_without_border_test_and_the_rows_around(key, has_all):
+    for cost in some_siblings(job_of(key), has_all):
+        has_test = cost is not Cost.BORDER_TEST
+        for height, width in [(33, 17)] if has_test else [(9, 9), (33, 17), (5, 40), (2, 3)]:
+            job = job_of(key, height, width)
+            rows = 0 if has_test else rows_around(job.problem, job.block)
+            out, found = interpreted(job, without(job.passes, cost), rows)
             assert "outside" not in {one.kind for one in found}, cost
             # Stores that are not made leave the result as it was.
             assert np.isnan(out).all() == (cost is Cost.STORES), cost
@@ -269,7 +264,7 @@ def test_that_siblings_stay_within_their_arrays_without_border_test_and_the_rows
 @pytest.mark.slow
 def test_that_the_simulator_counts_every_sibling_and_gives_no_time():
     # Of two passes; the tests of the command have one with a barrier.
-    job = job_of("separable-l0", **code_of(TEACHING.index("separable-l0")))
+    job = job_of("separable-l0")
     found = ablated(job, SIMULATOR, 0.0)
     counted_ones = [one.cost for one in found.siblings if one.instructions is not None]
     assert counted_ones == list(siblings_of(job))

@@ -5,7 +5,7 @@ import pytest
 from engine.errors import Cancelled
 from engine.explain import answers, launches
 from engine.explain.code_lines import Form
-from engine.explain.launches import Architecture
+from engine.explain.launches import DEFAULT, Architecture
 from engine.explain.messages import CodeRequest, CompiledLaunchRequest, LaunchRequest, TileRequest
 from engine.explain.tiles import block_tiles
 from engine.geometry.block import Block
@@ -94,8 +94,8 @@ def colours():
     shared.unlink(pixels.name)
 
 
-def shown(job, **fields):
-    return answers.shown_code(CodeRequest(job, architecture=AMPERE, **fields), lambda step: None)
+def shown(job, architecture=AMPERE, **fields):
+    return answers.shown_code(CodeRequest(job, architecture=architecture, **fields), lambda step: None)
 
 
 def test_that_the_source_is_that_of_the_job_or_of_what_the_kernel_takes_instead(colours):
@@ -113,7 +113,7 @@ def test_that_the_source_is_that_of_the_job_or_of_what_the_kernel_takes_instead(
 
 
 @needs_nvvm
-def test_that_two_kernels_are_compared_in_their_sources_or_listings(colours):
+def test_that_two_kernels_are_compared_in_their_sources_or_listings(picture, colours):
     diff = shown(launch_job(colours, "naive"), other="tiled").diff
     assert (diff.left, diff.right) == ("naive", "tiled")
     assert any("cuda.shared.array" in row.right for row in diff.rows if not row.left)
@@ -121,7 +121,8 @@ def test_that_two_kernels_are_compared_in_their_sources_or_listings(colours):
     code = shown(job, other="median-naive")
     assert code.compiled_for.startswith("operation median (size=5)")
     assert (code.diff.left, code.diff.right) == ("median-tiled", "median-naive")
-    code = shown(launch_job(colours, "naive"), form=Form.PTX, other="constant")
+    job = launch_job(picture, "naive", border=Border.CONSTANT)
+    code = shown(job, DEFAULT, form=Form.PTX, other="constant")
     assert any("ld.const" in row.right for row in code.diff.rows)
 
 
@@ -133,12 +134,9 @@ def described(picture, key, at=None, **fields):
 @pytest.mark.slow
 def test_that_every_kernel_is_described_or_says_why_not(picture):
     for known in [v for v in VARIANTS if v.has_kernels]:
-        mask, how = gaussian(3), {}
-        if known.uses_block:
-            # Its code is that of other tests.
-            case = one_case(known)
-            mask, how = case.mask(), {"border": case.border, "block": case.block}
-        found = described(picture, known.key, mask=mask, **how)
+        case = one_case(known)
+        how = {"block": case.block} if known.uses_block else {}
+        found = described(picture, known.key, mask=case.mask(), border=case.border, **how)
         assert found.variant == known.key
         assert bool(found.tiles) != bool(found.reason)
         for plan in found.tiles:
@@ -147,10 +145,11 @@ def test_that_every_kernel_is_described_or_says_why_not(picture):
 
 
 def test_that_any_block_can_be_shown(picture):
-    found = described(picture, "tiled", block=Block(16, 8))
-    assert (found.grid, found.at) == ((13, 17), (1, 1))
+    how = {"mask": gaussian(3), "block": Block(16, 16)}
+    found = described(picture, "tiled", **how)
+    assert (found.grid, found.at) == ((13, 9), (1, 1))
     assert not found.tiles[0].ghosts.any()
-    corner = described(picture, "tiled", (0, 0), block=Block(16, 8))
-    assert corner.tiles[0].ghosts.sum() == 20 * 2 + 10 * 2
+    corner = described(picture, "tiled", (0, 0), **how)
+    assert corner.tiles[0].ghosts.sum() == 18 + 17
     # A block that the grid has no longer, after another picture or block was chosen.
-    assert described(picture, "tiled", (99, 99), block=Block(16, 8)).at == (12, 16)
+    assert described(picture, "tiled", (99, 99), **how).at == (12, 8)

@@ -14,6 +14,9 @@ from engine.explain.kernel_code import listed_kernels, source_of
 from engine.explain.launches import DEFAULT, Architecture
 from engine.geometry.block import Block, UnsupportedVariant
 from engine.mask.mask import Mask
+from engine.work.problem import Problem
+from tests.engine.variants.case_lists import one_case
+from tests.engine.variants.emitted import NEEDS_NVVM
 
 if not missing:
     from engine.device import kernel_code
@@ -21,11 +24,7 @@ if not missing:
 
 NVDISASM = not missing and kernel_code.disassembler()
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.nvvm,
-    pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler"),
-]
+pytestmark = [pytest.mark.slow, *NEEDS_NVVM]
 
 # One of each sort of code; of `cuda-equalise` NVVM refuses the variables ("Symbol name with unsupported").
 FAMILIES = [
@@ -38,6 +37,14 @@ LINKED = FAMILIES[::2]
 
 def listed(key, form=Form.PTX, architecture=DEFAULT, **asked):
     return listed_kernels(example_of(variant_named(key), Asked(**asked)), form, architecture)
+
+
+def example(key):
+    """Return what a kernel is compiled for: a filter for what other tests compile it for."""
+    known = variant_named(key)
+    case = one_case(known) if known.task == Problem.task else None
+    asked = case and Asked(mask=case.mask(), border=case.border, dtype=case.dtype, block=case.block)
+    return example_of(known, asked)
 
 
 def plain_ptx(step):
@@ -63,8 +70,8 @@ def sections_of_code(content):
 
 def test_that_code_with_lines_is_that_without_and_comes_from_lines_of_the_source():
     for key in FAMILIES:
-        example = example_of(variant_named(key))
-        for step in example.passes()[:2]:
+        looked_at = example(key)
+        for step in looked_at.passes()[:2]:
             explained = kernel_code.explained_ptx(step.kernel, step.signature, (9, 0))
             assert ".loc" in explained
             # Of machine code that is the same the PTX is too.
@@ -77,10 +84,10 @@ def test_that_code_with_lines_is_that_without_and_comes_from_lines_of_the_source
                 assert sections_of_code(explained) == sections_of_code(launched)
         lines = {
             SourceLine(one.path, number)
-            for one in source_of(example).functions
+            for one in source_of(looked_at).functions
             for number in range(one.first_line, one.first_line + len(one.lines))
         }
-        for one in listed(key):
+        for one in listed_kernels(looked_at, Form.PTX, DEFAULT):
             assert Class.OTHER not in one.counts.by_class
             assert one.counts.total == sum(line.kind is not None for line in one.lines) > 20
             sources = {line.source for line in one.lines if line.source}
@@ -112,9 +119,11 @@ def test_that_the_second_time_nothing_is_compiled(monkeypatch, tmp_path):
     made = CodeStore(tmp_path)
     monkeypatch.setattr(kernel_code, "code_store", lambda: made)
     monkeypatch.delenv("HALOSCOPE_KEEP_KERNELS", raising=False)
-    first = listed("cached")
+    # Of all kernels the shortest one.
+    first = listed("cuda-negative")
+    assert [*tmp_path.iterdir()]
     monkeypatch.setattr(kernel_code, "cuda", None)
-    assert listed("cached") == first
+    assert listed("cuda-negative") == first
 
 
 def test_that_a_block_that_is_too_small_by_default_gives_way_and_one_that_was_chosen_is_refused():

@@ -15,9 +15,9 @@ from engine.geometry.border import Border
 from engine.run.task import Choice
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import VARIANTS, variant
-from tests.engine.variants.case_lists import one_case, suited
+from tests.engine.variants.case_lists import compiled_anyhow, one_case, suited
 from tests.engine.variants.cases import Case, result_of
-from tests.engine.variants.executed import observed
+from tests.engine.variants.executed import is_as_modelled, observed
 from tests.picture_jobs import filter_job
 
 TAUGHT = [known for known in VARIANTS if known.has_kernels and known.uses_block]
@@ -123,43 +123,32 @@ def test_that_each_thread_does_what_the_tile_says(known):
             assert plan.direct_reads == (read - had).total()
 
 
-# (rows, columns, channels), sides of the mask, type.
-SORTS = {
-    "several blocks": ((18, 141, 1), (5, 4), "float32"),
-    "channels": ((10, 45, 3), (3, 4), "float32"),
-    "two steps": ((36, 13, 1), (7, 7), "float32"),
-    "ring": ((18, 29, 1), (30, 3), "float32"),
-    "long": ((24, 29, 1), (40, 3), "float32"),
-    "bytes": ((12, 269, 1), (4, 5), "uint8"),
-    "bytes of channels": ((18, 45, 3), (3, 3), "uint8"),
-}
-# The sorts that have code of their own in a family with blocks of its own, and those for `-m matrix` alone.
-EMITTED = {
-    "register-blocked": ({"several blocks", "channels", "bytes of channels"}, {"bytes"}),
-    "digit-sums": ({"bytes"}, {"bytes of channels"}),
-    "separable-fused": ({"two steps", "ring", "long", "bytes of channels"}, {"several blocks"}),
-    "low-rank-2": ({"several blocks"}, {"channels"}),
-    "box": ({"channels", "ring"}, {"several blocks"}),
-}
-MARKS = (), (pytest.mark.matrix,)
+# Of masks so high that tiles are rings, and that a thread has few rows: picture and mask.
+HIGH = {"separable-fused": (((18, 29), (30, 3)), ((24, 29), (40, 3))), "box": (((18, 29), (30, 3)),)}
+
+
+def own_cases(known):
+    """Return cases of several blocks of a kernel with its own blocks: the code of other tests, and HIGH."""
+    for case, _ in compiled_anyhow(known):
+        yield replace(case, height=18, width=150 // case.channels, block=known.default_block)
+    for picture, sides in HIGH.get(known.key, ()):
+        case = Case("tile", *picture, mask_shape=sides, anchor=(sides[0] - 1, 1), border=Border.ZERO)
+        yield suited(known, replace(case, block=known.default_block))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("key", "sort"),
+    ("known", "case"),
     [
-        pytest.param(known.key, sort, marks=marks)
+        pytest.param(known, case, marks=[pytest.mark.matrix] * (number > 4), id=f"{known.key} {number}")
         for known in OWN_BLOCKS
-        for sorts, marks in zip(EMITTED[known.key], MARKS, strict=True)
-        for sort in sorted(sorts)
+        for number, case in enumerate(own_cases(known))
     ],
 )
-def test_that_all_blocks_load_what_the_model_of_work_says_and_have_each_result_once(key, sort):
-    known, ((height, width, channels), sides, dtype) = variant(key), SORTS[sort]
-    case = Case("tile", height, width, channels, dtype, sides, (sides[0] - 1, 1), Border.ZERO)
-    case = suited(known, replace(case, block=known.default_block, is_quantised=dtype == "uint8"))
+def test_that_all_blocks_load_what_the_model_of_work_says_and_have_each_result_once(known, case):
+    height, width, channels, dtype = case.height, case.width, case.channels, case.dtype
     mask, image = case.mask(), np.zeros((height, width, channels), dtype)
-    problem = describe_problem(image, mask, Border.ZERO, GHOST, case.problem().result_dtype)
+    problem = describe_problem(image, mask, case.border, case.cval, case.problem().result_dtype)
     results, loads = Counter(), 0
     for at in places_of(known, problem, case.block):
         for plan in tiles_of(known, problem, mask, case.block, at):
@@ -172,14 +161,14 @@ def test_that_all_blocks_load_what_the_model_of_work_says_and_have_each_result_o
             # What lies in the picture and under the mask is loaded by somebody.
             assert (plan.loaders[needed & ~plan.ghosts] >= 0).all()
     assert results == Counter(product(range(height), range(width * channels)))
-    if dtype == "float32":
+    if dtype == "float32" and is_as_modelled(known, case):
         assert loads == known.work(problem, case.block).picture_loads
 
 
 def test_that_each_part_of_a_row_is_loaded_in_its_step():
     case = Case("tile", 7, 40, mask_shape=(1, 5), block=Block(8, 1))
     known, mask = variant("row-tiled"), case.mask()
-    problem = describe_problem(np.zeros((7, 40, 1), np.float32), mask, Border.ZERO, GHOST)
+    problem = describe_problem(np.zeros((7, 40, 1), np.uint8), mask, Border.ZERO, GHOST)
     (plan,) = tiles_of(known, problem, mask, case.block, (1, 0))
     # The left halo by the last threads, the centre, the right halo by the first ones.
     assert plan.loaders.tolist() == [[6, 7, *range(8), 0, 1]]

@@ -1,11 +1,9 @@
 """Kernels compiled to PTX for tests of what the compiler makes of them; refusals."""
 
 import re
-from functools import cache
 
 import numpy as np
 import pytest
-from numba.cuda import compiler
 
 from engine.device import interpreter
 from engine.device.device_list import missing
@@ -30,25 +28,11 @@ def refused(variant, problem, mask, limits=None, block=None):
     return str(refusal) if refusal else ""
 
 
-@cache
-def _library(kernel, signature):
-    how = {"device": False, "abi": "numba", "cc": (9, 0)}
-    return compiler._compile_pyfunc_with_fixup(kernel.py_func, signature, **how)[0]
-
-
 def compiled(step, capability=(9, 0)):
-    """Return the PTX of a pass for a compute capability, as `cuda.compile_ptx` does, kept as machine code is.
+    """Return the PTX of a pass for a compute capability, with lines: of 9.0 what the simulator runs."""
+    from engine.device.kernel_code import explained_ptx  # There is none without NVVM.
 
-    Numba's part of the compilation, three quarters of the time, does not depend on the capability: it is done
-    once a kernel, NVVM's once for each capability (`test_that_one_compilation_serves_all_capabilities`).
-    """
-    from engine.device.kernel_code import kept  # There is none without NVVM.
-
-    def compile_now():
-        (ptx,) = _library(step.kernel, step.signature).get_asm_strs(cc=capability)
-        return ptx.encode()
-
-    return kept("ptx-plain", step.kernel, step.signature, capability, compile_now, bytes.decode)
+    return explained_ptx(step.kernel, step.signature, capability)
 
 
 def ptx_of(variant, problem, mask, capability=(9, 0)):

@@ -12,6 +12,7 @@ from engine.tasks.product.problem import MATMUL_VARIANTS, MatrixProduct, matmul_
 from engine.tasks.product.task import as_matrix
 from tests.engine.variants.executed import executed, observed
 from tests.engine.variants.matmul.cases import CASES, check, compare
+from tests.ptx import older
 
 CUDA = [variant for variant in MATMUL_VARIANTS if variant.device is DeviceKind.CUDA]
 NAIVE, TILED, NUMPY = (matmul_variant(key) for key in ("matmul-naive", "matmul-tiled", "numpy"))
@@ -28,8 +29,14 @@ def test_that_numpy_agrees_with_the_oracle():
 def test_that_every_cuda_variant_agrees_with_the_oracle_and_its_model_in_the_simulator(variant):
     for case in CASES:
         a, b = case.matrices()
-        with observed(counted=True) as launches:
+        with older.numbas_part_kept(), observed(counted=True) as launches:
             result = engine.matmul(a, b, variant=variant.key, tile=case.tile, device="simulator")
+            for ptx in older.checked(launches[0].step):
+                assert "fma.rn.f32" in ptx
+                assert ".const" not in ptx
+                # Two barriers a phase, and phases may be unrolled.
+                barriers = ptx.count("bar.sync")
+                assert (barriers > 0, barriers % 2) == (variant is TILED, 0)
         compare(variant, case, result, as_matrix("A", a), as_matrix("B", b))
         model = variant.work(case.product, case.block)
         elements = case.rows * case.inner + case.inner * case.columns + case.product.values

@@ -68,10 +68,12 @@ def tile_of():
     """Return a function that gives the tiles of a variant's block, each interpreted once."""
 
     @cache
-    def tiles(key, block, at=(0, 0), mask=(1, 5), size=(1, 32), border=Border.ZERO, channels=1):
+    def tiles(
+        key, block, at=(0, 0), mask=(1, 5), size=(1, 32), border=Border.ZERO, channels=1, dtype="uint8"
+    ):
         anchor = mask[0] // 2, mask[1] // 2
-        problem = Problem(*size, channels, mask_shape=mask, anchor=anchor, border=border)
-        samples = np.zeros((*size, channels), np.float32)
+        problem = Problem(*size, channels, dtype, mask_shape=mask, anchor=anchor, border=Border(border))
+        samples = np.zeros((*size, channels), dtype)
         job = Job(FILTERING, variant(key), Block(*block), problem, samples, Mask(np.ones(mask)))
         return tile_plans(job, at)
 

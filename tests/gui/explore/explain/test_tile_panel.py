@@ -38,7 +38,7 @@ def panel(explained, bench):
 
 
 # Block, which of them, mask and picture: a kernel that several tests look at is compiled once.
-CACHED = (8, 8), (0, 0), (5, 4), (21, 30)
+CACHED = (8, 8), (0, 0), (5, 5), (21, 30)
 
 
 def place(grid, row, column):
@@ -151,10 +151,10 @@ def test_that_passes_and_colours_can_be_chosen_and_a_selected_kernel_has_its_til
     bench.change(variant="cpu-serial", block=None)
     assert "no blocks of threads" in panel.stack.text
 
-    for block, wanted in ((None, "32 × 8"), (Block(8, 4), "8 × 4")):
-        panel.state.selection.select("cached")
+    for block, wanted in ((None, "32 × 8"), (Block(8, 8), "8 × 8")):
+        panel.state.selection.select("tiled")
         bench.change(block=block)
-        assert (panel.state.found.variant, str(panel.state.plan.block)) == ("cached", wanted)
+        assert (panel.state.found.variant, str(panel.state.plan.block)) == ("tiled", wanted)
     bench.change(block=Block(64, 64))
     assert "the limit is 1,024 threads" in panel.stack.text
     # What runs is still what was chosen.
@@ -201,7 +201,7 @@ def test_that_each_cell_says_its_loader_and_which_results_use_it_as_the_lecture_
     said = " In this block P[2, 2] to P[6, 6] use it."
     assert cell_sentence(plan, 6, 6).endswith(said)
     (cached,) = tile_of("cached", *CACHED)
-    (blocked,) = tile_of("register-blocked", (32, 4), mask=(3, 5), size=(21, 40), channels=3)
+    (blocked,) = tile_of("register-blocked", (32, 4), mask=(3, 5), size=(21, 40), channels=3, dtype="float32")
     for plan in (cached, blocked):
         rows, columns = plan.shape
         for row, column in ((0, 0), (2, 4), (4, columns - 6), (rows - 1, columns - 1)):
