@@ -59,12 +59,12 @@ def cpu_code():
     """
 
     @njit
-    def load(image, begin, left, channels, blocks, middle, cells):
+    def load(image, begin, left, channels, blocks, middle, side, cells):
         """Take in eight rows of the picture, less middle grey; its last row and column are repeated."""
         height, width = image.shape[0], image.shape[1] // channels
-        for x in range(8):
+        for x in range(side):
             row = image[min(begin + x, height - 1)]
-            for y in range(8):
+            for y in range(side):
                 line = cells[8 * x + y]
                 for block in range(blocks):
                     at = min(left + 8 * block + y, width - 1) * channels
@@ -73,10 +73,10 @@ def cpu_code():
                         line[np.uintp(block * channels + channel)] = sample - middle
 
     @njit
-    def store(cells, begin, left, channels, blocks, out):
-        for x in range(8):
+    def store(cells, begin, left, channels, blocks, side, out):
+        for x in range(side):
             row = out[begin + x]
-            for y in range(8):
+            for y in range(side):
                 line = cells[8 * x + y]
                 for block in range(blocks):
                     at = (left + 8 * block + y) * channels
@@ -112,31 +112,33 @@ def cpu_code():
         a, b = cells[2 * worker], cells[2 * worker + 1]
         half, columns = out.shape[0] // 2, out.shape[1] // channels
         blocks = cells.shape[2] // channels
+        # The compiler would write the loops over rows, columns and cells 8 and 64 times.
+        side = steps.size // 8
         for block_row in range(first, last):
             begin = block_row * 8
             for left in range(0, columns, 8 * blocks):
                 count = min(blocks, (columns - left) // 8)
                 lanes = count * channels
-                load(image, begin, left, channels, count, middle, a)
+                load(image, begin, left, channels, count, middle, side, a)
                 # Columns, then rows; of the basis row i is the cosines of a frequency.
-                for i in range(8):
-                    for y in range(8):
+                for i in range(side):
+                    for y in range(side):
                         weighted(a, y, 8, basis, 8 * i, 1, lanes, b[8 * i + y])
-                for i in range(8):
-                    for j in range(8):
+                for i in range(side):
+                    for j in range(side):
                         weighted(b, 8 * i, 1, basis, 8 * j, 1, lanes, a[8 * i + j])
                         quantise(a[8 * i + j], steps[8 * i + j], whole, lanes)
-                store(a, begin, left, channels, count, out)
-                for cell in range(64):
+                store(a, begin, left, channels, count, side, out)
+                for cell in range(side * side):
                     change(a[cell], steps[cell], np.float32(0.0), lanes)
-                for x in range(8):
-                    for j in range(8):
+                for x in range(side):
+                    for j in range(side):
                         weighted(a, j, 8, basis, x, 8, lanes, b[8 * x + j])
-                for x in range(8):
-                    for y in range(8):
+                for x in range(side):
+                    for y in range(side):
                         weighted(b, 8 * x, 1, basis, y, 8, lanes, a[8 * x + y])
                         change(a[8 * x + y], np.float32(1.0), middle, lanes)
-                store(a, half + begin, left, channels, count, out)
+                store(a, half + begin, left, channels, count, side, out)
 
     return transform
 
