@@ -96,7 +96,8 @@ def cpu_code(size):
         height, samples = image.shape
         edge = half * channels
         has_nan = False
-        for m in range(size):
+        # As many as `size`; the compiler would write the loop as often.
+        for m in range(lines.shape[0]):
             source, line = image[min(max(row + m - half, 0), height - 1)], lines[m]
             for sample in range(samples):
                 line[edge + sample] = np.float32(source[sample])
@@ -149,8 +150,8 @@ CPU = cpu_code.variant(
         CPU_COMPARISONS[problem.whole("size")] * problem.width * problem.channels // 4,
         lambda workers: (
             problem.channels,
-            # Room for windows of 5 x 5; those of 3 x 3 leave some unused.
-            np.zeros((workers, 5, (problem.width + 4) * problem.channels), np.float32),
+            # Room for the columns of windows of 5 x 5; those of 3 x 3 leave some unused.
+            np.zeros((workers, problem.whole("size"), (problem.width + 4) * problem.channels), np.float32),
             problem.is_float,
         ),
         (problem.whole("size"),),
