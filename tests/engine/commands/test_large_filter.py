@@ -267,11 +267,14 @@ def test_that_a_missing_package_is_named_with_what_installs_it(tmp_path, monkeyp
         filtered(source, tmp_path / "out.zarr", "--mask", "box:3")
 
 
+BOX = {"mask": "box:3", "variant": "cpu-parallel"}
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="Linux says the peak of a process there")
 @pytest.mark.parametrize(
     ("rows", "steps"),
-    [(40_000, []), (500, [{"mask": "box:9"}, {"combine": "maximum", "second": "picture"}])],
+    [(40_000, []), (500, [BOX, {"combine": "blend", "second": "picture", "weight": 0.5}])],
     ids=["mask", "chain"],
 )
 def test_that_a_bound_of_memory_holds_for_a_process(rows, steps, tmp_path):
