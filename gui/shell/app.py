@@ -38,6 +38,7 @@ from gui.shell.machines import Machines
 from gui.shell.main_window import MainWindow
 from gui.shell.menus import ENTRIES
 from gui.shell.preferences import PreferencesController, default_path
+from gui.style.theme import undressed
 
 if TYPE_CHECKING:
     from gui.shell.dialogs import Dialogs
@@ -75,7 +76,8 @@ class Haloscope:
         self.files = FileDialogs(self.preferences.preferences.last_folder)
         self.recent = RecentFiles(self.preferences.preferences.recent)
         own = self.actions, self.messages, self.link, self.state, self.files, self.jobs, self.recent
-        self.window = MainWindow(Services(*own))
+        with undressed(app):
+            self.window = MainWindow(Services(*own))
         self.files.parent = self.window
         self.window.take_layout(self.preferences.preferences)
         self.machines = Machines(self.link, self.state, self.messages, self.preferences.preferences.servers)
