@@ -24,7 +24,8 @@ MAIN = Path(__file__).parents[1] / "main.py"
 PROGRAMS = "Xvfb", "openbox", "xdotool"
 # A start takes 2 s, and 20 s before anything is compiled; what takes longer is taken to hang.
 PATIENCE_S = 60.0
-_LOOK_EVERY_S = 0.08
+# A look reads 60 files of /proc: four of them in a rest.
+_LOOK_EVERY_S = 0.1
 # Shorter than the blinking of a text cursor, longer than a slow repaint.
 _REST_S = 0.3
 # Windows are focused and raised; none of the shortcuts and menus that a random click could meet.
