@@ -7,7 +7,7 @@ from typing import Any
 from bench.peers.cells import Cell
 from bench.peers.summary import OURS, contenders_of, limit_ms, limits_of, median_ms
 from bench.peers.tables import UNITS
-from engine.course.files import MARKERS, SETTINGS, as_svg
+from engine.course.files import MARKERS, as_svg, empty_drawing
 
 # Okabe and Ito's colours, darker where white paper needs it.
 COLOURS = ("#0072b2", "#d55e00", "#008a64", "#b87d00", "#b85c92", "#2b8fc9", "#968c00", "#4d5560")
@@ -18,15 +18,8 @@ BESIDE: dict[str, Any] = {"frameon": False, "loc": "center left", "bbox_to_ancho
 @contextmanager
 def drawn(title: str, height: float = 4.0) -> Iterator[tuple[Any, Any]]:
     """Give an empty drawing and its axes in the style of the documents' figures."""
-    # 0.4 s, which no other tests of the documents need.
-    import matplotlib.figure
-
-    with matplotlib.rc_context(SETTINGS):
-        drawing = matplotlib.figure.Figure(figsize=(8.5, height), layout="constrained")
-        axes = drawing.add_subplot()
+    with empty_drawing(8.5, height) as (drawing, axes):
         axes.set_title(title, fontsize=10)
-        axes.grid(visible=True, color="#d9dde3", linewidth=0.6)
-        axes.set_axisbelow(True)
         yield drawing, axes
 
 

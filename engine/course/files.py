@@ -8,7 +8,8 @@ import io
 import itertools
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
@@ -200,7 +201,7 @@ _BY_POSITION = ("#0072b2", "#b87d00", "#008a64", "#d55e00", "#b85c92", "#2b8fc9"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 # Text stays text, which can be read aloud and searched; the same figure always has the same bytes.
-SETTINGS: Any = {
+_SETTINGS: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "haloscope",
     "font.family": "sans-serif",
@@ -209,14 +210,23 @@ SETTINGS: Any = {
 }
 
 
-def svg_of(figure: Figure) -> bytes:
-    """Return a figure as SVG: this machine's curves drawn through, the paper's printed ones dashed."""
+@contextmanager
+def empty_drawing(width: float, height: float) -> Iterator[tuple[Any, Any]]:
+    """Give an empty drawing of matplotlib, so many inches large, and its axes, with a grid behind."""
     # Takes half a second: only where figures are drawn.
     import matplotlib.figure
 
-    with matplotlib.rc_context(SETTINGS):
-        drawing = matplotlib.figure.Figure(figsize=(7.5, 4.5), layout="constrained")
+    with matplotlib.rc_context(_SETTINGS):
+        drawing = matplotlib.figure.Figure(figsize=(width, height), layout="constrained")
         axes = drawing.add_subplot()
+        axes.grid(visible=True, color="#d9dde3", linewidth=0.6)
+        axes.set_axisbelow(True)
+        yield drawing, axes
+
+
+def svg_of(figure: Figure) -> bytes:
+    """Return a figure as SVG: this machine's curves drawn through, the paper's printed ones dashed."""
+    with empty_drawing(7.5, 4.5) as (drawing, axes):
         curves = [(True, *one) for one in enumerate(figure.printed)]
         curves += [(False, *one) for one in enumerate(figure.series)]
         for dashed, position, series in curves:
@@ -238,8 +248,6 @@ def svg_of(figure: Figure) -> bytes:
             # Powers would be set in small type that not every program places well.
             axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
             axes.yaxis.set_minor_formatter(lambda value, _: "")
-        axes.grid(visible=True, color="#d9dde3", linewidth=0.6)
-        axes.set_axisbelow(True)
         if axes.get_lines():
             axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         else:
@@ -250,7 +258,7 @@ def svg_of(figure: Figure) -> bytes:
 
 
 def as_svg(drawing: Any, title: str) -> bytes:
-    """Return a drawing of matplotlib as SVG, which has this title and no date; call it within `SETTINGS`."""
+    """Return a drawing of matplotlib as SVG, which has this title and no date; call it within `empty_drawing`."""
     file = io.BytesIO()
     drawing.savefig(file, format="svg", metadata={"Date": None, "Title": title})
     return file.getvalue()
