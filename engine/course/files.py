@@ -258,7 +258,7 @@ def svg_of(figure: Figure) -> bytes:
 
 
 def as_svg(drawing: Any, title: str) -> bytes:
-    """Return a drawing of matplotlib as SVG, which has this title and no date; call it within `empty_drawing`."""
+    """Return an `empty_drawing` that has been drawn on as SVG, with this title and no date; call it within."""
     file = io.BytesIO()
     drawing.savefig(file, format="svg", metadata={"Date": None, "Title": title})
     return file.getvalue()
