@@ -258,7 +258,7 @@ def svg_of(figure: Figure) -> bytes:
 
 
 def as_svg(drawing: Any, title: str) -> bytes:
-    """Return an `empty_drawing` that has been drawn on as SVG, with this title and no date; call it within."""
+    """Return an `empty_drawing` with what was drawn in it as SVG, with this title and no date."""
     file = io.BytesIO()
     drawing.savefig(file, format="svg", metadata={"Date": None, "Title": title})
     return file.getvalue()
