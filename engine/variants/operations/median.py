@@ -86,7 +86,7 @@ def cpu_code(size):
         25 samples cost some 60 comparisons twice: arithmetic, not memory.
     """
     middle_3, in_order_3, in_order_5 = (
-        njit(inline="always")(function) for function in (middle_of_3, sorted_3, sorted_5)
+        njit(forceinline=True)(function) for function in (middle_of_3, sorted_3, sorted_5)
     )
     half = size // 2
 
