@@ -3,48 +3,49 @@
 Of the 240 ms that a kernel took to become PTX (22 kernels, in a process that had compiled others) are saved
 45 for finding the signature of each call among all that a function has, 10 for asking LLVM for the size of
 each type by a module of its own, 15 for reading what is inlined (a border's rule) at each place that it is
-called from, and 15 for which variables live where each block begins, which only generators need. Of a CPU
-function an eighth is saved. It is private to Numba: versions that are not known here stay as they are.
+called from, 15 for which variables live where each block begins, which only generators need, and 12 for bold
+type in errors that nobody sees; of a CPU function an eighth. Versions that are not known stay as they are.
 """
 
 import functools
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 
 from engine.process import no_collection
 
-_KNOWN = {"numba": "0.68.", "numba_cuda": "0.30."}
+# numba-cuda has a compiler of its own, which began as a copy.
+_KNOWN = {"numba.core": ("numba", "0.68."), "numba.cuda.core": ("numba_cuda", "0.30.")}
 _signatures: dict = {}
 # Of a method, the same with its results remembered, one in a process.
 _remembering = functools.cache(functools.cache)
 
 
 @contextmanager
-def less_work() -> Iterator[None]:
-    """Compile with less work, and look for no garbage, until the end of the block. Other threads wait."""
+def replaced(changes: Iterable[tuple[type, str, object]]) -> Iterator[None]:
+    """Replace a method of each class by that name; until the end of the block no other thread compiles."""
     with no_collection(), import_module("numba.core.compiler_lock").global_compiler_lock:
-        changes = [(owner, name, changed, getattr(owner, name)) for owner, name, changed in _changes()]
+        both = [(owner, name, changed, getattr(owner, name)) for owner, name, changed in changes]
         try:
-            for owner, name, changed, _ in changes:
+            for owner, name, changed, _ in both:
                 setattr(owner, name, changed)
             yield
         finally:
-            for owner, name, _, own in changes:
+            for owner, name, _, own in both:
                 setattr(owner, name, own)
+
+
+def less_work() -> AbstractContextManager[None]:
+    """Compile with less work, and look for no garbage, until the end of the block."""
+    return replaced(_changes())
 
 
 def _changes():
     """Yield each method that is replaced, by its class and name, with what replaces it."""
-    versions = {name: getattr(sys.modules.get(name), "__version__", "") for name in _KNOWN}
-    known = [name for name, begin in _KNOWN.items() if versions[name].startswith(begin)]
-    if "numba" not in known:
-        return
-    function = import_module("numba.core.types.functions").BaseFunction
-    yield function, "get_call_type", _remembering_signatures(function.get_call_type)
-    # numba-cuda has a compiler of its own, which began as a copy.
-    for core in ["numba.core"] + ["numba.cuda.core"] * ("numba_cuda" in known):
+    for core, (package, begin) in _KNOWN.items():
+        if not getattr(sys.modules.get(package), "__version__", "").startswith(begin):
+            continue
         worker = import_module(f"{core}.inline_closurecall").InlineWorker
         identity = import_module(f"{core}.bytecode").FunctionIdentity
         yield worker, "run_untyped_passes", _remembering_inlined(worker.run_untyped_passes, identity)
@@ -52,6 +53,12 @@ def _changes():
         yield postproc.PostProcessor, "run", _without_entry_variables(postproc, postproc.PostProcessor.run)
         context = import_module(f"{core}.base").BaseContext
         yield context, "get_abi_sizeof", _remembering(context.get_abi_sizeof)
+        errors = import_module(f"{core}.errors")
+        if hasattr(errors, "HighlightColorScheme"):  # where colorama is installed
+            yield errors.HighlightColorScheme, "_markup", lambda scheme, text, *style, **named: text
+        if package == "numba":  # both use its types
+            function = import_module("numba.core.types.functions").BaseFunction
+            yield function, "get_call_type", _remembering_signatures(function.get_call_type)
 
 
 def _remembering_signatures(own):

@@ -31,18 +31,16 @@ from typing import Any, NamedTuple, TypeVar
 
 from engine.compiled.code_store import code_store
 from engine.compiled.late_names import late
-from engine.compiled.less_work import less_work
+from engine.compiled.less_work import less_work, replaced
 from engine.device.device_list import versions
 from engine.device.kernel_factory import origin_of
 from engine.device.kernel_names import cuda
 from engine.device.launches import Kernel, Signature
 from engine.errors import BadValue, EngineError
-from engine.process import no_collection
 from engine.results.occupancy import KernelResources
 
 # Imported where something is compiled.
 core, pathfinder = late("cuda", "core", "pathfinder")
-(compiler_lock,) = late("numba.cuda.core", "compiler_lock")
 (debuginfo,) = late("numba.cuda", "debuginfo")
 
 Loaded = TypeVar("Loaded")
@@ -50,8 +48,6 @@ Loaded = TypeVar("Loaded")
 SWITCH = "HALOSCOPE_KEEP_KERNELS"
 # Settings that change the code that Numba generates.
 _COMPILING = ("NUMBA_CUDA", "NUMBA_OPT", "NUMBA_DEBUG", "NUMBA_FULL", "CUDA_HOME", "CUDA_PATH")
-_OF_VARIABLES, _OF_LINE = ("mark_variable", "update_variable"), "_di_location"
-"""Methods of Numba's builder of what a debugger is told."""
 COMPILED_WITH = ("debug", "lineinfo", "fastmath", "opt", "launch_bounds")
 """The options of a kernel that its compilation takes."""
 
@@ -167,29 +163,28 @@ def explained_machine_code(kernel: Kernel, signature: Signature, capability: tup
 
 @contextmanager
 def _with_lines_alone() -> Iterator[None]:
-    # Other threads compile before or after; code without lines is made by another builder.
+    # Of what a debugger is told. Code without lines is made by another one.
     builder_of_lines = debuginfo.CUDADIBuilder
-    with no_collection(), compiler_lock.global_compiler_lock:
-        own = {name: getattr(builder_of_lines, name) for name in (*_OF_VARIABLES, _OF_LINE)}
-        # Describing the line of each instruction anew takes a sixteenth of the time of compiling.
-        lines: dict[tuple[int, int], Any] = {}
+    # Describing the line of each instruction anew takes a sixteenth of the time of compiling.
+    lines: dict[tuple[int, int], Any] = {}
+
+    def changes() -> Iterator[tuple[type, str, object]]:
+        own = builder_of_lines._di_location
 
         def line_of(builder: Any, line: int) -> Any:
             key = id(builder.subprograms[-1]), line
             if key not in lines:
-                lines[key] = own[_OF_LINE](builder, line)
+                lines[key] = own(builder, line)
             return lines[key]
 
-        try:
-            for name in _OF_VARIABLES:
-                setattr(builder_of_lines, name, lambda *arguments, **named: None)
-            setattr(builder_of_lines, _OF_LINE, line_of)
-            yield
-        finally:
-            for name, method in own.items():
-                setattr(builder_of_lines, name, method)
-            # They hold all that was compiled: as garbage it is found at once, else after ten kernels.
-            lines.clear()
+        for name in ("mark_variable", "update_variable"):
+            yield builder_of_lines, name, lambda *arguments, **named: None
+        yield builder_of_lines, "_di_location", line_of
+
+    with replaced(changes()):
+        yield
+        # They hold all that was compiled: as garbage it is found at once, else after ten kernels.
+        lines.clear()
 
 
 # EIATTR_...: attributes of a kernel, and the forms of their values.
