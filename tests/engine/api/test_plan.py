@@ -261,12 +261,12 @@ import numpy as np
 import engine
 from engine.host.shared_picture import level_shapes, render
 
-picture = np.arange(1100 * 1100, dtype=np.uint32).astype(np.uint8).reshape(1100, 1100)
+picture = np.arange(700 * 700, dtype=np.uint32).astype(np.uint8).reshape(700, 700)
 mask = engine.parse_mask("1 2 1; 0 0 0; -1 -2 -1")
 plan = engine.plan(picture, mask, device="cpu")
 
 def made():
-    levels = [np.zeros(shape, np.uint8) for shape in level_shapes(1100, 1100)]
+    levels = [np.zeros(shape, np.uint8) for shape in level_shapes(700, 700)]
     render(picture[..., np.newaxis], levels, 255.0)
     others = (engine.correlate(picture, mask, device="cpu", variant=key) for key in ("auto", "cpu-fft"))
     return levels[0], plan(picture), *others
