@@ -18,7 +18,7 @@ _EXPECTED = re.compile(r"expect: (\w+)(?: (\w+) (\S+))?")
 def test_that_a_kernel_is_judged_with_the_kind_and_line_of_its_fault(path, monkeypatch):
     verdict, kind, lines = _EXPECTED.search(path.read_text()).groups()
     # So many steps that none of these kernels takes them, and few enough to be done soon.
-    monkeypatch.setattr("engine.ptx.launch.MOST_STEPS", 100_000)
+    monkeypatch.setattr("engine.ptx.launch.MOST_STEPS", 10_000)
     found = engine.judge(path, seed=1)
     assert found.verdict == verdict, found.findings
     if kind is None:
