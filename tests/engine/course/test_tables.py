@@ -49,13 +49,13 @@ GPU = GpuAttributes(
 FAULT = Quantity(reason="no such luck")
 
 
-LAYOUTS = "network-connected", "network-uncoalesced"
+COUNTED = {"naive", "naive-uncoalesced", "network-connected", "network-uncoalesced"}
+COUNTED |= {known.key for known in MATMUL_VARIANTS}
 
 
 def transactions(run):
     """Return what is counted of the kernels that the tests below compare; 1 of others."""
-    key = getattr(run, "stage", getattr(run, "variant", ""))
-    if key.startswith(("row-", "tiled", "cached", "constant", "network-")) and key not in LAYOUTS:
+    if getattr(run, "stage", getattr(run, "variant", "")) not in COUNTED:
         return Quantity(1.0)
     # What a warp asks for is that of 256 and of 4 drawings, which take 6 s.
     with mock.patch.multiple(engine.course.tables, MOST_SIDE=64, MOST_DRAWINGS=1):
