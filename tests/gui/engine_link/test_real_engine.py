@@ -145,19 +145,8 @@ def test_that_a_preview_that_always_ends_the_engine_is_tried_twice_and_once_wher
     assert len(window.lost) == 3
 
 
-def test_that_a_line_on_which_nothing_comes_is_noticed(start, sshd, tmp_path):
-    cut = tmp_path / "cut"
-    window = start(RemoteServer(sshd.to, PYTHON, sshd.shaped(1, 500, str(cut))))
-    cut.touch()
-    window.show_mask(Mask([[1, 4, -2]]))
-    assert window.wait(lambda: window.haloscope.state.status == LOST, PATIENCE_S)
-    cut.unlink()
-    window.haloscope.messages.of(SOURCE).act()
-    window.wait_whole()
-
-
 def test_that_a_machine_is_chosen_lost_found_again_and_left_without_another_picture(start, sshd, tmp_path):
-    window = start()
+    window, cut = start(), tmp_path / "cut"
     explore, messages = window.haloscope.window.first_page, window.haloscope.messages
     picture, here = explore.workspace.picture, []
     for number in (4, 3):
@@ -165,7 +154,7 @@ def test_that_a_machine_is_chosen_lost_found_again_and_left_without_another_pict
         window.wait_whole()
         here.append(window.pixels())
     machines, canvas = window.haloscope.machines, window.view.canvas
-    machines.choose(RemoteServer(sshd.to, PYTHON, sshd.options()))
+    machines.choose(RemoteServer(sshd.to, PYTHON, sshd.shaped(1, 500, str(cut))))
     assert window.wait(lambda: canvas.scene.result_name.startswith(f"result on {sshd.to}"), PATIENCE_S)
     window.wait_whole()
     assert window.haloscope.state.last_result.tiles
@@ -180,6 +169,14 @@ def test_that_a_machine_is_chosen_lost_found_again_and_left_without_another_pict
     assert window.wait(lambda: (tmp_path / "saved.png").exists() and window.is_at_rest, PATIENCE_S)
     saved = open_image(tmp_path / "saved.png").pixels
     assert np.array_equal(saved, values[..., 0].clip(0, 255).astype(np.uint8))
+    # Nothing comes on the line: that is noticed.
+    cut.touch()
+    window.show_mask(Mask([[1, 5, -2]]))
+    assert window.wait(lambda: window.haloscope.state.status == LOST, PATIENCE_S)
+    cut.unlink()
+    messages.of(SOURCE).act()
+    window.wait_whole()
+    assert len(window.lost) == 1
     # The line breaks: it is said, and one button brings the same pixels as before.
     children = children_of(window.client.host_pid).items()
     (ssh,) = [pid for pid, words in children if words.startswith("ssh ") and "slow_pipe" not in words]
@@ -190,7 +187,7 @@ def test_that_a_machine_is_chosen_lost_found_again_and_left_without_another_pict
     messages.of(SOURCE).act()
     window.wait_whole()
     assert np.array_equal(window.pixels(), here[0])
-    assert len(window.lost) == 1
+    assert len(window.lost) == 2
     machines.choose(None)
     assert window.wait(lambda: canvas.scene.result_name.split(",")[0] == "result", PATIENCE_S)
     window.wait_whole()
