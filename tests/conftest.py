@@ -165,8 +165,10 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "LoadFileScheduling":
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "LoadFileScheduling | None":
     """Give a file of tests to one worker, and all of tests/real_window to one: they share a program."""
+    if config.option.dist != "loadfile":
+        return None  # xdist's own, as the command asks
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
