@@ -39,6 +39,7 @@ def product(rows, columns, anchor=None):
 # (picture, mask, anchor, border); of products as tiles and as rings, which only large pictures are else.
 # Several tiles down and across are those of the large pictures of `test_variants`.
 TILES = [((2, 45, 3), (2, 31), (1, 30), Border.CONSTANT)]  # wide
+MORE = [((18, 5, 1), (63, 2), None, Border.MIRROR), ((35, 5, 1), (4, 7), (3, 0), Border.CONSTANT)]
 RINGS = [
     ((3, 130, 1), (1, 17), (0, 0), Border.REFLECT),  # two blocks across, one mask row
     ((66, 5, 1), (37, 5), None, Border.MIRROR),  # strips, several steps down
@@ -61,7 +62,8 @@ BOXES = [
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("most_tile_rows", "case"),
-    [*((99, case) for case in TILES), *((0, case) for case in RINGS), *((None, case) for case in BOXES)],
+    [*((99, case) for case in TILES), *((0, case) for case in RINGS), *((None, case) for case in BOXES)]
+    + [pytest.param(rows, case, marks=pytest.mark.matrix) for rows, case in zip((99, 0), MORE, strict=True)],
 )
 def test_that_tiles_and_rings_agree_with_oracle_and_model(most_tile_rows, case, monkeypatch):
     picture, shape, anchor, border = case
