@@ -15,7 +15,6 @@ from engine.course.cnn import W, Y, diverging_warps, unrolled
 from engine.course.files import Part, columns_of
 from engine.course.paper import MISPRINT, unmarked
 from engine.course.papers import PAPERS, TABLE_TEXTS
-from engine.course.performance_lecture import TILED
 from engine.course.runs import (
     BEING_COUNTED,
     NOT_YET,
@@ -29,7 +28,6 @@ from engine.course.runs import (
     StreamsRun,
 )
 from engine.course.tables import counted_tables, tables_of, transactions_per_request
-from engine.device.device_list import memory_bytes_per_second
 from engine.device_info import GpuAttributes
 from engine.geometry.block import Block, Layout, Limits
 from engine.geometry.border import Border
@@ -408,26 +406,6 @@ def test_that_the_lectures_summary_is_told_step_by_step():
     guidelines = [row[0].printed for row in counted_tables("performance")[7].rows]
     last_slide = ("Identify", "Minimal", "Adopt", "Optimize", "Performance Tuning", "Pay attention")
     assert all(any(point.startswith(word) for point in guidelines) for word in last_slide)
-
-
-def test_that_exactly_the_papers_misprints_are_named():
-    notes = [note for table in counted_tables("report")[:3] for note in table.notes if note[0] == MISPRINT]
-    assert notes == [
-        f"{MISPRINT} Misprint in the paper: {words}"
-        for words in (
-            "512x512, 8->16: 0.000058 / 8 is 0.00000725, printed is 0.0000725.",
-            "1024x1024, 8->16: -0.0000010 / 8 is -0.000000125, printed is -0.000001250.",
-            "1024x1024, 16->32: 0.0000030 / 16 is 0.0000001875, printed is 0.000001875.",
-        )
-    ]
-    printed = TABLE_TEXTS[convolution_papers.LAB][1].printed
-    assert tuple(map(int, printed)) == convolution_papers.LAB_SIZES
-    assert [size for size, (_, l1, _) in printed.items() if float(l1) < 1] == ["2048"]
-    assert memory_bytes_per_second(1850.0, 384) == 177.6e9
-    table = counted_tables("performance")[3]
-    row = next(row for row in table.rows if (row[0].printed, row[1].printed) == (TILED, "16"))
-    assert (row[5].printed, row[5].here) == ("347.6", "345.6")
-    assert any("345.6" in note and "347.6" in note for note in table.notes)
 
 
 @pytest.mark.slow

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 import engine
+from engine.course import convolution_papers
+from engine.course.paper import MISPRINT
 from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.performance_lecture import (
     EXAMPLES,
     HERE,
     LECTURE,
     TILE_WIDTH,
+    TILED,
     WIDTH,
     example_table,
     transactions,
@@ -19,7 +22,7 @@ from engine.course.performance_lecture import (
 from engine.course.runs import significant
 from engine.course.tables import counted_tables
 from engine.device import device_list
-from engine.device.device_list import host_bus_gb_s
+from engine.device.device_list import host_bus_gb_s, memory_bytes_per_second
 from engine.device_info import GpuAttributes
 from tests.engine.variants.executed import observed
 
@@ -166,3 +169,23 @@ def test_that_an_element_is_read_as_often_as_counted():
         assert times[place] == reads[0] // elements[0]
         assert times[2 + place] == sum(reads) // elements[1]
     assert times == [2, 1, 4, 2]
+
+
+def test_that_exactly_the_papers_misprints_are_named():
+    notes = [note for table in counted_tables("report")[:3] for note in table.notes if note[0] == MISPRINT]
+    assert notes == [
+        f"{MISPRINT} Misprint in the paper: {words}"
+        for words in (
+            "512x512, 8->16: 0.000058 / 8 is 0.00000725, printed is 0.0000725.",
+            "1024x1024, 8->16: -0.0000010 / 8 is -0.000000125, printed is -0.000001250.",
+            "1024x1024, 16->32: 0.0000030 / 16 is 0.0000001875, printed is 0.000001875.",
+        )
+    ]
+    printed = TABLE_TEXTS[convolution_papers.LAB][1].printed
+    assert tuple(map(int, printed)) == convolution_papers.LAB_SIZES
+    assert [size for size, (_, l1, _) in printed.items() if float(l1) < 1] == ["2048"]
+    assert memory_bytes_per_second(1850.0, 384) == 177.6e9
+    table = counted_tables("performance")[3]
+    row = next(row for row in table.rows if (row[0].printed, row[1].printed) == (TILED, "16"))
+    assert (row[5].printed, row[5].here) == ("347.6", "345.6")
+    assert any("345.6" in note and "347.6" in note for note in table.notes)
