@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Generic
 
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from engine.device_info import SIMULATOR
 from engine.errors import Reason
@@ -284,7 +284,8 @@ class Measurement(Shown, Generic[P_co]):
         if self.timing is not None:
             data["timing"] = self.timing.as_json()
         if self.work is not None:
-            data["work"] |= {"cgma": self.work.cgma, "arithmetic_intensity": self.work.arithmetic_intensity}
+            ratios = {"cgma": self.work.cgma, "arithmetic_intensity": self.work.arithmetic_intensity}
+            data["work"] = structs.asdict(self.work) | ratios
         data["failure"] = str(self.failure or "")
         data["reason"] = self.failure and self.failure.as_json()
         data["status"] = self.status

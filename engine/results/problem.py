@@ -4,8 +4,9 @@ And the progress of a run or a request: reported by the pipeline, passed on by t
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import asdict, dataclass, fields
 from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+from msgspec import Struct, structs
 
 
 @runtime_checkable
@@ -54,8 +55,7 @@ P_co = TypeVar("P_co", bound=TaskProblem, covariant=True)
 P_contra = TypeVar("P_contra", bound=TaskProblem, contravariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """Operations, and accesses to each kind of memory by single elements, before any cache."""
 
     # Floating-point operations: two for each multiply-add. Adding up the mask rows' partial sums and the
@@ -77,8 +77,7 @@ class Work:
     constant_loads: int = 0  # float32 elements that threads load from constant memory
 
     def __post_init__(self) -> None:
-        counts = [getattr(self, field.name) for field in fields(self)]
-        if min(counts) < 0 or not (self.global_loads and self.global_load_bytes):
+        if min(structs.astuple(self)) < 0 or not (self.global_loads and self.global_load_bytes):
             raise ValueError("work without loads, or less than none, is not work")
 
     @property
@@ -92,8 +91,7 @@ class Work:
         return self.flops / (self.global_load_bytes + self.global_store_bytes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoopWork:
+class LoopWork(Struct, frozen=True, kw_only=True):
     """What one loop of a CPU variant does at least; what is around loops, and edges, is left out.
 
     A variant ready for a problem has its `loops`, one after the other, and at most how many threads take part
@@ -118,12 +116,12 @@ class LoopWork:
 
     def __add__(self, other: "LoopWork") -> "LoopWork":
         """Return the work of a loop that does both."""
-        theirs = asdict(other)
-        return LoopWork(**{name: value + theirs[name] for name, value in asdict(self).items()})
+        theirs = structs.asdict(other)
+        return LoopWork(**{name: value + theirs[name] for name, value in structs.asdict(self).items()})
 
     def times(self, factor: float) -> "LoopWork":
         """Return the work of a loop that does all of it so many times."""
-        return LoopWork(**{name: factor * value for name, value in asdict(self).items()})
+        return LoopWork(**{name: factor * value for name, value in structs.asdict(self).items()})
 
 
 MODEL_OF_WORK = (
