@@ -4,11 +4,12 @@ And the claim of docs/bounds.md: bounds reach half of the time in most kept runs
 """
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import asdict
 
 from bench.ncu import TEACHING, executed
 from engine.device import devices as device_list

@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
+from msgspec.structs import replace
 
 from engine.device import interpreter
 from engine.device.interpreter import run_pass

@@ -1,11 +1,11 @@
 """The ladder: who loads what, a warp down a column, 1-D; two passes; a bank of masks in one launch."""
 
-from dataclasses import replace
 from itertools import cycle
 from math import prod
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from engine.geometry.block import MAX_GRID_Y, Block, Limits
 from engine.geometry.border import Border

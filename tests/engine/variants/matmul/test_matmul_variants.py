@@ -1,9 +1,9 @@
 """Every way to multiply on every case against the oracle; its model of work against counts; its plan."""
 
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 import engine
 from engine.device.launches import DeviceKind
