@@ -8,7 +8,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -28,6 +28,13 @@ def loaded(module: str, what: str) -> Any:
         raise EngineError(f"{what} needs Dask", "pip install 'haloscope[cluster]'") from None
 
 
+@lru_cache(maxsize=16)
+def opened(data: bytes) -> Callable[..., object]:
+    """Return what a task holds, once for all tasks with the same: a mask's factors are found once, too."""
+    function: Callable[..., object] = pickle.loads(data)
+    return function
+
+
 def sealed(function: Callable[..., object], *given: object) -> Callable[..., object]:
     """Return a function that calls this one with the given arguments first, then with its own.
 
@@ -45,7 +52,8 @@ def sealed(function: Callable[..., object], *given: object) -> Callable[..., obj
                 raise RuntimeError(f"A worker of the cluster has no Haloscope. {remedy}")
             sys.path.append(os.getcwd())
         placed = {} if block_id is None else {"block_id": block_id}
-        return pickle.loads(data)(*more, **placed, **named)
+        function = importlib.import_module(f"{package}.dask_task").opened(data)
+        return function(*more, **placed, **named)
 
     call.__name__ = getattr(function, "__name__", call.__name__)
     # Else Dask pickles it to tell it from others: half of the time that an array's tasks are made in.
