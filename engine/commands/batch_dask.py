@@ -30,7 +30,7 @@ from engine.process import bytes_text, cores, launches_on
 
 # Files are sent in groups: one by one a file costs twice as much. For each thread of the workers, of groups
 # that are not done yet, and how often a file is tried that its worker cannot do.
-FILES_PER_THREAD, GROUPS_AHEAD, RETRIES = 4, 3, 3
+FILES_PER_THREAD, GROUPS_AHEAD, RETRIES = 8, 2, 3
 # What a worker needs beside its pictures; what Dask leaves to a worker before it ends it.
 _BASE_BYTES, _LEFT_BY_DASK = 256 << 20, 0.9
 
@@ -48,7 +48,8 @@ def run(batch: Batch, plan: BatchPlan) -> None:
             files = [pickle.dumps(file.absolute) for file in group.files]
             sent = client.map(work, files, pure=False, retries=RETRIES)
             done = iter(client.gather(sent, errors="skip"))
-            errors = [future.exception() for future in sent]
+            # To ask for the error of one that has none is a way to Dask's thread and back, too.
+            errors = [None if future.status == "finished" else future.exception() for future in sent]
         except (OSError, CancelledError, asyncio.CancelledError):
             raise (CancelledError() if batch.is_stopped else scheduler.lost()) from None
         found: list[Finished] = []
