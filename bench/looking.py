@@ -132,9 +132,9 @@ class Looking(BenchWindow):
         return state.last_result is not None and not state.busy and not state.result_is_earlier
 
     @property
-    def is_settled(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every pixel that is shown is exact."""
-        return bool(self.page.picture_view.is_settled)
+        return bool(self.page.picture_view.is_complete)
 
     # What is done.
 
@@ -143,7 +143,7 @@ class Looking(BenchWindow):
         self.page.pictures.open_path(path)
         workspace = self.page.workspace
         self.until(lambda: workspace.picture and workspace.picture.title == path.name)
-        self.until(lambda: self.is_shown and self.is_settled)
+        self.until(lambda: self.is_shown and self.is_complete)
 
     def edit(self) -> None:
         """Edit the mask a few times, and wait for each result."""
@@ -153,7 +153,7 @@ class Looking(BenchWindow):
             weights[0, 0] = number / EDITS
             self.show_mask(Mask(weights))
             self.until(lambda before=before: state.last_result is not before and self.is_shown)  # type: ignore[misc]
-            self.until(lambda: self.is_settled)
+            self.until(lambda: self.is_complete)
 
     def run(self) -> None:
         """Measure the kernel that is chosen, as Ctrl+R does."""
@@ -193,7 +193,7 @@ class Looking(BenchWindow):
         shown = self.page.picture_view
         shown.set_mode(mode)
         self.until(lambda: shown.comparison.words.startswith((mode.value, "no difference")))
-        self.until(lambda: self.is_settled)
+        self.until(lambda: self.is_complete)
         shown.set_mode(ViewMode.SPLIT)
 
     # What is measured.

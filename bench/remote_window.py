@@ -4,7 +4,7 @@
 
 The window of 1280 x 800 is not on a screen. A timer of 5 ms says how long its event loop was kept: the
 longest gap between two ticks. Edits are made one after the other, each when the pixels of the one before are
-painted, and then 20 ms apart, as somebody drags. A server is this machine, over an sshd that the script
+painted, and then 20 ms apart, as in a drag. A server is this machine, over an sshd that the script
 starts: as it is, and behind a pipe with a delay and 50 Mbit/s.
 """
 
@@ -46,7 +46,7 @@ def measure(title, window, edits):
         return not page.display.is_earlier
 
     def is_whole():
-        return is_shown() and page.picture_view.is_settled
+        return is_shown() and page.picture_view.is_complete
 
     for number in range(8):
         window.show_mask(mask_of(number))

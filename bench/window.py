@@ -1,6 +1,6 @@
 """How smooth the window stays, and how soon an edit of the mask is seen. The real window and the real engine.
 
-With --first-looks: how long it keeps from answering when a panel or a page is looked at for the first time. A
+With --first-looks: how long it keeps from answering when a panel or a page is shown for the first time. A
 turn is what the event loop of the window does between two waits. Counted is the time of the processor in its
 thread, so that other programs do not count; time in which another thread of the window held Python's lock is
 in the wall clock alone.
@@ -324,7 +324,7 @@ def main() -> None:
     """Measure and print."""
     parser = parser_of(__doc__)
     parser.add_argument("--first-looks", action="store_true", help="measure first looks instead")
-    parser.add_argument("--rounds", type=int, default=3, help="windows that are looked at; default 3")
+    parser.add_argument("--rounds", type=int, default=3, help="windows that are opened; default 3")
     parser.add_argument("--json", type=Path, help="also write everything as JSON")
     arguments = parser.parse_args()
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")

@@ -5,7 +5,7 @@ is, for `from __feature__ import`, which this program has nowhere: 80 of 650 ms 
 100 ms of the panels behind others, and 18 MB of source lines that `linecache` keeps. Others saw it crash
 where threads import modules, as the engine's replies do here.
 
-Qt's classes are made at once. By default each is made when it is first asked for, which two threads may do at
+Qt's classes are made at once. By default each is made when it is first used, which two threads may do at
 the same time. The first paint takes 1 to 9 % longer, the first result does not.
 
 Without both a start in some 400 ended with a segmentation fault in a collection of garbage. That they

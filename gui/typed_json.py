@@ -1,4 +1,4 @@
-"""JSON of files that may be damaged or newer, as types: what fits is taken, the rest is said in sentences."""
+"""JSON of files that may be damaged or newer, as types: what fits is taken, the rest put into sentences."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -21,7 +21,7 @@ class Reading:
         self._notes: dict[str, int] = {}
 
     def note(self, sentence: str) -> None:
-        """Note something; what is noted several times is said once."""
+        """Note something; what is noted several times is reported once."""
         self._notes[sentence] = self._notes.get(sentence, 0) + 1
 
     def leave_out(self, what: str, why: object) -> None:

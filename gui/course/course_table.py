@@ -190,8 +190,8 @@ class PairedHeader(QHeaderView):
         for column in range(self.count()):
             width = max(1, sum(map(self.sectionSize, self._pair(column))) - GRID - _NEAR)
             heading = self._shown(self._table.columns[column].heading, width)
-            room = metrics.boundingRect(QRect(0, 0, width, TALLEST), _WRAPPED, heading)
-            upper = max(upper, room.height())
+            area = metrics.boundingRect(QRect(0, 0, width, TALLEST), _WRAPPED, heading)
+            upper = max(upper, area.height())
         return QSize(super().sizeHint().width(), upper + metrics.height() + GRID)
 
     def minimum_width(self, column: int, lines: int) -> int:
@@ -318,30 +318,30 @@ class CourseTableView(QTableView):
 
     def _share_width(self) -> None:
         """Give each column the width it needs; sentences share the rest, and are wrapped."""
-        columns, room = range(self.cells.columnCount()), self.viewport().width()
+        columns, space = range(self.cells.columnCount()), self.viewport().width()
         width_of, sides = self.fontMetrics().horizontalAdvance, 2 * GRID + HALF_GRID
         cells = []
         for column in columns:
             texts = (self.cells.index(row, column).data() for row in range(self.cells.rowCount()))
             parts = (part for text in texts for part in text.split("\n"))
             cells.append(max(map(width_of, parts), default=0) + sides)
-        for narrowest, spare, lines in _FITS:
+        for narrowest, padding, lines in _FITS:
             wanted = [self.header.minimum_width(column, lines) for column in columns]
-            widths = [max(cell + spare, head, narrowest) for cell, head in zip(cells, wanted, strict=True)]
+            widths = [max(cell + padding, head, narrowest) for cell, head in zip(cells, wanted, strict=True)]
             sentences = [column for column in columns if widths[column] > _WIDEST]
-            if sentences or sum(widths) <= room:
+            if sentences or sum(widths) <= space:
                 break
-        if columns and sum(widths) > room and not sentences:
+        if columns and sum(widths) > space and not sentences:
             # Words of headings are cut then, as little as can be, and if need be the longest name: both are
             # whole in their tooltips. Where that is not enough either, nothing is cut, and the table scrolls.
             least = [max(cells[column], self.header.least_width(column)) for column in columns]
-            names, short = filter(self.cells.is_words, columns), sum(least) - room
+            names, short = filter(self.cells.is_words, columns), sum(least) - space
             name = max(names, key=least.__getitem__, default=0)
             if short <= least[name] // 3:
                 least[name] -= max(0, short)
-                kept = (room - sum(least)) / (sum(widths) - sum(least))
+                kept = (space - sum(least)) / (sum(widths) - sum(least))
                 widths = [int(low + (high - low) * kept) for low, high in zip(least, widths, strict=True)]
-        missing, whole = max(0, sum(widths) - room), sum(widths[column] for column in sentences)
+        missing, whole = max(0, sum(widths) - space), sum(widths[column] for column in sentences)
         for column in sentences:
             needed = widths[column]
             narrowest = min(_NARROWEST_SENTENCE, needed // 2)

@@ -325,7 +325,7 @@ class CoursePage(Page):
 
     @cached_property
     def code(self) -> CodePanel:
-        """The code of the paper, made when it is first looked at."""
+        """The code of the paper, made when it is first visible."""
         return CodePanel(self.course)
 
     @property
@@ -345,7 +345,7 @@ class CoursePage(Page):
         )
 
     @property
-    def is_settled(self) -> bool:
+    def is_complete(self) -> bool:
         known = self.course.known(self.course.key)
         return bool(known.tables or known.problem)
 
@@ -387,7 +387,7 @@ class CoursePage(Page):
             head.setAlignment(button, Qt.AlignmentFlag.AlignBottom)
         kernels = boxed(column(head, (self.kernels, 1), spacing=0))
         code = Slot(lambda: self.code)
-        code.looked_at.connect(self._look_up_code)
+        code.visibility_changed.connect(self._look_up_code)
         tables = Slot(lambda: self.tables, "gui.widgets.plot")
         below = PanelTabs(Panel("tables", "Tables", tables), Panel("code", "Code", code))
 

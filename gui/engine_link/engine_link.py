@@ -237,7 +237,7 @@ class Newest:
         failed: Failed,
         progressed: Callable[[Progress], None] = lambda step: None,
     ) -> Ask:
-        """Return a request that somebody else sends, which is the newest from now on."""
+        """Return a request that another object sends, which is the newest from now on."""
 
         def is_over() -> bool:
             if self._ask is not ask:

@@ -27,7 +27,7 @@ class EngineState(QObject):
     machine_changed = Signal()  # `machine`, or the connection to it is a new one
     servers_changed = Signal()
     machine_wanted = Signal(object)  # the RemoteServer that a person has chosen; None for this computer
-    another_wanted = Signal()  # somebody wants to name another machine
+    another_wanted = Signal()  # another machine is to be named
     availability_changed = Signal()  # other variants can do the job, or for other reasons they cannot
     progress_changed = Signal()  # `busy`, `slow`, `running`, `cancelling`, `stage` or `fraction`
     running_changed = Signal()  # `running` or `cancelling`

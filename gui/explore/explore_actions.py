@@ -175,7 +175,7 @@ class RegionActions(QObject):
         picture, region = self._workspace.picture, self._workspace.region
         if picture is None:
             return None
-        middle = self._workspace.looked_at or (picture.height // 2, picture.width // 2)
+        middle = self._workspace.view_middle or (picture.height // 2, picture.width // 2)
         if region is not None:
             middle = (region.top + region.bottom) // 2, (region.left + region.right) // 2
         ends: list[int] = []

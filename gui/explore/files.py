@@ -144,7 +144,7 @@ class ExploreFiles(QObject):
     def _follow_picture(self, picture: PictureHandle) -> None:
         self._note("picture", picture.path)
         self._quality = 0
-        # What is made of a picture is kept beside it. Pasted ones lie where nobody looks.
+        # What is made of a picture is kept beside it. Pasted ones lie in a folder that is not shown.
         folder = Path(picture.path).parent if picture.path else None
         if folder is not None and folder.is_dir() and pasted_folder() not in folder.parents:
             self._dialogs.folder = str(folder)

@@ -31,7 +31,7 @@ from gui.style.metrics import GRID, Turns, follow
 from gui.widgets.panel_parts import boxed, choices_of, column
 
 _TOOLS = ("save", "undo", "redo")
-# Panels that are made when they are first looked at: of the place with the runs, of Inspect, of Explain.
+# Panels that are made when they are first visible: of the place with the runs, of Inspect, of Explain.
 _OF_MASK = {"doctor": "Analysis"}
 _OF_RUNS = {"blocks": "Block sizes"}
 _INSPECT = {"lens": "Lens", "look": "Histogram", "history": "History"}
@@ -113,10 +113,10 @@ class ExplorePage(ExploreParts):
         return [*self.mask_panel.presets.choices, *(one for box in boxes for one in choices_of(box))]
 
     @property
-    def is_settled(self) -> bool:
+    def is_complete(self) -> bool:
         # Without its panel there is nothing to look at.
         questions = (one for one in vars(self).values() if isinstance(one, Question))
-        return all(one.is_settled for one in questions) and self.picture_view.is_settled
+        return all(one.is_complete for one in questions) and self.picture_view.is_complete
 
     def run(self) -> None:
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run))
@@ -166,7 +166,7 @@ class ExplorePage(ExploreParts):
         elif isinstance(intent, Begin):
             if not self.sessions.begin(intent):
                 # Not before the window shows it.
-                QTimer.singleShot(0, self, lambda: self.settled.emit(None))
+                QTimer.singleShot(0, self, lambda: self.completed.emit(None))
             if (first := intent.first) is not None:
                 self._services.link.follow(self.pictures.asked(first.request), first.future)
         elif isinstance(intent, Mask):
@@ -215,24 +215,24 @@ class ExplorePage(ExploreParts):
         lower = Share(boxed(column(self.answer_line, (below, 1), spacing=0)), _LOWER_SHARE, _LEAST_LOWER)
         whole = Shares("page", sides.Vertical, upper, lower)
         self.fill(whole, self.picture_view, left, right, runs, explain)
-        self.explain_head.room.toggled.connect(partial(self.show_only, explain))
+        self.explain_head.enlarge.toggled.connect(partial(self.show_only, explain))
 
     def hide_panels(self, hidden: bool) -> None:
-        self.explain_head.room.setChecked(False)
+        self.explain_head.enlarge.setChecked(False)
         super().hide_panels(hidden)
 
     def bring_to_front(self, name: str) -> None:
         super().bring_to_front(name)
         if not self.panel(name).isVisible():
-            self.explain_head.room.setChecked(False)
+            self.explain_head.enlarge.setChecked(False)
 
     def _later(self, package: str, titles: Mapping[str, str]) -> list[Panel]:
-        """Return panels of a package that are made when they are first looked at."""
+        """Return panels of a package that are made when they are first visible."""
         panels = []
         for name, title in titles.items():
             made, module = partial(self._made_panel, package, name), f"{__package__}.{package}.{name}_panel"
             slot = Slot(made, "" if name == "history" else module)
-            slot.looked_at.connect(partial(self._watch, name))
+            slot.visibility_changed.connect(partial(self._watch, name))
             panels.append(Panel(name, title, slot))
         return panels
 
@@ -246,15 +246,15 @@ class ExplorePage(ExploreParts):
             key = action.data()
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))
         self.picture_view.result_gone.connect(self.previews.again)
-        self.previews.shown.connect(lambda: self.settled.emit(None))
-        self.previews.failed.connect(self.settled)
+        self.previews.shown.connect(lambda: self.completed.emit(None))
+        self.previews.failed.connect(self.completed)
         workspace.operation_changed.connect(self._follow_operation)
         self._services.state.ready_changed.connect(self._choose_baseline)
         for changed in (self.selection.changed, self.kernel_panel.variants.dataChanged):
             changed.connect(self.status_changed)
         self.sessions.edited.connect(self.edited)
         self.display.found_changed.connect(self._show_mark)
-        self.pictures.open_failed.connect(self.settled)
+        self.pictures.open_failed.connect(self.completed)
         self.results_panel.opening_wanted.connect(self.pictures.open_source)
         self.results_panel.stack.offer(actions["run_all"])
         self.picture_view.canvas.menu_asked.connect(lambda at: self.picture_menu().popup(at))

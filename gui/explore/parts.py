@@ -46,7 +46,7 @@ _SMALL_SAMPLE = "impulse"  # the simulator does it at once
 
 
 def _made_later(made_by: str, of: Callable[[Any], tuple[Any, ...]]) -> Any:
-    """Return a part that is made when it is first wanted: "module:class" of what `of` returns."""
+    """Return a part that is made when it is first needed: "module:class" of what `of` returns."""
     module, _, name = made_by.partition(":")
     return cached_property(lambda page: getattr(import_module(f"{__package__}.{module}"), name)(*of(page)))
 
@@ -102,7 +102,7 @@ class ExploreParts(RunsPage):
         self.files.connect_actions(services.actions)
 
     def _seen(self) -> Seen | None:
-        """Return what is seen of a result, where another machine is to send only that."""
+        """Return the visible part of a result, where another machine is to send only that."""
         return self.picture_view.seen if self._services.link.is_remote else None
 
     def _follow_problem(self) -> None:
@@ -131,7 +131,7 @@ class ExploreParts(RunsPage):
 
     @cached_property
     def blocks_panel(self) -> BlocksPanel:
-        """Made when it is first looked at."""
+        """Made when it is first visible."""
         run = self._services.actions["run"]
         return BlocksPanel(self.selection, self.cells, run, self.kernel_panel.simulate)
 

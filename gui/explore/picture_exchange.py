@@ -252,7 +252,7 @@ class PictureMime(QMimeData):
 
     def retrieveData(self, mimetype: str, preferred: QMetaType | QMetaType.Type) -> Any:
         if mimetype == _PNG:
-            # Empty if somebody has emptied the folder for such files. Qt reads it without a copy in Python.
+            # Empty if the folder for such files was emptied. Qt reads it without a copy in Python.
             file = QFile(str(self.path))
             return file.readAll() if file.open(QIODevice.OpenModeFlag.ReadOnly) else QByteArray()
         if mimetype == _IMAGE:

@@ -108,7 +108,7 @@ class Display(QObject):
         """What computed the steps of the chain whose result is shown."""
         self.refusal = ""  # why the operation cannot be done; its panel says it
         self.seen: Callable[[], Seen | None] = lambda: None
-        """What is seen of a result, where another machine is to send only that."""
+        """The visible part of a result, where another machine is to send only that."""
         # Most previews arrive sooner, and a label that flickers with each edit says nothing.
         self._age_timer = QTimer(self, singleShot=True, interval=SLOW_MS)
         self._age_timer.timeout.connect(self.show_age)
@@ -178,7 +178,7 @@ SOURCE = "preview"
 # A preview of plain loops takes 11 s for 3000 x 2500 RGB and 15 x 15 weights; most take less than this.
 PATIENCE_MS = 500
 # Stopping may cost a new host (2 s of grace, 1 to 2 s of start), so after each preview that was stopped the
-# next one gets more time: 0.5, 1, 2, 4, 8 s. However quickly somebody edits, restarts become rare.
+# next one gets more time: 0.5, 1, 2, 4, 8 s. However quick the edits are, restarts become rare.
 PATIENCE_GROWTH = 2
 
 
@@ -202,20 +202,20 @@ class PreviewController(QObject):
         self._previews, self._checks, self._lists = (Newest(link) for _ in range(3))
         self._wanted: PictureJob | None = None
         self._given_up: PictureJob | None = None
-        self._is_stopped = self._is_settling = False
+        self._is_stopped = self._is_queued = False
         self._patience_ms = PATIENCE_MS
         self._patience_timer = QTimer(self, singleShot=True)
         self._patience_timer.timeout.connect(self._leave_stale)
         # Queued and no timer: that would come after the painting of all that the edit changed, 10 ms.
-        self._job_may_differ.connect(self._job_settled, Qt.ConnectionType.QueuedConnection)
+        self._job_may_differ.connect(self._request_preview, Qt.ConnectionType.QueuedConnection)
         workspace.job_changed.connect(self.again)
         services.state.running_changed.connect(self._send)
         link.ready.connect(lambda _: self.again())
 
     def again(self) -> None:
         """Make the preview of the job once more, when all edits that arrive now have arrived."""
-        if not self._is_settling:
-            self._is_settling = True
+        if not self._is_queued:
+            self._is_queued = True
             self._job_may_differ.emit()
 
     def cancel(self) -> None:
@@ -224,8 +224,8 @@ class PreviewController(QObject):
             self._given_up, self._wanted = self._workspace.job(), None
             self._stop()
 
-    def _job_settled(self) -> None:
-        self._is_settling = False
+    def _request_preview(self) -> None:
+        self._is_queued = False
         job = self._workspace.job()
         self._display.follow_job()
         # Stopping may have led to a new host, which is no reason to begin again.
@@ -296,7 +296,7 @@ class PreviewController(QObject):
             self._display.show_age()
             self.shown.emit()
         elif self._is_of_this_edit(job):
-            # Over a line each one is late while somebody drags: what comes is seen all the same.
+            # Over a line each one is late during a drag: what comes is seen all the same.
             self._display.show(reply, job)
             self._display.follow_job()
         else:

@@ -88,7 +88,7 @@ class RunController(QObject):
         self._jobs.begin(SOURCE, [ask], self._messages, ended)
 
     def _select_best(self, device: str) -> None:
-        """Select the best run for the problem, of those on the device that was asked for if there are any."""
+        """Select the best run for the problem, of those on the requested device if there are any."""
         shown = self._results.bars.metric
         runs = [run for run in self._results.present_runs(device) if shown.value(run) is not None]
         if runs:
@@ -96,9 +96,9 @@ class RunController(QObject):
             self._results.describe(best.result)
 
     def _run_of(self, job: PictureJob, **how: float) -> Job:
-        # Of a picture in its file the part is measured that is looked at.
+        # Of a picture in its file the visible part is measured.
         is_in_file = isinstance(job.picture.screen, TiledScreen)
-        asked = replace(job, centre=self._workspace.looked_at) if is_in_file else job
+        asked = replace(job, centre=self._workspace.view_middle) if is_in_file else job
         if is_chain(job):
             variant, title = None, job.chain.title or f"Chain of {len(job.chain.steps)} steps"
         else:

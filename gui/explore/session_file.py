@@ -1,6 +1,6 @@
 """Sessions as files of JSON Lines: one section a line, so that a file that was cut opens up to there.
 
-A section that is damaged, or is not known here, as from a newer version, is left out and said in a sentence;
+A section that is damaged, or is not known here, as from a newer version, is left out with a sentence on it;
 so is a setting of a step. The picture is only named; masks are in the file, with anchor, offset and name.
 What takes long to import is imported here, so this module is imported when the first session is read or
 written. No Qt in here.

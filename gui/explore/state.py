@@ -250,7 +250,7 @@ class State:
         return len(self.steps) > 1 or self.step.operation == COMBINE
 
     def with_step(self, step: Step) -> "State":
-        """Return the state with another one in the place of the selected step; what is shared, all have."""
+        """Return the state with another one instead of the selected step; what is shared, all have."""
         shared, steps = values_of(SHARED, step.settings), list(self.steps)
         if shared != values_of(SHARED, self.step.settings):
             steps = [other.with_settings(**shared) for other in steps]

@@ -26,7 +26,7 @@ MOST_UNDO_STEPS = 1000  # a state has little beside its masks, of 32 kB at most
 
 
 class _Edit(QUndoCommand):
-    """A state in place of another one. Edits with the same merge key in a row become one."""
+    """A state that replaces another one. Edits with the same merge key in a row become one."""
 
     def __init__(self, workspace: "Workspace", after: State, text: str, merge_key: Hashable) -> None:
         super().__init__(text)
@@ -55,7 +55,7 @@ class Workspace(QObject):
     """The state of the Explore page: one frozen `State`, and the picture that is shown.
 
     Its properties are those of the selected step. `edit` gives it another state, as one step that can be
-    undone; every other setter does so through it, but `adopt` and what only looks at the picture.
+    undone; every other setter does so through it, but `adopt` and what only changes the view.
     """
 
     operation_changed = Signal()  # another operation; its settings are those of the workspace now
@@ -78,7 +78,7 @@ class Workspace(QObject):
         self.undo_stack = QUndoStack(self, undoLimit=MOST_UNDO_STEPS)
         self.picture: PictureHandle | None = None
         self.state = State((Step.of(mask),))  # all of it but the picture's pixels
-        self.looked_at: tuple[int, int] | None = None
+        self.view_middle: tuple[int, int] | None = None
         """Row and column in the middle of the view: of a large picture a run measures a part around it."""
         self.region: Region | None = None  # the part of the picture that is selected
         self.filters_region = False  # whether only that part is filtered
@@ -131,7 +131,7 @@ class Workspace(QObject):
         self._take(state)
 
     def edit_step(self, step: Step, text: str, merge_key: Hashable = None) -> None:
-        """Put another one in the place of the selected step."""
+        """Replace the selected step by another one."""
         key = None if merge_key is None else (self.state.selected, merge_key)
         self.edit(self.state.with_step(step), text, key)
 
@@ -148,7 +148,7 @@ class Workspace(QObject):
         """Show a picture. One that the state did not ask for is a step, but for the first."""
         if picture == self.picture:
             return
-        self.looked_at = self._wanted = None
+        self.view_middle = self._wanted = None
         self.region, self.filters_region = None, False
         self.picture = picture
         after, was_clean = replace(self.state, source=self._shown), self.undo_stack.isClean()
@@ -189,7 +189,7 @@ class Workspace(QObject):
         self.edit_step(self.step.with_settings(**fields), *words_of_change(self.step, fields))
 
     def adopt(self, **fields: object) -> None:
-        """Change fields of the settings that nobody chose, such as a default that has become known."""
+        """Change fields of the settings that were not chosen, such as a default that has become known."""
         self._take(self.state.with_step(self.step.with_settings(**fields)))
 
     def select(self, region: Region | None) -> None:

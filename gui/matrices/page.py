@@ -93,7 +93,7 @@ class MatricesPage(VariantsPage):
 
     @cached_property
     def results_panel(self) -> MatmulResultsPanel:
-        """The table of products; made when it is first looked at, as the other panels are."""
+        """The table of products; made when it is first visible, as the other panels are."""
         made = MatmulResultsPanel(self.matmul)
         made.try_small.clicked.connect(self.matmul.try_small)
         made.try_small.clicked.connect(self.run_all)

@@ -175,10 +175,10 @@ class ProductPanel(QWidget):
             box.valueChanged.connect(self._take)
             box.refused.connect(self.refusal.say)
         self.square.toggled.connect(lambda on: matmul.change(square=on))
-        matmul.settling.connect(self._settle)
+        matmul.entering.connect(self._enter)
         follow(self._show, matmul.settings_changed, matmul.running_changed, engine_state.ready_changed)
 
-    def _settle(self, refusals: list[str]) -> None:
+    def _enter(self, refusals: list[str]) -> None:
         self.refusal.say("")
         for box in self._sides:
             box.interpretText()

@@ -89,7 +89,7 @@ class Drawing(QObject):
             self.show(pixels, number)
 
     def show_ink(self, ink: Ink, number: int | None, text: str) -> None:
-        """Take other ink, which may be that of a held-out digit, in place of what was drawn."""
+        """Take other ink, which may be that of a held-out digit, instead of what was drawn."""
         self.end()
         if not np.array_equal(ink, self.ink):
             self.undo_stack.push(_Edit(self, text, (self.ink, self.digit), (ink, number)))

@@ -300,12 +300,12 @@ class MapsPanel(QWidget):
 
     def _fit(self) -> None:
         """Take the largest maps with which all layers are in view, or else the smallest."""
-        width, spare = self.width() - 2 * GRID, self.height() - GRID
+        width, free_height = self.width() - 2 * GRID, self.height() - GRID
         titles = sum(title.sizeHint().height() for title in self._titles)
-        spare -= titles + HALF_GRID * 2 * len(self.views) + 2 * len(self.views)
+        free_height -= titles + HALF_GRID * 2 * len(self.views) + 2 * len(self.views)
         for side in _SIDES:
             grids = [grid_of(view.layer, side, width) for view in self.views]
-            if sum(grid.height for grid in grids) <= spare:
+            if sum(grid.height for grid in grids) <= free_height:
                 break
         else:
             width -= self._area.verticalScrollBar().sizeHint().width()

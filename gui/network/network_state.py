@@ -207,8 +207,8 @@ class NetworkState(RunsState[NetworkSettings]):
         # Two layers in one kernel: the second one's colour is the stripe.
         colours = [tuple(map(self._colour, one.name.split(" + "))) for one in layers]
         return tuple(
-            Bar(*room, colour, stripe=stripes[-1] if stripes else "")
-            for room, (colour, *stripes) in zip(pairwise(ends), colours, strict=True)
+            Bar(*extent, colour, stripe=stripes[-1] if stripes else "")
+            for extent, (colour, *stripes) in zip(pairwise(ends), colours, strict=True)
         )
 
     def legend(self) -> list[LegendEntry]:
@@ -237,8 +237,8 @@ class NetworkState(RunsState[NetworkSettings]):
     def _layers_in_words(self, run: Run) -> list[str]:
         layers = self._layers_of(run)
         total = sum(one.ms for one in layers) or 1.0
-        told = ((self._title(one.name), one.ms) for one in layers)
-        return [f"{title}: {ms_text(ms)}, {percent_text(ms / total)}" for title, ms in told]
+        of_layers = ((self._title(one.name), one.ms) for one in layers)
+        return [f"{title}: {ms_text(ms)}, {percent_text(ms / total)}" for title, ms in of_layers]
 
     @property
     def _titles(self) -> dict[str, str]:

@@ -150,10 +150,10 @@ class NetworkPage(VariantsPage):
         self.tools = tuple(Tool(services.actions[name]) for name in ("undo", "redo"))
         self._lay_out()
         # The cells of a stroke that arrive together are one drawing.
-        self._settle_timer = QTimer(self, singleShot=True, interval=0)
-        self._settle_timer.timeout.connect(self._recognise)
+        self._recognise_timer = QTimer(self, singleShot=True, interval=0)
+        self._recognise_timer.timeout.connect(self._recognise)
         network.drawing.changed.connect(self._drawing_changed)
-        services.state.running_changed.connect(self._settle_timer.start)
+        services.state.running_changed.connect(self._recognise_timer.start)
         network.running_changed.connect(self._show_timeline)
         network.facts_changed.connect(self.status_changed)
 
@@ -190,13 +190,13 @@ class NetworkPage(VariantsPage):
         )
 
     @property
-    def is_settled(self) -> bool:
+    def is_complete(self) -> bool:
         has_facts = self.network.facts is not None or bool(self.network.why_no_facts)
         return has_facts and not self._is_stale and self._answers.in_flight is None
 
     def run(self) -> None:
         self._ran_one = True
-        if self.network.settle():
+        if self.network.enter_typed():
             self._begin_jobs([self._run_stage(self.network.settings.stage)])
 
     def run_all(self) -> None:
@@ -251,7 +251,7 @@ class NetworkPage(VariantsPage):
         self._list()
         self._is_stale = self._is_stale or self._answers.in_flight is not None
         self._answers.forget()
-        self._settle_timer.start()
+        self._recognise_timer.start()
 
     def _take_facts(self, facts: problem.NetworkFacts) -> None:
         shared = facts.first_filters, facts.second_filters, facts.hidden_weights, facts.output_weights
@@ -273,7 +273,7 @@ class NetworkPage(VariantsPage):
 
     def _drawing_changed(self) -> None:
         self._is_stale = True
-        self._settle_timer.start()
+        self._recognise_timer.start()
 
     def _recognise(self) -> None:
         """Send the drawing; one is on its way at a time, and what was drawn meanwhile follows it."""
@@ -309,7 +309,7 @@ class NetworkPage(VariantsPage):
                 # Sent again to the successor.
                 self._is_stale = True
             elif not isinstance(error, Cancelled):
-                # Such as weights that cannot be read; said where the maps would be.
+                # Such as weights that cannot be read; shown where the maps would be.
                 network.set_answer(None, str(error))
             self._recognise()
 

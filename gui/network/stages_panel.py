@@ -63,11 +63,11 @@ class StagesPanel(RunsPanel):
         self.setLayout(column(*parts, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, GRID)))
         self.batch.valueChanged.connect(lambda: network.change(batch=self.batch.value()))
         self.batch.refused.connect(self._refuse)
-        network.settling.connect(self._settle)
+        network.entering.connect(self._enter)
         of_state = network.facts_changed, network.settings_changed, network.rows_changed
         follow(self._show, *of_state, network.running_changed, theme_notifier().changed)
 
-    def _settle(self, refusals: list[str]) -> None:
+    def _enter(self, refusals: list[str]) -> None:
         self._refuse("")
         self.batch.interpretText()
         if self._refusal:

@@ -138,7 +138,7 @@ class Page(QWidget):
     status_changed = Signal()
     sections: ClassVar[Mapping[str, str]] = {}
     """The section of the documents about each panel, by the panel's name; about the page by the empty one."""
-    settled = Signal(object)  # the requested result is visible (None), or failed (the EngineError)
+    completed = Signal(object)  # the requested result is visible (None), or failed (the EngineError)
 
     edited = Signal()  # something that a session keeps has changed
 
@@ -168,8 +168,8 @@ class Page(QWidget):
         return PageStatus()
 
     @property
-    def is_settled(self) -> bool:
-        """Whether nothing that the page shows is still on its way; a screenshot waits for it."""
+    def is_complete(self) -> bool:
+        """Whether everything requested is there and shown; a screenshot waits for it."""
         return True
 
     def run(self) -> None:

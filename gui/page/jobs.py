@@ -123,7 +123,7 @@ Outcome = TypeVar("Outcome")
 
 
 class Background(QObject):
-    """One thread: what is asked first is done first. What is under way ends before the program does."""
+    """One thread: what is requested first is done first. What is under way ends before the program does."""
 
     _ended = Signal(object)  # what to call on the GUI thread. Emitted on: the thread
 
@@ -152,7 +152,7 @@ class Background(QObject):
 
 
 def deliver(future: "Future[Outcome]", done: Callable[[Outcome], object], failed: Failed) -> None:
-    """Pass on the outcome of work; an error that nobody expected is raised."""
+    """Pass on the outcome of work; an unexpected error is raised."""
     try:
         outcome = future.result()
     except EngineError as error:

@@ -46,7 +46,7 @@ class PageMessages:
         self._all, self._page = messages, page
 
     def show(self, message: Message) -> None:
-        """Show a message in place of the last one of its source."""
+        """Show a message instead of the last one of its source."""
         known = self._all
         if not known.of(message.source) == message == known.newest:
             known._messages.pop(message.source, None)

@@ -268,18 +268,18 @@ class Shares(QSplitter):
 
     def fit(self) -> None:
         shown, is_row = self._visible(), self.orientation() == Qt.Orientation.Horizontal
-        room = (self.width() if is_row else self.height()) - self.handleWidth() * len(shown[1:])
-        if not shown or room <= 0:
+        space = (self.width() if is_row else self.height()) - self.handleWidth() * len(shown[1:])
+        if not shown or space <= 0:
             return
         shares = self.chosen or tuple(part.share for part in self._parts)
         whole = sum(map(shares.__getitem__, shown))
         # Areas that have no share beside others share the room where they are alone.
-        sizes = {at: room * (shares[at] / whole if whole else 1 / len(shown)) for at in shown}
+        sizes = {at: space * (shares[at] / whole if whole else 1 / len(shown)) for at in shown}
         if not self.chosen:
-            most = _MOST * room
+            most = _MOST * space
             sizes = {at: max(size, min(most, self._parts[at].needed)) for at, size in sizes.items()}
             # What some need more, the largest has less.
-            sizes[max(sizes, key=lambda at: sizes[at])] -= sum(sizes.values()) - room
+            sizes[max(sizes, key=lambda at: sizes[at])] -= sum(sizes.values()) - space
         self.setSizes([round(sizes.get(at, 0)) for at in range(len(self._parts))])
 
     def show_only(self, inner: QWidget, is_alone: bool) -> None:
@@ -304,8 +304,8 @@ class Shares(QSplitter):
     def _note(self) -> None:
         sizes, shares = self.sizes(), list(self.chosen or (part.share for part in self._parts))
         shown = self._visible()
-        whole, room = sum(shares[at] for at in shown), sum(sizes)
+        whole, space = sum(shares[at] for at in shown), sum(sizes)
         for at in shown:
             # None has nothing: shown alone, it would have no share of the whole.
-            shares[at] = whole * max(1, sizes[at]) / max(1, room)
+            shares[at] = whole * max(1, sizes[at]) / max(1, space)
         self.chosen = tuple(shares)

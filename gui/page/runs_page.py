@@ -182,7 +182,7 @@ class VariantsPage(RunsPage):
 
     def run_all(self) -> None:
         """Run everything that can run, one after the other, after listing it for these settings."""
-        if not self._runs.settle():
+        if not self._runs.enter_typed():
             return
 
         def listed(found: tuple[Any, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Where a widget is put later, such as a panel behind a tab: it is made when somebody looks at it.
+"""Where a widget is put later, such as a panel behind a tab: it is made when it is first visible.
 
 All that a click shows is never made at once. Each widget is made in a turn of the event loop of its own, and
 put into its place in another one, which lays it out and paints it: a page of seven panels kept the window
@@ -22,12 +22,12 @@ from shiboken6 import isValid
 from gui.style.metrics import Turns
 from gui.widgets.panel_parts import column
 
-# Modules that nobody has needed yet.
+# Modules that are not needed yet.
 _announced: list[str] = []
 
 
 def import_announced() -> None:
-    """Import the modules of widgets that nobody has looked at yet, each in a turn of its own."""
+    """Import the modules of widgets that are not needed yet, each in a turn of its own."""
     if _announced:
         _import(_announced[0])
         _turns().ask(import_announced)
@@ -44,7 +44,7 @@ class Slot(QWidget):
     """Makes its widget soon after it is first shown, or at `fill`; `module` is what making it imports."""
 
     filled = Signal()
-    looked_at = Signal(bool)  # whether the widget can be seen, since it is there
+    visibility_changed = Signal(bool)  # whether the widget is visible, once it is made
 
     def __init__(self, make: Callable[[], QWidget], module: str = "") -> None:
         super().__init__()
@@ -58,8 +58,8 @@ class Slot(QWidget):
             _announced.append(module)
 
     @property
-    def is_settled(self) -> bool:
-        """Whether the widget is there and shown, or nobody looks."""
+    def is_complete(self) -> bool:
+        """Whether the widget is made and visible, or its tab is hidden."""
         # A layout shows a new widget in the next turn of the event loop.
         return not self.isVisible() or (self.widget is not None and not self.widget.isHidden())
 
@@ -69,19 +69,19 @@ class Slot(QWidget):
             self._column.addWidget(self.widget)
             self.filled.emit()
             if self.isVisible():
-                self.looked_at.emit(True)
+                self.visibility_changed.emit(True)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if self.widget is not None:
-            self.looked_at.emit(True)
+            self.visibility_changed.emit(True)
         else:
             _turns().ask(self._go_on)
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         if self.widget is not None:
-            self.looked_at.emit(False)
+            self.visibility_changed.emit(False)
 
     def _go_on(self) -> None:
         # Its window may be gone by now, or another tab in front.

@@ -18,7 +18,7 @@ from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.style.theme import current_theme, series_for
 from gui.widgets.charts import Bar
 
-# From this ratio of the largest to the smallest on, short bars could not be told apart on a linear axis.
+# From this ratio of the largest to the smallest on, short bars would look the same on a linear axis.
 _LOG_FROM = 30.0
 # The shortest bar has this share of the width on a logarithmic axis.
 _SHORTEST = 0.06
@@ -135,20 +135,20 @@ def needs_time(shown: AnyMetric) -> bool:
     return shown.unit == "ms" or shown.key == SPEED_UP
 
 
-def bar_room(cell: QRect, number_width: int) -> QRectF:
+def bar_area(cell: QRect, number_width: int) -> QRectF:
     """Return where the bar of a cell is drawn: left of its number."""
     return QRectF(cell.adjusted(GRID, 0, -number_width, 0))
 
 
 def paint_bar(painter: QPainter, cell: QRect, number_width: int, bars: Bars, result: AnyResult) -> None:
     """Draw the bar of a run with its spread, over lines at the ticks."""
-    room, value = bar_room(cell, number_width), bars.values.get(id(result))
-    if room.width() < _LEAST_WIDTH or value is None:
+    area, value = bar_area(cell, number_width), bars.values.get(id(result))
+    if area.width() < _LEAST_WIDTH or value is None:
         return
     theme, scale = current_theme(), bars.scale
 
     def x(number: float) -> float:
-        return room.left() + scale.share(number) * room.width()
+        return area.left() + scale.share(number) * area.width()
 
     painter.setPen(QPen(QColor(theme.line), 1))
     for tick in bars.ticks:
@@ -156,15 +156,15 @@ def paint_bar(painter: QPainter, cell: QRect, number_width: int, bars: Bars, res
     if bars.parts:
         high = _BAR_HEIGHT + HALF_GRID
         for part in bars.parts.get(id(result), ()):
-            left, right = (room.left() + share * room.width() for share in (part.begin, part.end))
+            left, right = (area.left() + share * area.width() for share in (part.begin, part.end))
             # The ground between two parts, which may have one colour.
-            bar = QRectF(left, room.center().y() - high / 2, max(1.0, right - left - 1), high)
+            bar = QRectF(left, area.center().y() - high / 2, max(1.0, right - left - 1), high)
             painter.fillRect(bar, QColor(part.colour))
             if part.stripe:
                 painter.fillRect(bar.adjusted(0, high - HALF_GRID, 0, 0), QColor(part.stripe))
         return
     colour = QColor(series_for(result.variant).colour)
-    middle, begin = room.center().y(), room.left() if scale.is_log else x(0.0)
+    middle, begin = area.center().y(), area.left() if scale.is_log else x(0.0)
     bar = QRectF(begin, middle - _BAR_HEIGHT / 2, x(value) - begin, _BAR_HEIGHT).normalized()
     if result.device == RECORDED:
         # Filled is what this machine measured.
@@ -179,13 +179,13 @@ def paint_bar(painter: QPainter, cell: QRect, number_width: int, bars: Bars, res
         painter.fillRect(QRectF(x(minimum) - 0.75, middle - _BAR_HEIGHT / 2, 1.5, _BAR_HEIGHT), ink)
 
 
-def tick_words(bars: Bars, room: QRectF, free_to: float) -> Sequence[tuple[float, str]]:
+def tick_words(bars: Bars, area: QRectF, free_to: float) -> Sequence[tuple[float, str]]:
     """Return the words over the bars with their left ends, none over another one nor beyond `free_to`."""
-    free_from, found = room.left() - GRID, []
+    free_from, found = area.left() - GRID, []
     for tick in bars.ticks:
         word = bars.tick_text(tick)
         wide = QFontMetrics(small_font()).horizontalAdvance(word)
-        left = max(room.left() - GRID, room.left() + bars.scale.share(tick) * room.width() - wide / 2)
+        left = max(area.left() - GRID, area.left() + bars.scale.share(tick) * area.width() - wide / 2)
         if left >= free_from and left + wide <= free_to:
             found.append((left, word))
             free_from = left + wide + HALF_GRID

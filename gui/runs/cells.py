@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 from engine.device_info import RECORDED
 from engine.results.columns import KERNEL, SPEED_UP, VARIANT, Column
 from engine.results.metrics import Compared, Metric
-from gui.runs.bars import bar_room, paint_bar, tick_words
+from gui.runs.bars import bar_area, paint_bar, tick_words
 from gui.runs.model import PIN, RECORDED_MARK, RUN_ROLE, Index, RunsModel
 from gui.style.metrics import EARLIER_OPACITY, GRID, small_font
 from gui.style.theme import Theme, current_theme, series_for
@@ -122,8 +122,8 @@ class BarHeader(QHeaderView):
         painter.setFont(small_font())
         head = self._runs.headerData(logicalIndex, Qt.Orientation.Horizontal)
         title = QFontMetrics(self.font()).horizontalAdvance(head)
-        room = bar_room(rect, self.number_width)
-        for left, word in tick_words(self._runs.bars, room, rect.right() - title - 4 * GRID):
+        area = bar_area(rect, self.number_width)
+        for left, word in tick_words(self._runs.bars, area, rect.right() - title - 4 * GRID):
             painter.drawText(QRectF(left, rect.top(), rect.width(), rect.height()), _VCENTER, word)
         painter.restore()
 

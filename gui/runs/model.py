@@ -57,7 +57,7 @@ class RunsModel(QAbstractTableModel):
     """Keeps runs of some kinds of problem, and has a row for each; subclasses say which of them are shown.
 
     `first` has the keys of the first columns, `teaching` returns the variants in their order. All views share
-    `order` and `selection`. Another baseline is told by headerDataChanged and dataChanged.
+    `order` and `selection`. Another baseline is announced by headerDataChanged and dataChanged.
     """
 
     # Other runs than before are for the problem that is set now.
@@ -292,7 +292,7 @@ class RunsModel(QAbstractTableModel):
     def text(self, column: Column, run: Compared) -> str:
         if column.key == "proof":
             result = run.result
-            # Why there is no time stands in the place of the time.
+            # Why there is no time is shown instead of the time.
             proof = result.proof.removesuffix(f", {result.no_speed}")
             return result.short_status if result.is_refuted else proof
         no_speed = run.result.no_speed if column.key == KERNEL else ""

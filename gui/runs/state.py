@@ -46,7 +46,7 @@ class RunsState(RunsModel, Generic[S]):
     settings_changed = Signal(object)  # the new settings
     rows_changed = Signal()  # rows, or what is known of them
     running_changed = Signal()
-    settling = Signal(object)  # editors take what was typed; one that cannot appends why to this list
+    entering = Signal(object)  # editors take what was typed; one that cannot appends why to this list
 
     def __init__(self, settings: S, baseline: str, first: Iterable[str]) -> None:
         super().__init__([type(settings.problem)], baseline, first)
@@ -114,10 +114,10 @@ class RunsState(RunsModel, Generic[S]):
             self._show_kept()
         self.settings_changed.emit(settings)
 
-    def settle(self) -> bool:
+    def enter_typed(self) -> bool:
         """Enter what was typed, before a run. False where it was refused."""
         refusals: list[str] = []
-        self.settling.emit(refusals)
+        self.entering.emit(refusals)
         return not refusals
 
     def set_running(self, running: bool) -> None:
@@ -132,7 +132,7 @@ class RunsState(RunsModel, Generic[S]):
             self._show_kept()
 
     def add(self, run: Any) -> None:
-        """Keep a run in place of an earlier one of its kind; it has a row while its problem is chosen."""
+        """Keep a run instead of an earlier one of its kind; it has a row while its problem is chosen."""
         result = self.result_of(run)
         new = TaskRun(result, Shared(result.problem, self.settings.device), whole=run)
         at = self._place_of(new)

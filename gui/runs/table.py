@@ -386,7 +386,7 @@ class RunsPanel(QWidget):
         QGuiApplication.clipboard().setPixmap(self.table.drawing().pixmap())
 
     def explain_empty(self, words: str) -> None:
-        """Say something else of what the table will hold."""
+        """Show another sentence on what the table will hold."""
         self._empty = words
         self._enable()
 

@@ -120,11 +120,11 @@ class Haloscope:
         self.window.painted.connect(lambda: QTimer.singleShot(FINISH_AFTER_MS, self.finish))
         self.window.closing.connect(self._keep_preferences)
         # Not before: it would share the processor with the first result.
-        self.window.first_page.settled.connect(lambda _error: import_announced())
+        self.window.first_page.completed.connect(lambda _error: import_announced())
 
     @cached_property
     def dialogs(self) -> "Dialogs":
-        """What opens beside the window; made when the first one is asked for."""
+        """What opens beside the window; made when the first one is needed."""
         from gui.shell.dialogs import Dialogs
 
         return Dialogs(self.window, self.actions, self.preferences)
@@ -192,7 +192,7 @@ def run_window(options: WindowOptions, engine: StartedEngine, first: FirstPictur
         haloscope.window.offer(Begin(first, options.session))
     except EngineError as error:
         if options.measure_startup:
-            # No result will come, so nobody would close the window.
+            # No result will come, so nothing would close the window.
             raise
         haloscope.messages.show_error("session", error)
     if options.measure_startup:
@@ -219,7 +219,7 @@ def measure_startup(app: QApplication, window: MainWindow, age: Age) -> int:
 
     errors: list[EngineError] = []
 
-    def settled(error: EngineError | None) -> None:
+    def finish(error: EngineError | None) -> None:
         if error is None and page.status.why_no_run:
             error = EngineError("There is no first result", page.status.why_no_run, "Add a picture.")
         if error is None:
@@ -231,7 +231,7 @@ def measure_startup(app: QApplication, window: MainWindow, age: Age) -> int:
 
     window.painted.connect(lambda: QTimer.singleShot(0, lambda: note("first_paint_ms")))
     page = window.first_page
-    page.settled.connect(settled)
+    page.completed.connect(finish)
     QTimer.singleShot(LONGEST_WAIT_MS, app.quit)
     window.show()
     app.exec()

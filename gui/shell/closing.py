@@ -198,7 +198,7 @@ class Closing(QObject):
 
     These are two questions, and an answer to one is none to the other. It closes by itself when the file is
     written. If the save fails, the window stays open and shows the error. Where there is no `recovery`,
-    nothing is asked of work; where the window ends without an answer, work is left for the next start.
+    there is no question about work; where the window ends without an answer, work is left for the next start.
     """
 
     interrupted = Signal()  # Ctrl+C in the terminal, or a plain `kill`. Emitted on: any thread
@@ -215,10 +215,10 @@ class Closing(QObject):
         self._window, self._link, self._state = window, link, state
         self._messages, self._recovery = messages, recovery
         self.question: QMessageBox | None = None
-        """What is asked just now; Esc and Cancel keep the window open, and Enter never discards."""
-        # It closes when they are written: while that is asked, and where a person has said so.
+        """The open question; Esc and Cancel keep the window open, and Enter never discards."""
+        # It closes when they are written: while the question is open, and where a person has chosen so.
         self._waits_for_files = False
-        # Files that are not waited for, and what of the work is not asked about again (None: all is asked).
+        # Files that are not waited for, and what of the work has no second question (None: all has one).
         self._answered: tuple[Sequence[str], str | None] = ((), None)
         self._is_kept = False
         self._was_interrupted = False

@@ -134,7 +134,7 @@ def own_parsers() -> dict[str, argparse.ArgumentParser]:
 
 
 def window_options() -> _Parser:
-    """Return the parser of the window without its picture, which stands in the place of a command."""
+    """Return the parser of the window without its picture, which is given instead of a command."""
     about = "A desktop laboratory for image filters. Without a command it opens the window."
     parser = _Parser("python main.py", about, COMMANDS)
     parser.add_argument("--session", default="", metavar="FILE", help="open a saved session")

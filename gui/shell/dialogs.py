@@ -1,4 +1,4 @@
-"""What opens beside the window when it is asked for: palette, documents, preferences, what this is.
+"""What opens beside the window on request: palette, documents, preferences, what this is.
 
 The documents lie beside the program in a clone, within the package where it is installed, as the assets do.
 """

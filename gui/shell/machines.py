@@ -1,4 +1,4 @@
-"""Which machine computes, this computer or a server; what is said when its engine ends or is not reached."""
+"""Which machine computes, this computer or a server; messages when its engine ends or is not reached."""
 
 from dataclasses import replace
 from functools import partial

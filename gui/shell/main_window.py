@@ -33,9 +33,9 @@ FIRST_SIZE, SMALLEST_SIZE = QSize(1440, 900), QSize(1024, 640)
 
 def _first_size() -> QSize:
     screen = QGuiApplication.primaryScreen()
-    room = screen.availableSize() if screen is not None else FIRST_SIZE
-    fits = room.width() >= SMALLEST_SIZE.width() and room.height() >= SMALLEST_SIZE.height()
-    return FIRST_SIZE.boundedTo(room) if fits else FIRST_SIZE
+    area = screen.availableSize() if screen is not None else FIRST_SIZE
+    fits = area.width() >= SMALLEST_SIZE.width() and area.height() >= SMALLEST_SIZE.height()
+    return FIRST_SIZE.boundedTo(area) if fits else FIRST_SIZE
 
 
 class MainWindow(QMainWindow):
@@ -121,9 +121,9 @@ class MainWindow(QMainWindow):
         return self.page_of(self._front)
 
     @property
-    def is_settled(self) -> bool:
-        """Whether all that it shows is there; a screenshot waits for it."""
-        return all(slot.is_settled for slot in self.findChildren(Slot)) and self.page.is_settled
+    def is_complete(self) -> bool:
+        """Whether everything requested is there and shown; a screenshot waits for it."""
+        return all(slot.is_complete for slot in self.findChildren(Slot)) and self.page.is_complete
 
     @property
     def first_page(self) -> Page:
@@ -233,10 +233,10 @@ class MainWindow(QMainWindow):
         screen = QGuiApplication.screenAt(geometry.center())
         if screen is None:
             return
-        room = screen.availableGeometry()
-        self.setGeometry(QRect(geometry.topLeft(), geometry.size().boundedTo(room.size())))
-        if geometry.top() < room.top():
-            self.move(geometry.left(), room.top())
+        area = screen.availableGeometry()
+        self.setGeometry(QRect(geometry.topLeft(), geometry.size().boundedTo(area.size())))
+        if geometry.top() < area.top():
+            self.move(geometry.left(), area.top())
 
     def show_page(self, key: str) -> None:
         """Switch to a page; raise UnknownName for an unknown key."""
@@ -287,21 +287,21 @@ class MainWindow(QMainWindow):
         super().paintEvent(event)
         if not self._was_painted:
             self._was_painted = True
-            self._leave_room_for_the_frame()
+            self._fit_frame_on_screen()
             self.painted.emit()
 
-    def _leave_room_for_the_frame(self) -> None:
+    def _fit_frame_on_screen(self) -> None:
         """Shrink a window of the default size to the screen: its frame is known only now."""
         if self.size() != _first_size() or self.isMaximized():
             return
-        room, frame = self.screen().availableGeometry(), self.frameGeometry()
-        over = (frame.size() - room.size()).expandedTo(QSize(0, 0))
+        area, frame = self.screen().availableGeometry(), self.frameGeometry()
+        over = (frame.size() - area.size()).expandedTo(QSize(0, 0))
         size = (self.size() - over).expandedTo(SMALLEST_SIZE)
         # On a screen as narrow as the smallest window only the height can give way.
         if size != self.size():
             over = self.size() - size
             self.resize(size)
-            corner = room.bottomRight() + QPoint(1, 1) - QPoint(frame.width(), frame.height())
+            corner = area.bottomRight() + QPoint(1, 1) - QPoint(frame.width(), frame.height())
             self.move(min(frame.x(), corner.x() + over.width()), min(frame.y(), corner.y() + over.height()))
 
     def focusNextPrevChild(self, is_forward: bool) -> bool:

@@ -66,7 +66,7 @@ def _show(menu: QMenu, placed: list[tuple[int, QAction]]) -> None:
 
 
 class RecentMenu(QObject):
-    """Lists the files when it is opened; one that is gone is said, and leaves the list."""
+    """Lists the files when it is opened; one that is gone is reported, and leaves the list."""
 
     def __init__(
         self, files: RecentFiles, messages: Messages, opens: Callable[[str], object], shown: Callable[[], str]

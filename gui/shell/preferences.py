@@ -221,7 +221,7 @@ class KeysTable(QWidget):
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft)
         tip = "Type the new keys of the selected command."
         self.edit = named(QKeySequenceEdit(maximumSequenceLength=1), "Keys of the selected command", tip)
-        # Also said when it loses the focus.
+        # Also shown when it loses the focus.
         self.edit.editingFinished.connect(self._take_typed)
         self.note = named(quiet_label(wraps=True), "What a new key changes")
         self.remove = QPushButton("Re&move")

@@ -16,7 +16,7 @@ from gui.shell.command_line import ScreenshotOptions
 from gui.shell.pages import PAGES
 
 # Layouts, plots and icons settle within a few turns of the event loop.
-SETTLE_MS = 300
+PAUSE_MS = 300
 
 
 def take_screenshot(options: ScreenshotOptions, engine: StartedEngine, first: FirstPicture | None) -> int:
@@ -60,15 +60,15 @@ class _Stopped(Exception):
 
 
 class _Shots:
-    """Shows what is asked for, one view after another, and saves each once all of it is there."""
+    """Shows what is requested, one view after another, and saves each once all of it is there."""
 
     def __init__(self, haloscope: Haloscope, options: ScreenshotOptions) -> None:
         self._haloscope, self._window, self._options = haloscope, haloscope.window, options
         self.written = 0
         self._is_stopped = False
-        # What became of the first result; later ones come from what is run or looked at.
-        self._settled: list[EngineError | None] = []
-        self._window.first_page.settled.connect(self._settled.append)
+        # What became of the first result; later ones come from what is run or shown.
+        self._outcomes: list[EngineError | None] = []
+        self._window.first_page.completed.connect(self._outcomes.append)
 
     def stop(self) -> None:
         """Take no more. Called on: any thread."""
@@ -77,9 +77,9 @@ class _Shots:
     def take(self) -> None:
         """Show and save; raise _Stopped, or the EngineError of the first result."""
         options = self._options
-        while not self._settled:
+        while not self._outcomes:
             self._pass_time()
-        if (error := self._settled[0]) is not None:
+        if (error := self._outcomes[0]) is not None:
             raise error
         self._pass_time()
         self._rest()
@@ -117,11 +117,11 @@ class _Shots:
         state, was_at_rest, is_at_rest = self._haloscope.state, False, not self._haloscope.state.busy
         while not (was_at_rest and is_at_rest):
             self._pass_time()
-            was_at_rest, is_at_rest = is_at_rest, not state.busy and self._window.is_settled
+            was_at_rest, is_at_rest = is_at_rest, not state.busy and self._window.is_complete
 
     def _pass_time(self) -> None:
         loop = QEventLoop()
-        QTimer.singleShot(SETTLE_MS, loop.quit)
+        QTimer.singleShot(PAUSE_MS, loop.quit)
         loop.exec()
         if self._is_stopped:
             raise _Stopped

@@ -53,7 +53,7 @@ def code_font() -> QFont:
 
 
 class Turns(QObject):
-    """Runs each job that is asked for once, `PAUSE_MS` after what the one before it has set off is laid out.
+    """Runs each requested job once, `PAUSE_MS` after what the one before it has set off is laid out.
 
     Timers of 0 ms that were started together run together: three plots of 200 rows would take 40 ms at once.
     So would a pause that ends while a layout goes on.

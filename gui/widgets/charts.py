@@ -126,21 +126,21 @@ class BarChart(QWidget):
             painter.setPen(QPen(QColor(current_theme().accent), 1, Qt.PenStyle.DotLine))
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
-    def _paint_row(self, painter: QPainter, row: Row, room: QRectF) -> None:
+    def _paint_row(self, painter: QPainter, row: Row, area: QRectF) -> None:
         theme, metrics = current_theme(), painter.fontMetrics()
         glyph, colour = row.glyph
         painter.setPen(QColor(colour or theme.text))
-        painter.drawText(QRectF(0, room.top(), 2 * GRID, room.height()), _MIDDLE, glyph)
+        painter.drawText(QRectF(0, area.top(), 2 * GRID, area.height()), _MIDDLE, glyph)
         painter.setPen(QColor(theme.muted if row.is_quiet else theme.text))
-        words = QRectF(_glyph_width(row), room.top(), room.left() - GRID - _glyph_width(row), room.height())
+        words = QRectF(_glyph_width(row), area.top(), area.left() - GRID - _glyph_width(row), area.height())
         name = metrics.elidedText(row.name, Qt.TextElideMode.ElideRight, int(words.width()))
         painter.drawText(words, _MIDDLE, name)
-        painter.drawText(QRectF(0, room.top(), self.width(), room.height()), _RIGHT, row.figure)
-        track = QRectF(room.left(), room.top() + (self._row - self._bar) / 2, room.width(), self._bar)
+        painter.drawText(QRectF(0, area.top(), self.width(), area.height()), _RIGHT, row.figure)
+        track = QRectF(area.left(), area.top() + (self._row - self._bar) / 2, area.width(), self._bar)
         if self._has_track:
             painter.fillRect(track, QColor(theme.raised))
         for bar in row.bars:
-            left, width = track.left() + bar.begin * room.width(), (bar.end - bar.begin) * room.width()
+            left, width = track.left() + bar.begin * area.width(), (bar.end - bar.begin) * area.width()
             self._paint_bar(painter, bar, QRectF(left, track.top(), max(1.0, width), self._bar))
 
     def _paint_bar(self, painter: QPainter, bar: Bar, rect: QRectF) -> None:

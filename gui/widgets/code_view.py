@@ -143,13 +143,13 @@ class CodeView(QPlainTextEdit):
         self._repaint()
         if not rows:
             return
-        seen = [number for number, _, _ in self.rows_in_sight()][:-1]
-        # How many more rows there is room for; negative: all of them cannot be seen at once.
-        spare = len(seen) - (max(rows) - min(rows) + 1)
-        if not (any if spare < 0 else all)(row in seen for row in rows):
-            # Some rows above it, so that it is seen where it belongs.
-            above = len(seen) // 3
-            self.verticalScrollBar().setValue(max(0, min(rows) - (above if spare < 0 else min(above, spare))))
+        visible = [number for number, _, _ in self.rows_in_sight()][:-1]
+        # How many more rows fit; negative: not all of them can be visible at once.
+        free_rows = len(visible) - (max(rows) - min(rows) + 1)
+        if not (any if free_rows < 0 else all)(row in visible for row in rows):
+            # Some rows above it, so that its surroundings are visible.
+            above = len(visible) // 3 if free_rows < 0 else min(len(visible) // 3, free_rows)
+            self.verticalScrollBar().setValue(max(0, min(rows) - above))
 
     def choose(self, row: int) -> None:
         """Move the cursor to a row, as a person does."""
@@ -234,8 +234,8 @@ class _Numbers(QWidget):
 
     def fit(self, digits: int) -> None:
         """Have room for so many digits."""
-        room = self.fontMetrics().horizontalAdvance("0" * max(3, digits))
-        self.resize(room + GRID + HALF_GRID + _BAR, self.height())
+        width = self.fontMetrics().horizontalAdvance("0" * max(3, digits))
+        self.resize(width + GRID + HALF_GRID + _BAR, self.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         theme, view = current_theme(), self._view

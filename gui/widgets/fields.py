@@ -156,8 +156,8 @@ def read_typed(
 class NumberField(QLineEdit):
     """Takes a number when Enter is pressed or the field is left; other text is refused and undone.
 
-    `name` is for screen readers; `what` begins a refusal. Where the field may be empty, that is said by the
-    signal `entered_text` alone. `sign` may stand before the number, as people write it elsewhere.
+    `name` is for screen readers; `what` begins a refusal. Where the field may be empty, only the signal
+    `entered_text` reports that. `sign` may stand before the number, as people write it elsewhere.
     """
 
     # Another number than the one shown before, and as typed; why a text was not taken, empty while another

@@ -78,17 +78,17 @@ LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 
 def paint_text(
-    painter: QPainter, room: QRect, words: str, colour: QColor, where: Qt.AlignmentFlag = LEFT
+    painter: QPainter, area: QRect, words: str, colour: QColor, where: Qt.AlignmentFlag = LEFT
 ) -> int:
     """Write words into a rectangle, and return their width."""
     painter.setPen(colour)
-    shown = painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, room.width())
-    painter.drawText(room, where, shown)
+    shown = painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, area.width())
+    painter.drawText(area, where, shown)
     return painter.fontMetrics().horizontalAdvance(shown)
 
 
 class _Texts(QAbstractTableModel):
-    """Texts by row and column, asked for when they are painted: 4,000 cells follow the mouse."""
+    """Texts by row and column, made when they are painted: 4,000 cells follow the mouse."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
@@ -194,7 +194,7 @@ class NumberTable(QTableView):
         self.show_cells(shape, lambda row, column: texts[row][column], said)
 
     def show_cells(self, shape: tuple[int, int], text: Texts, words: Texts | None = None) -> None:
-        """Show so many rows and columns, whose texts and tooltips are asked for when they are needed."""
+        """Show so many rows and columns, whose texts and tooltips are made when they are needed."""
         self.texts.show(shape, text, words)
         self.viewport().update()
 
@@ -310,9 +310,9 @@ class ValueTable(NumberTable):
     def _fit(self) -> None:
         rows, columns = self._values.shape
         is_long = 0 < self._most_rows < rows
-        room = self.width() - (self.verticalScrollBar().sizeHint().width() if is_long else 0)
+        space = self.width() - (self.verticalScrollBar().sizeHint().width() if is_long else 0)
         least = _NARROWEST_CELL if self._most_rows else 1
-        width = min(_WIDEST_CELL, max(least, room // columns))
+        width = min(_WIDEST_CELL, max(least, space // columns))
         if width != self._cell_width:
             self._cell_width = width
             self.set_cell_size(width, _CELL_HEIGHT)

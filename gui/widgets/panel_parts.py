@@ -73,8 +73,8 @@ class FoldingRow(QHBoxLayout):
     def setGeometry(self, rect: QRect) -> None:
         widths, directions = self._widths(), QBoxLayout.Direction
         needed = self._beside_from or sum(widths) + self.spacing() * (len(widths) - 1)
-        room = rect.marginsRemoved(self.contentsMargins()).width()
-        wanted = directions.LeftToRight if room >= needed else directions.TopToBottom
+        width = rect.marginsRemoved(self.contentsMargins()).width()
+        wanted = directions.LeftToRight if width >= needed else directions.TopToBottom
         if wanted != self.direction():
             self.setDirection(wanted)
             self.update()
@@ -177,9 +177,9 @@ class NarrowBox(QComboBox):
     def initStyleOption(self, option: QStyleOptionComboBox) -> None:
         super().initStyleOption(option)
         parts, field = QStyle.ComplexControl.CC_ComboBox, QStyle.SubControl.SC_ComboBoxEditField
-        room = self.style().subControlRect(parts, option, field, self).width() - HALF_GRID
+        width = self.style().subControlRect(parts, option, field, self).width() - HALF_GRID
         mode = Qt.TextElideMode.ElideRight
-        option.currentText = self.fontMetrics().elidedText(option.currentText, mode, room)
+        option.currentText = self.fontMetrics().elidedText(option.currentText, mode, width)
 
     def showPopup(self) -> None:
         self.view().setMinimumWidth(self.view().sizeHintForColumn(0) + 3 * GRID)
@@ -307,20 +307,20 @@ class ScrollArea(QScrollArea):
             self._place()
 
     def _place(self) -> None:
-        room, least = self.maximumViewportSize(), self.least_size
+        area, least = self.maximumViewportSize(), self.least_size
         bar = self.verticalScrollBar().sizeHint().width()
-        if least.width() > room.width() and self.horizontalScrollBarPolicy() != _NEVER:
-            room.setHeight(room.height() - self.horizontalScrollBar().sizeHint().height())
-        width = room.width()
-        if self.least_height(width) > room.height():
-            if self.least_height(width - bar) > room.height():
+        if least.width() > area.width() and self.horizontalScrollBarPolicy() != _NEVER:
+            area.setHeight(area.height() - self.horizontalScrollBar().sizeHint().height())
+        width = area.width()
+        if self.least_height(width) > area.height():
+            if self.least_height(width - bar) > area.height():
                 width -= bar
             else:
                 # A picture is less high where it is less wide: it is in view whole without a scroll bar.
                 narrower = range(width, width - bar, -1)
-                width = next((w for w in narrower if self.least_height(w) <= room.height()), width - bar)
+                width = next((w for w in narrower if self.least_height(w) <= area.height()), width - bar)
         width = max(width, least.width())
-        self._content.resize(width, max(room.height(), self.least_height(width)))
+        self._content.resize(width, max(area.height(), self.least_height(width)))
 
 
 def scrolled(content: QWidget) -> ScrollArea:
@@ -356,7 +356,7 @@ class Placeholder(QStackedWidget):
 
     @property
     def text(self) -> str:
-        """What is shown in the place of the widget; empty where that is shown."""
+        """What is shown instead of the widget; empty where that is shown."""
         return self.label.text() if self.currentIndex() else ""
 
     def minimumSizeHint(self) -> QSize:

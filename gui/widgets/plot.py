@@ -27,7 +27,7 @@ __all__ = ["pg"]
 _MANTISSAS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))
 _MOST_TICKS = 7
 # Half of the longest word of a tick, which may be written to the left of where the axis begins.
-_WORD_ROOM = 3 * GRID
+_WORD_SPACE = 3 * GRID
 
 
 class Plot(pg.GraphicsView):
@@ -116,7 +116,7 @@ class LogAxis(pg.AxisItem):
         # Otherwise the first tick has no word where half of it would lie outside; with a grid, pyqtgraph's
         # own style `hideOverlappingLabels` changes nothing.
         rect: QRectF = super().boundingRect()
-        return rect.adjusted(-_WORD_ROOM, 0, 0, 0) if self.orientation == "bottom" else rect
+        return rect.adjusted(-_WORD_SPACE, 0, 0, 0) if self.orientation == "bottom" else rect
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
@@ -138,7 +138,7 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
 # From there on sizes such as 256 to 10240 crowd at the left of a linear axis.
 _LOG_FROM_RATIO = 8.0
 _MARK_SIZE, _SMALL_MARK_SIZE = 9, 6
-_ROOM = 0.08
+_MARGIN = 0.08
 _PAPER = "paper"
 # A curve, how it is drawn, and whether the paper printed it.
 _Drawn = tuple[Curve, Series, bool]
@@ -229,8 +229,8 @@ class FigurePlot(QWidget):
         low, high = (min(heights) - 0.1, max(heights) + 0.1) if figure.log_y else (0.0, max(heights) * 1.08)
         # One value alone, or only zeros, still has an axis.
         ends = self._at(min(xs)), self._at(max(xs))
-        room = max(ends[1] - ends[0], 1e-9) * _ROOM
-        self.plot.show_range((ends[0] - room, ends[1] + room), (low, max(high, low + 1e-9)))
+        margin = max(ends[1] - ends[0], 1e-9) * _MARGIN
+        self.plot.show_range((ends[0] - margin, ends[1] + margin), (low, max(high, low + 1e-9)))
         self._left.setLabel(figure.y_label)
         self._bottom.setLabel(figure.x_label)
         self._place_ticks()

@@ -170,7 +170,7 @@ def test_that_a_run_on_this_processor_has_bounds_beside_its_time(window, qtbot):
 
 
 @needs_nvvm
-def test_that_the_engine_finds_the_registers_of_the_kernel_that_is_looked_at(window, qtbot):
+def test_that_the_engine_finds_the_registers_of_the_selected_kernel(window, qtbot):
     page = window.window.page_of("explore")
     page.bring_to_front("launch")
     page.selection.select("tiled")

@@ -45,7 +45,7 @@ def test_that_a_digit_drawn_with_the_mouse_is_told_while_the_window_stays_smooth
                     QApplication.processEvents()
             qtbot.mouseRelease(canvas, left, pos=point_of(canvas, *FIVE[-1]))
         ink = network.drawing.ink.tobytes()
-        qtbot.waitUntil(lambda: page.is_settled, timeout=RUN_MS)
+        qtbot.waitUntil(lambda: page.is_complete, timeout=RUN_MS)
     assert network.drawing.ink.tobytes() == ink
     assert network.answer.digit == 5
     assert network.answer.probabilities[5] > 0.5

@@ -98,7 +98,7 @@ def window_of_file(request, rest_is_kept, qapp, tmp_path_factory):
             own.setenv(f"XDG_{kind}_HOME", str(tmp_path_factory.mktemp("settings")))
         haloscope = opened(qapp, patient(QtBot(request)))
     yield haloscope
-    # A lens that is looked at would draw its frames on a canvas that is gone.
+    # A visible lens would draw its frames on a canvas that is gone.
     haloscope.window.first_page.bring_to_front("mask")
     qapp.processEvents()
     close(haloscope)
@@ -111,8 +111,8 @@ def window_of_file(request, rest_is_kept, qapp, tmp_path_factory):
 def haloscope(request, qtbot):
     """The window of the file, with everything on its page Explore as `opened` makes it.
 
-    A test that changes more, such as other pages or the size of the window, or wants what nobody has looked
-    at, is marked `fresh_window`: it gets one of its own.
+    A test that changes more, such as other pages or the size of the window, or wants panels that
+    were never shown, is marked `fresh_window`: it gets one of its own.
     """
     if request.node.get_closest_marker("fresh_window"):
         return request.getfixturevalue("open_window")()

@@ -1,4 +1,4 @@
-"""A stand-in for `engine.host.client.EngineClient`: no process, plain NumPy, answers on demand.
+"""Replaces `engine.host.client.EngineClient`: no process, plain NumPy, answers on demand.
 
 `automatic` answers each request at once; without it a test answers by hand, in any order: `fake.answer()`,
 `fake.fail(error)`, `fake.lose()`. What is answered is given as it was asked, or by its kind (its class, or
@@ -224,7 +224,7 @@ class FakeEngineClient:
 
     @cached_property
     def _replies(self):
-        """What answers in place of the engine, by its class and the request of the task."""
+        """What answers instead of the engine, by its class and the request of the task."""
         return {
             (protocol.OpenPicture,): self._picture,
             (protocol.SaveResult,): self._saved,

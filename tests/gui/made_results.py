@@ -18,7 +18,7 @@ from tests.made_runs import MASK, made_reason
 
 
 def make_picture(width: int = 512, height: int = 512, channels: int = 3) -> PictureHandle:
-    """Return a picture's handle whose memory nobody attaches."""
+    """Return a picture's handle whose memory is never attached."""
     pixels = SharedArray("none", (height, width, channels), "uint8")
     return PictureHandle(pixels, None, ScreenLevels(()), "astronaut.png", "astronaut.png 512 × 512 RGB 8 bit")
 

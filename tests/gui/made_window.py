@@ -55,12 +55,12 @@ def panel_of(page, name, qtbot):
     qtbot.waitUntil(content.isVisible)
     if not isinstance(content, Slot):
         return content
-    qtbot.waitUntil(lambda: content.is_settled)
+    qtbot.waitUntil(lambda: content.is_complete)
     return content.widget
 
 
 def made(page, name):
-    """Return a panel, which nobody need have looked at."""
+    """Return a panel, made if it was never visible."""
     slot = page.panel(name).content
     slot.fill()
     if slot.isVisible():
@@ -73,7 +73,7 @@ def shown_page(window, key, qtbot):
     window.show_page(key)
     page = window.page
     # A page that is shown shows slots of its own.
-    qtbot.waitUntil(lambda: page.isVisible() and all(slot.is_settled for slot in window.findChildren(Slot)))
+    qtbot.waitUntil(lambda: page.isVisible() and all(slot.is_complete for slot in window.findChildren(Slot)))
     return page
 
 
@@ -103,7 +103,7 @@ def all_actions(menu):
 
 
 class OpenedWindow(Haloscope):
-    """`haloscope.workspace` is that of the page Explore, and so on; pages are built when first asked for."""
+    """`haloscope.workspace` is that of the page Explore, and so on; pages are built when first needed."""
 
     def reset(self, bot):
         """Show the page Explore as at first: its picture, settings, view and panels; no runs, no messages."""
@@ -154,13 +154,13 @@ class OpenedWindow(Haloscope):
             self.recovery.look()
 
     def crash(self):
-        """Leave the work that is kept as a crash does: nobody holds its lock."""
+        """Leave the work that is kept as a crash does: without its lock held."""
         self.recovery._writer.end()
         self.recovery._lock.unlock()
         self.recovery._lock = None
 
     def _reset_runs(self, key, bot):
-        """Leave a page that was looked at with its first settings and drawing, and without runs."""
+        """Leave a page that was shown with its first settings and drawing, and without runs."""
         page = self.window.page_of(key)
         state = page._runs
         state.take_out(state.kept)
@@ -175,7 +175,7 @@ class OpenedWindow(Haloscope):
             state.drawing.start_with(FIRST_DIGIT, state.facts.digits[FIRST_DIGIT])
         state.undo_stack.clear()
         page.restore_default()
-        bot.waitUntil(lambda: bool(state.results()) and page.is_settled)
+        bot.waitUntil(lambda: bool(state.results()) and page.is_complete)
 
     def __getattr__(self, name):
         if name not in _PAGE_OF:
@@ -190,7 +190,7 @@ def settle():
         QCoreApplication.processEvents()
 
 
-def _settled(name):
+def _fake_action(name):
     """Return a method that has the fake engine do something, and lets all that follows happen."""
 
     def do(self, *given):
@@ -211,7 +211,7 @@ def page_on(bench, kind, bot):
 
 
 class AtOnce:
-    """Does work where it is asked for, in place of a `Background`."""
+    """Does work at once, instead of a `Background`."""
 
     def do(self, work, done, failed):
         """Do work; then call `done` with what it returned, or `failed` with the error."""
@@ -266,8 +266,8 @@ class Bench:
         self.settle()
 
     # What the fake engine does, with all that follows.
-    answer, answer_all, fail = map(_settled, ("answer", "answer_all", "fail"))
-    tell, lose, become_ready = map(_settled, ("tell", "lose", "become_ready"))
+    answer, answer_all, fail = map(_fake_action, ("answer", "answer_all", "fail"))
+    tell, lose, become_ready = map(_fake_action, ("tell", "lose", "become_ready"))
 
     def open(self, name="photo.png"):
         """Open a picture and show its preview."""

@@ -98,13 +98,13 @@ def moved(state: State, by: int) -> State:
 
 
 def split(state: State, first: Mask, second: Mask) -> State:
-    """Return the state with two masks, one after the other, in the place of the selected step's."""
+    """Return the state with two masks, one after the other, that replace the selected step's."""
     step = state.step
     column, row = (
         step.with_mask(one, is_new=True).with_settings(flip=False, normalise=False) for one in (first, second)
     )
     found = added(state.with_step(column), replace(row, input=""))
-    # Who read the one mask reads the second of the two.
+    # Steps that read the one mask read the second of the two.
     begun, later = found.steps[: found.selected + 1], []
     for one in found.steps[found.selected + 1 :]:
         reads = values_of(("input", "second"), one)
@@ -156,7 +156,7 @@ def new_step(step: Step, operation: str) -> Step:
     return begun.with_operation(operation)
 
 
-_PAUSE_MS = 300  # mergers are asked for when edits have paused: previews come first
+_PAUSE_MS = 300  # mergers are requested when edits have paused: previews come first
 
 
 class ChainState(QObject):
@@ -326,7 +326,7 @@ class ChainActions(QObject):
         self._workspace.edit(after, f"Add step: {title_of_step(after.step)}")
 
     def open(self, path: Path) -> None:
-        """Open the chain of a file, as one step that can be undone; what is wrong with it is said."""
+        """Open the chain of a file, as one step that can be undone; show what is wrong with it."""
 
         def show(chain: "Chain") -> None:
             self._messages.clear(SOURCE)

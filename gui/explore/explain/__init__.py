@@ -1,1 +1,1 @@
-"""Explain: what is asked of the selected kernel or run, and the panels that answer."""
+"""Explain: questions about the selected kernel or run, and the panels that answer."""

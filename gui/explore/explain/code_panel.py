@@ -49,7 +49,7 @@ class CodeState(KernelQuestion[ShownCode]):
         super().__init__(selection, link)
         self._results = results = selection.results
         self.form: Form | None = None  # the listing that is wanted; None: the source alone
-        # The newest listings, or their diff, and what was asked for them.
+        # The newest listings, or their diff, and the requests for them.
         self._listings: tuple[CodeRequest, ShownCode] | None = None
         of_results = results.rowsInserted, results.rowsRemoved, results.modelReset
         for changed in (*of_results, selection.state.running_changed):

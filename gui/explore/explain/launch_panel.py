@@ -71,9 +71,9 @@ class LaunchState(PassesQuestion[LaunchAdvice]):
 
 
 _DOT_SIZE, _MARK_SIZE = 4, 11
-_LOWEST, _HIGHEST, _ROOM = -8, 112, 0.06  # marks are whole at both ends
+_LOWEST, _HIGHEST, _MARGIN = -8, 112, 0.06  # marks are whole at both ends
 # Half of the longest word of a tick.
-_WORD_ROOM = 3 * GRID
+_WORD_SPACE = 3 * GRID
 _HALVES = [(0, "0"), (50, "50 %"), (100, "100 %")]
 _NARROW = 26 * GRID
 
@@ -104,7 +104,7 @@ class OccupancyPlot(Plot):
     def show_curve(
         self, along: Along, curve: Sequence[CurvePoint], now: tuple[int, float] | None, empty: str
     ) -> None:
-        """Draw a curve, and where the launch stands on it; `empty` is said where there is no curve."""
+        """Draw a curve, and where the launch stands on it; `empty` is shown where there is no curve."""
         self.empty_text.setText(empty)
         if (along, curve, now) != (self._along, self._curve, self._now):
             self._along, self._curve, self._now = along, curve, now
@@ -140,8 +140,8 @@ class OccupancyPlot(Plot):
             look = {"pen": pg.mkPen(theme.base, width=1.5), "brush": pg.mkBrush(mark)}
             self._add_marks([now[0]], [100 * now[1]], symbol="d", size=_MARK_SIZE, **look)
         first, last = min(0, *xs), max(*xs, now[0] if now else 0)
-        room = _ROOM * (last - first)
-        self.show_range((first - room, last + room), (_LOWEST, _HIGHEST))
+        margin = _MARGIN * (last - first)
+        self.show_range((first - margin, last + margin), (_LOWEST, _HIGHEST))
         self.left.setTicks([_HALVES])
         self._place_words()
 
@@ -165,7 +165,7 @@ class _Bottom(pg.AxisItem):
     def boundingRect(self) -> QRectF:
         # Otherwise the last tick has no word where half of it would lie outside.
         rect: QRectF = super().boundingRect()
-        return rect.adjusted(-_WORD_ROOM, 0, _WORD_ROOM, 0)
+        return rect.adjusted(-_WORD_SPACE, 0, _WORD_SPACE, 0)
 
 
 _AXIS_TIP = "What the occupancy is drawn over. Along the curve everything else stays as it is."
@@ -198,7 +198,7 @@ _COMPILING, _UNKNOWN = "compiling …", "not known"
 
 
 class LaunchPanel(QWidget):
-    """The launch of the selected kernel. Its plot is why it is made when it is first looked at."""
+    """The launch of the selected kernel. It is made when it is first visible, for its plot."""
 
     def __init__(self, launch: LaunchState) -> None:
         super().__init__()

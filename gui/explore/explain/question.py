@@ -1,4 +1,4 @@
-"""What a panel asks of what is selected, while somebody looks: soon after a change, and the newest wins."""
+"""A panel's questions about what is selected, while it is visible: soon after a change; the newest wins."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -38,8 +38,8 @@ class Question(QObject):
         self.refresh()
 
     @property
-    def is_settled(self) -> bool:
-        """Whether nothing is on its way."""
+    def is_complete(self) -> bool:
+        """Whether no answer is pending."""
         is_asked = self._timer.isActive() or (self._asks is not None and self._asks.in_flight is not None)
         return not (self.is_visible and is_asked)
 

@@ -23,7 +23,7 @@ _MARK_SIZE = 11
 _MARK_SIZES = {"star": 16, "x": 13, "+": 13, "d": 13}
 _BESIDE_RING = "    "  # blanks before the name of a marked run: half a ring is as wide
 # The plot reaches so many times further than corners and runs; above the flat roof may be its name.
-_ROOM_X, _ROOM_BELOW, _ROOM_ABOVE = 4.0, 2.5, 4.0
+_MARGIN_X, _MARGIN_BELOW, _MARGIN_ABOVE = 4.0, 2.5, 4.0
 _FEWEST_DECADES = 1.0
 # Of how many runs names are shown where there is room, and how much of its height a name needs alone.
 _MOST_NAMES, _NAME_HEIGHT = 20, 0.6
@@ -75,10 +75,10 @@ class RooflinePlot(Plot):
         flat = [roof.measured for roof in self._roofline.roofs if roof.is_flat]
         slopes = [roof.measured for roof in self._roofline.roofs if not roof.is_flat]
         xs = *xs, *(height / slope for height in flat for slope in slopes)
-        low, high = min(xs) / _ROOM_X, max(xs) * _ROOM_X
+        low, high = min(xs) / _MARGIN_X, max(xs) * _MARGIN_X
         tallest = max([*ys, *flat])
-        bottom = min([min(ys) / _ROOM_BELOW, *(slope * low for slope in slopes)])
-        below, above = _decades(bottom, tallest * _ROOM_ABOVE)
+        bottom = min([min(ys) / _MARGIN_BELOW, *(slope * low for slope in slopes)])
+        below, above = _decades(bottom, tallest * _MARGIN_ABOVE)
         # In a low plot too the name above the highest roof is whole.
         letters, highest = QFontMetrics(small_font()).height(), math.log10(tallest)
         if (rest := self.box.height() - letters) > letters:
@@ -175,11 +175,11 @@ class RooflinePlot(Plot):
             # On the side towards the middle.
             is_left = at.x() > (left + right) / 2
             corner = QPointF(at.x() * across - is_left * size.width(), -at.y() * up)
-            room = QRectF(corner, QSizeF(size.width(), _NAME_HEIGHT * size.height()))
+            area = QRectF(corner, QSizeF(size.width(), _NAME_HEIGHT * size.height()))
             name.setAnchor((int(is_left), 0.5))
-            is_shown = not taken or not (is_narrow or any(map(room.intersects, taken)))
+            is_shown = not taken or not (is_narrow or any(map(area.intersects, taken)))
             name.setVisible(is_shown)
-            taken += [room] * is_shown
+            taken += [area] * is_shown
 
     def _name(self, colour: str, anchor: tuple[float, float]) -> pg.TextItem:
         name = pg.TextItem(color=colour, anchor=anchor)

@@ -226,7 +226,7 @@ _OF_GPU = "launch", "code"  # segments that are about a GPU which need not be he
 
 
 class ExplainHead(QWidget):
-    """Names what is explained. `room` is checked while Explain has the whole page."""
+    """Names what is explained. `enlarge` is checked while Explain has the whole page."""
 
     def __init__(self, selection: Selection, segments: PanelTabs) -> None:
         super().__init__()
@@ -235,9 +235,9 @@ class ExplainHead(QWidget):
         self.other = NarrowBox("Kernel to compare with", _OTHER_TIP, 8)
         self.swap = icon_button("swap-horizontal", "Swap the two kernels", "Swap the two kernels")
         self.gpu = NarrowBox("GPU that is compiled for", _GPU_TIP, 5)
-        self.room = icon_button("arrow-expand", "Large panel", "Explain over the picture, and back")
-        self.room.setCheckable(True)
-        head = row((self.kernel, 1), self.other, self.swap, self.gpu, self.room, spacing=HALF_GRID)
+        self.enlarge = icon_button("arrow-expand", "Large panel", "Explain over the picture, and back")
+        self.enlarge.setCheckable(True)
+        head = row((self.kernel, 1), self.other, self.swap, self.gpu, self.enlarge, spacing=HALF_GRID)
         head.setAlignment(self.kernel, Qt.AlignmentFlag.AlignVCenter)
         self.setLayout(head)
         self.other.chosen.connect(selection.compare_with)

@@ -1,4 +1,4 @@
-"""How a tile looks, and what is said of it as the lecture does: "P[8] uses N[6] to N[10]"."""
+"""How a tile looks, and its description as in the lecture: "P[8] uses N[6] to N[10]"."""
 
 import math
 from dataclasses import replace
@@ -257,16 +257,16 @@ def has_results_row(plan: TilePlan) -> bool:
 
 
 class TilePainter:
-    """Paints a tile: its cells have `side` pixels, the first lies at `corner`, and `room` is in sight."""
+    """Paints a tile: its cells have `side` pixels, the first lies at `corner`, and `area` is in sight."""
 
     def __init__(
-        self, painter: QPainter, plan: TilePlan, look: TileLook, side: int, corner: QPoint, room: QSize
+        self, painter: QPainter, plan: TilePlan, look: TileLook, side: int, corner: QPoint, area: QSize
     ) -> None:
         self._painter, self._plan, self._look = painter, plan, look
         self._side, self._corner, self._theme = side, corner, current_theme()
         # What is in sight, at least in part.
         first_row, first = -corner.y() // side, -corner.x() // side
-        last_row, last = first_row + room.height() // side + 2, first + room.width() // side + 2
+        last_row, last = first_row + area.height() // side + 2, first + area.width() // side + 2
         self._rows = range(first_row, min(plan.shape[0], last_row))
         self._columns = range(first, min(plan.shape[1], last))
 
@@ -318,14 +318,14 @@ class TilePainter:
             numbers, most = plan.source_columns[np.newaxis] // plan.apart, plan.width - 1
         else:
             return
-        if not self._has_room_for(str(most)) or self._painter.fontMetrics().height() > self._side + 2:
+        if not self._fits(str(most)) or self._painter.fontMetrics().height() > self._side + 2:
             return
         self._painter.setPen(QColor(self._theme.text))
         for at in product(self._rows, self._columns):
             if by is ColourBy.ROLE or plan.loaders[at] >= 0:
                 self._painter.drawText(self._rect(*at), _CENTRE, str(int(numbers[at])))
 
-    def _has_room_for(self, text: str) -> bool:
+    def _fits(self, text: str) -> bool:
         return self._painter.fontMetrics().horizontalAdvance(text) + 2 <= self._side
 
     def _paint_results(self) -> None:
@@ -335,7 +335,7 @@ class TilePainter:
             rect = self._rect(2, column - plan.first[1])
             self._frame(rect.adjusted(0, 0, -1, -1), self._theme.outline, 1)
             text = str(thread if self._look.by is ColourBy.THREAD else column)
-            if self._has_room_for(text):
+            if self._fits(text):
                 self._painter.setPen(QColor(self._theme.text))
                 self._painter.drawText(rect, _CENTRE, text)
 

@@ -67,7 +67,7 @@ class TileGrid(NumberTable):
         super().__init__("Tile", chosen_from=True)
         self._colour_by = ColourBy.ROLE
         self._look = look_of(None, ColourBy.ROLE, current_theme())
-        self._asked_size = 0  # pixels of a cell that were asked for; 0: as large as there is room
+        self._requested_size = 0  # requested pixels of a cell; 0: as large as there is room
         self.setFont(small_font())
         self.setMinimumSize(20 * GRID, 8 * GRID)
         # The mouse scrolls nothing.
@@ -117,18 +117,18 @@ class TileGrid(NumberTable):
     def zoom(self, steps: int) -> None:
         """Enlarge or shrink the cells; 0 makes them as large as there is room."""
         size = min(max(round(self.cell_size * _ZOOM**steps), _LEAST), _LARGEST)
-        self._asked_size = size if steps else 0
+        self._requested_size = size if steps else 0
         self._fit()
         self.scrollTo(self.currentIndex())
 
     @property
     def cell_size(self) -> int:
-        if self._asked_size or self.plan is None:
-            return self._asked_size or _LARGEST
-        room, rows, columns = self.maximumViewportSize(), self.texts.rowCount(), self.texts.columnCount()
-        if (fitting := min(room.width() // max(1, columns), room.height() // max(1, rows))) >= _LEAST:
+        if self._requested_size or self.plan is None:
+            return self._requested_size or _LARGEST
+        area, rows, columns = self.maximumViewportSize(), self.texts.rowCount(), self.texts.columnCount()
+        if (fitting := min(area.width() // max(1, columns), area.height() // max(1, rows))) >= _LEAST:
             return min(fitting, _LARGEST)
-        # What must be scrolled anyway gets cells that can be told apart, and numbers where it is one row.
+        # What must be scrolled anyway gets cells that can be distinguished, and numbers where it is one row.
         return _SCROLLED_ROW if has_results_row(self.plan) else _SCROLLED
 
     def sentences(self) -> tuple[str, str]:
@@ -173,8 +173,8 @@ class TileGrid(NumberTable):
         painter = QPainter(self.viewport())
         painter.setFont(self.font())
         corner = QPoint(self.columnViewportPosition(0), self.rowViewportPosition(0))
-        side, room, has_focus = self.columnWidth(0), self.viewport().size(), self.hasFocus()
-        TilePainter(painter, plan, self._look, side, corner, room).paint(self.current, has_focus=has_focus)
+        side, area, has_focus = self.columnWidth(0), self.viewport().size(), self.hasFocus()
+        TilePainter(painter, plan, self._look, side, corner, area).paint(self.current, has_focus=has_focus)
         if has_focus:
             painter.setPen(QPen(QColor(current_theme().accent), 2))
             painter.drawRect(self.viewport().rect().adjusted(1, 1, -1, -1))

@@ -45,7 +45,7 @@ class DoctorState(Question):
         return shown is not None and shown.mask != self.workspace.step.applied_mask
 
     def split(self) -> None:
-        """Put two steps, the column and the row, in the place of the mask."""
+        """Replace the mask by two steps, the column and the row."""
         if self.examination is not None and (factors := self.examination.factors) is not None:
             self.workspace.edit(split(self.workspace.state, *factors), "Split into row and column")
 
@@ -109,7 +109,7 @@ _LEAST_SHARE = 2.0**-24  # singular values below are 0 but for the rounding of t
 
 
 def findings(known: Examination, border: Border, shape: tuple[int, int, int] | None) -> list[Finding]:
-    """Return what is to be said of a mask on a picture of (height, width, channels), or on none."""
+    """Return the findings about a mask on a picture of (height, width, channels), or on none."""
     mask = known.mask
     about_rank, _, about_turn, _ = describe(mask)
     total, facts = describe_sum(mask), known.facts
@@ -205,7 +205,7 @@ _LINES = 4
 
 
 class DoctorPanel(QWidget):
-    """Shows the examination of the mask. Its plot is why it is made when it is first looked at."""
+    """Shows the examination of the mask. It is made when it is first visible, for its plot."""
 
     def __init__(self, doctor: DoctorState) -> None:
         super().__init__(accessibleName="Mask doctor")

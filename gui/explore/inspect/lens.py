@@ -1,4 +1,4 @@
-"""What the lens sees at a pixel, and what it says of it. No widgets in here."""
+"""What the lens reads at a pixel, and its words about it. No widgets in here."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -48,7 +48,7 @@ class InChain(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """What is looked at: the result of a job at a pixel, and what that reads, each (H, W, C)."""
+    """What the lens shows: the result of a job at a pixel, and what that reads, each (H, W, C)."""
 
     job: PictureJob
     pixel: Pixel

@@ -1,7 +1,7 @@
 """The panel Lens: the cells of a pixel, their products, and the steps to the value on the screen.
 
 It follows the mouse until a click pins it. The window reads the few cells itself, from the memory that
-picture and result share with the engine; what is not there is asked for, such as the result that a step of a
+picture and result share with the engine; what is missing is requested, such as the result that a step of a
 chain reads. In which order the kernel adds is asked once for each kernel and mask.
 """
 
@@ -74,7 +74,7 @@ class ShownStep(NamedTuple):
 def shown_step(job: PictureJob, ran: Sequence[StepTime], device: str) -> ShownStep:
     """Return the step whose result a job's is, computed on a device; `ran` says which variants did it.
 
-    What it reads is asked for by the same variants, so that it has the same bits.
+    What it reads is requested of the same variants, so that it has the same bits.
     """
     keys, needed = {one.id: one.variant for one in ran}, job.chain.needed(job.shown)
     steps = (

@@ -155,7 +155,7 @@ class LookState(Question):
             self._arrived.start()
 
     def _take_mouse(self) -> None:
-        """Let dragging draw a line while the profile is looked at."""
+        """Let dragging draw a line while the profile is visible."""
         canvas, draws = self._view.canvas, self.is_visible and self.tool == PROFILE
         if draws:
             canvas.drawing = Drawing.LINE

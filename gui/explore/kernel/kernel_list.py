@@ -165,8 +165,8 @@ class _Rows(QStyledItemDelegate):
         item, width, height = index.data(ROW_ROLE), self._kernels.reason_width(), line_height()
         # One line where its reason fits beside the title.
         if isinstance(item, VariantRow) and item.under and not _fits_beside(item, width):
-            room = QRect(0, 0, width, _MANY_LINES)
-            words = QFontMetrics(small_font()).boundingRect(room, _WRAPPED, item.under)
+            area = QRect(0, 0, width, _MANY_LINES)
+            words = QFontMetrics(small_font()).boundingRect(area, _WRAPPED, item.under)
             height += words.height() + HALF_GRID - _REASON_LIFT
         return QSize(24 * GRID, height)
 

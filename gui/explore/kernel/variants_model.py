@@ -178,7 +178,7 @@ class VariantsModel(QAbstractListModel):
         for title, kernels in groups.items():
             reason = _shared_reason(kernels)
             is_selected = any(row.key == self._selection.kernel for row in kernels)
-            # Who asked for the simulator looks for the kernels that it runs.
+            # With the simulator chosen, the kernels that it runs matter.
             is_aside = title == "CPU" and self._workspace.settings.device == SIMULATOR
             at_first = is_selected or (reason is None and not is_aside)
             is_open = self._opened.get((title, reason is None), at_first)

@@ -77,7 +77,7 @@ class GeneratorSliders(QWidget):
         self.reset_button = icon_button("restore", "Defaults", "Put all numbers of this generator back.")
         self.spelling = named(QLineEdit(readOnly=True), "Mask as text", _SPELLING_TIP)
         self.spelling.setFont(code_font())
-        # Of the mask that is shown; a refusal stands in its place until something else is typed.
+        # Of the mask that is shown; a refusal replaces it until something else is typed.
         self._about_mask = ""
         self.verdict = Verdict()
         self._form = form(GRID)

@@ -223,23 +223,23 @@ class MaskGrid(QTableView):
     def _fit_cells(self) -> None:
         """Share the room among the cells, down to a size that can be hit; they stand in its middle."""
         rows, columns = self._model.rowCount(), self._model.columnCount()
-        room = self.contentsRect()
-        if rows * _SMALLEST.height() > room.height():
-            room.setWidth(room.width() - self.verticalScrollBar().sizeHint().width())
-        width = min(room.width() // columns, _LARGEST.width())
+        area = self.contentsRect()
+        if rows * _SMALLEST.height() > area.height():
+            area.setWidth(area.width() - self.verticalScrollBar().sizeHint().width())
+        width = min(area.width() // columns, _LARGEST.width())
         is_scrolled = width < _SMALLEST.width()
         if is_scrolled:
             width = _SCROLLED.width()
         highest = _SCROLLED.height() if is_scrolled else min(_LARGEST.height(), max(width, 3 * GRID))
         # A scroll bar under the cells would hide most of a single row.
-        bar = self.horizontalScrollBar().sizeHint().height() if columns * width > room.width() else 0
-        room.setHeight(room.height() - bar)
-        height = min(room.height() // rows, highest)
+        bar = self.horizontalScrollBar().sizeHint().height() if columns * width > area.width() else 0
+        area.setHeight(area.height() - bar)
+        height = min(area.height() // rows, highest)
         if height < _SMALLEST.height():
             height = (_SCROLLED if is_scrolled else _SMALLEST).height()
         self.horizontalHeader().setDefaultSectionSize(width)
         self.verticalHeader().setDefaultSectionSize(height)
-        side, above = max(0, room.width() - columns * width) // 2, max(0, room.height() - rows * height) // 2
+        side, above = max(0, area.width() - columns * width) // 2, max(0, area.height() - rows * height) // 2
         self._margins = QMargins(side, above, side, above)
         self.updateGeometries()
         self._cell = QSize(width, height)
@@ -350,9 +350,9 @@ class CellDelegate(QStyledItemDelegate):
         # Measuring texts takes most of the time of painting.
         key = index.data(MaskRole.SHORT_TEXTS), rect.width()
         if key not in self._fitting:
-            wide, room = QFontMetrics(self._font).horizontalAdvance, rect.width() - _PADDING
+            wide, space = QFontMetrics(self._font).horizontalAdvance, rect.width() - _PADDING
             # The most exact text that fits; none where even the shortest is too wide (the colour remains).
-            self._fitting[key] = next((text for text in key[0] if wide(text) <= room), "")
+            self._fitting[key] = next((text for text in key[0] if wide(text) <= space), "")
         return self._fitting[key]
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
@@ -365,11 +365,11 @@ class CellDelegate(QStyledItemDelegate):
         # A cell of a large mask is narrower than a number with its digits.
         cell: QRect = option.rect
         parent = editor.parentWidget()
-        room = parent.rect() if parent is not None else cell
+        area = parent.rect() if parent is not None else cell
         box = QRect(0, 0, max(cell.width(), _EDITOR_WIDTH), max(cell.height(), _EDITOR_HEIGHT))
         box.moveCenter(cell.center())
-        box.moveLeft(max(0, min(box.left(), room.width() - box.width())))
-        box.moveTop(max(0, min(box.top(), room.height() - box.height())))
+        box.moveLeft(max(0, min(box.left(), area.width() - box.width())))
+        box.moveTop(max(0, min(box.top(), area.height() - box.height())))
         editor.setGeometry(box)
 
     def eventFilter(self, editor: QObject, event: QEvent) -> bool:

@@ -117,7 +117,7 @@ class MaskLibrary(QFrame):
         self.show_generator(generator)
 
     def show_generator(self, generator: Generator) -> None:
-        """Show the sliders of a generator in the place of the list."""
+        """Show the sliders of a generator instead of the list."""
         self._pages.setCurrentIndex(1)
         self.sliders.begin(generator)
         self.resize(_SLIDERS_WIDTH, _LEAST_HEIGHT)
@@ -223,11 +223,11 @@ class MaskLibrary(QFrame):
 
     def _place(self, widget: QWidget) -> None:
         corner = widget.mapToGlobal(QPoint(0, widget.height()))
-        room = widget.screen().availableGeometry()
-        self._height = height = max(_LEAST_HEIGHT, min(_HEIGHT, room.bottom() - corner.y() - GRID))
+        area = widget.screen().availableGeometry()
+        self._height = height = max(_LEAST_HEIGHT, min(_HEIGHT, area.bottom() - corner.y() - GRID))
         self.resize(_WIDTH, height)
-        left = min(max(corner.x(), room.left()), room.right() - _WIDTH)
-        self.move(left, min(corner.y(), room.bottom() - height))
+        left = min(max(corner.x(), area.left()), area.right() - _WIDTH)
+        self.move(left, min(corner.y(), area.bottom() - height))
         self.show()
 
     def _show_list(self) -> None:
@@ -298,5 +298,5 @@ class PresetButton(QPushButton):
     def initStyleOption(self, option: QStyleOptionButton) -> None:
         super().initStyleOption(option)
         option.features |= QStyleOptionButton.ButtonFeature.HasMenu
-        room = self.width() - _AROUND_NAME
-        option.text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, room)
+        width = self.width() - _AROUND_NAME
+        option.text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, width)

@@ -28,7 +28,7 @@ from gui.style.metrics import GRID, HALF_GRID, scaled_font, small_font
 from gui.style.theme import Theme, cell_background, current_theme
 from gui.widgets.number_table import paint_ground, paint_text
 
-# More files are not read: whoever keeps so many looks for them by their names in a folder of their own.
+# More files are not read: so many are better found by their names in a folder of their own.
 _MOST = 500
 
 
@@ -62,7 +62,7 @@ class LibraryEntry:
 
 
 class OwnMasks:
-    """Reads, saves and deletes them; what cannot be done is said by an EngineError."""
+    """Reads, saves and deletes them; raises an EngineError where that fails."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or default_folder()
@@ -137,7 +137,7 @@ SIDE = 5 * GRID
 
 
 class MaskEffects(QObject):
-    """The pictures by their masks; those that are asked for come later."""
+    """The pictures by their masks; requested ones come later."""
 
     changed = Signal()
 
@@ -156,7 +156,7 @@ class MaskEffects(QObject):
         wanted = {mask.weights_digest: mask for mask in masks if mask.weights_digest not in self._made}
         if wanted and not self._link.is_lost:
             request = EffectsRequest(tuple(wanted.values()), picture, SIDE)
-            # Without them the library has its weights and words; what went wrong is said where it matters.
+            # Without them the library has its weights and words; what went wrong is shown where it matters.
             self._newest.ask(request, lambda made: self._take(wanted, made), lambda error: None)
 
     def of(self, mask: Mask) -> QImage | None:

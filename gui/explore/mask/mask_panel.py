@@ -235,7 +235,7 @@ class OperationChoice(QWidget):
         self._show()
 
     def panel(self, key: str) -> QWidget:
-        """Return the panel of an operation, made when it is first asked for."""
+        """Return the panel of an operation, made when it is first needed."""
         if key not in self._panels:
             if key == COMBINE:
                 made = import_module("gui.explore.chain.chain_list").CombinePanel(self._workspace)

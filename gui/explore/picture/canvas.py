@@ -196,8 +196,8 @@ class PictureCanvas(QWidget):
         self.update()
 
     @property
-    def is_settled(self) -> bool:
-        return all(layer.levels is None or layer.levels.is_settled for layer in self._layers())
+    def is_complete(self) -> bool:
+        return all(layer.levels is None or layer.levels.is_complete for layer in self._layers())
 
     def set_frames(self, window: Mark | None, pixel: Mark | None) -> None:
         """Frame the cells that a result is made of, and the result; nothing for None."""

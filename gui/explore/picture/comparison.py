@@ -21,7 +21,7 @@ _IN_PARTS = (
 )
 _ELSEWHERE = "The result is on another machine. Choose This computer under Device to compare here."
 _ONLY_FILTERS = "The error is known of convolutions; for another operation see Proof in the results."
-_SETTLED_MS = 150  # while somebody zooms or drags, no part is asked for
+_PAUSE_MS = 150  # no part is requested until zooming or dragging pauses
 
 
 class Made(QObject):
@@ -67,7 +67,7 @@ class Comparison(Made):
         elif mode_now is not None and seen != self._seen:
             self._seen = seen
             if not self._is_whole:
-                self._timer.start(_SETTLED_MS)
+                self._timer.start(_PAUSE_MS)
 
     def _ask(self) -> None:
         picture, result, job = self._workspace.picture, self._state.last_result, self._workspace.filter_job()

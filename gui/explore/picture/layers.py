@@ -47,7 +47,7 @@ class Layer:
     levels: PictureLevels | None
     label: str  # what it is, written on it
     texts: Callable[[int, int], tuple[str, ...]]  # returns the numbers of a row and a column
-    empty: str = _NO_RESULT  # what is said where there is nothing to paint
+    empty: str = _NO_RESULT  # what is shown where there is nothing to paint
     is_right: bool = False  # whether the label stands at the right edge
     pane: QRectF = field(default_factory=QRectF)  # where the transform counts from
     clip: QRectF = field(default_factory=QRectF)  # the part of the canvas that it may paint on
@@ -176,8 +176,8 @@ class LayerPainter:
     def _paint_label(self, seen: QRectF) -> None:
         painter, step = self._painter, GRID * self._ratio
         # In a narrow pane the end is left out: that it is an earlier result must be seen.
-        room = round(seen.width() - 4 * step)
-        words = painter.fontMetrics().elidedText(self._layer.label, Qt.TextElideMode.ElideRight, room)
+        width = round(seen.width() - 4 * step)
+        words = painter.fontMetrics().elidedText(self._layer.label, Qt.TextElideMode.ElideRight, width)
         text = painter.fontMetrics().boundingRect(words)
         box = QRectF(0, step, text.width() + 2 * step, text.height() + step)
         box.moveLeft(seen.right() - step - box.width() if self._layer.is_right else seen.left() + step)

@@ -1,4 +1,4 @@
-"""A picture as Qt images: the level that suits the zoom, and the part that is seen.
+"""A picture as Qt images: the level that suits the zoom, and the part that is visible.
 
 Of what lies in shared memory nothing is copied: the images look into it, so the arrays are kept as long as
 they are.
@@ -55,10 +55,10 @@ def pixels_in(samples: SharedArray, shown: Shown) -> Callable[[slice, slice], np
 
 
 CACHE_BYTES = 16 << 20
-"""Tiles that are kept, bytes; those that are seen stay in any case."""
+"""Tiles that are kept, bytes; visible ones stay in any case."""
 _MOST_S = 0.012  # a painting makes tiles for so long, s; the next one makes more
 # A damaged tile says so where it has room for the word, device pixels.
-_ROOM_FOR_WORD = 80
+_WORD_SPACE = 80
 _CHECKER_SIDE = 8
 
 Key = tuple[int, Place]
@@ -96,7 +96,7 @@ class PictureLevels(QObject):
     """A picture ready to be painted at any zoom.
 
     The levels that are here as a whole are painted as they are, the finer ones in tiles. These are made as
-    they are seen; a coarser tile, or the finest level that is whole, stands in for what is not there yet.
+    they become visible; until then a coarser tile is shown, or the finest level that is whole.
     """
 
     updated = Signal()  # more of it can be painted
@@ -119,29 +119,29 @@ class PictureLevels(QObject):
         self._wholes = [
             _whole(attach(array), at, self.size, screen.opaque) for at, array in enumerate(whole, self._first)
         ]
-        self._before: PictureLevels | None = None  # what is seen until all of this is there
+        self._before: PictureLevels | None = None  # what is shown until all of this is there
         self._kept: OrderedDict[Key, Kept] = OrderedDict()
         self._kept_bytes = 0
         self._level = 0
-        # The tiles that are seen, the middle one first; not known before it was painted.
+        # The visible tiles, the middle one first; not known before it was painted.
         self._seen: tuple[Place, ...] = ()
         self._was_painted = False
 
     @property
     def remark(self) -> str:
-        """What the person should know of what is seen, in a few words; empty for pixels of full size."""
+        """What the person should know of what is shown, in a few words; empty for pixels of full size."""
         return ""
 
     @property
-    def is_complete(self) -> bool:
-        """Whether all tiles that are seen are there."""
+    def has_all_tiles(self) -> bool:
+        """Whether all visible tiles are there."""
         kept = [self._kept.get((self._level, place)) for place in self._seen]
         return bool(kept) and all(tile is not None and tile.is_final for tile in kept)
 
     @property
-    def is_settled(self) -> bool:
-        """Whether nothing more will come of what is seen."""
-        return not self._first or (self._was_painted and (not self._seen or self.is_complete))
+    def is_complete(self) -> bool:
+        """Whether all that is visible is there, or will not get better."""
+        return not self._first or (self._was_painted and (not self._seen or self.has_all_tiles))
 
     def level_for(self, zoom: float) -> int:
         """Return the index of the smallest level that is not smaller than the picture on the screen."""
@@ -170,7 +170,7 @@ class PictureLevels(QObject):
             return
         self._seen = self._places_in(transform, target)
         self._have_tiles()
-        if self.is_complete:
+        if self.has_all_tiles:
             self._before = None
         for place in self._seen:
             if self._best_for(self._level, place) is None:
@@ -184,7 +184,7 @@ class PictureLevels(QObject):
             levels._paint_tiles(painter, transform, target, self._level, self._seen)
 
     def _places_in(self, transform: ViewTransform, target: QRectF) -> tuple[Place, ...]:
-        """Return the tiles that are seen, the middle one first."""
+        """Return the visible tiles, the middle one first."""
         down, across = self._screen.places(self._level)
         side = self._screen.tile * 2**self._level
         left, top, right, bottom = transform.seen_in(target)
@@ -195,7 +195,7 @@ class PictureLevels(QObject):
         return tuple(sorted(places, key=lambda place: math.dist(place, middle)))
 
     def _have_tiles(self) -> None:
-        """Make what is seen, for a while."""
+        """Make visible tiles, for a while."""
         assert self._pixels is not None
         ends_at = time.perf_counter() + _MOST_S
         for place in self._seen:
@@ -204,7 +204,7 @@ class PictureLevels(QObject):
                 made = self._pixels(*self._screen.extent(0, place))
                 self._keep((0, place), Kept(image_of(made, opaque=self._screen.opaque).copy()))
         self._drop_oldest()
-        if not self.is_complete:
+        if not self.has_all_tiles:
             self.updated.emit()
 
     def _keep(self, key: Key, kept: Kept) -> None:
@@ -245,7 +245,7 @@ class PictureLevels(QObject):
     def _area_of(
         self, transform: ViewTransform, target: QRectF, level: int, place: Place
     ) -> tuple[Area, QRectF]:
-        """Return the pixels of a tile that are seen, and where: whole ones of both, so without a seam."""
+        """Return the visible pixels of a tile, and where: whole ones of both, so without a seam."""
         rows, columns = self._screen.extent(level, place)
         scale = 2.0**level
         left, top, right, bottom = transform.seen_in(target)
@@ -281,7 +281,7 @@ class PictureLevels(QObject):
 
     def _paint_whole(self, painter: QPainter, transform: ViewTransform, target: QRectF, level: int) -> None:
         image, _, across, down = self._wholes[level - self._first]
-        # Whole pixels of the level that cover what is seen, and where they lie in the pane.
+        # Whole pixels of the level that cover what is visible, and where they lie in the pane.
         left, top, right, bottom = transform.seen_in(target)
         first_row, first = max(0, math.floor(top * down) - 1), max(0, math.floor(left * across) - 1)
         rows = min(image.height(), math.ceil(bottom * down) + 1) - first_row
@@ -327,7 +327,7 @@ def _paint_damage(painter: QPainter, at: QRectF) -> None:
     theme = current_theme()
     painter.fillRect(at, QColor(theme.raised))
     painter.fillRect(at, QBrush(QColor(theme.error), Qt.BrushStyle.BDiagPattern))
-    if min(at.width(), at.height()) >= _ROOM_FOR_WORD:
+    if min(at.width(), at.height()) >= _WORD_SPACE:
         box = painter.fontMetrics().boundingRect("damaged").adjusted(-8, -4, 8, 4)
         box.moveCenter(at.center().toPoint())
         painter.fillRect(box, QColor(theme.raised))

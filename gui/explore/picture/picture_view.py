@@ -120,7 +120,7 @@ class PictureView(QWidget):
 
     # The result that is shown is not kept any more where it was computed: it is to be computed again.
     result_gone = Signal()
-    values_arrived = Signal()  # values that were asked for have come
+    values_arrived = Signal()  # requested values have come
 
     def __init__(self, workspace: Workspace, services: Services, messages: PageMessages) -> None:
         super().__init__(accessibleName="Picture view")
@@ -187,8 +187,8 @@ class PictureView(QWidget):
         return Seen(level, rows, columns)
 
     @property
-    def is_settled(self) -> bool:
-        return self.canvas.is_settled
+    def is_complete(self) -> bool:
+        return self.canvas.is_complete
 
     def set_mode(self, mode: ViewMode) -> None:
         self.canvas.show_scene(mode=mode)
@@ -197,7 +197,7 @@ class PictureView(QWidget):
         self._describe()
 
     def _compare(self) -> None:
-        """Have the difference of picture and result made where it is looked at."""
+        """Have the difference of picture and result made where it is visible."""
         view = self.canvas.view
         rows, columns = ((math.floor(first), math.ceil(last)) for first, last in view.seen)
         self.comparison.show(self.canvas.scene.mode, Region(*rows, *columns))
@@ -281,7 +281,7 @@ class PictureView(QWidget):
         is_elsewhere = self._result is not None and self._result.is_elsewhere
         self._server = machine.title if machine is not None and is_elsewhere else ""
         self._result_levels = levels
-        # That of a window follows, and the one before is seen until then.
+        # That of a window follows, and the one before is shown until then.
         if self.windows[1].screen is None:
             self.canvas.show_scene(result=levels)
         self._name_result()
@@ -383,7 +383,7 @@ class PictureView(QWidget):
         self._say_size()
         view, zoom = self.canvas.view, self.canvas.view.transform.zoom
         picture, scene = self._picture, self.canvas.scene
-        self._workspace.looked_at = view.middle if picture is not None else None
+        self._workspace.view_middle = view.middle if picture is not None else None
         self._compare()
         self.toolbar.show_zoom(zoom if picture is not None else None)
         title = picture.description if picture is not None else _TITLE

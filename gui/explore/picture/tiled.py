@@ -1,6 +1,6 @@
-"""What is asked for where it is looked at: tiles of pictures and results, and the numbers of their pixels.
+"""What is requested where it is visible: tiles of pictures and results, and the numbers of their pixels.
 
-A coarser tile stands in until a finer one comes. Numbers of pictures in shared memory are read there.
+A coarser tile is shown until a finer one comes. Numbers of pictures in shared memory are read there.
 """
 
 from collections import OrderedDict
@@ -37,9 +37,9 @@ class TiledLevels(PictureLevels):
 
     With `tiles` it is a result that is on another machine, of which those have come.
 
-    Painting never waits: what is not there yet is asked for afterwards, the middle first, a few at a time, so
-    that the newest view is served. Meanwhile `before`, the result of the job before, is seen. Where all but
-    the full size is in shared memory, that is painted, and tiles of full size alone are asked for.
+    Painting never waits: what is not there yet is requested afterwards, the middle first, a few at a time, so
+    that the newest view is served. Meanwhile `before`, the result of the job before, is shown. Where all but
+    the full size is in shared memory, that is painted, and tiles of full size alone are requested.
     """
 
     faulted = Signal(object)  # an EngineError: a part of the file cannot be read, or the tiles cannot be made
@@ -57,7 +57,7 @@ class TiledLevels(PictureLevels):
         super().__init__(screen)
         self._link = link
         self._job: Any = job
-        self._before = None if before is None else before.if_complete()
+        self._before = None if before is None else before.last_shown()
         self._ask: Ask | None = None
         self._is_stopped = self._is_lost = False
         self.is_elsewhere = bool(tiles)
@@ -77,23 +77,23 @@ class TiledLevels(PictureLevels):
 
     @property
     def remark(self) -> str:
-        if self._level >= self._screen.sampled_from and not self.is_complete:
+        if self._level >= self._screen.sampled_from and not self.has_all_tiles:
             return "sample" if self._job is None else "reading the file"
-        if self.is_elsewhere and self._is_lost and self._seen and not self.is_complete:
+        if self.is_elsewhere and self._is_lost and self._seen and not self.has_all_tiles:
             return "coarse"
         is_reduced = self._job is not None and self._level and not self._screen.coarse
         return f"preview at 1/{2**self._level}" if is_reduced else ""
 
     @property
-    def is_settled(self) -> bool:
-        return self._is_stopped or super().is_settled
+    def is_complete(self) -> bool:
+        return self._is_stopped or super().is_complete
 
-    def if_complete(self) -> PictureLevels | None:
-        """Return what to show before another result is there, and ask for no more of it."""
+    def last_shown(self) -> PictureLevels | None:
+        """Request no more, and return what to show until the next result is there."""
         self.stop()
         # Their memory is given back.
         self._wholes = []
-        if self.is_complete or self._before is None:
+        if self.has_all_tiles or self._before is None:
             self._before = None
             return self
         return self._before
@@ -118,7 +118,7 @@ class TiledLevels(PictureLevels):
         last, level, first = len(self._screen.levels) - 1, self._level, self._screen.sampled_from
         # Results are not made of samples.
         lowest = 0 if self._job is None and not self.is_elsewhere else WHOLE
-        # One tile of the whole picture stands in for all.
+        # One tile of the whole picture replaces all at first.
         levels = range(last + 1)[0 if self.is_elsewhere else -1 :]
         is_kept = ((n, (0, 0)) in self._kept and self._screen.places(n) == (1, 1) for n in levels)
         if not (self._wholes or any(is_kept)) and (not lowest or last < first):
@@ -171,12 +171,12 @@ class TiledLevels(PictureLevels):
 
 
 class NotYet(Exception):
-    """Values that are read are not here yet; they have been asked for."""
+    """Values that are read are not here yet; they have been requested."""
 
 
 @dataclass(slots=True)
 class Numbers:
-    """The values of a picture and of its newest result, each an array or read where it is asked for."""
+    """The values of a picture and of its newest result, each an array or read on request."""
 
     original: Samples
     dtype: np.dtype[Any]
@@ -256,7 +256,7 @@ class AskedValues(QObject):
     def __getitem__(self, place: tuple[Any, Any]) -> NDArray[Any]:
         """Return the values of rows and columns, as an array does of two arrays of places.
 
-        Where too many are on their way, those that are missing are asked for when they are read again. Raises
+        Where too many are on their way, those that are missing are requested when they are read again. Raises
         NotYet where some are on their way, and EngineError where they cannot be had.
         """
         rows, columns = np.broadcast_arrays(*place)

@@ -234,7 +234,7 @@ class Readout(ElidedLabel):
         super().__init__()
         self._values: Numbers | None = None
         self.result_name = "result"  # what the result is called from the next pixel on
-        self.hint = ""  # what is said from now on while the cursor is elsewhere; empty for the usual hint
+        self.hint = ""  # what is shown from now on while the cursor is elsewhere; empty for the usual hint
         # What is shown ("row", "original", ...): how many numbers, and figures of each.
         self._places: dict[str, tuple[int, int]] = {}
         self.words = ""  # the line as it can be read: words and numbers from left to right
@@ -265,10 +265,10 @@ class Readout(ElidedLabel):
             parts = [self._part(key, pixel) for key in self._places]
             self.words = " ".join(" ".join(part).replace(_BLANK, "") for part in parts)
             lines = ["  ".join(" ".join(part) for part in parts), self.words]
-            # A narrow pane has no room to spare, then no row and column.
+            # In a pane too narrow for all, row and column are left out.
             lines.append(" ".join(self.words.split()[2 * len(_PLACE) :]))
-            room = self.fontMetrics().horizontalAdvance
-            self.setText(next((line for line in lines if room(line) <= self.width()), lines[-1]))
+            width_of = self.fontMetrics().horizontalAdvance
+            self.setText(next((line for line in lines if width_of(line) <= self.width()), lines[-1]))
         self.setAccessibleDescription(self.words)
 
     def _part(self, key: str, pixel: tuple[int, int]) -> list[str]:

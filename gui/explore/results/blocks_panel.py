@@ -190,7 +190,7 @@ def _known(block: Block, cell: Compared | Reason | None, shown: AnyMetric) -> Ma
     return MapCell(Kind.VALUE, f"{block}: {shown.words(cell)}, {result.proof}.", float(value))
 
 
-# Beyond this times are not told apart: a block of one thread would leave one colour for the rest.
+# Beyond this times look the same: a block of one thread would leave one colour for the rest.
 _MOST_RATIO = 8.0
 _LEAST_RATIO = 1.25
 _MOST_WIDTH = 9 * GRID
@@ -291,12 +291,12 @@ class BlockTable(NumberTable):
 
     def _fit(self) -> None:
         """Give all cells the room that there is, and each column what its texts need."""
-        shown, room = self.shown, self.maximumViewportSize()
+        shown, area = self.shown, self.maximumViewportSize()
         texts = [*map(shown.text, shown.cells), *map(str, shown.xs)]
         least = max(map(self.fontMetrics().horizontalAdvance, texts), default=0) + GRID
-        width = max(least, min(room.width() // max(1, len(shown.xs)), _MOST_WIDTH))
-        bar = self.horizontalScrollBar().sizeHint().height() if width * len(shown.xs) > room.width() else 0
-        height = max(_LEAST_HEIGHT, min((room.height() - bar) // max(1, len(shown.ys)), _MOST_HEIGHT))
+        width = max(least, min(area.width() // max(1, len(shown.xs)), _MOST_WIDTH))
+        bar = self.horizontalScrollBar().sizeHint().height() if width * len(shown.xs) > area.width() else 0
+        height = max(_LEAST_HEIGHT, min((area.height() - bar) // max(1, len(shown.ys)), _MOST_HEIGHT))
         self.set_cell_size(width, height)
         self.updateGeometries()
 

@@ -161,7 +161,7 @@ class ResultsModel(RunsModel):
         return f"{words}<br>Steps: {escape(steps)}" if steps and key != SPEED_UP else words
 
     def explain(self, result: Run, explained: ExplainedTime) -> Run:
-        """Return a result that knows the reason for its time, in the place of the one that did not."""
+        """Return a result that knows the reason for its time, instead of the one that did not."""
         knowing = replace(result, explained=explained)
         at = next((at for at, known in enumerate(self._results) if known is result), None)
         if at is None:
@@ -177,9 +177,9 @@ class ResultsModel(RunsModel):
         self._show_results([*self.results(), *self._recorded])
 
     def show_recorded(self, recorded: RecordedRuns) -> None:
-        """Put recorded runs at the end, in place of those before."""
+        """Put recorded runs at the end, instead of those before."""
         if not recorded.runs and not self._recorded and recorded.note == self.recorded_note:
-            return  # most edits: nobody looks at recorded runs
+            return  # most edits: recorded runs are not shown
         first, described = len(self._kept), self.described
         if self._recorded:
             self.beginRemoveRows(QModelIndex(), first, len(self._results) - 1)

@@ -91,7 +91,7 @@ class ResultsPanel(RunsPanel):
     def _follow_operation(self) -> None:
         current, before = self._results.current, self._operation
         self._operation = self._workspace.operation
-        # The run of an operation that was left is not what anybody looks for now.
+        # The run of an operation that was left is outdated.
         if before != self._operation and current is not None:
             self._results.describe(current.result)
 
@@ -237,7 +237,7 @@ class AnswerLine(QFrame):
         self.setFixedHeight(max(_LEAST_ANSWER, line + GRID))
 
     def refresh(self) -> None:
-        # On the device that was asked for.
+        # On the requested device.
         runs = self._results.present_runs(self._workspace.settings.device)
         best = best_words(runs)
         words = " · ".join((problem_words(self._workspace), runs_words(runs)))

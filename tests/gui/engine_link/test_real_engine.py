@@ -49,7 +49,7 @@ class Window(BenchWindow):
 
     def wait_whole(self):
         """Wait until the result of the settings is shown, and all of it that is seen has come."""
-        assert self.wait(lambda: self.shows_the_job and self.view.is_settled, PATIENCE_S), self.describe()
+        assert self.wait(lambda: self.shows_the_job and self.view.is_complete, PATIENCE_S), self.describe()
 
     def pixels(self):
         """Return the result as it is painted in full size."""
@@ -118,7 +118,7 @@ def test_that_the_window_goes_on_after_kills_before_a_segment_has_a_size(start, 
     explore.pictures.save_result(tmp_path / "saved.png")
     os.kill(window.client.host_pid, signal.SIGKILL)
     assert goes_on(window, 99), window.describe()
-    # An end while a picture is opened is said of that picture.
+    # An end while a picture is opened is reported for that picture.
     assert len(window.lost) == 3
 
 
@@ -131,7 +131,7 @@ def test_that_a_preview_that_always_ends_the_engine_is_tried_twice_and_once_wher
         lambda: messages.newest is not None and "ended twice" in messages.newest.what, PATIENCE_S
     ), window.describe()
     assert messages.newest.remedy.startswith("It is not tried again until you change")
-    # A third host is up, and has been asked for everything that it is to be asked for.
+    # A third host is up, and has got every request that it is to get.
     assert window.wait(lambda: window.is_at_rest, PATIENCE_S), window.describe()
     window.show_mask(NOTHING)
     assert window.wait(lambda: window.shows_the_job, PATIENCE_S), window.describe()
@@ -177,7 +177,7 @@ def test_that_a_machine_is_chosen_lost_found_again_and_left_without_another_pict
     messages.of(SOURCE).act()
     window.wait_whole()
     assert len(window.lost) == 1
-    # The line breaks: it is said, and one button brings the same pixels as before.
+    # The line breaks: a message appears, and one button brings the same pixels as before.
     children = children_of(window.client.host_pid).items()
     (ssh,) = [pid for pid, words in children if words.startswith("ssh ") and "slow_pipe" not in words]
     os.kill(ssh, signal.SIGKILL)

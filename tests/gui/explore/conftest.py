@@ -27,7 +27,7 @@ def results(qapp):
 
 @pytest.fixture
 def enter(qtbot):
-    """Return a function that types into a field, in place of what it shows."""
+    """Return a function that types into a field, instead of what it shows."""
 
     def typed(field, text):
         field.setFocus()
@@ -40,7 +40,7 @@ def enter(qtbot):
 
 @pytest.fixture
 def look_at(show_widget):
-    """Return a function that shows a panel of a size, with its state, to somebody who looks at it."""
+    """Return a function that makes a panel of a size visible, with its state."""
 
     def look(panel, state, size, bench):
         panel.state = state

@@ -211,9 +211,9 @@ def test_that_full_size_and_differences_are_those_of_the_whole_result(page, qtbo
         assert page.picture_view.comparison.screen is not None
     seen = opened.link._client.seen
     view.canvas.view.fit()
-    wait(qtbot, lambda: view.is_settled)
+    wait(qtbot, lambda: view.is_complete)
     view.canvas.view.zoom_to(4.0, 10, 10)
-    wait(qtbot, lambda: view._result.is_complete)
+    wait(qtbot, lambda: view._result.has_all_tiles)
     asked = [request for request in seen if isinstance(request, WantedTiles) and request.job is not None]
     assert {request.level for request in asked} == {0}
     shown = np.empty(level_shapes(*SIDES)[0], np.uint8)

@@ -118,7 +118,7 @@ def test_that_the_figure_has_what_was_measured_beside_the_limit():
 
 @pytest.fixture
 def slow(make_bench, qtbot):
-    """A page with its state around a fake engine that answers when it is told to."""
+    """A page with its state around a fake engine that answers on command."""
     bench = page_on(make_bench(automatic=False), MatricesPage, qtbot)
     bench.matmul = bench.page.matmul
     return bench
@@ -131,7 +131,7 @@ def bench(slow):
     return slow
 
 
-def test_that_nothing_is_counted_before_somebody_looks(bench):
+def test_that_nothing_is_counted_before_the_page_is_shown(bench):
     bench.matmul.change(tiles=(8,))
     bench.settle()
     assert bench.jobs_asked(ProductGrid) == []
@@ -200,7 +200,7 @@ def test_that_a_cell_that_fails_is_a_row_with_its_reason_and_cancel_keeps_what_i
 def test_that_a_run_waits_for_what_changed_just_now_to_be_counted(slow):
     slow.page.shown.emit()
     slow.answer_all(ProductGrid)
-    slow.matmul.settling.connect(lambda _: slow.matmul.change(product=MatrixProduct(300, 300, 300)))
+    slow.matmul.entering.connect(lambda _: slow.matmul.change(product=MatrixProduct(300, 300, 300)))
     slow.page.run_all()
     assert slow.state.running
     assert slow.fake.waiting((Run, ProductRequest)) == []
@@ -228,9 +228,9 @@ def test_that_a_run_that_waits_for_the_count_can_end_before_it_begins(slow, qtbo
 def test_that_nothing_runs_while_an_editor_refuses_or_another_run_goes_on(bench):
     bench.page.shown.emit()
     bench.settle()
-    refuse = bench.matmul.settling.connect(lambda refusals: refusals.append("no tile"))
+    refuse = bench.matmul.entering.connect(lambda refusals: refusals.append("no tile"))
     bench.page.run_all()
-    bench.matmul.settling.disconnect(refuse)
+    bench.matmul.entering.disconnect(refuse)
     assert not bench.state.running
     bench.state.set_running(True)
     bench.page.run_all()

@@ -33,7 +33,7 @@ def drawn(opened, qtbot):
     """The page with a digit that has been recognised."""
     network = opened[0].network
     network.drawing.show_ink(network.facts.digits[5], 5, "Digit 5")
-    qtbot.waitUntil(lambda: network.answer is not None and opened[1].is_settled)
+    qtbot.waitUntil(lambda: network.answer is not None and opened[1].is_complete)
     return opened
 
 

@@ -116,7 +116,7 @@ def test_that_tab_comes_to_what_is_made_later_where_it_stands(qtbot):
     window.setLayout(column(first, slot, last))
     with qtbot.waitExposed(window):
         window.show()
-    qtbot.waitUntil(lambda: slot.is_settled)
+    qtbot.waitUntil(lambda: slot.is_complete)
     window.activateWindow()
     first.setFocus()
     for expected in (slot.widget, last, first):

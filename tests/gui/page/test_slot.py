@@ -1,4 +1,4 @@
-"""Widgets that are made when they are looked at: in which turn, and what was imported before."""
+"""Widgets that are made when they are first visible: in which turn, and what was imported before."""
 
 import sys
 import time
@@ -65,10 +65,10 @@ def test_that_each_widget_is_made_in_a_turn_of_its_own_and_put_into_its_place_in
     show(*slots)
     qtbot.waitUntil(lambda: log.count("window") == 3)
     assert log == ["a", "window", "b", "window", "c", "window"]
-    qtbot.waitUntil(lambda: all(slot.is_settled for slot in slots))
+    qtbot.waitUntil(lambda: all(slot.is_complete for slot in slots))
 
 
-def test_that_nothing_is_made_for_a_tab_that_nobody_looks_at(show, qtbot):
+def test_that_nothing_is_made_for_a_hidden_tab(show, qtbot):
     first, second = Slot(QWidget), Slot(QWidget)
     tabs = QStackedWidget()
     tabs.addWidget(first)
@@ -78,7 +78,7 @@ def test_that_nothing_is_made_for_a_tab_that_nobody_looks_at(show, qtbot):
     qtbot.waitUntil(lambda: second.widget is not None and second.widget.isVisible())
     # It was in front when the window was opened, and no more when its turn came.
     assert first.widget is None
-    assert first.is_settled
+    assert first.is_complete
 
 
 def test_that_a_slot_whose_window_is_gone_makes_nothing(show, qtbot):
@@ -91,7 +91,7 @@ def test_that_a_slot_whose_window_is_gone_makes_nothing(show, qtbot):
     assert log == ["stays"]
 
 
-def test_that_modules_are_imported_one_a_turn_on_the_gui_thread_before_what_is_looked_at(show, qtbot, loaded):
+def test_that_modules_are_imported_one_a_turn_on_the_gui_thread_before_visible_widgets(show, qtbot, loaded):
     log, made = [], []
     slots = [Slot(QWidget, f"no_such.{name}") for name in ("one", "two")]
     assert loaded == []
@@ -127,7 +127,7 @@ def test_that_jobs_run_once_each_in_order_after_what_the_one_before_has_set_off_
 
     def first():
         log.append("first")
-        # What is asked for during a turn waits for its own.
+        # What is requested during a turn waits for its own.
         turns.ask(lambda: log.append("last"))
         QCoreApplication.postEvent(panel, QEvent(QEvent.Type.User))
 

@@ -120,7 +120,7 @@ def test_that_pages_first_shown_after_their_session_are_saved(haloscope, qtbot, 
     other = open_window()
     other.window.first_page.files.open_session(paths[0])
     qtbot.waitUntil(lambda: set(PAGES) <= set(other.window.session_parts()))
-    # It is kept also where the pages are never looked at.
+    # It is kept also where the pages are never shown.
     save_session(other, paths[1], qtbot)
     assert load_session(paths[0]).pages == load_session(paths[1]).pages
     assert other.window.findChild(QWidget, "network") is None

@@ -103,7 +103,7 @@ def test_that_all_files_are_waited_for(qtbot, saving, tmp_path):
 
 
 def test_that_ctrl_c_and_the_end_of_the_session_wait_for_a_save_once(qtbot, saving, capsys):
-    # Stands in for QSessionManager, which only the platform can make.
+    # Replaces QSessionManager, which only the platform can make.
     session, later = MagicMock(), MagicMock()
     saving.closing.end_session(session)
     session.cancel.assert_called_once()
@@ -264,7 +264,7 @@ def test_that_whatever_ends_the_window_leaves_edits(restart, tmp_path, qtbot, en
     haloscope.recovery._timer.setInterval(1 << 30)
     haloscope.workspace.change(flip=True)
     if end == "session":
-        # Stands in for QSessionManager, which only the platform can make.
+        # Replaces QSessionManager, which only the platform can make.
         haloscope.closing.end_session(MagicMock())
         assert len(kept(tmp_path)) == 1, "before the screen goes"
         haloscope.window.close()

@@ -37,13 +37,13 @@ def show(haloscope, qtbot):
     def do(key):
         window = haloscope.window
         window.show_page(key)
-        qtbot.waitUntil(lambda: window.is_settled)
+        qtbot.waitUntil(lambda: window.is_complete)
         if key != "course":
             name = "run_all" if window.page.status.run_all_does else "run"
             qtbot.waitUntil(haloscope.actions[name].isEnabled)
             haloscope.actions[name].trigger()
             qtbot.waitUntil(lambda: not haloscope.state.running)
-            qtbot.waitUntil(lambda: window.is_settled)
+            qtbot.waitUntil(lambda: window.is_complete)
         window.activateWindow()
         QApplication.processEvents()
         return window.page

@@ -1,4 +1,4 @@
-"""A server in place of this computer: the list, the dialog, the lost line; with a fake engine."""
+"""A server instead of this computer: the list, the dialog, the lost line; with a fake engine."""
 
 import json
 
@@ -42,7 +42,7 @@ def there(window, qtbot):
     """The window with a result on a server."""
     window.machines.choose(SERVER)
     window.fake.become_ready()
-    qtbot.waitUntil(lambda: bool(window.state.last_result.tiles) and window.view.is_settled)
+    qtbot.waitUntil(lambda: bool(window.state.last_result.tiles) and window.view.is_complete)
     return window
 
 
@@ -119,7 +119,7 @@ def test_that_a_newer_edit_leaves_the_older_preview_out_or_what_it_has_not_broug
         qtbot.waitUntil(lambda: len(there.fake.waiting(Preview)) == 1)
     qtbot.waitUntil(lambda: bool(there.fake.superseded))
     assert there.fake.superseded[0].job.mask == Mask([[2.0]])
-    # One that comes late is seen, and no more of it is asked for.
+    # One that comes late is seen, and no more of it is requested.
     before = there.state.last_result
     there.fake.answer(there.fake.waiting(Preview)[0])
     qtbot.waitUntil(lambda: there.state.last_result is not before)

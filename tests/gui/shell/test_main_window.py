@@ -138,7 +138,7 @@ def test_that_every_page_fits_without_a_word_cut_and_explains_every_control(open
     window = open_window().window
     for entry in PAGES:
         shown_page(window, entry.key, qtbot)
-        qtbot.waitUntil(lambda: window.is_settled)
+        qtbot.waitUntil(lambda: window.is_complete)
         for size in ((1024, 640), (1600, 1000)):
             window.resize(*size)
             QtWidgets.QApplication.processEvents()

@@ -211,7 +211,7 @@ def test_that_a_bad_file_of_preferences_is_kept_as_bak(tmp_path):
 
 @pytest.fixture
 def errors(qapp, monkeypatch, tmp_path):
-    """What catches errors that nobody expects; its log is `errors.log`."""
+    """What catches unexpected errors; its log is `errors.log`."""
     monkeypatch.setattr("sys.excepthook", None)
     monkeypatch.setattr("threading.excepthook", None)
     errors = UnexpectedErrors(Messages())
@@ -271,7 +271,7 @@ def wait(happened):
         QTest.qWait(1)
 
 def wait_for_slots():
-    wait(lambda: all(slot.is_settled for slot in window.findChildren(Slot)))
+    wait(lambda: all(slot.is_complete for slot in window.findChildren(Slot)))
 
 def ours():
     return {name for name in sys.modules if name.split(".")[0] in ("gui", "pyqtgraph", "qtawesome", "qtpy")}
@@ -300,7 +300,7 @@ os._exit(0)
 
 @pytest.mark.slow
 def test_that_a_window_is_complete_without_plots_and_icons_and_first_looks_import_nothing_of_it():
-    # Until the window is complete but for what is not looked at, and while that is.
+    # Until the window is complete but for hidden panels, and while these are shown.
     imported = json.loads(fresh_python("-c", CODE, QT_QPA_PLATFORM="offscreen").splitlines()[0])
     assert "gui.shell.main_window" in imported["at start"]
     assert [name for name in imported["at start"] if name.split(".")[0] != "gui"] == []
@@ -311,7 +311,7 @@ def test_that_a_window_is_complete_without_plots_and_icons_and_first_looks_impor
 @pytest.mark.slow
 def test_that_the_whole_window_loads_no_library_of_the_engine_keeps_no_sources_and_has_all_classes_of_qt():
     # Of importing gui/qt_import.py itself, one source is kept. QCalendarWidget is used by nothing here: made
-    # when it is asked for, it is not in the module before.
+    # when it is first used, it is not in the module before.
     code = """
 import gui.shell.app, PySide6.QtWidgets
 print("QCalendarWidget" in vars(PySide6.QtWidgets))

@@ -162,7 +162,7 @@ def test_that_dropped_numbers_go_into_the_mask_and_of_several_files_one_is_opene
     assert "Batch" in said
     worked.actions["undo"].trigger()
     assert worked.workspace.settings.border is Border.WRAP
-    # A folder without pictures is said by the batch.
+    # A folder without pictures is reported by the batch.
     before = state_of(worked)
     drop(worked, tmp_path)
     dialog = worked.window.first_page.batch

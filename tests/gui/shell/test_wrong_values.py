@@ -31,7 +31,7 @@ NO_WHOLE_NUMBERS = (*NO_NUMBERS, "1.5", "1e3", "1,024", "16 threads", "1_6")
 
 @dataclass(frozen=True)
 class Field:
-    """One field: where it is typed, what is in force, what is said of a refusal, and what is no value."""
+    """One field: where it is typed, what is in force, the words of a refusal, and what is no value."""
 
     widget: QtWidgets.QWidget
     state: Callable[[], Any]
@@ -183,7 +183,7 @@ def test_that_a_field_keeps_the_last_right_value(haloscope, qtbot, fields_of):
     # Those of an operation are there as long as it is chosen.
     for name, field in found.items() if isinstance(found, dict) else found:
         for text in field.wrong:
-            # What was said of the text before must not stand for what is said of this one.
+            # The message about the text before must not count as the one about this text.
             write(qtbot, field.widget, field.right)
             qtbot.keyClick(field.widget, Qt.Key.Key_Return)
             given = name, text[:20]

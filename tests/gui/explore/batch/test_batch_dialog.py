@@ -1,4 +1,4 @@
-"""The dialog Batch: the files of the command line, progress, failures, an end that can be asked for."""
+"""The dialog Batch: the files of the command line, progress, failures, an end on request."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The chain in the whole window: its list, its actions, what is shown and run, and what is said."""
+"""The chain in the whole window: its list, its actions, what is shown and run, and its messages."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def act(haloscope, qtbot):
         for name in names:
             haloscope.actions[name].trigger()
             settle()
-            qtbot.waitUntil(lambda: haloscope.window.is_settled)
+            qtbot.waitUntil(lambda: haloscope.window.is_complete)
 
     return trigger
 

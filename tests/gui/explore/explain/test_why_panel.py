@@ -110,7 +110,7 @@ def test_that_the_remedy_of_a_recorded_run_is_recorded_and_stays_with_another_ma
     assert bench.results.described.result is after[1]
 
 
-def test_that_nothing_is_asked_while_nobody_looks_and_a_result_keeps_its_place_and_its_baseline(bench, panel):
+def test_that_nothing_is_asked_while_it_is_hidden_and_a_result_keeps_its_place_and_its_baseline(bench, panel):
     panel.state.watch(False)
     result = add(bench)
     assert not bench.asked(TIME)

@@ -82,10 +82,10 @@ def test_that_a_region_is_counted_alone_and_a_profile_has_the_values_along_its_l
     part = values.original[4:11, 5:13, 0].astype(np.float64)
     assert look.numbers.before[0].mean == pytest.approx(float(part.mean()), rel=1e-12)
     page = haloscope.window.first_page
-    qtbot.waitUntil(lambda: page.is_settled)
+    qtbot.waitUntil(lambda: page.is_complete)
     haloscope.workspace.select(Region(4, 11, 5, 14))
-    assert not page.is_settled
-    qtbot.waitUntil(lambda: page.is_settled)
+    assert not page.is_complete
+    qtbot.waitUntil(lambda: page.is_complete)
     assert look.numbers.before[0].total == 7 * 9
     look.choose(PROFILE)
     look._take_line(Line((2, 3), (2, 9)))
@@ -175,7 +175,7 @@ def test_that_the_lens_follows_the_mouse_until_a_click_pins_a_pixel_from_which_a
     assert page.lens.pixel == (5, 7)
     qtbot.keyClick(canvas, Qt.Key.Key_Right)
     qtbot.waitUntil(lambda: page.lens.seen.pixel == (5, 8))
-    # A preset under a pinned lens is looked at anew.
+    # A pinned lens is updated after a preset.
     haloscope.workspace.set_mask(preset("gaussian-5"))
     qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.job.mask.rows == 5)
     page.bring_to_front("mask")

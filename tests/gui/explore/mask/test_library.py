@@ -61,7 +61,7 @@ def test_that_the_library_shows_what_each_mask_does_to_the_picture_that_is_open(
     line = [shown.pixelColor(x, y).getRgb()[:3] for x in range(shown.width())]
     assert line.count(RED) == SIDE
     library.close()
-    # The same masks are asked for once for a picture.
+    # The same masks are requested once for a picture.
     button.click()
     library.close()
     (asked,) = bench.asked(EffectsRequest)

@@ -164,7 +164,7 @@ PREVIEW = (Preview, OperationStep)
 
 
 def choose_on(bench, key):
-    """Choose an operation; its preview is asked for."""
+    """Choose an operation; its preview is requested."""
     bench.workspace.choose(key)
     bench.settle()
 

@@ -143,11 +143,11 @@ def test_that_full_size_is_made_where_it_is_seen_or_a_coarse_level_stands_in(lar
         np.testing.assert_array_equal(seen, wanted)
     asked, pixels = [], np.full((300, 530, 3), 90, np.uint8)
     levels = large_levels_of(pixels, lambda: asked.append(True))
-    assert not levels.is_settled
+    assert not levels.is_complete
     monkeypatch.setattr(full_size, "_MOST_S", -1.0)
     assert (painted(levels, ViewTransform(), 530, 300) == 90).all()
     assert asked
-    assert not levels.is_settled
+    assert not levels.is_complete
 
 
 @pytest.fixture

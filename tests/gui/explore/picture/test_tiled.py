@@ -1,4 +1,4 @@
-"""A picture that is asked for by tile: what is asked, what is painted meanwhile, and what faults become."""
+"""A picture that is requested by tile: which tiles, what is painted meanwhile, and what faults become."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def tiled(make):
 def test_that_only_the_tiles_that_are_seen_are_asked_for_those_of_the_newest_view_next(tiled):
     transform = ViewTransform(1.0, -300.0, -300.0)
     tiled.look(transform)
-    # First the picture in one tile, which stands in for all.
+    # First the picture in one tile, which is shown for all.
     assert [(request.level, request.tiles) for request in tiled.asked] == [(3, ((0, 0),))]
     tiled.answer(colour=(7, 7, 7))
     (request,) = tiled.asked
@@ -105,7 +105,7 @@ def test_that_only_the_tiles_that_are_seen_are_asked_for_those_of_the_newest_vie
     assert (tiled.look(transform) == 9).all()
     tiled.look(ViewTransform(1.0))
     tiled.look(ViewTransform(1.0, -900.0, -700.0))
-    # One request is on its way; the view before is asked for no more.
+    # One request is on its way; the view before is requested no more.
     assert len(tiled.asked) == 1
     tiled.answer()
     (request,) = tiled.asked
@@ -141,14 +141,14 @@ def test_that_no_seam_is_seen_between_tiles_and_samples_become_finer_until_all_i
     assert details == [0, 1, 2, WHOLE]
 
 
-def test_that_it_is_settled_when_all_that_is_seen_is_there_and_a_bound_of_tiles_is_kept(tiled, monkeypatch):
+def test_that_it_is_complete_when_all_visible_tiles_are_there_and_keeps_a_bound_of_tiles(tiled, monkeypatch):
     tiled.look(ViewTransform(1.0))
-    settled = []
+    was_complete = []
     while tiled.asked:
-        settled.append(tiled.levels.is_settled)
+        was_complete.append(tiled.levels.is_complete)
         tiled.answer()
-    assert set(settled) == {False}
-    assert tiled.levels.is_settled
+    assert set(was_complete) == {False}
+    assert tiled.levels.is_complete
     monkeypatch.setattr(levels, "CACHE_BYTES", 8 * TILE * TILE * 4)
     for left in range(0, 1200, 100):
         tiled.look(ViewTransform(1.0, -float(left), -float(left) / 2))
@@ -212,14 +212,14 @@ def test_that_a_level_that_is_here_is_painted_at_once_and_stands_in_for_full_siz
     seen = half_here.look(ViewTransform(0.5, -100.0, -50.0))
     np.testing.assert_array_equal(seen, pixels[::2, ::2][50:350, 100:500])
     assert half_here.asked == []
-    assert half_here.levels.is_settled
+    assert half_here.levels.is_complete
     assert half_here.levels.remark == ""
     place = ViewTransform(1.0, -300.0, -300.0)
     before = half_here.look(place)
     assert not (before == [0, 255, 0]).all(2).any()
     (request,) = half_here.asked
     assert request.level == 0
-    assert not half_here.levels.is_settled
+    assert not half_here.levels.is_complete
     half_here.answer_all()
     np.testing.assert_array_equal(half_here.look(place), pixels[300:600, 300:700])
-    assert half_here.levels.is_settled
+    assert half_here.levels.is_complete
