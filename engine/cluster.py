@@ -71,7 +71,7 @@ class SchedulerAddress:
 def connected(address: SchedulerAddress) -> Iterator[Any]:
     """Yield a client of a cluster; what is started for it here ends with it, and with this process."""
     distributed = loaded("distributed", "--scheduler")
-    # What goes wrong is said in our words; the logs would stand between them. Some have levels of their own.
+    # Failures are reported in our words; the logs would come in between. Some have levels of their own.
     for name in ("tornado", "asyncio", *logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -3,7 +3,7 @@
 Signals are heard by a thread, which ends the process with one line, or calls what `calling` says. Nothing is
 raised in the main thread. Python's KeyboardInterrupt comes between any two instructions: during the import of
 a C library it ended in an abort (1 start in 36), in a Qt slot it is lost, and between the taking of a lock
-and the `try` that gives it back it leaves the lock to nobody. So commands hung for ever (3 of 530 starts):
+and the `try` that gives it back it never gives the lock back. So commands hung for ever (3 of 530 starts):
 importlib had taken the lock of all imports, and the thread that opens the picture waited for it.
 """
 
@@ -54,7 +54,7 @@ def _stop(number: int, _: object) -> None:
 def listen() -> None:
     """Hear signals from now on; called again it does nothing. Called on: the main thread.
 
-    Raises OSError, RuntimeError: the system has no pipe, or no thread, to spare.
+    Raises OSError, RuntimeError: the system has no pipe, or no thread, left.
     """
     global _is_listening
     if _is_listening:
@@ -96,7 +96,7 @@ def telling(line: Callable[[], str]) -> Iterator[None]:
 
 
 def last_line() -> str:
-    """Return what is said where a signal ends the process now."""
+    """Return the line that is printed where a signal ends the process now."""
     return _lines[-1]() if _lines else "Stopped."
 
 

@@ -75,7 +75,7 @@ def has_driver() -> bool:
 
 
 def _without_gpu(config: pytest.Config) -> bool:
-    """Return whether tests/gpu is left out: no driver, and nobody names or promises it."""
+    """Return whether tests/gpu is left out: no driver, and no option names or promises one."""
     return not (GPU_REQUIRED or has_driver() or any("gpu" in name for name in config.args))
 
 

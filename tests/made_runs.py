@@ -54,7 +54,7 @@ def make_result(
 ) -> RunResult:
     """Return a verified run; `fields` replace whatever they name."""
     cpu = variant in {"cpu-serial", "cpu-parallel", "cpu-separable", "cpu-box", "cpu-fft"}
-    settled: dict[str, object] = {
+    default_fields: dict[str, object] = {
         "title": variant.capitalize(),
         "timing": make_timing(kernel_ms, cuda=not cpu),
         "verification": PROVED,
@@ -68,7 +68,7 @@ def make_result(
         device=device or ("cpu" if cpu else "cuda:0"),
         problem=problem,
         environment=ENVIRONMENT,
-        **(settled | fields),  # type: ignore[arg-type]
+        **(default_fields | fields),  # type: ignore[arg-type]
     )
 
 

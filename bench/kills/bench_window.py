@@ -76,7 +76,7 @@ class BenchWindow:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether a host is up, nothing is awaited and nothing is said to go on."""
+        """Whether a host is up, nothing is awaited and no work is reported to go on."""
         state = self.haloscope.state
         return state.is_ready and not state.running and not state.busy and not self.client.unanswered()
 

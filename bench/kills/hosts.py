@@ -1,4 +1,4 @@
-"""What is done to the engine's process so that rare moments are met: stands in for its `serve`."""
+"""What is done to the engine's process so that rare moments are met: it replaces its `serve`."""
 
 import os
 import time

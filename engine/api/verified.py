@@ -333,7 +333,7 @@ def apply_bank(
     VerificationFailed
         A result is further from the oracle than rounding explains; the message says of which mask.
     EngineError
-        Anything else; what cannot be done with one of the masks is said before any is applied.
+        Anything else; raised before any mask is applied, if one of them cannot be.
 
     Examples
     --------

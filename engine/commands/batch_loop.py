@@ -119,7 +119,7 @@ class Job:
         """The seed of the pixels that are checked: other ones in each picture."""
         return zlib.crc32(self.file.source.encode(errors="surrogateescape"))
 
-    def room(self) -> np.ndarray:
+    def result_array(self) -> np.ndarray:
         """Return an array for what the variant writes."""
         samples, problem = self.call.samples, self.call.problem
         return reused_result(samples, problem.result_shape, problem.result_dtype)
@@ -127,7 +127,7 @@ class Job:
     def filtered_and_encoded(self) -> Encoded:
         """Filter the picture on the CPU, verify the result and encode it. Called on: any thread."""
         if not self.is_converted:
-            return self.verified_and_encoded(self.call.filter(self.room()))
+            return self.verified_and_encoded(self.call.filter(self.result_array()))
         call, how, opened = self.call, self.how, self.opened
         regions = regions_to_check(call.problem, self.seed, AFFORDABLE_MULTIPLY_ADDS)
         kept = regions if how.saving.verify else ()
@@ -235,7 +235,7 @@ def all_the_way(
     remedy: str = RAISE_LIMIT,
     go_on: Callable[[], object] = lambda: None,
 ) -> Encoded:
-    """Return a result of the CPU as it is written, and what is said of it. Called on: any thread.
+    """Return a result of the CPU as it is written, and the report on it. Called on: any thread.
 
     `go_on` is called before the picture is filtered, and may end it.
     """
@@ -333,7 +333,7 @@ class Batch:
             self._end_if_stopped()
             # Chosen here: the stream's thread has others' pictures to launch.
             job.call.job()
-            asked = Asked(job.call, job.room())
+            asked = Asked(job.call, job.result_array())
             task.write = lambda: self._write(*job.verified_and_encoded(asked.out))
             return asked
 

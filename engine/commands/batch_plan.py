@@ -129,7 +129,7 @@ def files_for(
     in the one for the results too, and never looks into that itself. A folder that cannot be searched is a
     file that is refused. A picture whose result is there is done, where such are to be skipped; what is no
     whole picture is refused. A link beside its picture is a picture too, as its name is another; a link to a
-    folder is not followed, which `on_note` is told.
+    folder is not followed, which `on_note` reports.
     """
     found: list[PictureFile] = []
     seen_targets: dict[str, str] = {}
@@ -274,7 +274,7 @@ def why_not_new(target: str) -> EngineError | None:
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """What is done with which files, on which device, and what is to be said of it."""
+    """What is done with which files, on which device, and the notes on it."""
 
     how: PictureWork
     files: Sequence[PictureFile]

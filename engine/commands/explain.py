@@ -1,6 +1,6 @@
 """`explain`: why a filter takes its time, from its launch and its code, without a run and without a GPU.
 
-With `--ablate` from a run, too: of the kernel, and of its siblings that lack one cost each.
+With `--ablate` from a run, too: of the kernel, and of altered kernels that lack one cost each.
 """
 
 import re
@@ -42,7 +42,7 @@ from engine.work.steps import MaskStep, one_step
 
 
 class Section(NamedTuple):
-    """What is said of a job."""
+    """A section of the explanation of a job."""
 
     key: str  # in JSON
     heading: str
@@ -154,8 +154,8 @@ class ExplainSettings(Settings):
         PictureOptions, where=", of a picture that is a size", default=", where it is a size (default uint8)"
     )
     ablate: bool = option(
-        """--ablate  also run the kernel, and siblings of it that lack one cost each: what border test, loads,
-        stores and barrier take (without a GPU: the instructions that they execute)""",
+        """--ablate  also run the kernel, and altered kernels that lack one cost each: what border test,
+        loads, stores and barrier take (without a GPU: the instructions that they execute)""",
         False,
     )
     device: str = option("--device KEY  of --ablate (`devices` lists them; default auto)", AUTO)
@@ -188,7 +188,7 @@ def run(settings: ExplainSettings) -> int:
 
 
 def _ablation(settings: ExplainSettings, job: MaskJob) -> Ablation:
-    """Time the kernel and its siblings where its device is; without one, count their instructions."""
+    """Time the kernel and the altered ones where its device is; without one, count their instructions."""
     # It loads Numba's CUDA target, which no kernel of the CPU needs: 0.3 s.
     runs = import_module("engine.explain.ablation_runs")
     try:

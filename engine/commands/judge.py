@@ -28,7 +28,7 @@ class JudgeSettings(Settings):
         "mask_height, channels, border_value. Comments at its top say how it is launched: block: 32 8 "
         "(default 16 16), results: 28 4 (of a block; default one per thread), mask: 5 5 (default any "
         "odd up to 9 × 9), border: replicate (default zero), shared: 4096 (bytes), type: uint8. The kernel "
-        "runs in an interpreter that sees races, accesses outside of arrays and reads of what nobody wrote."
+        "runs in an interpreter that sees races, accesses outside of arrays and reads of unwritten memory."
     )
     exit_statuses = "0 right, 1 wrong or faulty or a requirement that does not hold, 2 refused or bad use"
     examples = (

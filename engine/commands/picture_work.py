@@ -109,7 +109,7 @@ class PictureWork(Opening):
     def encoded(
         self, result: Result, picture: Picture, target: str, saved_as: Format | None
     ) -> tuple[bytes | memoryview, tuple[str, ...]]:
-        """Return the file of a picture's result, and what is to be said of the two. Called on: any thread."""
+        """Return the file of a picture's result, and the notes on the two. Called on: any thread."""
         quality, metadata = self.saving.quality, self.saving.metadata
         data, left_out = encoded_image(
             result.picture, target, quality=quality, metadata=metadata, saved_as=saved_as

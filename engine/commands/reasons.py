@@ -10,7 +10,7 @@ from engine.run.task import AnyJob
 
 def with_reason(result: AnyResult, job: AnyJob, device: DeviceInfo) -> AnyResult:
     """Return a result with the reason for its time; one that is not proven as it is."""
-    # It takes 1.3 s to load, and nobody else needs it.
+    # It takes 1.3 s to load, and nothing else needs it.
     from engine.explain.why import explained_time
 
     if not result.is_proven:

@@ -227,8 +227,8 @@ def source_digest() -> str:
     sources = []
     for folder, folders, names in os.walk(_ENGINE):
         folders[:] = [name for name in folders if name != "__pycache__"]
-        room = folder[len(str(_ENGINE)) + 1 :].partition(os.sep)[0]
-        sources += [os.path.join(folder, name) for name in names if _is_compiled(room, name)]
+        package = folder[len(str(_ENGINE)) + 1 :].partition(os.sep)[0]
+        sources += [os.path.join(folder, name) for name in names if _is_compiled(package, name)]
     digest = hashlib.sha256()
     for path in sorted(sources):
         digest.update(os.path.basename(path).encode())
@@ -237,8 +237,8 @@ def source_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def _is_compiled(room: str, name: str) -> bool:
-    return name.endswith(".py") and (room in _COMPILED or name.endswith("_code.py"))
+def _is_compiled(package: str, name: str) -> bool:
+    return name.endswith(".py") and (package in _COMPILED or name.endswith("_code.py"))
 
 
 @functools.cache

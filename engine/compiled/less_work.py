@@ -4,7 +4,7 @@ Of the 240 ms that a kernel took to become PTX (22 kernels, in a process that ha
 45 for finding the signature of each call among all that a function has, 10 for asking LLVM for the size of
 each type by a module of its own, 15 for reading what is inlined (a border's rule) at each place that it is
 called from, 15 for which variables live where each block begins, which only generators need, and 12 for bold
-type in errors that nobody sees; of a CPU function an eighth. Versions that are not known stay as they are.
+type in errors that are not shown; of a CPU function an eighth. Versions that are not known stay as they are.
 """
 
 import functools
@@ -63,7 +63,7 @@ def _changes():
 
 def _remembering_signatures(own):
     def get_call_type(function, context, arguments, named):
-        # A function that somebody adds signatures to becomes another object.
+        # A function that signatures are added to becomes another object.
         key = function, context, tuple(arguments), bool(named)
         if key in _signatures:
             function._impl_keys[_signatures[key].args] = function.typing_key

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from engine.course.runs import BankRun, NetworkRun, Quantity, Results, Row, Sizes, Tables, Told, filter_run
+from engine.course.runs import BankRun, Content, NetworkRun, Quantity, Results, Row, Sizes, Tables, filter_run
 from engine.geometry.block import FLOAT_BYTES, Block
 from engine.mask.generators import box
 from engine.results.occupancy import WARP
@@ -118,14 +118,14 @@ def tables(results: Results, sizes: Sizes) -> Tables:
         )
         stored = problem.samples * FLOAT_BYTES, problem.multiply_adds * FLOAT_BYTES
         rows.append(((f"{size} × {size}", filters), (*stored, *loads)))
-    yield Told(rows)
+    yield Content(rows)
 
     # Control divergence.
     rows = []
     for name, height, width, maps in MAPS:
         of_a_map = diverging_warps(height, width, BLOCK)
         rows.append(((name, f"{height} × {width}"), (of_a_map, maps, of_a_map * maps)))
-    yield Told(rows)
+    yield Content(rows)
 
     # The time of each stage for the same number of digits, beside the printed one.
     rows, serial = [], Quantity()
@@ -136,7 +136,7 @@ def tables(results: Results, sizes: Sizes) -> Tables:
         serial = running_s if key == "network-serial" else serial
         transactions = results.transactions(run) if key in COMPARED_LAYOUTS else Quantity()
         rows.append(((title, key), (running_s, serial / running_s, transactions)))
-    yield Told(rows, (f"Here: {digits:,} digits.",))
+    yield Content(rows, (f"Here: {digits:,} digits.",))
 
     # What filters and unrolled matrices take, against constant memory.
     rows = []
@@ -144,12 +144,12 @@ def tables(results: Results, sizes: Sizes) -> Tables:
         fits = "yes" if needed <= CONSTANT_BYTES else f"no: {needed:,} of {CONSTANT_BYTES:,} bytes"
         one, many = (matrix_bytes(batch, layer) for batch in (1, DIGITS))
         rows.append(((layer.title,), (needed, fits, one, many)))
-    yield Told(rows)
+    yield Content(rows)
 
     # Y = W' X_unrolled, computed from the maps and the filters; and X_unrolled, which the report misprints.
     product, columns = (one.astype(int).tolist() for one in (W @ unrolled(), unrolled()))
-    yield Told([((f"output feature {number}",), row) for number, row in enumerate(product, start=1)])
-    yield Told([((number,), row) for number, row in enumerate(columns, start=1)])
+    yield Content([((f"output feature {number}",), row) for number, row in enumerate(product, start=1)])
+    yield Content([((number,), row) for number, row in enumerate(columns, start=1)])
 
     # One thread per output element, and matrix multiplication on the fly.
     rows = []
@@ -157,4 +157,4 @@ def tables(results: Results, sizes: Sizes) -> Tables:
         one_filter = filter_run(box(5), "naive", size, block=BLOCK)
         each_ms, bank_ms = results.value(one_filter) * filters, results.value(BankRun(5, filters, size))
         rows.append(((f"{size} × {size}", filters), (each_ms, bank_ms, each_ms / bank_ms)))
-    yield Told(rows)
+    yield Content(rows)

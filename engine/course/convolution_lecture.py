@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 
-from engine.course.runs import Quantity, Results, Row, Sizes, Tables, Told, Value, filter_run
+from engine.course.runs import Content, Quantity, Results, Row, Sizes, Tables, Value, filter_run
 from engine.geometry.block import FLOAT_BYTES, ROW_BYTES, Block, Layout, Limits
 from engine.geometry.border import Border
 from engine.mask.generators import box, gaussian
@@ -59,7 +59,7 @@ def tables(results: Results, sizes: Sizes) -> Tables:
             for key in ("row-naive", "row-tiled", "row-cached")
         )
         rows.append(((tile, width), (basic, tiled, basic / tiled, cached)))
-    yield Told(rows)
+    yield Content(rows)
 
     # What each thread of the second block of 8 loads, and what its result uses of 5 cells. It counts as the
     # slide does; the panel Tile shows the same of `row-tiled-constant`, as it runs.
@@ -71,7 +71,7 @@ def tables(results: Results, sizes: Sizes) -> Tables:
         right = [result + EIGHT] if thread < EIGHTS_HALO else []
         cells = (", ".join(f"N[{column}]" for column in of) for of in (uses, left, [result], right))
         rows.append(((f"P[{result}]", thread), list(cells)))
-    yield Told(rows)
+    yield Content(rows)
 
     # A 2-D tile.
     rows = []
@@ -83,7 +83,7 @@ def tables(results: Results, sizes: Sizes) -> Tables:
         )
         share: Value = first if first.reason else f"{100 * tile * tile / side**2:.0f} %"
         rows.append(((tile, width, side), (basic, second, basic / second, first, share)))
-    yield Told(rows)
+    yield Content(rows)
 
     # The kernels' accesses to each memory.
     rows = []
@@ -95,21 +95,21 @@ def tables(results: Results, sizes: Sizes) -> Tables:
         counts = work.picture_loads, of_mask, work.shared_loads, work.constant_loads, work.cgma
         names = name, key, f"{mask_shape[0]} × {mask_shape[1]}", block
         rows.append((names, (*counts, results.transactions(run))))
-    yield Told(rows)
+    yield Content(rows)
 
     # Padded rows, counted and measured.
     rows = []
     for width in COUNTED_WIDTHS:
         lengths = [layout.row_pixels(width, 1, FLOAT_BYTES) * FLOAT_BYTES for layout in _LAYOUTS]
         rows.append(((width,), (*lengths, *map(_aligned_share, lengths))))
-    yield Told(rows)
+    yield Content(rows)
     rows, mask = [], gaussian(5, sigma=1.0)
     for width in sizes or WIDTHS:
         runs = [filter_run(mask, "naive", width, block=Block(32, 8), layout=one) for one in _LAYOUTS]
         packed, pitched = map(results.value, runs)
         values = packed, pitched, packed / pitched, *map(results.transactions, runs)
         rows.append(((f"{width} × {width}",), values))
-    yield Told(rows)
+    yield Content(rows)
 
     # What some reads of a space of 16 bytes deliver, in sections of 4, as on the slide.
     rows = []
@@ -118,7 +118,7 @@ def tables(results: Results, sizes: Sizes) -> Tables:
         delivered = [first * BURST_BYTES + byte for first in sections for byte in range(BURST_BYTES)]
         words = _in_words(sections), _in_words(delivered), len(delivered)
         rows.append(((what, _in_words(locations)), (*words, 100.0 * len(locations) / len(delivered))))
-    yield Told(rows)
+    yield Content(rows)
 
 
 def _problem(rows: int, columns: int, mask_shape: tuple[int, int], border: Border) -> Problem:

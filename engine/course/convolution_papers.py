@@ -49,7 +49,7 @@ def report_tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
         transactions = (results.transactions(_run(key, size, side)) for key in (UNCOALESCED, COALESCED))
         values = serial, naive, optimized, *speedups, *beside, fastest, *transactions
         rows.append(((f"{size}x{size}", side), values))
-    yield runs.Told(rows)
+    yield runs.Content(rows)
 
     # The change for each extra thread, of both kernels.
     for key, text in zip((NAIVE, OPTIMIZED), TABLE_TEXTS[REPORT][1:3], strict=True):
@@ -67,7 +67,7 @@ def report_tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
             if abs(float(printed) - right) > 1e-6 * abs(right):
                 quotient = f"{total} / {side} is {runs.significant(right, 6)}"
                 notes.append(f"{MISPRINT} Misprint in the paper: {names}: {quotient}, printed is {printed}.")
-        yield runs.Told(rows, tuple(notes))
+        yield runs.Content(rows, tuple(notes))
 
     # Overhead of allocation and transfer.
     rows = []
@@ -82,7 +82,7 @@ def report_tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
         streams = (results.value(on_streams, f"{name}_ms") for name in ("one_stream", "two_streams"))
         values = *(part / 1e3 for part in overheads), *fractions, *(part / 1e3 for part in (memory, *streams))
         rows.append(((f"{size}x{size}",), values))
-    yield runs.Told(rows)
+    yield runs.Content(rows)
 
     # GFLOPs, of the multiply-adds of the kernel's own model of work.
     rows, block = [], Block(GFLOPS_BLOCK, GFLOPS_BLOCK)
@@ -91,7 +91,7 @@ def report_tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
         operations = variant(NAIVE).work(problem, block).flops // 2
         rates = [operations / 1e9 / seconds(key, size, GFLOPS_BLOCK) for key in (NAIVE, OPTIMIZED)]
         rows.append(((size,), (operations, *rates, *(rate * 2 for rate in rates))))
-    yield runs.Told(rows)
+    yield runs.Content(rows)
 
 
 def lab_tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
@@ -103,7 +103,7 @@ def lab_tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
         times_ms[size] = [results.value(run) for run in (serial, *levels)]
     curves = _curves({"Serial": SEPARABLE_SERIAL} | LEVELS, times_ms)
     figure = Figure("Execution Time vs. Image Size", x_label, "Execution time (ms)", curves, log_y=True)
-    yield runs.Told([((size,), values) for size, values in times_ms.items()], figure=figure)
+    yield runs.Content([((size,), values) for size, values in times_ms.items()], figure=figure)
 
     l2_bytes = results.value(runs.AttributesRun(), "l2_bytes")
     if l2_bytes.number == 0:
@@ -124,7 +124,7 @@ def lab_tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
     curves, of_paper = _curves(LEVELS, here), _curves(LEVELS, in_paper) if in_paper else ()
     title = "Speed-Up vs. Image Size per Level"
     figure = Figure(title, x_label, "Speed-up over the level before", curves, of_paper, log_y=True)
-    yield runs.Told(rows, figure=figure)
+    yield runs.Content(rows, figure=figure)
 
     # Multiply-adds and global loads per result, in one pass and in two, by the models of work.
     rows = []
@@ -136,7 +136,7 @@ def lab_tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
         operations = (work.flops // 2 // problem.samples for work in (one, two))
         loads = (work.global_loads / problem.samples for work in (one, *of_levels))
         rows.append(((f"{side} × {side}",), (*operations, *loads)))
-    yield runs.Told(rows)
+    yield runs.Content(rows)
 
 
 def _curves(curves: dict[str, str], values: dict[int, list[runs.Quantity]]) -> tuple[Series, ...]:

@@ -127,9 +127,9 @@ EXAMPLES = {1: _bandwidths, 8: _bus, 9: _peaks, 10: _strides, 11: _occupancies}
 """The examples by the numbers of their tables, counted from 0."""
 
 
-def example(number: int, gpu: Gpu) -> runs.Told:
-    """Return what is told in the table of that number: what the driver of the GPU here states, or why not."""
-    return runs.Told(EXAMPLES[number](TABLE_TEXTS[PERFORMANCE][number].values, gpu))
+def example(number: int, gpu: Gpu) -> runs.Content:
+    """Return the content of the table of that number: what the driver of the GPU here states, or why not."""
+    return runs.Content(EXAMPLES[number](TABLE_TEXTS[PERFORMANCE][number].values, gpu))
 
 
 def example_table(paper_key: str, title: str, gpu: Gpu) -> CourseTable | None:
@@ -175,7 +175,7 @@ def tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
         run = runs.TimerRun(runs.filter_run(gaussian(5, sigma=1.0), "naive", size, block=BLOCK))
         by_host, by_device = (results.value(run, name) for name in ("host_ms", "kernel_ms"))
         rows.append(((f"{size} × {size}",), (by_host, by_device, by_host - by_device)))
-    yield runs.Told(rows)
+    yield runs.Content(rows)
 
     # Theoretical bandwidth, and the effective one of a copy.
     yield example(1, gpu)
@@ -186,7 +186,7 @@ def tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
         effective_gb_s = moved / 1e6 / time_ms
         percent = effective_gb_s / (theoretical_gb_s / 100.0)
         rows.append(((f"{size} × {size}",), (moved, time_ms, effective_gb_s, percent)))
-    yield runs.Told(rows)
+    yield runs.Content(rows)
 
     # CGMA of one block and, of the tiled kernel, one phase: what the lecture counts.
     rows = []
@@ -196,7 +196,7 @@ def tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
         limit = partial(matmul.bandwidth_limited_gflops, counted.cgma)
         limits = limit(matmul.LECTURE_BANDWIDTH_GB_S), theoretical_gb_s * limit(1.0)
         rows.append(((key, tile), (counted.global_loads, counted.flops, counted.cgma, *limits)))
-    yield runs.Told(rows)
+    yield runs.Content(rows)
 
     # Each thread of block (0,0): its accesses without tiles, then phase by phase with them.
     rows = []
@@ -209,7 +209,7 @@ def tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
             loads = f"M{row},{first + column} N{first + row},{column}"
             words += [loads, " + ".join(terms[first : first + TILE_WIDTH])]
         rows.append(((f"({row},{column})", f"P{row},{column}"), words))
-    yield runs.Told(rows)
+    yield runs.Content(rows)
 
     # How often each element is read from global memory, by the kernels' own models of work.
     rows = []
@@ -223,7 +223,7 @@ def tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
             elements = product.rows * product.inner + product.inner * product.columns
             times.append(counted.global_loads // elements)
         rows.append(((width, tile), times))
-    yield runs.Told(rows)
+    yield runs.Content(rows)
 
     # Tiling size effects.
     rows, x = [], tuple(map(float, TILES))
@@ -238,14 +238,14 @@ def tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
         curves.append(Series(f"tiled, {size} × {size}", x, tuple(rates[one].number for one in tiled), TILED))
         name = f"naive, blocks of {LECTURE_TILE}, {size} × {size}"
         curves.append(Series(name, (x[0], x[-1]), (rates[naive].number,) * 2, NAIVE))
-    yield runs.Told(rows, figure=Figure("Tiling Size Effects", "TILE_WIDTH", "GFLOPS", tuple(curves)))
+    yield runs.Content(rows, figure=Figure("Tiling Size Effects", "TILE_WIDTH", "GFLOPS", tuple(curves)))
 
     # Performance improvement guidelines, and the worked examples.
     (launch,) = variant("naive").plan(problem, BLOCK)
     counts: dict[str, float] = {"threads": launch.blocks * BLOCK.threads, "blocks": launch.blocks}
     for key in ("naive", "tiled"):
         counts[key] = variant(key).work(problem, BLOCK).picture_loads / problem.samples
-    yield runs.Told([((guideline,), (here.format(**counts),)) for guideline, here in texts[7].rows])
+    yield runs.Content([((guideline,), (here.format(**counts),)) for guideline, here in texts[7].rows])
     for number in (8, 9, 10, 11):
         yield example(number, gpu)
 
@@ -259,7 +259,7 @@ def tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
         of_step = runs.AllocationRun(size) if timed in ("allocate_ms", "free_ms") else filtering
         time: runs.Value = results.value(of_step, timed) if timed else ""
         rows.append(((step, code), (time, here.format(**sides))))
-    yield runs.Told(rows)
+    yield runs.Content(rows)
 
     # Which data goes to which memory.
     rows = []
@@ -272,9 +272,9 @@ def tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
             ", ".join(f"{count / problem.samples:.3g} {where}" for where, count in loads_at.items() if count)
             for loads_at in (cells_at, weights_at)
         )
-        told = f"cells: {cells_text}; weights: {weights_text}"
-        rows.append(((pattern, memory_title), (f"`{key}`", told)))
-    yield runs.Told(rows)
+        text = f"cells: {cells_text}; weights: {weights_text}"
+        rows.append(((pattern, memory_title), (f"`{key}`", text)))
+    yield runs.Content(rows)
 
 
 def _gpu(results: runs.Results) -> Gpu:

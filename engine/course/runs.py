@@ -66,27 +66,27 @@ Row = tuple[tuple[object, ...], Iterable[Value]]
 """The cells that name a row, and the values: numbers, or words."""
 
 
-class Told(NamedTuple):
-    """What is told of a table here: its rows, notes that follow those in papers.toml, and a figure."""
+class Content(NamedTuple):
+    """The content of a table here: its rows, notes that follow those in papers.toml, and a figure."""
 
     rows: Iterable[Row]
     notes: tuple[str, ...] = ()
     figure: Figure | None = None
 
 
-Tables = Iterator[Told]
+Tables = Iterator[Content]
 """Those of a paper in its order."""
 Sizes = tuple[int, ...] | None
 """Sides of pictures or matrices; None for the paper's own."""
 
 
-def course_table(text: TableText, told: Told) -> CourseTable:
+def course_table(text: TableText, content: Content) -> CourseTable:
     """Return a table: this machine's values beside the printed ones.
 
     Whole numbers are counts and written in full; others have four digits.
     """
     rows = []
-    for names, values in told.rows:
+    for names, values in content.rows:
         words = [str(name) for name in names]
         key = ", ".join(words)
         pairs = zip_longest(values, text.printed.get(key, ()), fillvalue="")
@@ -96,7 +96,7 @@ def course_table(text: TableText, told: Told) -> CourseTable:
         )
         rows.append((*map(Cell, words), *cells))
     headings = tuple(text.headings.split(" | "))
-    return CourseTable(text.title, headings, tuple(rows), (*text.notes, *told.notes), told.figure)
+    return CourseTable(text.title, headings, tuple(rows), (*text.notes, *content.notes), content.figure)
 
 
 def _cell(value: Value, printed: str) -> Cell:

@@ -213,8 +213,8 @@ _TABLES: dict[str, Callable[[runs.Results, runs.Sizes], runs.Tables]] = {
 def tables_of(paper_key: str, results: runs.Results, sizes: runs.Sizes = None) -> tuple[CourseTable, ...]:
     """Return a paper's tables as far as there are results, with our code where a table names some."""
     chosen, found = papers.paper(paper_key), []
-    for text, told in zip(papers.TABLE_TEXTS[chosen], _TABLES[chosen.key](results, sizes), strict=True):
-        table = runs.course_table(text, told)
+    for text, content in zip(papers.TABLE_TEXTS[chosen], _TABLES[chosen.key](results, sizes), strict=True):
+        table = runs.course_table(text, content)
         found.append(with_excerpts(table, text) if text.code else table)
     return tuple(found)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.device.host_memory import Spares
+from engine.device.host_memory import UnusedBuffers
 from engine.device.launches import CAPTURE_LOCK, DeviceArray, DeviceView, Stream, address_of
 from engine.device.numba_cuda import cuda, driver
 from engine.geometry.block import Layout
@@ -132,7 +132,7 @@ def order_after(stream: int, other: int) -> None:
 
 # At most a quarter of a device's memory stays in the pool when it is free: the rest is for other programs.
 KEPT_SHARE = 4
-MOST_SPARES, MOST_SPARE_BYTES = 24, 1 << 30
+MOST_UNUSED, MOST_UNUSED_BYTES = 24, 1 << 30
 # Bands of a picture, repeated runs with one mask, and undone edits need the same weights.
 MOST_UPLOADS = 32
 
@@ -217,17 +217,17 @@ def _uploaded(device: int, shape: tuple[int, ...], dtype: str, contents: bytes) 
 
 
 # Page-locked memory of the host, which a device copies by itself; kept, as 2 MB take 1 ms to make.
-_spares: Spares[np.ndarray] = Spares(lambda memory: memory.nbytes, MOST_SPARES)
+_unused: UnusedBuffers[np.ndarray] = UnusedBuffers(lambda memory: memory.nbytes, MOST_UNUSED)
 
 
 def pinned_array(shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
     """Return an uninitialised array; once it is dropped its memory serves others, despite any views."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    memory = _spares.take(size)
+    memory = _unused.take(size)
     if memory is None:
         memory = _new_pinned(max(1, size))
     array: np.ndarray = memory[:size].view(dtype).reshape(shape)
-    weakref.finalize(array, _spares.keep, [memory], MOST_SPARE_BYTES).atexit = False
+    weakref.finalize(array, _unused.keep, [memory], MOST_UNUSED_BYTES).atexit = False
     return array
 
 
@@ -235,7 +235,7 @@ def _new_pinned(size: int) -> np.ndarray:
     try:
         memory: np.ndarray = cuda.pinned_array(size, np.uint8)
     except Exception:  # noqa: BLE001 - "out of memory" has many types
-        _spares.trim(0)
+        _unused.trim(0)
         memory = cuda.pinned_array(size, np.uint8)
     return memory
 

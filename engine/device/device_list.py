@@ -250,7 +250,7 @@ def memory_bytes_per_second(clock_mhz: float, bus_width_bits: float) -> float:
 
 
 def host_bus_gb_s(domain: int, bus: int, device: int) -> float:
-    """Return the most that a PCI device's link can do in one direction, GB/s; 0 where nobody says."""
+    """Return the most that a PCI device's link can do in one direction, GB/s; 0 if it is not known."""
     folder = PCI_DEVICES / f"{domain:04x}:{bus:02x}:{device:02x}.0"
     try:
         speed, width = ((folder / f"max_link_{name}").read_text() for name in ("speed", "width"))

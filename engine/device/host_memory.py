@@ -18,11 +18,11 @@ Buffer = TypeVar("Buffer")
 _ANY_USE_BYTES = 1 << 16
 
 
-class Spares(Generic[Buffer]):
-    """Buffers that nobody uses, the oldest first, kept for the next one who needs one as large.
+class UnusedBuffers(Generic[Buffer]):
+    """Unused buffers, the oldest first, kept for the next need of one as large.
 
-    `size_of` gives the bytes of one. At most `most` are kept, and one serves nobody who needs `most_times`
-    less. `release` is called with each that is dropped, and frees what does not go by itself. Each step is
+    `size_of` gives the bytes of one. At most `most` are kept, and none serves a need that is `most_times`
+    smaller. `release` is called with each that is dropped, and frees what does not go by itself. Each step is
     one operation of a dictionary: any thread may call, and a finalizer between any two lines of one in here.
     """
 
@@ -37,7 +37,7 @@ class Spares(Generic[Buffer]):
         self._kept: dict[int, Buffer] = {}
 
     def take(self, size: int) -> Buffer | None:
-        """Return the smallest spare of at least so many bytes, and not too many; None where there is none."""
+        """Return the smallest one of at least so many bytes, and not too many; None if there is none."""
         for buffer in sorted(self._kept.values(), key=self._size_of):
             fits = size <= self._size_of(buffer) <= max(self._most_times * size, _ANY_USE_BYTES)
             # Another thread may have been faster.
@@ -73,7 +73,7 @@ PLACED_FROM_BYTES = 128 << 10
 # The system gives and takes smaller memory without new pages: 64 MB of these take 30 ms.
 REUSED_FROM_BYTES = 1 << 20
 MOST_REUSED, MOST_REUSED_BYTES = 32, 512 << 20
-_reused: Spares[np.ndarray] = Spares(lambda memory: memory.nbytes, MOST_REUSED)
+_reused: UnusedBuffers[np.ndarray] = UnusedBuffers(lambda memory: memory.nbytes, MOST_REUSED)
 
 
 class _Lent:
@@ -85,7 +85,7 @@ class _Lent:
 
 
 def reused_result(image: np.ndarray, shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
-    """Return an array as `empty_result` does, in memory of an earlier result that nobody refers to any more.
+    """Return an array as `empty_result` does, in memory of an earlier result that is no longer referenced.
 
     Every view of an array refers to what it was made from, here to a `_Lent`.
     """
@@ -96,7 +96,7 @@ def reused_result(image: np.ndarray, shape: tuple[int, ...], dtype: DTypeLike) -
 
 
 def reused_array(shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
-    """Return an uninitialised array, in memory of an earlier one that nobody refers to any more."""
+    """Return an uninitialised array, in memory of an earlier one that is no longer referenced."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < REUSED_FROM_BYTES:
         return np.empty(shape, dtype)

@@ -163,7 +163,7 @@ def explained_machine_code(kernel: Kernel, signature: Signature, capability: tup
 
 @contextmanager
 def _with_lines_alone() -> Iterator[None]:
-    # Of what a debugger is told. Code without lines is made by another one.
+    # Of debug information. Code without lines is made by another one.
     builder_of_lines = debuginfo.CUDADIBuilder
     # Describing the line of each instruction anew takes a sixteenth of the time of compiling.
     lines: dict[tuple[int, int], Any] = {}
@@ -237,7 +237,7 @@ def _sections(code: bytes) -> Iterator[tuple[str, _Section]]:
 
 
 def _attributes(section: _Section) -> Iterator[tuple[int, int, int]]:
-    """Yield each attribute with its first and its last number: often a symbol and what is said of it."""
+    """Yield each attribute with its first and its last number: often a symbol and a value of it."""
     content, at = section.content, 0
     while at < len(content):
         form, attribute, value = struct.unpack_from("<BBH", content, at)

@@ -37,7 +37,7 @@ def finish(typingctx, task, worker):
 
     def codegen(context, builder, signature, arguments):
         element = _elements_of(context, builder, signature.args[0], arguments[0])
-        # Alone, nobody has to be waited for: WAKE is 0.
+        # A single worker waits for no other: WAKE is 0.
         wake, wait = builder.load(element(WAKE)), builder.load(element(FINISH))
         _call_if_first(builder, arguments[1], wake, element, wait)
         return context.get_dummy_value()

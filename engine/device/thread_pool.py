@@ -139,7 +139,7 @@ class SharedCall:
         _locks.append(lock)
 
 
-# Locked ones, which nobody waits for: each belongs to one launch at a time.
+# Locked ones, which no thread waits for: each belongs to one launch at a time.
 _locks: list[int] = []
 
 

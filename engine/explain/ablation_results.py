@@ -64,12 +64,12 @@ class Altered:
 
     @property
     def amount(self) -> float | None:
-        """Its time in ms, or its instructions for a tap; None where there is no such sibling."""
+        """Its time in ms, or its instructions for a tap; None if there is no such kernel."""
         return self.instructions if self.kernel is None else self.kernel.median_ms
 
     @property
     def why_not(self) -> str:
-        """Why there is no such sibling; empty where there is one."""
+        """Why there is no such kernel; empty if there is one."""
         return _ABSENT[self.cost] if self.cost and self.amount is None else ""
 
 
@@ -102,8 +102,8 @@ class Ablation:
     device: str  # key; empty where none was used
     machine: str  # the device, or the architecture that was compiled for, in words
     whole: Altered = Altered()
-    siblings: tuple[Altered, ...] = ()
-    reason: str = ""  # why there are no times, or no siblings at all; else empty
+    altered: tuple[Altered, ...] = ()  # without one cost each
+    reason: str = ""  # why there are no times, or no altered kernels at all; else empty
 
     @property
     def is_timed(self) -> bool:
@@ -116,17 +116,17 @@ class Ablation:
             return
         yield Step("whole kernel", self.whole, top, 0.0)
         level = top
-        for sibling in self.siblings:
-            if sibling.cost and (without := sibling.amount) is not None:
-                yield Step(sibling.cost.words, sibling, level, level - (top - without))
+        for altered in self.altered:
+            if altered.cost and (without := altered.amount) is not None:
+                yield Step(altered.cost.words, altered, level, level - (top - without))
                 level -= top - without
         yield Step("the rest", None, level, 0.0)
 
 
 def ablation_document(ablation: Ablation) -> dict[str, object]:
-    """Return plain data: every sample of every sibling, and what each saves."""
+    """Return plain data: every sample of every altered kernel, and what each saves."""
 
-    def altered(one: Altered) -> dict[str, object]:
+    def amounts(one: Altered) -> dict[str, object]:
         kernel = None if one.kernel is None else asdict(one.kernel) | one.kernel.statistics
         return {"kernel": kernel, "instructions_per_tap": one.instructions}
 
@@ -135,12 +135,12 @@ def ablation_document(ablation: Ablation) -> dict[str, object]:
         "machine": ablation.machine,
         "reason": ablation.reason or None,
         "wrong_on_purpose": True,
-        "whole": altered(ablation.whole),
-        "siblings": [
+        "whole": amounts(ablation.whole),
+        "altered": [
             {"without": str(one.cost), "instead": INSTEAD[one.cost] if one.cost and not one.why_not else None}
             | {"why_not": one.why_not or None}
-            | altered(one)
-            for one in ablation.siblings
+            | amounts(one)
+            for one in ablation.altered
         ],
         "saves": {str(step.cost): step.amount for step in ablation.steps() if step.cost},
         "unit": "ms" if ablation.is_timed else PER_TAP,
@@ -166,7 +166,7 @@ def ablation_rows(ablation: Ablation) -> list[tuple[str, str]]:
     """Return a row for the whole kernel, for each cost with what it takes, and for the rest."""
     rows = [(step.name, amount_and_share(ablation, step)) for step in ablation.steps()]
     return rows + [
-        (one.cost.words, f"{MISSING} {one.why_not}") for one in ablation.siblings if one.cost and one.why_not
+        (one.cost.words, f"{MISSING} {one.why_not}") for one in ablation.altered if one.cost and one.why_not
     ]
 
 
@@ -185,8 +185,8 @@ def most_sentence(ablation: Ablation) -> str:
 
 
 def ablation_sentences(ablation: Ablation) -> Sequence[str]:
-    """Return what has to be said of an ablation, below its rows."""
+    """Return the sentences on an ablation, below its rows."""
     steps = list(ablation.steps())
     overlapping = OVERLAPPING if steps and steps[-1].amount < 0 else ""
-    said = most_sentence(ablation), ablation.reason, overlapping, ON_PURPOSE if ablation.siblings else ""
+    said = most_sentence(ablation), ablation.reason, overlapping, ON_PURPOSE if ablation.altered else ""
     return [sentence for sentence in said if sentence]

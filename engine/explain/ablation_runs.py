@@ -1,13 +1,13 @@
-"""Siblings of a kernel, each without one cost and wrong on purpose, and their runs.
+"""Altered kernels, each without one cost and wrong on purpose, and their runs.
 
-They are no variants: nothing lists them, and their results are not looked at. A sibling is a change of the
+They are no variants: nothing lists them, and their results are not looked at. One is made by a change of the
 kernel's syntax tree, which calls `stand_in_code` in the place of what is gone. Only what a kernel writes
 itself can be taken out: an access that an emitter makes is in no source of Python.
 
 They run as every run does: warm, timed by the device's events, in samples. The whole kernel is verified
 first, as before every time. All of them, and the kernel among them, run one after another on the same memory:
 the picture, the values between two passes and the result, with rows of the program's own above and below. So
-a sibling without border test reads what is there, and nothing outside.
+an altered kernel without border test reads what is there, and nothing outside.
 
 Called on: the main thread of the engine's process, or of a script.
 """
@@ -149,7 +149,7 @@ _RULES = {border.rule for border in Border}
 
 
 @dataclass(frozen=True, eq=False)
-class Sibling:
+class AlteredKernel:
     """A kernel that was made here: a function, and the options that the kernel is compiled with."""
 
     py_func: Callable[..., None]
@@ -160,7 +160,7 @@ def without(passes: tuple[Pass, ...], cost: Cost) -> tuple[Pass, ...] | None:
     """Return the passes without a cost; None where none of them has it."""
     changed = []
     for step in passes:
-        if (kernel := _sibling(step.kernel, cost, _roles(step))) is not None:
+        if (kernel := _altered_kernel(step.kernel, cost, _roles(step))) is not None:
             # What is not read need not be written before the launch.
             constant = None if cost is Cost.WEIGHT_LOADS else step.constant
             step = step._replace(name=kernel.py_func.__name__, kernel=kernel, constant=constant)
@@ -183,7 +183,7 @@ def _roles(step: Pass) -> _Roles:
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
+def _altered_kernel(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
     """Return a kernel without a cost; None where its source has none of it."""
     function = kernel.py_func
     definition, constants = definition_of(function)
@@ -199,9 +199,9 @@ def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
     assert isinstance(written, ast.FunctionDef)
     stand_ins = {name: getattr(stand_in_code, name) for name in _STAND_INS}
     made = function_of(written, constants | stand_ins, function.__globals__, path)
-    sibling = Sibling(made, kernel.targetoptions)
-    note_origin(sibling, kernel, cost, roles)
-    return sibling
+    altered = AlteredKernel(made, kernel.targetoptions)
+    note_origin(altered, kernel, cost, roles)
+    return altered
 
 
 BUDGET_S = 0.3
@@ -210,7 +210,7 @@ BUDGET_S = 0.3
 def ablated(
     job: MaskJob, device: str, budget_s: float = BUDGET_S, checkpoint: Checkpoint = go_on
 ) -> Ablation:
-    """Time a job's kernel and its siblings on a device, in the process that this is called in.
+    """Time a job's kernel and the altered ones on a device, in the process that this is called in.
 
     In the simulator, which gives no times, instructions are counted. Raises EngineError
     where the kernel cannot run or is not right, `Cancelled` by the checkpoint.
@@ -220,7 +220,7 @@ def ablated(
     if not info.times_mean_speed:
         return counted_ablation(job, checkpoint)
     found = Ablation(job.variant.key, job.variant.title, job.block, info.key, info.title)
-    if reason := _why_no_siblings(job):
+    if reason := _why_none_altered(job):
         return replace(found, reason=reason)
     verified = measure(job, machine, replace(NO_SAMPLES, is_recorded=False), checkpoint=checkpoint)
     if verified.error is not None:
@@ -243,13 +243,13 @@ def ablated(
     with machine.selected():
         # A part of an array does not hold its memory.
         _around, buffers = _allocated(job, machine, rows)
-        return _with_siblings(found, job.passes, time)
+        return _with_altered(found, job.passes, time)
 
 
 def counted_ablation(job: MaskJob, checkpoint: Checkpoint = go_on) -> Ablation:
-    """Count the instructions that a variant's kernels and their siblings execute, without a GPU."""
+    """Count the instructions that a variant's kernels and the altered ones execute, without a GPU."""
     found = Ablation(job.variant.key, job.variant.title, job.block, "", "PTX of sm_90, interpreted")
-    if reason := str(why_not_compiled() or "") or _why_no_siblings(job):
+    if reason := str(why_not_compiled() or "") or _why_none_altered(job):
         return replace(found, reason=reason)
 
     def per_tap(passes: tuple[Pass, ...], words: str, fraction: float) -> Altered:
@@ -259,29 +259,29 @@ def counted_ablation(job: MaskJob, checkpoint: Checkpoint = go_on) -> Ablation:
         issued = sum(one.weighed(issue_slots) for one in run.passes)
         return Altered(instructions=issued * WARP / job.problem.multiply_adds)
 
-    return _with_siblings(replace(found, reason=NO_GPU), job.passes, per_tap)
+    return _with_altered(replace(found, reason=NO_GPU), job.passes, per_tap)
 
 
-def _why_no_siblings(job: MaskJob) -> str:
+def _why_none_altered(job: MaskJob) -> str:
     title, passes = job.variant.title, job.passes
     if not job.variant.has_kernels:
         return f"{title} has no CUDA kernels of ours, so nothing can be taken out of them."
     if without(passes, Cost.PICTURE_LOADS) is None or without(passes, Cost.STORES) is None:
-        how = "are emitted instruction by instruction, and do not stand in its source: nothing can be taken"
+        how = "are emitted instruction by instruction, and are not in its source: nothing can be taken"
         return f"The loads and stores of {title} {how} out of it. Select a teaching kernel."
     return ""
 
 
-def _with_siblings(
+def _with_altered(
     found: Ablation, passes: tuple[Pass, ...], measured: Callable[[tuple[Pass, ...], str, float], Altered]
 ) -> Ablation:
     """Return an ablation with what is measured of passes: their words, and the part that is done before."""
-    whole, siblings = measured(passes, "the whole kernel", 0.0), list[Altered]()
+    whole, all_altered = measured(passes, "the whole kernel", 0.0), list[Altered]()
     for number, cost in enumerate(Cost, start=1):
         changed, words = without(passes, cost), f"without {cost.words}"
         altered = Altered() if changed is None else measured(changed, words, number / (1 + len(Cost)))
-        siblings.append(replace(altered, cost=cost))
-    return replace(found, whole=whole, siblings=tuple(siblings))
+        all_altered.append(replace(altered, cost=cost))
+    return replace(found, whole=whole, altered=tuple(all_altered))
 
 
 def _allocated(job: MaskJob, machine: Backend, rows: int) -> tuple[Buffers, Buffers]:
@@ -325,7 +325,7 @@ def rows_around(problem: Problem, block: Block) -> int:
 
 
 def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:
-    """Time the job's kernel and its siblings; count their instructions where no GPU is."""
+    """Time the job's kernel and the altered ones; count their instructions where no GPU is."""
     asked = request.job
     chosen = variant(asked.variant, takes_auto=False)
     job = resolved_job(asked).job_by(chosen)

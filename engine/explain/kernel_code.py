@@ -121,7 +121,7 @@ def _reached(*begin: tuple[Role, object]) -> Iterator[tuple[Role, FunctionType]]
         seen.add(id(value))
         value = inspect.unwrap(value) if isinstance(value, FunctionType) else value
         if isinstance(value, FunctionType):
-            # What a data class makes for itself stands in no file.
+            # The methods that a data class generates are in no file.
             if not (_is_ours(value.__module__) and value.__code__.co_filename.endswith(".py")):
                 continue
             yield role, value

@@ -65,11 +65,11 @@ def _absent(architecture: Architecture) -> DeviceInfo:
     threads, blocks, shared_kib, product, multiprocessors = _PRODUCTS[architecture]
     # Without clocks and a bandwidth.
     memory = shared_kib * 1024, 1024 if architecture.major >= 8 else 0
-    rooms = multiprocessors, threads, blocks, 65_536, *memory, 1024, 0.0, 0.0
-    attributes = GpuAttributes(*rooms, **allocation_units(architecture, blocks))
+    limits = multiprocessors, threads, blocks, 65_536, *memory, 1024, 0.0, 0.0
+    attributes = GpuAttributes(*limits, **allocation_units(architecture, blocks))
     title = f"{architecture} ({product})" if product else str(architecture)
-    limits = Limits(attributes.most_block_threads, compute_capability=architecture)
-    return DeviceInfo("", "cuda", title, available=False, limits=limits, attributes=attributes)
+    of_blocks = Limits(attributes.most_block_threads, compute_capability=architecture)
+    return DeviceInfo("", "cuda", title, available=False, limits=of_blocks, attributes=attributes)
 
 
 def architecture_of(gpu: DeviceInfo) -> Architecture:
@@ -210,7 +210,7 @@ def numbers_of(launch: ExplainedLaunch, unknown: str = "not known") -> tuple[Lau
     """Return what is worth knowing of a launch, in the order of reading; `unknown` stands for registers."""
     facts, found = launch.facts, launch.occupancy
     block = " × ".join(str(side) for side in facts.block if side > 1) or "1"
-    room = ", ".join(f"{limit.what} {limit.blocks}" for limit in found.limits)
+    by_resource = ", ".join(f"{limit.what} {limit.blocks}" for limit in found.limits)
     registers = f"{facts.registers}" if launch.is_compiled else unknown
     if launch.is_compiled and facts.local_bytes:
         registers += f", {_several(facts.local_bytes, 'byte')} of local memory"
@@ -238,7 +238,7 @@ def numbers_of(launch: ExplainedLaunch, unknown: str = "not known") -> tuple[Lau
         "Shared memory": (shared, "Of each block; constant memory is what the kernel declares."),
         "Resident blocks": (
             f"{found.blocks}, limited by {found.limited_by}",
-            f"Blocks that a multiprocessor holds at once. It has room for, by resource: {room}."),
+            f"Blocks that a multiprocessor holds at once. It has room for, by resource: {by_resource}."),
         "Occupancy": (
             f"{_occupancy(launch)}, {found.warps} of {found.most_warps} warps",
             "Resident warps over those that a multiprocessor has room for. More of them hide more latency, "

@@ -20,7 +20,7 @@ from engine.work.messages import PictureJob
 DIRECT = -1
 """In place of a thread: the cell is not kept in shared memory; each result reads it from global memory."""
 
-NOBODY = -2
+NO_THREAD = -2
 """In place of a thread: no thread loads the cell, or no thread writes the result."""
 
 Cells = NDArray[np.int32]
@@ -40,10 +40,10 @@ class TilePlan:
     border: Border
     block: Block  # of threads
     first: tuple[int, int]  # row and column of the tile's first cell in the picture
-    loaders: Cells  # the thread that puts the cell into shared memory: x + block.x * y; DIRECT; NOBODY
+    loaders: Cells  # the thread that puts the cell into shared memory: x + block.x * y; DIRECT; NO_THREAD
     steps: Cells  # in which of the block's loads, counted from 1; 0 where there is no thread
     first_result: tuple[int, int]  # row and column of the first result in the picture
-    writers: Cells  # the thread that writes each result; NOBODY
+    writers: Cells  # the thread that writes each result; NO_THREAD
     # The cells under the mask of the first result: from row and column `window_at` of the tile on, so many,
     # `apart` columns from one another.
     window_shape: tuple[int, int]
@@ -213,7 +213,7 @@ class CodeRequest(Message, Request, frozen=True):
 
 
 class AblationJob(PictureJob, frozen=True, kw_only=True):
-    """Run: time a job's kernel, and its siblings without one cost each.
+    """Run: time a job's kernel, and altered ones without one cost each.
 
     It needs the name of a variant, not "auto". Without a GPU nothing is timed, and instructions are counted.
     """

@@ -55,8 +55,8 @@ def teaching_story(results: Sequence[AnyResult] = ()) -> Chapters:
 def compared_with(variant: AnyVariant, known: Sequence[AnyVariant]) -> AnyVariant | None:
     """Return the kernel that a variant's module compares it with; None where it names none of the known.
 
-    What it saves is said against one ("Against `naive`: ..."); else the first one that is named there, in the
-    title, or in the idea.
+    Its savings are stated against one ("Against `naive`: ..."); else the first one that is named there, in
+    the title, or in the idea.
     """
     story, by_key = story_of(variant), {one.key: one for one in known if one is not variant}
     saves = story.part(SAVES)

@@ -4,9 +4,9 @@ It takes 2 to 150 ms, beside compiling a new kernel; no device and no copy of th
 where its value reaches a store to shared memory through registers alone, or is copied there without one. Sums
 of what was kept before are no loads.
 
-Which cell of the picture a value in shared memory stands for is told by where it lies: a ghost cell has a
-value that was not loaded, or that of another cell. What was loaded says how the rows of a tile lie there, and
-so where its ghost cells do. Where rows do not lie one after another, as where vectors are swapped, it is
+Which cell of the picture a value in shared memory stands for follows from where it lies: a ghost cell has a
+value that was not loaded, or that of another cell. What was loaded shows how the rows of a tile lie there,
+and so where its ghost cells do. Where rows do not lie one after another, as where vectors are swapped, it is
 known of what was loaded from its own place alone.
 
 Called on: the main thread of the engine's process, or of a script.
@@ -25,7 +25,7 @@ from engine.device.interpreter import InterpreterBackend
 from engine.device.launches import Operand, Pass
 from engine.explain.answers import kernel_job
 from engine.explain.launches import why_not_compiled
-from engine.explain.messages import DIRECT, NOBODY, BlockTiles, TilePlan, TileRequest
+from engine.explain.messages import DIRECT, NO_THREAD, BlockTiles, TilePlan, TileRequest
 from engine.geometry.block import Block, UnsupportedVariant
 from engine.ptx import Array, PtxError
 from engine.ptx.kernel import Kernel
@@ -169,7 +169,7 @@ class BlockLoads:
 
 
 NOWHERE = np.iinfo(np.int32).min
-"""In place of a row: nobody knows which cell it is."""
+"""In place of a row: it is not known which cell it is."""
 
 
 def places(
@@ -230,8 +230,8 @@ _AROUND = 64
 def tile_plans(job: MaskJob, at: tuple[int, int], checkpoint: Checkpoint = go_on) -> tuple[TilePlan, ...]:
     """Return the tile of the block at (across, down) of the grid, one per pass.
 
-    Where the warps of a block wait for nobody, each has its own. It must be something that the variant
-    accepts, in a process that compiles kernels (`engine.explain.launches.why_not_compiled`).
+    Where the warps of a block do not wait for one another, each has its own. It must be something that the
+    variant accepts, in a process that compiles kernels (`engine.explain.launches.why_not_compiled`).
     """
     buffers, found = job.task.allocate(InterpreterBackend(), job), list[TilePlan]()
     for step in job.passes:
@@ -290,7 +290,7 @@ def _tiles(problem: Problem, step: Pass, arrays: dict[Any, Array], at: tuple[int
         if not is_one.any():
             continue
         own = _Box.of(rows[is_one], columns[is_one])
-        writers = np.full((own.rows, own.columns), NOBODY, np.int32)
+        writers = np.full((own.rows, own.columns), NO_THREAD, np.int32)
         writers[rows[is_one] - own.top, columns[is_one] - own.left] = results.threads[is_one]
         # The cells under the mask, and those around them that the block loads.
         top, left = own.top - above, own.left - before
@@ -302,7 +302,7 @@ def _tiles(problem: Problem, step: Pass, arrays: dict[Any, Array], at: tuple[int
         drawn = is_loaded & needed.has(rows, columns, _AROUND)
         corners = [top, top + needed.rows - 1], [left, left + needed.columns - 1]
         box = _Box.of(np.append(rows[drawn], corners[0]), np.append(columns[drawn], corners[1]))
-        loaders = np.full((box.rows, box.columns), NOBODY, np.int32)
+        loaders = np.full((box.rows, box.columns), NO_THREAD, np.int32)
         steps = np.zeros_like(loaders)
         direct_rows, direct_columns = places_in(direct.samples, source)
         is_here = box.has(direct_rows, direct_columns)

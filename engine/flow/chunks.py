@@ -302,20 +302,20 @@ class Flow(Generic[Work]):
         taken = next((future for future in self._taking if future.done()), None)
         ready = next((future for future in self._opening if future.done()), None)
         if taken is not None:
-            self._settle(self._taking.pop(taken), taken.exception())
+            self._finish(self._taking.pop(taken), taken.exception())
         elif ready is not None and (self._stream is None or self._stream.has_room):
             work = self._opening.pop(ready)
             if ready.cancelled() or ready.exception() is not None:
                 self.dropped(work)
                 if not ready.cancelled():
-                    self._settle(work, ready.exception())
+                    self._finish(work, ready.exception())
             else:
                 self._hand_on(work, ready.result())
         else:
             return False
         return True
 
-    def _settle(self, work: Work, error: BaseException | None) -> None:
+    def _finish(self, work: Work, error: BaseException | None) -> None:
         if error is None or self.failed(work, error):
             self._done.add(work)
         else:
@@ -373,7 +373,7 @@ class Flow(Generic[Work]):
                     alone(asked)
                 except (EngineError, MemoryError) as why:
                     self.dropped(work)
-                    self._settle(work, why)
+                    self._finish(work, why)
                 else:
                     self._take(work)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError, VerificationFailed
 from engine.files.atomic_write import check_place, write_error
-from engine.flow.rows import Part, filter_rows, plan_memory
+from engine.flow.rows import Band, filter_rows, plan_memory
 from engine.geometry.border import RangeMode, Span
 from engine.image.convert import finite_range
 from engine.image.faults import LIBRARY_ERRORS, Refused
@@ -33,8 +33,8 @@ from engine.work.resolve import Resolved
 BAND_MULTIPLY_ADDS = 2_000_000
 # What is done is written down that often, seconds; it waits for the disk.
 JOURNAL_S = 5.0
-# The room that a disk keeps for others.
-_SPARE_DISK_BYTES = 64 << 20
+# What stays free on a disk, for others.
+_FREE_DISK_BYTES = 64 << 20
 
 
 # A chooser tells no larger pictures apart, and what looks at all samples has fewer to look at.
@@ -247,9 +247,9 @@ class FileFilter:
             needed += needed // 3 + pixels * self._dtype.itemsize // 3
         needed -= needed * self._state.rows // picture.height
         free, folder = self._part.free_bytes(), self._part.output.parent
-        if needed + _SPARE_DISK_BYTES > free:
-            room = f"the disk of {folder} has {bytes_text(free)} free"
-            why = f"the result takes about {bytes_text(needed)}, {room}"
+        if needed + _FREE_DISK_BYTES > free:
+            there = f"the disk of {folder} has {bytes_text(free)} free"
+            why = f"the result takes about {bytes_text(needed)}, {there}"
             remedy = "Free some space, or choose another disk."
             raise FileWriteError(f"{self.output} cannot be written", why, remedy)
 
@@ -259,10 +259,10 @@ class FileFilter:
             return
         ends, is_alpha_in = [np.inf, -np.inf], self._picture.has_alpha and self.filters_alpha
 
-        def take(part: Part) -> None:
-            low, high = finite_range(part.values[..., :-1] if is_alpha_in else part.values)
+        def take(work: Band) -> None:
+            low, high = finite_range(work.values[..., :-1] if is_alpha_in else work.values)
             ends[:] = min(ends[0], low), max(ends[1], high)
-            self.report(0.5 * part.band.last / self._picture.height, "looking for the range")
+            self.report(0.5 * work.band.last / self._picture.height, "looking for the range")
 
         filter_rows(self._picture, self._resolved, self._plan, take)
         # Without a finite value all is 0.
@@ -289,42 +289,42 @@ class FileFilter:
             if is_even and time.monotonic() - self._noted_s >= JOURNAL_S:
                 self._note()
 
-        def take(part: Part) -> None:
-            proof = self._verified(part) if self.verify else None
-            saved, loss = self._converted(part)
-            clipped = clipped_in_file(part.request.job(), part.values, self._dtype, self.range)
-            found.append((part.band, proof, loss, clipped))
+        def take(work: Band) -> None:
+            proof = self._verified(work) if self.verify else None
+            saved, loss = self._converted(work)
+            clipped = clipped_in_file(work.request.job(), work.values, self._dtype, self.range)
+            found.append((work.band, proof, loss, clipped))
             self._rows.add(saved, written)
-            self.report(share + (1.0 - share) * part.band.last / picture.height, "filtered")
+            self.report(share + (1.0 - share) * work.band.last / picture.height, "filtered")
 
         filter_rows(picture, self._resolved, self._plan, take, state.rows)
         self._note()
 
-    def _verified(self, part: Part) -> Verification:
+    def _verified(self, work: Band) -> Verification:
         """Compare some of the results of a band with the oracle."""
-        job = replace(part.request.job(), seed=part.band.first, affordable=BAND_MULTIPLY_ADDS)
-        found = job.task.verify(part.out, job, lambda fraction: None)
+        job = replace(work.request.job(), seed=work.band.first, affordable=BAND_MULTIPLY_ADDS)
+        found = job.task.verify(work.out, job, lambda fraction: None)
         # Those of its halo too, as it is a picture of its own; they belong to other bands.
-        rows, own = len(part.values), len(part.values) / len(part.out)
+        rows, own = len(work.values), len(work.values) / len(work.out)
         found = replace(
             found,
             checked_pixels=round(own * found.checked_pixels),
             total_pixels=rows * self._picture.width,
             chosen=f"in each band {found.chosen}" if found.chosen else "",
         )
-        where = f"in the rows from {part.band.first:,} on"
+        where = f"in the rows from {work.band.first:,} on"
         found.refuse_wrong(f"The result of '{job.variant.key}', {where},")
         return replace(found, reason=f"{found.reason}, {where}") if found.is_unproven else found
 
-    def _converted(self, part: Part) -> tuple[np.ndarray, Loss]:
+    def _converted(self, work: Band) -> tuple[np.ndarray, Loss]:
         """Return the samples to save, and what they lose."""
-        picture, values = self._picture, part.values
+        picture, values = self._picture, work.values
         conversion = Conversion(picture.dtype, self._dtype, self.range, self._state.ends)
         is_filtered = self._colours == picture.channels
         if not picture.has_alpha:
             return conversion.samples(values), conversion.loss
         saved = conversion.samples(values[..., :-1] if is_filtered else values)
-        alpha = values[..., -1] if is_filtered else part.rows[..., -1]
+        alpha = values[..., -1] if is_filtered else work.rows[..., -1]
         return np.dstack([saved, conversion.alpha(alpha, is_filtered=is_filtered)]), conversion.loss
 
     def _note(self) -> None:

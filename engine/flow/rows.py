@@ -116,7 +116,7 @@ def _resident_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-class Part(Asked):
+class Band(Asked):
     """A band of the result; all but where it lies is there from when it is read until it is taken."""
 
     rows: np.ndarray  # of the picture, with its alpha, that belong to the results; `out` has the halo's, too
@@ -131,7 +131,7 @@ class Part(Asked):
 
 
 def filter_rows(
-    picture: LargePicture, plan: Resolved, memory: MemoryPlan, take: Callable[[Part], None], first: int = 0
+    picture: LargePicture, plan: Resolved, memory: MemoryPlan, take: Callable[[Band], None], first: int = 0
 ) -> None:
     """Filter all rows of a large picture from the `first` on; errors of every thread are raised here.
 
@@ -141,9 +141,9 @@ def filter_rows(
     has_failed, channels, problem = False, picture.channels, plan.problem
     picture.cache_bytes = max(picture.cache_bytes, memory.cache_bytes)
 
-    def read(part: Part) -> Part:
+    def read(work: Band) -> Band:
         """Read the rows of a band into memory, with some for their results. Called on: the reading thread."""
-        band, at = part.band, 0
+        band, at = work.band, 0
         image = samples = reused_array((band.length, picture.width, channels), picture.dtype)
         for top, bottom in band.sources:
             rows = samples[at : at + bottom - top]
@@ -152,34 +152,34 @@ def filter_rows(
         if problem.channels < channels:
             image = reused_array((*samples.shape[:2], problem.channels), picture.dtype)
             image[...] = samples[..., : problem.channels]
-        part.rows, part.request = samples[band.inside], plan.at(image)
-        part.out = reused_result(image, image.shape, problem.result_dtype)
-        return part
+        work.rows, work.request = samples[band.inside], plan.at(image)
+        work.out = reused_result(image, image.shape, problem.result_dtype)
+        return work
 
-    def taken(part: Part) -> None:
+    def taken(work: Band) -> None:
         nonlocal has_failed
         try:
             if not has_failed:
-                take(part)
+                take(work)
         except BaseException:
             # Those after it would be written in its place.
             has_failed = True
             raise
         finally:
             # Their memory is the next band's.
-            del part.rows, part.request, part.out
+            del work.rows, work.request, work.out
 
     # None is higher than planned, or lower than a band may be.
     count = picture.height - first
-    parts = max(1, min(-(-count // memory.band_rows), count // (2 * plan.reach.height)))
-    edges = [first + count * number // parts for number in range(parts + 1)]
+    bands = max(1, min(-(-count // memory.band_rows), count // (2 * plan.reach.height)))
+    edges = [first + count * number // bands for number in range(bands + 1)]
     # On the CPU an image is not cut again.
     chunk_bytes = GPU_CHUNK_BYTES if plan.device.is_usable_gpu else 1 << 62
-    flow = Flow[Part](
+    flow = Flow[Band](
         ready=read, take=taken, threads=1, takers=1, most=memory.most_bands,
         stream=partial(_Bands, chunk_bytes=chunk_bytes, ring=GPU_RING),
     )  # fmt: skip
-    flow.run(map(Part, bands_between(plan.reach, picture.height, edges)))
+    flow.run(map(Band, bands_between(plan.reach, picture.height, edges)))
 
 
 class _Bands(Stream):

@@ -145,16 +145,16 @@ class Stream:
     def _chunks_of(self, work: Asked) -> Iterator[ChunkJob]:
         request, samples = work.request, work.request.samples
         target = work.out.reshape(request.problem.result_shape)
-        parts = self._bands(request)
-        chosen: Callable[[], Resolved] = partial(self._chosen, request, parts)
+        spans = self._bands(request)
+        chosen: Callable[[], Resolved] = partial(self._chosen, request, spans)
         # Making a cache takes 10 us.
-        chosen = cache(chosen) if len(parts) > 1 else chosen
+        chosen = cache(chosen) if len(spans) > 1 else chosen
         work.rows_left = len(target)
-        for number, band in enumerate(parts):
-            done = (work.picture + number / len(parts)) / self.total if self.total else 0.0
+        for number, band in enumerate(spans):
+            done = (work.picture + number / len(spans)) / self.total if self.total else 0.0
             self.checkpoint(Progress("filtering in chunks", min(done, 1.0), 2.0))
             sources = [samples[first:last] for first, last in band.sources]
-            rows = target if len(parts) == 1 else target[band.first : band.last]
+            rows = target if len(spans) == 1 else target[band.first : band.last]
             sizes = sum(source.nbytes for source in sources), rows.nbytes
             place, key = (band.first, band.last), request.device.key
             chunk = Chunk(next(self._numbers), work.picture, *place, *sizes, key)
@@ -174,11 +174,11 @@ class Stream:
                 return bands(reach, height, rows)
         return (Span(0, height, ((0, height),), 0),)
 
-    def _chosen(self, request: Resolved, parts: Sequence[Span]) -> Resolved:
+    def _chosen(self, request: Resolved, spans: Sequence[Span]) -> Resolved:
         """Choose what computes a picture, while its first band is copied; refuse what it cannot take."""
-        if len(parts) > 1:
+        if len(spans) > 1:
             if self.in_parts:
-                request = request.in_parts(max(part.length for part in parts))
+                request = request.in_parts(max(span.length for span in spans))
             remedy = "Raise chunk_bytes until the picture is one chunk, or name a direct variant."
             request.refuse_cut("a picture in bands", remedy, remedy)
         job = request.job()
@@ -199,7 +199,7 @@ class Preparing:
         self._kept = lru_cache(MOST_PREPARED * devices)(lambda thread, variant, *of: variant.prepare(*of))
 
     def ready(self, chosen: Callable[[], Resolved], shape: tuple[int, ...]) -> Prepared:
-        """Return the variant that is chosen, ready for a part of that shape."""
+        """Return the variant that is chosen, ready for a band of that shape."""
         # What one thread chooses and compiles, the next one finds.
         with self._lock:
             found = chosen()

@@ -44,8 +44,8 @@ from engine.work.measuring import steps_of
 from engine.work.messages import PictureJob, SaveFiltered, blank, measured_part
 from engine.work.resolve import Resolved, resolved_for_parts
 
-# The range of a picture in its file is that of so many parts of it, along each axis.
-_PARTS = 4
+# The range of a picture in its file is that of so many of its tiles along each axis.
+_RANGE_TILES = 4
 # Values of a band of whole rows, of all steps of a chain together. Their memory serves the next band: fresh
 # pages take longer than the filter.
 _BAND_BYTES = 16 << 20
@@ -133,21 +133,21 @@ class Result:
         self.clipped = below, above
 
     def ends(self, report: Checkpoint) -> tuple[float, float] | None:
-        """Return the range that "rescale" maps to the screen's; of a picture in its file that of parts."""
+        """Return the range that "rescale" maps to the screen's; of one in its file that of some tiles."""
         if self.asked.range_mode == "rescale" and self._ends is None:
-            parts = (part for _, part in self.bands(report)) if self._is_in_memory else self._parts()
+            bands = (band for _, band in self.bands(report))
             lowest, highest = math.inf, -math.inf
-            for values in parts:
+            for values in bands if self._is_in_memory else self._range_tiles():
                 low, high = value_range(np.ascontiguousarray(values))
                 lowest, highest = min(lowest, low), max(highest, high)
             self._ends = lowest, highest
         return self._ends
 
-    def _parts(self) -> Iterator[Samples]:
+    def _range_tiles(self) -> Iterator[Samples]:
         source, starts = self.source, []
-        for part, side in zip(source.extent(0, (0, 0)), source.levels[0], strict=True):
-            most = max(0, side - part.stop)
-            starts.append(sorted({number * most // (_PARTS - 1) for number in range(_PARTS)}))
+        for extent, side in zip(source.extent(0, (0, 0)), source.levels[0], strict=True):
+            most = max(0, side - extent.stop)
+            starts.append(sorted({number * most // (_RANGE_TILES - 1) for number in range(_RANGE_TILES)}))
         height, width = source.levels[0]
         for top, left in itertools.product(*starts):
             rows, columns = slice(top, min(top + TILE, height)), slice(left, min(left + TILE, width))

@@ -48,7 +48,7 @@ class EngineClient:
     for the user, `on_lost` when it ended unexpectedly; the remedy says whether a successor is being started.
     `described` is the request for the variants that a host names when it is up. With `remote` the host is on
     another machine: what touches files is done here. When the line to it is lost, its requests fail with
-    `LineLost`; nobody is asked for a password again before the next request, or `connect`.
+    `LineLost`; no password is asked for again before the next request, or `connect`.
     """
 
     def __init__(
@@ -315,7 +315,7 @@ class EngineClient:
             or ((p.is_preview or not p.begun) and not p.cancelled and p.sent_again < 1)
         ]
         if host.is_remote or host.start_again:
-            # The line would be lost again, and somebody asked for a password again and again. What was asked
+            # The line would be lost again, and a password asked for again and again. What was asked
             # of one machine may be about pixels that are only there.
             is_wanted, again = host.start_again, []
         if self._closing or not is_wanted:

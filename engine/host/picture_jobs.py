@@ -103,7 +103,7 @@ def _open_into_memory(
             report(Progress(stage, 0.2, expected_s))
             suffix, needed_bytes = path.suffix.lower(), _opening_bytes(form)
             is_large_tiff = needed_bytes > _IN_PARTS_FROM_BYTES and suffix in (".tif", ".tiff")
-            # Whether an array is large, and what its channels are, is said there.
+            # Whether an array is large, and what its channels are, is found out there.
             if may_be_in_parts and (is_large_tiff or suffix == ".npy"):
                 raise _BetterInParts(f"{path.name} is seen sooner in parts")
             if may_be_in_parts and bytes_with_result(form) > WHOLE_RESULT_BYTES:
@@ -207,11 +207,11 @@ def save_result(request: protocol.SaveResult, report: Checkpoint) -> protocol.Sa
         if opened.path:
             check_other_file(request.path, opened.path)
         # What was kept for the next preview, or by what computes the result, would come on top of the file.
-        shared.trim_spares()
+        shared.trim_unused()
         target = np.dtype(DEPTH_DTYPES.get(request.depth, picture.dtype))
         rounded = Scratch(picture.pixels.shape, target)
         # Band by band: results that are not kept are never whole in float32. Whole numbers of 8 and 16 bit
-        # stay what they are in it. What a format cannot hold is told in a sentence for each kind of number.
+        # stay what they are in it. Each kind of number that a format cannot hold gives a sentence.
         height, width = picture.pixels.shape[:2]
         out, whole = rounded.array.reshape(height, width, picture.channels), Region(0, height, 0, width)
         conversion = Conversion(picture.dtype, target, cast("RangeMode", request.range_mode))
@@ -221,7 +221,7 @@ def save_result(request: protocol.SaveResult, report: Checkpoint) -> protocol.Sa
         for band, part in bands_of(request.values, whole):
             conversion.samples(part.astype(np.float32, copy=False), out[band.slices])
         lost = conversion.sentences(out.size)
-        shared.trim_spares()
+        shared.trim_unused()
         picture, how["done"] = finished_picture(picture, rounded.array, target), rounded.give_back
     notes = save_image(picture, request.path, **how)
     return protocol.Saved(request.path, (*lost, *notes))

@@ -20,7 +20,7 @@ from engine.results.problem import Checkpoint, Progress
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has reported that.
 EXIT_AFTER_FAULT = 70
 
-_IDLE_SECONDS = 2.0  # after this long without a request, spare segments for the next preview are removed
+_IDLE_SECONDS = 2.0  # after this long without a request, unused segments for the next preview are removed
 
 
 def work(connection: Connection, variants: tuple[VariantInfo, ...], segment_prefix: str) -> None:
@@ -117,7 +117,7 @@ class Worker:
                 if self._changed.wait(idle_seconds):
                     idle_seconds = _IDLE_SECONDS
                 else:
-                    shared.trim_spares()
+                    shared.trim_unused()
                     idle_seconds = None
             if self._stopping:
                 return None

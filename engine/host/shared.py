@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.device.host_memory import Spares, trim_reused
+from engine.device.host_memory import UnusedBuffers, trim_reused
 from engine.errors import EngineError
 from engine.host.request import SharedArray
 
@@ -60,7 +60,7 @@ _kept_elsewhere: list[Callable[[], None]] = []
 _ALIGNMENT = 64
 # While previews follow each other, the previous result's segment is written next, up to 3840 x 2160 RGB (144
 # MB): fresh memory made previews of 1920 x 1080 take 33 instead of 18 ms, of 3840 x 2160 100 instead of 50.
-_BUSY_SPARE_BYTES = 160 << 20
+_BUSY_UNUSED_BYTES = 160 << 20
 _FOLDER = Path("/dev/shm")  # where Linux has the segments as files; elsewhere they cannot be listed
 
 
@@ -77,7 +77,7 @@ def use_prefix(prefix: str) -> None:
 def create(*arrays: tuple[tuple[int, ...], str]) -> tuple[SharedArray, ...]:
     """Return uninitialised arrays of these (shape, dtype) in one segment, each on a 64-byte boundary.
 
-    A spare segment is reused where one fits: the first touch of 35 MB of fresh shared memory took 20 of the
+    An unused segment is taken where one fits: the first touch of 35 MB of fresh shared memory took 20 of the
     36 ms of a 1920 x 1080 preview. Where too little is free, `NotEnoughSharedMemory` is raised before the
     memory is touched, which would kill the process.
     """
@@ -85,7 +85,7 @@ def create(*arrays: tuple[tuple[int, ...], str]) -> tuple[SharedArray, ...]:
     for shape, dtype in arrays:
         offsets.append(size)
         size += -(-int(np.prod(shape)) * np.dtype(dtype).itemsize // _ALIGNMENT) * _ALIGNMENT
-    segment = _spares.take(size) or _make(max(size, 1))
+    segment = _unused.take(size) or _make(max(size, 1))
     with _lock:
         _attached[segment.name] = segment
         _uses[segment.name] = _uses.get(segment.name, 0) + 1
@@ -114,23 +114,23 @@ def attach(array: SharedArray) -> np.ndarray:
 
 
 def recycle(*names: str) -> None:
-    """Release segments that are no longer used; this process's own are kept as spares for `create`."""
+    """Release segments that are no longer used; this process's own are kept unused for `create`."""
     forget(*(name for name in names if name not in _made))
     with _lock:
         made = [_attached.pop(name) for name in names if name in _made and name in _attached]
-    _spares.keep(made, _BUSY_SPARE_BYTES)
+    _unused.keep(made, _BUSY_UNUSED_BYTES)
 
 
-def trim_spares() -> None:
-    """Keep no spares, of segments and of results: for a process that is idle, or begins something large."""
+def trim_unused() -> None:
+    """Drop unused segments and memory of results: for a process that is idle, or begins something large."""
     for drop in _kept_elsewhere:
         drop()
-    _spares.trim(0)
+    _unused.trim(0)
     trim_reused()
 
 
 def keep_until_trimmed(drop: Callable[[], None]) -> None:
-    """Have `trim_spares` call this too, which lets go of what is kept elsewhere."""
+    """Have `trim_unused` call this too, which lets go of what is kept elsewhere."""
     _kept_elsewhere.append(drop)
 
 
@@ -143,12 +143,12 @@ def _remove(segment: _Segment) -> None:
 
 # The previous result and that of a run in between: more would only hold memory. Results of one picture are
 # of one size; in the segment of another picture they took up to twice their memory.
-_spares: Spares[_Segment] = Spares(lambda segment: segment.size, 3, _remove, most_times=1.25)
+_unused: UnusedBuffers[_Segment] = UnusedBuffers(lambda segment: segment.size, 3, _remove, most_times=1.25)
 
 
 def _make(size: int) -> _Segment:
     if size > _free_bytes():
-        _spares.trim(0)
+        _unused.trim(0)
     free = _free_bytes()
     if size > free:
         raise NotEnoughSharedMemory(
@@ -214,7 +214,7 @@ def _free_bytes() -> float:
 
 
 # Where segments cannot be listed they are counted: a host has at most two that it has not handed over yet,
-# and three spare ones; the rest is a reserve.
+# and three unused ones; the rest is a reserve.
 _NOT_HANDED_OVER = 8
 
 

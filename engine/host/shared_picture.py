@@ -233,7 +233,7 @@ class ResultMemory(SharedSegment):
         shape = samples.shape
         if not self._keeps:
             # What was kept for the next preview would come on top of the whole result.
-            shared.trim_spares()
+            shared.trim_unused()
             self._levels = self.create(*screen_arrays(*shape[:2], is_large=True))
             size = math.prod(shape) * np.dtype(dtype).itemsize + PAGE_BYTES
             self._scratch = Scratch((size,), np.uint8, huge_pages=True)

@@ -247,7 +247,7 @@ class Decoded(NamedTuple):
 
 
 DEFAULT_QUALITY = 95
-"""That of files with losses where nobody chooses another one."""
+"""That of lossy files if no other one is chosen."""
 
 
 @dataclass(frozen=True, slots=True)

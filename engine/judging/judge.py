@@ -309,7 +309,7 @@ def _judged(
 ) -> Judgement:
     asked = trials(kernel, full=full, seed=seed)
     findings: dict[tuple[str, tuple[int, ...]], Finding] = {}
-    # Its requests to memory are told. To count them takes a fifth of the time of a launch.
+    # The requests to memory of the largest are reported. To count them takes a fifth of the time of a launch.
     at_largest = max(range(len(asked)), key=lambda number: asked[number].values)
     largest: Outcome | None = None
     wrong: np.ndarray | None = None

@@ -30,7 +30,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 @dataclass(frozen=True)
 class JudgedCell:
-    """A kernel as it stands in a cell, and the judgement of it, as a notebook shows them."""
+    """A kernel as it is written in a cell, and the judgement of it, as a notebook shows them."""
 
     text: str
     judgement: Judgement

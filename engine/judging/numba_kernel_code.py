@@ -243,7 +243,7 @@ def _refusal(error: object) -> NotJudged:
     return NotJudged("the kernel does not compile", said[:300], line=line)
 
 
-# Launches that are timed, after one that warms up; the median is told.
+# Launches that are timed, after one that warms up; the median is reported.
 TIMED = 9
 
 

@@ -35,7 +35,7 @@ class Parameter(NamedTuple):
         return max(self.least, min(self.most, default))
 
     def default_for(self, longest_side: int) -> float:
-        """Return the default as a spelling has it, in which nobody wants 1.6666666666666667."""
+        """Return the default with the digits that a spelling shows: 1.67, not 1.6666666666666667."""
         return float(f"{self.default_in(longest_side):.3g}")
 
 

@@ -1,8 +1,8 @@
 """A kernel: its code in one piece, its basic blocks in order, and the registers live between them.
 
-The functions that it calls stand in the place of each call. What braces and called functions declare gets
+The functions that it calls are inlined at each call. What braces and called functions declare gets
 names of its own there. An instruction under a guard, `@%p1`, gets a branch around it. Parameters, whose
-addresses nobody computes, are registers: one for each offset.
+addresses are never computed, are registers: one for each offset.
 
 A block begins where a branch leads, behind a branch or a return, and at a barrier, where threads wait before
 it. Within a block all threads that began it go on together, so most registers are never seen outside of one.

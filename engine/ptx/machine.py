@@ -149,7 +149,7 @@ class Machine:
         return self.segments[-1]
 
     def writer_of(self, array: Array, index: int) -> tuple[Index3, Index3, Instruction] | None:
-        """Return the thread, block and instruction that last wrote a value; None where nobody did."""
+        """Return the thread, block and instruction that last wrote a value; None if none did."""
         segment = next(one for one in self.segments if one.array is array.values)
         place = index * array.values.itemsize >> segment.granule
         if segment.hazards is None or (writer := segment.hazards.writer_at(place)) is None:
@@ -235,7 +235,7 @@ class Machine:
 
         for kind, bad, number, thread, block in segment.hazards.note(access.effect, marks):
             lines: tuple[SourceLine, ...] = (instruction.line,)
-            message = f"a thread reads {segment.name} where nobody has written"
+            message = f"a thread reads {segment.name} that is not written yet"
             if number >= 0:
                 before = self.kernel.instructions[number]
                 lines = before.line, instruction.line

@@ -86,7 +86,7 @@ class Marks(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What is wrong with an access, and who came before: -1 where nobody did, or blocks share no memory."""
+    """What is wrong with an access, and who came before: -1 if no thread did, or blocks share no memory."""
 
     kind: str
     bad: Flags  # which accesses are at fault
@@ -282,8 +282,8 @@ class Segment:
 
     def contains(self, offsets: Values, size: int) -> Values:
         """Return which offsets, as uint64, lie within with `size` bytes behind them."""
-        room = self.owner_bytes - size
-        return offsets <= np.uint64(room) if room >= 0 else np.zeros(np.shape(offsets), bool)
+        last = self.owner_bytes - size
+        return offsets <= np.uint64(last) if last >= 0 else np.zeros(np.shape(offsets), bool)
 
 
 class Access(NamedTuple):

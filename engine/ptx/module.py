@@ -115,7 +115,7 @@ class Instruction:
 
     @property
     def text(self) -> str:
-        """The instruction as it stands in PTX."""
+        """The instruction as PTX has it."""
         guard = f"@{self.guard} " if self.guard else ""
         return f"{guard}{self.spelling} {', '.join(self.operands)}".strip()
 

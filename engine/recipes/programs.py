@@ -1,8 +1,8 @@
 """What other programs do with a mask: their conventions, and the line of code that does it there.
 
 The anchor is the cell of the mask, as it is typed, that lies on the pixel. Each entry of `PROGRAMS` names its
-source. OpenCV, SciPy and ImageMagick were also run (`tests/engine/recipes/test_programs.py`); what is said of
-ImageJ and GIMP is from their source code, of MATLAB from its reference.
+source. OpenCV, SciPy and ImageMagick were also run (`tests/engine/recipes/test_programs.py`); what is
+stated of ImageJ and GIMP is from their source code, of MATLAB from its reference.
 """
 
 from typing import Any, NamedTuple

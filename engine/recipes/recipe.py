@@ -63,7 +63,7 @@ class Recipe:
 
     @property
     def notes(self) -> list[str]:
-        """What a person has to know of the picture and of where it is computed; each stands in a comment."""
+        """What a person has to know of the picture and of where it is computed; each becomes a comment."""
         where = f"In the window it was computed on {as_comment(self.host)}; this computes here."
         return [note for note in (self.source.hint, where if self.host else "") if note]
 
@@ -98,7 +98,7 @@ class Recipe:
 
     @property
     def summary(self) -> str:
-        """What is done, in a line of plain characters: it stands in comments."""
+        """What is done, in a line of plain characters, for comments."""
         if self.chain is not None:
             return as_comment(f"{self.chain.title or 'Chain'}: {self.chain.text}.")
         step, mask = self.filter, self.filter.mask

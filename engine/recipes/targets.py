@@ -21,7 +21,7 @@ from engine.work.steps import PICTURE, CombineStep, MaskStep, one_step
 
 
 class _Library(NamedTuple):
-    """How a script for a library is written; the words of `_filtering` stand in `sums` in braces."""
+    """How a script for a library is written; `sums` has the words of `_filtering` in braces."""
 
     title: str
     imports: tuple[str, ...]

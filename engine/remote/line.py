@@ -31,7 +31,7 @@ _PIECE_BYTES = 1 << 16
 _LOOK_S = 0.25
 _HEADER = struct.Struct("!II")  # bytes of the structure, none for a heartbeat, and of what lies beside it
 _COUNT = struct.Struct("!Q")  # of a heartbeat: how many bytes of messages have come
-# How much has come is said at once after so many bytes, and a moment after fewer: each wakes both sides.
+# What has come is acknowledged at once after so many bytes, a moment later after fewer: it wakes both sides.
 _ACKNOWLEDGE_BYTES = 1 << 16
 _MUCH_BYTES, _SOON_S, _LATER_S = 1 << 20, 0.004, 0.02
 _FIRST_RATE = 12.5e6  # before a rate is known: 100 Mbit/s
@@ -122,7 +122,7 @@ class Line:
         while not self._over.is_set():
             now, rate, left = time.monotonic(), self.rate, self._received - self._acknowledged
             moment = 0.0 if left >= _MUCH_BYTES else _SOON_S if left >= _ACKNOWLEDGE_BYTES else _LATER_S
-            # When how much has come must be said, at the latest with the next heartbeat.
+            # When how much has come must be acknowledged, at the latest with the next heartbeat.
             due = min(self._spoken + BEAT_S, self._acknowledged_at + moment if left else now + BEAT_S) - now
             # As much may be on its way as keeps the line busy.
             ahead: float = _FIRST_AHEAD

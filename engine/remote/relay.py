@@ -225,7 +225,7 @@ class Relay:
         request = self._requests.get(message.request)
         arrays = self._come.pop(message.key, None)
         if isinstance(request, SaveResult | None) or arrays is None or not request.written_path:
-            raise NotOfTheSchema("A file was refused", "nobody has asked for it")
+            raise NotOfTheSchema("A file was refused", "it was not requested")
         path = Path(request.written_path)
         if message.place:
             path = path_below(request.written_path, message.place)

@@ -188,7 +188,7 @@ class Measurement(Shown, Generic[P_co]):
     # Runs with other weights, of a mask or a network, are not compared. No digest in files of version 1.
     mask_name: str = ""
     weights_digest: str | None = None
-    explained: ExplainedTime | None = None  # the reason for the time; None where nobody asked for it
+    explained: ExplainedTime | None = None  # the reason for the time; None if not requested
     steps: tuple[StepTime, ...] = ()  # of a chain that was measured: each by itself
 
     @property

@@ -213,7 +213,7 @@ def _difference(first: np.ndarray, second: np.ndarray) -> str:
 def launched(job: ProblemJob[P], prepared: Prepared, device: DeviceInfo) -> tuple[LaunchFacts, ...] | None:
     """Return the facts of each launch of a job that is prepared; None where it has no kernels of ours.
 
-    In the simulator nobody knows what a kernel takes. To find all this takes 0.2 to 10 ms, once.
+    In the simulator it is not known what a kernel takes. To find all this takes 0.2 to 10 ms, once.
     """
     launches = job.variant.plan(job.problem, job.block)
     if not launches:

@@ -2,8 +2,8 @@
 
 A task is a folder of `engine.tasks` with its problem, oracle, verification and model of work, its variants,
 how a request is resolved, one class that answers the questions below with them, and a line in
-`engine.tasks.registry`. This room, the devices and the results know no task by name. Which device a variant
-runs on is said here too, and what is refused before anything is made ready.
+`engine.tasks.registry`. This package, the devices and the results know no task by name. Which device a
+variant runs on is chosen here too, and what is refused before anything is made ready.
 """
 
 from abc import ABC, abstractmethod

@@ -60,7 +60,7 @@ class Region(NamedTuple):
         )
 
     def bands(self, pixels: int) -> Iterator["Region"]:
-        """Yield the region in pieces of at most so many pixels, at least one each."""
+        """Yield the region in smaller ones of at most so many pixels, at least one each."""
         step = self.step
         columns = max(1, min(len(self.ranges[1]), pixels))
         rows = max(1, pixels // columns)
@@ -105,7 +105,7 @@ def affordable_regions(
 
 
 class CheckedSamples:
-    """Stands for a result (H, W, C) of which only these regions, that do not overlap, or parts are read."""
+    """Stands for a result (H, W, C) of which only these regions, that do not overlap, or bands are read."""
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype, regions: Sequence[Region]) -> None:
         self.shape, self.dtype = shape, dtype
@@ -122,13 +122,13 @@ class CheckedSamples:
                 taken = slice(chosen.start - top, chosen.stop - top, rows.step), region.slices[1]
                 kept[first : first + len(chosen)] = band[taken]
 
-    def __getitem__(self, piece: tuple[slice, slice]) -> np.ndarray:
-        """Return the samples of a region, or of a piece of one."""
-        rows, columns = piece
+    def __getitem__(self, at: tuple[slice, slice]) -> np.ndarray:
+        """Return the samples of a region, or of a band of one."""
+        rows, columns = at
         for region, kept in self._kept:
             if region.top <= rows.start < region.bottom and region.left <= columns.start < region.right:
                 return kept[_among(rows, region.ranges[0]), _among(columns, region.ranges[1])]
-        raise IndexError(f"{piece} was not kept")
+        raise IndexError(f"{at} was not kept")
 
 
 def _among(wanted: slice, kept: range) -> slice:

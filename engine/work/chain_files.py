@@ -212,7 +212,7 @@ def _as(entry: dict[str, object], name: str, known: dict[str, _Key], where: str)
 
 
 def _entry(step: AnyStep) -> dict[str, object]:
-    """Return a step as JSON has it, without what is as it would be anyway; the border is always said."""
+    """Return a step as JSON has it, without what is as it would be anyway; the border is always written."""
     given = structs.asdict(step)
     usual = {each.name: each.default for each in structs.fields(step) if each.name not in ("id", "border")}
     if step.kind == MaskStep.kind:

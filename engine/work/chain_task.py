@@ -99,7 +99,7 @@ class OperationTask(PictureTask[OperationProblem, OperationVariant]):
             if both := [name for name in (*taken, "left", "top") if name in settings]:
                 what = f"{both[0]} with a patch from a file"
                 raise BadValue(what, "the whole file is the patch", "Give one of the two.")
-            # Before the parameters are read, so that a large one is said to be too large, not its side.
+            # Before the parameters are read, so that the error of a large one is its size, not its side.
             ready = ready_patch(patch, samples)
             settings |= taken
         parameters = operation.read(settings)

@@ -34,7 +34,7 @@ def compare(request: ComparePictures, report: Checkpoint) -> Compared:
     original, values = shared.attach(request.picture.in_memory), request.values
     if isinstance(values, Computed):
         # What was kept for the next preview would come on top.
-        shared.trim_spares()
+        shared.trim_unused()
     if isinstance(values, SharedArray) and original.shape != values.shape:
         what, why = "picture and result", "they have other sizes, and no difference"
         raise BadValue(what, why, "Look at picture and result side by side.")
@@ -161,7 +161,7 @@ def small_picture(picture: PictureHandle | None, side: int) -> NDArray[np.float3
     means = part.reshape(rows, step, columns, step, channels).mean((1, 3))
     means *= np.float32(_WHITE / full_scale_of(pixels.dtype))
     np.nan_to_num(means, copy=False, posinf=_WHITE, neginf=0.0)
-    # A picture smaller than the square stands in its middle, with its edges drawn out.
+    # A picture smaller than the square lies in its middle, with its edges repeated outwards.
     above, before = (side - rows) // 2, (side - columns) // 2
     around = (above, side - rows - above), (before, side - columns - before), (0, 0)
     return np.pad(means.clip(0.0, _WHITE), around, mode="edge")

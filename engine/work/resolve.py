@@ -31,8 +31,8 @@ class Resolved:
     The samples (H, W, C) are as `engine.work.problem.as_samples` returns them. Results may be of the type of
     the picture as it was `given`, by default the samples. The patch (h, w, C) is of an operation that takes
     one, by default what its parameters cut from the picture. Raises EngineError for what cannot be computed,
-    and for an illegal value; what is wrong with device, variant or block is said by `device`, `choice` and
-    `plan`.
+    and for an illegal value; what is wrong with device, variant or block is raised by `device`, `choice`
+    and `plan`.
     """
 
     # Of parts of a picture, of so many rows, no variant is taken whose results depend on where it is cut.

@@ -153,17 +153,17 @@ def imports():
     return grimp.build_graph("gui", cache_dir=None)
 
 
-ROOMS = {entry.module.rpartition(".")[0].removeprefix("gui.") for entry in PAGES}
+PACKAGES = {entry.module.rpartition(".")[0].removeprefix("gui.") for entry in PAGES}
 
 
 def test_that_pages_stand_side_by_side_between_the_shell_and_what_they_share(imports):
-    """The layers of the window in pyproject.toml, with the rooms of the pages between shell and page."""
+    """The layers of the window in pyproject.toml, with the packages of the pages between shell and page."""
     (contract,) = (one for one in CONTRACTS if one.get("containers") == ["gui"])
     shell, *below = contract["layers"]
     children = {child.removeprefix("gui.") for child in imports.find_children("gui")}
-    unknown = children - {shell, *below} - ROOMS
-    assert not unknown, "A room is a page (gui/shell/pages.py) or a layer (pyproject.toml)."
-    layers = [shell, Layer(*ROOMS, independent=True), *below]
+    unknown = children - {shell, *below} - PACKAGES
+    assert not unknown, "A package is a page (gui/shell/pages.py) or a layer (pyproject.toml)."
+    layers = [shell, Layer(*PACKAGES, independent=True), *below]
     wrong = imports.find_illegal_dependencies_for_layers(layers, containers={"gui"})
     assert not [f"{found.importer} -> {found.imported}" for found in wrong]
 
@@ -182,5 +182,5 @@ def test_that_the_frame_has_no_key_of_a_page():
 
 def test_that_the_shell_imports_nothing_of_a_page(imports):
     """The layers let it, as the list of pages stands there: but it names modules, and imports none."""
-    rooms = {f"gui.{room}" for room in ROOMS}
-    assert not [room for room in rooms if imports.find_shortest_chain("gui.shell", room, as_packages=True)]
+    packages = {f"gui.{package}" for package in PACKAGES}
+    assert not [one for one in packages if imports.find_shortest_chain("gui.shell", one, as_packages=True)]

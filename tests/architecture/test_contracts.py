@@ -140,7 +140,7 @@ NAMED_ABOVE = {
 @pytest.mark.slow
 def test_that_no_string_names_a_module_of_a_higher_layer(modules):
     layers = next(found["layers"] for found in CONTRACTS if found.get("containers") == ["engine"])
-    height = {room.strip(): -at for at, layer in enumerate(layers) for room in re.split("[|:]", layer)}
+    height = {package.strip(): -at for at, layer in enumerate(layers) for package in re.split("[|:]", layer)}
     named = named_modules({one for one in modules if one.startswith("engine.")}, imported=False)
     above = {(a, b) for a, b in named if height[a.split(".")[1]] < height[b.split(".")[1]]}
     assert above == NAMED_ABOVE
@@ -150,26 +150,26 @@ def test_that_the_layers_hold_for_imports_of_types_too():
     assert not TOOLS["importlinter"].get("exclude_type_checking_imports", False)
 
 
-def test_that_the_layers_of_every_room_are_exhaustive():
+def test_that_the_layers_of_every_package_are_exhaustive():
     layered = [one for one in CONTRACTS if one["type"] == "layers" and "containers" in one]
-    rooms = {name for contract in layered for name in contract["containers"]}
-    assert rooms >= {"engine", "engine.variants", "engine.tasks", "gui"}
+    packages = {name for contract in layered for name in contract["containers"]}
+    assert packages >= {"engine", "engine.variants", "engine.tasks", "gui"}
     # Of the window the pages are added to the layers by a test (`test_a_page`).
     assert all(contract.get("exhaustive") for contract in layered if contract["containers"] != ["gui"])
 
 
-def test_that_the_contract_on_numba_names_every_room_below_the_devices():
-    (rooms,) = (contract["layers"] for contract in CONTRACTS if contract.get("containers") == ["engine"])
+def test_that_the_contract_on_numba_names_every_package_below_the_devices():
+    (packages,) = (contract["layers"] for contract in CONTRACTS if contract.get("containers") == ["engine"])
     (numba,) = (one for one in CONTRACTS if one.get("forbidden_modules") == ["numba", "llvmlite"])
-    below = ":".join(rooms[rooms.index("device") + 1 :]).split(":")
-    rooms = {f"engine.{room.strip()}" for room in below} - {"engine.compiled"}
-    assert rooms <= set(numba["source_modules"])
+    below = ":".join(packages[packages.index("device") + 1 :]).split(":")
+    packages = {f"engine.{package.strip()}" for package in below} - {"engine.compiled"}
+    assert packages <= set(numba["source_modules"])
 
 
 def test_that_only_what_compiles_devices_variants_and_compiled_code_import_numba(graph):
     direct = set.union(*(graph.find_modules_that_directly_import(name) for name in ("numba", "llvmlite")))
-    rooms = ("engine.compiled.", "engine.device.", "engine.variants.")
-    outside = {name for name in direct if not name.startswith(rooms)}
+    packages = ("engine.compiled.", "engine.device.", "engine.variants.")
+    outside = {name for name in direct if not name.startswith(packages)}
     assert {name for name in outside if not name.endswith("_code")} == set()
 
 
@@ -249,7 +249,7 @@ def test_that_what_was_done_once_is_noticed():
 
 
 @pytest.mark.slow
-def test_that_nobody_looks_at_the_letters_of_a_key():
+def test_that_no_module_looks_at_the_letters_of_a_key():
     texts = sources("engine", "gui", "bench", "tests").items()
     found = [f"{path.relative_to(ROOT)}: {one}" for path, text in texts for one in sniffing(text)]
     assert not found, "Ask the variant's traits (engine/work/filtering/variants.py):\n" + "\n".join(found)

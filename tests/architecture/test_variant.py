@@ -118,7 +118,7 @@ def test_that_the_window_lists_a_new_variant_as_the_host_tells_it(toys, qapp):
 
 @pytest.mark.usefixtures("toys")
 @pytest.mark.parametrize("device", [cpu_info(), GPU], ids=lambda device: device.kind)
-def test_that_auto_never_chooses_a_variant_that_nobody_measured(device):
+def test_that_auto_never_chooses_a_variant_that_was_never_measured(device):
     for mask in (gaussian(5), Mask(np.ones((1, 9))), Mask(np.random.default_rng(1).random((15, 15)))):
         problem = describe_problem(np.zeros((64, 64, 1), np.float32), mask, Border.ZERO, 0.0)
         assert choose(AUTO, problem, mask, Block(32, 8), device).variant.key not in KEYS

@@ -1,4 +1,4 @@
-"""Siblings of the teaching kernels on a real device: all are timed, and the device is as well as before."""
+"""Altered teaching kernels on a real device: all are timed, and the device is as well as before."""
 
 import numpy as np
 import pytest
@@ -36,10 +36,10 @@ def result_of(gpu, job, passes):
 
 @pytest.mark.parametrize("border", [Border.ZERO, Border.MIRROR])
 @pytest.mark.parametrize("key", TEACHING)
-def test_that_the_kernel_and_each_of_its_siblings_are_timed(gpu, device, key, border):
+def test_that_the_kernel_and_each_altered_one_are_timed(gpu, device, key, border):
     found = ablated(job_of(key, border=border), device, 0.0)
     assert found.reason == ""
-    timed = [found.whole, *(one for one in found.siblings if not one.why_not)]
+    timed = [found.whole, *(one for one in found.altered if not one.why_not)]
     assert len(timed) >= 5
     assert all(one.kernel.median_ms > 0 for one in timed)
     # Nothing was written where it does not belong, and no fault is left behind.
@@ -48,12 +48,12 @@ def test_that_the_kernel_and_each_of_its_siblings_are_timed(gpu, device, key, bo
 
 @pytest.mark.parametrize("side", [1, 7, 33])
 @pytest.mark.parametrize("key", TEACHING)
-def test_that_siblings_run_on_pictures_smaller_than_a_block_and_a_mask(device, key, side):
+def test_that_altered_kernels_run_on_pictures_smaller_than_a_block_and_a_mask(device, key, side):
     assert ablated(job_of(key, side, mask_side=9, dtype="uint8"), device, 0.0).is_timed
 
 
 @pytest.mark.parametrize("key", TEACHING)
-def test_that_a_sibling_without_stores_stores_nothing(gpu, key):
+def test_that_an_altered_kernel_without_stores_stores_nothing(gpu, key):
     job = job_of(key, 257)
     assert np.isnan(result_of(gpu, job, without(job.passes, Cost.STORES))).all()
 

@@ -83,7 +83,7 @@ def gpu_run(job, variant="naive", kernel_ms=0.4, **fields):
     """Return the result of a job on a GPU."""
     problem = problem_of(job)
     taps = problem.multiply_adds
-    settled = {
+    default_fields = {
         "mask_name": job.mask.name,
         "weights_digest": job.mask.weights_digest,
         "problem": problem,
@@ -91,7 +91,7 @@ def gpu_run(job, variant="naive", kernel_ms=0.4, **fields):
         "launches": (LAUNCH,),
         "work": filter_work(problem, picture_loads=taps, weight_loads=taps),
     }
-    return make_result(variant, kernel_ms, **(settled | fields))
+    return make_result(variant, kernel_ms, **(default_fields | fields))
 
 
 def add_gpu_run(results, workspace, variant="naive", kernel_ms=0.4, **fields):
@@ -116,20 +116,20 @@ def made_ablation(job, without_ms=None, **fields):
     """Return the answer to a job: times of a naive kernel, which has no barrier."""
     without_ms = WITHOUT_MS | (without_ms or {})
     timed = {cost: Altered(cost, kernel=spread(ms), instructions=20.0) for cost, ms in without_ms.items()}
-    siblings = [timed.get(cost, Altered(cost)) for cost in Cost]
+    altered = [timed.get(cost, Altered(cost)) for cost in Cost]
     whole = Altered(kernel=spread(WHOLE_MS), instructions=53.2)
-    given = {"device": "cuda:0", "machine": "Made GPU", "whole": whole, "siblings": tuple(siblings)}
+    given = {"device": "cuda:0", "machine": "Made GPU", "whole": whole, "altered": tuple(altered)}
     return Ablation(job.variant, job.variant.capitalize(), job.block or Block(32, 8), **(given | fields))
 
 
 def counted_ablation(job):
     """Return the answer where no GPU is: instructions for a tap."""
     found = made_ablation(job)
-    siblings = [
+    altered = [
         Altered(one.cost, instructions=53.2 * one.kernel.median_ms / WHOLE_MS) if one.kernel else one
-        for one in found.siblings
+        for one in found.altered
     ]
-    there = {"whole": Altered(instructions=found.whole.instructions), "siblings": tuple(siblings)}
+    there = {"whole": Altered(instructions=found.whole.instructions), "altered": tuple(altered)}
     return made_ablation(job, device="", machine="sm_90", reason=NO_GPU, **there)
 
 

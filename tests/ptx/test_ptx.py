@@ -55,7 +55,7 @@ def test_that_a_copy_only_reads_and_writes():
 
 
 def passes_of(key, mask):
-    """Return the passes of a variant that tests of several rooms look at, for another mask."""
+    """Return the passes of a variant that tests of several packages look at, for another mask."""
     known = variant(key)
     case = one_case(known)
     problem = Problem(9, 9, 1, "float32", mask.shape, mask.anchor, case.border)
@@ -94,7 +94,7 @@ def test_that_the_taps_of_kernels_that_are_compared_are_straight_line_code_in_al
     rows = "naive", "constant", "tiled", "tiled-constant", "cached", "cached-constant"
     for key in (*separable, *(f"row-{one}" for one in rows)):
         mask = one_case(variant(key)).mask()
-        # Of the code that tests of several rooms look at, the pass along the rows first.
+        # Of the code that tests of several packages look at, the pass along the rows first.
         for step, taps in zip(passes_of(key, mask), reversed(mask.shape), strict=False):
             assert compiled(step).count("fma.rn.f32") == taps, (key, step.name)
     # And so many taps that loops are cut: a pass of each, along the rows and along the columns.

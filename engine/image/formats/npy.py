@@ -88,12 +88,12 @@ def _read_array(file: Any, file_bytes: int, budget: Budget) -> Decoded:
 
 def _fill(file: Any, values: np.ndarray) -> None:
     """Fill an array from a file, whose reads may be short where it is compressed."""
-    room = values.reshape(-1).view(np.uint8).data
-    while len(room):
-        count = file.readinto(room)
+    unfilled = values.reshape(-1).view(np.uint8).data
+    while len(unfilled):
+        count = file.readinto(unfilled)
         if not count:
             raise Refused("it ends before its last value: it was cut short")
-        room = room[count:]
+        unfilled = unfilled[count:]
 
 
 def _header(file: BinaryIO) -> tuple[tuple[int, int, int], bool, np.dtype]:

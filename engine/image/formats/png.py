@@ -60,7 +60,7 @@ _NOT_KEPT = _BELOW_PROFILE | {
 }  # fmt: skip
 # Kept as EXIF data, and what the writer of a file is called.
 _OF_NO_WORD = (_RAW_EXIF, b"Software")
-# Keywords that are listed; of more their number is said.
+# Keywords that are listed; of more only the number is given.
 _MOST_LISTED = 4
 
 
@@ -106,7 +106,7 @@ class _Chunks:
                 goes_on = self.pixels and self.pixels[-1][1] == position
                 self.pixels.append((self.pixels.pop()[0] if goes_on else position, end))
             elif kind[:1].isupper() and kind not in _CRITICAL:
-                raise Refused(f"it has a chunk that decides on its pixels and that nobody knows ({kind!r})")
+                raise Refused(f"it has a critical chunk of an unknown type ({kind!r})")
             elif kind in _TEXTS:
                 keyword = content.partition(b"\0")[0][:_KEYWORD_BYTES]
                 self.keywords[keyword] = None
@@ -285,11 +285,11 @@ def encode_png(
     after = png_chunk(b"IEND", b"")
     filtered: Any = _differences(picture.pixels, picture.alpha, done)  # its stub knows no arrays
     # Libdeflate's blocks have 5,000 bytes or more, and 5 around them.
-    room = filtered.nbytes + filtered.nbytes // 500 + 4096
+    most_bytes = filtered.nbytes + filtered.nbytes // 500 + 4096
     # The whole file, of which only what is written takes memory: joining its parts took that of all twice.
-    file: Any = np.empty(len(before) + _AROUND_CHUNK + room + len(after), np.uint8)
+    file: Any = np.empty(len(before) + _AROUND_CHUNK + most_bytes + len(after), np.uint8)
     begin = len(before) + _BEFORE_CONTENT
-    content = imagecodecs.deflate_encode(filtered, level=1, out=file[begin : begin + room])
+    content = imagecodecs.deflate_encode(filtered, level=1, out=file[begin : begin + most_bytes])
     if len(content) > _MOST_CHUNK_BYTES:
         raise ValueError("its compressed pixels take more than 2 GiB")
     checksum = zlib.crc32(content, zlib.crc32(b"IDAT"))

@@ -123,7 +123,7 @@ def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, t
     edge, lines = row_of(edges, worker), row_of(all_lines, worker)
     size, value_size = edge.itemsize, lines.itemsize
     front, window = (mask_rows + 1) * pitch, (mask_rows + 2) * pitch
-    spare, results = (mask_rows + 3) * pitch, (mask_rows + 4) * pitch
+    unused, results = (mask_rows + 3) * pitch, (mask_rows + 4) * pitch
     while True:
         band = count_one(task, TAKEN)
         if band >= bands.shape[0]:
@@ -154,7 +154,7 @@ def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, t
             if number >= mask_rows - 1:
                 at = out + ((top + number - mask_rows + 1) * samples + first) * value_size
                 target = at if count % VECTOR == 0 else address_of(lines, results)
-                line, other, covered, step, left = window, spare, 0, channels, mask_columns
+                line, other, covered, step, left = window, unused, 0, channels, mask_columns
                 while left > 0:
                     # The digits of the width to the base 4 say of how many sums of 1, 4, 16, ... neighbours a
                     # window is.

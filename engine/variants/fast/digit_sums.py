@@ -61,7 +61,7 @@ LARGEST_SAMPLE = 255
 LARGEST_PART = 2.01
 """Bound of upper digits as a share of a weight, and of a unit as one of the largest: 256 / 127.5 = 2.008."""
 
-SPARE = 1.01
+MARGIN = 1.01
 _UNIT_ROUNDOFF = Fraction(1, 1 << 24)
 _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 _BYTE, _PAIR = 1 << 8, 1 << 16
@@ -81,7 +81,7 @@ class WeightDigits:
     digits: np.ndarray
     # The top digit's, a power of two; each further digit's is 1/256 of the one before.
     unit: float
-    # How many times u S the float32 result may be off, before `SPARE`.
+    # How many times u S the float32 result may be off, before `MARGIN`.
     roundings: float
 
     @property
@@ -93,7 +93,7 @@ class WeightDigits:
     def holds_bound(self) -> bool:
         """Whether results are sure to lie within the bound that a direct sum is granted."""
         cells = self.digits[0].size
-        return bool(self.count <= MOST_DIGITS and SPARE * self.roundings <= cells + 2)
+        return bool(self.count <= MOST_DIGITS and MARGIN * self.roundings <= cells + 2)
 
 
 def overflows(mask: Mask) -> bool:

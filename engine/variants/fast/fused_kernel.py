@@ -193,7 +193,7 @@ def fused_variant(
     shape_of: Callable[[Problem], FusedShape],
     weights_of: Callable[[Mask], tuple[Any, Any]],
     refuse: Callable[[Mask], Refusal | None],
-    room: tuple[str, str],
+    need: tuple[str, str],
     *,
     warps: int,
     refuse_problem: Callable[[Problem, Mask], Refusal | None] = lambda problem, mask: None,
@@ -203,7 +203,7 @@ def fused_variant(
 
     `weights_of` returns what filters along the rows and down the columns of a mask that is not refused: the
     one weight, twice; or rows of weights of shape (rank, mask columns), and columns, (mask rows, rank).
-    `refuse` says why a mask is refused, `refuse_problem` why for a problem, where it is not by itself. `room`
+    `refuse` says why a mask is refused, `refuse_problem` why for a problem, where it is not by itself. `need`
     names what shared memory is needed for, and the variant to use where there is too little.
     """
 
@@ -216,7 +216,7 @@ def fused_variant(
             return refusal
         (launch,) = plan(problem, block)
         # A picture may have any height: strips are as high as the grid needs.
-        return passes.refuse_shared_memory(problem, launch, min(limits.shared_bytes, SHARED_BYTES), *room)
+        return passes.refuse_shared_memory(problem, launch, min(limits.shared_bytes, SHARED_BYTES), *need)
 
     def launched(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
         if (refusal := refuse(mask)) is not None:

@@ -60,7 +60,7 @@ def column_loader(
     """Return what loads a thread's columns, row by row, of the filtered rows that a product made.
 
     `first` is the row under the mask's first row and the thread's first results, of a ring a multiple of the
-    rows of a thread; `column` is the first of its columns. A round takes whole pieces of as many rows.
+    rows of a thread; `column` is the first of its columns. A round takes whole bands of as many rows.
     """
     rows, pitch = shape.size.rows, shape.kept_pitch
     first, at = code.narrow(first), shape.kept_at + product * shape.size.out_samples
@@ -68,21 +68,21 @@ def column_loader(
     again = here + -shape.kept_rows * pitch if shape.size.is_ring else here
 
     def loader(number_of_round: Value | None) -> Load:
-        pieces: dict[int, Value] = {}
+        bands: dict[int, Value] = {}
 
-        def piece_at(piece: int) -> Value:
-            """Return the pointer to a piece of rows, between which a ring may end."""
-            below = piece * rows if number_of_round is None else number_of_round * round_rows + piece * rows
+        def band_at(band: int) -> Value:
+            """Return the pointer to a band of rows, between which a ring may end."""
+            below = band * rows if number_of_round is None else number_of_round * round_rows + band * rows
             pointer = here
-            if piece and shape.size.is_ring:
+            if band and shape.size.is_ring:
                 pointer = code.select(first + below >= shape.kept_rows, again, here)
             return pointer + below * pitch
 
         def load(number: int) -> Values:
-            piece, row = divmod(number, rows)
-            if piece not in pieces:
-                pieces[piece] = piece_at(piece)
-            pointer = pieces[piece] + row * pitch
+            band, row = divmod(number, rows)
+            if band not in bands:
+                bands[band] = band_at(band)
+            pointer = bands[band] + row * pitch
             return pointer.load(VECTOR) if shape.size.columns == VECTOR else [pointer.load()]
 
         return load

@@ -147,7 +147,7 @@ IMPLICIT = stage(
 
 
 UNROLLED_STORY = """
-`network-unrolled`: the matrix X is written to memory, and then multiplied. What the implicit one spares.
+`network-unrolled`: the matrix X is written to memory, and then multiplied. What the implicit one avoids.
 
 Idea
     One kernel unrolls the maps into X, (25 x input maps) x (outputs of the batch), another multiplies W and
@@ -283,7 +283,7 @@ UNROLLED = stage(
     key="network-unrolled",
     title="Explicit unrolled matrix",
     idea="The unrolled maps are written to global memory and then multiplied: what the implicit product "
-    "spares.",
+    "avoids.",
     unsupported=unsupported,
     picture_loads=lambda problem: math.prod(matrix_shape(problem.batch, LAYERS[0])),
     remark="The matrix takes 57,600 bytes per drawing for the first convolution and 204,800 for the second: "

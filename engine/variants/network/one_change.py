@@ -118,7 +118,7 @@ def maps_together_kernel(of_drawings: bool):
                         value = maps[drawing, row + p, column + q, channel]
                     partial += value * filters[own_map, channel, p, q]
             total += partial
-        # Rectified; NaN stays NaN, so that a value that nobody wrote is found.
+        # Rectified; NaN stays NaN, so that a value that was never written is found.
         if total < float32(0.0):
             total = float32(0.0)
         results[drawing, row, column, own_map] = total

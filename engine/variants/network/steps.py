@@ -67,7 +67,7 @@ def convolution_kernel():
                 for q in range(5):
                     partial += maps[drawing, channel, row + p, column + q] * filters[own_map, channel, p, q]
             total += partial
-        # Rectified; NaN stays NaN, so that a value that nobody wrote is found.
+        # Rectified; NaN stays NaN, so that a value that was never written is found.
         if total < float32(0.0):
             total = float32(0.0)
         results[drawing, own_map, row, column] = total

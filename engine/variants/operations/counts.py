@@ -78,7 +78,7 @@ def count_code(is_float):
     """`cpu-histogram`: a partial histogram for each core, added up in the end.
 
     Idea
-        A core counts the samples of its rows into bins that no other core touches, so nobody waits; the last
+        A core counts the samples of its rows into bins that no other core touches, so none waits; the last
         step adds up as many histograms as there are cores. `histogram-shared` does the same with blocks.
     Limit
         Two equal samples in a row write the same bin: the second has to wait for the first one's store.

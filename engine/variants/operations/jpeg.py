@@ -32,7 +32,7 @@ SIDE = 8
 # Beyond it, quantised coefficients could pass 2^22, up to which float32 rounds to whole numbers by an
 # addition.
 MOST_FLOAT = 1000.0
-# Two sums of 8 products, the table's own two roundings, the level shift, and some to spare.
+# Two sums of 8 products, the table's own two roundings, the level shift, and a margin.
 _ROUNDINGS = 24
 # What the oracle does with a sample: four products of blocks, magnitudes included, and comparisons.
 _ORACLE_COST = 60

@@ -19,7 +19,7 @@ HINT_FROM = 0.2
 # Cells that a sample of results may take: 1 to 2 ms. At least so many results are looked at.
 _MOST_CELLS = 1 << 18
 _LEAST_RESULTS = 256
-# Of fewer a share says little: they are numbers that somebody tries out.
+# Of fewer a share says little: they are numbers to try out.
 _FEWEST_RESULTS = 64
 
 

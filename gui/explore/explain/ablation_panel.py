@@ -36,7 +36,7 @@ from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, boxed, column, f
 
 SOURCE = "ablation"
 BUDGET_S = 0.3
-"""For the samples of the kernel and of each sibling, seconds: they take 3 s together."""
+"""For the samples of the kernel and of each altered one, seconds: they take 3 s together."""
 _NO_FILTER = "Ablations are of convolutions only.\nChoose Convolution under Operation."
 _NO_PICTURE = "Open a picture: what each cost of the chosen kernel takes is found on it."
 _NO_ENGINE = "The engine is not up yet."
@@ -110,7 +110,7 @@ class AblationState(Question):
         return self.why_not or self._state.why_no_run
 
     def run(self) -> None:
-        """Run the kernel and its siblings, and those of the kernel to compare with."""
+        """Run the kernel and the altered ones, and those of the kernel to compare with."""
         if self.why_not_now:
             return
         other = self.selection.other
@@ -267,7 +267,7 @@ class AblationPanel(QWidget):
         self.sentence.setText(sentence.replace(" ms", "\u00a0ms").replace(" %", "\u00a0%"))
         # What has to be known of a chart.
         overlapping = OVERLAPPING if [*found.steps()][-1].amount < 0 else ""
-        absent = (one.why_not for one in found.siblings)
+        absent = (one.why_not for one in found.altered)
         self.note.setText(" ".join(filter(None, (found.reason, ON_PURPOSE, overlapping, *absent))))
         what = f"{found.title}, block {found.block}, {found.machine}"
         self.note.setToolTip(f"{what}\n\n{self.note.text()}")

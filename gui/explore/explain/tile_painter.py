@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPen
 
-from engine.explain.messages import DIRECT, NOBODY, TilePlan
+from engine.explain.messages import DIRECT, NO_THREAD, TilePlan
 from gui.style.theme import Theme, current_theme, mixed, series_at
 from gui.widgets.labels import LegendEntry
 
@@ -71,7 +71,7 @@ def cell_sentence(plan: TilePlan, row: int, column: int) -> str:
         rule = cell_name(plan, plan.reads, *source) if source else "the border's value"
         kind += f", {rule} in its place"
     used = f"In this block {_users(plan, row, column)} it."
-    if loader == NOBODY:
+    if loader == NO_THREAD:
         # What stands for a ghost cell may be read or kept elsewhere.
         loaded = "" if is_ghost else " No thread loads it."
         return f"{name}: {kind}.{loaded} {used}"
@@ -158,7 +158,7 @@ def _at(position: int, theme: Theme) -> QColor:
 
 def role_masks(plan: TilePlan) -> dict[str, NDArray[np.bool_]]:
     """Return which cells have which role, by the words for it; each cell has one."""
-    ghosts, direct, unused = plan.ghosts, plan.loaders == DIRECT, plan.loaders == NOBODY
+    ghosts, direct, unused = plan.ghosts, plan.loaders == DIRECT, plan.loaders == NO_THREAD
     kept, own = plan.loaders >= 0, plan.own
     return {
         "own cells, loaded": kept & own & ~ghosts,

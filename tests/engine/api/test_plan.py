@@ -71,7 +71,7 @@ def no_plans():
 
 
 @pytest.fixture
-def no_spares():
+def none_unused():
     """Forget memory of earlier results."""
     gc.collect()
     host_memory._reused.trim(0)
@@ -196,7 +196,7 @@ REFERENCES = (
 )
 
 
-def test_that_a_result_stays_while_anything_refers_to_its_memory(no_spares):
+def test_that_a_result_stays_while_anything_refers_to_its_memory(none_unused):
     images = [np.full(LARGE, value, np.uint8) for value in range(1, 5)]
     filtered = engine.plan(images[0], [[1]], device="cpu")
     for refer in REFERENCES:
@@ -215,7 +215,7 @@ def test_that_a_result_stays_while_anything_refers_to_its_memory(no_spares):
         del held, others, other
 
 
-def test_that_memory_that_nothing_refers_to_is_used_again(no_spares):
+def test_that_memory_that_nothing_refers_to_is_used_again(none_unused):
     image = np.ones(LARGE, np.uint8)
     plan = engine.plan(image, [[1]], device="cpu")
     for filtered in (plan, lambda one: engine.correlate(one, [[2]], device="cpu")):
@@ -227,7 +227,7 @@ def test_that_memory_that_nothing_refers_to_is_used_again(no_spares):
         assert len(addresses) == 1
 
 
-def test_that_threads_never_share_the_memory_of_results_that_are_alive(no_spares):
+def test_that_threads_never_share_the_memory_of_results_that_are_alive(none_unused):
     filtered = engine.plan(np.empty(LARGE, np.uint8), [[1]], device="cpu")
 
     def call(number):

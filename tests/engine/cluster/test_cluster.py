@@ -62,7 +62,7 @@ def test_that_a_scheduler_without_workers_is_refused_with_how_to_start_one():
 
 
 def other(versions, part, name):
-    """Return what is said of versions where one of a part is older."""
+    """Return the words on versions where one of a part is older."""
     found = versions[part] if part == "scheduler" else next(iter(versions[part].values()))
     found["packages"][name] = "0.0.1"
     return versions

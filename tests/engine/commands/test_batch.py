@@ -17,7 +17,7 @@ from engine.commands import batch as batch_command
 from engine.commands import batch_loop, picture_work
 from engine.commands.output import log
 from engine.device import host_memory
-from engine.device.host_memory import PictureMemory, Spares
+from engine.device.host_memory import PictureMemory, UnusedBuffers
 from engine.errors import OutOfDeviceMemory, VerificationFailed
 from engine.flow.stream import Preparing, Stream
 from engine.image import formats
@@ -252,14 +252,14 @@ def test_that_many_pictures_use_the_memory_of_a_few(batch, monkeypatch, tmp_path
     monkeypatch.setattr(batch_loop, "cores", lambda: 2)
     for name in ("PLACED_FROM_BYTES", "REUSED_FROM_BYTES"):
         monkeypatch.setattr(host_memory, name, 0)
-    take, made = Spares.take, []
+    take, made = UnusedBuffers.take, []
 
     def taken(self, size):
         if (found := take(self, size)) is None:
             made.append(size)
         return found
 
-    monkeypatch.setattr(Spares, "take", taken)
+    monkeypatch.setattr(UnusedBuffers, "take", taken)
     for number in range(24):
         engine.save_image(np.full((5, 6, 3), number, np.uint8), tmp_path / f"{number}.png")
     batch(tmp_path, status=4 if fails else 0)
@@ -340,16 +340,16 @@ def test_that_results_from_before_a_lost_device_are_saved(batch, left, monkeypat
 
 
 def test_that_a_stopped_stream_says_what_is_there(batch, ctrl_c, photos, out, monkeypatch, in_a_stream):
-    room, is_stopped = batch_loop.Job.room, threading.Event()
+    result_array, is_stopped = batch_loop.Job.result_array, threading.Event()
 
     def interrupted(job):
         # The second waits until the batch is stopped.
         if job.file.source.endswith("grey.png"):
             ctrl_c()
             is_stopped.set()
-        return room(job)
+        return result_array(job)
 
-    monkeypatch.setattr(batch_loop.Job, "room", interrupted)
+    monkeypatch.setattr(batch_loop.Job, "result_array", interrupted)
     others_wait(monkeypatch, is_stopped, "grey.png")
     answer = batch(photos / "grey.png", photos / "rgb.tif", status=130)
     assert "Stopped: 1 of 2 pictures filtered into" in answer.out

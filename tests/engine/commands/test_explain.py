@@ -99,7 +99,7 @@ def test_that_an_ablation_in_the_simulator_is_the_estimate_without_a_gpu(command
     arguments = "explain 9x9 --mask box:3 --variant tiled --block 16x16 --dtype float32 --ablate --json"
     simulated = command(f"{arguments} --device simulator").document["ablation"]
     assert simulated == command(arguments).document["ablation"]
-    assert all(one["instructions_per_tap"] and not one["kernel"] for one in simulated["siblings"])
+    assert all(one["instructions_per_tap"] and not one["kernel"] for one in simulated["altered"])
 
 
 BENCH = "bench --sizes 8 --masks 3 --budget 0 --variants"

@@ -235,7 +235,7 @@ def test_that_each_module_counts_whose_numbers_compiled_code_may_have():
             found = imports.findall(path.read_text(encoding="utf-8"))
             modules |= {module for module, names in found if re.search(r"\b[A-Z][A-Z0-9_]+\b", names)}
     parts = [module.split(".") for module in modules]
-    assert {"mask", "tasks", "variants"} < {room for room, *_ in parts}
+    assert {"mask", "tasks", "variants"} < {package for package, *_ in parts}
     # No numbers: the keys of devices with what fills them, and what the variants of the CPU
     # share. No compiled code has the most bytes of a picture; the threads of a warp are the same on all GPUs.
     left_out = {".".join(part) for part in parts if not code_store._is_compiled(part[0], f"{part[-1]}.py")}

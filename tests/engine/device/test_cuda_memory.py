@@ -19,12 +19,12 @@ from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError,
 class Pool:
     """A made-up driver with one pool: what is allocated there, and how often it was trimmed."""
 
-    def __init__(self, driver, room):
-        self._results, self.room = driver.CUresult, room
+    def __init__(self, driver, size):
+        self._results, self.size = driver.CUresult, size
         self.taken, self.trims, self._next = {}, 0, 4096
 
     def allocate(self, size, pool, stream):
-        if sum(self.taken.values()) + size > self.room:
+        if sum(self.taken.values()) + size > self.size:
             return self._results.CUDA_ERROR_OUT_OF_MEMORY, 0
         self._next += 1 << 20
         self.taken[self._next] = size
@@ -119,7 +119,7 @@ def test_that_pinned_memory_serves_the_next_array_once_it_is_dropped(monkeypatch
     monkeypatch.setattr(
         cuda_memory, "_new_pinned", lambda size: made.append(size) or np.empty(size, np.uint8)
     )
-    cuda_memory._spares.trim(0)
+    cuda_memory._unused.trim(0)
     first = cuda_memory.pinned_array((100, 1000), np.float32)
     second = cuda_memory.pinned_array((100, 1000), np.float32)
     assert not np.shares_memory(first, second)
@@ -127,7 +127,7 @@ def test_that_pinned_memory_serves_the_next_array_once_it_is_dropped(monkeypatch
     del first
     third = cuda_memory.pinned_array((300_000,), np.uint8)
     assert (third.ctypes.data, len(made)) == (address, 2)
-    cuda_memory._spares.trim(0)
+    cuda_memory._unused.trim(0)
 
 
 def test_that_what_cuda_raises_becomes_words():

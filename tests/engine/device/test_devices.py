@@ -1,4 +1,4 @@
-"""Devices in words, cores, commits, rules of results, where results begin in memory, spare buffers."""
+"""Devices in words, cores, commits, rules of results, where results begin in memory, unused buffers."""
 
 import math
 import os
@@ -18,7 +18,7 @@ from engine.device import device_list
 from engine.device import devices as device_module
 from engine.device.device_list import commit_of
 from engine.device.devices import all_gpus, backend, device_named, devices
-from engine.device.host_memory import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, Spares
+from engine.device.host_memory import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, UnusedBuffers
 from engine.device.result_rules import cpu_result, largest_of
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
@@ -213,35 +213,35 @@ class Buffer:
 
 
 @pytest.fixture
-def spares():
-    """Return spares of which three are kept, and which note in `dropped` what they drop."""
-    found = Spares(lambda buffer: buffer.size, 3, lambda buffer: found.dropped.append(buffer.size))
+def unused():
+    """Return unused buffers of which three are kept, and which note in `dropped` what they drop."""
+    found = UnusedBuffers(lambda buffer: buffer.size, 3, lambda buffer: found.dropped.append(buffer.size))
     found.dropped = []
     return found
 
 
-def test_that_the_smallest_spare_that_is_large_enough_serves_one_at_a_time_and_no_small_need(spares):
-    spares.keep([Buffer(300), Buffer(100), Buffer(200)], math.inf)
-    assert spares.take(150).size == 200
-    assert spares.take(301) is None
-    assert [spares.take(100).size, spares.take(100).size, spares.take(100)] == [100, 300, None]
-    spares.keep([Buffer(1 << 20)], math.inf)
-    assert spares.take(1 << 18) is None
-    assert spares.take(1 << 19).size == 1 << 20
-    of_one_size = Spares(lambda buffer: buffer.size, most_times=1.25)
+def test_that_the_smallest_unused_one_that_is_large_enough_serves_one_at_a_time_and_no_small_need(unused):
+    unused.keep([Buffer(300), Buffer(100), Buffer(200)], math.inf)
+    assert unused.take(150).size == 200
+    assert unused.take(301) is None
+    assert [unused.take(100).size, unused.take(100).size, unused.take(100)] == [100, 300, None]
+    unused.keep([Buffer(1 << 20)], math.inf)
+    assert unused.take(1 << 18) is None
+    assert unused.take(1 << 19).size == 1 << 20
+    of_one_size = UnusedBuffers(lambda buffer: buffer.size, most_times=1.25)
     of_one_size.keep([Buffer(500_000)], math.inf)
     assert of_one_size.take(390_000) is None
     assert of_one_size.take(400_000).size == 500_000
 
 
-def test_that_the_oldest_go_beyond_a_number_and_beyond_their_bytes(spares):
-    spares.keep([Buffer(size) for size in (1, 2, 3, 4)], math.inf)
-    assert spares.dropped == [1]
-    spares.keep([Buffer(5)], 9)
-    assert spares.dropped == [1, 2, 3]
-    spares.trim(0)
-    assert spares.dropped == [1, 2, 3, 4, 5]
-    assert spares.take(1) is None
+def test_that_the_oldest_go_beyond_a_number_and_beyond_their_bytes(unused):
+    unused.keep([Buffer(size) for size in (1, 2, 3, 4)], math.inf)
+    assert unused.dropped == [1]
+    unused.keep([Buffer(5)], 9)
+    assert unused.dropped == [1, 2, 3]
+    unused.trim(0)
+    assert unused.dropped == [1, 2, 3, 4, 5]
+    assert unused.take(1) is None
 
 
 def test_that_a_buffer_may_come_back_while_others_are_looked_through():
@@ -250,11 +250,11 @@ def test_that_a_buffer_may_come_back_while_others_are_looked_through():
 
     def size_of(buffer):
         while late:
-            spares.keep([late.pop()], math.inf)
+            unused.keep([late.pop()], math.inf)
         return buffer.size
 
-    spares = Spares(size_of)
+    unused = UnusedBuffers(size_of)
     first = Buffer(20)
-    spares.keep([first], math.inf)
-    assert spares.take(15) is first
-    assert spares.take(5).size == 10
+    unused.keep([first], math.inf)
+    assert unused.take(15) is first
+    assert unused.take(5).size == 10

@@ -1,4 +1,4 @@
-"""An ablation: steps, words and data; siblings lack exactly one cost and read nothing that is not theirs."""
+"""An ablation: steps, words and data; altered kernels lack one cost and read nothing that is not theirs."""
 
 import json
 
@@ -41,26 +41,26 @@ from tests.picture_jobs import filter_job, mask_request
 
 def made(whole_ms, **without_ms):
     """Return an ablation with these medians, by the names of the costs."""
-    siblings = [
+    altered = [
         Altered(cost, kernel=Spread((without_ms[cost.name],))) if cost.name in without_ms else Altered(cost)
         for cost in Cost
     ]
     whole = Altered(kernel=Spread((whole_ms,)))
-    return Ablation("naive", "Naive", Block(32, 8), "cuda:0", "Made GPU", whole, tuple(siblings))
+    return Ablation("naive", "Naive", Block(32, 8), "cuda:0", "Made GPU", whole, tuple(altered))
 
 
 MADE = made(4.0, BORDER_TEST=3.0, STORES=3.5)
 
 
-def test_that_a_step_is_the_kernels_time_or_instructions_less_those_of_its_sibling():
+def test_that_a_step_is_the_kernels_time_or_instructions_less_those_of_the_altered_one():
     assert [(step.begin, step.end) for step in MADE.steps()] == [(4.0, 0.0), (4.0, 3.0), (3.0, 2.5), (2.5, 0)]
-    siblings = (Altered(Cost.STORES, instructions=49.0),)
-    found = Ablation("naive", "Naive", Block(8, 8), "", "sm_90", Altered(instructions=50.0), siblings)
+    altered = (Altered(Cost.STORES, instructions=49.0),)
+    found = Ablation("naive", "Naive", Block(8, 8), "", "sm_90", Altered(instructions=50.0), altered)
     assert [(step.begin, step.end) for step in found.steps()] == [(50.0, 0.0), (50.0, 49.0), (49.0, 0.0)]
     document = json.loads(json.dumps(ablation_document(MADE)))
     assert document["saves"] == {"border-test": 1.0, "stores": 0.5}
     assert (document["unit"], document["whole"]["kernel"]["samples_ms"]) == ("ms", [4.0])
-    assert {one["without"]: one["why_not"] for one in document["siblings"]}["barrier"] == "It has no barrier."
+    assert {one["without"]: one["why_not"] for one in document["altered"]}["barrier"] == "It has no barrier."
 
 
 def test_that_the_words_name_the_cost_that_takes_most_and_say_what_is_hidden_or_overlaps():
@@ -102,11 +102,11 @@ def test_that_without_a_gpu_instructions_are_counted_until_it_is_stopped(picture
         asked(picture, "naive", stop)
 
 
-def test_that_what_has_no_siblings_says_why(picture, without_gpu):
+def test_that_what_has_no_altered_kernels_says_why(picture, without_gpu):
     for key, words in (("cpu-serial", "has no CUDA kernels of ours"), ("register-blocked", "are emitted")):
         found = asked(picture, key)
         assert words in found.reason
-        assert not found.siblings
+        assert not found.altered
     with pytest.raises(UnsupportedVariant, match="1,024 threads per block"):
         asked(picture, "naive", block=Block(64, 64))
 
@@ -115,7 +115,7 @@ HAVE_BARRIER = {key for key in TEACHING if variant(key).block_covers_input} | {
     "tiled", "cached", "cached-constant", "separable-l1", "separable-l2", "implicit-gemm",
     "row-tiled", "row-cached", "row-tiled-constant", "row-cached-constant",
 }  # fmt: skip
-# What a sibling may hardly have more or fewer of than its kernel: neither is part of its cost.
+# What an altered kernel may hardly have more or fewer of than its kernel: neither is part of its cost.
 KEPT = {
     Cost.BORDER_TEST: (Class.LOAD_GLOBAL, Class.STORE_GLOBAL, Class.LOAD_SHARED, Class.BARRIER),
     Cost.PICTURE_LOADS: (Class.STORE_GLOBAL, Class.LOAD_SHARED, Class.LOAD_CONSTANT, Class.BARRIER),
@@ -139,18 +139,18 @@ def job_of(key, side=9, width=None):
     return filter_job(Choice(known, case.block), case.problem(), case.mask(), case.picture())
 
 
-def siblings_of(job):
+def altered_kernels_of(job):
     found = {cost: without(job.passes, cost) for cost in Cost}
     return {cost: passes for cost, passes in found.items() if passes is not None}
 
 
 @pytest.mark.slow
-def test_that_a_kernel_has_a_sibling_for_each_cost_that_it_has_and_stays_as_it_is():
+def test_that_a_kernel_has_an_altered_one_for_each_cost_that_it_has_and_stays_as_it_is():
     for key in TEACHING:
         job = job_of(key)
         before = [step.kernel.py_func.__code__ for step in job.passes]
         expected = set(Cost) if key in HAVE_BARRIER else set(Cost) - {Cost.BARRIER}
-        assert set(siblings_of(job)) == expected, key
+        assert set(altered_kernels_of(job)) == expected, key
         assert [step.kernel.py_func.__code__ for step in job.passes] == before
     # Nothing is taken out of a kernel whose accesses are emitted.
     for key in ["register-blocked", "low-rank-2", "box", "separable-fused"]:
@@ -162,16 +162,16 @@ def test_that_a_kernel_has_a_sibling_for_each_cost_that_it_has_and_stays_as_it_i
 
 
 def classes_of(passes):
-    """Return the instructions of kernels or of their siblings by class."""
+    """Return the instructions of kernels, or of altered ones, by class."""
     counts = [ptx_listing(ptx_of(one), one.kernel.py_func.__name__, "sm_90").counts for one in passes]
     return {kind: sum(one.by_class.get(kind, 0) for one in counts) for kind in Class}
 
 
-# Compiling a sibling takes 0.3 s: each has one of each module. Of kernels that other tests look at all; of
-# the others that without border test of each that reads other cells. `-m matrix` has all.
+# Compiling an altered kernel takes 0.3 s: each has one of each module. Of kernels that other tests look at
+# all; of the others that without border test of each that reads other cells. `-m matrix` has all.
 OF_ALL = "naive", "tiled", "separable-l0"
 WITHOUT_TEST = "naive-uncoalesced tiled-input cached separable-l1 separable-l2 implicit-gemm row-naive"
-SIBLINGS = {
+ALTERED = {
     Cost.BORDER_TEST: f"{WITHOUT_TEST} row-tiled row-cached",
     Cost.PICTURE_LOADS: "cached-constant row-constant",
     Cost.WEIGHT_LOADS: "constant row-tiled-constant row-cached",
@@ -181,24 +181,24 @@ SIBLINGS = {
 
 
 def each_kernel(test):
-    """Run a test of the siblings of a kernel, which it is given without those that are left out."""
+    """Run a test of the altered kernels of a kernel, which it is given without those that are left out."""
     cases = [pytest.param(key, False, id=key) for key in TEACHING]
     cases += [pytest.param(key, True, id=f"all of {key}", marks=pytest.mark.matrix) for key in TEACHING]
     return pytest.mark.slow(needs_nvvm(pytest.mark.parametrize(("key", "has_all"), cases)(test)))
 
 
-def some_siblings(job, has_all):
-    """Return the siblings of a job that are compiled."""
-    key, found = job.variant.key, siblings_of(job)
-    return {cost: found[cost] for cost in found if has_all or key in (*OF_ALL, *SIBLINGS[cost].split())}
+def some_altered(job, has_all):
+    """Return the altered kernels of a job that are compiled."""
+    key, found = job.variant.key, altered_kernels_of(job)
+    return {cost: found[cost] for cost in found if has_all or key in (*OF_ALL, *ALTERED[cost].split())}
 
 
 @each_kernel
 def test_that_exactly_one_cost_is_gone_from_the_code(key, has_all):
     job = job_of(key, 64)
-    whole, siblings = classes_of(job.passes), some_siblings(job, has_all)
-    assert siblings
-    for cost, passes in siblings.items():
+    whole, altered = classes_of(job.passes), some_altered(job, has_all)
+    assert altered
+    for cost, passes in altered.items():
         found = classes_of(passes)
         for kind in KEPT[cost]:
             # Loads of one weight that are written twice may become one.
@@ -249,8 +249,8 @@ def interpreted(job, passes, rows=0):
 
 
 @each_kernel
-def test_that_siblings_stay_within_their_arrays_without_border_test_and_the_rows_around(key, has_all):
-    for cost in some_siblings(job_of(key), has_all):
+def test_that_altered_kernels_stay_within_their_arrays_without_border_test_and_the_rows_around(key, has_all):
+    for cost in some_altered(job_of(key), has_all):
         has_test = cost is not Cost.BORDER_TEST
         for height, width in [(33, 17)] if has_test else [(9, 9), (33, 17), (5, 40), (2, 3)]:
             job = job_of(key, height, width)
@@ -262,10 +262,10 @@ def test_that_siblings_stay_within_their_arrays_without_border_test_and_the_rows
 
 
 @pytest.mark.slow
-def test_that_the_simulator_counts_every_sibling_and_gives_no_time():
+def test_that_the_simulator_counts_every_altered_kernel_and_gives_no_time():
     # Of two passes; the tests of the command have one with a barrier.
     job = job_of("separable-l0")
     found = ablated(job, SIMULATOR, 0.0)
-    counted_ones = [one.cost for one in found.siblings if one.instructions is not None]
-    assert counted_ones == list(siblings_of(job))
-    assert all(one.kernel is None for one in found.siblings)
+    counted_ones = [one.cost for one in found.altered if one.instructions is not None]
+    assert counted_ones == list(altered_kernels_of(job))
+    assert all(one.kernel is None for one in found.altered)

@@ -1,4 +1,4 @@
-"""Bounds of runs on the CPU and a GPU, what is said of them, and what the window is answered.
+"""Bounds of runs on the CPU and a GPU, the words on them, and what the window is answered.
 
 And the claim of docs/bounds.md: bounds reach half of the time in most kept runs, and none is above it.
 """
@@ -171,7 +171,7 @@ def gpu_job(key, mask="gaussian:5", side=2048):
 
 
 def on_gpu(key, share=None, **asked):
-    """Return what is said of a run whose time the bounds explain to some part, else of one without a time."""
+    """Return the words on a run whose time the bounds explain to some part, else of one without a time."""
     job = gpu_job(key, **asked)
     found, _ = explained_by(job, GPU, GPU_LIMITS, None)
     return explained_by(job, GPU, GPU_LIMITS, found.least_ms / share)[0] if share else found

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.device.launches import Operand
-from engine.explain.messages import DIRECT, NOBODY
+from engine.explain.messages import DIRECT, NO_THREAD
 from engine.explain.tiles import tile_plans
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -85,11 +85,11 @@ def check_cells(plan, loaded, kept, keeps_all):
             assert any(source in cells for cells in loaded.values())
     # One row of the picture does not say how far rows lie apart in shared memory.
     says_ghosts = keeps_all and (~plan.ghosts).any(axis=1).sum() > 1
-    is_said = (plan.loaders != NOBODY) | (plan.ghosts & ~np.bool_(says_ghosts))
+    is_known = (plan.loaders != NO_THREAD) | (plan.ghosts & ~np.bool_(says_ghosts))
     for i, j in np.argwhere(plan.writers >= 0).tolist():
         window = plan.window(i, j)
-        assert is_said[window].shape == plan.window_shape
-        assert is_said[window].all()
+        assert is_known[window].shape == plan.window_shape
+        assert is_known[window].all()
 
 
 def places_of(known, problem, block):

@@ -279,7 +279,7 @@ def test_that_of_a_small_picture_any_part_has_the_bits_of_the_whole(
     for _ in range(2):
         assert_parts(screen, job, whole)
         # An idle engine keeps no values.
-        shared.trim_spares()
+        shared.trim_unused()
 
 
 def test_that_a_part_is_never_that_of_a_picture_that_had_the_same_memory(ask, opened, pixels, monkeypatch):

@@ -142,20 +142,20 @@ def test_that_an_error_of_a_thread_is_raised_after_those_before_it_are_reported(
 
 
 def test_that_a_picture_waits_until_there_is_room(monkeypatch):
-    room, asked, entered = PictureMemory(100), threading.Event(), threading.Event()
+    memory, asked, entered = PictureMemory(100), threading.Event(), threading.Event()
     first, second, third = ExitStack(), ExitStack(), ExitStack()
-    room.enter(1000, first)
-    wait_for, may_enter = room._changed.wait_for, []
+    memory.enter(1000, first)
+    wait_for, may_enter = memory._changed.wait_for, []
 
     def watched(has_room):
         may_enter.append(has_room())
         asked.set()
         return wait_for(has_room)
 
-    monkeypatch.setattr(room._changed, "wait_for", watched)
+    monkeypatch.setattr(memory._changed, "wait_for", watched)
 
     def enter():
-        room.enter(60, second)
+        memory.enter(60, second)
         entered.set()
 
     thread = threading.Thread(target=enter)
@@ -167,8 +167,8 @@ def test_that_a_picture_waits_until_there_is_room(monkeypatch):
     first.close()
     thread.join(60)
     assert entered.is_set()
-    room.enter(40, third)
+    memory.enter(40, third)
     assert may_enter == [False, True]
     third.close()
     second.close()
-    assert room._lent_bytes == 0
+    assert memory._lent_bytes == 0

@@ -104,7 +104,7 @@ def test_that_every_foreign_name_of_the_table_in_the_docs_is_answered_as_it_says
     glossary = (Path(__file__).parents[3] / "docs/glossary.md").read_text(encoding="utf-8")
     table = [line.strip("| ").split(" | ") for line in glossary.splitlines() if line.startswith("| `")]
     rows = {row[0].strip("`"): row[2:] for row in table if row[0].strip("`") in NAMES}
-    # A border that no other library has stands in no row.
+    # A border that no other library has is in no row.
     assert rows.keys() >= {border.value for border in Border if border.elsewhere}
     asked = set()
     for own, others in rows.items():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from engine.device.host_memory import Spares
+from engine.device.host_memory import UnusedBuffers
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
 from engine.host import shared
@@ -188,5 +188,5 @@ def die_at_an_empty_segment(connection, options):
 
     os.ftruncate = give_size_or_die
     # Each result gets a segment of its own.
-    shared._spares = Spares(lambda segment: segment.size, 0, shared._remove)
+    shared._unused = UnusedBuffers(lambda segment: segment.size, 0, shared._remove)
     serve(connection, options)

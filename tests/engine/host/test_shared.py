@@ -1,4 +1,4 @@
-"""Segments of shared memory in the process that makes them: names and spares."""
+"""Segments of shared memory in the process that makes them: names and unused ones."""
 
 import re
 import threading
@@ -17,12 +17,12 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the system does not
 
 @pytest.fixture(autouse=True)
 def prefix(monkeypatch):
-    """Names of one test's own, and no spare segments of other tests."""
+    """Names of one test's own, and no unused segments of other tests."""
     own = new_prefix()
     monkeypatch.setattr(shared, "_prefix", own)
-    shared._spares.trim(0)
+    shared._unused.trim(0)
     yield own
-    shared._spares.trim(0)
+    shared._unused.trim(0)
     shared.unlink(*shared.left_by(own, 0))
 
 
@@ -49,20 +49,20 @@ def test_that_a_released_segment_serves_the_next_result_and_an_idle_process_keep
     assert make(1) == other
     shared.recycle(other)
     assert set(shared.left_by(prefix, 0)) == {used, result, other}
-    shared.trim_spares()
+    shared.trim_unused()
     assert shared.left_by(prefix, 0) == [used]
 
 
-def test_that_spare_segments_go_before_memory_is_refused(prefix, monkeypatch):
+def test_that_unused_segments_go_before_memory_is_refused(prefix, monkeypatch):
     held = 3 * MEGABYTE
 
     def free_bytes():
         return held - sum((FOLDER / name).stat().st_size for name in shared.left_by(prefix, 0))
 
     monkeypatch.setattr(shared, "_free_bytes", free_bytes)
-    used, spare = make(1), make(1)
-    shared.recycle(spare)
-    assert set(shared.left_by(prefix, 0)) == {used, spare}
+    used, unused = make(1), make(1)
+    shared.recycle(unused)
+    assert set(shared.left_by(prefix, 0)) == {used, unused}
     larger = make(2)
     assert set(shared.left_by(prefix, 0)) == {used, larger}
     with pytest.raises(
@@ -71,8 +71,8 @@ def test_that_spare_segments_go_before_memory_is_refused(prefix, monkeypatch):
         make(1)
 
 
-def test_that_spares_of_large_results_are_dropped_at_once(prefix, monkeypatch):
-    monkeypatch.setattr(shared, "_BUSY_SPARE_BYTES", 2 * MEGABYTE)
+def test_that_unused_segments_of_large_results_are_dropped_at_once(prefix, monkeypatch):
+    monkeypatch.setattr(shared, "_BUSY_UNUSED_BYTES", 2 * MEGABYTE)
     large = [make(8), make(2), make(1)]
     small = make(0.5)
     shared.recycle(large[1])
@@ -82,9 +82,9 @@ def test_that_spares_of_large_results_are_dropped_at_once(prefix, monkeypatch):
     assert shared.left_by(prefix, 0) == [small]
 
 
-def test_that_a_host_trims_its_spares_when_it_has_nothing_to_do(monkeypatch):
+def test_that_a_host_trims_what_is_unused_when_it_has_nothing_to_do(monkeypatch):
     trimmed = threading.Event()
-    monkeypatch.setattr(shared, "trim_spares", trimmed.set)
+    monkeypatch.setattr(shared, "trim_unused", trimmed.set)
     monkeypatch.setattr(server, "_IDLE_SECONDS", 0.01)
     worker = server.Worker(Pipe()[1])
     waiting = threading.Thread(target=worker._next)

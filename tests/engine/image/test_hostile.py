@@ -36,7 +36,7 @@ def test_that_a_jpeg_whose_decoder_gives_up_after_a_warning_is_refused(refused):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc fills new memory with a value on demand")
-def test_that_no_damaged_jpeg_opens_as_memory_that_nobody_wrote(tmp_path):
+def test_that_no_damaged_jpeg_opens_as_memory_that_was_never_written(tmp_path):
     generator = np.random.default_rng(4)
     paths = []
     for number in range(60):
@@ -244,7 +244,7 @@ def test_that_surplus_in_the_compressed_pixels_of_a_png_is_noted(opened, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_that_a_png_with_a_wrong_checksum_or_none_or_with_a_chunk_that_nobody_knows_is_refused(refused):
+def test_that_a_png_with_a_wrong_checksum_or_none_or_with_an_unknown_critical_chunk_is_refused(refused):
     refused(encoded.png(ROWS, 8, extra=png_chunk(b"ABCD", b"x")))
     refused(encoded.png(ROWS, 8, damage=encoded.with_wrong_checksum))
     for count in range(1, 5):

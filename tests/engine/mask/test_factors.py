@@ -1,4 +1,4 @@
-"""What a mask is a product or a sum of, and what is said of it, against sums written out."""
+"""What a mask is a product or a sum of, and the words on it, against sums written out."""
 
 import cmath
 import itertools

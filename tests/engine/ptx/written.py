@@ -21,7 +21,7 @@ mov.u32 %s, tile; mad.lo.u32 %s, %t, 4, %s;
 
 
 def module(*lines: str, version: str = "8.0", target: str = "sm_80", before: str = "") -> str:
-    """Return a module with the kernel `k(a, out)`; `before` stands in front of it."""
+    """Return a module with the kernel `k(a, out)`; `before` comes in front of it."""
     body = "\n".join(f".loc 1 {number} 0\n{line}" for number, line in enumerate(lines, 1))
     return (
         f".version {version}\n.target {target}\n.address_size 64\n"

@@ -105,7 +105,7 @@ def bytes_of(pid):
     return [int(line.split()[1]) for line in Path(f"/proc/{pid}/io").read_text().splitlines()[:2]]
 
 
-def test_that_a_transfer_that_nobody_wants_does_not_hold_a_slow_line_whose_cut_is_noticed_without_a_word(
+def test_that_an_unwanted_transfer_does_not_hold_a_slow_line_whose_cut_is_noticed_without_a_word(
     session, sshd, tmp_path
 ):
     cut = tmp_path / "cut"
@@ -146,7 +146,7 @@ def test_that_work_goes_on_after_what_ends_and_the_end_of_the_client_is_that_of_
     slow = made.job.changed(mask=generate("gaussian:31:6"))
 
     def heard(step):
-        # What is said here, while it waits for the server, is no step of the host: one that it has not begun
+        # What is reported here, while it waits for the server, is no step of the host: one that is not begun
         # goes to its successor.
         if step.stage not in ("waiting for the server", "sending the picture"):
             begun.set()
@@ -163,7 +163,7 @@ def test_that_work_goes_on_after_what_ends_and_the_end_of_the_client_is_that_of_
     os.kill(made.ssh, signal.SIGKILL)
     assert made.asking.lost.wait(PATIENCE_S)
     wait_until(lambda: not any(is_alive(pid) for pid in made.there | made.here))
-    # Nobody asks for a password again before somebody asks.
+    # No password is asked for again before the next request.
     assert made.asking.client.host_pid is None
     made.asking.ready.clear()
     made.asking.client.connect(made.asking.client.remote)

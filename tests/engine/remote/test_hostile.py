@@ -173,7 +173,7 @@ def test_that_changed_replies_end_in_words(recorded):
         shared.unlink(*list(shared._attached))
     assert peak_bytes() - peak < MOST_GROWTH_BYTES
     assert slowest < PATIENCE_S
-    # Most are noticed; what is not was a change of a pixel, or of what nobody waits for.
+    # Most are noticed; what is not was a change of a pixel, or of what is not waited for.
     assert lost > MUTATIONS // 4
     assert answered
 

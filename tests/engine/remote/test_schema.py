@@ -93,7 +93,7 @@ def test_that_an_error_keeps_its_kind_and_words():
     for error in (UnknownName("mask 'x'", "there is none", "Choose another."), refused):
         there = decoded(encoded(Answer(1, error=error)), FROM_SERVER).error
         assert (type(there), str(there), there.reason) == (type(error), str(error), error.reason)
-    # Nothing else comes with it. Of what a room above this one raises, the words.
+    # Nothing else comes with it. Of what a package above this one raises, the words.
     assert reply_of(Answer(1, [b"x"], error=EngineError("a")), Block) is None
     error = decoded(encoded(Answer(1, error=KernelFault("a", "b", "c"))), FROM_SERVER).error
     assert (type(error), error.args) == (EngineError, ("a", "b", "c"))

@@ -52,7 +52,7 @@ def test_that_numbers_are_written_as_people_read_them():
         (duration_text, {0.1178: "118 µs", 19.6: "19.6 ms", 0.99996: "1.00 ms", 1200: "1.20 s",
                          5e-4: "500 ns", 0.0: "0 ms"}),
         (tick_text, {0.02: "20 µs", 5.0: "5 ms", 2e3: "2 s", 1e-4: "100 ns", 1.0: "1 ms", 1e8: "100,000 s"}),
-        # A speed-up has a multiplication sign; what is slower is said the other way round.
+        # A speed-up has a multiplication sign; what is slower is put the other way round.
         (ratio_text, {1310.2: "1,310×", 19.44: "19.4×", 30799: "30,800×", 0.9996: "1.00×", None: MISSING,
                       0.0111: "90.1× slower", 0.000667: "1,500× slower", 0.8: "1.25× slower"}),
         (error_text, {math.nan: "NaN", math.inf: "infinite", None: MISSING}),

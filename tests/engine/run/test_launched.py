@@ -45,7 +45,7 @@ def test_that_a_run_says_what_its_loaded_kernels_take_and_on_the_cpu_has_none():
         (13, 9, 1), (16, 16, 1), 60, 1600, 8, 4, 0.5, "registers", 117 / 528, 117 / 528, 400 / 256,
         1 - 130 * 200 / (117 * 256),
     )  # fmt: skip
-    # Nobody knows what a simulated kernel takes.
+    # What a simulated kernel takes is not known.
     (facts,) = launched(job_for("tiled"), prepared(), simulator_info())
     assert (facts.registers, facts.occupancy, facts.waves) == (None, None, None)
     assert facts.halo_redundancy > 1

@@ -97,7 +97,7 @@ def test_that_a_filter_and_a_product_record_what_is_theirs():
     assert multiplied.status.startswith("verified: every element")
     assert multiplied.kernel_ms is not None
     assert number_of(multiplied, "gflops") == 2 * 6 * 9 * 5 / multiplied.kernel_ms / 1e6
-    # Nobody can say what a BLAS loads.
+    # What a BLAS loads is not known.
     assert (tile_of(multiplied), multiplied.work, number_of(multiplied, "cgma_flop_per_load")) == (None,) * 3
 
 

@@ -66,7 +66,7 @@ def test_that_a_signed_mask_gives_the_rounded_oracle():
         assert applied.result.work.minimum_bytes == 2 * picture.nbytes
 
 
-def test_that_results_are_float32_where_nobody_asks():
+def test_that_results_are_float32_by_default():
     def dtype_of(picture, **options):
         return engine.correlate(picture, SOBEL, variant="cpu-serial", **options).dtype
 

@@ -220,7 +220,7 @@ def families():
 
 
 def one_case(known, **changed):
-    """Return the case of a kernel whose code tests of several rooms look at.
+    """Return the case of a kernel whose code tests of several packages look at.
 
     Code depends on the mask's shape, the border, the block and the types; what is `changed` may be the rest.
     Each kernel has one block and one border, the next one of its module the others.

@@ -44,7 +44,7 @@ def test_that_the_chooser_links_every_variant_to_its_section():
     assert not missing, f"write a row for {', '.join(missing)} in docs/variants.md"
     missing = [key for key in keys if key not in sections]
     assert not missing, f"write a section `## {missing[0]}` in the page of its family in docs/variants"
-    assert [key for key, _ in rows] == keys, "the rows of docs/variants.md stand in teaching order"
+    assert [key for key, _ in rows] == keys, "the rows of docs/variants.md are in teaching order"
     assert sections.keys() == dict(rows).keys()
     assert [link for key, link in rows if not sections[key].startswith(f"{link}\n")] == []
     for known in VARIANTS:

@@ -203,7 +203,7 @@ def test_that_all_passes_of_a_step_are_one_part_of_the_whole():
 
 @pytest.mark.slow
 def test_that_a_chain_on_the_cpu_takes_no_more_pictures_than_bands_are_planned_with(monkeypatch):
-    class Counted(host_memory.Spares):
+    class Counted(host_memory.UnusedBuffers):
         made = 0
 
         def take(self, size):
@@ -216,7 +216,7 @@ def test_that_a_chain_on_the_cpu_takes_no_more_pictures_than_bands_are_planned_w
         counted = Counted(lambda memory: memory.nbytes)
         monkeypatch.setattr(host_memory, "_reused", counted)
         call = call_of(chain, picture)
-        # The second takes the memory of the first, which nobody refers to any more.
+        # The second takes the memory of the first, which is no longer referenced.
         for _ in range(2):
             call.filter()
         assert 0 < counted.made <= call.task.between(call.job()), chain.key
@@ -315,7 +315,7 @@ def test_that_an_idle_engine_keeps_no_results_of_steps():
     call = call_of(chain_named("denoise-edges"), PHOTO)
     answers._kept.computed(call, "one", np.empty(PHOTO.shape, np.float32), lambda step: None)
     assert answers._kept._kept
-    shared.trim_spares()
+    shared.trim_unused()
     assert not answers._kept._kept
 
 

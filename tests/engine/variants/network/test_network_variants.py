@@ -160,7 +160,7 @@ def test_that_a_batch_is_cut_into_chunks_without_a_gap():
     assert len(launches) == 3 * 6
 
 
-def test_that_a_value_that_nobody_wrote_is_found():
+def test_that_a_value_that_was_never_written_is_found():
     case = SMALL[0]
     drawings, weights = case.operands()
     scores, _ = scores_of(NETWORK_VARIANTS[0], drawings, weights, "cpu")

@@ -247,7 +247,7 @@ def test_that_anything_but_a_number_is_refused_where_a_number_is_due():
         refused = judged(result, REALS, mask)
         assert not refused.passed
         assert f"row 0, column 6, channel 0 is {np.float32(strange)}" in refused.reason
-        # An output nobody wrote.
+        # An output that was never written.
         for image, weights in ((BYTES, [[1]]), (REALS, [[0.3]])):
             assert not judged(np.full(image.shape, strange, np.float32), image, Mask(weights)).passed
 
