@@ -3,7 +3,7 @@
 Signals are heard by a thread, which ends the process with one line, or calls what `calling` says. Nothing is
 raised in the main thread. Python's KeyboardInterrupt comes between any two instructions: during the import of
 a C library it ended in an abort (1 start in 36), in a Qt slot it is lost, and between the taking of a lock
-and the `try` that gives it back it never gives the lock back. So commands hung for ever (3 of 530 starts):
+and the `try` that gives it back it leaves the lock taken. So commands hung for ever (3 of 530 starts):
 importlib had taken the lock of all imports, and the thread that opens the picture waited for it.
 """
 

@@ -313,7 +313,7 @@ def versions() -> dict[str, str]:
 
 
 def where() -> str:
-    """Return what follows the names of devices for somebody on another machine: " on user@server"."""
+    """Return what follows the names of devices for a user on another machine: " on user@server"."""
     server = os.environ.get(SERVER_VARIABLE, "")
     return f" on {server}" if server else ""
 

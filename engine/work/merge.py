@@ -63,7 +63,7 @@ def mergers(chain: Chain, shape: tuple[int, int, int], dtype: str, device: Devic
         if form is None or len(form.nodes) < 2:
             continue
         inner = [one for one in form.nodes if one != at]
-        # Somebody else reads what would vanish.
+        # Another step reads what would vanish.
         if any(readers[one] > sum(one in nodes[other].inputs for other in form.nodes) for one in inner):
             continue
         try:

@@ -25,7 +25,7 @@ def ended(code):
 
 def test_that_a_process_that_waits_for_ever_ends_with_one_line():
     for waits in [
-        # What a command hung for: a lock that nobody gives back.
+        # What a command hung for: a lock that is never given back.
         "lock = threading.Lock(); lock.acquire(); lock.acquire()",
         "import _imp; _imp.acquire_lock(); lock = threading.Lock(); lock.acquire(); lock.acquire()",
         # C code, which does not come back for a signal.

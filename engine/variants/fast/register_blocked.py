@@ -58,7 +58,7 @@ INTEGER_TILES = ((5, 1, 8), (7, 1, 6))
 MOST_WINDOW_SAMPLES = (120, 250)
 
 
-# `auto` asks again and again, while somebody waits.
+# `auto` asks again and again, while a person waits.
 @lru_cache(maxsize=256)
 def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, itemsize: int) -> TileShape:
     """Return the shape of a block's work: the fastest of those tried (H200) that shared memory has room for.

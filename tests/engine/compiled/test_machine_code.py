@@ -123,11 +123,11 @@ def test_that_an_error_in_compiled_code_is_raised(linked):
 
 
 def unlinkable(name):
-    """Return an object file that calls what nobody has."""
+    """Return an object file that calls a function that does not exist."""
     calling = llvm.parse_assembly(f"""
-        declare i32 @nobody_has_this(i64)
+        declare i32 @no_such_function(i64)
         define i32 @"{name.decode()}"(i64 %x) {{
-          %r = call i32 @nobody_has_this(i64 %x)
+          %r = call i32 @no_such_function(i64 %x)
           ret i32 %r
         }}""")
     return llvm.Target.from_default_triple().create_target_machine(jit=True).emit_object(calling)
