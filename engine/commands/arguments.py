@@ -10,13 +10,14 @@ import re
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Any, ClassVar, Generic, NoReturn, TypeVar, get_type_hints, overload
-
-from msgspec import Struct, structs
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, get_type_hints, overload
 
 from engine.commands import COMMANDS
 from engine.commands.output import print_answer
 from engine.errors import BadValue, UnknownName
+
+if TYPE_CHECKING:
+    from msgspec import Struct
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -64,10 +65,11 @@ def group(kind: type[T], **words: str) -> T:
     return made
 
 
-def fields_of(kind: type[Struct], **how: tuple[Text, Callable[[str], object]]) -> Mapping[str, object]:
+def fields_of(kind: "type[Struct]", **how: tuple[Text, Callable[[str], object]]) -> Mapping[str, object]:
     """Return a field for fields of a struct where given; `how` says of each how it is written and read."""
-    known = {each.name: each for each in structs.fields(kind)}
-    written = {name: option(text, known[name].default, read) for name, (text, read) in how.items()}
+    # As msgspec keeps them, of the last fields: its import takes 10 ms, a sixth of what `masks` takes.
+    defaults = dict(zip(reversed(kind.__struct_fields__), reversed(kind.__struct_defaults__), strict=False))
+    written = {name: option(text, defaults[name], read) for name, (text, read) in how.items()}
     made: Mapping[str, object] = field(default_factory=dict, metadata={"fields_of": written})
     return made
 
