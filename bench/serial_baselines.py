@@ -34,7 +34,7 @@ from engine.variants.operations.jpeg import basis64, steps_of
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
 from engine.work.operations.contract import operation_variant
-from engine.work.problem import OperationProblem, Settings, random_picture
+from engine.work.problem import OperationProblem, Parameters, random_picture
 
 SOURCE = Path(__file__).with_suffix(".c")
 SAMPLES = {"float32": "float", "uint8": "unsigned char"}
@@ -50,10 +50,10 @@ FILTERS = (
 )
 TWO_PASSES = ((512, 512, 1, "float32", 17, 17), (512, 512, 3, "uint8", 5, 5), (512, 512, 1, "float32", 3, 3))
 OPERATIONS = (
-    ("negative", "cpu-negative", Settings()),
-    ("histogram", "cpu-histogram", Settings({"bins": 256}.items())),
-    ("median", "cpu-median", Settings({"size": 3}.items())),
-    ("compress", "cpu-dct", Settings({"quality": 50}.items())),
+    ("negative", "cpu-negative", Parameters()),
+    ("histogram", "cpu-histogram", Parameters({"bins": 256}.items())),
+    ("median", "cpu-median", Parameters({"size": 3}.items())),
+    ("compress", "cpu-dct", Parameters({"quality": 50}.items())),
 )
 ROUNDS = 15
 

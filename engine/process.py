@@ -292,7 +292,7 @@ class OncePerProcess(Generic[Made]):
         self._made: dict[tuple[Hashable, ...], Made] = {}
 
 
-class Kept(Generic[Key, T]):
+class KeptValues(Generic[Key, T]):
     """Values by key; where they take too much, the least recently used go. Called on: any thread."""
 
     def __init__(self, most_bytes: int, most: float = math.inf) -> None:

@@ -6,7 +6,7 @@ from engine.mask.mask import Mask
 from engine.run.task import AnyJob, Choice, Job
 from engine.work.filter_task import FILTERING
 from engine.work.messages import PictureJob
-from engine.work.problem import Problem, Settings
+from engine.work.problem import Parameters, Problem
 from engine.work.resolve import Resolved
 from engine.work.steps import Chain, MaskStep, OperationStep, PictureRequest
 
@@ -25,7 +25,7 @@ def mask_job(**given: Any) -> PictureJob:
 def operation_request(kind: type[PictureRequest] = PictureRequest, settings: Any = (), **given: Any) -> Any:
     """Return the request of an operation, in the picture's type."""
     own = {name: given.pop(name) for name in set(kind.__struct_fields__) & given.keys()}
-    step = OperationStep(settings=Settings(dict(settings).items()), **given)
+    step = OperationStep(settings=Parameters(dict(settings).items()), **given)
     return kind(chain=Chain((step,)), result_type="same", **own)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.api.calls import array_text
-from engine.api.request import Call
+from engine.api.request import PictureCall
 from engine.device.devices import backend
 from engine.errors import EngineError
 from engine.results.measurement import Measurement
@@ -40,7 +40,7 @@ def as_applied(outcome: Outcome[Any], shape: tuple[int, ...]) -> Applied:
     return Applied(outcome.values.reshape(shape), outcome.result)
 
 
-def measured(call: Call, plan: SamplingPlan, on_values: OnValues | None = None) -> Applied:
+def measured(call: PictureCall, plan: SamplingPlan, on_values: OnValues | None = None) -> Applied:
     """Return what the variant writes with its verification and its times; in the simulator no sample.
 
     `on_values` is as of `engine.run.measure.measure`. Raises what `as_applied` raises.

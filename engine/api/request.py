@@ -16,7 +16,7 @@ from engine.work.steps import MaskStep, PictureRequest, one_step
 MaskLike = Mask | ArrayLike | str
 
 
-class Call(Resolved):
+class PictureCall(Resolved):
     """What is asked of a picture, resolved and ready to run.
 
     `shape` is that of the picture as it was given. An illegal picture, name, value or block raises an

@@ -19,7 +19,7 @@ from engine.api.calls import (
     as_seconds,
     host_copy,
 )
-from engine.api.request import Call, MaskLike, request_of
+from engine.api.request import MaskLike, PictureCall, request_of
 from engine.device.devices import backend
 from engine.device_info import AUTO
 from engine.errors import BadValue, MaskError, VerificationFailed
@@ -35,7 +35,7 @@ from engine.work.chain_files import chain_from, chain_named
 from engine.work.columns import RunResult
 from engine.work.filtering.oracle import AFFORDABLE_MULTIPLY_ADDS
 from engine.work.measuring import timed_steps, with_steps
-from engine.work.problem import ChainProblem, OperationProblem, Settings, as_samples
+from engine.work.problem import ChainProblem, OperationProblem, Parameters, as_samples
 from engine.work.steps import Chain, OperationStep, of_chain, one_step
 
 ChainLike = Chain | str | os.PathLike[str] | Sequence[Mapping[str, Any]]
@@ -79,7 +79,7 @@ def apply(
     """
     given = host_copy(image, device)
     how = border, cval, anchor, variant, block, given.device, flip, layout, result
-    call = Call(given.array, request_of(mask, how))
+    call = PictureCall(given.array, request_of(mask, how))
     applied = measured(call, SamplingPlan(budget_s=as_seconds(budget_s)))
     return Applied(given.back(applied.values.reshape(call.shape)), applied.result)
 
@@ -169,10 +169,10 @@ def operate(
     0
     """
     given = host_copy(image, device)
-    settings = Settings(parameters.items())
+    settings = Parameters(parameters.items())
     step = OperationStep(operation=operation, settings=settings, variant=variant, block=as_block(block))
     asked = one_step(step, device=as_device(given.device), layout=Layout.named(layout))
-    call = Call(given.array, asked, host_copy(patch).array)
+    call = PictureCall(given.array, asked, host_copy(patch).array)
     applied = measured(call, SamplingPlan(budget_s=as_seconds(budget_s)))
     answer = call.answer(applied.values)
     return Operated(
@@ -251,7 +251,7 @@ def chain(
     """
     given = host_copy(image, device)
     asked = of_chain(as_chain(steps), device=as_device(given.device), layout=Layout.named(layout))
-    call = Call(given.array, asked)
+    call = PictureCall(given.array, asked)
     applied = measured(call, SamplingPlan(budget_s=as_seconds(budget_s)))
     values = applied.values.reshape(call.shape)
     picture = values
@@ -351,7 +351,7 @@ def apply_bank(
     array = as_array(given.array)
     samples = as_samples(array)
     how = border, cval, anchor, variant, block, given.device, flip, layout, "float32"
-    requests = [Call(samples, request_of(mask, how)) for mask in masks]
+    requests = [PictureCall(samples, request_of(mask, how)) for mask in masks]
     if not requests:
         raise MaskError("The masks cannot be applied", "there is none", "Give at least one mask.")
     # So that verifying 32 masks does not take a minute, the oracle has for all what it has for one filter.

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from engine.cluster import connected
-from engine.commands.batch_loop import Batch, Finished, Task, all_the_way, write_result
+from engine.commands.batch_loop import Batch, FileTask, Finished, all_the_way, write_result
 from engine.commands.batch_plan import BatchPlan, PictureFile
 from engine.commands.picture_work import PictureWork
 from engine.dask_task import loaded, sealed
@@ -42,7 +42,7 @@ def run(batch: Batch, plan: BatchPlan) -> None:
     killed: type[Exception] = loaded("distributed", "--scheduler").KilledWorker
     deadly: list[PictureFile] = []  # whose workers ended each time
 
-    def take(group: Task, *, is_alone: bool = False) -> None:
+    def take(group: FileTask, *, is_alone: bool = False) -> None:
         """Have files filtered and written; where their worker ends each time, once more alone."""
         try:
             files = [pickle.dumps(file.absolute) for file in group.files]
@@ -107,7 +107,7 @@ def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, pickled: byt
         # Dask may run a task again whose worker died after it wrote.
         write_result(encoded, file, may_be_there=True)
     except (EngineError, MemoryError) as error:
-        task = Task([file])
+        task = FileTask([file])
         if not task.failed(error):
             raise
         return task.finished[0]

@@ -29,13 +29,13 @@ from engine import interrupts
 from engine.commands.batch_plan import BatchPlan, PictureFile, why_not_new
 from engine.commands.batch_watch import watched
 from engine.commands.picture_opening import Opened
-from engine.commands.picture_work import AFFORDABLE_MULTIPLY_ADDS, PictureWork, Result
+from engine.commands.picture_work import AFFORDABLE_MULTIPLY_ADDS, PictureResult, PictureWork
 from engine.device.host_memory import PictureMemory, reused_array, reused_result
 from engine.device_info import titles
 from engine.errors import DeviceFault, EngineError
 from engine.files.atomic_write import atomic_write, make_folder
 from engine.flow.chunks import Flow
-from engine.flow.stream import Asked, Preparing, Stream
+from engine.flow.stream import InStream, Preparing, Stream
 from engine.geometry.border import RangeMode, Span, bands
 from engine.image.format import RAISE_LIMIT, Form
 from engine.image.save import Conversion, Loss, finished_picture
@@ -64,7 +64,7 @@ class Finished:
 
 
 @dataclass(eq=False, slots=True)
-class Task:
+class FileTask:
     """A file in the loop, or some small ones; none is `finished` where the batch ends before.
 
     `write` is called once they are computed: it writes what there is to write, and returns what they became.
@@ -106,7 +106,7 @@ Encoded = tuple[bytes | memoryview, Finished]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class OpenedJob:
     """A picture that can be filtered."""
 
     file: PictureFile
@@ -138,7 +138,7 @@ class Job:
         loss = convert(call, out, floats, checked, how.saving.range)
         verification, pixels = how.verified(call, checked, self.seed), out.reshape(call.shape)
         finished = finished_picture(opened.picture, pixels, pixels.dtype)
-        result = Result(finished, loss.sentences(pixels.size, pixels.dtype))
+        result = PictureResult(finished, loss.sentences(pixels.size, pixels.dtype))
         return self._encoded(result, verification, pixels)
 
     @property
@@ -162,7 +162,9 @@ class Job:
         verification = self.how.verified(self.call, values, self.seed)
         return self._encoded(self.how.finished(self.call, self.opened, values), verification, values)
 
-    def _encoded(self, result: Result, verification: Verification | None, values: np.ndarray) -> Encoded:
+    def _encoded(
+        self, result: PictureResult, verification: Verification | None, values: np.ndarray
+    ) -> Encoded:
         data, notes = self.how.encoded(result, self.opened.picture, self.file.target, self.file.saved_as)
         found = {**self.how.facts(self.call), **result.found} if result.found else {}
         clipped = self.how.clipped(self.call, self.opened, values)
@@ -205,7 +207,7 @@ def _computed(call: Resolved, floats: NDArray[np.float32]) -> Iterator[tuple[int
 
 def job_for(
     how: PictureWork, file: PictureFile, memory: PictureMemory, loan: ExitStack, remedy: str = RAISE_LIMIT
-) -> Job:
+) -> OpenedJob:
     """Open a picture, check that the variant can filter it and that its result can be saved.
 
     `remedy` says what helps where it takes more memory than allowed. Called on: any thread.
@@ -224,7 +226,7 @@ def job_for(
     opened = how.open(file.source, file.target, saved_as, allocate, remedy=remedy)
     call = how.call(opened)
     call.job().refuse(call.device)
-    return Job(file, how, opened, call)
+    return OpenedJob(file, how, opened, call)
 
 
 def all_the_way(
@@ -292,12 +294,13 @@ class Batch:
             sys.setswitchinterval(switch_s)
 
     def through(
-        self, ready: Callable[[Task], Asked | None], threads: int, tasks: Iterable[Sequence[PictureFile]],
+        self, ready: Callable[[FileTask], InStream | None], threads: int,
+        tasks: Iterable[Sequence[PictureFile]],
         **more: Any,
     ) -> None:  # fmt: skip
         """Have the files of tasks taken by so many threads, and report them; `more` is as of `Flow`."""
 
-        def begun(task: Task) -> Asked | None:
+        def begun(task: FileTask) -> InStream | None:
             self._end_if_stopped()
             try:
                 return ready(task)
@@ -310,11 +313,16 @@ class Batch:
         how = {"takers": 1, "most": 2 * threads} | more
         # What is not in its filter yet ends where the flow has.
         flow = Flow(
-            ready=begun, take=Task.take, threads=threads, failed=Task.failed, ended=self._has_ended, **how
+            ready=begun,
+            take=FileTask.take,
+            threads=threads,
+            failed=FileTask.failed,
+            ended=self._has_ended,
+            **how,
         )
-        flow.run(map(Task, going_on), self._report)
+        flow.run(map(FileTask, going_on), self._report)
 
-    def _report(self, task: Task) -> None:
+    def _report(self, task: FileTask) -> None:
         for finished in task.finished:
             self._on_finished(finished)
 
@@ -323,17 +331,17 @@ class Batch:
         threads = max(1, min(cores(), self._files))
         memory = PictureMemory(max(MOST_BYTES, MOST_BYTES_PER_CORE * cores()))
 
-        def on_core(task: Task) -> None:
+        def on_core(task: FileTask) -> None:
             with launches_on(cores() // threads):
                 done = all_the_way(plan.how, task.files[0], memory, go_on=self._end_if_stopped)
             task.write = lambda: self._write(*done)
 
-        def in_stream(task: Task) -> Asked:
+        def in_stream(task: FileTask) -> InStream:
             job = job_for(plan.how, task.files[0], memory, task.loan)
             self._end_if_stopped()
             # Chosen here: the stream's thread has others' pictures to launch.
             job.call.job()
-            asked = Asked(job.call, job.result_array())
+            asked = InStream(job.call, job.result_array())
             task.write = lambda: self._write(*job.verified_and_encoded(asked.out))
             return asked
 
@@ -346,7 +354,7 @@ class Batch:
             alone=lambda asked: asked.request.filter(asked.out),
         )  # fmt: skip
 
-    def _in_bands(self, how: PictureWork, task: Task) -> None:
+    def _in_bands(self, how: PictureWork, task: FileTask) -> None:
         """Filter a picture that is larger than memory; nothing is left to write."""
         (file,) = task.files
         if file.refusal is not None:

@@ -36,8 +36,7 @@ from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.measuring import Sweep, measured_work
 from engine.work.operations.contract import operation_named, parameters_from
 from engine.work.planned import CHAIN_VARIANTS
-from engine.work.problem import MAX_SIDE
-from engine.work.problem import Settings as Parameters
+from engine.work.problem import MAX_SIDE, Parameters
 from engine.work.steps import MaskStep, OperationStep, PictureRequest, of_chain, one_step
 
 DEFAULT_MASKS = ((3, 3), (5, 5))

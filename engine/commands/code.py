@@ -10,11 +10,11 @@ from engine.commands.output import log_notes, print_one, table
 from engine.commands.step_options import PictureOptions
 from engine.errors import BadValue
 from engine.explain.code_diff import Change, Diff, MeasuredDifference, measured_difference
-from engine.explain.code_lines import CodeLine, Form, InstructionCounts, KernelSource, Listing
-from engine.explain.examples import Asked, Example, example_of, variant_named
+from engine.explain.code_lines import CodeLine, InstructionCounts, KernelSource, Listing, ListingForm
+from engine.explain.examples import Example, KernelPurpose, example_of, variant_named
 from engine.explain.kernel_code import kernel_diff, listed_kernels, source_of
 from engine.explain.launches import ARCHITECTURES, DEFAULT, Architecture
-from engine.explain.teaching_story import Step, about_text, slides, teaching_story
+from engine.explain.teaching_story import StoryStep, about_text, slides, teaching_story
 from engine.files.atomic_write import atomic_write, check_other_file, check_place
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
@@ -90,15 +90,15 @@ class CodeSettings(Settings):
                 refuse_given(self, ("results",), "without --diff", why, "Add --diff OTHER.")
 
     @property
-    def form(self) -> Form | None:
+    def form(self) -> ListingForm | None:
         """The listing that is asked for; None: the source."""
-        return Form.PTX if self.ptx else Form.SASS if self.sass else None
+        return ListingForm.PTX if self.ptx else ListingForm.SASS if self.sass else None
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> KernelPurpose:
         """What the kernel is for."""
         settings = parameters_from(self.set)
-        return Asked(mask=self.mask, **vars(self.picture), block=self.block, settings=settings)
+        return KernelPurpose(mask=self.mask, **vars(self.picture), block=self.block, settings=settings)
 
 
 def run(settings: CodeSettings) -> int:
@@ -206,7 +206,7 @@ def _measured(measured: MeasuredDifference | None) -> dict[str, object] | None:
     return times | {"problem": measured.problem, "device": measured.device}
 
 
-def _step(step: Step) -> dict[str, object]:
+def _step(step: StoryStep) -> dict[str, object]:
     return {
         "variant": step.key,
         "title": step.title,

@@ -41,7 +41,7 @@ from engine.work.resolve import Resolved
 from engine.work.steps import MaskStep, one_step
 
 
-class Section(NamedTuple):
+class ExplainSection(NamedTuple):
     """A section of the explanation of a job."""
 
     key: str  # in JSON
@@ -51,30 +51,34 @@ class Section(NamedTuple):
     sentences: Sequence[str] = ()  # below the rows
 
 
-def sections(job: MaskJob, device: DeviceInfo, ablation: Ablation | None = None) -> Iterator[Section]:
+def sections(job: MaskJob, device: DeviceInfo, ablation: Ablation | None = None) -> Iterator[ExplainSection]:
     """Yield every section that has something to say of a job on a device, a GPU here or not."""
     least = explained_time(job, device)
     said = [least.sentence or str(least.not_explained)]
     if least.bounds:
         said.append(f"Limits: {least.device}.")
     document = asdict(least) | {"not_explained": str(least.not_explained or "") or None}
-    yield Section("time", "Least time", document, [(one.title, one.words) for one in least.bounds], said)
+    yield ExplainSection(
+        "time", "Least time", document, [(one.title, one.words) for one in least.bounds], said
+    )
     advice = LaunchAdvice(job.variant.key)
     if job.variant.has_kernels:
         advice = launch_advice(job, device, kernel_resources(job, device))
         yield _launch(device, advice)
         run, heading = counted_run(job), "Requests of warps (counted in the executed PTX)"
         not_counted = [] if run.not_counted is None else [f"Not counted: {run.not_counted}"]
-        yield Section("accesses", heading, accesses_document(run), accesses_rows(run.passes), not_counted)
+        yield ExplainSection(
+            "accesses", heading, accesses_document(run), accesses_rows(run.passes), not_counted
+        )
     if metrics := _metrics(job, device, advice):
         yield metrics
     if ablation is not None:
         heading = "Ablation: what each cost takes"
         found = ablation_document(ablation), ablation_rows(ablation), ablation_sentences(ablation)
-        yield Section("ablation", heading, *found)
+        yield ExplainSection("ablation", heading, *found)
 
 
-def _launch(device: DeviceInfo, advice: LaunchAdvice) -> Section:
+def _launch(device: DeviceInfo, advice: LaunchAdvice) -> ExplainSection:
     """Say what each launch takes of a multiprocessor, what limits it, its waves, halo and idle threads."""
     kernels = []
     for launch in advice.launches:
@@ -95,10 +99,10 @@ def _launch(device: DeviceInfo, advice: LaunchAdvice) -> Section:
     numbers = zip(*map(launches.numbers_of, advice.launches), strict=True)
     rows = [(of_each[0].name, *(one.text for one in of_each)) for of_each in numbers]
     said = [advice.reason] if advice.reason else list(map(launches.limit_sentence, advice.launches))
-    return Section("launch", "Launch", document, rows, said)
+    return ExplainSection("launch", "Launch", document, rows, said)
 
 
-def _metrics(job: MaskJob, device: DeviceInfo, advice: LaunchAdvice) -> Section | None:
+def _metrics(job: MaskJob, device: DeviceInfo, advice: LaunchAdvice) -> ExplainSection | None:
     """Say every number of a run that needs no run: those of the model of work and of the launches."""
     result = replace(unrun(job, device, is_recorded=False), work=job.work)
     launched = Compared(replace(result, launches=tuple(one.facts for one in advice.launches) or None))
@@ -107,7 +111,7 @@ def _metrics(job: MaskJob, device: DeviceInfo, advice: LaunchAdvice) -> Section 
     # What the launches say above, memory that a kernel does not touch, and details are in JSON alone.
     shown = [metric for metric in found if not metric.of and metric.value(Compared(result))]
     rows = [(metric.title, metric.words(launched)) for metric in shown]
-    return Section("metrics", "Numbers that need no run", document, rows) if found else None
+    return ExplainSection("metrics", "Numbers that need no run", document, rows) if found else None
 
 
 FORMAT, VERSION = "haloscope-explain", 1
@@ -207,7 +211,7 @@ def _ablation(settings: ExplainSettings, job: MaskJob) -> Ablation:
     return timed
 
 
-def _lines(said: Section) -> str:
+def _lines(said: ExplainSection) -> str:
     """Return rows as a table with a heading for each launch, where there are several, and the sentences."""
     rows, columns = list(said.rows), max(map(len, said.rows), default=0)
     if columns > 2:

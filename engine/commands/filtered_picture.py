@@ -15,7 +15,7 @@ import numpy as np
 from engine.commands import status_of
 from engine.commands.output import clip_hint, log_notes, print_one, report_interrupt
 from engine.commands.picture_opening import Opened
-from engine.commands.picture_work import PictureWork, Result, work_for
+from engine.commands.picture_work import PictureResult, PictureWork, work_for
 from engine.commands.reasons import with_reason
 from engine.commands.step_options import SavingOptions, StepOptions
 from engine.errors import EngineError
@@ -62,7 +62,7 @@ def load_code(how: PictureWork, form: Form) -> None:
 def save(wanted: Wanted, how: PictureWork, opened: Opened, saved_as: Format) -> int:
     """Filter a picture in memory; return the exit status."""
     call = how.call(opened)
-    results: list[tuple[Result, Future[tuple[bytes | memoryview, tuple[str, ...]]]]] = []
+    results: list[tuple[PictureResult, Future[tuple[bytes | memoryview, tuple[str, ...]]]]] = []
     with ThreadPoolExecutor(1, thread_name_prefix="filter-encode") as encoder:
 
         def on_values(values: np.ndarray) -> None:

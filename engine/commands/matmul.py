@@ -20,7 +20,7 @@ def _product(text: str) -> MatrixProduct:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MatmulSettings(Settings):
+class MatmulOptions(Settings):
     """What `matmul` takes."""
 
     about = (
@@ -54,7 +54,7 @@ class MatmulSettings(Settings):
     measuring: Measuring = group(Measuring, seed_of="the matrices")
 
 
-def run(settings: MatmulSettings) -> int:
+def run(settings: MatmulOptions) -> int:
     """Measure every cell, print and write the results; return the exit status."""
     how, variants = settings.measuring, settings.variants or tuple(MATMUL_VARIANTS)
     how.check()

@@ -27,7 +27,7 @@ def _batch(text: str) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkSettings(Settings):
+class NetworkOptions(Settings):
     """What `network` takes."""
 
     about = (
@@ -61,7 +61,7 @@ class NetworkSettings(Settings):
     )
 
 
-def run(settings: NetworkSettings) -> int:
+def run(settings: NetworkOptions) -> int:
     """Measure every stage with every batch, print and write the results; return the exit status."""
     how, file = settings.measuring, settings.weights or ""
     stages = settings.stages or tuple(NETWORK_VARIANTS)

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import structs
 
 from engine.api.applied import measured
-from engine.api.request import Call
+from engine.api.request import PictureCall
 from engine.commands.output import progress_log
 from engine.commands.picture_opening import Opened, Opening
 from engine.commands.step_options import AUTO_TYPE, SavingOptions, StepOptions
@@ -47,7 +47,7 @@ AFFORDABLE_MULTIPLY_ADDS = 20_000_000
 R = TypeVar("R", bound=Resolved)
 
 
-class Result(NamedTuple):
+class PictureResult(NamedTuple):
     """The picture to save, what it cannot hold, and what was found beside it, for JSON and in words."""
 
     picture: Picture
@@ -107,7 +107,7 @@ class PictureWork(Opening):
         return replace(self, asked=structs.replace(self.asked, device=device))
 
     def encoded(
-        self, result: Result, picture: Picture, target: str, saved_as: Format | None
+        self, result: PictureResult, picture: Picture, target: str, saved_as: Format | None
     ) -> tuple[bytes | memoryview, tuple[str, ...]]:
         """Return the file of a picture's result, and the notes on the two. Called on: any thread."""
         quality, metadata = self.saving.quality, self.saving.metadata
@@ -147,7 +147,7 @@ class PictureWork(Opening):
         call.job().refuse(call.device)
         return [*self.notes, *floats.unused(call, opened)]
 
-    def call(self, opened: Opened) -> Call:
+    def call(self, opened: Opened) -> PictureCall:
         """Return the call that computes a picture, with its alpha as one more channel where it is filtered.
 
         Where the choice is ours and the file has the very same samples, the kernel then writes them itself: a
@@ -159,7 +159,7 @@ class PictureWork(Opening):
         if self.saving.alpha == "filter" and picture.alpha is not None:
             pixels = np.dstack([pixels, picture.alpha])
         asked = self._merged(np.atleast_3d(pixels))
-        return self._cheapest(asked, lambda one: Call(pixels, one, self.patch), saved)
+        return self._cheapest(asked, lambda one: PictureCall(pixels, one, self.patch), saved)
 
     def resolved(self, samples: np.ndarray, saved: np.dtype) -> Resolved:
         """Return what computes a picture in parts, of samples (H, W, C) whose values are not looked at.
@@ -217,7 +217,7 @@ class PictureWork(Opening):
         mask = {"name": self.mask.title} | numbers_of(self.mask)
         return {"operation": self.name, "mask": mask, "border": str(call.problem.border)}
 
-    def finished(self, call: Call, opened: Opened, values: np.ndarray) -> Result:
+    def finished(self, call: PictureCall, opened: Opened, values: np.ndarray) -> PictureResult:
         """Return the picture to save, or a histogram's plot, or a patch's best match, and what is lost."""
         mode = self.range
         if mode is None:
@@ -227,14 +227,14 @@ class PictureWork(Opening):
         conversion = Conversion(picture.dtype, dtype, "clip" if dtype == np.float32 else mode)
         with_alpha = self.saving.alpha == "filter"
         finished = conversion.picture(picture, values.reshape(call.shape), with_alpha=with_alpha)
-        return Result(finished, conversion.sentences(finished.pixels.size))
+        return PictureResult(finished, conversion.sentences(finished.pixels.size))
 
-    def clipped(self, call: Call, opened: Opened, values: np.ndarray) -> Clipped:
+    def clipped(self, call: PictureCall, opened: Opened, values: np.ndarray) -> Clipped:
         """Return how much of the result is clipped in the file."""
         return clipped_in_file(call.job(), values, opened.dtype, self.range)
 
     def measured(
-        self, call: Call, on_values: Callable[[np.ndarray], object], *, is_recorded: bool
+        self, call: PictureCall, on_values: Callable[[np.ndarray], object], *, is_recorded: bool
     ) -> tuple[np.ndarray, AnyResult | None, Sequence[DeviceInfo]]:
         """Return the values, the proof and the time, if asked for, and the devices that computed them.
 
@@ -279,7 +279,9 @@ class PictureWork(Opening):
         )  # fmt: skip
         return work.run(source)
 
-    def verified(self, call: Call, values: np.ndarray | CheckedSamples, seed: int) -> Verification | None:
+    def verified(
+        self, call: PictureCall, values: np.ndarray | CheckedSamples, seed: int
+    ) -> Verification | None:
         """Return how the values agree with the oracle, if asked for; raise VerificationFailed."""
         if not self.saving.verify:
             return None
@@ -288,7 +290,7 @@ class PictureWork(Opening):
         verification.refuse_wrong(f"The result of '{job.variant.key}'")
         return verification
 
-    def unused(self, call: Call, opened: Opened) -> list[str]:
+    def unused(self, call: PictureCall, opened: Opened) -> list[str]:
         """Return a sentence for each option that changed nothing, and for each merger."""
         saving, asked, notes = self.saving, self.asked, [f"Merged: {one.sentence}." for one in self._mergers]
         variant, is_on_cpu = call.choice.variant, call.device.kind == "cpu"
@@ -352,7 +354,7 @@ def work_for(steps: StepOptions, saving: SavingOptions) -> PictureWork:
     return PictureWork(asked, saving, steps.chain or "", steps.merge, is_auto, patch, steps.notes)
 
 
-def _answered(call: Call, opened: Opened, values: np.ndarray) -> Result:
+def _answered(call: PictureCall, opened: Opened, values: np.ndarray) -> PictureResult:
     """Return what becomes of the values of an operation."""
     answer, (picture, dtype) = call.answer(values), opened
     found: dict[str, object] = {
@@ -365,11 +367,11 @@ def _answered(call: Call, opened: Opened, values: np.ndarray) -> Result:
     words = ", ".join(f"{t if t.isupper() else t[0].lower() + t[1:]} {text}" for t, text in titled)
     drawing = import_module("engine.work.operations.patch")
     if answer.counts is not None:
-        return Result(Picture(drawing.histogram_picture(answer.counts)), (), found, words)
+        return PictureResult(Picture(drawing.histogram_picture(answer.counts)), (), found, words)
     pixels: Any = answer.picture
     if answer.mark is not None:
         scale = 1.0 if pixels.dtype == np.float32 else float(np.iinfo(pixels.dtype).max)
         pixels = drawing.marked(pixels, answer.mark, scale)
     conversion = Conversion(pixels.dtype, dtype)
     finished = conversion.picture(picture, pixels.reshape(picture.pixels.shape))
-    return Result(finished, conversion.sentences(pixels.size), found, words)
+    return PictureResult(finished, conversion.sentences(pixels.size), found, words)

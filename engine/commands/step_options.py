@@ -26,7 +26,7 @@ from engine.mask.generators import cut_sentence
 from engine.mask.mask import Mask
 from engine.mask.presets import resolve_mask
 from engine.process import bytes_text
-from engine.work.problem import DTYPES, MAX_CHANNELS, RESULT_TYPES, Settings
+from engine.work.problem import DTYPES, MAX_CHANNELS, RESULT_TYPES, Parameters
 from engine.work.steps import MaskStep, OperationStep, PictureRequest, of_chain, one_step
 
 _MODES = "; ".join(
@@ -244,7 +244,7 @@ class StepOptions:
             chain = import_module("engine.work.chain_files").chain_named(self.chain)
             return of_chain(chain, **self.where)
         if self.operation is not None:
-            parameters = Settings(_operations().parameters_from(self.set).items())
+            parameters = Parameters(_operations().parameters_from(self.set).items())
             step = OperationStep(operation=self.operation, settings=parameters, **self.of_step)
             return one_step(step, **self.where)
         filtered = MaskStep(mask=self._weights(), **self.of_mask, **self.of_step)

@@ -161,17 +161,17 @@ class Bench:
                 case runs.AttributesRun():
                     device = cuda_device(self.device)
                     if device.attributes is None:
-                        return runs.Quantity(reason=f"{device.title} has no attributes.")
+                        return runs.Amount(reason=f"{device.title} has no attributes.")
                     return asdict(device.attributes)
                 case _:
                     return self._measure(run, checkpoint)
         except (Cancelled, DeviceFault):
             raise
         except EngineError as error:
-            return runs.Quantity(reason=str(error))
+            return runs.Amount(reason=str(error))
         except MemoryError:
             self._pictures.clear()
-            return runs.Quantity(reason="Not enough memory: the system gave no more.")
+            return runs.Amount(reason="Not enough memory: the system gave no more.")
 
     def _device_of(self, run: runs.JobRun) -> DeviceInfo:
         is_on_cpu = variant_of(run).device is DeviceKind.CPU
@@ -194,7 +194,7 @@ class Bench:
         result: AnyResult = measure(job, backend(device.key), plan, checkpoint=checkpoint).result
         self.results.append(result)
         found = _measured_of(result)
-        if not isinstance(run, runs.NetworkRun) or result.timing is None or isinstance(found, runs.Quantity):
+        if not isinstance(run, runs.StageRun) or result.timing is None or isinstance(found, runs.Amount):
             return found
         # A stage that copies from pinned memory does so within its launch.
         whole = result.timing.kernel if job.variant.pinned_drawings else result.timing.end_to_end
@@ -202,7 +202,7 @@ class Bench:
 
     def _measure_twice(self, run: runs.TimerRun | runs.StreamsRun, checkpoint: Checkpoint) -> runs.Measured:
         verified = self._measure(run.filtering, checkpoint)
-        if isinstance(verified, runs.Quantity):
+        if isinstance(verified, runs.Amount):
             return verified
         how = "timing by the host's clock" if isinstance(run, runs.TimerRun) else "filtering on streams"
         checkpoint(Progress(how, 0.9, _EXPECTED_S))
@@ -217,16 +217,16 @@ class Bench:
         wanted = machine.download(buffers)
         one_ms, two_ms, results = on_streams(machine, prepared, job.operands, run.pictures)
         if not all(np.array_equal(result, wanted) for result in results):
-            return runs.Quantity(reason="not verified: a result on streams is another one", not_verified=True)
+            return runs.Amount(reason="not verified: a result on streams is another one", not_verified=True)
         return {"one_stream_ms": one_ms, "two_streams_ms": two_ms}
 
 
 def _measured_of(result: AnyResult) -> runs.Measured:
     timing, kernel_ms, proof = result.timing, result.kernel_ms, result.verification
     if result.failure or (proof is not None and not proof.passed):
-        return runs.Quantity(reason=result.status, not_verified=not result.failure)
+        return runs.Amount(reason=result.status, not_verified=not result.failure)
     if timing is None or kernel_ms is None:
-        return runs.Quantity(reason=NO_SPEED)
+        return runs.Amount(reason=NO_SPEED)
     values = {"kernel_ms": kernel_ms}
     rate = number_of(result, "gflops") if result.task == MatrixProduct.task else None
     if rate is not None:

@@ -4,7 +4,17 @@ import itertools
 
 import numpy as np
 
-from engine.course.runs import BankRun, Content, NetworkRun, Quantity, Results, Row, Sizes, Tables, filter_run
+from engine.course.runs import (
+    Amount,
+    BankRun,
+    Content,
+    Results,
+    Row,
+    Sizes,
+    StageRun,
+    Tables,
+    filter_run,
+)
 from engine.geometry.block import FLOAT_BYTES, Block
 from engine.mask.generators import box
 from engine.results.occupancy import WARP
@@ -128,13 +138,13 @@ def tables(results: Results, sizes: Sizes) -> Tables:
     yield Content(rows)
 
     # The time of each stage for the same number of digits, beside the printed one.
-    rows, serial = [], Quantity()
+    rows, serial = [], Amount()
     for key, title in STAGES.items():
-        run = NetworkRun(key, of_serial if key == "network-serial" else digits)
+        run = StageRun(key, of_serial if key == "network-serial" else digits)
         running_s = results.value(run, "running_ms") * (digits / run.batch / 1e3)
         # It is the first.
         serial = running_s if key == "network-serial" else serial
-        transactions = results.transactions(run) if key in COMPARED_LAYOUTS else Quantity()
+        transactions = results.transactions(run) if key in COMPARED_LAYOUTS else Amount()
         rows.append(((title, key), (running_s, serial / running_s, transactions)))
     yield Content(rows, (f"Here: {digits:,} digits.",))
 

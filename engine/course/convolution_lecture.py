@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 
-from engine.course.runs import Content, Quantity, Results, Row, Sizes, Tables, Value, filter_run
+from engine.course.runs import Amount, Content, Results, Row, Sizes, Tables, Value, filter_run
 from engine.geometry.block import FLOAT_BYTES, ROW_BYTES, Block, Layout, Limits
 from engine.geometry.border import Border
 from engine.mask.generators import box, gaussian
@@ -126,13 +126,13 @@ def _problem(rows: int, columns: int, mask_shape: tuple[int, int], border: Borde
     return Problem(rows, columns, mask_shape=mask_shape, anchor=anchor, border=border)
 
 
-def _tile_loads(key: str, rows: int, columns: int, mask_shape: tuple[int, int], block: Block) -> Quantity:
+def _tile_loads(key: str, rows: int, columns: int, mask_shape: tuple[int, int], block: Block) -> Amount:
     """Return the loads of one output tile amid a picture, here by wrapping, or why the variant has none."""
     problem = _problem(rows, columns, mask_shape, Border.WRAP)
     refusal = variant(key).unsupported(problem, box(*mask_shape), block, Limits())
     if refusal is not None:
-        return Quantity(reason=str(refusal))
-    return Quantity(variant(key).work(problem, block).picture_loads)
+        return Amount(reason=str(refusal))
+    return Amount(variant(key).work(problem, block).picture_loads)
 
 
 def _aligned_share(row_bytes: int) -> str:

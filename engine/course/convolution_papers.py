@@ -38,7 +38,7 @@ def report_tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
     """Yield times, speed-ups, sensitivity to the block, overhead, GFLOPs, as far as there are results."""
     sizes = sizes or REPORT_SIZES
 
-    def seconds(key: str, size: int, side: int = 0) -> runs.Quantity:
+    def seconds(key: str, size: int, side: int = 0) -> runs.Amount:
         return results.value(_run(key, size, side)) / 1e3
 
     rows: list[runs.Row] = []
@@ -96,7 +96,7 @@ def report_tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
 
 def lab_tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
     """Yield the first figure with its numbers as a table, table 1 with the second figure, and the counts."""
-    x_label, times_ms = "Image size (pixels per side)", dict[int, list[runs.Quantity]]()
+    x_label, times_ms = "Image size (pixels per side)", dict[int, list[runs.Amount]]()
     for size in sizes or LAB_SIZES:
         serial = runs.filter_run(LAB_MASK, SEPARABLE_SERIAL, size)
         levels = [runs.filter_run(LAB_MASK, key, size, block=LAB_BLOCK) for key in LEVELS.values()]
@@ -107,14 +107,14 @@ def lab_tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
 
     l2_bytes = results.value(runs.AttributesRun(), "l2_bytes")
     if l2_bytes.number == 0:
-        l2_bytes = runs.Quantity(reason="The driver does not state the size of its L2 cache.")
+        l2_bytes = runs.Amount(reason="The driver does not state the size of its L2 cache.")
     here = {
         size: [before / after for before, after in itertools.pairwise(times)]
         for size, times in times_ms.items()
     }
     printed = TABLE_TEXTS[LAB][1].printed
     in_paper = {
-        size: [runs.Quantity(float(text)) for text in printed[str(size)]]
+        size: [runs.Amount(float(text)) for text in printed[str(size)]]
         for size in here
         if str(size) in printed
     }
@@ -139,7 +139,7 @@ def lab_tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
     yield runs.Content(rows)
 
 
-def _curves(curves: dict[str, str], values: dict[int, list[runs.Quantity]]) -> tuple[Series, ...]:
+def _curves(curves: dict[str, str], values: dict[int, list[runs.Amount]]) -> tuple[Series, ...]:
     """Return a curve over the sizes for each (name, variant) of the columns of values."""
     columns = zip(*values.values(), strict=True)
     return tuple(

@@ -58,13 +58,13 @@ def transactions(stride: int, element_bytes: int, first: int, transaction_bytes:
     return len({byte // transaction_bytes for byte in touched})
 
 
-def stated(gpu: Gpu, name: str) -> runs.Quantity:
+def stated(gpu: Gpu, name: str) -> runs.Amount:
     """Return what the driver states of the GPU here, or why it is not known."""
     if isinstance(gpu, str):
-        return runs.Quantity(reason=gpu)
+        return runs.Amount(reason=gpu)
     if (value := getattr(gpu, name)) > 0:
-        return runs.Quantity(value)
-    return runs.Quantity(reason=f"The driver does not state {_STATED[name]}.")
+        return runs.Amount(value)
+    return runs.Amount(reason=f"The driver does not state {_STATED[name]}.")
 
 
 def _bandwidths(values: Values, gpu: Gpu) -> Iterable[runs.Row]:
@@ -78,7 +78,7 @@ def _bandwidths(values: Values, gpu: Gpu) -> Iterable[runs.Row]:
 def _bus(values: Values, gpu: Gpu) -> Iterable[runs.Row]:
     count = values["additions"]
     moved_bytes = count * values["moved"] * values["size"]
-    theirs = (runs.Quantity(values[name]) for name in ("bus", "bandwidth", "peak"))
+    theirs = (runs.Amount(values[name]) for name in ("bus", "bandwidth", "peak"))
     here = (stated(gpu, name) for name in ("host_bus_gb_s", "bandwidth_gb_s", "peak_gflops"))
     for name, (bus, memory, peak) in ((LECTURE, theirs), (HERE, here)):
         on_bus, in_memory, adding = moved_bytes / 1e6 / bus, moved_bytes / 1e6 / memory, count / 1e6 / peak
@@ -86,13 +86,13 @@ def _bus(values: Values, gpu: Gpu) -> Iterable[runs.Row]:
 
 
 def _peaks(values: Values, gpu: Gpu) -> Iterable[runs.Row]:
-    theirs = runs.Quantity(values["bandwidth"]), runs.Quantity(values["peak"])
+    theirs = runs.Amount(values["bandwidth"]), runs.Amount(values["peak"])
     here = stated(gpu, "bandwidth_gb_s"), stated(gpu, "peak_gflops")
     for ratio, (name, (memory, peak)) in itertools.product(values["cgma"], ((LECTURE, theirs), (HERE, here))):
         numbers_per_s = memory / values["size"]
         fed = numbers_per_s * ratio
         share = fed / peak * 100
-        reached = share if share.number is None else runs.Quantity(min(100.0, share.number))
+        reached = share if share.number is None else runs.Amount(min(100.0, share.number))
         yield (f"{ratio:g}", name), (memory, peak, fed, reached, peak / numbers_per_s)
 
 
@@ -115,7 +115,7 @@ def _occupancies(values: Values, gpu: Gpu) -> Iterable[runs.Row]:
     sizes = map(Block.parse, values["block"])
     for block, (name, one) in itertools.product(sizes, ((LECTURE, theirs), (HERE, gpu))):
         if isinstance(one, str):
-            yield (block, name), (block.threads, *[runs.Quantity(reason=one)] * 5)
+            yield (block, name), (block.threads, *[runs.Amount(reason=one)] * 5)
             continue
         shared_bytes = block.threads * values["shared_per_thread"]
         found = occupancy(block.threads, values["per_thread"], shared_bytes, one)

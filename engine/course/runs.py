@@ -18,7 +18,7 @@ from engine.work.steps import Chain, MaskStep, PictureRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class Amount:
     """A number, or why there is none; what is computed from a missing one is missing for the same reason.
 
     With `not_verified` the reason is a wrong result.
@@ -28,30 +28,30 @@ class Quantity:
     reason: str = ""
     not_verified: bool = False
 
-    def __add__(self, other: "Quantity | float") -> "Quantity":
+    def __add__(self, other: "Amount | float") -> "Amount":
         return _computed(operator.add, self, other)
 
-    def __sub__(self, other: "Quantity | float") -> "Quantity":
+    def __sub__(self, other: "Amount | float") -> "Amount":
         return _computed(operator.sub, self, other)
 
-    def __mul__(self, other: "Quantity | float") -> "Quantity":
+    def __mul__(self, other: "Amount | float") -> "Amount":
         return _computed(operator.mul, self, other)
 
-    def __truediv__(self, other: "Quantity | float") -> "Quantity":
+    def __truediv__(self, other: "Amount | float") -> "Amount":
         return _computed(operator.truediv, self, other)
 
-    def __rtruediv__(self, other: float) -> "Quantity":
+    def __rtruediv__(self, other: float) -> "Amount":
         return _computed(operator.truediv, other, self)
 
 
-def _computed(operation: Callable[[float, float], float], *parts: Quantity | float) -> Quantity:
-    left, right = (part if isinstance(part, Quantity) else Quantity(part) for part in parts)
+def _computed(operation: Callable[[float, float], float], *parts: Amount | float) -> Amount:
+    left, right = (part if isinstance(part, Amount) else Amount(part) for part in parts)
     if left.number is None or right.number is None:
-        return next((part for part in (left, right) if part.reason), Quantity())
+        return next((part for part in (left, right) if part.reason), Amount())
     try:
-        return Quantity(operation(left.number, right.number))
+        return Amount(operation(left.number, right.number))
     except ZeroDivisionError:
-        return Quantity()
+        return Amount()
 
 
 def significant(value: float, digits: int = 4) -> str:
@@ -61,7 +61,7 @@ def significant(value: float, digits: int = 4) -> str:
     return np.format_float_positional(value, precision=digits, unique=False, fractional=False, trim="-")
 
 
-Value = Quantity | float | str
+Value = Amount | float | str
 Row = tuple[tuple[object, ...], Iterable[Value]]
 """The cells that name a row, and the values: numbers, or words."""
 
@@ -102,7 +102,7 @@ def course_table(text: TableText, content: Content) -> CourseTable:
 def _cell(value: Value, printed: str) -> Cell:
     if isinstance(value, str):
         return Cell(printed, value)
-    found = value if isinstance(value, Quantity) else Quantity(value)
+    found = value if isinstance(value, Amount) else Amount(value)
     if found.number is None:
         return Cell(printed, "", found.reason, found.not_verified)
     return Cell(printed, str(found.number) if isinstance(found.number, int) else significant(found.number))
@@ -208,7 +208,7 @@ class ProductRun(_Labelled):
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkRun(_Labelled):
+class StageRun(_Labelled):
     """A stage of the CNN report's network on a batch of digits.
 
     Gives "kernel_ms", and "running_ms": from the drawings in the host's memory to the scores there.
@@ -219,12 +219,12 @@ class NetworkRun(_Labelled):
     words = "{0.stage}, {0.batch:,} drawings"
 
 
-JobRun = FilterRun | BankRun | ProductRun | NetworkRun
+JobRun = FilterRun | BankRun | ProductRun | StageRun
 """A run that is one job."""
 Run = JobRun | TimerRun | AllocationRun | StreamsRun | AttributesRun
 
 
-Measured = Mapping[str, float] | Quantity
+Measured = Mapping[str, float] | Amount
 """The values of a run by name (durations are medians), or a quantity that says why there are none."""
 
 
@@ -237,11 +237,11 @@ class Results:
     """
 
     done: Mapping[Run, Measured]
-    transactions: Callable[[JobRun], Quantity] = lambda run: Quantity(reason=BEING_COUNTED)
+    transactions: Callable[[JobRun], Amount] = lambda run: Amount(reason=BEING_COUNTED)
     asked: dict[Run, None] = field(default_factory=dict)
 
-    def value(self, run: Run, name: str = "kernel_ms") -> Quantity:
+    def value(self, run: Run, name: str = "kernel_ms") -> Amount:
         """Return a value of a run, or why there is none."""
         self.asked[run] = None
-        found = self.done.get(run, Quantity(reason=NOT_YET))
-        return found if isinstance(found, Quantity) else Quantity(found.get(name))
+        found = self.done.get(run, Amount(reason=NOT_YET))
+        return found if isinstance(found, Amount) else Amount(found.get(name))

@@ -85,7 +85,7 @@ def variant_of(run: runs.JobRun) -> AnyVariant:
             return variant("implicit-gemm")
         case runs.ProductRun():
             return matmul_variant(run.variant)
-        case runs.NetworkRun():
+        case runs.StageRun():
             return network_variant(run.stage)
     return COPY if run.variant == runs.COPY_KEY else variant(run.variant)
 
@@ -101,7 +101,7 @@ def job_of(run: runs.JobRun, picture: Callable[[int], np.ndarray]) -> AnyJob:
         case runs.ProductRun():
             a, b = random_matrices(MatrixProduct(run.side, run.side, run.side), SEED)
             return product_job(matmul_variant(run.variant), run.tile, a, b)
-        case runs.NetworkRun():
+        case runs.StageRun():
             return stage_job(network_variant(run.stage), run.batch)
     return Resolved(run, picture(run.side)).job_by(variant_of(run))
 
@@ -182,7 +182,7 @@ def _excerpt(about: str, place: CodePlace) -> Excerpt:
 MOST_SIDE, MOST_DRAWINGS = 256, 4
 
 
-def transactions_per_request(run: runs.JobRun, checkpoint: Checkpoint = lambda step: None) -> runs.Quantity:
+def transactions_per_request(run: runs.JobRun, checkpoint: Checkpoint = lambda step: None) -> runs.Amount:
     """Return the 128-byte transactions of a request to global memory, or why they are not counted.
 
     The checkpoint is called while they are counted, and may raise to stop.
@@ -190,14 +190,14 @@ def transactions_per_request(run: runs.JobRun, checkpoint: Checkpoint = lambda s
     match run:
         case runs.ProductRun():
             run = replace(run, side=min(run.side, MOST_SIDE))
-        case runs.NetworkRun():
+        case runs.StageRun():
             run = replace(run, batch=min(run.batch, MOST_DRAWINGS))
     # Accesses do not depend on samples: one stands for all.
     job = job_of(run, lambda side: np.broadcast_to(np.float32(0.0), (side, side, 1)))
     found = counted_run(job, checkpoint)
     if found.not_counted is not None:
-        return runs.Quantity(reason=found.not_counted.short)
-    return runs.Quantity(found.transactions_per_request)
+        return runs.Amount(reason=found.not_counted.short)
+    return runs.Amount(found.transactions_per_request)
 
 
 # What is measured for a paper is what its tables ask for, in that order: a size's runs one after another.

@@ -26,7 +26,7 @@ from engine.device.launches import (
 from engine.errors import EngineError
 from engine.geometry.block import Layout
 from engine.process import interprets, report_share
-from engine.ptx import Array, Run, run
+from engine.ptx import Array, InterpretedRun, run
 
 CAPABILITY = (9, 0)
 """The architecture whose PTX is interpreted."""
@@ -72,7 +72,7 @@ def run_pass(
     arrays: Mapping[object, Array],
     checkpoint: Callable[[float], None] | None = None,
     **asked: Any,
-) -> Run:
+) -> InterpretedRun:
     """Run one pass of a variant; `arrays` by placeholder; `asked` as of `engine.ptx.run`."""
     parameters: list[object] = []
     for name, argument in _arguments_of(step):

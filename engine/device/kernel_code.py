@@ -195,7 +195,7 @@ _PARAMETERS = ".nv.constant0."
 _RESERVES_FROM, _RESERVED_BYTES = 90, 1024
 
 
-class _Section(NamedTuple):
+class _ElfSection(NamedTuple):
     content: bytes  # empty for a section of shared memory, which has none in the file
     size: int
     about: int  # what its header says beside: of code, the number of its symbol
@@ -225,7 +225,7 @@ def resources_of(code: bytes) -> KernelResources:
     return KernelResources(registers, shared_bytes, local_bytes, constant_bytes, barriers.get(_BARRIERS, 0))
 
 
-def _sections(code: bytes) -> Iterator[tuple[str, _Section]]:
+def _sections(code: bytes) -> Iterator[tuple[str, _ElfSection]]:
     (first,), (size, count, names) = struct.unpack_from("<Q", code, 40), struct.unpack_from("<3H", code, 58)
     headers = [struct.unpack_from("<IIQQQQII", code, first + number * size) for number in range(count)]
     texts = headers[names][4]
@@ -233,10 +233,10 @@ def _sections(code: bytes) -> Iterator[tuple[str, _Section]]:
     for name, kind, _, _, at, length, _, about in headers:
         begin = texts + name
         text = code[begin : code.index(b"\0", begin)].decode()
-        yield text, _Section(b"" if kind == without_content else code[at : at + length], length, about)
+        yield text, _ElfSection(b"" if kind == without_content else code[at : at + length], length, about)
 
 
-def _attributes(section: _Section) -> Iterator[tuple[int, int, int]]:
+def _attributes(section: _ElfSection) -> Iterator[tuple[int, int, int]]:
     """Yield each attribute with its first and its last number: often a symbol and a value of it."""
     content, at = section.content, 0
     while at < len(content):

@@ -73,7 +73,7 @@ class Altered:
         return _ABSENT[self.cost] if self.cost and self.amount is None else ""
 
 
-class Step(NamedTuple):
+class CostStep(NamedTuple):
     """A step of a waterfall: what a cost takes, from the top down; the first one is the whole kernel."""
 
     name: str
@@ -110,17 +110,17 @@ class Ablation:
         """Whether there are times."""
         return self.whole.kernel is not None
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[CostStep]:
         """Yield the steps from the whole kernel to what is left, in ms or in instructions for a tap."""
         if (top := self.whole.amount) is None:
             return
-        yield Step("whole kernel", self.whole, top, 0.0)
+        yield CostStep("whole kernel", self.whole, top, 0.0)
         level = top
         for altered in self.altered:
             if altered.cost and (without := altered.amount) is not None:
-                yield Step(altered.cost.words, altered, level, level - (top - without))
+                yield CostStep(altered.cost.words, altered, level, level - (top - without))
                 level -= top - without
-        yield Step("the rest", None, level, 0.0)
+        yield CostStep("the rest", None, level, 0.0)
 
 
 def ablation_document(ablation: Ablation) -> dict[str, object]:
@@ -153,7 +153,7 @@ def amount_text(ablation: Ablation, amount: float) -> str:
     return f"\u2212{text}" if amount < 0 else text
 
 
-def amount_and_share(ablation: Ablation, step: Step) -> str:
+def amount_and_share(ablation: Ablation, step: CostStep) -> str:
     """Return what a step takes, and its share of the whole."""
     text, whole = amount_text(ablation, step.amount), next(ablation.steps()).amount
     if step.altered is ablation.whole or not whole:

@@ -14,7 +14,7 @@ from itertools import groupby, zip_longest
 from textwrap import dedent
 
 from engine.device_info import RECORDED
-from engine.explain.code_lines import Form, Listing, Role, SourceFunction
+from engine.explain.code_lines import Listing, ListingForm, Role, SourceFunction
 from engine.results.measurement import AnyResult
 from engine.results.metrics import compared
 from engine.results.text_forms import ms_cell
@@ -187,9 +187,9 @@ def diff_of(left: Sequence[_Code], right: Sequence[_Code], names: tuple[str, str
     return Diff(*names, tuple(rows))
 
 
-_SHORTENED: dict[Form, Callable[[str], str]] = {
-    Form.PTX: lambda text: re.sub(r"\$L__\w+", "$L", re.sub(r"(%[a-z]+)\d+", r"\1", text)),
-    Form.SASS: lambda text: re.sub(r"\.L\w+", ".L", re.sub(r"\b(U?[RPB])\d+\b", r"\1", text)),
+_SHORTENED: dict[ListingForm, Callable[[str], str]] = {
+    ListingForm.PTX: lambda text: re.sub(r"\$L__\w+", "$L", re.sub(r"(%[a-z]+)\d+", r"\1", text)),
+    ListingForm.SASS: lambda text: re.sub(r"\.L\w+", ".L", re.sub(r"\b(U?[RPB])\d+\b", r"\1", text)),
 }
 
 

@@ -22,7 +22,7 @@ from engine.explain.instructions import InstructionClass
 from engine.run.variant import AnyVariant
 
 
-class Form(StrEnum):
+class ListingForm(StrEnum):
     """What a listing is written in."""
 
     PTX = "ptx"
@@ -106,7 +106,7 @@ class InstructionCounts:
 class Listing:
     """The code of one kernel for an architecture, and the passes that launch it."""
 
-    form: Form
+    form: ListingForm
     kernel: str
     architecture: str
     lines: tuple[CodeLine, ...]

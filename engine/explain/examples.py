@@ -30,7 +30,7 @@ from engine.work.filter_task import FILTERING, Among
 from engine.work.filtering.variants import MaskClass, Variant
 from engine.work.operations.contract import OperationVariant, operation_named
 from engine.work.planned import Plan
-from engine.work.problem import ChainProblem, OperationProblem, PictureProblem, Problem, Settings
+from engine.work.problem import ChainProblem, OperationProblem, Parameters, PictureProblem, Problem
 from engine.work.steps import MaskStep, OperationStep
 
 
@@ -56,7 +56,7 @@ class Example:
 
     @property
     def depends_on(self) -> tuple[str, ...]:
-        """The fields of `Asked` that change the kernel."""
+        """The fields of `KernelPurpose` that change the kernel."""
         return (*_KINDS[self.variant.task].depends_on, *(["block"] if self.variant.uses_block else []))
 
     @property
@@ -86,7 +86,7 @@ SIDE = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class KernelPurpose:
     """What a person says a kernel is for; None: whatever the variant takes."""
 
     mask: Mask | None = None
@@ -109,9 +109,9 @@ def variant_named(key: str) -> AnyVariant:
     raise UnknownName(f"variant '{key}'", "no kernel is called that", remedy)
 
 
-def example_of(variant: AnyVariant, asked: Asked | None = None) -> Example:
+def example_of(variant: AnyVariant, asked: KernelPurpose | None = None) -> Example:
     """Return what a variant is compiled for; BadValue for a task of which no example is known."""
-    asked = asked or Asked()
+    asked = asked or KernelPurpose()
     if variant.task not in _KINDS:
         why = f"there is no example of the task {variant.task}"
         raise BadValue(f"the code of {variant.key}", why, "Choose a kernel of another task.")
@@ -132,19 +132,19 @@ def default_mask(variant: Variant) -> Mask:
     return gaussian(side, sigma=1.0).with_name(f"gaussian {side} × {side}")
 
 
-def _blank(dtype: str, asked: Asked) -> np.ndarray:
+def _blank(dtype: str, asked: KernelPurpose) -> np.ndarray:
     return np.broadcast_to(np.zeros((), dtype), (HEIGHT, WIDTH, asked.channels))
 
 
-def _filtering(variant: Variant, asked: Asked) -> tuple[Problem, Mask]:
+def _filtering(variant: Variant, asked: KernelPurpose) -> tuple[Problem, Mask]:
     step = MaskStep(mask=asked.mask or default_mask(variant), border=asked.border)
     samples = _blank(asked.dtype or ("uint8" if variant.uint8_only else variant.picture_types[-1]), asked)
     return FILTERING.described(step, samples, samples, "same" if variant.uint8_only else asked.result_type)
 
 
-def _operation(variant: OperationVariant, asked: Asked) -> tuple[OperationProblem, object]:
+def _operation(variant: OperationVariant, asked: KernelPurpose) -> tuple[OperationProblem, object]:
     operation = operation_named(variant.operation)
-    step = OperationStep(operation=operation.key, settings=Settings(asked.settings.items()))
+    step = OperationStep(operation=operation.key, settings=Parameters(asked.settings.items()))
     # Operations on colours take three channels.
     channels = asked.channels if asked.channels > 1 else 3
     samples = (np.arange(PART * PART * channels) % 251).reshape(PART, PART, channels)
@@ -152,7 +152,7 @@ def _operation(variant: OperationVariant, asked: Asked) -> tuple[OperationProble
     return OPERATION.described(step, samples)
 
 
-def _chain(variant: AnyVariant, asked: Asked) -> tuple[ChainProblem, Plan]:
+def _chain(variant: AnyVariant, asked: KernelPurpose) -> tuple[ChainProblem, Plan]:
     """Return a chain of two masks and a combination: the steps of its own are what it adds to theirs."""
     chain, samples = chain_named("sobel-magnitude"), _blank(asked.dtype or "uint8", asked)
     device = cpu_info() if variant.device is DeviceKind.CPU else ABSENT_GPUS[DEFAULT]
@@ -169,7 +169,7 @@ def _filter_facts(problem: Problem, mask: Mask) -> dict[str, str]:
 
 
 class _Kind(NamedTuple):
-    make: Callable[[Any, Asked], tuple[Any, Any]]
+    make: Callable[[Any, KernelPurpose], tuple[Any, Any]]
     facts: Callable[[Any, Any], dict[str, str]]
     depends_on: tuple[str, ...] = ()
 

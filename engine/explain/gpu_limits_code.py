@@ -39,7 +39,7 @@ _LOADS = 8
 VECTOR_BYTES = 16
 
 
-class Work(NamedTuple):
+class RoundWork(NamedTuple):
     """What each thread does in a round of a kernel's loop."""
 
     name: str
@@ -49,12 +49,12 @@ class Work(NamedTuple):
 
 
 _REPEATED = _CHAINS * _STEPS
-MULTIPLY_ADDS = Work("multiply-adds", _REPEATED, 256)
-MIXED = Work("instructions", 2 * _REPEATED, 128)
-SHARED_LOADS = Work("shared loads", _LOADS * VECTOR_BYTES, 512)
-L2_LOADS = Work("L2 loads", _LOADS * VECTOR_BYTES, 96)
+MULTIPLY_ADDS = RoundWork("multiply-adds", _REPEATED, 256)
+MIXED = RoundWork("instructions", 2 * _REPEATED, 128)
+SHARED_LOADS = RoundWork("shared loads", _LOADS * VECTOR_BYTES, 512)
+L2_LOADS = RoundWork("L2 loads", _LOADS * VECTOR_BYTES, 96)
 # 16 x 8 sums of 32 products, by the 32 threads of a warp.
-INT8_TENSOR = Work("int8 products", _TENSOR_CHAINS * _TENSOR_STEPS * 16 * 8 * 32 / 32, 128)
+INT8_TENSOR = RoundWork("int8 products", _TENSOR_CHAINS * _TENSOR_STEPS * 16 * 8 * 32 / 32, 128)
 
 
 def _rounds(code: "CudaCode", values: object, rounds: "Value", step: "Callable[[Any], Any]") -> Any:
@@ -292,11 +292,11 @@ def _steps(machine: Backend, attributes: GpuAttributes) -> dict[str, Callable[[]
         bound = loaded_kernel(kernel, signature).bound((over, 1, 1), (threads, 1, 1), (*arguments, out))
         return _least_s(machine, _Enqueued(lambda stream: bound.enqueue(stream, ())), out, out)
 
-    def rate(kernel: Kernel, signature: Signature, work: Work, *first: object) -> float:
+    def rate(kernel: Kernel, signature: Signature, work: RoundWork, *first: object) -> float:
         least_s = launch_s(kernel, signature, (*first, work.rounds), blocks, THREADS)
         return blocks * THREADS * work.rounds * work.units / least_s
 
-    def arithmetic(work: Work) -> float:
+    def arithmetic(work: RoundWork) -> float:
         return rate(arithmetic_kernel(work.name), _VALUES, work, 0.5, 0.5, 3)
 
     def l2() -> float:

@@ -26,7 +26,7 @@ from engine.device.launches import DeviceKind, Kernel, Pass, Signature
 from engine.errors import BadValue
 from engine.explain import code_lines
 from engine.explain.code_diff import Diff, diff_of
-from engine.explain.code_lines import CodeLine, Form, Listing, Role, SourceFunction
+from engine.explain.code_lines import CodeLine, Listing, ListingForm, Role, SourceFunction
 from engine.explain.examples import Example
 from engine.explain.instructions import InstructionClass, is_ptx_64_bit, is_sass_64_bit, ptx_class, sass_class
 from engine.explain.launches import Architecture
@@ -214,7 +214,7 @@ def ptx_listing(ptx: str, kernel: str, architecture: str) -> Listing:
             lines.append(CodeLine(text))
     if lines and not lines[-1].text.strip():
         lines.pop()
-    return Listing(Form.PTX, kernel, architecture, tuple(lines))
+    return Listing(ListingForm.PTX, kernel, architecture, tuple(lines))
 
 
 def _with_short_names(ptx: str, kernel: str) -> str:
@@ -266,10 +266,10 @@ def sass_listing(written: str, kernel: str, architecture: str) -> Listing:
         lines.pop()
     if len(lines) > 1 and lines[-1].target and lines[-1].target == lines[-2].label:
         del lines[-2:]
-    return Listing(Form.SASS, kernel, architecture, tuple(lines))
+    return Listing(ListingForm.SASS, kernel, architecture, tuple(lines))
 
 
-def listed_kernels(example: Example, form: Form, architecture: Architecture) -> tuple[Listing, ...]:
+def listed_kernels(example: Example, form: ListingForm, architecture: Architecture) -> tuple[Listing, ...]:
     """Return each kernel of a variant once, in the order of their launches.
 
     Raises BadValue for a variant without kernels of ours, where the CUDA compiler is missing, and for SASS
@@ -291,7 +291,7 @@ def listed_kernels(example: Example, form: Form, architecture: Architecture) -> 
     return tuple(found)
 
 
-def kernel_diff(left: Example, right: Example, form: Form | None, architecture: Architecture) -> Diff:
+def kernel_diff(left: Example, right: Example, form: ListingForm | None, architecture: Architecture) -> Diff:
     """Return what differs between two kernels in a form; None: in their source."""
     names = left.variant.key, right.variant.key
     if form is None:
@@ -301,10 +301,12 @@ def kernel_diff(left: Example, right: Example, form: Form | None, architecture: 
 
 
 @lru_cache(maxsize=64)
-def listing_of(kernel: Kernel, signature: Signature, architecture: Architecture, form: Form) -> Listing:
+def listing_of(
+    kernel: Kernel, signature: Signature, architecture: Architecture, form: ListingForm
+) -> Listing:
     """Return the listing of a kernel for arguments of these types; SASS needs a disassembler."""
     code, name = (kernel, signature, (architecture.major, architecture.minor)), kernel.py_func.__name__
-    if form is Form.PTX:
+    if form is ListingForm.PTX:
         return ptx_listing(kernel_code.explained_ptx(*code), name, str(architecture))
     text = kernel_code.disassembled(kernel_code.explained_machine_code(*code))
     return sass_listing(text, name, str(architecture))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from engine.explain.ablation_results import Ablation
 from engine.explain.code_diff import Diff
-from engine.explain.code_lines import Form, KernelSource, Listing
+from engine.explain.code_lines import KernelSource, Listing, ListingForm
 from engine.explain.launches import DEFAULT, Architecture, ExplainedLaunch
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -207,7 +207,7 @@ class CodeRequest(Message, Request, frozen=True):
     handler: ClassVar[str] = "engine.explain.answers:shown_code"
     reply: ClassVar[object] = ShownCode
     job: PictureJob  # a convolution with a variant by its name, not "auto"
-    form: Form | None = None  # None: the source alone
+    form: ListingForm | None = None  # None: the source alone
     architecture: Architecture = DEFAULT
     other: str = ""  # the key of a kernel to compare with
 

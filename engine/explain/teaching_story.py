@@ -20,7 +20,7 @@ _FIRST_HEADING = "Filters with a mask"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StoryStep:
     """A kernel of the story; the first ones of a family change no other."""
 
     key: str
@@ -36,7 +36,7 @@ class Step:
         return self.source.story.part("Idea")
 
 
-Chapters = dict[str, list[Step]]
+Chapters = dict[str, list[StoryStep]]
 
 
 def teaching_story(results: Sequence[AnyResult] = ()) -> Chapters:
@@ -66,7 +66,7 @@ def compared_with(variant: AnyVariant, known: Sequence[AnyVariant]) -> AnyVarian
     return next((by_key[key] for key in named if key in by_key), None)
 
 
-def _steps(known: dict[str, AnyVariant], results: Sequence[AnyResult]) -> Iterator[Step]:
+def _steps(known: dict[str, AnyVariant], results: Sequence[AnyResult]) -> Iterator[StoryStep]:
     sources = {key: source_of(example_of(variant)) for key, variant in known.items()}
     for key, source in sources.items():
         named = compared_with(known[key], tuple(known.values()))
@@ -74,11 +74,11 @@ def _steps(known: dict[str, AnyVariant], results: Sequence[AnyResult]) -> Iterat
         same = (other for other, one in sources.items() if one.kernels == source.kernels)
         before = named.key if named else next(same)
         if before == key:
-            yield Step(key, known[key].title, source)
+            yield StoryStep(key, known[key].title, source)
             continue
         measured = code_diff.measured_difference(results, before, key)
         diff = code_diff.diff_of(sources[before].kernels, source.kernels, (before, key))
-        yield Step(key, known[key].title, source, before, replace(diff, measured=measured), measured)
+        yield StoryStep(key, known[key].title, source, before, replace(diff, measured=measured), measured)
 
 
 TITLE = "One kernel after another"
@@ -144,7 +144,7 @@ def about_text(results: Sequence[AnyResult]) -> str:
     return f"Times: {', '.join(devices)}." if devices else "No times were given."
 
 
-def _row(step: Step) -> str:
+def _row(step: StoryStep) -> str:
     lines = f"{sum(len(one.lines) for one in step.source.kernels)}"
     if step.diff is not None:
         lines = f"−{step.diff.removed} +{step.diff.added}"
@@ -154,7 +154,7 @@ def _row(step: Step) -> str:
     )
 
 
-def _slide(step: Step) -> str:
+def _slide(step: StoryStep) -> str:
     against = f"<code>{step.key}</code>" + (f" <code>against {step.before}</code>" if step.before else "")
     parts = [f'<section id="{step.key}"><h2>{escape(step.title)}: {against}</h2>']
     if step.measured:
@@ -166,7 +166,7 @@ def _slide(step: Step) -> str:
     return "".join([*parts, f'<p class="quiet">{escape(where)}</p>', _code(step), "</section>"])
 
 
-def _code(step: Step) -> str:
+def _code(step: StoryStep) -> str:
     if step.diff is None:
         lines = [line for one in step.source.kernels for line in one.lines]
         shown = [f"<span>{escape(line)}</span>" for line in lines[:_MOST_LINES]]

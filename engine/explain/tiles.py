@@ -28,7 +28,7 @@ from engine.explain.launches import why_not_compiled
 from engine.explain.messages import DIRECT, NO_THREAD, BlockTiles, TilePlan, TileRequest
 from engine.geometry.block import Block, UnsupportedVariant
 from engine.ptx import Array, PtxError
-from engine.ptx.kernel import Kernel
+from engine.ptx.kernel import PtxKernel
 from engine.ptx.memory import WARP, Access, Numbers
 from engine.ptx.program import kernel_of
 from engine.results.problem import Checkpoint, Progress, go_on
@@ -42,7 +42,7 @@ NOT_OF_PICTURE = -1
 _ELSEWHERE = -1
 
 
-class Origin(NamedTuple):
+class LoadOrigin(NamedTuple):
     """A load that a stored value may come from: into which of its registers, and how many share that one."""
 
     load: int
@@ -61,7 +61,7 @@ class Accesses(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _origins(kernel: Kernel) -> dict[int, list[list[Origin]]]:
+def _origins(kernel: PtxKernel) -> dict[int, list[list[LoadOrigin]]]:
     """Return for each store where each of its values may come from."""
     reaching: dict[int, set[tuple[int, int, int]]] = defaultdict(set)
     size = -1
@@ -78,11 +78,11 @@ def _origins(kernel: Kernel) -> dict[int, list[list[Origin]]]:
                 for register in kernel.written_by(one):
                     reaching[register] |= read
     turns: dict[tuple[int, int, int], int] = defaultdict(int)
-    found: dict[int, list[list[Origin]]] = defaultdict(list)
+    found: dict[int, list[list[LoadOrigin]]] = defaultdict(list)
     for one in kernel.instructions:
         for text in one.operands[1].strip("{}").split(",") if one.name == "st" else ():
             origins = sorted(reaching[kernel.registers.get(text.strip(), -1)])
-            found[one.number].append([Origin(*origin, turns[origin]) for origin in origins])
+            found[one.number].append([LoadOrigin(*origin, turns[origin]) for origin in origins])
             for origin in origins:
                 turns[origin] += 1
     return found
@@ -91,7 +91,7 @@ def _origins(kernel: Kernel) -> dict[int, list[list[Origin]]]:
 class BlockLoads:
     """Notes the accesses of one block (`note`, for `engine.ptx.run`) between two arrays."""
 
-    def __init__(self, kernel: Kernel, source: Array, result: Array, threads: int) -> None:
+    def __init__(self, kernel: PtxKernel, source: Array, result: Array, threads: int) -> None:
         self._origins = _origins(kernel)
         self._source, self._result, self._threads = source, result, threads
         self._now = 0
@@ -135,7 +135,9 @@ class BlockLoads:
     def _keep(self, access: Access, threads: Numbers, offsets: Numbers) -> None:
         number = access.instruction.number
         if access.effect == "copy":
-            values = [[Origin(number, 0, 1, at)] for at in range(access.size // self._source.values.itemsize)]
+            values = [
+                [LoadOrigin(number, 0, 1, at)] for at in range(access.size // self._source.values.itemsize)
+            ]
         else:
             values = self._origins[number]
         loads = {origin.load for origins in values for origin in origins}

@@ -44,7 +44,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Interval:
     """A chunk in a queue, from begin to end in ms since the stream began."""
 
     chunk: int
@@ -69,7 +69,9 @@ class Timeline:
     clock: str
     ring: int  # chunks that were on the device at once
     chunks: tuple[Chunk, ...]
-    spans: tuple[Span, ...]  # by chunk, then by queue; none for stages that are not used (copies on the CPU)
+    spans: tuple[
+        Interval, ...
+    ]  # by chunk, then by queue; none for stages that are not used (copies on the CPU)
     # From the request for the first picture to the last written result, by the host's clock.
     end_to_end_ms: float
 
@@ -129,7 +131,7 @@ class InOrder:
     def __init__(self, backend: Backend, layout: Layout) -> None:
         self._backend, self._layout = backend, layout
         self._begin_s = time.perf_counter()
-        self.spans: list[Span] = []  # when each chunk was filtered, by the host's clock
+        self.spans: list[Interval] = []  # when each chunk was filtered, by the host's clock
         self._finished: list[ChunkJob] = []
 
     @property
@@ -153,7 +155,7 @@ class InOrder:
             begin_s = time.perf_counter() - self._begin_s
             act()
             end_s = time.perf_counter() - self._begin_s
-            self.spans.append(Span(job.chunk.number, queue, 1e3 * begin_s, 1e3 * end_s))
+            self.spans.append(Interval(job.chunk.number, queue, 1e3 * begin_s, 1e3 * end_s))
         if not is_whole:
             job.target[...] = buffers.host_out[job.skip : job.skip + len(job.target)]
         self._finished.append(job)

@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError, VerificationFailed
 from engine.files.atomic_write import check_place, write_error
-from engine.flow.rows import Band, filter_rows, plan_memory
+from engine.flow.rows import RowBand, filter_rows, plan_memory
 from engine.geometry.border import RangeMode, Span
 from engine.image.convert import finite_range
 from engine.image.faults import LIBRARY_ERRORS, Refused
@@ -42,7 +42,7 @@ _MOST_ROWS = 1024
 
 
 @dataclass(slots=True)
-class State:
+class JournalState:
     """What is done of a result, as its journal has it."""
 
     rows: int = 0
@@ -102,7 +102,7 @@ class FileFilter:
     def run(self, source: str | LargePicture) -> Done:
         """Filter a file that is read in parts, or a picture that is open, and stays so."""
         begin_s = time.perf_counter()
-        self._part, self._state, self._resumed_row = PartFolder(self.output), State(), 0
+        self._part, self._state, self._resumed_row = PartFolder(self.output), JournalState(), 0
         self._notes: list[str] = []
         self._result: LargeResult | None = None
         self._noted_s = -math.inf
@@ -186,7 +186,7 @@ class FileFilter:
             if self._part.begin():
                 self._notes.append(f"{self._part.folder.name}, of an earlier run {why}, was begun anew.")
             try:
-                self._open(storage, State())
+                self._open(storage, JournalState())
             except EngineError:
                 self._close()
                 self._part.remove()
@@ -221,12 +221,12 @@ class FileFilter:
             return "with other settings"
         self.report(0.0, "checking what an earlier run has done")
         try:
-            self._open(storage, msgspec.convert(done, State, strict=False))
+            self._open(storage, msgspec.convert(done, JournalState, strict=False))
         except (PartDamaged, Refused, ImageReadError, *LIBRARY_ERRORS) as error:
             return f"that is damaged ({error if isinstance(error, PartDamaged) else 'it cannot be read'})"
         return ""
 
-    def _open(self, storage: Storage, state: State) -> None:
+    def _open(self, storage: Storage, state: JournalState) -> None:
         """Open the files of a result: new ones, or those of an earlier run with its state."""
         result = make_result(self._picture, storage, self._dtype, self._part)
         self._rows = LevelRows(result, self._part, max(0, state.level - 1), state.rows)
@@ -259,7 +259,7 @@ class FileFilter:
             return
         ends, is_alpha_in = [np.inf, -np.inf], self._picture.has_alpha and self.filters_alpha
 
-        def take(work: Band) -> None:
+        def take(work: RowBand) -> None:
             low, high = finite_range(work.values[..., :-1] if is_alpha_in else work.values)
             ends[:] = min(ends[0], low), max(ends[1], high)
             self.report(0.5 * work.band.last / self._picture.height, "looking for the range")
@@ -289,7 +289,7 @@ class FileFilter:
             if is_even and time.monotonic() - self._noted_s >= JOURNAL_S:
                 self._note()
 
-        def take(work: Band) -> None:
+        def take(work: RowBand) -> None:
             proof = self._verified(work) if self.verify else None
             saved, loss = self._converted(work)
             clipped = clipped_in_file(work.request.job(), work.values, self._dtype, self.range)
@@ -300,7 +300,7 @@ class FileFilter:
         filter_rows(picture, self._resolved, self._plan, take, state.rows)
         self._note()
 
-    def _verified(self, work: Band) -> Verification:
+    def _verified(self, work: RowBand) -> Verification:
         """Compare some of the results of a band with the oracle."""
         job = replace(work.request.job(), seed=work.band.first, affordable=BAND_MULTIPLY_ADDS)
         found = job.task.verify(work.out, job, lambda fraction: None)
@@ -316,7 +316,7 @@ class FileFilter:
         found.refuse_wrong(f"The result of '{job.variant.key}', {where},")
         return replace(found, reason=f"{found.reason}, {where}") if found.is_unproven else found
 
-    def _converted(self, work: Band) -> tuple[np.ndarray, Loss]:
+    def _converted(self, work: RowBand) -> tuple[np.ndarray, Loss]:
         """Return the samples to save, and what they lose."""
         picture, values = self._picture, work.values
         conversion = Conversion(picture.dtype, self._dtype, self.range, self._state.ends)

@@ -10,7 +10,7 @@ from msgspec import structs
 from numpy.lib.array_utils import byte_bounds
 
 from engine.api.calls import BlockLike, Image, as_array, refuse_out
-from engine.api.request import Call, MaskLike, request_of
+from engine.api.request import MaskLike, PictureCall, request_of
 from engine.device.backend import cuda_errors_in_words
 from engine.device.device_arrays import library_of
 from engine.device.devices import backend, device_named
@@ -18,7 +18,7 @@ from engine.device.host_memory import empty_result
 from engine.device_info import ALL_GPUS, AUTO, DeviceInfo
 from engine.errors import BadValue, DeviceUnavailable, EngineError, OutOfDeviceMemory
 from engine.flow.chunks import Queue, Timeline
-from engine.flow.stream import DEFAULT_RING, Asked, Stream
+from engine.flow.stream import DEFAULT_RING, InStream, Stream
 from engine.geometry.block import Layout
 from engine.geometry.border import Border
 from engine.image.picture import Picture
@@ -115,7 +115,7 @@ class Outputs:
         # First bytes and ends of those in use, in order: bands are read after others are written.
         self._taken: list[tuple[int, int]] = []
 
-    def take(self, call: Call, number: int) -> np.ndarray:
+    def take(self, call: PictureCall, number: int) -> np.ndarray:
         """Return the array for the result of a picture, the `number`-th from 1; a `BadValue` says why not."""
         shape, dtype = call.shape, np.dtype(call.problem.result_dtype)
         if self._arrays is None:
@@ -224,25 +224,25 @@ def filter_stream(
     asked = structs.replace(asked, device=ALL_GPUS) if device == ALL_GPUS else asked
     if not is_one:
         # Errors of the call are reported for the call, not for its first picture.
-        Call(np.zeros((1, 1), np.uint8), asked)
+        PictureCall(np.zeros((1, 1), np.uint8), asked)
     outputs, values = Outputs((out,) if isinstance(out, np.ndarray) else out), []
 
-    def all_asked() -> Iterator[Asked]:
+    def all_asked() -> Iterator[InStream]:
         images: Iterable[Any] = (pictures,) if is_one else pictures  # type: ignore[assignment]
         for number, image in enumerate(images):
             try:
                 if not is_one:
                     _refuse_part(image, pictures)
-                call = Call(image, asked)
+                call = PictureCall(image, asked)
                 place = outputs.take(call, number + 1)
             except EngineError as error:
                 if not is_one:
                     error.what = f"picture {number + 1} of the batch: {error.what}"
                     error.args = (error.what, *error.args[1:])
                 raise
-            yield Asked(call, place)
+            yield InStream(call, place)
 
-    def received(asked: Asked) -> None:
+    def received(asked: InStream) -> None:
         if receive is None:
             values.append(asked.out)
         else:
@@ -264,7 +264,7 @@ def measured_in_chunks(
 
     def streamed() -> tuple[np.ndarray, Timeline]:
         out = empty_result(call.samples, call.samples.shape, call.problem.result_dtype)
-        return out, Stream(total=1).run([Asked(call, out)])
+        return out, Stream(total=1).run([InStream(call, out)])
 
     values, first = streamed()
     keys = {chunk.device for chunk in first.chunks}

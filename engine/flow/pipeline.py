@@ -39,7 +39,7 @@ from engine.device.devices import backend
 from engine.device.thread_pool import copy_array
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled
-from engine.flow.chunks import ChunkJob, Queue, Span
+from engine.flow.chunks import ChunkJob, Interval, Queue
 from engine.geometry.block import Layout
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Pipeline:
     def __init__(self, queues: "CudaQueues", ring: int, key: str = "cuda", doing: str = "") -> None:
         self.key, self.most = key, 2 * ring
         self.begin_s = time.perf_counter()
-        self.spans: list[Span] = []  # where each finished chunk was, by the device's clock
+        self.spans: list[Interval] = []  # where each finished chunk was, by the device's clock
         self._queues = queues
         self._in_words = partial(cuda_errors_in_words, doing) if doing else nullcontext
         # The last chunk of each slot, until it is finished.
@@ -113,7 +113,7 @@ class Pipeline:
                 for queue, (begin_s, end_s) in job.host_s.items()
             }
             number = job.chunk.number
-            self.spans += [Span(number, queue, *times_ms[queue]) for queue in Queue if queue in times_ms]
+            self.spans += [Interval(number, queue, *times_ms[queue]) for queue in Queue if queue in times_ms]
             if self._slots[job.slot] is job:
                 self._slots[job.slot] = None
             queues.forget([*job.begins.values(), *job.ends.values()])
@@ -312,7 +312,7 @@ class Several:
         return failed[0].error if failed else None
 
     @property
-    def spans(self) -> list[Span]:
+    def spans(self) -> list[Interval]:
         """Where each chunk was, by the clock of the GPU that was ready first."""
         zero_s, found = min(one.pipeline.begin_s for one in self._threads), []
         for one in self._threads:

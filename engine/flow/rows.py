@@ -19,7 +19,7 @@ import numpy as np
 from engine.device.host_memory import reused_array, reused_result, trim_reused
 from engine.errors import BadValue
 from engine.flow.chunks import Flow
-from engine.flow.stream import Asked, Stream
+from engine.flow.stream import InStream, Stream
 from engine.geometry.block import FLOAT_BYTES
 from engine.geometry.border import Span, bands_between
 from engine.image.large.source import LargePicture, Storage
@@ -116,7 +116,7 @@ def _resident_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-class Band(Asked):
+class RowBand(InStream):
     """A band of the result; all but where it lies is there from when it is read until it is taken."""
 
     rows: np.ndarray  # of the picture, with its alpha, that belong to the results; `out` has the halo's, too
@@ -131,7 +131,7 @@ class Band(Asked):
 
 
 def filter_rows(
-    picture: LargePicture, plan: Resolved, memory: MemoryPlan, take: Callable[[Band], None], first: int = 0
+    picture: LargePicture, plan: Resolved, memory: MemoryPlan, take: Callable[[RowBand], None], first: int = 0
 ) -> None:
     """Filter all rows of a large picture from the `first` on; errors of every thread are raised here.
 
@@ -141,7 +141,7 @@ def filter_rows(
     has_failed, channels, problem = False, picture.channels, plan.problem
     picture.cache_bytes = max(picture.cache_bytes, memory.cache_bytes)
 
-    def read(work: Band) -> Band:
+    def read(work: RowBand) -> RowBand:
         """Read the rows of a band into memory, with some for their results. Called on: the reading thread."""
         band, at = work.band, 0
         image = samples = reused_array((band.length, picture.width, channels), picture.dtype)
@@ -156,7 +156,7 @@ def filter_rows(
         work.out = reused_result(image, image.shape, problem.result_dtype)
         return work
 
-    def taken(work: Band) -> None:
+    def taken(work: RowBand) -> None:
         nonlocal has_failed
         try:
             if not has_failed:
@@ -175,11 +175,11 @@ def filter_rows(
     edges = [first + count * number // bands for number in range(bands + 1)]
     # On the CPU an image is not cut again.
     chunk_bytes = GPU_CHUNK_BYTES if plan.device.is_usable_gpu else 1 << 62
-    flow = Flow[Band](
+    flow = Flow[RowBand](
         ready=read, take=taken, threads=1, takers=1, most=memory.most_bands,
         stream=partial(_Bands, chunk_bytes=chunk_bytes, ring=GPU_RING),
     )  # fmt: skip
-    flow.run(map(Band, bands_between(plan.reach, picture.height, edges)))
+    flow.run(map(RowBand, bands_between(plan.reach, picture.height, edges)))
 
 
 class _Bands(Stream):
@@ -187,7 +187,7 @@ class _Bands(Stream):
 
     _rows = 0
 
-    def send(self, work: Asked) -> None:
+    def send(self, work: InStream) -> None:
         if len(work.out) > self._rows:
             trim_reused()
             self._rows = len(work.out)

@@ -31,7 +31,7 @@ from engine.flow.file import FileFilter
 from engine.geometry.border import cut
 from engine.host import protocol, shared
 from engine.host.protocol import TILE, Filtered, Place, Saved, TiledScreen, Tiles, Values
-from engine.host.request import Computed, SharedArray
+from engine.host.request import ComputedResult, SharedArray
 from engine.host.shared_picture import SharedSegment, keeps_values, screen_arrays, value_range
 from engine.host.tile_jobs import Source, answered, as_values, opened, source_of
 from engine.image.convert import full_scale_of
@@ -55,7 +55,7 @@ _ROWS_PER_HALO = 8
 Samples = np.ndarray
 
 
-class Result:
+class TiledResult:
     """A job of the window, ready to be computed anywhere in its picture: variants are chosen once.
 
     `asked` is the job as it was asked for, `job` that with device, variants and blocks. `took_ms` are the
@@ -200,13 +200,13 @@ _MOST_TOGETHER = 4
 _MOST_READY = 3
 
 # The newest first.
-_ready: list[Result] = []
+_ready: list[TiledResult] = []
 
 
-def _result_of(job: PictureJob) -> Result:
+def _result_of(job: PictureJob) -> TiledResult:
     uses = _uses(job)
     same = [one for one in _ready if one.uses == uses and one.asked.picture == job.picture]
-    found = next((one for one in same if job in (one.job, one.asked)), None) or Result(job)
+    found = next((one for one in same if job in (one.job, one.asked)), None) or TiledResult(job)
     _ready[:] = [found, *(one for one in same if one is not found)][:_MOST_READY]
     return found
 
@@ -228,7 +228,7 @@ def preview(job: PictureJob, report: Checkpoint) -> Filtered:
     """Compute the result of a large picture in memory for the screen; of one in its file nothing yet."""
     begin, elapsed_ms = time.perf_counter(), 0.0
     # Anew for each preview: `auto` chooses by the times that are known by now.
-    result, picture, values = Result(job), job.picture, None
+    result, picture, values = TiledResult(job), job.picture, None
     result.work.refuse()
     if isinstance(screen := picture.screen, TiledScreen):
         # What its tiles may differ in.
@@ -240,7 +240,7 @@ def preview(job: PictureJob, report: Checkpoint) -> Filtered:
     else:
         # What is read of earlier ones is seldom wanted again.
         _ready[:] = [result]
-        values = Computed(result.job)
+        values = ComputedResult(result.job)
         with SharedSegment() as segment:
             levels = segment.create(*screen_arrays(picture.height, picture.width, is_large=True))
             bands, ends = result.bands(report), result.ends(report)

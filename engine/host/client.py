@@ -242,7 +242,7 @@ class EngineClient:
         elif isinstance(message, EngineError):
             # The other machine is not reached, or not any more: the process ends.
             host.lost = message
-        elif isinstance(message, messages.Answer):
+        elif isinstance(message, messages.Reply):
             if message.fatal:
                 host.note_end(str(message.error))
             # While the request is still pending: an error here ends the host, and its end answers.

@@ -14,7 +14,7 @@ from engine.errors import ImageReadError
 from engine.host.protocol import TILE, WHOLE, Place, TiledScreen
 from engine.image.convert import halved, halved_sides
 from engine.image.large.source import LargePicture, SegmentedPicture
-from engine.process import Kept
+from engine.process import KeptValues
 
 READ_BYTES = 4 << 20  # what is read at once for a tile; more than that is sampled first
 CACHE_BYTES = 24 << 20  # tiles that are kept, bytes
@@ -55,11 +55,11 @@ class HalvedTiles:
         if self.has_strips:
             is_sampled = [TILE * width * pixel <= _ROW_BYTES for _, width in self.levels]
         self.sampled_from = [*is_sampled, True].index(True)
-        self._rows: Kept[tuple[int, int], Samples] = Kept(3 * _ROW_BYTES)
+        self._rows: KeptValues[tuple[int, int], Samples] = KeptValues(3 * _ROW_BYTES)
         self._begun: tuple[tuple[int, int], Samples, int] | None = None
         self.fault: ImageReadError | None = None
         self._first_notes = picture.notes
-        self._kept: Kept[tuple[int, Place], Samples] = Kept(CACHE_BYTES)
+        self._kept: KeptValues[tuple[int, Place], Samples] = KeptValues(CACHE_BYTES)
         self._reading = threading.RLock()
 
     def _source_of(self, level: int) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from engine.geometry.block import FLOAT_BYTES
 from engine.geometry.border import RangeMode
 from engine.host import protocol, shared, shared_picture
 from engine.host.protocol import BINS, ChannelNumbers, OpenPicture, PictureHandle, Windowed
-from engine.host.request import Computed, SharedArray, segments_of
+from engine.host.request import ComputedResult, SharedArray, segments_of
 from engine.host.shared_picture import MAKE_SMALLER, SharedSegment, attached, bands_of, screen_arrays
 from engine.image.convert import bands, full_scale_of
 from engine.image.format import Form, Scratch
@@ -250,7 +250,7 @@ def measure_picture(request: protocol.MeasurePicture, report: Checkpoint) -> pro
 
 
 def _parts_of(
-    values: SharedArray | Computed, region: Region, report: Checkpoint
+    values: SharedArray | ComputedResult, region: Region, report: Checkpoint
 ) -> Iterator[tuple[Region, NDArray[np.generic]]]:
     """Yield a region of values in bands; whoever asked may want another picture by now."""
     for band, part in bands_of(values, region):
@@ -259,7 +259,7 @@ def _parts_of(
 
 
 def _numbers(
-    values: SharedArray | Computed, request: protocol.MeasurePicture, report: Checkpoint
+    values: SharedArray | ComputedResult, request: protocol.MeasurePicture, report: Checkpoint
 ) -> tuple[tuple[ChannelNumbers, ...], tuple[float, float]]:
     picture = request.picture
     region = request.region or Region(0, picture.height, 0, picture.width)

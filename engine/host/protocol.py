@@ -12,7 +12,7 @@ request needs is in it: a host that took the place of another answers it too.
 from typing import Any, ClassVar
 
 from engine.errors import BadValue, EngineError, ImageReadError, Reason
-from engine.host.request import Asked, Computed, QueuePolicy, Request, SharedArray, TaskRequest
+from engine.host.request import ComputedResult, QueuePolicy, Request, SharedArray, TaskJob, TaskRequest
 from engine.image.metadata import NO_METADATA, Metadata
 from engine.message import Message
 from engine.results.answer import Mark, Quantity
@@ -122,7 +122,7 @@ class WantedTiles(Message, _OfScreen, frozen=True):
     level: int
     tiles: tuple[Place, ...]
     detail: int = 0  # of a picture's tiles that are sampled
-    job: Asked | None = None
+    job: TaskJob | None = None
     name: ClassVar[str] = "wanted_tiles"
     reply: ClassVar[object] = Tiles
 
@@ -133,7 +133,7 @@ class WantedValues(Message, _OfScreen, frozen=True):
     screen: TiledScreen
     rows: tuple[int, int]  # first, and past the last
     columns: tuple[int, int]
-    job: Asked | None = None
+    job: TaskJob | None = None
     name: ClassVar[str] = "wanted_values"
     reply: ClassVar[object] = Values
 
@@ -146,7 +146,7 @@ class CloseTiled(Message, Request, frozen=True):
     handler: ClassVar[str] = "engine.host.tile_jobs:close"
 
 
-class Shown(Message, frozen=True):
+class DisplayScale(Message, frozen=True):
     """How samples become levels of the screen, from 0 to 255: `scale` times the sample, and `shift`."""
 
     scale: float
@@ -166,7 +166,7 @@ class ScreenLevels(Message, frozen=True):
 
     levels: tuple[SharedArray, ...]
     opaque: bool = True
-    shown: Shown | None = None
+    shown: DisplayScale | None = None
 
 
 class PictureHandle(Message, frozen=True):
@@ -244,12 +244,12 @@ class OfValues(Request):
     """Base class of what is asked about values: beside a run, but for those that are computed for it."""
 
     __slots__ = ()
-    values: SharedArray | Computed | None
+    values: SharedArray | ComputedResult | None
 
     @property
     def queue(self) -> QueuePolicy:
         """How it waits."""
-        return QueuePolicy.IN_ORDER if isinstance(self.values, Computed) else QueuePolicy.BESIDE
+        return QueuePolicy.IN_ORDER if isinstance(self.values, ComputedResult) else QueuePolicy.BESIDE
 
 
 class CropPicture(Message, Request, frozen=True):
@@ -273,7 +273,7 @@ class SaveResult(Message, Request, frozen=True):
 
     picture: PictureHandle  # gives type, alpha and colour profile
     # A result, float32 or of the picture's type; None saves the picture itself.
-    values: SharedArray | Computed | None
+    values: SharedArray | ComputedResult | None
     path: str
     range_mode: str = "clip"
     depth: str = "keep"  # or "8", "16", "float32", as `engine.image.save.save_image` takes it
@@ -294,7 +294,7 @@ class Filtered(Message, frozen=True):
     """
 
     # H x W x C, of the type that the job asks for; None where the run failed.
-    values: SharedArray | Computed | None
+    values: SharedArray | ComputedResult | None
     screen: ScreenLevels | TiledScreen | None
     variant: str  # the one that ran
     device: str
@@ -352,7 +352,7 @@ class MeasurePicture(Message, OfValues, frozen=True):
     """Count the samples of a picture in memory and its result, or of a region."""
 
     picture: PictureHandle
-    values: SharedArray | Computed | None = None
+    values: SharedArray | ComputedResult | None = None
     region: Region | None = None
     handler: ClassVar[str] = "engine.host.picture_jobs:measure_picture"
     reply: ClassVar[object] = PictureNumbers
@@ -372,7 +372,7 @@ class ShowWindow(Message, OfValues, frozen=True):
     """Make a picture in memory, or a result, ready for the screen between two ends."""
 
     picture: PictureHandle
-    values: SharedArray | Computed | None  # a result; None: the picture itself
+    values: SharedArray | ComputedResult | None  # a result; None: the picture itself
     # What is black and what is white; None: the `PERCENTILES`.
     ends: tuple[float, float] | None
     handler: ClassVar[str] = "engine.host.picture_jobs:show_window"

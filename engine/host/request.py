@@ -93,7 +93,7 @@ def answer(request: Request, report: Checkpoint) -> Any:
 
 
 @runtime_checkable
-class Asked(Protocol):
+class TaskJob(Protocol):
     """A job of a task: `answers` is the module whose `check`, `preview` and `run` answer for it.
 
     `reply` is the type of what a preview, or a run, replies.
@@ -103,7 +103,7 @@ class Asked(Protocol):
     reply: ClassVar[object]
 
 
-J = TypeVar("J", bound=Asked)
+J = TypeVar("J", bound=TaskJob)
 
 
 class TaskRequest(Request, Generic[J]):
@@ -198,7 +198,7 @@ class SharedArray(Message, frozen=True):
     first_byte: Annotated[int, Meta(ge=0)] = 0
 
 
-class Computed(Message, frozen=True):
+class ComputedResult(Message, frozen=True):
     """The values of a result that are not kept: each part is computed where it is asked for.
 
     `job` names the module that does it (`engine.host.shared_picture`). The picture that it reads is held by
@@ -209,8 +209,8 @@ class Computed(Message, frozen=True):
 
 
 def segments_of(message: object) -> tuple[str, ...]:
-    """Return the names of the segments whose arrays a message holds, but for what a `Computed` one reads."""
-    found = (part.name for part in messages_in(message, Computed) if isinstance(part, SharedArray))
+    """Return the names of the segments whose arrays a message holds, but what a `ComputedResult` reads."""
+    found = (part.name for part in messages_in(message, ComputedResult) if isinstance(part, SharedArray))
     return tuple(dict.fromkeys(found))
 
 
@@ -273,7 +273,7 @@ class Stop(Message, frozen=True):
     """End the process in order."""
 
 
-class Answer(Message, frozen=True):
+class Reply(Message, frozen=True):
     """The reply to a request. `fatal`: the host is lost for CUDA and ends itself after this."""
 
     id: int

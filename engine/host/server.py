@@ -12,7 +12,7 @@ from engine.device.devices import devices
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.host import request as messages
 from engine.host import shared
-from engine.host.request import Answer, QueuePolicy, Request, Stop, ToHost, VariantInfo, answer
+from engine.host.request import QueuePolicy, Reply, Request, Stop, ToHost, VariantInfo, answer
 from engine.interrupts import undivided
 from engine.process import shortage_of, take_process
 from engine.results.problem import Checkpoint, Progress
@@ -136,7 +136,7 @@ class Worker:
         try:
             # The picture of a request that was cancelled while it waited may be gone already.
             stop_if_cancelled()
-            self._send(Answer(message.id, self._answers(message.request, report)))
+            self._send(Reply(message.id, self._answers(message.request, report)))
         except Exception as error:  # noqa: BLE001 - the process's boundary: every error becomes an answer
             is_fatal = isinstance(error, DeviceFault)
             said = error if isinstance(error, EngineError) else shortage_of(error)
@@ -144,7 +144,7 @@ class Worker:
                 why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
                 remedy = "Try another kernel or picture; please report it with this line."
                 said = EngineError("The engine met something unexpected", why, remedy)
-            self._send(Answer(message.id, error=said, fatal=is_fatal))
+            self._send(Reply(message.id, error=said, fatal=is_fatal))
             if is_fatal:
                 # Destructors of a lost CUDA context raise or hang: leave without them.
                 os._exit(EXIT_AFTER_FAULT)

@@ -18,8 +18,8 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.host_memory import ANTI_ALIAS_BYTES, PAGE_BYTES, placed_result
 from engine.geometry.block import FLOAT_BYTES
 from engine.host import shared
-from engine.host.protocol import PictureHandle, ScreenLevels, Shown, TiledScreen
-from engine.host.request import Computed, SharedArray
+from engine.host.protocol import DisplayScale, PictureHandle, ScreenLevels, TiledScreen
+from engine.host.request import ComputedResult, SharedArray
 from engine.image.convert import bands, full_scale_of, halved_sides, scale_and_shift_of
 from engine.image.format import Scratch
 from engine.process import OncePerProcess, cores
@@ -183,7 +183,7 @@ class SharedSegment:
         self._handed_over = True
         if levels[0].shape[:2] == pixels.shape[:2]:
             return ScreenLevels(levels, opaque=alpha is None)
-        return ScreenLevels((pixels, *levels), alpha is None, Shown(*how, alpha, white))
+        return ScreenLevels((pixels, *levels), alpha is None, DisplayScale(*how, alpha, white))
 
     def rendered_in_bands(
         self,
@@ -247,8 +247,8 @@ class ResultMemory(SharedSegment):
         return self.array
 
     def shown(
-        self, range_mode: str, computed: Computed
-    ) -> tuple[SharedArray | Computed, ScreenLevels | TiledScreen]:
+        self, range_mode: str, computed: ComputedResult
+    ) -> tuple[SharedArray | ComputedResult, ScreenLevels | TiledScreen]:
         """Return the values, which are `computed` where they are not kept, and the levels for the screen."""
         picture = self._picture
         if self._keeps:
@@ -315,7 +315,7 @@ def all_nan_words(pixels: np.ndarray) -> str:
 _PIXELS = 1 << 18  # pixels that are read at once: 3 MB of RGB in float32
 
 
-def part_of(values: SharedArray | Computed, region: Region) -> np.ndarray:
+def part_of(values: SharedArray | ComputedResult, region: Region) -> np.ndarray:
     """Return the values of a region, H x W x C; those in shared memory without a copy."""
     if isinstance(values, SharedArray):
         return shared.attach(values)[region.slices]
@@ -323,7 +323,7 @@ def part_of(values: SharedArray | Computed, region: Region) -> np.ndarray:
     return part
 
 
-def bands_of(values: SharedArray | Computed, region: Region) -> Iterator[tuple[Region, np.ndarray]]:
+def bands_of(values: SharedArray | ComputedResult, region: Region) -> Iterator[tuple[Region, np.ndarray]]:
     """Yield a region in bands, each with its values."""
     for band in region.bands(_PIXELS):
         yield band, part_of(values, band)

@@ -36,9 +36,9 @@ from engine.judging.judgement import (
     metrics_of,
 )
 from engine.mask.mask import Mask
-from engine.ptx import Array, Finding, Run, run
+from engine.ptx import Array, Finding, InterpretedRun, run
 from engine.ptx.launch import Checkpoint
-from engine.ptx.module import SourceLine
+from engine.ptx.module import InstructionSource
 from engine.work.filtering.oracle import correlate, rounding_bound
 
 # Width and height: none is a multiple of a block, edges in every block but one, a row, a column, a pixel.
@@ -74,11 +74,11 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class LaunchOutcome:
     """What came of a launch: which values are wrong, and what the interpreter found."""
 
     trial: Trial
-    run: Run
+    run: InterpretedRun
     arguments: list[object]  # that the kernel was launched with
     out: Array
     wanted: NDArray[np.float64]
@@ -100,7 +100,7 @@ def trials(kernel: JudgedKernel, *, full: bool, seed: int) -> list[Trial]:
 
 def outcome_of(
     kernel: JudgedKernel, trial: Trial, checkpoint: Checkpoint, *, counted: bool = True
-) -> Outcome:
+) -> LaunchOutcome:
     """Launch a kernel once and compare its result; raises PtxError for what is not interpreted."""
     random = np.random.default_rng(trial.seed)
     shape = (trial.height, trial.width, trial.channels)
@@ -141,7 +141,7 @@ def outcome_of(
         wanted, bound = np.clip(wanted, 0, 255), bound + BYTE_STEP
     with np.errstate(invalid="ignore"):
         wrong = ~(np.abs(out.values.astype(np.float64) - wanted) <= bound)
-    return Outcome(trial, result, arguments, out, wanted, wrong)
+    return LaunchOutcome(trial, result, arguments, out, wanted, wrong)
 
 
 def _mask(trial: Trial, random: np.random.Generator, *, positive: bool) -> Mask:
@@ -284,7 +284,7 @@ def judge(
     except Cancelled:
         raise
     except EngineError as error:
-        finding = Finding("refused", (SourceLine("", getattr(error, "line", 0)),), str(error))
+        finding = Finding("refused", (InstructionSource("", getattr(error, "line", 0)),), str(error))
         return Judgement("", Verdict.REFUSED, (finding,))
 
 
@@ -311,7 +311,7 @@ def _judged(
     findings: dict[tuple[str, tuple[int, ...]], Finding] = {}
     # The requests to memory of the largest are reported. To count them takes a fifth of the time of a launch.
     at_largest = max(range(len(asked)), key=lambda number: asked[number].values)
-    largest: Outcome | None = None
+    largest: LaunchOutcome | None = None
     wrong: np.ndarray | None = None
     for number, trial in enumerate(asked):
         within = _within_time(checkpoint, number / len(asked), len(asked))
@@ -366,14 +366,14 @@ def _within_time(checkpoint: Checkpoint, begun: float, count: int) -> Checkpoint
     return check
 
 
-def _wrong(kernel: JudgedKernel, outcome: Outcome) -> Finding:
+def _wrong(kernel: JudgedKernel, outcome: LaunchOutcome) -> Finding:
     """Return what is wrong with the result: the first wrong pixel, who owns it, and where the others lie."""
     row, column, channel = map(int, np.argwhere(outcome.wrong)[0])
     found, wanted = outcome.out.values[row, column, channel], outcome.wanted[row, column, channel]
     where = f"row {row}, column {column}" + (f", channel {channel}" if outcome.trial.channels > 1 else "")
     flat = int(np.ravel_multi_index((row, column, channel), outcome.wrong.shape))
     writer = outcome.run.machine.writer_of(outcome.out, flat)
-    kind, lines = "unwritten", tuple[SourceLine, ...]()
+    kind, lines = "unwritten", tuple[InstructionSource, ...]()
     if writer is None:
         said = f"the pixel at {where} is never written"
     else:

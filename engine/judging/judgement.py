@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.errors import BadValue, EngineError, UnknownName, did_you_mean
 from engine.geometry.border import Border
-from engine.ptx import Finding, Run
+from engine.ptx import Finding, InterpretedRun
 from engine.ptx.counts import Requests
 from engine.ptx.launch import MOST_THREADS_PER_BLOCK as MOST_THREADS
 from engine.ptx.machine import MOST_SHARED
@@ -249,7 +249,7 @@ METRICS = {
 """What gates know, each with what it is."""
 
 
-def metrics_of(kernel: JudgedKernel, run: Run, results: int) -> dict[str, float]:
+def metrics_of(kernel: JudgedKernel, run: InterpretedRun, results: int) -> dict[str, float]:
     """Return the metrics of a launch with so many results."""
     counts, machine = run.counts, run.machine
     loads = counts.total("global", "loads", "copies", array="image")
@@ -270,7 +270,7 @@ def metrics_of(kernel: JudgedKernel, run: Run, results: int) -> dict[str, float]
     }
 
 
-def lines_of(run: Run) -> dict[int, dict[str, dict[str, int]]]:
+def lines_of(run: InterpretedRun) -> dict[int, dict[str, dict[str, int]]]:
     """Return the requests of each line of the kernel's own source, by memory and kind."""
     found: dict[int, dict[str, Requests]] = defaultdict(lambda: defaultdict(Requests))
     for key, requests in run.counts.accesses.items():

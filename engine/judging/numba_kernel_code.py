@@ -24,7 +24,7 @@ from engine.device.cuda_memory import check
 from engine.device.devices import backend, devices
 from engine.device.kernel_code import ptx_with_lines
 from engine.device.numba_cuda import cuda, driver
-from engine.judging.judge import Outcome
+from engine.judging.judge import LaunchOutcome
 from engine.judging.judgement import Header, JudgedKernel, NotJudged, checked_parameters, header_of, only_one
 from engine.ptx import Array, Finding
 
@@ -247,7 +247,7 @@ def _refusal(error: object) -> NotJudged:
 TIMED = 9
 
 
-def on_device(kernel: JudgedKernel, outcome: Outcome) -> tuple[str, Finding | None]:
+def on_device(kernel: JudgedKernel, outcome: LaunchOutcome) -> tuple[str, Finding | None]:
     """Launch a kernel as an outcome's trial did, on the first GPU that can be used.
 
     Return what to say, nothing without a GPU, and what differs from the interpreter. A kernel that the

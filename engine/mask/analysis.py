@@ -40,7 +40,7 @@ def analyse(mask: Mask) -> Analysis:
     return Analysis(separable, rank, error, np.array_equal(weights, turned), np.array_equal(weights, -turned))
 
 
-class Fact(NamedTuple):
+class MaskFact(NamedTuple):
     """What is worth knowing about a mask, in a few words, and what they mean."""
 
     short: str
@@ -52,44 +52,44 @@ class Fact(NamedTuple):
         return f"{self.short}: {self.detail}." if self.detail else f"{self.short}."
 
 
-def describe(mask: Mask) -> tuple[Fact, ...]:
+def describe(mask: Mask) -> tuple[MaskFact, ...]:
     """Return what is worth knowing about a mask."""
     facts, is_centred = analyse(mask), mask.flipped().anchor == mask.anchor
-    turn = Fact("Changed by a 180° turn", "correlation and convolution differ")
+    turn = MaskFact("Changed by a 180° turn", "correlation and convolution differ")
     if is_centred and facts.is_point_symmetric:
-        turn = Fact("Unchanged by a 180° turn", "correlation and convolution agree")
+        turn = MaskFact("Unchanged by a 180° turn", "correlation and convolution agree")
     elif is_centred and facts.is_point_antisymmetric:
-        turn = Fact("A 180° turn flips its sign", "convolution gives the negated result")
+        turn = MaskFact("A 180° turn flips its sign", "convolution gives the negated result")
     zeros = int(np.count_nonzero(mask.weights == 0.0))
     row, column = divmod(int(np.argmax(np.abs(mask.weights))), mask.columns)
-    cells = Fact(
+    cells = MaskFact(
         f"{zeros or 'None'} of its {count(mask.taps, 'cell')} {'is' if zeros in (0, 1) else 'are'} 0; the "
         f"largest weight, {mask.weights[row, column]:.6g}, is in row {row + 1}, column {column + 1}"
     )
     return _about_rank(mask, facts), describe_sum(mask), turn, cells
 
 
-def _about_rank(mask: Mask, facts: Analysis) -> Fact:
+def _about_rank(mask: Mask, facts: Analysis) -> MaskFact:
     if facts.rank == 0:
         in_float32 = " in float32" if mask.magnitude else ""
-        return Fact(f"Every weight is 0{in_float32}", "the result is the offset everywhere")
+        return MaskFact(f"Every weight is 0{in_float32}", "the result is the offset everywhere")
     if mask.taps == 1:
-        return Fact("A single cell", "every pixel is multiplied by one number")
+        return MaskFact("A single cell", "every pixel is multiplied by one number")
     if min(mask.shape) == 1:
-        return Fact("One-dimensional", f"{count(mask.taps, 'multiplication')} per pixel, along one line")
+        return MaskFact("One-dimensional", f"{count(mask.taps, 'multiplication')} per pixel, along one line")
     if facts.separable:
         of = f"the product of a column of {mask.rows} and a row of {mask.columns}"
         saved = f"{mask.rows + mask.columns} instead of {mask.taps} multiplications per pixel"
-        return Fact("Separable", f"{of} ({saved})")
+        return MaskFact("Separable", f"{of} ({saved})")
     return why_not_separable(mask, facts)
 
 
-def why_not_separable(mask: Mask, facts: Analysis) -> Fact:
+def why_not_separable(mask: Mask, facts: Analysis) -> MaskFact:
     """Return why a mask is not the product of one column and one row: its rank, or one of its weights."""
     error = f"{facts.rank1_error:.2g} times" if facts.rank1_error > 1 else f"{100 * facts.rank1_error:.2g} %"
     left_over = f"the best rank-1 approximation has {error} error"
     if facts.rank > 1:
-        return Fact("Not separable", f"its rank is {facts.rank}, and {left_over}")
+        return MaskFact("Not separable", f"its rank is {facts.rank}, and {left_over}")
     factors = factor(mask)
     row, column = factors.worst_cell
     weight = float(mask.weights32[row, column])
@@ -104,18 +104,20 @@ def why_not_separable(mask: Mask, facts: Analysis) -> Fact:
         why += ". Float32 loses digits below 1.2e-38; a smaller mask may have no such weights"
     elif factors.allowed == 0.0:
         why += ". Weights with so few digits must be exact, because their sums are exact"
-    return Fact("Not separable in float32", why)
+    return MaskFact("Not separable in float32", why)
 
 
-def describe_sum(mask: Mask) -> Fact:
+def describe_sum(mask: Mask) -> MaskFact:
     """Return what the sum of the weights is, 0 and 1 within rounding, and what becomes of a uniform area."""
     if abs(mask.total) <= mask.taps * UNIT_ROUNDOFF * mask.magnitude:
-        return Fact("The weights add up to 0", f"a uniform area becomes {mask.offset:g}, only changes stay")
+        return MaskFact(
+            "The weights add up to 0", f"a uniform area becomes {mask.offset:g}, only changes stay"
+        )
     if math.isclose(mask.total, 1.0, rel_tol=UNIT_ROUNDOFF * mask.taps):
         kept = "keeps its brightness" if mask.offset == 0.0 else f"is shifted by {mask.offset:g}"
-        return Fact("The weights add up to 1", f"a uniform area {kept}")
+        return MaskFact("The weights add up to 1", f"a uniform area {kept}")
     shifted = "" if mask.offset == 0.0 else f", and {mask.offset:g} is added"
-    return Fact(weights_sum(mask), f"a uniform area is multiplied by that{shifted}")
+    return MaskFact(weights_sum(mask), f"a uniform area is multiplied by that{shifted}")
 
 
 def weights_sum(mask: Mask) -> str:

@@ -15,7 +15,7 @@ def number_text(value: float) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < 2.0**53 else repr(value)
 
 
-class Parameter(NamedTuple):
+class MaskParameter(NamedTuple):
     """A number that a generator takes."""
 
     name: str
@@ -46,11 +46,11 @@ class Generator(NamedTuple):
     title: str
     about: str
     example: str
-    sides: tuple[Parameter, ...]
-    numbers: tuple[Parameter, ...] = ()
+    sides: tuple[MaskParameter, ...]
+    numbers: tuple[MaskParameter, ...] = ()
 
     @property
-    def parameters(self) -> tuple[Parameter, ...]:
+    def parameters(self) -> tuple[MaskParameter, ...]:
         """Sides, then numbers: the order in a spelling."""
         return self.sides + self.numbers
 
@@ -67,18 +67,18 @@ class Generator(NamedTuple):
         return ":".join((self.key, text, *(number_text(values[number.name]) for number in self.numbers)))
 
 
-def _side(name: str, title: str, about: str, least: int = 1, step: int = 1) -> Parameter:
-    return Parameter(name, title, about, least, LARGEST_SIDE, 9.0, "cells", step=step)
+def _side(name: str, title: str, about: str, least: int = 1, step: int = 1) -> MaskParameter:
+    return MaskParameter(name, title, about, least, LARGEST_SIDE, 9.0, "cells", step=step)
 
 
 def _sigma(
     about: str = "Standard deviation: how wide the bell is.", part_of_side: float = 6.0, least: float = 0.1
-) -> Parameter:
-    return Parameter("sigma", "Sigma", about, least, 100.0, unit="pixels", part_of_side=part_of_side)
+) -> MaskParameter:
+    return MaskParameter("sigma", "Sigma", about, least, 100.0, unit="pixels", part_of_side=part_of_side)
 
 
-def _angle(about: str) -> Parameter:
-    return Parameter("angle", "Angle", about, -180.0, 180.0, unit="°")
+def _angle(about: str) -> MaskParameter:
+    return MaskParameter("angle", "Angle", about, -180.0, 180.0, unit="°")
 
 
 _ROWS = _side("rows", "Rows", "Rows of the mask.")
@@ -100,7 +100,7 @@ GENERATORS: dict[str, Generator] = {
         Generator("unsharp", "Unsharp mask", "Adds what a Gaussian takes away: sharpens.", "unsharp:7:1:1.5",
                   (_ODD_SIDE,),
                   (_sigma("Standard deviation: how coarse the detail is that is sharpened."),
-                   Parameter("amount", "Amount", "How much of that detail is added.", 0.0, 10.0, 1.0))),
+                   MaskParameter("amount", "Amount", "How much of that detail is added.", 0.0, 10.0, 1.0))),
         Generator("edge", "Oriented edge", "The slope of a smoothed picture in one direction.", "edge:7:30:1",
                   (_side("side", "Side", "Rows and columns of the mask.", 2),),
                   (_angle("Where the picture gets brighter, counter-clockwise from the right."), _sigma())),
@@ -109,17 +109,18 @@ GENERATORS: dict[str, Generator] = {
         Generator("dog", "Difference of Gaussians", "A bell less a wider one: spots and edges of one size.",
                   "dog:11:1.4:1.6", (_SIDE,),
                   (_sigma("Standard deviation of the narrow bell.", 10.0),
-                   Parameter("ratio", "Ratio", "How many times wider the other bell is.", 1.01, 10.0, 1.6))),
+                   MaskParameter("ratio", "Ratio", "How many times wider the other bell is.",
+                                 1.01, 10.0, 1.6))),
         Generator("gabor", "Gabor", "Waves under a bell: stripes of one width and direction.",
                   "gabor:15:6:45:3", (_SIDE,),
-                  (Parameter("wavelength", "Wavelength", "Distance from stripe to stripe.", 2.0, 100.0,
-                             unit="pixels", part_of_side=2.0),
+                  (MaskParameter("wavelength", "Wavelength", "Distance from stripe to stripe.", 2.0, 100.0,
+                                 unit="pixels", part_of_side=2.0),
                    _angle("Direction across the stripes, counter-clockwise from the right."),
                    _sigma(least=0.5),
-                   Parameter("phase", "Phase", "0: a bright stripe in the middle, 90: a step.", -180.0, 180.0,
-                             0.0, "°"),
-                   Parameter("aspect", "Aspect", "Below 1 the bell is longer along the stripes.", 0.1, 10.0,
-                             1.0))),
+                   MaskParameter("phase", "Phase", "0: a bright stripe in the middle, 90: a step.",
+                                 -180.0, 180.0, 0.0, "°"),
+                   MaskParameter("aspect", "Aspect", "Below 1 the bell is longer along the stripes.",
+                                 0.1, 10.0, 1.0))),
     )
 }  # fmt: skip
 

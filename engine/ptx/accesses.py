@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engine.ptx import arithmetic
 from engine.ptx.arithmetic import BITWISE, U32, Values
-from engine.ptx.kernel import SPACES, Kernel
+from engine.ptx.kernel import SPACES, PtxKernel
 from engine.ptx.machine import Group, Machine, Step, address_source, registers_of, source_of
 from engine.ptx.memory import ARRAY_SHIFT, LOCAL_WINDOW, OUTSIDE_BYTE, SHARED_WINDOW, Access, Segment
 from engine.ptx.module import Instruction, listed
@@ -39,7 +39,7 @@ _SPELLED = re.compile(
 _HALF = 1 << ARRAY_SHIFT - 1
 
 
-def _access(instruction: Instruction, kernel: Kernel) -> Step:
+def _access(instruction: Instruction, kernel: PtxKernel) -> Step:
     """Make a load, a store, or an atomic operation: `red`, or `atom`, which gives what was there before."""
     spelled = _SPELLED.fullmatch("".join(f"{one}." for one in instruction.modifiers[:-1]))
     is_atomic = instruction.name in ("atom", "red")
@@ -102,7 +102,7 @@ def _updated(view: np.ndarray, places: np.ndarray, given: list[np.ndarray], name
     return found
 
 
-def _copies(instruction: Instruction, kernel: Kernel) -> Step:
+def _copies(instruction: Instruction, kernel: PtxKernel) -> Step:
     words = instruction.modifiers
     if words[:1] != ("async",) or "bulk" in words or "mbarrier" in words:
         raise instruction.unknown()
@@ -203,7 +203,7 @@ def _segment_at(machine: Machine, space: str, addresses: Values) -> tuple[Segmen
     return segment, addresses - np.uint64(0 if segment is None else segment.base)
 
 
-MEMORY_STEPS: dict[str, Callable[[Instruction, Kernel], Step]] = {
+MEMORY_STEPS: dict[str, Callable[[Instruction, PtxKernel], Step]] = {
     **dict.fromkeys(("ld", "ldu", "st", "atom", "red"), _access),
     "cp": _copies,
 }

@@ -22,9 +22,9 @@ from engine.ptx.module import (
     TABLE,
     Function,
     Instruction,
+    InstructionSource,
     Module,
     PtxError,
-    SourceLine,
     Variable,
     address_of,
     listed,
@@ -48,7 +48,7 @@ MOST_DECLARED_SHARED, MOST_LOCAL, MOST_STATIC = 48 * 1024, 16 * 1024, 1 << 26
 
 
 @dataclass(slots=True, eq=False)
-class Block:
+class BasicBlock:
     """A basic block: its instructions, of which the last one alone may be a jump or a return."""
 
     number: int
@@ -72,7 +72,7 @@ class Block:
         return is_barrier(self.instructions[0])
 
 
-class Kernel:
+class PtxKernel:
     """A kernel without calls.
 
     Its registers and labels have numbers, its variables addresses; of shared and local memory these count
@@ -132,7 +132,7 @@ class Kernel:
                 except (LookupError, ValueError) as error:
                     raise PtxError("the text of PTX", f"this is no instruction: {text[:80]}") from error
 
-    def _instruction(self, text: str, line: SourceLine) -> Instruction:
+    def _instruction(self, text: str, line: InstructionSource) -> Instruction:
         if (found := _INSTRUCTION.fullmatch(text)) is None:
             raise PtxError("the text of PTX", f"this is no instruction: {text[:80]}")
         name, *modifiers = found[2].split(".")
@@ -216,7 +216,7 @@ class Kernel:
             self.shared_bytes = _aligned(self.shared_bytes, max(16, one.alignment))
         self.addresses |= {one.name: self.shared_bytes for one in dynamic}
 
-    def _parted(self) -> tuple[list[Block], dict[str, int]]:
+    def _parted(self) -> tuple[list[BasicBlock], dict[str, int]]:
         instructions = self.instructions
         starts = {0, len(instructions), *self._places.values()}
         for number, one in enumerate(instructions):
@@ -226,7 +226,7 @@ class Kernel:
                 starts.add(number)
         number_at: dict[int, int] = {first: number for number, first in enumerate(sorted(starts))}
         parts = enumerate(pairwise(number_at))
-        blocks = [Block(number, instructions[first:last]) for number, (first, last) in parts]
+        blocks = [BasicBlock(number, instructions[first:last]) for number, (first, last) in parts]
         return blocks, {name: number_at[number] for name, number in self._places.items()}
 
     def goals_of(self, end: Instruction) -> list[int]:
@@ -291,7 +291,7 @@ _ACCESSES = ("ld", "ldu", "cp", *_WRITES)
 
 
 @lru_cache(maxsize=64)
-def written_parameters(kernel: Kernel) -> set[str]:
+def written_parameters(kernel: PtxKernel) -> set[str]:
     """Return the parameters that an address which the kernel writes to may be computed from."""
     writes = [one for one in kernel.instructions if one.name in _WRITES]
     found = {number for one in writes for number in kernel.registers_in(one.operands[one.name == "atom"])}
@@ -308,7 +308,7 @@ def written_parameters(kernel: Kernel) -> set[str]:
 
 
 @lru_cache(maxsize=64)
-def depends_on_contents(kernel: Kernel) -> bool:
+def depends_on_contents(kernel: PtxKernel) -> bool:
     """Return whether the accesses of a kernel may depend on what it loads from its arrays.
 
     Every register that a loaded value reaches counts, in whatever order the instructions run, and what is
@@ -350,7 +350,7 @@ def depends_on_contents(kernel: Kernel) -> bool:
     )
 
 
-def _decided_by(kernel: Kernel, block: Block) -> set[int]:
+def _decided_by(kernel: PtxKernel, block: BasicBlock) -> set[int]:
     """Return the blocks that threads come to, or not, by what a block decides: until all ways meet again."""
     end = len(kernel.blocks)
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from engine.ptx.counts import Counts
 from engine.ptx.machine import Finding, Group, Index3, Machine, Observer, Step, joined
 from engine.ptx.memory import Access, Active
-from engine.ptx.module import Instruction, PtxError, SourceLine
+from engine.ptx.module import Instruction, InstructionSource, PtxError
 from engine.ptx.program import Program, kernel_of, program_of
 
 # Threads that run at once: their registers, 256 KB each of 8 bytes, stay in the processor's cache.
@@ -50,7 +50,7 @@ class TraceStep:
 
     number: int  # of the instruction in the kernel
     text: str
-    line: SourceLine
+    line: InstructionSource
     threads: NDArray[np.uint16]  # the numbers, within the block, of those that took part
     array: str = ""  # what it accessed, of an access to memory: "image", "shared memory"
     space: str = ""
@@ -113,7 +113,7 @@ class Tracer:
 
 
 @dataclass(eq=False)
-class Run:
+class InterpretedRun:
     """What came of a launch."""
 
     findings: tuple[Finding, ...]
@@ -145,7 +145,7 @@ def run(
     on_access: Observer | None = None,
     trace: Index3 | None = None,
     checkpoint: Checkpoint = lambda done: None,
-) -> Run:
+) -> InterpretedRun:
     """Run a kernel of PTX on arrays of the host.
 
     Parameters
@@ -171,7 +171,7 @@ def run(
     on_access : callable, optional
         Called for each access to memory, before it is made.
     trace : (x, y, z), optional
-        Note every step of this block, in `Run.trace`; as far as 64 MB go (`Run.trace_is_whole`).
+        Note every step of this block, in the result's `trace`, as far as 64 MB go (`trace_is_whole`).
     checkpoint : callable
         Called every 50 ms with the share that is done; what it raises ends the run.
 
@@ -213,7 +213,7 @@ def run(
             _run_chunk(program, machine, Active(slots, machine.row), check)
             counts.end_chunk()
     noted = () if tracer is None else (tuple(tracer.steps), tracer.is_whole)
-    return Run(tuple(machine.findings.values()), counts, machine, *noted)
+    return InterpretedRun(tuple(machine.findings.values()), counts, machine, *noted)
 
 
 def _three(sides: Sequence[int]) -> Index3:

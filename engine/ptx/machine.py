@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine.ptx.arithmetic import U32, U64, Values, as_type, extended
 from engine.ptx.counts import Counts
-from engine.ptx.kernel import Kernel, written_parameters
+from engine.ptx.kernel import PtxKernel, written_parameters
 from engine.ptx.memory import (
     ARRAY_SHIFT,
     LOCAL_WINDOW,
@@ -31,7 +31,7 @@ from engine.ptx.memory import (
     Segment,
     refuse_more,
 )
-from engine.ptx.module import Instruction, PtxError, SourceLine, Variable, address_of, literal
+from engine.ptx.module import Instruction, InstructionSource, PtxError, Variable, address_of, literal
 
 Index3 = tuple[int, int, int]
 
@@ -45,7 +45,7 @@ class Finding:
     """
 
     kind: str
-    lines: tuple[SourceLine, ...]  # of a race those of both accesses, the earlier first
+    lines: tuple[InstructionSource, ...]  # of a race those of both accesses, the earlier first
     message: str  # a sentence without the lines
     block: Index3 = (0, 0, 0)
     thread: Index3 = (0, 0, 0)
@@ -82,7 +82,7 @@ class Machine:
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: PtxKernel,
         grid: Index3,
         block: Index3,
         arguments: Sequence[object],
@@ -234,7 +234,7 @@ class Machine:
         marks = Marks(instruction.number, places, self._stamps[slots], self.moment, warps)
 
         for kind, bad, number, thread, block in segment.hazards.note(access.effect, marks):
-            lines: tuple[SourceLine, ...] = (instruction.line,)
+            lines: tuple[InstructionSource, ...] = (instruction.line,)
             message = f"a thread reads {segment.name} that is not written yet"
             if number >= 0:
                 before = self.kernel.instructions[number]
@@ -261,7 +261,7 @@ class Machine:
             self.shared.hazards.end_copies(come, marks)
 
     def report(
-        self, kind: str, lines: tuple[SourceLine, ...], slot: int, message: str, array: str = ""
+        self, kind: str, lines: tuple[InstructionSource, ...], slot: int, message: str, array: str = ""
     ) -> None:
         """Report a fault of the thread in a slot."""
         block, thread = divmod(int(slot), self.row)
@@ -359,14 +359,14 @@ Source = Callable[[Group], Values]
 _OF_THREE = "%tid", "%ntid", "%ctaid", "%nctaid"
 
 
-def registers_of(kernel: Kernel, names: list[str]) -> list[int]:
+def registers_of(kernel: PtxKernel, names: list[str]) -> list[int]:
     """Return the numbers of registers that are written."""
     if missing := [name for name in names if name not in kernel.registers]:
         raise PtxError(f"the operand {missing[0]}", "it is no register")
     return [kernel.registers[name] for name in names]
 
 
-def source_of(kernel: Kernel, text: str, dtype: np.dtype) -> Source:
+def source_of(kernel: PtxKernel, text: str, dtype: np.dtype) -> Source:
     """Return where an operand's values come from, read as a type."""
     if text.startswith("!"):
         own = source_of(kernel, text[1:].strip(), dtype)
@@ -392,7 +392,7 @@ def source_of(kernel: Kernel, text: str, dtype: np.dtype) -> Source:
     return lambda group: constant
 
 
-def address_source(kernel: Kernel, text: str) -> Source:
+def address_source(kernel: PtxKernel, text: str) -> Source:
     """Return where an address comes from, as uint64."""
     name, by = address_of(text)
     # Within a register of 32 bits an address wraps.

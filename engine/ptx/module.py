@@ -14,15 +14,15 @@ from engine.errors import EngineError
 from engine.ptx.arithmetic import DTYPES, UNSIGNED, Values, as_type
 
 
-class SourceLine(NamedTuple):
+class InstructionSource(NamedTuple):
     """A line of the source that an instruction comes from, and where the function around it was inlined."""
 
     file: str
     line: int
-    inlined_at: "SourceLine | None" = None
+    inlined_at: "InstructionSource | None" = None
 
     @property
-    def own(self) -> "SourceLine":
+    def own(self) -> "InstructionSource":
         """The innermost of these lines that lies in the kernel's own file: not in a header."""
         chain = [self]
         while chain[-1].inlined_at is not None:
@@ -30,17 +30,17 @@ class SourceLine(NamedTuple):
         return next(one for one in chain if one.file == chain[-1].file)
 
 
-NOWHERE = SourceLine("", 0)
+NOWHERE = InstructionSource("", 0)
 
 
 class PtxError(EngineError, code="ptx", is_refusal=True):
     """PTX that cannot be read or run: what is not known is named, never guessed."""
 
-    def __init__(self, what: str, why: str = "", remedy: str = "", line: SourceLine = NOWHERE) -> None:
+    def __init__(self, what: str, why: str = "", remedy: str = "", line: InstructionSource = NOWHERE) -> None:
         super().__init__(what, why, remedy)
         self.line = line.own.line
 
-    def at(self, line: SourceLine) -> "PtxError":
+    def at(self, line: InstructionSource) -> "PtxError":
         """Return it with the line of the source, where it has none yet."""
         if self.line or not line.line:
             return self
@@ -90,7 +90,7 @@ class Instruction:
     modifiers: tuple[str, ...]
     operands: tuple[str, ...]
     guard: str  # of a branch: its predicate, `%p1`, or negated `!%p1`
-    line: SourceLine
+    line: InstructionSource
     number: int = -1  # of the instructions of the kernel
 
     @property
@@ -143,7 +143,7 @@ class Function:
     registers: dict[str, str] = field(default_factory=dict)  # each with its type
     variables: dict[str, Variable] = field(default_factory=dict)
     labels: set[str] = field(default_factory=set)  # and the names of tables of labels
-    body: list[tuple[str, SourceLine]] = field(default_factory=list)
+    body: list[tuple[str, InstructionSource]] = field(default_factory=list)
 
     def declares(self, text: str, suffix: str, names: dict[str, str]) -> bool:
         """Note what a statement declares, with a suffix, in `names` too; return whether that is all of it."""
@@ -222,7 +222,7 @@ def parsed(text: str) -> Module:
     opened: list[tuple[int, str, dict[str, str]]] = []
     # NVVM names the files behind the code.
     files = {found[1]: found[2] for found in _FILE.finditer(text)}
-    places: dict[str, SourceLine] = {}  # by file, line and column
+    places: dict[str, InstructionSource] = {}  # by file, line and column
     text, at = _COMMENT.sub(" ", text.rstrip("\0")).rstrip(), 0
     while at < len(text):
         if (found := _PIECE.match(text, at)) is None:
@@ -263,15 +263,17 @@ def parsed(text: str) -> Module:
     return module
 
 
-def _located(piece: str, files: dict[str, str], places: dict[str, SourceLine]) -> SourceLine | None:
+def _located(
+    piece: str, files: dict[str, str], places: dict[str, InstructionSource]
+) -> InstructionSource | None:
     # The compiler says 0 where it knows none.
     if (found := _PLACE.match(piece)) is None or found[2] == "0":
         return None
     outer = None
     if found[3] is not None and found[4] != "0":
         # The place of a call that was itself inlined was named before.
-        outer = places.get(found[3]) or SourceLine(files.get(found[3].split()[0], ""), int(found[4]))
-    places[found[1]] = SourceLine(files.get(found[1].split()[0], ""), int(found[2]), outer)
+        outer = places.get(found[3]) or InstructionSource(files.get(found[3].split()[0], ""), int(found[4]))
+    places[found[1]] = InstructionSource(files.get(found[1].split()[0], ""), int(found[2]), outer)
     return places[found[1]]
 
 

@@ -15,7 +15,7 @@ from engine.ptx import arithmetic
 from engine.ptx.accesses import MEMORY_STEPS
 from engine.ptx.arithmetic import BOOL, DTYPES, F16, S32, U32, UNSIGNED, WIDER, Values, as_type
 from engine.ptx.instructions import LANE, ROWS, Compute, Lanes, Row, Warps
-from engine.ptx.kernel import Block, Kernel
+from engine.ptx.kernel import BasicBlock, PtxKernel
 from engine.ptx.machine import Group, Step, registers_of, source_of
 from engine.ptx.memory import WARP
 from engine.ptx.module import Instruction, PtxError, listed, parsed
@@ -136,13 +136,13 @@ Program = list[tuple[list[Step], Leave]]
 
 
 @lru_cache(maxsize=64)
-def program_of(kernel: Kernel) -> Program:
+def program_of(kernel: PtxKernel) -> Program:
     """Return what a kernel does."""
     return [(_steps_of(kernel, block), _leave_of(kernel, block)) for block in kernel.blocks]
 
 
 @lru_cache(maxsize=64)
-def kernel_of(ptx: str, entry: str | None = None) -> Kernel:
+def kernel_of(ptx: str, entry: str | None = None) -> PtxKernel:
     """Return a kernel of a module; None: its only one."""
     module = parsed(ptx)
     names = [name for name, function in module.functions.items() if function.is_entry]
@@ -152,10 +152,10 @@ def kernel_of(ptx: str, entry: str | None = None) -> Kernel:
         entry = names[0]
     if entry not in names:
         raise PtxError(f"the kernel {entry}", f"the module has {', '.join(names) or 'none'}")
-    return Kernel(module, entry)
+    return PtxKernel(module, entry)
 
 
-def _steps_of(kernel: Kernel, block: Block) -> list[Step]:
+def _steps_of(kernel: PtxKernel, block: BasicBlock) -> list[Step]:
     steps = []
     for one in block.instructions[: -1 if block.end is not None else None]:
         try:
@@ -167,7 +167,7 @@ def _steps_of(kernel: Kernel, block: Block) -> list[Step]:
     return steps
 
 
-def _computing(instruction: Instruction, kernel: Kernel) -> Step:
+def _computing(instruction: Instruction, kernel: PtxKernel) -> Step:
     packed = [one for one in instruction.operands if instruction.name == "mov" and one[0] == "{"]
     rule = None if packed else _flagged(instruction.name, instruction.modifiers)
     if packed:
@@ -224,7 +224,7 @@ def _together(
     return tuple(np.broadcast_to(one, here.shape)[rows, lanes] for one in found)
 
 
-def _leave_of(kernel: Kernel, block: Block) -> Leave:
+def _leave_of(kernel: PtxKernel, block: BasicBlock) -> Leave:
     end, goals = block.end, [block.number + 1]
     if end is not None and end.name == "trap":
         raise end.unknown("a trap ends the whole launch")
@@ -247,12 +247,12 @@ def _leave_of(kernel: Kernel, block: Block) -> Leave:
     return leave
 
 
-def _nothing(instruction: Instruction, kernel: Kernel) -> Step:
+def _nothing(instruction: Instruction, kernel: PtxKernel) -> Step:
     # It orders accesses only as other threads see them, or asks for a line ahead.
     return lambda group: None
 
 
-def _barrier(instruction: Instruction, kernel: Kernel) -> Step:
+def _barrier(instruction: Instruction, kernel: PtxKernel) -> Step:
     """Make what threads do once they have waited at a barrier; those of a warp do not wait for each other."""
     joint = instruction.first_of("popc", "and", "or")
 
@@ -276,7 +276,7 @@ def _barrier(instruction: Instruction, kernel: Kernel) -> Step:
     return reduce
 
 
-_OF_MORE_THAN_VALUES: dict[str, Callable[[Instruction, Kernel], Step]] = {
+_OF_MORE_THAN_VALUES: dict[str, Callable[[Instruction, PtxKernel], Step]] = {
     **dict.fromkeys(("membar", "fence", "prefetch", "prefetchu", "nanosleep"), _nothing),
     **MEMORY_STEPS,
     **dict.fromkeys(("bar", "barrier"), _barrier),

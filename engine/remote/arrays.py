@@ -22,11 +22,11 @@ from engine.host import protocol, shared
 from engine.host.protocol import TILE, Filtered, Place, ScreenLevels, Tile, TiledScreen, Tiles, Values
 from engine.host.request import Seen, SharedArray
 from engine.image.convert import pixels_of
-from engine.process import Kept
+from engine.process import KeptValues
 from engine.remote.beside import Crossing, name_there
 from engine.remote.coding import encoded
 from engine.remote.line import Line, Message
-from engine.remote.schema import Arrays, Band
+from engine.remote.schema import ArrayRows, Arrays
 from engine.results.problem import Progress
 
 RAW, PACKED = "raw", "zstd"
@@ -109,7 +109,7 @@ def sent_bands(
         for first in range(0, len(array) if array.size else 0, step):
             band = np.ascontiguousarray(array[first : first + step])
             codec, data = packed(band, rate())
-            yield encoded(Band(key, number, first, len(band), codec)), data
+            yield encoded(ArrayRows(key, number, first, len(band), codec)), data
 
 
 class Arriving:
@@ -146,7 +146,7 @@ class Arriving:
         self._open[message.key] = message, arrays, views, left
         self._end(message.key)
 
-    def take(self, band: Band, beside: memoryview) -> int:
+    def take(self, band: ArrayRows, beside: memoryview) -> int:
         """Fill a band; return the request that it answers, 0 for none."""
         if band.key in self._unwanted:
             return 0
@@ -237,14 +237,14 @@ PATIENCE_S = 0.15
 MOST_RESULTS = 3
 
 
-class KeptResults:
+class KeptArrays:
     """The newest results, by the key of the screen that their answers have in place of pixels.
 
     `views` of an answer are what it sends of the pixels: arrays by the names that it has for them.
     """
 
     def __init__(self, most_bytes: int) -> None:
-        self._kept: Kept[str, tuple[SharedArray, ScreenLevels]] = Kept(most_bytes, MOST_RESULTS)
+        self._kept: KeptValues[str, tuple[SharedArray, ScreenLevels]] = KeptValues(most_bytes, MOST_RESULTS)
         self._numbers = count(1)
 
     def keep(

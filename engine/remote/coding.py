@@ -19,7 +19,7 @@ from msgspec import Meta, StructMeta
 from engine import errors
 from engine.errors import EngineError, NotOfTheSchema
 from engine.geometry.block import Refusal, UnsupportedVariant
-from engine.host.request import Answer
+from engine.host.request import Reply
 from engine.message import PACKAGE, Message, changed, name_of
 from engine.remote.beside import NOTHING_BESIDE, Crossing
 from engine.remote.schema import NumberType, Shape
@@ -59,7 +59,7 @@ def decoded(data: bytes | memoryview, wanted: object, crossing: Crossing = NOTHI
         return changed(_decoder(wanted, dec_hook=_made).decode(data), crossing)
 
 
-def reply_of(answer: Answer, wanted: object, crossing: Crossing = NOTHING_BESIDE) -> Any:
+def reply_of(answer: Reply, wanted: object, crossing: Crossing = NOTHING_BESIDE) -> Any:
     """Return the reply in an answer that was decoded, as its request declares it; with an error, None.
 
     Raises NotOfTheSchema for anything else.

@@ -24,7 +24,7 @@ from engine.files.atomic_write import atomic_write
 from engine.host import protocol, shared
 from engine.host import request as messages
 from engine.host.protocol import SaveResult, WantedValues
-from engine.host.request import Answer, HostOptions, Preview, Request, Run, SharedArray, ToHost
+from engine.host.request import HostOptions, Preview, Reply, Request, Run, SharedArray, ToHost
 from engine.message import messages_in
 from engine.remote import VERSION, schema
 from engine.remote.arrays import Arriving, Uploads
@@ -57,7 +57,7 @@ class _LocalPipe:
         return not self.messages.empty()
 
     def send(self, message: object, /) -> None:
-        if isinstance(message, Answer) and (name := self.fetched.pop(message.id, "")):
+        if isinstance(message, Reply) and (name := self.fetched.pop(message.id, "")):
             shared.recycle(name)
         with self._sending:
             self._connection.send(message)
@@ -76,7 +76,7 @@ class Relay:
         # What ssh says on standard error, its end; all of it once the thread has ended.
         self._said = b""
         self._line = Line(self._take, self._line_ended)
-        self._line.send(encoded(schema.Begin(VERSION, server.title, replace(options, segment_prefix=""))))
+        self._line.send(encoded(schema.Hello(VERSION, server.title, replace(options, segment_prefix=""))))
         self._requests: dict[int, Request] = {}
         self._uploads = Uploads()
         self._come: dict[str, tuple[SharedArray, ...]] = {}
@@ -157,7 +157,7 @@ class Relay:
 
     def _take(self, structure: memoryview, beside: memoryview) -> None:
         message = decoded(structure, schema.FROM_SERVER, self._inwards)
-        if isinstance(message, schema.Band):
+        if isinstance(message, schema.ArrayRows):
             request = self._arriving.take(message, beside)
             # The client hears of it with the next report.
             if request in self._requests:
@@ -168,7 +168,7 @@ class Relay:
             if message.id in self._requests:
                 self._steps[message.id] = message.progress
                 self._local.send(message)
-        elif isinstance(message, Answer):
+        elif isinstance(message, Reply):
             self._answered(message)
         elif isinstance(message, schema.Needed):
             self._line.transfer(self._uploads.bands(message.key, self._line), WHOLE)
@@ -192,7 +192,7 @@ class Relay:
             raise NotOfTheSchema("An answer was refused", "its pixels have not come")
         return arrays[named.first_byte]
 
-    def _answered(self, message: Answer) -> None:
+    def _answered(self, message: Reply) -> None:
         with self._lock:
             request = self._requests.pop(message.id, None)
             self._steps.pop(message.id, None)
@@ -213,7 +213,7 @@ class Relay:
             return
         if request.written_path and message.error is None and message.id not in self._written:
             what, why = f"{request.written_path} is not written", f"{self._server.title} has sent no file"
-            message = Answer(message.id, error=EngineError(what, why, "Try again."))
+            message = Reply(message.id, error=EngineError(what, why, "Try again."))
         self._written.discard(message.id)
         if isinstance(message.value, protocol.Saved):
             message = replace(message, value=replace(message.value, path=request.written_path))
@@ -274,7 +274,7 @@ class Relay:
             structure = encoded(message, self._uploads.crossing)
         except EngineError as error:
             self._requests.pop(message.id, None)
-            self._local.send(Answer(message.id, error=error))
+            self._local.send(Reply(message.id, error=error))
         else:
             self._line.send(structure)
 

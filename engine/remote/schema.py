@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from engine.errors import CodeNotKept
-from engine.host.request import Answer, Cancel, HostOptions, Ready, Superseded, ToHost, Working
+from engine.host.request import Cancel, HostOptions, Ready, Reply, Superseded, ToHost, Working
 from engine.message import Message, name_of
 
 Key = Annotated[str, Meta(min_length=1, max_length=80)]
@@ -19,7 +19,7 @@ Shape = Annotated[tuple[Number, ...], Meta(max_length=8)]
 NumberType = Annotated[str, Meta(pattern=r"^(bool|u?int(8|16|32|64)|float(32|64))$")]
 
 
-class Begin(Message, frozen=True):
+class Hello(Message, frozen=True):
     """The first message to a server: the version of the program, the server's name, how its engine is."""
 
     version: Annotated[str, Meta(max_length=80)]
@@ -37,7 +37,7 @@ class Arrays(Message, frozen=True):
     request: Number = 0
 
 
-class Band(Message, frozen=True):
+class ArrayRows(Message, frozen=True):
     """So many rows of one of those arrays lie beside this message, packed as `codec` says."""
 
     key: Key
@@ -67,8 +67,8 @@ class Written(Message, frozen=True):
     key: Key
 
 
-TO_SERVER = Begin | ToHost | Cancel | Superseded | Arrays | Band
-FROM_SERVER = Ready | Answer | Working | Notice | Arrays | Band | Needed | Written
+TO_SERVER = Hello | ToHost | Cancel | Superseded | Arrays | ArrayRows
+FROM_SERVER = Ready | Reply | Working | Notice | Arrays | ArrayRows | Needed | Written
 
 _KINDS = {name_of(kind): kind.__struct_fields__ for kind in (*TO_SERVER.__args__, *FROM_SERVER.__args__)}
 DIGEST = hashlib.blake2b(repr(sorted(_KINDS.items())).encode(), digest_size=8).hexdigest()

@@ -31,10 +31,10 @@ from engine.host import request as messages
 from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.protocol import WantedTiles, WantedValues
-from engine.host.request import Answer, Preview, Request, SharedArray, ToHost, segments_of
-from engine.process import Kept
+from engine.host.request import Preview, Reply, Request, SharedArray, ToHost, segments_of
+from engine.process import KeptValues
 from engine.remote import VERSION, schema
-from engine.remote.arrays import PATIENCE_S, Array, Arriving, KeptResults, sending_s, sent_bands
+from engine.remote.arrays import PATIENCE_S, Array, Arriving, KeptArrays, sending_s, sent_bands
 from engine.remote.beside import Crossing, is_place
 from engine.remote.coding import decoded, encoded
 from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer
@@ -74,8 +74,8 @@ class Server:
         # For files that come and go.
         self._held = HeldFolder(_FOLDERS, shared.own_prefix(), self._client.segment_prefix)
         most = min(MOST_KEPT_BYTES, int(min(shared._free_bytes(), 1 << 40)) // 4)
-        self._pictures: Kept[str, SharedArray] = Kept(most, _MOST_WAITING)
-        self._results = KeptResults(most)
+        self._pictures: KeptValues[str, SharedArray] = KeptValues(most, _MOST_WAITING)
+        self._results = KeptArrays(most)
         self._arriving = Arriving(self._make, self._note_come)
         # Of the message that is being read: the pixels that it names, and those that are not here.
         self._named: list[str] = []
@@ -103,11 +103,11 @@ class Server:
 
     def _take(self, structure: memoryview, beside: memoryview) -> None:
         message = self._decoded(structure, schema.TO_SERVER)
-        if isinstance(message, schema.Band):
+        if isinstance(message, schema.ArrayRows):
             self._arriving.take(message, beside)
         elif isinstance(message, schema.Arrays):
             self._arriving.begin(message)
-        elif isinstance(message, schema.Begin):
+        elif isinstance(message, schema.Hello):
             if message.version != VERSION or self._begun:
                 raise NotOfTheSchema("The line", f"version {message.version[:40]} there, {VERSION} here")
             self._begun = True
@@ -202,7 +202,7 @@ class Server:
             except ResultGone as error:
                 self._finish(number, error)
             else:
-                self._send_answer(number, asked, Answer(number, value), views)
+                self._send_answer(number, asked, Reply(number, value), views)
             return
         if request.written_path:
             asked.folder = tempfile.TemporaryDirectory(prefix="haloscope-", dir=self._held.path)
@@ -236,7 +236,7 @@ class Server:
                     asked.keys += (key,)
                     self._client.release(*segments_of(gone))
                     names = ()
-            self._send_answer(number, asked, Answer(number, value, error), views, names)
+            self._send_answer(number, asked, Reply(number, value, error), views, names)
         except Exception as raised:  # noqa: BLE001 - the thread's boundary: every error becomes an answer
             why = f"{type(raised).__name__}: {' '.join(str(raised).split())[:300]}"
             self._finish(number, EngineError("The answer cannot be sent", why, "Please report this line."))
@@ -245,10 +245,15 @@ class Server:
         with self._lock:
             asked = self._asked.pop(number, None)
         if asked is not None:
-            self._line.send(encoded(Answer(number, error=error)), ANSWERS)
+            self._line.send(encoded(Reply(number, error=error)), ANSWERS)
 
     def _send_answer(
-        self, number: int, asked: _Asked, answer: Answer, views: dict[str, Array], names: tuple[str, ...] = ()
+        self,
+        number: int,
+        asked: _Asked,
+        answer: Reply,
+        views: dict[str, Array],
+        names: tuple[str, ...] = (),
     ) -> None:
         """Send an answer: its pixels first, as the line takes them, then the rest."""
         arrays: list[Array] = []

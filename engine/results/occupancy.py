@@ -13,7 +13,7 @@ from engine.device_info import GpuAttributes
 WARP = 32
 
 
-class Limit(NamedTuple):
+class ResourceLimit(NamedTuple):
     """How many blocks one resource of a multiprocessor has room for."""
 
     what: str  # "threads", "blocks", "registers", "shared memory", "barriers"
@@ -26,7 +26,7 @@ class Occupancy:
 
     block_warps: int  # of a block: whole ones, so that 10 x 10 threads have 4
     most_warps: int  # that a multiprocessor has room for
-    limits: tuple[Limit, ...]
+    limits: tuple[ResourceLimit, ...]
     refusal: str = ""  # why no such block can be launched; empty if it can
 
     @property
@@ -67,18 +67,18 @@ def occupancy(
     [8, 3, 0]
     """
     warps, most_warps = -(-threads // WARP), gpu.threads // WARP
-    limits = [Limit("blocks", gpu.blocks), Limit("threads", most_warps // warps)]
+    limits = [ResourceLimit("blocks", gpu.blocks), ResourceLimit("threads", most_warps // warps)]
     if registers:
         of_warp = _rounded_up(registers * WARP, gpu.register_unit)
         # Whether a block can be launched at all is decided as if its warps filled all partitions alike.
         is_possible = of_warp * _rounded_up(warps, gpu.partitions) <= gpu.registers
         warps_held = gpu.registers // gpu.partitions // of_warp * gpu.partitions
-        limits.append(Limit("registers", warps_held // warps if is_possible else 0))
+        limits.append(ResourceLimit("registers", warps_held // warps if is_possible else 0))
     shared = _rounded_up(shared_bytes + gpu.reserved_shared_bytes, gpu.shared_unit)
     if shared:
-        limits.append(Limit("shared memory", gpu.shared_bytes // shared))
+        limits.append(ResourceLimit("shared memory", gpu.shared_bytes // shared))
     if barriers and gpu.barriers:
-        limits.append(Limit("barriers", gpu.barriers // barriers))
+        limits.append(ResourceLimit("barriers", gpu.barriers // barriers))
     refusal = f"a block may have {gpu.most_block_threads:,} threads"
     is_too_large = threads > gpu.most_block_threads
     return Occupancy(warps, most_warps, tuple(limits), refusal if is_too_large else "")

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from engine.device.devices import backend, device_named
 from engine.host import shared
 from engine.host.protocol import FilePixels, Filtered, TiledScreen
-from engine.host.request import Availability, Check, Computed, Preview, Run, VariantInfo
+from engine.host.request import Availability, Check, ComputedResult, Preview, Run, VariantInfo
 from engine.host.shared_picture import ResultMemory, keeps_values
 from engine.image.convert import full_scale_of
 from engine.image.open import open_image
@@ -197,7 +197,7 @@ def _shown(
         for outside in asked.region.around:
             memory.array[outside] = samples[outside]
     clipped = clipped_of(resolved.job(), memory.array, asked.range_mode)
-    shown, screen = memory.shown(asked.range_mode, Computed(resolved.chosen))
+    shown, screen = memory.shown(asked.range_mode, ComputedResult(resolved.chosen))
     return Filtered(
         values=shown,
         screen=screen,

@@ -28,7 +28,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.json_form import document_of, json_in_lines, mask_from_json
 from engine.mask.presets import resolve_mask
-from engine.work.problem import Settings
+from engine.work.problem import Parameters
 from engine.work.steps import AnyStep, Chain, CombineStep, MaskStep, OperationStep
 
 FORMAT, VERSION = "haloscope-chain", 1
@@ -189,7 +189,7 @@ def _made(kind: str, read: dict[str, object]) -> AnyStep:
     readers: dict[str, Callable[[Any], object]] = {
         "block": Block.parse,
         "border": Border.named,
-        "settings": lambda own: Settings(own.items()),
+        "settings": lambda own: Parameters(own.items()),
     }
     made = {name: readers[name](value) if name in readers else value for name, value in read.items()}
     if kind == CombineStep.kind:
@@ -223,6 +223,6 @@ def _entry(step: AnyStep) -> dict[str, object]:
     for name, value in given.items():
         if name not in usual or value != usual[name]:
             plain = str(value) if isinstance(value, Block | Border) else value
-            named[_NAMES.get(name, name)] = dict(value) if isinstance(value, Settings) else plain
+            named[_NAMES.get(name, name)] = dict(value) if isinstance(value, Parameters) else plain
     first = {name: named[name] for name in ("id", "input", step.kind) if name in named}
     return first | named

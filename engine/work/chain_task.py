@@ -20,7 +20,7 @@ from engine.work.filtering.variants import Variant
 from engine.work.operations.contract import OPERATION_VARIANTS, OPERATIONS, OperationVariant
 from engine.work.operations.patch import Patch, patch_from, ready_patch
 from engine.work.planned import CHAIN_VARIANTS, ChainVariant, Place, Plan, PlannedStep, last_readers
-from engine.work.problem import ChainProblem, OperationProblem, Settings
+from engine.work.problem import ChainProblem, OperationProblem, Parameters
 from engine.work.steps import Chain, CombineStep, MaskStep, Node, OperationStep, digest_of
 
 OperatedJob = Job[OperationProblem, OperationVariant]
@@ -44,7 +44,7 @@ class OperationTask(PictureTask[OperationProblem, OperationVariant]):
             raise TypeError("settings is not of type str")
         given = dict(part.partition("=")[::2] for part in filter(None, data["settings"].split(",")))
         try:
-            return data | {"settings": Settings(operation.read(given).items())}
+            return data | {"settings": Parameters(operation.read(given).items())}
         except UnknownName as error:
             raise ValueError(str(error)) from error
 

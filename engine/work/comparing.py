@@ -10,7 +10,7 @@ from engine.geometry.block import FLOAT_BYTES
 from engine.geometry.border import Border
 from engine.host import shared
 from engine.host.protocol import PictureHandle
-from engine.host.request import Computed, SharedArray
+from engine.host.request import ComputedResult, SharedArray
 from engine.host.shared_picture import SharedSegment, bands_of, part_of, screen_arrays
 from engine.image.convert import bands, full_scale_of, to_depth
 from engine.image.format import Scratch
@@ -32,7 +32,7 @@ _BRIGHT_PERCENTILE = 97.0
 def compare(request: ComparePictures, report: Checkpoint) -> Compared:
     """Return the picture of a difference, or of an error."""
     original, values = shared.attach(request.picture.in_memory), request.values
-    if isinstance(values, Computed):
+    if isinstance(values, ComputedResult):
         # What was kept for the next preview would come on top.
         shared.trim_unused()
     if isinstance(values, SharedArray) and original.shape != values.shape:

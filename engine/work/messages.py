@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from engine.geometry.border import RangeMode
 from engine.host.protocol import FilePixels, Filtered, OfValues, PictureHandle, Saved, ScreenLevels
-from engine.host.request import Computed, QueuePolicy, Request, SharedArray, VariantInfo
+from engine.host.request import ComputedResult, QueuePolicy, Request, SharedArray, VariantInfo
 from engine.mask.mask import Mask
 from engine.message import Message
 from engine.verify.verification import Region
@@ -140,7 +140,7 @@ class ComparePictures(Message, OfValues, frozen=True):
     """Make a picture of result less original, or of the error against float64."""
 
     picture: PictureHandle
-    values: SharedArray | Computed  # the result
+    values: SharedArray | ComputedResult  # the result
     job: PictureJob | None  # of the error; None for the difference
     variant: str  # that ran
     seen: Region  # of an error that is not affordable as a whole, this part is computed

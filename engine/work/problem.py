@@ -318,7 +318,7 @@ class Problem(Message, PictureProblem, frozen=True, dict=True):
         return self.cval if self.border.takes_value else 0.0
 
 
-class Settings(tuple[tuple[str, Value], ...]):
+class Parameters(tuple[tuple[str, Value], ...]):
     """The parameters of an operation in their order: pairs of a name and its value."""
 
     __slots__ = ()
@@ -337,7 +337,7 @@ class Settings(tuple[tuple[str, Value], ...]):
         return f"{operation} ({', '.join(self.texts)})" if self else operation
 
 
-NO_SETTINGS = Settings()
+NO_SETTINGS = Parameters()
 
 
 class OperationProblem(Message, PictureProblem, frozen=True, dict=True):
@@ -356,7 +356,7 @@ class OperationProblem(Message, PictureProblem, frozen=True, dict=True):
     # The array that a variant writes: rows, columns and channels; its type.
     result_shape: tuple[int, int, int]
     result_dtype: str
-    settings: Settings = NO_SETTINGS
+    settings: Parameters = NO_SETTINGS
 
     def __post_init__(self) -> None:
         self.refuse_picture("computed with", "Use fewer channels.")

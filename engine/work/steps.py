@@ -21,7 +21,7 @@ from engine.geometry.block import Block, Layout
 from engine.geometry.border import RANGE_MODES, Border, RangeMode
 from engine.mask.mask import Mask
 from engine.message import Message
-from engine.work.problem import NO_SETTINGS, Settings
+from engine.work.problem import NO_SETTINGS, Parameters
 
 if TYPE_CHECKING:
     from engine.work.operations.contract import Operation
@@ -117,7 +117,7 @@ class OperationStep(Step, frozen=True, kw_only=True):
     result_type: ClassVar[str] = "same"
 
     operation: str
-    settings: Settings = NO_SETTINGS
+    settings: Parameters = NO_SETTINGS
 
     @property
     def known(self) -> "Operation":

@@ -30,7 +30,7 @@ from engine.host.protocol import Saved
 from engine.host.request import Request
 from gui.engine_link.engine_link import Ask, Failed, needs_no_message
 from gui.page.contract import Services
-from gui.page.jobs import Job
+from gui.page.jobs import RequestedRun
 from gui.page.messages import PageMessages
 from gui.style.metrics import follow
 from gui.typed_json import Reading, Table, in_short
@@ -242,7 +242,7 @@ class CourseController(QObject):
             self._course.know(paper, measured=measured, counted=counted)
 
         request = MeasureCourse(paper, self._device())
-        self._jobs.begin(SOURCE, [Job(f"Tables of {paper}", request, replied)], self._messages)
+        self._jobs.begin(SOURCE, [RequestedRun(f"Tables of {paper}", request, replied)], self._messages)
 
     def save(self, paper: str, around: Path) -> None:
         """Write the tables of a paper, as they are now, into a folder of their own in the folder `around`."""

@@ -252,7 +252,7 @@ class PairedHeader(QHeaderView):
         return re.sub(r"(?<=\S)/(?=\S)", "\u2060/\u2060", words)
 
 
-class _Cells(QStyledItemDelegate):
+class _CourseCells(QStyledItemDelegate):
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
         theme = current_theme()
@@ -280,7 +280,7 @@ class CourseTableView(QTableView):
         super().__init__()
         self.cells = CourseTableModel(self)
         self.setModel(self.cells)
-        self.setItemDelegate(_Cells(self))
+        self.setItemDelegate(_CourseCells(self))
         self.header = PairedHeader(self.cells, self)
         self.setHorizontalHeader(self.header)
         self.setFrameShape(QFrame.Shape.NoFrame)

@@ -23,7 +23,7 @@ from gui.style.metrics import GRID, HALF_GRID, follow, follow_letters, scaled_fo
 from gui.widgets.code_pair import CodePair
 from gui.widgets.code_view import function_rows
 from gui.widgets.labels import ElidedLabel, ScrolledText
-from gui.widgets.panel_parts import NarrowBox, Placeholder, boxed, column, fill_box, quiet_label, row
+from gui.widgets.panel_parts import NarrowBox, PlaceholderStack, boxed, column, fill_box, quiet_label, row
 
 _NO_PAPER = (
     "Choose a paper on the left: its tables appear here, with this machine's figures beside the printed ones."
@@ -52,7 +52,7 @@ class TablesPanel(QWidget):
         margins = GRID, HALF_GRID, GRID, HALF_GRID
         self.notes = ScrolledText("Notes", _FEWEST_LINES, _FEWEST_LINES + 1, margins)
         self._beside = QSplitter(Qt.Orientation.Horizontal, childrenCollapsible=False)
-        self.stack = Placeholder(self._beside)
+        self.stack = PlaceholderStack(self._beside)
         self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         bar = row((self.choice, 1), margins=(GRID, HALF_GRID, GRID, 0))
         self._beside.addWidget(self.table)
@@ -146,7 +146,7 @@ _NO_CODE = "Choose a paper on the left: the code of its kernels appears here."
 _CODE_TIP = "The kernels of this paper, and the steps of its tables that name our code."
 
 
-class CodePanel(QWidget):
+class FunctionPanel(QWidget):
     """Shows one function at a time; of what a paper prints, what it calls our names."""
 
     def __init__(self, course: CourseModel) -> None:
@@ -157,7 +157,7 @@ class CodePanel(QWidget):
         self.where = quiet_label(small=True, wraps=True)
         self.names = quiet_label(small=True, wraps=True)
         self.views = CodePair("Our code", "", 0)
-        self.stack = Placeholder(self.views)
+        self.stack = PlaceholderStack(self.views)
         self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         for label in (self.where, self.names):
             label.setTextFormat(Qt.TextFormat.PlainText)
@@ -324,9 +324,9 @@ class CoursePage(Page):
         return made
 
     @cached_property
-    def code(self) -> CodePanel:
+    def code(self) -> FunctionPanel:
         """The code of the paper, made when it is first visible."""
-        return CodePanel(self.course)
+        return FunctionPanel(self.course)
 
     @property
     def status(self) -> PageStatus:

@@ -12,7 +12,7 @@ from engine.image.formats import saved_formats, titles
 from engine.image.open import SAMPLES
 from engine.verify.verification import Region
 from gui.engine_link.engine_state import EngineState
-from gui.explore.picture.layers import Drawing
+from gui.explore.picture.layers import DragTool
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.preview_controller import choose_simulator
@@ -149,7 +149,7 @@ class RegionActions(QObject):
         menu = QMenu()
         menu.addActions(made)
         give_menu(view.toolbar.region, menu)
-        ways = Drawing.PAN, Drawing.REGION
+        ways = DragTool.PAN, DragTool.REGION
         actions["region_select"].toggled.connect(lambda on: setattr(view.canvas, "drawing", ways[on]))
         actions["region_filter"].triggered.connect(workspace.filter_only_region)
         actions.connect_to(

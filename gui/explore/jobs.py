@@ -17,8 +17,7 @@ from engine.mask.mask import Mask
 from engine.results.measurement import Environment, Measurement
 from engine.results.metrics import comparable
 from engine.work.messages import PictureJob, measured_shape
-from engine.work.problem import ChainProblem, OperationProblem, Problem
-from engine.work.problem import Settings as Parameters
+from engine.work.problem import ChainProblem, OperationProblem, Parameters, Problem
 from engine.work.steps import PICTURE, AnyStep, Chain, CombineStep, MaskStep, OperationStep, digest_of
 from gui.explore.state import (
     COMBINE,
@@ -26,9 +25,9 @@ from gui.explore.state import (
     MASK_USE,
     SHARED,
     WHERE,
-    Settings,
+    EditedStep,
     State,
-    Step,
+    StepSettings,
     preset_of,
     title_of,
     values_of,
@@ -73,7 +72,7 @@ def comparable_of_result(result: Measurement[Any], patch_path: str = "") -> Hash
     return problem.operation, parameters, shape, problem.dtype, patch_path
 
 
-def job_of(step: Step, picture: PictureHandle, range_mode: RangeMode) -> PictureJob:
+def job_of(step: EditedStep, picture: PictureHandle, range_mode: RangeMode) -> PictureJob:
     """Return the job that a step is for a picture, by itself."""
     settings = step.settings
     kernel = values_of(KERNEL, settings)
@@ -90,11 +89,11 @@ def job_of(step: Step, picture: PictureHandle, range_mode: RangeMode) -> Picture
     )
 
 
-def step_of(job: PictureJob) -> Step:
+def step_of(job: PictureJob) -> EditedStep:
     """Return the step that does what a job of one step did."""
     assert job.step is not None
     where = values_of(WHERE, job) | ({"result_type": "float32"} if job.operation else {})
-    step = _page_step(job.step, Settings(**where, range_mode=job.range_mode))
+    step = _page_step(job.step, StepSettings(**where, range_mode=job.range_mode))
     return step.with_settings(patch_path=job.patch_path) if job.operation else step
 
 
@@ -194,7 +193,7 @@ def chain_job(
         only = next(one for one in state.steps if one.id == nodes[0].step.id)
         return job_of(only.with_settings(result_type="float32"), picture, range_mode)
     if alone and not nodes:
-        return job_of(Step(_ALONE).with_settings(result_type="float32"), picture, range_mode)
+        return job_of(EditedStep(_ALONE).with_settings(result_type="float32"), picture, range_mode)
     # As on the command line: copies to a GPU and back take longer than short chains.
     device = ON_CPU if step.settings.device == AUTO else step.settings.device
     return PictureJob(chain=chain, shown=shown, picture=picture, device=device, layout=step.settings.layout)
@@ -203,12 +202,12 @@ def chain_job(
 def state_of(chain: Chain, before: State) -> State:
     """Return the state with the steps of a chain; what is shared stays, the picture too."""
     shared = values_of(SHARED, before.step.settings) | {"range_mode": chain.range}
-    common = Settings(**shared, baseline=before.step.settings.baseline)
+    common = StepSettings(**shared, baseline=before.step.settings.baseline)
     steps = tuple(_page_step(step, common) for step in chain.steps)
     return replace(before, steps=steps, selected=len(steps) - 1, title=chain.title)
 
 
-def engine_step(step: Step) -> AnyStep:
+def engine_step(step: EditedStep) -> AnyStep:
     """Return a step of the page as the engine has it, its mask as it was typed."""
     settings = step.settings
     common: dict[str, Any] = {"id": step.id, "input": step.input, "on": step.on}
@@ -222,8 +221,8 @@ def engine_step(step: Step) -> AnyStep:
     return MaskStep(**common, mask=step.mask, **use)
 
 
-def _page_step(step: AnyStep, common: Settings) -> Step:
-    found = Step(_ALONE, settings=common, id=step.id, input=step.input, on=step.on)
+def _page_step(step: AnyStep, common: StepSettings) -> EditedStep:
+    found = EditedStep(_ALONE, settings=common, id=step.id, input=step.input, on=step.on)
     kernel = values_of(KERNEL, step)
     if isinstance(step, MaskStep):
         found = replace(found, mask=step.mask, title=title_of(step.mask))

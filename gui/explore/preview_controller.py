@@ -18,7 +18,7 @@ from gui.engine_link.engine_state import SLOW_MS, EngineState
 from gui.explore.jobs import is_chain
 from gui.explore.workspace import Workspace
 from gui.page.contract import Services
-from gui.page.messages import Message, PageMessages, Severity
+from gui.page.messages import PageMessages, Severity, WindowMessage
 
 if TYPE_CHECKING:
     from engine.results.measurement import StepTime
@@ -52,7 +52,7 @@ class ComputingMessages(PageMessages):
         chosen = self._state.variant(settings.variant)
         return chosen is not None and chosen.kind == "cuda" and not self._state.has_gpu
 
-    def show(self, message: Message) -> None:
+    def show(self, message: WindowMessage) -> None:
         if message.severity is not Severity.INFO and not message.action and self.have_a_way_out:
             # With a way out nothing has gone wrong.
             words = USE_PART if self._workspace.picture is not None else USE_SIMULATOR
@@ -88,7 +88,9 @@ class ClipHint(QObject):
             is_rounded = not workspace.can_leave_range
             how = {"range_mode": mode} | ({"result_type": "float32"} if is_rounded else {})
             shows, act = f"Show {mode}{', as float32' * is_rounded}", partial(workspace.change, **how)
-            self._messages.show(Message(CLIPPED_SOURCE, Severity.INFO, clipped.words, action=shows, act=act))
+            self._messages.show(
+                WindowMessage(CLIPPED_SOURCE, Severity.INFO, clipped.words, action=shows, act=act)
+            )
 
 
 class Display(QObject):

@@ -13,8 +13,8 @@ from gui.explore.preview_controller import Display
 from gui.explore.results.blocks_panel import BlockCells
 from gui.explore.workspace import Workspace
 from gui.page.contract import Services
-from gui.page.jobs import Job
-from gui.page.messages import Message, PageMessages, Severity
+from gui.page.jobs import RequestedRun
+from gui.page.messages import PageMessages, Severity, WindowMessage
 
 SOURCE = "run"
 _ONE_WAY = (
@@ -84,7 +84,9 @@ class RunController(QObject):
             self._cells.end_plan()
             self._select_best(job.device)
 
-        ask = Job("Looking for what can run here", Check(job, variants, blocks), checked, is_counted=False)
+        ask = RequestedRun(
+            "Looking for what can run here", Check(job, variants, blocks), checked, is_counted=False
+        )
         self._jobs.begin(SOURCE, [ask], self._messages, ended)
 
     def _select_best(self, device: str) -> None:
@@ -95,7 +97,7 @@ class RunController(QObject):
             best = (max if shown.more_is_better else min)(runs, key=lambda run: shown.value(run) or 0.0)
             self._results.describe(best.result)
 
-    def _run_of(self, job: PictureJob, **how: float) -> Job:
+    def _run_of(self, job: PictureJob, **how: float) -> RequestedRun:
         # Of a picture in its file the visible part is measured.
         is_in_file = isinstance(job.picture.screen, TiledScreen)
         asked = replace(job, centre=self._workspace.view_middle) if is_in_file else job
@@ -104,7 +106,7 @@ class RunController(QObject):
         else:
             variant = self._services.state.variant(job.variant)
             title = variant.title if variant else "Automatic" if job.variant == AUTO else job.variant
-        return Job(
+        return RequestedRun(
             f"{title}, block {job.block}" if job.block and variant and variant.uses_block else title,
             Run(asked, seen=self._display.seen(), **how),
             lambda reply: self._replied(job, reply),
@@ -117,7 +119,7 @@ class RunController(QObject):
             self._results.add(result, comparable_of(job), job)
             if not result.is_proven:
                 what = f"{result.title} gave no time"
-                self._messages.show(Message(SOURCE, Severity.ERROR, what, result.status))
+                self._messages.show(WindowMessage(SOURCE, Severity.ERROR, what, result.status))
         if (reply.values is not None or reply.tiles) and self._shows_what_is_wanted(job):
             self._display.show(reply)
         else:

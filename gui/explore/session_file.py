@@ -30,9 +30,9 @@ from engine.work.operations.contract import operation_named
 from engine.work.problem import MAX_SIDE, RESULT_TYPES
 from engine.work.steps import MOST_STEPS, PICTURE
 from gui.explore.jobs import comparable_of_result
-from gui.explore.results.results_model import Asked
+from gui.explore.results.results_model import RunWithJob
 from gui.explore.sessions import Session, View
-from gui.explore.state import COMBINE, FIRST_ID, PictureSource, Settings, State, Step, values_of
+from gui.explore.state import COMBINE, FIRST_ID, EditedStep, PictureSource, State, StepSettings, values_of
 from gui.typed_json import Reading, Text
 
 FORMAT = "haloscope-session"
@@ -47,7 +47,7 @@ _ONE = Mask([[1.0]])
 _Side = Annotated[int, Meta(ge=1, le=1024)]
 _Block = tuple[_Side, _Side]
 _Edge = Annotated[int, Meta(ge=0, le=MAX_SIDE)]
-_SETTINGS: dict[str, Any] = get_type_hints(Settings) | {
+_SETTINGS: dict[str, Any] = get_type_hints(StepSettings) | {
     "block": _Block | None,
     "range_mode": Literal[tuple(RANGE_MODES)],
     "result_type": Literal[RESULT_TYPES],
@@ -110,7 +110,7 @@ class _Step(_Section, kw_only=True):
     selected: bool = False
 
     @classmethod
-    def of(cls, step: Step, **more: Any) -> Self:
+    def of(cls, step: EditedStep, **more: Any) -> Self:
         """Return a step as the file has it."""
         same = values_of(("operation", "title", *_LINKS), step)
         kept = {key: _plain(settings) for key, settings in step.kept.items()}
@@ -152,11 +152,11 @@ def save_session(path: Path, session: Session) -> None:
 
 def encoded(session: Session) -> bytes:
     """Return a session as its file has it."""
-    state, results, problems = session.state, list[Struct](), list[tuple[Step, PictureSource | None]]()
+    state, results, problems = session.state, list[Struct](), list[tuple[EditedStep, PictureSource | None]]()
     for run in session.runs:
         of: Table = {}
         if run.step is not None:
-            default = Settings()
+            default = StepSettings()
             common = run.step.with_settings(**values_of(_OF_EACH_RUN, default)), run.source
             if common not in problems:
                 problems.append(common)
@@ -198,8 +198,8 @@ class _Reader:
         self._folder, self._reading, self._state = folder, Reading(), State(())
         self._digest, self._view = "", View()
         self._pages: Table = {}
-        self._problems: dict[int, tuple[Step, PictureSource | None]] = {}
-        self._runs: list[Asked] = []
+        self._problems: dict[int, tuple[EditedStep, PictureSource | None]] = {}
+        self._runs: list[RunWithJob] = []
         self._has_ended = False
 
     def session(self, data: bytes) -> Session:
@@ -217,7 +217,7 @@ class _Reader:
             if not self._has_ended:
                 self._reading.note("It ends early: what followed is missing.")
         if not self._state.steps:
-            self._state = replace(self._state, steps=(Step.of(_ONE),))
+            self._state = replace(self._state, steps=(EditedStep.of(_ONE),))
             self._reading.note("It has no mask and no operation: the mask is a single 1.")
         state, notes = self._connected(), self._reading.notes
         return Session(state, tuple(self._runs), self._digest, self._view, self._pages, notes)
@@ -288,10 +288,10 @@ class _Reader:
             case _End():
                 self._has_ended = True
 
-    def _step(self, section: _Step) -> Step:
+    def _step(self, section: _Step) -> EditedStep:
         """Return the step of a section; what in its settings is not known has its default."""
         step, links = (
-            Step.of(_ONE if section.mask is UNSET else _mask(section.mask)),
+            EditedStep.of(_ONE if section.mask is UNSET else _mask(section.mask)),
             values_of(_LINKS, section),
         )
         links |= {"id": section.id[:MAX_NAME_CHARACTERS] or FIRST_ID, "second": section.second or PICTURE}
@@ -301,7 +301,7 @@ class _Reader:
             step = self._operation(step, operation, settings)
         return self._operation(step, section.operation, section.settings)
 
-    def _operation(self, step: Step, key: str, settings: Table) -> Step:
+    def _operation(self, step: EditedStep, key: str, settings: Table) -> EditedStep:
         """Return a step with an operation and settings of it; one that is not known leaves it as it was."""
         fields = self._settings(settings)
         own = fields.pop("parameters", {})
@@ -341,7 +341,7 @@ class _Reader:
         step, source = self._problems.get(kept.problem, (None, None))
         step = step and step.with_settings(**self._settings(kept.settings))
         problem = comparable_of_result(result, step.settings.patch_path if step else "")
-        self._runs.append(Asked(result, problem, kept.note, kept.pinned, step=step, source=source))
+        self._runs.append(RunWithJob(result, problem, kept.note, kept.pinned, step=step, source=source))
 
 
 def _object(text: bytes) -> Table:
@@ -380,7 +380,7 @@ def _mask(table: Table) -> Mask:
     return mask_from_values(table, msgspec.convert(table.get("name", ""), Text))
 
 
-def _plain(settings: Settings, names: Iterable[str] = tuple(_SETTINGS)) -> Table:
+def _plain(settings: StepSettings, names: Iterable[str] = tuple(_SETTINGS)) -> Table:
     """Return settings as JSON has them."""
     return {name: _value(getattr(settings, name)) for name in names}
 

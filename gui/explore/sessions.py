@@ -20,7 +20,7 @@ from gui.explore.jobs import is_chain, job_of, step_of
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
-from gui.explore.results.results_model import Asked, ResultsModel
+from gui.explore.results.results_model import ResultsModel, RunWithJob
 from gui.explore.state import PictureSource, State
 from gui.explore.workspace import Workspace
 from gui.page.contract import Begin, Services
@@ -55,7 +55,7 @@ class Session:
     """All that is kept. Nobody changes it, so that any thread can write it."""
 
     state: State
-    runs: tuple[Asked, ...] = ()
+    runs: tuple[RunWithJob, ...] = ()
     # Of the file of the picture, when it was opened; empty for a sample, and where it is not known.
     digest: str = ""
     view: View = field(default_factory=View)
@@ -266,7 +266,7 @@ def with_options(state: State, begin: Begin) -> State:
     return state.with_step(step.with_settings(**{name: value for name, value in named.items() if value}))
 
 
-def _kept(asked: Asked) -> Asked:
+def _kept(asked: RunWithJob) -> RunWithJob:
     """Return a run as it is now, with the step and the picture of its job."""
     if asked.step is None and asked.job is not None and not is_chain(asked.job):
         asked.step, asked.source = step_of(asked.job), PictureSource.of(asked.job.picture)

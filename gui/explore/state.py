@@ -79,7 +79,7 @@ def _resembles(mask: Mask, original: Mask) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class StepSettings:
     """Everything of a step but operation and cells: fields of the engine, by its names, then our own."""
 
     variant: str = AUTO
@@ -120,7 +120,7 @@ COMBINE = "combine"
 FIRST_ID = "s1"
 _OF_RUNS = ("baseline", "blocks")  # what only runs read: no result depends on them
 # Its variant on the CPU becomes the baseline once the engine has listed it.
-_NEVER_CHOSEN = Settings(baseline="")
+_NEVER_CHOSEN = StepSettings(baseline="")
 # Where they are no capitalised names.
 _TITLES = {
     "cval": "Border value", "variant": "Kernel", "layout": "Rows", "result_type": "Output type",
@@ -148,15 +148,15 @@ class PictureSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class EditedStep:
     """One step: an operation, or the mask as typed with the name that it goes by, and its settings."""
 
     mask: Mask
     title: str = ""  # name of the mask, or of the one that it was edited from; empty where there was none
     operation: str = ""  # key of the operation, or COMBINE; empty for convolution with the mask
-    settings: Settings = field(default_factory=Settings)
+    settings: StepSettings = field(default_factory=StepSettings)
     # Those of the operations that were chosen before, by their keys.
-    kept: Mapping[str, Settings] = field(default_factory=dict)
+    kept: Mapping[str, StepSettings] = field(default_factory=dict)
     id: str = FIRST_ID  # its name in a chain, by which others read it
     input: str = ""  # id of the earlier step whose result it reads, or PICTURE; empty: the step before
     second: str = PICTURE  # the other result, of a step that combines two
@@ -168,30 +168,30 @@ class Step:
         object.__setattr__(self, "typed", self.mask.more_than_weights)
 
     @classmethod
-    def of(cls, mask: Mask) -> "Step":
+    def of(cls, mask: Mask) -> "EditedStep":
         """Return the step that a mask begins with."""
         return cls(mask, title_of(mask))
 
-    def settings_of(self, operation: str) -> Settings:
+    def settings_of(self, operation: str) -> StepSettings:
         """Return the settings of an operation, whichever is chosen."""
         if operation == self.operation:
             return self.settings
         kept = self.kept.get(operation, _NEVER_CHOSEN)
         return replace(self.settings, **values_of(PER_OPERATION, kept))
 
-    def with_operation(self, operation: str) -> "Step":
+    def with_operation(self, operation: str) -> "EditedStep":
         """Return the step with another operation, and the settings that this had before."""
         if operation == self.operation:
             return self
         kept = {**self.kept, self.operation: self.settings}
         return replace(self, operation=operation, settings=self.settings_of(operation), kept=kept)
 
-    def with_mask(self, mask: Mask, *, is_new: bool = False) -> "Step":
+    def with_mask(self, mask: Mask, *, is_new: bool = False) -> "EditedStep":
         """Return the step as a convolution with this mask; a new one does not go by the name before."""
         title = title_of(mask) or ("" if is_new else self.title)
         return replace(self.with_operation(""), mask=mask, title=title)
 
-    def with_settings(self, **fields: Any) -> "Step":
+    def with_settings(self, **fields: Any) -> "EditedStep":
         return replace(self, settings=replace(self.settings, **fields))
 
     @property
@@ -234,13 +234,13 @@ class Step:
 class State:
     """The source of the picture, the steps, and which of them is selected: there is always one."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[EditedStep, ...]
     selected: int = 0
     source: PictureSource | None = None
     title: str = ""  # name of the chain, or of the one that it was edited from; empty where there was none
 
     @property
-    def step(self) -> Step:
+    def step(self) -> EditedStep:
         """The selected step."""
         return self.steps[self.selected]
 
@@ -249,7 +249,7 @@ class State:
         """Whether there is more to do than one step with the picture."""
         return len(self.steps) > 1 or self.step.operation == COMBINE
 
-    def with_step(self, step: Step) -> "State":
+    def with_step(self, step: EditedStep) -> "State":
         """Return the state with another one instead of the selected step; what is shared, all have."""
         shared, steps = values_of(SHARED, step.settings), list(self.steps)
         if shared != values_of(SHARED, self.step.settings):
@@ -263,7 +263,7 @@ class State:
         return self.selected, *(step.result_part for step in self.steps)
 
 
-def words_of_change(step: Step, fields: Mapping[str, Any]) -> tuple[str, Hashable]:
+def words_of_change(step: EditedStep, fields: Mapping[str, Any]) -> tuple[str, Hashable]:
     """Return what an edit of settings is called in the history, "Border: wrap", and its merge key.
 
     Edits of one number in a row, which share the key, are one edit; it is None for other settings.

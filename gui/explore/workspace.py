@@ -20,7 +20,15 @@ from engine.verify.verification import Region
 from engine.work.messages import PictureJob
 from engine.work.steps import PICTURE
 from gui.explore.jobs import chain_job, job_of
-from gui.explore.state import COMBINE, FIRST_ID, PictureSource, Settings, State, Step, words_of_change
+from gui.explore.state import (
+    COMBINE,
+    FIRST_ID,
+    EditedStep,
+    PictureSource,
+    State,
+    StepSettings,
+    words_of_change,
+)
 
 MOST_UNDO_STEPS = 1000  # a state has little beside its masks, of 32 kB at most
 
@@ -77,7 +85,7 @@ class Workspace(QObject):
         super().__init__()
         self.undo_stack = QUndoStack(self, undoLimit=MOST_UNDO_STEPS)
         self.picture: PictureHandle | None = None
-        self.state = State((Step.of(mask),))  # all of it but the picture's pixels
+        self.state = State((EditedStep.of(mask),))  # all of it but the picture's pixels
         self.view_middle: tuple[int, int] | None = None
         """Row and column in the middle of the view: of a large picture a run measures a part around it."""
         self.region: Region | None = None  # the part of the picture that is selected
@@ -92,7 +100,7 @@ class Workspace(QObject):
         self._want_timer.timeout.connect(self._want_picture)
 
     @property
-    def step(self) -> Step:
+    def step(self) -> EditedStep:
         """The selected step, which the panels show."""
         return self.state.step
 
@@ -117,7 +125,7 @@ class Workspace(QObject):
         return self.step.mask
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> StepSettings:
         """The settings of the chosen operation."""
         return self.step.settings
 
@@ -130,7 +138,7 @@ class Workspace(QObject):
         """Take the state that the window begins with: undo does not go behind it."""
         self._take(state)
 
-    def edit_step(self, step: Step, text: str, merge_key: Hashable = None) -> None:
+    def edit_step(self, step: EditedStep, text: str, merge_key: Hashable = None) -> None:
         """Replace the selected step by another one."""
         key = None if merge_key is None else (self.state.selected, merge_key)
         self.edit(self.state.with_step(step), text, key)

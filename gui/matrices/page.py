@@ -21,7 +21,7 @@ from engine.tasks.product.problem import (
 )
 from gui.matrices.product import SMALL_SIDE, LecturePanel, MatmulState, ProductPanel, limit_words, tile_figure
 from gui.page.contract import PageStatus, Services
-from gui.page.jobs import Job
+from gui.page.jobs import RequestedRun
 from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.runs_page import VariantsPage, run_sentence
 from gui.page.slot import Slot
@@ -121,13 +121,13 @@ class MatricesPage(VariantsPage):
         settings = self.matmul.settings
         return ProductGrid(settings.product, settings.tiles, settings.device)
 
-    def job_of(self, variant: ProductResult) -> Job:
+    def job_of(self, variant: ProductResult) -> RequestedRun:
         tile, name = tile_of(variant), variant_name(variant)
         # NumPy runs on the CPU, in the real host, whatever device is chosen.
         device = AUTO if tile is None else self.matmul.settings.device
         request = Run(ProductRequest(variant.problem, variant.variant, tile, device))
         add, title = self.matmul.add, f"{name}, tile {tile}" if tile else name
-        return Job(title, request, add, lambda error: add(replace(variant, failure=error.failure)))
+        return RequestedRun(title, request, add, lambda error: add(replace(variant, failure=error.failure)))
 
     def load(self, kernel: CourseKernel) -> None:
         # Its tile alone, its rows marked.

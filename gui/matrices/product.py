@@ -36,7 +36,7 @@ from gui.style.theme import Theme, current_theme, theme_notifier
 from gui.typed_json import Reading, Table
 from gui.widgets.fields import ListField, NumberBox, doubled
 from gui.widgets.labels import ElidedLabel
-from gui.widgets.panel_parts import Refusal, boxed, column, form, named, quiet_label, scrolled
+from gui.widgets.panel_parts import RefusalLabel, boxed, column, form, named, quiet_label, scrolled
 
 # Three matrices of this side take 0.8 GB, and NumPy's float64 verifies a part of them within seconds.
 LARGEST_SIDE = 8192
@@ -152,7 +152,7 @@ class ProductPanel(QWidget):
         self.columns = _side_box("Columns", "Columns of N and of the product P.")
         self._sides = self.rows, self.inner, self.columns
         self.square = QCheckBox("Square: all three alike")
-        self.refusal = Refusal()
+        self.refusal = RefusalLabel()
         self.facts = quiet_label(wraps=True)
         self.tiles = ListField("tiles", _SETS, _read, lambda tiles: ", ".join(map(str, tiles)))
         named(self.tiles.field, "Tiles, sides with commas", _TILES_TIP)

@@ -63,7 +63,7 @@ class Drawing(QObject):
             return
         before, self._before = self._before, None
         if not np.array_equal(before[0], self.ink):
-            self.undo_stack.push(_Edit(self, text, before, (self.ink, None)))
+            self.undo_stack.push(_StrokeEdit(self, text, before, (self.ink, None)))
 
     def dot(self, point: Point, *, erases: bool = False) -> None:
         self.begin(point, erases=erases)
@@ -92,7 +92,7 @@ class Drawing(QObject):
         """Take other ink, which may be that of a held-out digit, instead of what was drawn."""
         self.end()
         if not np.array_equal(ink, self.ink):
-            self.undo_stack.push(_Edit(self, text, (self.ink, self.digit), (ink, number)))
+            self.undo_stack.push(_StrokeEdit(self, text, (self.ink, self.digit), (ink, number)))
 
     def show(self, ink: Ink, digit: int | None) -> None:
         """Show ink, and which held-out digit it is; that alone is no step."""
@@ -101,7 +101,7 @@ class Drawing(QObject):
             self.changed.emit()
 
 
-class _Edit(QUndoCommand):
+class _StrokeEdit(QUndoCommand):
     """Ink and digit before and after; the first `redo` of a stroke finds it painted."""
 
     def __init__(self, drawing: Drawing, text: str, *shown: tuple[Ink, int | None]) -> None:

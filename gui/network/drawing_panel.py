@@ -20,7 +20,7 @@ from gui.network.layers import chance_text, verdict_text, windows
 from gui.network.network_state import NetworkState
 from gui.style.metrics import GRID, HALF_GRID, follow, scaled_font
 from gui.style.theme import current_theme, theme_notifier
-from gui.widgets.charts import Bar, BarChart, Row
+from gui.widgets.charts import Bar, BarChart, BarRow
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import boxed, column, icon_button, label_for, row, scrolled
 
@@ -104,12 +104,14 @@ class DrawingPanel(QWidget):
     def _show(self) -> None:
         answer, facts, number = self._network.answer, self._network.facts, self._network.drawing.digit
         theme = current_theme()
-        rows = [Row(str(digit), (), is_quiet=True) for digit in range(10)]
+        rows = [BarRow(str(digit), (), is_quiet=True) for digit in range(10)]
         for digit, share in enumerate(answer.probabilities if answer else ()):
             # The most likely one stands out.
             is_best = answer is not None and digit == answer.digit
             bar = Bar(0.0, share, theme.accent if is_best else theme.outline)
-            rows[digit] = Row(str(digit), (bar,), chance_text(share), is_quiet=not is_best, is_strong=is_best)
+            rows[digit] = BarRow(
+                str(digit), (bar,), chance_text(share), is_quiet=not is_best, is_strong=is_best
+            )
         words = ", ".join(f"{row.name}: {row.figure}" for row in rows)
         self.bars.show_rows(rows, words if answer else "There is no drawing yet.")
         if answer is None:

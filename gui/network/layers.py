@@ -29,7 +29,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class NetworkAnswer:
     """What the network makes of a drawing: every layer's values, and the probability of each digit."""
 
     values: tuple[Floats, ...]  # by the position of the layer
@@ -40,7 +40,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class LayerCell:
     """A value of a layer; of a vector the map and the row are 0."""
 
     layer: int
@@ -73,7 +73,7 @@ def is_pool(layer: Layer) -> bool:
     return not layer.multiply_adds
 
 
-def windows(layers: tuple[Layer, ...], cell: Cell) -> Iterator[tuple[int, range, range]]:
+def windows(layers: tuple[Layer, ...], cell: LayerCell) -> Iterator[tuple[int, range, range]]:
     """Yield the layers before a cell's, back to the drawing, each with the rows and columns behind it."""
     rows, columns = range(cell.row, cell.row + 1), range(cell.column, cell.column + 1)
     for at in range(cell.layer, DRAWING, -1):
@@ -88,7 +88,7 @@ def windows(layers: tuple[Layer, ...], cell: Cell) -> Iterator[tuple[int, range,
         yield at - 1, rows, columns
 
 
-def origins(facts: Facts, values: tuple[Floats, ...], drawing: Floats, cell: Cell) -> tuple[Origin, ...]:
+def origins(facts: Facts, values: tuple[Floats, ...], drawing: Floats, cell: LayerCell) -> tuple[Origin, ...]:
     """Return the windows that a value comes from, of each map of the layer before; `drawing` is 0 to 1."""
     layer = facts.layers[cell.layer]
     before, rows, columns = next(windows(facts.layers, cell))
@@ -146,7 +146,7 @@ def shape_text(layer: Layer) -> str:
     return f"{maps} maps of {rows} × {columns}"
 
 
-def cell_name(layers: Sequence[Layer], cell: Cell) -> str:
+def cell_name(layers: Sequence[Layer], cell: LayerCell) -> str:
     """Return which value it is: Convolution 1, map 7, row 3, column 5."""
     layer = layers[cell.layer]
     if is_vector(layer):
@@ -154,7 +154,7 @@ def cell_name(layers: Sequence[Layer], cell: Cell) -> str:
     return f"{layer.title}, map {cell.map}, row {cell.row}, column {cell.column}"
 
 
-def where_from(facts: Facts, cell: Cell, value: float, found: Sequence[Origin]) -> str:
+def where_from(facts: Facts, cell: LayerCell, value: float, found: Sequence[Origin]) -> str:
     """Return in a sentence or three where a value comes from, with the values that make it."""
     layer, first = facts.layers[cell.layer], found[0]
     before, rows, columns = name_of(facts.layers, first.before), first.rows, first.columns

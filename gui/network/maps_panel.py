@@ -18,7 +18,7 @@ from gui.style.metrics import GRID, HALF_GRID, follow, number_font, scaled_font
 from gui.style.theme import cell_background, current_theme, readable_text, theme_notifier
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import short_number
-from gui.widgets.panel_parts import ROUND_MARGINS, Placeholder, boxed, column, quiet_label, row, scrolled
+from gui.widgets.panel_parts import ROUND_MARGINS, PlaceholderStack, boxed, column, quiet_label, row, scrolled
 
 # With 22 maps in a line, 64 of them take three lines in a window of 1280 pixels.
 _GAP = 3
@@ -77,12 +77,12 @@ class MapGrid:
         corner = self.map_rect(number).topLeft() + QPointF(columns.start * wide, rows.start * high)
         return QRectF(corner.x(), corner.y(), len(columns) * wide, len(rows) * high)
 
-    def cell_rect(self, cell: layers.Cell) -> QRectF:
+    def cell_rect(self, cell: layers.LayerCell) -> QRectF:
         down, column = divmod(cell.column, self.columns)
         row = cell.row + down
         return self.window_rect(cell.map, range(row, row + 1), range(column, column + 1))
 
-    def cell_at(self, point: QPointF, position: int) -> layers.Cell | None:
+    def cell_at(self, point: QPointF, position: int) -> layers.LayerCell | None:
         """Return the cell of a layer under a point; None between maps."""
         number = next((at for at in range(self.maps) if self.map_rect(at).contains(point)), None)
         if number is None:
@@ -92,9 +92,9 @@ class MapGrid:
         row = min(int(inside.y() // self.cell_height), self.rows - 1)
         column = min(int(inside.x() // self.cell_width), self.columns - 1)
         if not layers.is_vector(self.layer):
-            return layers.Cell(position, number, row, column)
+            return layers.LayerCell(position, number, row, column)
         value = row * self.columns + column
-        return layers.Cell(position, column=value) if value < self.layer.values else None
+        return layers.LayerCell(position, column=value) if value < self.layer.values else None
 
 
 def grid_of(layer: Layer, side: int, width: int) -> MapGrid:
@@ -127,7 +127,7 @@ class LayerView(QWidget):
         self.grid = grid_of(layer, 1, 1)
         self._values: layers.Floats | None = None
         self._images: list[QImage] = []
-        self._cell: layers.Cell | None = None
+        self._cell: layers.LayerCell | None = None
         self._window: Window | None = None
         self._shown: int | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -140,7 +140,9 @@ class LayerView(QWidget):
         self._values = values
         self._paint_images()
 
-    def mark(self, cell: layers.Cell | None, window: Window | None, shown: int | None, words: str) -> None:
+    def mark(
+        self, cell: layers.LayerCell | None, window: Window | None, shown: int | None, words: str
+    ) -> None:
         """Mark the chosen cell of this layer, or the window behind it; `shown` is the map in figures."""
         self.setAccessibleDescription(f"{words} {_KEYS}".strip())
         if (cell, window, shown) != (self._cell, self._window, self._shown):
@@ -201,14 +203,14 @@ class LayerView(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def _stepped(self, key: Qt.Key) -> layers.Cell:
-        at = self._cell or layers.Cell(self.position)
+    def _stepped(self, key: Qt.Key) -> layers.LayerCell:
+        at = self._cell or layers.LayerCell(self.position)
         (maps, rows, columns), limits = _STEPS[key], self.layer.shape
         if layers.is_vector(self.layer):
             columns += rows * self.grid.columns + (maps if abs(maps) == _FAR else 0)
             limits = 1, 1, self.layer.values
         moved = zip((at.map + maps, at.row + rows, at.column + columns), limits, strict=True)
-        return layers.Cell(self.position, *(min(max(to, 0), most - 1) for to, most in moved))
+        return layers.LayerCell(self.position, *(min(max(to, 0), most - 1) for to, most in moved))
 
     def _paint_images(self) -> None:
         self._images = []
@@ -225,7 +227,7 @@ class LayerView(QWidget):
 
     def _cell_rects(self) -> Iterator[QRectF]:
         for at in range(self.layer.values):
-            yield self.grid.cell_rect(layers.Cell(self.position, column=at))
+            yield self.grid.cell_rect(layers.LayerCell(self.position, column=at))
 
     def _paint_scores(self, painter: QPainter, values: layers.Floats) -> None:
         theme, largest = current_theme(), float(abs(values).max())
@@ -261,7 +263,7 @@ class MapsPanel(QWidget):
         self._titles = [_title_of(view) for view in self.views]
         parts = chain.from_iterable(zip(self._titles, self.views, strict=True))
         self._area = scrolled(boxed(column(*parts, 1, spacing=HALF_GRID, margins=ROUND_MARGINS)))
-        self.stack = Placeholder(self._area)
+        self.stack = PlaceholderStack(self._area)
         self.empty_text = self.stack.label
         self.empty_text.setContentsMargins(4 * GRID, GRID, 4 * GRID, GRID)
         self.setLayout(column(self.stack))
@@ -286,7 +288,7 @@ class MapsPanel(QWidget):
     def _mark(self) -> None:
         network = self._network
         cell, facts, origin = network.cell, network.facts, network.shown_origin
-        marks: dict[int, tuple[layers.Cell | None, Window | None, int | None, str]] = {}
+        marks: dict[int, tuple[layers.LayerCell | None, Window | None, int | None, str]] = {}
         if facts is not None and cell is not None and origin is not None:
             words = layers.where_from(facts, cell, network.value_of(cell), network.all_origins())
             marks[cell.layer] = cell, None, None, f"{layers.cell_name(facts.layers, cell)}: {words}"

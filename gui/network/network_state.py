@@ -19,7 +19,7 @@ from engine.results.metrics import Compared
 from engine.results.text_forms import ms_text, percent_text
 from engine.tasks.network.problem import MAX_BATCH, ForwardPass, LayerTime, NetworkResult, NetworkRun
 from gui.network.drawing import SIDE, Drawing, Ink
-from gui.network.layers import Answer, Cell, Facts, Floats, Origin, origins, strongest_of
+from gui.network.layers import Facts, Floats, LayerCell, NetworkAnswer, Origin, origins, strongest_of
 from gui.runs.bars import Run
 from gui.runs.state import RunsState, TaskRun
 from gui.style.theme import current_theme, series_at, theme_notifier
@@ -75,9 +75,9 @@ class NetworkState(RunsState[NetworkSettings]):
         self.facts: Facts | None = None
         self.why_no_facts = ""
         self.drawing = Drawing(self.undo_stack, self)
-        self.answer: Answer | None = None
+        self.answer: NetworkAnswer | None = None
         self.why_no_answer = ""
-        self.cell: Cell | None = None
+        self.cell: LayerCell | None = None
         # Whether the cell stays while the mouse moves over others.
         self.is_kept = False
         # The input map whose window is shown; None: the one that adds the most.
@@ -92,17 +92,17 @@ class NetworkState(RunsState[NetworkSettings]):
             self.facts, self.why_no_facts = facts, why_not
             self.facts_changed.emit()
 
-    def set_answer(self, answer: Answer | None, why_not: str = "") -> None:
+    def set_answer(self, answer: NetworkAnswer | None, why_not: str = "") -> None:
         if answer is not None or (self.answer, self.why_no_answer) != (None, why_not):
             self.answer, self.why_no_answer = answer, why_not
             if self.cell is None and answer is not None:
                 # One to begin with: the largest value of the first layer.
                 first = answer.values[0]
                 at = np.unravel_index(int(first.argmax()), first.shape)
-                self.cell = Cell(0, *(int(one) for one in at))
+                self.cell = LayerCell(0, *(int(one) for one in at))
             self.answer_changed.emit()
 
-    def point(self, cell: Cell | None, *, keep: bool = False) -> None:
+    def point(self, cell: LayerCell | None, *, keep: bool = False) -> None:
         """Choose a cell; one that is kept stays until it is released or another is kept."""
         if self.is_kept and not keep:
             return
@@ -138,7 +138,7 @@ class NetworkState(RunsState[NetworkSettings]):
             return None
         return next((one for one in found if one.map == self.input_map), None) or strongest_of(found)
 
-    def value_of(self, cell: Cell) -> float:
+    def value_of(self, cell: LayerCell) -> float:
         assert self.answer is not None
         values: Floats = self.answer.values[cell.layer]
         return float(values[cell.column] if values.ndim == 1 else values[cell.map, cell.row, cell.column])

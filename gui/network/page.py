@@ -18,12 +18,12 @@ from engine.mask.mask import Mask
 from engine.tasks.network import problem
 from gui.engine_link.engine_link import Newest, is_reported_by_link, needs_no_message
 from gui.network.drawing_panel import DrawingPanel
-from gui.network.layers import Answer, Facts, cell_name, is_pool, is_vector, name_of, where_from
+from gui.network.layers import Facts, NetworkAnswer, cell_name, is_pool, is_vector, name_of, where_from
 from gui.network.maps_panel import MapsPanel
 from gui.network.network_state import NetworkState
 from gui.network.stages_panel import StagesPanel, TimelinePanel
 from gui.page.contract import PageStatus, Services, Tool
-from gui.page.jobs import Job
+from gui.page.jobs import RequestedRun
 from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.runs_page import VariantsPage, run_sentence
 from gui.page.slot import Slot
@@ -32,7 +32,7 @@ from gui.typed_json import Table
 from gui.widgets.fields import NumberBox
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import ValueTable, number
-from gui.widgets.panel_parts import Refusal, boxed, column, label_for, named, row, scrolled
+from gui.widgets.panel_parts import RefusalLabel, boxed, column, label_for, named, row, scrolled
 
 _EMPTY = (
     "Point at a cell of a map, or walk there with the arrow keys: the window that its value comes from is "
@@ -55,7 +55,7 @@ class CellPanel(QWidget):
         self.cell_name = QLabel(wordWrap=True, textInteractionFlags=flags)
         self.sentence = named(QLabel(wordWrap=True, textInteractionFlags=flags), "Where the value comes from")
         self.before = NumberBox("Input map", 0, 0, "a whole number")
-        self.refusal = Refusal()
+        self.refusal = RefusalLabel()
         self.before.refused.connect(self.refusal.say)
         # They are cut where the panel is narrow, and do not widen what is in it.
         self.adds = ElidedLabel()
@@ -226,16 +226,16 @@ class NetworkPage(VariantsPage):
         settings = self.network.settings
         return Check(problem.StageRequest(batch=settings.batch, device=settings.device))
 
-    def job_of(self, variant: problem.NetworkResult) -> Job:
+    def job_of(self, variant: problem.NetworkResult) -> RequestedRun:
         return self._run_stage(variant.variant)
 
-    def _run_stage(self, stage: str) -> Job:
+    def _run_stage(self, stage: str) -> RequestedRun:
         network, settings = self.network, self.network.settings
         known = network.known_stage(stage)
         # A stage on the CPU runs in the real host, whatever device is chosen.
         device = AUTO if known is not None and known.kind == "cpu" else settings.device
         request = Run(problem.StageRequest(stage, settings.batch, device))
-        return Job(stage, request, network.add, lambda error: network.fail(stage, error.failure))
+        return RequestedRun(stage, request, network.add, lambda error: network.fail(stage, error.failure))
 
     def _show_timeline(self) -> None:
         """Bring the chunks to the front when the selected stage has run by itself and works in some."""
@@ -299,7 +299,7 @@ class NetworkPage(VariantsPage):
             if not network.drawing.is_empty:
                 values = tuple(attach(layer.values).copy() for layer in found.layers)
                 drawing = ink.astype(np.float32) / np.float32(255.0)
-                answer = Answer(values, found.probabilities, found.digit, found.elapsed_ms, drawing)
+                answer = NetworkAnswer(values, found.probabilities, found.digit, found.elapsed_ms, drawing)
                 network.set_answer(answer)
             self._services.link.keeper.discard(segments_of(found))
             self._recognise()

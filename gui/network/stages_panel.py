@@ -15,10 +15,10 @@ from gui.network.network_state import NetworkState
 from gui.runs.table import RunsPanel, RunsTable
 from gui.style.metrics import GRID, HALF_GRID, at_present_letters, digits_width, follow, follow_letters
 from gui.style.theme import series_at, theme_notifier
-from gui.widgets.charts import Bar, BarChart, Row
+from gui.widgets.charts import Bar, BarChart, BarRow
 from gui.widgets.fields import NumberBox
 from gui.widgets.labels import ElidedLabel, Legend, LegendEntry
-from gui.widgets.panel_parts import Placeholder, boxed, column, label_for, row, scrolled
+from gui.widgets.panel_parts import PlaceholderStack, boxed, column, label_for, row, scrolled
 
 _EMPTY = "The stages are listed here once the engine is ready."
 _BATCH_TEACHES = (
@@ -123,7 +123,7 @@ class TimelinePanel(QWidget):
         self.sentence = ElidedLabel(most=3, small=True)
         self.legend = Legend("Colours of the steps")
         parts = self.sentence, self.legend, (scrolled(self.chart), 1)
-        self.stack = Placeholder(boxed(column(*parts, spacing=HALF_GRID)))
+        self.stack = PlaceholderStack(boxed(column(*parts, spacing=HALF_GRID)))
         self.setLayout(column(self.stack, margins=(GRID, HALF_GRID, GRID, GRID)))
         follow(self._show, network.rows_changed, theme_notifier().changed)
 
@@ -137,7 +137,7 @@ class TimelinePanel(QWidget):
         self.sentence.setText(words)
         end_ms = max(span.end_ms for span in spans)
         rows = [
-            Row(f"Stream {stream}", tuple(_bar(span, end_ms) for span in spans if span.stream == stream))
+            BarRow(f"Stream {stream}", tuple(_bar(span, end_ms) for span in spans if span.stream == stream))
             for stream in sorted({span.stream for span in spans})
         ]
         shares = [tick / _TICKS for tick in range(_TICKS + 1)]

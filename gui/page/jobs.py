@@ -18,7 +18,7 @@ from gui.page.messages import PageMessages
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Job:
+class RequestedRun:
     """A request of a run."""
 
     title: str  # precedes the stage in the status line
@@ -37,7 +37,7 @@ class JobQueue(QObject):
     def __init__(self, state: EngineState, link: EngineLink) -> None:
         super().__init__()
         self._state, self._link = state, link
-        self._waiting: deque[Job] = deque()
+        self._waiting: deque[RequestedRun] = deque()
         self._number = self._planned = 0
         self._current: Ask | None = None
         self._source = ""
@@ -47,7 +47,7 @@ class JobQueue(QObject):
     def begin(
         self,
         source: str,
-        jobs: Iterable[Job],
+        jobs: Iterable[RequestedRun],
         messages: PageMessages,
         ended: Callable[[], None] = lambda: None,
     ) -> bool:
@@ -65,7 +65,7 @@ class JobQueue(QObject):
         self._next()
         return True
 
-    def add(self, jobs: Iterable[Job]) -> None:
+    def add(self, jobs: Iterable[RequestedRun]) -> None:
         """Run these too; nothing is added to a run that is being stopped."""
         if not self._state.cancelling:
             jobs = list(jobs)
@@ -97,11 +97,11 @@ class JobQueue(QObject):
         ask = Ask(job.request, replied, failed, lambda step: show(step.stage, step.fraction))
         self._current = self._link.ask(ask)
 
-    def _replied(self, job: Job, reply: Any) -> None:
+    def _replied(self, job: RequestedRun, reply: Any) -> None:
         job.replied(reply)
         self._next()
 
-    def _failed(self, job: Job, error: EngineError) -> None:
+    def _failed(self, job: RequestedRun, error: EngineError) -> None:
         if isinstance(error, Cancelled):
             self._waiting.clear()
         else:

@@ -18,7 +18,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class WindowMessage:
     """What happened, why, and what helps."""
 
     source: str  # a newer message of the same source replaces it
@@ -34,9 +34,9 @@ class Message:
 
 def error_message(
     source: str, error: EngineError, action: str = "", act: Callable[[], None] | None = None
-) -> Message:
+) -> WindowMessage:
     """Return the message of an error of the engine."""
-    return Message(source, Severity.ERROR, error.what, error.why, error.remedy, action, act)
+    return WindowMessage(source, Severity.ERROR, error.what, error.why, error.remedy, action, act)
 
 
 class PageMessages:
@@ -45,7 +45,7 @@ class PageMessages:
     def __init__(self, messages: "Messages", page: object) -> None:
         self._all, self._page = messages, page
 
-    def show(self, message: Message) -> None:
+    def show(self, message: WindowMessage) -> None:
         """Show a message instead of the last one of its source."""
         known = self._all
         if not known.of(message.source) == message == known.newest:
@@ -58,11 +58,11 @@ class PageMessages:
 
     def note(self, source: str, what: str, why: str = "", remedy: str = "") -> None:
         """Say what was done."""
-        self.show(Message(source, Severity.INFO, what, why, remedy))
+        self.show(WindowMessage(source, Severity.INFO, what, why, remedy))
 
     def warn(self, source: str, what: str, why: str = "", remedy: str = "") -> None:
         """Say what was not done, or only in part."""
-        self.show(Message(source, Severity.WARNING, what, why, remedy))
+        self.show(WindowMessage(source, Severity.WARNING, what, why, remedy))
 
     def clear(self, *sources: str) -> None:
         """Remove the messages of these sources: they no longer hold."""
@@ -84,11 +84,11 @@ class Messages(PageMessages, QObject):
         QObject.__init__(self)
         PageMessages.__init__(self, self, None)
         # Each with the page that it is on, by its source.
-        self._messages: dict[str, tuple[object, Message]] = {}
+        self._messages: dict[str, tuple[object, WindowMessage]] = {}
         self.everywhere = PageMessages(self, None)
 
     @property
-    def newest(self) -> Message | None:
+    def newest(self) -> WindowMessage | None:
         return next(reversed(self._here()), None)
 
     @property
@@ -101,7 +101,7 @@ class Messages(PageMessages, QObject):
         """Sources of those on this page that only inform."""
         return tuple(message.source for message in self._here() if message.severity is Severity.INFO)
 
-    def of(self, source: str) -> Message | None:
+    def of(self, source: str) -> WindowMessage | None:
         return self._messages.get(source, (None, None))[1]
 
     def on(self, page: object) -> PageMessages:
@@ -121,6 +121,6 @@ class Messages(PageMessages, QObject):
         """Remove the errors of this page: what failed is over once something else was done."""
         self.clear(*(one.source for one in self._here() if one.severity is Severity.ERROR))
 
-    def _here(self) -> list[Message]:
+    def _here(self) -> list[WindowMessage]:
         shown = self._page
         return [one for page, one in self._messages.values() if shown is None or page in (None, shown)]

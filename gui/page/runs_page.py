@@ -20,14 +20,14 @@ from engine.results.text_forms import duration_text, json_text
 from gui.engine_link.engine_link import Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.page.contract import Intent, Page, PageStatus, Services
-from gui.page.jobs import Job
+from gui.page.jobs import RequestedRun
 from gui.page.messages import Messages
 from gui.runs.bars import Kept, Run
 from gui.runs.model import RunsModel
 from gui.runs.state import ExchangeRuns, RunsState, Shared, TaskRun
 from gui.runs.table import RunsPanel, RunsTable
 from gui.typed_json import Reading, Table, Text, in_short
-from gui.widgets.charts import FILTERS, Drawing
+from gui.widgets.charts import FILTERS, PaintedChart
 
 
 class RunsPage(Page):
@@ -76,7 +76,7 @@ class RunsPage(Page):
 
         services.files.ask_to_save("Save the results", ["CSV (*.csv)", "JSON (*.json)"], name, save)
 
-    def save_drawing(self, what: str, drawing: Drawing) -> None:
+    def save_drawing(self, what: str, drawing: PaintedChart) -> None:
         """Ask where to save what is drawn, such as the bars."""
         services = self._services
 
@@ -172,7 +172,7 @@ class VariantsPage(RunsPage):
         """Return the request for what can run with these settings; its reply is listed in the state."""
         raise NotImplementedError
 
-    def job_of(self, variant: Any) -> Job:
+    def job_of(self, variant: Any) -> RequestedRun:
         """Return the job of one of the state's `runnable`."""
         raise NotImplementedError
 
@@ -189,7 +189,7 @@ class VariantsPage(RunsPage):
             self._runs.set_listed(found)
             self._services.jobs.add(map(self.job_of, self._runs.runnable))
 
-        self._begin_jobs([Job(self.looking, self.list_request(), listed, is_counted=False)])
+        self._begin_jobs([RequestedRun(self.looking, self.list_request(), listed, is_counted=False)])
 
     def take(self, intent: Intent) -> bool:
         if not (isinstance(intent, CourseKernel) and intent.task == self._runs.settings.problem.task):
@@ -202,7 +202,7 @@ class VariantsPage(RunsPage):
             self.load(intent)
         return True
 
-    def _begin_jobs(self, jobs: Iterable[Job]) -> None:
+    def _begin_jobs(self, jobs: Iterable[RequestedRun]) -> None:
         over = partial(self._runs.set_running, False)
         if self._services.jobs.begin(self.source, jobs, self._own_messages, over):
             self._runs.set_running(True)

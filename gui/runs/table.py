@@ -24,9 +24,9 @@ from engine.results.text_forms import MISSING
 from gui.runs.cells import BarHeader, RunCells
 from gui.runs.model import RECORDED_MARK, RUN_ROLE, RunsModel
 from gui.style.metrics import GRID, follow, follow_letters
-from gui.widgets.charts import Drawing
+from gui.widgets.charts import PaintedChart
 from gui.widgets.number_table import dress_table
-from gui.widgets.panel_parts import NO_ARROW, Placeholder, menu_button
+from gui.widgets.panel_parts import NO_ARROW, PlaceholderStack, menu_button
 
 _GROUPS = (
     ("Durations", ("kernel_", "end_to_end_", "compile_", "allocate_", "host_to_device_", "device_to_host_")),
@@ -208,14 +208,14 @@ class RunsTable(QTableView):
         self.menu_made.emit(menu, run)
         return menu
 
-    def drawing(self) -> Drawing:
+    def drawing(self) -> PaintedChart:
         """Return the bars of all runs that have one."""
         size = QSize(_DRAWN_WIDTH, self._header.height() + self.rowHeight(0) * len(self._drawn_rows()))
 
         def paint(painter: QPainter) -> None:
             self._cells.draw(painter, _DRAWN_WIDTH, self._drawn_rows())
 
-        return Drawing(self.accessibleName(), size, paint)
+        return PaintedChart(self.accessibleName(), size, paint)
 
     def _drawn_rows(self) -> list[int]:
         bars = self._runs.bars.values
@@ -355,7 +355,7 @@ class RunsPanel(QWidget):
         # Before it is laid out: shown without a parent it would be a window.
         self.more.setParent(self)
         self._empty = empty
-        self.stack = Placeholder(self.table)
+        self.stack = PlaceholderStack(self.table)
         follow(self._enable, model.rowsInserted, model.rowsRemoved, model.modelReset, model.dataChanged)
 
     def fill_menu(self) -> None:

@@ -30,7 +30,7 @@ from gui.page.actions import Actions
 from gui.page.contract import Begin, Services
 from gui.page.files import FileDialogs, RecentFiles
 from gui.page.jobs import JobQueue
-from gui.page.messages import Message, Messages, Severity
+from gui.page.messages import Messages, Severity, WindowMessage
 from gui.page.slot import import_announced
 from gui.shell.closing import Closing, Recovery, default_folder
 from gui.shell.command_line import WindowOptions
@@ -164,7 +164,9 @@ class UnexpectedErrors(QObject):
     def _show(self, found: EngineError) -> None:
         kept = f"Your work is kept: continue, or save the session. The details are in {log_path()}"
         remedy = f"{found.remedy} {kept}".strip()
-        self._messages.everywhere.show(Message(UNEXPECTED, Severity.ERROR, found.what, found.why, remedy))
+        self._messages.everywhere.show(
+            WindowMessage(UNEXPECTED, Severity.ERROR, found.what, found.why, remedy)
+        )
 
 
 def make_application() -> QApplication:

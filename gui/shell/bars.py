@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from gui.engine_link.engine_state import READY, EngineState
 from gui.page.actions import Actions
 from gui.page.contract import Page, PageStatus, Tool
-from gui.page.messages import Message, Messages, Severity
+from gui.page.messages import Messages, Severity, WindowMessage
 from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.style.theme import current_theme, theme_notifier
@@ -240,7 +240,7 @@ class MessageBar(QFrame):
             act()
 
 
-def _words_of(message: Message) -> tuple[str, str]:
+def _words_of(message: WindowMessage) -> tuple[str, str]:
     """Return what happened, which stands out, and the rest, as sentences."""
     return _closed(message.what), " ".join(_closed(part) for part in (message.why, message.remedy) if part)
 

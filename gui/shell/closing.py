@@ -23,7 +23,7 @@ from engine.files.standard_streams import log
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.jobs import Background
-from gui.page.messages import Message, Messages, Severity
+from gui.page.messages import Messages, Severity, WindowMessage
 from gui.shell.main_window import MainWindow
 
 _RECOVERY = "recovery"
@@ -76,7 +76,7 @@ class Recovery(QObject):
             with suppress(OSError):
                 when = time.strftime("%d %B, %H:%M", time.localtime(self._offered[0].stat().st_mtime))
                 what, why = "Haloscope was not closed properly", f"the work of {when} was kept"
-                shown = Message(
+                shown = WindowMessage(
                     _RECOVERY, Severity.WARNING, what, why,
                     action="Restore", act=self.restore, other_action="Discard", other_act=self.discard,
                 )  # fmt: skip
@@ -321,7 +321,7 @@ class Closing(QObject):
     def _wait(self) -> None:
         self._waits_for_files = True
         what, why = _files_words(self._link.files_being_saved), "Haloscope closes as soon as it is written."
-        keep = Message(_CLOSING, Severity.WARNING, what, why, action="Keep it open", act=self._stay)
+        keep = WindowMessage(_CLOSING, Severity.WARNING, what, why, action="Keep it open", act=self._stay)
         self._messages.everywhere.show(keep)
 
     def _stay(self) -> None:

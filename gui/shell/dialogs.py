@@ -154,7 +154,7 @@ _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class PaletteCommand:
     """What can be chosen in the command palette."""
 
     key: str
@@ -166,7 +166,7 @@ class Command:
     run: Callable[[], object]
 
 
-def commands_of(actions: Actions, page: Page) -> list[Command]:
+def commands_of(actions: Actions, page: Page) -> list[PaletteCommand]:
     """Return every command while a page is shown: actions, what the page offers besides, its panels."""
     found = []
     for name, entry in actions.entries.items():
@@ -176,26 +176,28 @@ def commands_of(actions: Actions, page: Page) -> list[Command]:
             title = f"{title} (on)"
         about = entry.where, keys, action.toolTip(), actions.why_not(name)
         if name != "palette":
-            found.append(Command(name, title, *about, action.trigger))
+            found.append(PaletteCommand(name, title, *about, action.trigger))
     for action in page.palette_actions:
         title, where = plain(action.text()), str(action.data() or "")
         why_not = "" if action.isEnabled() else "Not available now."
-        found.append(Command(f"{where}:{title}", title, where, "", action.toolTip(), why_not, action.trigger))
+        found.append(
+            PaletteCommand(f"{where}:{title}", title, where, "", action.toolTip(), why_not, action.trigger)
+        )
     for panel in page.panels:
         name, title = panel.objectName(), panel.windowTitle()
         show = partial(page.bring_to_front, name)
-        found.append(Command(f"panel:{name}", title, "Panel", "", shown_words(panel), "", show))
+        found.append(PaletteCommand(f"panel:{name}", title, "Panel", "", shown_words(panel), "", show))
     return found
 
 
-def found_by(typed: str, commands: Sequence[Command]) -> list[Command]:
+def found_by(typed: str, commands: Sequence[PaletteCommand]) -> list[PaletteCommand]:
     """Return the commands that a typed text fits, best first; what cannot be chosen now after what can."""
     chosen = [(score, one) for one in commands if (score := fit(typed, one))]
     chosen.sort(key=lambda at: (-at[0], bool(at[1].why_not)))
     return [one for _, one in chosen]
 
 
-def fit(typed: str, command: Command) -> int:
+def fit(typed: str, command: PaletteCommand) -> int:
     """Return how well a text fits, higher is better; 0 where it does not.
 
     Each typed word must begin a word of the title, the menu, or else the tooltip: "blur" finds a Gaussian.
@@ -211,16 +213,16 @@ def fit(typed: str, command: Command) -> int:
 class CommandPalette(QDialog):
     """A field, and under it the commands that fit; Enter closes it and runs one, Esc leaves."""
 
-    def __init__(self, commands: Sequence[Command], parent: QWidget) -> None:
+    def __init__(self, commands: Sequence[PaletteCommand], parent: QWidget) -> None:
         super().__init__(parent)
         self._commands, self._over = commands, parent
-        self.shown: list[Command] = []
+        self.shown: list[PaletteCommand] = []
         """The commands that are listed, in their order."""
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Commands")
         field = QLineEdit(placeholderText="Type words of a command, a preset, a sample, a page or a panel")
         tip = "The beginnings of words are enough: “so x” finds Sobel x."
-        self.field = named(field, "Command", tip)
+        self.field = named(field, "PaletteCommand", tip)
         self.field.textChanged.connect(self._list)
         self.field.returnPressed.connect(self._choose)
         self.field.installEventFilter(self)

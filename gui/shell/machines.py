@@ -12,7 +12,7 @@ from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.messages import Messages, Severity, error_message
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import Refusal, column, form, label_for, quiet_label
+from gui.widgets.panel_parts import RefusalLabel, column, form, label_for, quiet_label
 
 SOURCE, ENGINE_SOURCE, CODE_SOURCE = "connection", "engine", "compiled code"
 RECONNECT, TRY_AGAIN, RETRY_GPU = "Reconnect", "Try again", "Try the GPU again"
@@ -132,7 +132,7 @@ class ConnectDialog(QDialog):
         fields = form(GRID)
         fields.addRow(label_for("&Server", self.server), self.server)
         fields.addRow(label_for("&Python there", self.python), self.python)
-        self.refusal = Refusal()
+        self.refusal = RefusalLabel()
         buttons, role = QDialogButtonBox(), QDialogButtonBox.ButtonRole
         self.connect_button = buttons.addButton("&Connect", role.AcceptRole)
         buttons.addButton("Cancel", role.RejectRole)

@@ -269,7 +269,7 @@ def _of_scheme(scheme: Qt.ColorScheme) -> Theme:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class VariantStyle:
     """How a variant is drawn: colour ("#rrggbb"), and shape as pyqtgraph's marker and as a character."""
 
     colour: str
@@ -330,20 +330,20 @@ _TABLE |= {
 _TABLE["cuda-equalise"] = _GREEN, _PLUS
 
 
-def series_at(position: int, theme: Theme | None = None) -> Series:
+def series_at(position: int, theme: Theme | None = None) -> VariantStyle:
     """Return colour and shape of a curve that stands for no variant, by its position among the others."""
     return _series(_HUES[position % len(_HUES)], _SHAPES[position % len(_SHAPES)], theme)
 
 
-def series_for(variant_key: str, theme: Theme | None = None) -> Series:
+def series_for(variant_key: str, theme: Theme | None = None) -> VariantStyle:
     """Return colour and shape of a variant by its key; an unknown key gets one by its letters."""
     # crc32, because hash() of a text differs from process to process.
     rest, hue = divmod(zlib.crc32(variant_key.encode()), len(_HUES))
     return _series(*_TABLE.get(variant_key, (_HUES[hue], _SHAPES[rest % len(_SHAPES)])), theme)
 
 
-def _series(hue: tuple[str, str], shape: tuple[str, str], theme: Theme | None) -> Series:
-    return Series(hue[(theme or current_theme()).name != "light"], *shape)
+def _series(hue: tuple[str, str], shape: tuple[str, str], theme: Theme | None) -> VariantStyle:
+    return VariantStyle(hue[(theme or current_theme()).name != "light"], *shape)
 
 
 # A full mix would hide the difference between a cell and the selection frame around it.

@@ -40,7 +40,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BarRow:
     """A name, its bars, and a figure at the end."""
 
     name: str
@@ -66,7 +66,7 @@ class BarChart(QWidget):
         self, name: str, row: int, bar: int, *, has_track: bool = False, widest: str = "", names: float = 0.4
     ) -> None:
         super().__init__(accessibleName=name)
-        self.rows: Sequence[Row] = ()
+        self.rows: Sequence[BarRow] = ()
         self.drawn: list[tuple[QRectF, Bar]] = []
         self._ticks: Ticks = ()
         self._line: float | None = None
@@ -78,7 +78,7 @@ class BarChart(QWidget):
         self.setMinimumSize(20 * GRID, row)
 
     def show_rows(
-        self, rows: Sequence[Row], description: str = "", ticks: Ticks = (), line: float | None = None
+        self, rows: Sequence[BarRow], description: str = "", ticks: Ticks = (), line: float | None = None
     ) -> None:
         """Show rows; `description` is for screen readers, `line` the share where a line crosses all bars."""
         self.rows, self._ticks, self._line = rows, ticks, line
@@ -126,7 +126,7 @@ class BarChart(QWidget):
             painter.setPen(QPen(QColor(current_theme().accent), 1, Qt.PenStyle.DotLine))
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
-    def _paint_row(self, painter: QPainter, row: Row, area: QRectF) -> None:
+    def _paint_row(self, painter: QPainter, row: BarRow, area: QRectF) -> None:
         theme, metrics = current_theme(), painter.fontMetrics()
         glyph, colour = row.glyph
         painter.setPen(QColor(colour or theme.text))
@@ -169,7 +169,7 @@ class BarChart(QWidget):
                 free_to = begin - HALF_GRID
 
 
-def _glyph_width(row: Row) -> int:
+def _glyph_width(row: BarRow) -> int:
     return 2 * GRID if row.glyph[0] else 0
 
 
@@ -178,7 +178,7 @@ FILTERS = ("PNG (*.png)", "SVG (*.svg)")
 _SCALE = 2
 
 
-class Drawing(NamedTuple):
+class PaintedChart(NamedTuple):
     """What `paint` paints, in pixels of the screen."""
 
     title: str

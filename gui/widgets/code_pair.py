@@ -17,8 +17,8 @@ from PySide6.QtWidgets import QLineEdit, QScrollBar, QSplitter, QWidget
 
 from engine.explain.code_diff import Diff
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.code_view import CodeView, Row, side_rows, unified_rows
-from gui.widgets.panel_parts import Placeholder, column, icon_button, named, quiet_label, row
+from gui.widgets.code_view import CodeRow, CodeView, side_rows, unified_rows
+from gui.widgets.panel_parts import PlaceholderStack, column, icon_button, named, quiet_label, row
 
 
 class CodePair(QWidget):
@@ -40,7 +40,7 @@ class CodePair(QWidget):
         self.search = icon_button("magnify", "Find in the code", "Find in the code (Ctrl+F)")
         tip = "Copy what is selected, else all of what has the cursor"
         self.copy = icon_button("copy", "Copy the code", tip)
-        self._right_side = Placeholder(self.right)
+        self._right_side = PlaceholderStack(self.right)
         self._splitter = QSplitter(Qt.Orientation.Vertical, childrenCollapsible=False)
         for part in (self.left, self._right_side):
             self._splitter.addWidget(part)
@@ -57,7 +57,9 @@ class CodePair(QWidget):
         """Whether both stand side by side."""
         return self._splitter.orientation() is Qt.Orientation.Horizontal
 
-    def show_code(self, rows: Sequence[Row], listing: Sequence[Row] | None = None, why_not: str = "") -> bool:
+    def show_code(
+        self, rows: Sequence[CodeRow], listing: Sequence[CodeRow] | None = None, why_not: str = ""
+    ) -> bool:
         """Show Python, alone or with a listing or why there is none; return whether that is new."""
         self._diff = None
         self._scroll_together(False)

@@ -39,7 +39,7 @@ class Look(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CodeRow:
     """A row: its text, the number of its line, and the line of the source that it is, or comes from."""
 
     text: str
@@ -52,37 +52,37 @@ _MARKS = {Look.REMOVED: "−", Look.ADDED: "+"}
 _UNIFIED = {Change.SAME: Look.CODE, Change.REMOVED: Look.REMOVED, Change.ADDED: Look.ADDED}
 
 
-def number_text(row: Row) -> str:
+def number_text(row: CodeRow) -> str:
     """Return what stands before a row: its number, and whether a side alone has it."""
     number = "" if row.number is None else str(row.number)
     return f"{number} {_MARKS[row.look]}" if row.look in _MARKS else number
 
 
-def function_rows(function: SourceFunction) -> tuple[Row, ...]:
+def function_rows(function: SourceFunction) -> tuple[CodeRow, ...]:
     """Return the lines of a function, each a line of the source."""
     numbered = enumerate(function.lines, start=function.first_line)
     return tuple(
-        Row(line, number=number, source=SourceLine(function.path, number)) for number, line in numbered
+        CodeRow(line, number=number, source=SourceLine(function.path, number)) for number, line in numbered
     )
 
 
-def unified_rows(diff: Diff, around: int | None) -> tuple[Row, ...]:
+def unified_rows(diff: Diff, around: int | None) -> tuple[CodeRow, ...]:
     """Return a diff in one column, with so many equal lines around each difference; None: all."""
     rows = []
     for line in diff.unified(around):
         number = line.left_number if line.right_number is None else line.right_number
         look = Look.GAP if number is None else _UNIFIED[line.change]
-        rows.append(Row("⋯" if number is None else line.text.expandtabs(8), look, number))
+        rows.append(CodeRow("⋯" if number is None else line.text.expandtabs(8), look, number))
     return tuple(rows)
 
 
-def side_rows(diff: Diff) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+def side_rows(diff: Diff) -> tuple[tuple[CodeRow, ...], tuple[CodeRow, ...]]:
     """Return a diff in two columns of as many rows."""
 
-    def row(number: int | None, text: str, change: Change, look: Look) -> Row:
+    def row(number: int | None, text: str, change: Change, look: Look) -> CodeRow:
         if number is None:
-            return Row("", Look.GAP)
-        return Row(text.expandtabs(8), Look.CODE if change is Change.SAME else look, number)
+            return CodeRow("", Look.GAP)
+        return CodeRow(text.expandtabs(8), Look.CODE if change is Change.SAME else look, number)
 
     left = tuple(row(one.left_number, one.left, one.change, Look.REMOVED) for one in diff.rows)
     return left, tuple(row(one.right_number, one.right, one.change, Look.ADDED) for one in diff.rows)
@@ -103,7 +103,7 @@ class CodeView(QPlainTextEdit):
     def __init__(self, name: str) -> None:
         wrap = QPlainTextEdit.LineWrapMode.NoWrap
         super().__init__(readOnly=True, undoRedoEnabled=False, lineWrapMode=wrap)
-        self.rows: Sequence[Row] = ()
+        self.rows: Sequence[CodeRow] = ()
         self.row = 0
         """The row with the cursor."""
         self.marked: Collection[int] = ()
@@ -124,7 +124,7 @@ class CodeView(QPlainTextEdit):
     def minimumSizeHint(self) -> QSize:
         return QSize(20 * GRID, 6 * GRID)
 
-    def show_rows(self, rows: Sequence[Row], *, is_python: bool) -> bool:
+    def show_rows(self, rows: Sequence[CodeRow], *, is_python: bool) -> bool:
         """Show rows from the first one on; the same rows stay as they are, and the reply is False."""
         if rows == self.rows:
             return False
@@ -273,7 +273,7 @@ class Highlighter(QSyntaxHighlighter):
 
     def __init__(self, document: QTextDocument) -> None:
         super().__init__(document)
-        self._rows: Sequence[Row] = ()
+        self._rows: Sequence[CodeRow] = ()
         self._words = _PYTHON
         # Rows that begin within a docstring, and those that have their colours.
         self._inside: set[int] = set()
@@ -282,7 +282,7 @@ class Highlighter(QSyntaxHighlighter):
         self._take_theme(current_theme())
         theme_notifier().changed.connect(self._take_theme)
 
-    def take(self, rows: Sequence[Row], *, is_python: bool) -> None:
+    def take(self, rows: Sequence[CodeRow], *, is_python: bool) -> None:
         self._rows = rows
         self._words = _PYTHON if is_python else _ASSEMBLY
         self._inside, self._coloured = set(), set()

@@ -13,7 +13,7 @@ from engine.mask.generator_table import number_text
 from engine.mask.text import parse_mask
 from engine.mask.typed import quoted, read_fraction, with_point
 from gui.style.metrics import GRID, HALF_GRID, number_font
-from gui.widgets.panel_parts import Refusal, column, folding_row, menu_button, quiet_label, row
+from gui.widgets.panel_parts import RefusalLabel, column, folding_row, menu_button, quiet_label, row
 
 MINUS = "\N{MINUS SIGN}"
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
@@ -251,7 +251,7 @@ class ListField(QWidget):
             menu.addAction(text).triggered.connect(lambda _checked=False, those=items: self._choose(those))
         tip = f"{kind.capitalize()} that are often compared."
         self.sets = menu_button("Sets", f"Sets of {kind}", tip, menu)
-        self.refusal = Refusal()
+        self.refusal = RefusalLabel()
         self.note = quiet_label(wraps=True)
         first, then = row(*before, (self.field, 1)), row(self.sets, *after, spacing=HALF_GRID)
         line = folding_row((first, 1), then, spacing=HALF_GRID)

@@ -108,7 +108,7 @@ class ElidedLabel(QLabel):
         return lines
 
 
-class Finding(NamedTuple):
+class NamedFinding(NamedTuple):
     """A name, what is found, and what it means."""
 
     name: str
@@ -136,7 +136,7 @@ class Findings(QWidget):
         """The texts by their names."""
         return {name.text(): text.text() for name, text in self._labels if not name.isHidden()}
 
-    def show_findings(self, findings: Sequence[Finding]) -> None:
+    def show_findings(self, findings: Sequence[NamedFinding]) -> None:
         for row in range(len(self._labels), len(findings)):
             name, text = quiet_label(small=True), ElidedLabel(most=self._most, small=True, is_plain=True)
             self._labels.append((name, text))

@@ -337,7 +337,7 @@ def scrolled(content: QWidget) -> ScrollArea:
     return area
 
 
-class Placeholder(QStackedWidget):
+class PlaceholderStack(QStackedWidget):
     """A widget, or a quiet text in its place while there is one to say, with the action that helps."""
 
     def __init__(self, widget: QWidget, text: str = "") -> None:
@@ -406,7 +406,7 @@ def choices_of(box: QComboBox) -> list[QAction]:
     return actions
 
 
-class Verdict(QLabel):
+class VerdictLabel(QLabel):
     """Says quietly what was read, or in the colour of errors why that cannot be taken."""
 
     def __init__(self) -> None:
@@ -418,7 +418,7 @@ class Verdict(QLabel):
         self.setText(sentence)
 
 
-class Refusal(Verdict):
+class RefusalLabel(VerdictLabel):
     """Says in the colour of errors why a text is refused; hidden while there is no reason."""
 
     def __init__(self) -> None:

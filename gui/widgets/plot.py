@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QGraphicsGridLayout, QLabel, QSizePolicy, QWidget
 from engine.course.paper import Figure
 from engine.course.paper import Series as Curve
 from gui.style.metrics import GRID, HALF_GRID, number_font
-from gui.style.theme import Series, Theme, current_theme, series_at, series_for, theme_notifier
+from gui.style.theme import Theme, VariantStyle, current_theme, series_at, series_for, theme_notifier
 from gui.widgets.labels import LegendEntry, legend_html
 from gui.widgets.panel_parts import centred_text, column
 
@@ -141,7 +141,7 @@ _MARK_SIZE, _SMALL_MARK_SIZE = 9, 6
 _MARGIN = 0.08
 _PAPER = "paper"
 # A curve, how it is drawn, and whether the paper printed it.
-_Drawn = tuple[Curve, Series, bool]
+_Drawn = tuple[Curve, VariantStyle, bool]
 _EMPTY = "Nothing to draw yet: the figure shows what this machine measured. Press Run (Ctrl+R)."
 
 
@@ -283,7 +283,7 @@ def _curves(figure: Figure, theme: Theme) -> list[_Drawn]:
     """Return every curve with its colour and shape, which a printed one shares with the measured one."""
     names = list(dict.fromkeys(curve.name for curve in (*figure.series, *figure.printed)))
 
-    def look(curve: Curve) -> Series:
+    def look(curve: Curve) -> VariantStyle:
         variant = next((one.variant for one in figure.series if one.name == curve.name), curve.variant)
         return series_for(variant, theme) if variant else series_at(names.index(curve.name), theme)
 

@@ -15,7 +15,7 @@ from engine.course.paper import CourseKernel
 from engine.tasks.product.problem import MatrixProduct, ProductGrid
 from gui.page.actions import Entry
 from gui.page.contract import Page, PageEntry, PageStatus, Tool
-from gui.page.jobs import Job
+from gui.page.jobs import RequestedRun
 from gui.shell import main_window
 from gui.shell.pages import PAGES
 from tests.architecture.test_contracts import CONTRACTS
@@ -47,7 +47,9 @@ class ToyPage(Page):
         return PageStatus(sentence, device="simulator", has_results=has, **words)
 
     def run(self):
-        self.services.jobs.begin("toy", [Job("Toy", WORK, self._replied)], self.services.messages.on(self))
+        self.services.jobs.begin(
+            "toy", [RequestedRun("Toy", WORK, self._replied)], self.services.messages.on(self)
+        )
 
     def save_results(self):
         self.saved += 1

@@ -14,7 +14,7 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.results.columns import SPEED_UP
 from engine.work.filtering import oracle
-from gui.explore.explain.why_state import Step
+from gui.explore.explain.why_state import Remedy
 from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.variants_model import GroupRow
 from tests.end2end.conftest import smooth, standing_still
@@ -161,7 +161,7 @@ def test_that_a_run_on_this_processor_has_bounds_beside_its_time(window, qtbot):
     window.workspace.change(variant="cpu-parallel")
     window.actions["run"].trigger()
     qtbot.waitUntil(lambda: page.why.explained is not None, timeout=200_000)
-    if page.why.step is Step.MEASURE:
+    if page.why.step is Remedy.MEASURE:
         page.why.take_step()
     qtbot.waitUntil(lambda: page.why.words == "", timeout=200_000)
     (result,) = window.results.results()

@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication
 
-from gui.network.layers import Cell
+from gui.network.layers import LayerCell
 from tests.end2end.conftest import smooth, standing_still
 from tests.gui.made_window import made
 
@@ -54,11 +54,11 @@ def test_that_a_digit_drawn_with_the_mouse_is_told_while_the_window_stays_smooth
 def test_that_the_shown_parts_of_a_value_are_those_that_the_engine_added(page):
     network = page.network
     for cell in (
-        Cell(0, 8, 10, 12),
-        Cell(1, 8, 5, 6),
-        Cell(2, 9, 3, 4),
-        Cell(4, column=7),
-        Cell(5, column=7),
+        LayerCell(0, 8, 10, 12),
+        LayerCell(1, 8, 5, 6),
+        LayerCell(2, 9, 3, 4),
+        LayerCell(4, column=7),
+        LayerCell(5, column=7),
     ):
         network.point(cell, keep=True)
         parts = network.all_origins()

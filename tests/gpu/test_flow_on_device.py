@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import engine
-from engine.api.request import Call
+from engine.api.request import PictureCall
 from engine.commands.arguments import read
 from engine.commands.command_line import main
 from engine.commands.filtering import FilterSettings
 from engine.commands.picture_work import work_for
 from engine.flow import rows as memory_plan
-from engine.flow.stream import Asked, Stream
+from engine.flow.stream import InStream, Stream
 from engine.geometry.border import Border
 from engine.work.chain_files import ready_chains
 from engine.work.operations.contract import OPERATIONS
@@ -31,19 +31,19 @@ def assert_streamed(call):
     whole = call.filter()
     stream = Stream(chunk_bytes=100_000, ring=3, total=1)
     out = np.empty_like(whole)
-    timeline = stream.run([Asked(call, out)])
+    timeline = stream.run([InStream(call, out)])
     assert len(timeline.chunks) > 2 or call.reach.whole
     np.testing.assert_array_equal(out, whole)
 
 
 @pytest.mark.parametrize("key", WINDOWS)
 def test_that_an_operation_in_a_stream_has_the_bits_of_the_whole(device, picture, key):
-    assert_streamed(Call(picture, operation_request(operation=key, device=device)))
+    assert_streamed(PictureCall(picture, operation_request(operation=key, device=device)))
 
 
 @pytest.mark.parametrize("chain", ready_chains(), ids=lambda chain: chain.key)
 def test_that_a_chain_in_a_stream_has_the_bits_of_the_whole(device, picture, chain):
-    assert_streamed(Call(picture, of_chain(chain, device=device)))
+    assert_streamed(PictureCall(picture, of_chain(chain, device=device)))
 
 
 @pytest.mark.parametrize("work", WORK)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.api.request import Call
+from engine.api.request import PictureCall
 from engine.flow import tiles as result_of_window
 from engine.geometry.block import Block
 from engine.host import shared, shared_picture
@@ -77,7 +77,7 @@ def test_that_a_ready_chain_is_proven_and_timed_on_the_device(chain, dtype, gpu,
     photo = open_sample("astronaut").pixels
     picture = {"uint8": photo, "uint16": photo.astype(np.uint16) * 257, "float32": photo / np.float32(255)}
     asked = PictureRequest(chain=chain, device=device)
-    call = Call(np.ascontiguousarray(picture[dtype][:301, :403]), asked)
+    call = PictureCall(np.ascontiguousarray(picture[dtype][:301, :403]), asked)
     result = measure(call.job(), gpu, QUICK).result
     assert result.is_proven, result.status
     assert result.timing.clock == "device events around a replayed graph"

@@ -8,7 +8,7 @@ from engine.errors import BadValue, Reason
 from engine.explain import answers
 from engine.explain.ablation_results import NO_GPU, Ablation, Altered, Cost
 from engine.explain.code_diff import diff_of
-from engine.explain.code_lines import Form, KernelSource, Role, SourceFunction, story_in
+from engine.explain.code_lines import KernelSource, ListingForm, Role, SourceFunction, story_in
 from engine.explain.device_limits import DeviceLimits, Limit
 from engine.explain.kernel_code import ptx_listing
 from engine.explain.messages import CompiledLaunchRequest, LaunchRequest, ShownCode
@@ -161,7 +161,7 @@ NO_DISASSEMBLER = BadValue("SASS", "it needs nvdisasm", "`pip install nvidia-cud
 
 def made_code(asked):
     """Return the answer to a request; there is no disassembler."""
-    if asked.form is Form.SASS:
+    if asked.form is ListingForm.SASS:
         raise NO_DISASSEMBLER
     job, operation = asked.job, asked.job.operation
     key = f"cpu-{operation.operation}" if operation and job.variant == "auto" else job.variant

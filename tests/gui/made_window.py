@@ -24,7 +24,7 @@ from gui.explore.results.blocks_panel import BlockCells
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_controller import RunController
 from gui.explore.sessions import Sessions
-from gui.explore.state import PictureSource, State, Step
+from gui.explore.state import EditedStep, PictureSource, State
 from gui.explore.workspace import Workspace
 from gui.network.page import FIRST_DIGIT
 from gui.page.actions import Actions
@@ -124,7 +124,7 @@ class OpenedWindow(Haloscope):
         self.workspace.select(None)
         self.workspace.show_whole(False)
         first = PictureSource("", "astronaut")
-        self.workspace.begin_with(State((Step.of(preset(FIRST_MASK)),), source=first))
+        self.workspace.begin_with(State((EditedStep.of(preset(FIRST_MASK)),), source=first))
         page.picture_view.set_mode(ViewMode.SPLIT)
         page.picture_view.canvas.view.fit()
         page.picture_view.canvas.show_scene(channel=None)

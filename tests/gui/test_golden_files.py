@@ -12,7 +12,7 @@ from engine.mask.mask import Mask
 from engine.mask.text import load_mask
 from gui.explore.session_file import encoded, load_session
 from gui.explore.sessions import View
-from gui.explore.state import PictureSource, Settings
+from gui.explore.state import PictureSource, StepSettings
 from gui.network.network_state import NetworkState
 from gui.shell.preferences import Preferences, load_preferences
 from gui.typed_json import Reading
@@ -20,7 +20,7 @@ from gui.typed_json import Reading
 GOLDEN = Path(__file__).parent / "golden"
 SESSIONS = sorted(path.name for path in GOLDEN.glob("session-*"))
 MASK = Mask(np.array([[0.1, -2.5], [1 / 3, 4e-9], [0, 7]]), anchor=(2, 0), offset=-3.25, name="Größe ±")
-OF_0_1 = Settings(
+OF_0_1 = StepSettings(
     border=Border.CONSTANT, cval=12.5, flip=True, normalise=True, variant="tiled", device="cuda:0",
     block=Block(32, 4), range_mode="absolute", baseline="naive", layout=Layout.PACKED, result_type="same",
 )  # fmt: skip

@@ -175,7 +175,7 @@ _MOST_SCAN_BYTES = 4 + 2 * 255
 
 
 @dataclass(slots=True)
-class Frame:
+class JpegFrame:
     """What the header of a JPEG says of its compressed data, and where that ends.
 
     `blocks` has the blocks of 8 x 8 samples of each component. No legal file of that size is shorter than
@@ -251,12 +251,12 @@ class Frame:
             raise Refused(f"{why}, the limit is {limit:,}", remedy)
 
 
-def frame_of(data: mmap.mmap | bytes) -> Frame:
+def frame_of(data: mmap.mmap | bytes) -> JpegFrame:
     """Read the markers of a JPEG up to its end; without a frame header, which Pillow refuses, an empty frame.
 
     Raises Refused where a second frame header names another size than the first.
     """
-    frame, left = Frame(), _MOST_HEAD_BYTES
+    frame, left = JpegFrame(), _MOST_HEAD_BYTES
     # Those of the head: others, headers of frames, and the first scan.
     parts: list[list[bytes]] = [[_START], [], []]
     for marker, position in markers(data):
@@ -303,7 +303,7 @@ def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
 
 
 def decoded_whole(
-    data: mmap.mmap | bytes, frame: Frame, warning: str, decode: Callable[[mmap.mmap | bytes], np.ndarray]
+    data: mmap.mmap | bytes, frame: JpegFrame, warning: str, decode: Callable[[mmap.mmap | bytes], np.ndarray]
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return what a decoder that does not warn makes of a JPEG, and notes on the `warning` of simplejpeg.
 

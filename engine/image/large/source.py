@@ -22,7 +22,7 @@ from engine.image.convert import bands
 from engine.image.faults import Refused, errors_in_words
 from engine.image.format import Canvas
 from engine.image.metadata import NO_METADATA, Metadata, unique
-from engine.process import Kept, cores
+from engine.process import KeptValues, cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class SegmentedPicture(LargePicture):
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(cores(), thread_name_prefix="decode")
-        self._cache: Kept[Key, np.ndarray] = Kept(0)
+        self._cache: KeptValues[Key, np.ndarray] = KeptValues(0)
         self._lock = threading.Lock()
 
     def note(self, *sentences: str) -> None:
@@ -173,7 +173,7 @@ class SegmentedPicture(LargePicture):
     def close(self) -> None:
         """Close the file; nothing is read after that."""
         self._pool.shutdown(cancel_futures=True)
-        self._cache = Kept(0)
+        self._cache = KeptValues(0)
         super().close()
 
 

@@ -84,19 +84,19 @@ class Codecs:
         return stored.transpose(np.argsort(self.axes))
 
 
-class _Named(Struct):
+class _NamedPart(Struct):
     """A part of the metadata of Zarr 3: a codec, a grid of chunks, or how their files are named."""
 
     name: str
     configuration: Json = {}
 
 
-_ListOfCodecs = Annotated[list[_Named], Meta(min_length=1, max_length=16)]
+_ListOfCodecs = Annotated[list[_NamedPart], Meta(min_length=1, max_length=16)]
 # Of at most 8 axes, so that numbers of pixels and bytes stay whole numbers of 64 bits.
 _Sides = Annotated[tuple[Annotated[int, Meta(ge=0, le=1 << 31)], ...], Meta(min_length=1, max_length=8)]
 
 
-def _codecs_of(named: list[_Named], dtype: np.dtype, axes: int) -> Codecs:
+def _codecs_of(named: list[_NamedPart], dtype: np.dtype, axes: int) -> Codecs:
     """Return what the metadata of an array, or of its shards, says of chunks."""
     order = list(range(axes))
     if named[0].name == "transpose":
@@ -173,8 +173,8 @@ class _Array(Struct, kw_only=True):
 
     shape: _Sides
     data_type: Any
-    chunk_grid: _Named
-    chunk_key_encoding: _Named
+    chunk_grid: _NamedPart
+    chunk_key_encoding: _NamedPart
     codecs: _ListOfCodecs
     fill_value: Any
     dimension_names: list[str | None] | None = None
@@ -208,13 +208,13 @@ class _Array2(Struct, kw_only=True):
             raise Refused(_no_picture(self.dtype))
         packed = [*(self.filters or ()), *((self.compressor,) if self.compressor else ())]
         endian = "big" if self.dtype[0] == ">" else "little"
-        transposed = [_Named("transpose", {"order": range(len(self.shape))[::-1]})] * (self.order == "F")
-        codecs = [_Named("bytes", {"endian": endian}), *(_Named(codec["id"]) for codec in packed)]
+        transposed = [_NamedPart("transpose", {"order": range(len(self.shape))[::-1]})] * (self.order == "F")
+        codecs = [_NamedPart("bytes", {"endian": endian}), *(_NamedPart(codec["id"]) for codec in packed)]
         return _Array(
             shape=self.shape,
             data_type=np.dtype(self.dtype).name,
-            chunk_grid=_Named("regular", {"chunk_shape": self.chunks}),
-            chunk_key_encoding=_Named("v2", {"separator": self.dimension_separator}),
+            chunk_grid=_NamedPart("regular", {"chunk_shape": self.chunks}),
+            chunk_key_encoding=_NamedPart("v2", {"separator": self.dimension_separator}),
             codecs=[*transposed, *codecs],
             fill_value=self.fill_value,
         )

@@ -154,7 +154,7 @@ def cut(height: int, tiles: int, workers: int, cost_rows: float) -> np.ndarray:
 
 
 @dataclass(eq=False)
-class Cut:
+class BandedCut:
     """How a picture is cut, and the calls with their buffers that are kept."""
 
     arguments: tuple[np.ndarray, ...]  # of the compiled function; the first one has the bands
@@ -187,7 +187,7 @@ class BandedFilter(ABC):
             *(problem.anchor[0], halo.before, halo.after, halo.outside_rows, halo.outside_samples),
             np.float32(mask.offset),
         )
-        self._cut: Cut
+        self._cut: BandedCut
 
     @property
     @abstractmethod
@@ -239,11 +239,11 @@ class BandedFilter(ABC):
         call.launch(image.ctypes.data, out.ctypes.data)
         cut.calls.append(call)
 
-    def _new_call(self, cut: Cut) -> SharedCall:
+    def _new_call(self, cut: BandedCut) -> SharedCall:
         workers = min(self.workers, len(cut.arguments[0]))
         return SharedCall(self.function, self._arguments(cut.arguments, workers), workers)
 
-    def _cut_for(self, out: np.ndarray) -> Cut:
+    def _cut_for(self, out: np.ndarray) -> BandedCut:
         return self._cut
 
     @abstractmethod

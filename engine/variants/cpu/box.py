@@ -29,7 +29,14 @@ from engine.mask.mask import Mask
 from engine.results.problem import LoopWork
 from engine.run.variant import ON_CPU
 from engine.variants.cpu import banded_filter as banded
-from engine.variants.cpu.banded_filter import BandedFilter, Cut, aligned_rows, copy_edge, cut, source_row
+from engine.variants.cpu.banded_filter import (
+    BandedCut,
+    BandedFilter,
+    aligned_rows,
+    copy_edge,
+    cut,
+    source_row,
+)
 from engine.variants.cpu.line_sums import add_line, add_neighbours, take_row
 from engine.variants.cpu.register_tiles import ACROSS_LINES, VECTOR
 from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one, smaller
@@ -63,7 +70,7 @@ class BoxSums(BandedFilter):
         self._pitch = -(-(length + 2 * VECTOR) // VECTOR) * VECTOR
         self._ghost_row = np.full(self._pitch, problem.ghost_value, self._dtype)
         tiles = -(-self._samples // self._tile_samples)
-        self._cut = Cut((cut(problem.height, tiles, self.workers, problem.mask_shape[0] - 1),))
+        self._cut = BandedCut((cut(problem.height, tiles, self.workers, problem.mask_shape[0] - 1),))
 
     @property
     def loops(self) -> tuple[LoopWork, ...]:

@@ -113,7 +113,7 @@ class TwoPasses(BandedFilter):
         tiles = -(-self._samples // self._tile_samples)
         # A band costs half a row beside its own ones for each mask row but one, and sums leave the cache.
         cost_rows = problem.mask_shape[0] - 1
-        self._cut = banded.Cut((banded.cut(problem.height, tiles, self.workers, cost_rows),))
+        self._cut = banded.BandedCut((banded.cut(problem.height, tiles, self.workers, cost_rows),))
 
     @property
     def loops(self) -> tuple[LoopWork, ...]:

@@ -20,7 +20,7 @@ from engine.mask.mask import Mask
 from engine.results.problem import LoopWork
 from engine.variants.cpu import banded_filter as banded
 from engine.variants.cpu import register_tiles as tuned
-from engine.variants.cpu.banded_filter import BandedFilter, Cut, aligned_rows, copy_edge, source_row
+from engine.variants.cpu.banded_filter import BandedCut, BandedFilter, aligned_rows, copy_edge, source_row
 from engine.variants.cpu.register_tiles import MOST_ROWS, PART_SAMPLES, PARTIAL_SUMS, ROWS_AT_ONCE, VECTOR
 from engine.variants.cpu.row_sums import rows_as_floats, sum_rows
 from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one, larger, smaller
@@ -92,7 +92,7 @@ class StreamedBands(BandedFilter):
             and vectors * VECTOR % tuned.LINE == 0
         )
         # By `before_line`: it takes 30 us, and a picture is often filtered again.
-        self._cuts: dict[int, Cut] = {}
+        self._cuts: dict[int, BandedCut] = {}
         self._cut = self._cut_at(0)
 
     @property
@@ -138,15 +138,15 @@ class StreamedBands(BandedFilter):
             return LoopWork(operations=loads * banded.CONVERSION, loads=loads)
         return LoopWork(loads=self._line_accesses(self._problem.mask_shape[1], loads))
 
-    def _cut_for(self, out: np.ndarray) -> Cut:
+    def _cut_for(self, out: np.ndarray) -> BandedCut:
         return self._cut_at(-(out.ctypes.data // out.itemsize) % tuned.LINE if self._aligns_results else 0)
 
-    def _cut_at(self, before_line: int) -> Cut:
+    def _cut_at(self, before_line: int) -> BandedCut:
         if before_line not in self._cuts:
             tiles, parts = self._parts(before_line)
             bands = banded.cut(self._problem.height, len(tiles), self.workers, self._cost_rows)
             ranges = np.hstack([bands[:, :2], tiles[bands[:, 2]]])
-            self._cuts[before_line] = Cut((ranges, parts))
+            self._cuts[before_line] = BandedCut((ranges, parts))
         return self._cuts[before_line]
 
     def _arguments(self, cut: tuple[np.ndarray, ...], workers: int) -> tuple[object, ...]:

@@ -31,7 +31,7 @@ from engine.geometry.block import Refusal
 from engine.mask.factors import factor, low_rank, may_be_exact
 from engine.mask.mask import MAX_SIDE, Mask
 from engine.variants.fast.fused_kernel import fused_variant, tiles_of
-from engine.variants.fast.tile_shape import FusedShape, Size, first_fitting
+from engine.variants.fast.tile_shape import BlockSize, FusedShape, first_fitting
 from engine.variants.mask_classes import refuse_mask, refuse_unequal, required_factors
 from engine.variants.passes import refuse_long_mask
 from engine.verify.closeness import relative_bound
@@ -67,7 +67,7 @@ MOST_ROWS_OF_FOUR, LEAST_ROWS_OF_EIGHT = 13, 22
 # Mask rows up to which tiles are better, but where a ring pays in large pictures of float32; on several
 # channels a tile of a large mask leaves few rows of results.
 MOST_TILE_ROWS, MOST_SIDE_OF_SEVERAL, RING_ROWS = 33, 23, range(21, 27)
-RINGS = Size(128, 16, 4, 4, 8), Size(64, 16, 4, 4, 4), Size(64, 16, 8, 1, 4)
+RINGS = BlockSize(128, 16, 4, 4, 8), BlockSize(64, 16, 4, 4, 4), BlockSize(64, 16, 8, 1, 4)
 
 
 def fused_shape(problem: Problem) -> FusedShape:
@@ -85,7 +85,7 @@ def fused_shape(problem: Problem) -> FusedShape:
         return first_fitting(problem, 1, RINGS)
     results = 8 if rows >= LEAST_ROWS_OF_EIGHT else 16
     tile_rows = (4,) if is_grey_float and rows <= MOST_ROWS_OF_FOUR else (4, 5, 6)
-    sizes = [Size(128, results, number, 4, TILE_WARPS, is_ring=False) for number in tile_rows]
+    sizes = [BlockSize(128, results, number, 4, TILE_WARPS, is_ring=False) for number in tile_rows]
     sizes.sort(key=lambda size: FusedShape(problem, 1, size).multiply_adds)
     return first_fitting(problem, 1, (*sizes, *RINGS))
 
@@ -154,11 +154,13 @@ def box_shape(problem: Problem) -> FusedShape:
     span, is_grey = (columns - 1) * problem.channels, problem.channels == 1
     results = 8 if span < 8 else 16 if span < 24 else 32
     tile_rows = (4,) if is_grey and rows <= MOST_ROWS_OF_FOUR else (6, 5, 4)
-    tiles = [Size(128, results, number, 4, TILE_WARPS, is_ring=False) for number in tile_rows]
+    tiles = [BlockSize(128, results, number, 4, TILE_WARPS, is_ring=False) for number in tile_rows]
     if rows >= LEAST_RING_ROWS or not tiles_of(problem, TILE_WARPS):
         tiles = []
     results = 16 if span < 32 else 32
-    rings = [Size(128, results, 16, 1, 4)] * is_grey + [Size(64, results, number, 1, 4) for number in (16, 8)]
+    rings = [BlockSize(128, results, 16, 1, 4)] * is_grey + [
+        BlockSize(64, results, number, 1, 4) for number in (16, 8)
+    ]
     return first_fitting(problem, 0, tiles + rings)
 
 
@@ -187,13 +189,13 @@ MOST_SAMPLE = 2.0**60
 _WORDS = {2: "two", 3: "three"}
 _ANY_MASK = "Use register-blocked or tiled."
 WARPS = 4
-LOW_RANK_TILE = Size(128, 16, 4, 4, WARPS, is_ring=False)
+LOW_RANK_TILE = BlockSize(128, 16, 4, 4, WARPS, is_ring=False)
 LOW_RANK_RINGS = (
-    Size(128, 16, 4, 4, WARPS),
-    Size(128, 16, 3, 4, WARPS),
-    Size(64, 16, 4, 4, WARPS),
-    Size(64, 16, 4, 4, 2),
-    Size(32, 8, 4, 1, 2),
+    BlockSize(128, 16, 4, 4, WARPS),
+    BlockSize(128, 16, 3, 4, WARPS),
+    BlockSize(64, 16, 4, 4, WARPS),
+    BlockSize(64, 16, 4, 4, 2),
+    BlockSize(32, 8, 4, 1, 2),
 )
 
 

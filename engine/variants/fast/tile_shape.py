@@ -152,7 +152,7 @@ LANES = 32
 SHARED_BYTES = 48 * 1024
 
 
-class Size(NamedTuple):
+class BlockSize(NamedTuple):
     """The results of a block and of its threads."""
 
     out_samples: int  # Results per row, 128 at most.
@@ -196,7 +196,7 @@ class FusedShape(Shape):
     `rank` is the number of columns times rows, with their weights in constant memory; 0: all weights are one.
     """
 
-    def __init__(self, problem: Problem, rank: int, size: Size) -> None:
+    def __init__(self, problem: Problem, rank: int, size: BlockSize) -> None:
         self.size, self.rank, self.channels = size, rank, problem.channels
         results, is_ring = size.results, size.is_ring
         mask_rows, mask_columns = problem.mask_shape
@@ -250,7 +250,7 @@ class FusedShape(Shape):
         return -(-rows // self.step_rows) + self.early_steps if self.size.is_ring else 1
 
 
-def first_fitting(problem: Problem, rank: int, sizes: Iterable[Size]) -> FusedShape:
+def first_fitting(problem: Problem, rank: int, sizes: Iterable[BlockSize]) -> FusedShape:
     """Return the shape with the first of some sizes that there is shared memory for, else with the last."""
     *others, last = (FusedShape(problem, rank, size) for size in sizes)
     return next((one for one in others if one.shared_bytes <= SHARED_BYTES), last)
@@ -266,17 +266,17 @@ Sample = tuple[int, int]
 """A lane's word of samples of one channel: (row of the tile in steps of 4 rows, four of pixels)."""
 
 
-class Step(NamedTuple):
+class ProductStep(NamedTuple):
     """A multiplication: the lane's four words of samples, and the first of its two words of digits."""
 
     samples: tuple[Sample, Sample, Sample, Sample]
     first_word: int
 
 
-class Chain(NamedTuple):
+class ProductChain(NamedTuple):
     """Multiplications that add to the same four sums, and which of the lane's pixels these are."""
 
-    steps: list[Step]
+    steps: list[ProductStep]
     pixels: tuple[int, int, int, int]
 
 
@@ -354,7 +354,7 @@ class DigitShape(Shape):
         return [load for load in loads if needed & set(range(load[0], sum(load)))]
 
 
-def chains_of(shape: DigitShape) -> list[Chain]:
+def chains_of(shape: DigitShape) -> list[ProductChain]:
     """Return what a lane multiplies with one digit in one channel, per pair of results and 2 fours of pixels.
 
     The two lie half of the lane's fours apart: then fewer words are used twice (of 4, the inner ones by 5
@@ -362,7 +362,7 @@ def chains_of(shape: DigitShape) -> list[Chain]:
     """
     apart = POSITIONS // 2
 
-    def chain(position: int, pair: int) -> Chain:
+    def chain(position: int, pair: int) -> ProductChain:
         halves = shape.half_steps(pair)
         before, steps = len(shape.half_steps(0)) * pair, []
         for number in range(0, len(halves), 2):
@@ -371,9 +371,9 @@ def chains_of(shape: DigitShape) -> list[Chain]:
             assert first is not None
             both = [(rows, group + position) for rows, group in (first, second or first)]
             a, b, c, d = ((rows, group + far) for rows, group in both for far in (0, apart))
-            steps.append(Step((a, b, c, d), before + number))
+            steps.append(ProductStep((a, b, c, d), before + number))
         w, x, y, z = (PIXELS * (position + far) + 2 * pair + one for far in (0, apart) for one in (0, 1))
-        return Chain(steps, (w, x, y, z))
+        return ProductChain(steps, (w, x, y, z))
 
     return [chain(position, pair) for position in range(apart) for pair in (0, 1)]
 

@@ -30,7 +30,7 @@ from engine.tasks.network import problem as network
 from engine.tasks.network.operands import Floats
 from engine.tasks.network.problem import CLASSES, FILTER_CELLS, FILTER_SIDE, HIDDEN, LINEAR
 from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, device_function, waiter
-from engine.variants.network.steps import LINEARISED, Argument, Step, stage, weights_of
+from engine.variants.network.steps import LINEARISED, Argument, NetworkLaunch, stage, weights_of
 from engine.variants.passes import VECTOR, Shape
 
 ROWS, ACROSS = 2, 8
@@ -334,10 +334,10 @@ def _averages(number: int) -> Argument:
     return lambda problem, weights: Between(f"pool-{number}", (problem.batch * values,))
 
 
-def _convolution(number: int) -> Step:
+def _convolution(number: int) -> NetworkLaunch:
     """Return convolution 1 or 2 with its pool."""
     shape, before = CONVOLUTIONS[number - 1], Operand.IMAGE if number == 1 else _averages(1)
-    return Step(
+    return NetworkLaunch(
         network.LAYERS[2 * number - 1],
         lambda batch, layer: Launch((batch, 1, 1), (shape.threads, 1, 1), shape.shared_bytes),
         lambda batch, layer: _convolution_work(batch, shape),
@@ -350,7 +350,7 @@ def _convolution(number: int) -> Step:
 STEPS = (
     _convolution(1),
     _convolution(2),
-    Step(
+    NetworkLaunch(
         network.LAYERS[5],
         lambda batch, layer: Launch(
             (blocks_along(batch, DRAWINGS), 1, 1),

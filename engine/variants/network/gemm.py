@@ -17,7 +17,15 @@ from engine.process import bytes_text, interprets
 from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import FILTER_CELLS, FIRST, LAYERS, ForwardPass, Layer, LayerWork
 from engine.variants.network import steps
-from engine.variants.network.steps import AFTER, BEFORE, CONNECTED_LAYERS, Step, pool, stage, weights_of
+from engine.variants.network.steps import (
+    AFTER,
+    BEFORE,
+    CONNECTED_LAYERS,
+    NetworkLaunch,
+    pool,
+    stage,
+    weights_of,
+)
 from engine.variants.passes import interpreted
 
 SIDE = FILTER_CELLS
@@ -98,11 +106,11 @@ def implicit_kernel():
     return convolve_implicit_gemm
 
 
-def gemm_convolution(number: int) -> Step:
+def gemm_convolution(number: int) -> NetworkLaunch:
     """Return convolution 1 or 2 as a product of matrices."""
     layer = LAYERS[2 * number - 2]
     arguments = BEFORE[number], weights_of(f"convolution_{number}", steps.matrix), AFTER[layer.key]
-    return Step(layer, gemm_launch, gemm_work, implicit_kernel, arguments)
+    return NetworkLaunch(layer, gemm_launch, gemm_work, implicit_kernel, arguments)
 
 
 def picture_loads(problem: ForwardPass) -> int:
@@ -254,7 +262,7 @@ def product_kernel():
     return multiply_unrolled
 
 
-def unrolled_convolution(number: int) -> tuple[Step, Step]:
+def unrolled_convolution(number: int) -> tuple[NetworkLaunch, NetworkLaunch]:
     """Return the steps of convolution 1 or 2: X is stored once, and loaded instead of the maps."""
     layer = LAYERS[2 * number - 2]
 
@@ -272,7 +280,7 @@ def unrolled_convolution(number: int) -> tuple[Step, Step]:
         return LayerWork(loads=cells, stores=cells)
 
     to_matrix = (BEFORE[number], layer.shape[1], unrolled)
-    unroll = Step(layer, launch, work, unroll_kernel, to_matrix, f"unroll for {layer.key}")
+    unroll = NetworkLaunch(layer, launch, work, unroll_kernel, to_matrix, f"unroll for {layer.key}")
     product = gemm_convolution(number)
     arguments = unrolled, *product.arguments[1:]
     return unroll, product._replace(kernel=product_kernel, arguments=arguments)

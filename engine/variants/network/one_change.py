@@ -7,7 +7,16 @@ from engine.geometry.block import FLOAT_BYTES
 from engine.tasks.network.problem import FILTER_CELLS, FIRST, LAYERS, LINEAR, SECOND, Layer, LayerWork
 from engine.variants.emit.cuda_code import device_function
 from engine.variants.network import steps
-from engine.variants.network.steps import AFTER, TILE, Step, convolution, pool, stage, values, weights_of
+from engine.variants.network.steps import (
+    AFTER,
+    TILE,
+    NetworkLaunch,
+    convolution,
+    pool,
+    stage,
+    values,
+    weights_of,
+)
 
 LINEARISED_STORY = """
 `network-linearised`: `network-connected` with the linearisation as a kernel of its own.
@@ -48,7 +57,7 @@ def linearise_kernel():
 
 
 VECTORS = values("linear", LINEAR)
-LINEARISATION = Step(
+LINEARISATION = NetworkLaunch(
     LAYERS[3],
     steps.value_launch,
     # A load and a store of each value of the linear vector.
@@ -159,7 +168,7 @@ def _together(at: int) -> steps.Argument:
     return values(layer.key, *layer.shape[1:], layer.shape[0])
 
 
-def _convolution_together(number: int) -> Step:
+def _convolution_together(number: int) -> NetworkLaunch:
     before = Operand.IMAGE if number == 1 else _together(1)
     return convolution(number)._replace(
         kernel=lambda: maps_together_kernel(number == 1),
@@ -167,7 +176,7 @@ def _convolution_together(number: int) -> Step:
     )
 
 
-def _pool_together(number: int) -> Step:
+def _pool_together(number: int) -> NetworkLaunch:
     # The linear vector, map after map as the hidden layer's weights are.
     after = _together(1) if number == 1 else AFTER["pool-2"]
     return pool(number)._replace(
@@ -254,7 +263,7 @@ def _constant_work(batch: int, layer: Layer) -> LayerWork:
     return LayerWork(adds, adds, batch * layer.values, constant_loads=adds)
 
 
-IN_CONSTANT = Step(
+IN_CONSTANT = NetworkLaunch(
     LAYERS[0],
     lambda batch, layer: steps.map_launch(batch, layer)._replace(constant_bytes=FILTER_BYTES[0]),
     _constant_work,

@@ -20,7 +20,16 @@ from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import LAYERS, ForwardPass, Layer, LayerWork
 from engine.tasks.network.task import NetworkVariant
 from engine.variants.network import steps
-from engine.variants.network.steps import AFTER, LINEARISED, TILE, Step, convolution, fused, pool, stage
+from engine.variants.network.steps import (
+    AFTER,
+    LINEARISED,
+    TILE,
+    NetworkLaunch,
+    convolution,
+    fused,
+    pool,
+    stage,
+)
 from engine.variants.passes import interpreted
 
 SERIAL_STORY = """
@@ -169,7 +178,7 @@ SERIAL = NetworkVariant(
 
 
 HostLayer = Callable[[ForwardPass, Weights], HostStep]
-Steps = Sequence[Step | HostLayer]
+Steps = Sequence[NetworkLaunch | HostLayer]
 
 
 def pool_on_host(number: int) -> HostLayer:
@@ -197,13 +206,13 @@ CONNECTED_ON_HOST: tuple[HostLayer, HostLayer] = (
 
 def stage_with_host(steps: Steps, **traits: Any) -> NetworkVariant:
     """Return the stage of which the device computes some layers and the host the others."""
-    of_device = [step for step in steps if isinstance(step, Step)]
+    of_device = [step for step in steps if isinstance(step, NetworkLaunch)]
 
     def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
         # The host's loops are compiled, so that no time of a stage has it in it.
         prepare_serial(problem, weights, block)
         made = [
-            step.made(problem, weights) if isinstance(step, Step) else step(problem, weights)
+            step.made(problem, weights) if isinstance(step, NetworkLaunch) else step(problem, weights)
             for step in steps
         ]
         if interprets():

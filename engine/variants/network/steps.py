@@ -169,7 +169,7 @@ def roundings_by_parts(terms: int) -> int:
 Argument = Callable[[ForwardPass, Weights], Any]
 
 
-class Step(NamedTuple):
+class NetworkLaunch(NamedTuple):
     """A launch of a stage: its layer, how large it is for a batch of that, its work, its kernel.
 
     An argument that depends on the batch or on the weights is a function of both. Where the kernel has
@@ -210,14 +210,14 @@ def weights_of(layer: str, form: Callable[[Floats], Floats] = lambda own: own) -
     return lambda problem, weights: form(getattr(weights, layer))
 
 
-def convolution(number: int) -> Step:
+def convolution(number: int) -> NetworkLaunch:
     """Return convolution 1 or 2, a thread per output."""
     layer = LAYERS[2 * number - 2]
     arguments = BEFORE[number], weights_of(f"convolution_{number}"), AFTER[layer.key]
-    return Step(layer, map_launch, output_work, convolution_kernel, arguments)
+    return NetworkLaunch(layer, map_launch, output_work, convolution_kernel, arguments)
 
 
-def pool(number: int) -> Step:
+def pool(number: int) -> NetworkLaunch:
     """Return average pool 1 or 2, a thread per average; the second is also the linearisation."""
     before, layer = LAYERS[2 * number - 2 : 2 * number]
 
@@ -225,10 +225,10 @@ def pool(number: int) -> Step:
         # Four loads and a store for each average.
         return LayerWork(4 * batch * layer.values, 4 * batch * layer.values, batch * layer.values)
 
-    return Step(layer, map_launch, work, pool_kernel, (AFTER[before.key], AFTER[layer.key]))
+    return NetworkLaunch(layer, map_launch, work, pool_kernel, (AFTER[before.key], AFTER[layer.key]))
 
 
-def fused(number: int) -> Step:
+def fused(number: int) -> NetworkLaunch:
     """Return convolution 1 or 2 with its pool, a thread per average: the four outputs are never stored."""
     layer, after = LAYERS[2 * number - 2 : 2 * number]
 
@@ -237,24 +237,24 @@ def fused(number: int) -> Step:
         return LayerWork(adds, 2 * adds, batch * after.values)
 
     arguments = BEFORE[number], weights_of(f"convolution_{number}"), AFTER[after.key]
-    return Step(after, map_launch, work, fused_kernel, arguments, f"{layer.key} + {after.key}")
+    return NetworkLaunch(after, map_launch, work, fused_kernel, arguments, f"{layer.key} + {after.key}")
 
 
-def hidden(takes: Argument = LINEARISED) -> Step:
+def hidden(takes: Argument = LINEARISED) -> NetworkLaunch:
     """Return the hidden layer, a thread per value."""
     arguments = takes, weights_of("hidden"), AFTER["hidden"]
-    return Step(LAYERS[4], value_launch, output_work, lambda: connected_kernel(True), arguments)
+    return NetworkLaunch(LAYERS[4], value_launch, output_work, lambda: connected_kernel(True), arguments)
 
 
 _SCORES = AFTER["hidden"], weights_of("output"), Operand.OUT
-OUTPUT = Step(LAYERS[5], value_launch, output_work, lambda: connected_kernel(False), _SCORES)
+OUTPUT = NetworkLaunch(LAYERS[5], value_launch, output_work, lambda: connected_kernel(False), _SCORES)
 """The output layer, a thread per score."""
 CONNECTED_LAYERS = (hidden(), OUTPUT)
 """The connected layers."""
 
 
 def stage(
-    steps: Sequence[Step],
+    steps: Sequence[NetworkLaunch],
     *,
     picture_loads: Callable[[ForwardPass], int] = lambda problem: problem.batch * LAYERS[0].multiply_adds,
     **traits: Any,

@@ -31,7 +31,7 @@ from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.problem import Work
-from engine.variants.operations.kernels import CpuCode, Step, cuda_variant, pixels
+from engine.variants.operations.kernels import CpuCode, OperationLaunch, cuda_variant, pixels
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
 from engine.work.operations.contract import OfCells, Operation, Parameter, Range, half_size, operation_work
 from engine.work.problem import OperationProblem, Value
@@ -285,7 +285,7 @@ def kernel(dtype: str, size: int, channels: int):
 
 
 CUDA = cuda_variant(
-    Step(
+    OperationLaunch(
         lambda problem, block: kernel(problem.dtype, problem.whole("size"), problem.channels),
         threads=pixels,
         arguments=lambda problem, patch: (

@@ -15,7 +15,7 @@ from engine.device.kernel_names import cuda, cuda_result, float32
 from engine.device.result_rules import cpu_largest, cpu_result
 from engine.geometry.block import Block
 from engine.results.problem import Work
-from engine.variants.operations.kernels import CpuCode, Step, cuda_variant, pixels
+from engine.variants.operations.kernels import CpuCode, OperationLaunch, cuda_variant, pixels
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, relative_bound
 from engine.work.operations import contract
 from engine.work.problem import OperationProblem
@@ -115,7 +115,7 @@ def grey_kernel(dtype: str):
 
 
 CUDA_GREY = cuda_variant(
-    Step(
+    OperationLaunch(
         lambda problem, block: grey_kernel(problem.dtype),
         pixels,
         lambda problem, patch: (problem.width, *weights_of(problem)),
@@ -287,7 +287,7 @@ def hue_kernel(dtype: str):
 
 
 CUDA_HUE = cuda_variant(
-    Step(
+    OperationLaunch(
         lambda problem, block: hue_kernel(problem.dtype),
         pixels,
         lambda problem, patch: (problem.width, shift_of(problem)),

@@ -18,7 +18,7 @@ from engine.geometry.block import FLOAT_BYTES, Block, Limits, Refusal, blocks_al
 from engine.results.problem import Work
 from engine.variants.operations import jpeg
 from engine.variants.operations.jpeg import SIDE
-from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
+from engine.variants.operations.kernels import CpuCode, OperationLaunch, cuda_variant
 from engine.work.operations.contract import Operation, Parameter, ResultKind, operation_work
 from engine.work.operations.patch import Patch
 from engine.work.problem import OperationProblem, Shape
@@ -235,8 +235,8 @@ def back_kernel():
 
 
 DIRECT = cuda_variant(
-    Step(lambda problem, block: direct_kernel(), coefficients, dct_arguments),
-    Step(lambda problem, block: back_kernel(), coefficients, dct_arguments),
+    OperationLaunch(lambda problem, block: direct_kernel(), coefficients, dct_arguments),
+    OperationLaunch(lambda problem, block: back_kernel(), coefficients, dct_arguments),
     # 64 samples and 72 cosines each way; a step for the way there, 64 for the way back.
     work=lambda problem, block: operation_work(
         problem,
@@ -374,7 +374,9 @@ def tiled_kernel(block: Block):
     return dct_tiled
 
 
-TILED_STEP = Step(lambda problem, block: tiled_kernel(block), coefficients, dct_arguments, shared_bytes)
+TILED_STEP = OperationLaunch(
+    lambda problem, block: tiled_kernel(block), coefficients, dct_arguments, shared_bytes
+)
 
 TILED = cuda_variant(
     TILED_STEP,

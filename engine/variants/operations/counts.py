@@ -11,7 +11,7 @@ from engine.device.kernel_names import cuda, int32
 from engine.device.launches import Between, Operand
 from engine.errors import BadValue
 from engine.geometry.block import FLOAT_BYTES, Block, blocks_along
-from engine.variants.operations.kernels import CpuCode, Step
+from engine.variants.operations.kernels import CpuCode, OperationLaunch
 from engine.work.operations.contract import Checkpoint, Parameter
 from engine.work.problem import OperationProblem, Value
 
@@ -158,9 +158,9 @@ def clear_kernel():
 Target = Callable[[OperationProblem], Operand | Between]
 
 
-def clearing(target: Target = lambda problem: Operand.OUT) -> Step:
+def clearing(target: Target = lambda problem: Operand.OUT) -> OperationLaunch:
     """Return the step that sets every count to 0."""
-    return Step(
+    return OperationLaunch(
         lambda problem, block: clear_kernel(),
         lambda problem: (problem.channels, problem.whole("bins"), 1),
         lambda problem, patch: (problem.whole("bins"),),
@@ -172,12 +172,12 @@ ROWS_PER_THREAD = 16
 """Samples that a thread counts into the bins of its block, one below the other."""
 
 
-def counting(target: Target = lambda problem: Operand.OUT) -> Step:
+def counting(target: Target = lambda problem: Operand.OUT) -> OperationLaunch:
     """Return the step that counts in shared memory, and adds each block's counts to those of `target`.
 
     A thread has 16 samples, a block a partial histogram.
     """
-    return Step(
+    return OperationLaunch(
         lambda problem, block: count_kernel(problem.dtype, problem.whole("bins"), block),
         lambda problem: (blocks_along(problem.height, ROWS_PER_THREAD), problem.width, problem.channels),
         shared_bytes=lambda problem, block: problem.whole("bins") * FLOAT_BYTES,

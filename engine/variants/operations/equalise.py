@@ -18,7 +18,7 @@ from engine.geometry.block import Block
 from engine.results.problem import Work
 from engine.run.task import AnyJob
 from engine.variants.operations import counts as histograms
-from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
+from engine.variants.operations.kernels import CpuCode, OperationLaunch, cuda_variant
 from engine.verify.closeness import UNIT_ROUNDOFF, Limits, Verification
 from engine.verify.verification import Inputs, Region, affordable_regions, verify_regions
 from engine.work.operations import contract
@@ -345,7 +345,7 @@ def look_up_kernel(dtype: str, bins: int):
 CUDA = cuda_variant(
     histograms.clearing(_counts),
     COUNTING,
-    Step(
+    OperationLaunch(
         lambda problem, block: levels_kernel(
             problem.whole("bins"), int(problem.full_scale), problem.is_float
         ),
@@ -355,7 +355,7 @@ CUDA = cuda_variant(
             (problem.channels, 1, 1), (problem.whole("bins"), 1, 1), (problem.whole("bins") + 1) * _SUM_BYTES
         ),
     ),
-    Step(
+    OperationLaunch(
         lambda problem, block: look_up_kernel(problem.dtype, problem.whole("bins")),
         arguments=lambda problem, patch: (problem.width, _levels(problem)),
     ),

@@ -18,7 +18,7 @@ from engine.device.launches import Between, Operand
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.problem import Work
-from engine.variants.operations.kernels import CpuCode, Step, cuda_variant, put_nan
+from engine.variants.operations.kernels import CpuCode, OperationLaunch, cuda_variant, put_nan
 from engine.work.operations import contract
 from engine.work.operations.contract import Floats, Operation, Range
 from engine.work.problem import OperationProblem
@@ -185,7 +185,7 @@ def _extreme(key: str, word: str, title: str, teaches: str, of_window: Callable[
         ),
     )
     cuda_one = cuda_variant(
-        Step(
+        OperationLaunch(
             lambda problem, block: extreme_kernel(problem.whole("size"), highest),
             arguments=lambda problem, patch: (Operand.IMAGE, problem.width),
         ),
@@ -331,9 +331,9 @@ def _memory(name: str, problem: OperationProblem, unnamed: Operand = Operand.IMA
     return Between(name, problem.result_shape, problem.dtype) if name else unnamed
 
 
-def _pass(highest: bool, source: str, target: str) -> Step:
+def _pass(highest: bool, source: str, target: str) -> OperationLaunch:
     """Return the step from one picture to another; empty names stand for the picture and the result."""
-    return Step(
+    return OperationLaunch(
         lambda problem, block: extreme_kernel(problem.whole("size"), highest),
         arguments=lambda problem, patch: (_memory(source, problem), problem.width),
         target=lambda problem: _memory(target, problem, Operand.OUT),
@@ -362,8 +362,8 @@ def difference_kernel():
     return difference
 
 
-def _difference(more: str, less: str) -> Step:
-    return Step(
+def _difference(more: str, less: str) -> OperationLaunch:
+    return OperationLaunch(
         lambda problem, block: difference_kernel(),
         arguments=lambda problem, patch: (_memory(more, problem), _memory(less, problem), problem.width),
     )

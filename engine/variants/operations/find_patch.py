@@ -31,7 +31,7 @@ from engine.errors import BadValue
 from engine.geometry.block import FLOAT_BYTES, Block
 from engine.results.problem import Work
 from engine.run.task import AnyJob
-from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
+from engine.variants.operations.kernels import CpuCode, OperationLaunch, cuda_variant
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, Limits, Verification, relative_bound
 from engine.verify.verification import Region, affordable_regions, verify_regions
 from engine.work.operations import contract
@@ -294,7 +294,9 @@ def naive_kernel():
 
 
 NAIVE = cuda_variant(
-    Step(lambda problem, block: naive_kernel(), lambda problem: problem.result_shape, match_arguments),
+    OperationLaunch(
+        lambda problem, block: naive_kernel(), lambda problem: problem.result_shape, match_arguments
+    ),
     work=lambda problem, block: window_work(problem, 1),
     key="match-naive",
     title="Direct sums",
@@ -398,7 +400,7 @@ def tiled_kernel(patch_rows: int, patch_columns: int, block: Block):
     return match_tiled
 
 
-TILED_STEP = Step(
+TILED_STEP = OperationLaunch(
     lambda problem, block: tiled_kernel(problem.whole("height"), problem.whole("width"), block),
     lambda problem: problem.result_shape,
     match_arguments,

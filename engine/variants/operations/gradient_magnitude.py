@@ -13,7 +13,7 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.kernel_names import cuda, cuda_result, cuda_rule, float32
 from engine.device.result_rules import cpu_largest, cpu_result
 from engine.geometry.border import Border
-from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
+from engine.variants.operations.kernels import CpuCode, OperationLaunch, cuda_variant
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
 from engine.work.operations.contract import Floats, OfCells, Operation, Parameter, Range, operation_work
 from engine.work.problem import OperationProblem
@@ -150,7 +150,7 @@ def kernel(dtype: str, side: int, middle: int):
 
 
 CUDA = cuda_variant(
-    Step(lambda problem, block: kernel(problem.dtype, *weights_of(problem))),
+    OperationLaunch(lambda problem, block: kernel(problem.dtype, *weights_of(problem))),
     work=lambda problem, block: operation_work(
         problem, picture_loads=8 * problem.samples, flops=19 * problem.samples
     ),

@@ -8,7 +8,7 @@ from engine.geometry.block import Block
 from engine.results.problem import Work
 from engine.run.task import AnyJob
 from engine.variants.operations import counts
-from engine.variants.operations.kernels import Step, cuda_variant
+from engine.variants.operations.kernels import OperationLaunch, cuda_variant
 from engine.verify.closeness import Verification
 from engine.work.operations import contract
 from engine.work.problem import OperationProblem
@@ -97,7 +97,7 @@ def global_kernel(dtype: str, bins: int):
 
 GLOBAL = cuda_variant(
     counts.clearing(),
-    Step(lambda problem, block: global_kernel(problem.dtype, problem.whole("bins"))),
+    OperationLaunch(lambda problem, block: global_kernel(problem.dtype, problem.whole("bins"))),
     # Each sample is loaded, and its atomic loads and stores a count; NaN has none.
     work=lambda problem, block: contract.operation_work(
         problem,

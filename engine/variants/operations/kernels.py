@@ -71,7 +71,7 @@ def pixels(problem: OperationProblem) -> tuple[int, int, int]:
     return problem.height, problem.width, 1
 
 
-class Step(NamedTuple):
+class OperationLaunch(NamedTuple):
     """A launch of an operation, by default of a thread per sample.
 
     `threads` gives rows, columns and layers of threads, `shared_bytes` what a block takes of shared memory;
@@ -107,13 +107,13 @@ class Step(NamedTuple):
 
 
 def cuda_variant(
-    *always: Step,
-    then: Callable[[OperationProblem], tuple[Step, ...]] = lambda problem: (),
+    *always: OperationLaunch,
+    then: Callable[[OperationProblem], tuple[OperationLaunch, ...]] = lambda problem: (),
     **traits: Any,
 ) -> OperationVariant:
     """Return the variant of these steps, and what a problem needs after them; every legal block does."""
 
-    def steps_of(problem: OperationProblem) -> tuple[Step, ...]:
+    def steps_of(problem: OperationProblem) -> tuple[OperationLaunch, ...]:
         return *always, *then(problem)
 
     def refuse(

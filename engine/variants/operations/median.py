@@ -24,7 +24,7 @@ from engine.device.kernel_names import cuda, cuda_rule, float32, jit_for
 from engine.geometry.block import FLOAT_BYTES, Block
 from engine.geometry.border import Border
 from engine.results.problem import Work
-from engine.variants.operations.kernels import CpuCode, Step, cuda_variant, put_nan
+from engine.variants.operations.kernels import CpuCode, OperationLaunch, cuda_variant, put_nan
 from engine.work.operations import contract
 from engine.work.problem import OperationProblem
 
@@ -222,7 +222,7 @@ def naive_kernel(size: int):
 
 
 NAIVE = cuda_variant(
-    Step(lambda problem, block: naive_kernel(problem.whole("size"))),
+    OperationLaunch(lambda problem, block: naive_kernel(problem.whole("size"))),
     # 2 n + n squared loads and n squared comparisons for each sample, of n cells.
     work=lambda problem, block: contract.operation_work(
         problem,
@@ -291,7 +291,7 @@ def local_kernel(size: int):
 
 
 LOCAL = cuda_variant(
-    Step(lambda problem, block: local_kernel(problem.whole("size"))),
+    OperationLaunch(lambda problem, block: local_kernel(problem.whole("size"))),
     # n loads of a sample's window, and at most n (n - 1) / 2 comparisons of its cells. Loads and stores of
     # local memory are not in it: how many there are depends on the samples.
     work=lambda problem, block: contract.operation_work(
@@ -397,7 +397,7 @@ def tiled_kernel(size: int, block: Block, has_nan: bool):
     return median_tiled
 
 
-TILED_STEP = Step(
+TILED_STEP = OperationLaunch(
     lambda problem, block: tiled_kernel(problem.whole("size"), block, problem.is_float),
     shared_bytes=lambda problem, block: (
         (block.y + problem.whole("size") - 1) * (block.x + problem.whole("size") - 1) * FLOAT_BYTES

@@ -6,7 +6,7 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.kernel_names import cuda, float32
 from engine.geometry.block import Block
 from engine.results.problem import Work
-from engine.variants.operations.kernels import CpuCode, Step, cuda_variant
+from engine.variants.operations.kernels import CpuCode, OperationLaunch, cuda_variant
 from engine.work.operations import contract
 from engine.work.problem import OperationProblem
 
@@ -81,7 +81,7 @@ def negative_kernel(dtype: str):
 
 
 CUDA_NEGATIVE = cuda_variant(
-    Step(lambda problem, block: negative_kernel(problem.dtype)),
+    OperationLaunch(lambda problem, block: negative_kernel(problem.dtype)),
     work=work,
     key="cuda-negative",
     idea="One thread per sample: a load, a subtraction, a store.",
@@ -162,7 +162,7 @@ def threshold_kernel(dtype: str):
 
 
 CUDA_THRESHOLD = cuda_variant(
-    Step(
+    OperationLaunch(
         lambda problem, block: threshold_kernel(problem.dtype),
         arguments=lambda problem, patch: (problem.width, level_of(problem)),
     ),

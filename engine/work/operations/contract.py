@@ -29,7 +29,7 @@ from engine.results.problem import Work
 from engine.run.variant import Registered, VariantOf, declared_in, named
 from engine.verify.closeness import UNIT_ROUNDOFF, Verification
 from engine.work.operations.patch import Patch
-from engine.work.problem import OperationProblem, Settings, Shape, Value
+from engine.work.problem import OperationProblem, Parameters, Shape, Value
 
 Floats = NDArray[np.float64]
 Checkpoint = Callable[[float], None]
@@ -326,7 +326,7 @@ class Operation:
         height, width, channels = shape
         result_shape = self.result_shape(height, width, channels, parameters)
         result = result_shape, dtype if self.result_dtype == "same" else self.result_dtype
-        settings = Settings(parameters.items())
+        settings = Parameters(parameters.items())
         return OperationProblem(self.key, height, width, channels, dtype, *result, settings)
 
 

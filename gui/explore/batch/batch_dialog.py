@@ -39,7 +39,16 @@ from gui.page.contract import Services
 from gui.page.files import FileDialogs
 from gui.page.messages import PageMessages
 from gui.style.metrics import GRID, follow, scaled_font
-from gui.widgets.panel_parts import Placeholder, column, fill_box, form, label_for, named, quiet_label, row
+from gui.widgets.panel_parts import (
+    PlaceholderStack,
+    column,
+    fill_box,
+    form,
+    label_for,
+    named,
+    quiet_label,
+    row,
+)
 
 _DONE = re.compile(r"\[(\d+)/(\d+)\] ")  # how `batch` begins the line of a file that is done
 # A first signal ends the batch after the pictures that are in their filter, a second one at once.
@@ -218,7 +227,7 @@ class BatchDialog(QDialog):
         self.failures.setUniformRowHeights(True)
         self.failures.setMinimumHeight(_LIST_HEIGHT)
         self.failures.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
-        self.listed = Placeholder(self.failures, _NO_FAILURES)
+        self.listed = PlaceholderStack(self.failures, _NO_FAILURES)
         self.open_folder = _button("Open f&older", "Show the results in the file manager.")
         self.start_button = _button("&Start", "Filter the pictures, as this page does now.")
         self.start_button.setDefault(True)

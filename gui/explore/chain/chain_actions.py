@@ -19,7 +19,7 @@ from engine.work.steps import MOST_STEPS, PICTURE
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.explore.jobs import state_of, written_chain
 from gui.explore.preview_controller import Display
-from gui.explore.state import COMBINE, FIRST_ID, SHARED, Settings, State, Step, values_of
+from gui.explore.state import COMBINE, FIRST_ID, SHARED, EditedStep, State, StepSettings, values_of
 from gui.explore.workspace import Workspace
 from gui.page.actions import Entry
 from gui.page.contract import Services
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from engine.work.steps import Chain
 
 
-def added(state: State, step: Step) -> State:
+def added(state: State, step: EditedStep) -> State:
     """Return the state with a step after the selected one, whose result it reads; it is selected."""
     shared, taken = values_of(SHARED, state.step.settings), {one.id for one in state.steps}
     free = next(name for at in range(1, len(taken) + 2) if (name := f"s{at}") not in taken)
@@ -42,7 +42,7 @@ def added(state: State, step: Step) -> State:
     return replace(state, steps=(*state.steps[:at], step, *state.steps[at:]), selected=at)
 
 
-def combining(state: State) -> Step:
+def combining(state: State) -> EditedStep:
     """Return a step that adds the picture to the result of the step before."""
     step = state.step.with_operation(COMBINE).with_settings(parameters={"how": "add"})
     return replace(step, on=True)
@@ -131,7 +131,7 @@ def number_of(state: State, id_: str) -> int:
     return next((at for at, step in enumerate(state.steps, start=1) if step.id == id_), 0)
 
 
-def title_of_step(step: Step) -> str:
+def title_of_step(step: EditedStep) -> str:
     """Return what a step does, in a few words."""
     parameters = step.settings.parameters
     if step.operation == COMBINE:
@@ -150,9 +150,9 @@ def reads_words(state: State, at: int) -> str:
     return f"from {' and '.join(names)}"
 
 
-def new_step(step: Step, operation: str) -> Step:
+def new_step(step: EditedStep, operation: str) -> EditedStep:
     """Return a step that does an operation as it is at first; a mask begins as a copy of another step's."""
-    begun = Step(step.mask, step.title, settings=Settings(border=step.settings.border))
+    begun = EditedStep(step.mask, step.title, settings=StepSettings(border=step.settings.border))
     return begun.with_operation(operation)
 
 
@@ -175,7 +175,7 @@ class ChainState(QObject):
         workspace.job_changed.connect(self._follow)
         self._follow()
 
-    def time_of(self, step: Step) -> str:
+    def time_of(self, step: EditedStep) -> str:
         """Return what a step took when its result was last made; empty where that is not known."""
         settings, took = self._took.get(step.id, (None, ""))
         return took if settings == step.result_part else ""

@@ -28,7 +28,7 @@ from gui.explore.chain.chain_actions import (
     title_of_step,
     why_not_moved,
 )
-from gui.explore.state import COMBINE, State, Step
+from gui.explore.state import COMBINE, EditedStep, State
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.style.icons import icon
@@ -38,7 +38,7 @@ from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import paint_ground, paint_text
 from gui.widgets.panel_parts import (
     NarrowBox,
-    Refusal,
+    RefusalLabel,
     action_button,
     boxed,
     column,
@@ -252,7 +252,7 @@ class StepRow(QStyledItemDelegate):
         return QSize(20 * GRID, row_height())
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        step: Step = index.data(STEP_ROLE)
+        step: EditedStep = index.data(STEP_ROLE)
         rect: QRect = option.rect
         painter.save()
         strong, quiet = paint_ground(painter, option)
@@ -303,7 +303,7 @@ class CombinePanel(QWidget):
         self.field.setSingleStep(0.1)
         for part in (self.slider, self.field):
             part.setToolTip(_TIP)
-        self.refusal = Refusal()
+        self.refusal = RefusalLabel()
         fields = form()
         fields.addRow(label_for("Combine by", self.how), self.how)
         self._weight = boxed(row(label_for("Weight", self.field), (self.slider, 1), self.field))

@@ -15,7 +15,7 @@ from engine.explain.ablation_results import (
     OVERLAPPING,
     Ablation,
     Cost,
-    Step,
+    CostStep,
     amount_and_share,
     amount_text,
     most_sentence,
@@ -26,13 +26,13 @@ from engine.results.text_forms import rate_text, tick_text
 from engine.work.messages import PictureJob
 from gui.explore.explain.question import Question
 from gui.explore.explain.selection import Selection
-from gui.page.jobs import Job, JobQueue
+from gui.page.jobs import JobQueue, RequestedRun
 from gui.page.messages import PageMessages
 from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.style.theme import current_theme, series_for, theme_notifier
-from gui.widgets.charts import Bar, BarChart, Row
+from gui.widgets.charts import Bar, BarChart, BarRow
 from gui.widgets.labels import ElidedLabel
-from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, boxed, column, folding_row, row, scrolled
+from gui.widgets.panel_parts import PANEL_MARGINS, PlaceholderStack, boxed, column, folding_row, row, scrolled
 
 SOURCE = "ablation"
 BUDGET_S = 0.3
@@ -118,14 +118,14 @@ class AblationState(Question):
         asked = [made for job in jobs if (made := self._job(job)) is not None]
         self._jobs.begin(SOURCE, map(self._run_of, asked), self._messages)
 
-    def _run_of(self, asked: AblationJob) -> Job:
+    def _run_of(self, asked: AblationJob) -> RequestedRun:
         def replied(found: Ablation) -> None:
             self._found[asked] = found
             self.changed.emit()
 
         known = self._state.variant(asked.variant)
         title = f"Ablation of {known.title if known else asked.variant}"
-        return Job(title, Run(asked, BUDGET_S), replied)
+        return RequestedRun(title, Run(asked, BUDGET_S), replied)
 
     @staticmethod
     def _job(job: PictureJob | None) -> AblationJob | None:
@@ -145,7 +145,7 @@ _LEFT = "What is left when each saving is taken off: the arithmetic, and what co
 _WHOLE, _REST = -1, len(Cost)  # places of the whole kernel and of the rest around those of the costs
 
 
-def waterfall_rows(*ablations: Ablation) -> list[Row]:
+def waterfall_rows(*ablations: Ablation) -> list[BarRow]:
     """Return a row for each step; those of a second kernel stand below the first one's, with marks."""
     low, high = _extent(ablations)
     steps = [(one, step) for one in ablations for step in one.steps()]
@@ -155,7 +155,7 @@ def waterfall_rows(*ablations: Ablation) -> list[Row]:
         bar, series = Bar(begin, end, _colour(one, step), words=_words(one, step)), series_for(one.variant)
         glyph = (series.glyph, series.colour) if len(ablations) > 1 else ("", "")
         is_second, is_strong = one is not ablations[0], _place(step) in (_WHOLE, _REST)
-        rows.append(Row(step.name, (bar,), amount_and_share(one, step), glyph, is_second, is_strong))
+        rows.append(BarRow(step.name, (bar,), amount_and_share(one, step), glyph, is_second, is_strong))
     return rows
 
 
@@ -185,7 +185,7 @@ def difference_sentence(ablation: Ablation, other: Ablation) -> str:
     return f"{said}; the {most.name} differs most: {' instead of '.join(amounts)}."
 
 
-def _place(step: Step) -> int:
+def _place(step: CostStep) -> int:
     if step.altered is None:
         return _REST
     return _WHOLE if step.altered.cost is None else list(Cost).index(step.altered.cost)
@@ -196,7 +196,7 @@ def _extent(ablations: Sequence[Ablation]) -> tuple[float, float]:
     return min(0.0, *ends), max(ends)
 
 
-def _colour(ablation: Ablation, step: Step) -> str:
+def _colour(ablation: Ablation, step: CostStep) -> str:
     theme = current_theme()
     if step.altered is None:
         return theme.outline
@@ -205,7 +205,7 @@ def _colour(ablation: Ablation, step: Step) -> str:
     return theme.warning if step.amount < 0 else theme.accent
 
 
-def _words(ablation: Ablation, step: Step) -> str:
+def _words(ablation: Ablation, step: CostStep) -> str:
     """Return what a bar is: what stands in the place of a cost, and how long the kernel takes without it."""
     altered = step.altered
     if altered is None:
@@ -244,7 +244,7 @@ class AblationPanel(QWidget):
         self._body = folding_row(boxed(said), drawn, spacing=2 * GRID, beside_from=_BESIDE_FROM)
         # Figures keep off the scroll bar.
         self._body.setContentsMargins(0, 0, HALF_GRID, 0)
-        self.stack = Placeholder(scrolled(boxed(self._body)))
+        self.stack = PlaceholderStack(scrolled(boxed(self._body)))
         head = row(1, self.run_button)
         self.setLayout(column(head, (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
         self.run_button.clicked.connect(ablation.run)

@@ -13,10 +13,10 @@ from PySide6.QtWidgets import QWidget
 from engine.explain.code_diff import Diff, measured_difference
 from engine.explain.code_lines import (
     CodeLine,
-    Form,
     InstructionCounts,
     KernelSource,
     Listing,
+    ListingForm,
     SourceLine,
     paragraphs_of,
 )
@@ -29,9 +29,9 @@ from gui.explore.explain.question import KernelQuestion
 from gui.explore.explain.selection import Selection
 from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.widgets.code_pair import CodePair
-from gui.widgets.code_view import CodeView, Look, Row, function_rows
+from gui.widgets.code_view import CodeRow, CodeView, Look, function_rows
 from gui.widgets.labels import ElidedLabel, ScrolledText
-from gui.widgets.panel_parts import PANEL_MARGINS, NarrowBox, Placeholder, boxed, column, fill_box, row
+from gui.widgets.panel_parts import PANEL_MARGINS, NarrowBox, PlaceholderStack, boxed, column, fill_box, row
 
 _COMPILING = "Compiling for {}: a second the first time."
 _AFTER_RUN = "The kernel is compiled after the run, which it would disturb."
@@ -48,7 +48,7 @@ class CodeState(KernelQuestion[ShownCode]):
     def __init__(self, selection: Selection, link: EngineLink) -> None:
         super().__init__(selection, link)
         self._results = results = selection.results
-        self.form: Form | None = None  # the listing that is wanted; None: the source alone
+        self.form: ListingForm | None = None  # the listing that is wanted; None: the source alone
         # The newest listings, or their diff, and the requests for them.
         self._listings: tuple[CodeRequest, ShownCode] | None = None
         of_results = results.rowsInserted, results.rowsRemoved, results.modelReset
@@ -90,7 +90,7 @@ class CodeState(KernelQuestion[ShownCode]):
         results = [run.result for run in self._results.tried()]
         return replace(shown.diff, measured=measured_difference(results, shown.diff.left, shown.diff.right))
 
-    def choose_form(self, form: Form | None) -> None:
+    def choose_form(self, form: ListingForm | None) -> None:
         """Show a listing beside the source; None for the source alone."""
         self.form = form
         self.changed.emit()
@@ -123,28 +123,28 @@ class CodeState(KernelQuestion[ShownCode]):
         self._listings = asked, answer
 
 
-_EMPTY = Row("", Look.HEADING)
+_EMPTY = CodeRow("", Look.HEADING)
 
 
-def source_rows(source: KernelSource) -> tuple[Row, ...]:
+def source_rows(source: KernelSource) -> tuple[CodeRow, ...]:
     """Return each function under its heading, with an empty row before all but the first."""
-    rows: list[Row] = []
+    rows: list[CodeRow] = []
     for one in source.functions:
-        rows += _EMPTY, Row(f"{one.role} {one.name}: {one.path}", Look.HEADING), *function_rows(one)
+        rows += _EMPTY, CodeRow(f"{one.role} {one.name}: {one.path}", Look.HEADING), *function_rows(one)
     return tuple(rows[1:])
 
 
 Place = tuple[Listing, CodeLine | None]
 
 
-def listing_rows(kernels: Sequence[Listing]) -> tuple[tuple[Row, ...], tuple[Place, ...]]:
+def listing_rows(kernels: Sequence[Listing]) -> tuple[tuple[CodeRow, ...], tuple[Place, ...]]:
     """Return the listing of each kernel under its heading, and of each row what it is of."""
     rows, places = [], []
     for one in kernels:
         lines = one.lines
-        rows.append(Row(one.heading, Look.HEADING))
+        rows.append(CodeRow(one.heading, Look.HEADING))
         for number, line in enumerate(lines, start=1):
-            rows.append(Row(line.text.expandtabs(8), number=number, source=line.source))
+            rows.append(CodeRow(line.text.expandtabs(8), number=number, source=line.source))
         rows.append(_EMPTY)
         places += [(one, line) for line in (None, *lines, None)]
     return tuple(rows[:-1]), tuple(places[:-1])
@@ -186,7 +186,7 @@ _FORM_TIP = (
     "What is shown beside the source. PTX is what the compiler writes for an architecture, SASS the machine "
     "code that is made of it. Choose a line on either side: what belongs to it is lit on the other."
 )
-_FORMS = {None: "Source", Form.PTX: "PTX", Form.SASS: "SASS"}
+_FORMS = {None: "Source", ListingForm.PTX: "PTX", ListingForm.SASS: "SASS"}
 _VIEWS_BESIDE_FROM = 102 * GRID  # with less width, what is side by side stands below one another
 _LOW = 36 * GRID  # with less height, the story leaves its room to the code
 # Equal lines around each difference of a diff in one column.
@@ -213,7 +213,7 @@ class CodePanel(QWidget):
         self.views = CodePair("Source of the kernel", "Listing of the kernel", _VIEWS_BESIDE_FROM, _AROUND)
         self.left, self.right = self.views.left, self.views.right
         shown = column(self.story, (self.views, 1), self.said, self.counts, spacing=HALF_GRID)
-        self.stack = Placeholder(boxed(shown))
+        self.stack = PlaceholderStack(boxed(shown))
         head = row(self.form, (self.heading, 1), self.views.search, self.views.copy, spacing=HALF_GRID)
         head.setAlignment(self.heading, Qt.AlignmentFlag.AlignVCenter)
         self.setLayout(column(head, (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))

@@ -13,11 +13,11 @@ from engine.work.messages import PictureJob
 from gui.explore.explain.question import PassesQuestion
 from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.style.theme import current_theme, series_at, theme_notifier
-from gui.widgets.labels import ElidedLabel, Finding, Findings
+from gui.widgets.labels import ElidedLabel, Findings, NamedFinding
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,
     NarrowBox,
-    Placeholder,
+    PlaceholderStack,
     boxed,
     column,
     fill_box,
@@ -215,7 +215,7 @@ class LaunchPanel(QWidget):
         said = row(self.passes, (self.sentence, 1), self.axis)
         for box in (self.passes, self.axis):
             said.setAlignment(box, Qt.AlignmentFlag.AlignTop)
-        self.stack = Placeholder(boxed(column(said, self.note, (body, 1), spacing=HALF_GRID)))
+        self.stack = PlaceholderStack(boxed(column(said, self.note, (body, 1), spacing=HALF_GRID)))
         self.setLayout(column((self.stack, 1), margins=PANEL_MARGINS))
         self.passes.chosen.connect(launch.choose_pass)
         follow(self._show, launch.changed, self.axis.currentIndexChanged)
@@ -233,7 +233,9 @@ class LaunchPanel(QWidget):
         self.sentence.setText(limit_sentence(shown))
         self.sentence.setToolTip(f"{self.sentence.text()}\n\n{_SENTENCE_TIP}")
         self.note.say(state.note)
-        numbers = [Finding(*one) for one in numbers_of(shown, _COMPILING if state.is_compiling else _UNKNOWN)]
+        numbers = [
+            NamedFinding(*one) for one in numbers_of(shown, _COMPILING if state.is_compiling else _UNKNOWN)
+        ]
         if (other := state.of_pass(state.other)) is not None and state.selection.other is not None:
             key = state.selection.other.key
             numbers = [

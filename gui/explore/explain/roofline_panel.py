@@ -12,7 +12,7 @@ from gui.explore.explain.roofline_state import MEASURE, MEASURE_TIP, Point, Roof
 from gui.explore.run_words import run_title
 from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID, small_font
 from gui.style.theme import current_theme, series_at, series_for, theme_notifier
-from gui.widgets.charts import Drawing
+from gui.widgets.charts import PaintedChart
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import PANEL_MARGINS, column, row, text_button
 from gui.widgets.plot import LogAxis, Plot, pg, text_over
@@ -227,7 +227,7 @@ class RooflinePanel(QWidget):
         roofline.changed.connect(self._show)
         roofline.state.running_changed.connect(self._allow)
 
-    def drawing(self) -> Drawing:
+    def drawing(self) -> PaintedChart:
         """Return the plot in a size of its own, however small the panel is."""
         plot = RooflinePlot(self._roofline)
         plot.resize(*_SAVED_SIZE)
@@ -239,7 +239,9 @@ class RooflinePanel(QWidget):
         # Its parts get their places when it is painted, the words of an axis the second time.
         for _ in range(2):
             plot.grab()
-        return Drawing("Roofline", plot.size(), lambda painter: plot.render(painter, QRectF(plot.rect())))
+        return PaintedChart(
+            "Roofline", plot.size(), lambda painter: plot.render(painter, QRectF(plot.rect()))
+        )
 
     def _show(self) -> None:
         state = self._roofline

@@ -21,7 +21,7 @@ from engine.results.text_forms import count_text, digits_text, percent_text, rat
 from gui.engine_link.engine_link import EngineLink, Newest
 from gui.explore.explain.question import Question
 from gui.explore.explain.selection import Selection
-from gui.page.jobs import Job, JobQueue
+from gui.page.jobs import JobQueue, RequestedRun
 from gui.page.messages import PageMessages
 
 _GIGA = 1e9
@@ -215,7 +215,7 @@ class RooflineState(Question):
             self.measured.emit(device)
             self.refresh()
 
-        self._jobs.begin("limits", [Job(title, MeasureLimits(device), replied)], self._messages)
+        self._jobs.begin("limits", [RequestedRun(title, MeasureLimits(device), replied)], self._messages)
 
     def _ask(self) -> None:
         if self.device != self._limits_of:

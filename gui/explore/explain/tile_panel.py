@@ -39,8 +39,8 @@ from gui.widgets.number_table import NumberTable
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,
     NarrowBox,
-    Placeholder,
-    Refusal,
+    PlaceholderStack,
+    RefusalLabel,
     boxed,
     column,
     fill_box,
@@ -319,7 +319,7 @@ class TilePanel(QWidget):
             for name in ("Cells that the result uses", "Who loads the cell")
         )
         self.summary = ElidedLabel(most=4, small=True)
-        self.refusal = Refusal()
+        self.refusal = RefusalLabel()
         self.refusal.setFont(small_font())
         sides = label_for("B&lock", self.across), self.across, self.down, self.grid_size
         controls = folding_row(row(*sides, spacing=HALF_GRID), self.passes, (self.colours, 1))
@@ -327,7 +327,7 @@ class TilePanel(QWidget):
         # The words beside the tile, which is wide and low, as the panel is.
         body = folding_row((self.grid, 3), (words, 2), beside_from=_BESIDE_FROM)
         parts = controls, self.refusal, (body, 1)
-        self.stack = Placeholder(boxed(column(*parts, spacing=HALF_GRID, margins=PANEL_MARGINS)))
+        self.stack = PlaceholderStack(boxed(column(*parts, spacing=HALF_GRID, margins=PANEL_MARGINS)))
         self.stack.label.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         self.setLayout(column((self.stack, 1), margins=(0, HALF_GRID, 0, 0)))
         self.grid.current_changed.connect(self._show_current)

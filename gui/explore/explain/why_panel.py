@@ -12,15 +12,15 @@ from engine.results.measurement import ExplainedTime
 from engine.results.occupancy import LaunchFacts
 from engine.results.text_forms import MISSING, digits_text, duration_text, percent_text
 from gui.explore.explain.roofline_state import MEASURE_TIP
-from gui.explore.explain.why_state import Step, WhyState
+from gui.explore.explain.why_state import Remedy, WhyState
 from gui.explore.run_words import run_title
 from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.style.theme import Theme, current_theme, theme_notifier
-from gui.widgets.charts import Bar, BarChart, Row
-from gui.widgets.labels import ElidedLabel, Finding, Findings
+from gui.widgets.charts import Bar, BarChart, BarRow
+from gui.widgets.labels import ElidedLabel, Findings, NamedFinding
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,
-    Placeholder,
+    PlaceholderStack,
     boxed,
     column,
     folding_row,
@@ -33,13 +33,13 @@ _BETWEEN = " · "
 _MUCH = 0.5  # of the tallest bound: what reaches it is compared with another run
 
 
-def rows_of(explained: ExplainedTime, theme: Theme) -> tuple[Row, ...]:
+def rows_of(explained: ExplainedTime, theme: Theme) -> tuple[BarRow, ...]:
     """Return a bar for each bound, the tallest first and in the accent, on the scale of `longest_ms`."""
     longest, rows = longest_ms(explained), []
     for at, bound in enumerate(explained.bounds):
         colour, words = theme.muted if at else theme.accent, f"{bound.title}: {bound.words}"
         bar = Bar(0.0, bound.ms / longest, colour, words=words)
-        rows.append(Row(bound.title, (bar,), duration_text(bound.ms)))
+        rows.append(BarRow(bound.title, (bar,), duration_text(bound.ms)))
     return tuple(rows)
 
 
@@ -96,7 +96,7 @@ _NUMBERS = {
 }
 
 
-def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> tuple[Finding, ...]:
+def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> tuple[NamedFinding, ...]:
     """Return what is known of the launches of a run, of several each in its turn; nothing of others."""
 
     def of_each(text: Callable[[LaunchFacts], str], name: str = "grid") -> str:
@@ -111,7 +111,7 @@ def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> t
         "Waves": of_each(lambda one: digits_text(one.waves or 0.0, 3), "waves"),
         "Transactions": MISSING if transactions is None else f"{digits_text(transactions, 3)} per request",
     }
-    return tuple(Finding(name, text, _NUMBERS[name]) for name, text in held.items() if text != MISSING)
+    return tuple(NamedFinding(name, text, _NUMBERS[name]) for name, text in held.items() if text != MISSING)
 
 
 def _occupancy(launch: LaunchFacts) -> str:
@@ -153,7 +153,7 @@ class WhyPanel(QWidget):
         # Figures keep off the scroll bar.
         body.setContentsMargins(0, 0, HALF_GRID, 0)
         parts = self.title, self.compared, self.sentence, body, 0
-        self.stack = Placeholder(boxed(column(*parts, spacing=HALF_GRID)))
+        self.stack = PlaceholderStack(boxed(column(*parts, spacing=HALF_GRID)))
         self._area, below = scrolled(self.stack), row(1, self.button, 1)
         self.setLayout(column((self._area, 1), below, spacing=HALF_GRID, margins=PANEL_MARGINS))
         self.sentence.linkActivated.connect(why.follow_remedy)
@@ -166,9 +166,11 @@ class WhyPanel(QWidget):
         explained = why.explained if why.explained is not None and why.explained.bounds else None
         launches = (run.result.launches or ()) if run is not None else ()
         self.stack.say("" if launches or explained is not None else why.words)
-        self.button.setText(f"{Step.SET} {why.recorded_problem.title}" if why.step is Step.SET else why.step)
-        self.button.setVisible(why.step is not Step.NOTHING)
-        self.button.setToolTip(MEASURE_TIP if why.step is Step.MEASURE else why.words)
+        self.button.setText(
+            f"{Remedy.SET} {why.recorded_problem.title}" if why.step is Remedy.SET else why.step
+        )
+        self.button.setVisible(why.step is not Remedy.NOTHING)
+        self.button.setToolTip(MEASURE_TIP if why.step is Remedy.MEASURE else why.words)
         self._allow()
         if run is None or self.stack.text:
             return
@@ -217,4 +219,4 @@ class WhyPanel(QWidget):
 
     def _allow(self) -> None:
         """Let the limits be measured while nothing runs."""
-        self.button.setEnabled(self._why.step is not Step.MEASURE or not self._why.state.why_no_run)
+        self.button.setEnabled(self._why.step is not Remedy.MEASURE or not self._why.state.why_no_run)

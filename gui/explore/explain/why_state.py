@@ -59,7 +59,7 @@ _WHAT_LIMITS_ARE = "They are what it does per second at most; the least time of 
 _MEASURING_HELPS = "not-measured", "limits-left-out"
 
 
-class Step(StrEnum):
+class Remedy(StrEnum):
     """What a person can do about a time that is not explained; the words of a button."""
 
     NOTHING = ""
@@ -118,7 +118,7 @@ class WhyState(Question):
         if run is None:
             known = self.selection.known
             if known is not None and self._is_for_gpu:
-                note = self.results.recorded_note if self.step is Step.SET else ""
+                note = self.results.recorded_note if self.step is Remedy.SET else ""
                 return " ".join(filter(None, (_NEEDS_GPU.format(known.title), note)))
             found = self.state.availability.get(self._kernel)
             if known is not None and found is not None and found.reason:
@@ -129,34 +129,34 @@ class WhyState(Question):
             if explained.bounds:
                 return ""
             # What a person can do about it is the button's to say.
-            why_not = explained.not_explained if self.step is Step.MEASURE else None
+            why_not = explained.not_explained if self.step is Remedy.MEASURE else None
             return f"{why_not.sentence} {_WHAT_LIMITS_ARE}" if why_not else explained.words
         if self._times.in_flight is not None:
             return _ASKING
         return self._why_not or self._why_no_question(run.result) or self._why_not_now
 
     @property
-    def step(self) -> Step:
+    def step(self) -> Remedy:
         """What the person can do about it."""
         explained, device = self.explained, self.run.result.device if self.run else ""
         reason = explained.not_explained if explained else None
         if reason is not None and reason.code in _MEASURING_HELPS and self._roofline.can_measure(device):
-            return Step.MEASURE
+            return Remedy.MEASURE
         if self.run is not None:
             is_other = self._is_recorded_for_another(self.run.result)
-            return Step.SET if is_other else Step.NOTHING
+            return Remedy.SET if is_other else Remedy.NOTHING
         if not self._is_for_gpu:
-            return Step.NOTHING
+            return Remedy.NOTHING
         is_there = not self.state.shows_recorded or self._recorded_run(self._kernel) is not None
-        return Step.SHOW if is_there else Step.SET
+        return Remedy.SHOW if is_there else Remedy.SET
 
     def take_step(self) -> None:
         step = self.step
-        if step is Step.MEASURE and self.run is not None:
+        if step is Remedy.MEASURE and self.run is not None:
             self._roofline.measure(self.run.result.device)
-        elif step in (Step.SHOW, Step.SET):
+        elif step in (Remedy.SHOW, Remedy.SET):
             self._wanted = self._kernel
-            if step is Step.SET:
+            if step is Remedy.SET:
                 self.recorded_problem.set_in(self.workspace)
             self.state.show_recorded(True)
             self._choose_wanted()
@@ -264,7 +264,7 @@ class WhyState(Question):
 
     @property
     def recorded_problem(self) -> RecordedProblem:
-        """What `Step.SET` sets."""
+        """What `Remedy.SET` sets."""
         return recorded_problem(self.workspace, self.run.result if self.run else None)
 
     def _is_recorded_for_another(self, result: Measurement[Any]) -> bool:

@@ -22,7 +22,7 @@ from gui.explore.workspace import Workspace
 from gui.page.jobs import Background
 from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID, follow
 from gui.style.theme import HEAT, current_theme, theme_notifier
-from gui.widgets.labels import Finding, Findings
+from gui.widgets.labels import Findings, NamedFinding
 from gui.widgets.panel_parts import PANEL_MARGINS, boxed, column, folding_row, row, scrolled
 from gui.widgets.plot import Plot, pg
 
@@ -108,7 +108,7 @@ _MOST_VALUES = 6
 _LEAST_SHARE = 2.0**-24  # singular values below are 0 but for the rounding of the weights to float32
 
 
-def findings(known: Examination, border: Border, shape: tuple[int, int, int] | None) -> list[Finding]:
+def findings(known: Examination, border: Border, shape: tuple[int, int, int] | None) -> list[NamedFinding]:
     """Return the findings about a mask on a picture of (height, width, channels), or on none."""
     mask = known.mask
     about_rank, _, about_turn, _ = describe(mask)
@@ -122,17 +122,17 @@ def findings(known: Examination, border: Border, shape: tuple[int, int, int] | N
     shown = [f"{value:.3g}" for value in kept[:_MOST_VALUES]]
     shown += [f"and {len(kept) - _MOST_VALUES} more"] * (len(kept) > _MOST_VALUES)
     found = [
-        Finding("Gain", gain_text(known), _GAIN_TIP),
-        Finding("Sum", total.short.removeprefix("The weights add up to "), total.sentence),
-        Finding("Rank", f"{facts.rank}{separable}" if facts.rank else "0", about_rank.sentence),
-        Finding("Singular values", ", ".join(shown), _VALUES_TIP),
-        Finding("Symmetry", _symmetry_text(known), about_turn.sentence),
-        Finding("Multiply-adds", _cost_text(costs, 1), _COST_TIP),
+        NamedFinding("Gain", gain_text(known), _GAIN_TIP),
+        NamedFinding("Sum", total.short.removeprefix("The weights add up to "), total.sentence),
+        NamedFinding("Rank", f"{facts.rank}{separable}" if facts.rank else "0", about_rank.sentence),
+        NamedFinding("Singular values", ", ".join(shown), _VALUES_TIP),
+        NamedFinding("Symmetry", _symmetry_text(known), about_turn.sentence),
+        NamedFinding("Multiply-adds", _cost_text(costs, 1), _COST_TIP),
     ]
     if shape is not None:
         height, width, channels = shape
-        found.append(Finding("For the picture", _cost_text(costs, height * width * channels), _COST_TIP))
-        found.append(Finding("At borders", _border_text(known, border, height, width), border.sentence))
+        found.append(NamedFinding("For the picture", _cost_text(costs, height * width * channels), _COST_TIP))
+        found.append(NamedFinding("At borders", _border_text(known, border, height, width), border.sentence))
     return found
 
 

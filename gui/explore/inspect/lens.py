@@ -57,7 +57,7 @@ class Looked(NamedTuple):
     chain: InChain = InChain()
 
 
-class Step(NamedTuple):
+class LensStep(NamedTuple):
     """A line of the way from the cells to the screen."""
 
     name: str
@@ -113,7 +113,7 @@ class Lens:
         """Which cells of a mask lie outside the picture, and what they hold."""
         return ""
 
-    def steps(self, channel: int) -> list[Step]:
+    def steps(self, channel: int) -> list[LensStep]:
         """Return the steps from the cells to the screen."""
         raise NotImplementedError
 
@@ -125,15 +125,15 @@ class Lens:
         """Return the window around the pixel; None where there is none."""
         return None
 
-    def _to_the_screen(self, channel: int) -> list[Step]:
+    def _to_the_screen(self, channel: int) -> list[LensStep]:
         """Return the last steps: the result, and the level that is shown of it."""
         shown, mode = self.shown[channel], self.job.range_mode
         name = f"{RESULT} of {self.chain.step}" if self.chain.step else RESULT
-        lines = [Step(name, total=number(shown) if shown.dtype.kind == "f" else str(int(shown)))]
+        lines = [LensStep(name, total=number(shown) if shown.dtype.kind == "f" else str(int(shown)))]
         if (level := shown_level(float(shown), mode, self.white)) is not None:
             if words := _clipped(float(shown), mode, self.white):
-                lines.append(Step("Out of range", words))
-            lines.append(Step(f"Screen, {mode}", total=f"{level} of 255"))
+                lines.append(LensStep("Out of range", words))
+            lines.append(LensStep(f"Screen, {mode}", total=f"{level} of 255"))
         lines[-1] = lines[-1]._replace(is_end=True)
         return lines
 
@@ -177,34 +177,34 @@ class FilterLens(Lens):
         is_within = bool((~(np.abs(self.shown.astype(np.float64) - wanted) > self.bound + slack)).all())
         return "outside the region" if self.is_outside_region else _verdict(self.is_equal, is_within)
 
-    def steps(self, channel: int) -> list[Step]:
+    def steps(self, channel: int) -> list[LensStep]:
         made, mask = self.sum, self.step.applied
-        lines: list[Step] = []
+        lines: list[LensStep] = []
         if made is not None and len(made.totals) <= _MOST_ROWS:
             part = "Row" if self.order.row or len(self.window.rows) == len(made.totals) else "Part"
             sums = enumerate(zip(made.row_sums[:, channel], made.totals[:, channel], strict=True), start=1)
-            lines += [Step(f"{part} {at}", number(one), number(total)) for at, (one, total) in sums]
+            lines += [LensStep(f"{part} {at}", number(one), number(total)) for at, (one, total) in sums]
         else:
             lines += self._largest(channel)
             if made is not None:
-                lines.append(Step(f"All {mask.taps:,} products", total=number(made.totals[-1, channel])))
+                lines.append(LensStep(f"All {mask.taps:,} products", total=number(made.totals[-1, channel])))
         if made is None:
-            lines.append(Step("Sum in float64", total=f"{self.exact[channel]:.9g}".replace("-", "−")))
+            lines.append(LensStep("Sum in float64", total=f"{self.exact[channel]:.9g}".replace("-", "−")))
         elif self.order.begins_with_offset:
-            lines.insert(0, Step("Offset, first", total=number(mask.offset)))
+            lines.insert(0, LensStep("Offset, first", total=number(mask.offset)))
         else:
-            lines.append(Step("Offset", number(mask.offset), number(made.value[channel])))
+            lines.append(LensStep("Offset", number(mask.offset), number(made.value[channel])))
         if self.shown.dtype.kind == "u":
-            lines.append(Step("Clipped and rounded", total=str(int(self.remade[channel]))))
+            lines.append(LensStep("Clipped and rounded", total=str(int(self.remade[channel]))))
         return lines + self._to_the_screen(channel)
 
-    def _largest(self, channel: int) -> list[Step]:
+    def _largest(self, channel: int) -> list[LensStep]:
         products, lines = self.products[..., channel], []
         for at in np.argsort(-np.abs(products), axis=None)[:_LARGEST].tolist():
             row, column = divmod(at, products.shape[1])
             cell, weight = self.window.cells[row, column, channel], self.step.applied.weights32[row, column]
             name = f"{_short(cell)} × {_short(weight)}"
-            lines.append(Step(f"Cell {row}, {column}", name, _short(products[row, column])))
+            lines.append(LensStep(f"Cell {row}, {column}", name, _short(products[row, column])))
         return lines
 
     def words(self, channel: int) -> str:
@@ -270,14 +270,14 @@ class OperationLens(Lens):
     def channels(self) -> int:
         return len(self.own)
 
-    def steps(self, channel: int) -> list[Step]:
+    def steps(self, channel: int) -> list[LensStep]:
         """Return the sorted window, some values to a line."""
         values = () if self.cells is None else self._sorted(channel)
         if not 1 < len(values) <= _MOST_SORTED:
             return []
         side, texts = round(len(values) ** 0.5), [value_text(value) for value in values]
         lines = [", ".join(texts[at : at + side]) for at in range(0, len(texts), side)]
-        return [Step("" if at else "Sorted", line) for at, line in enumerate(lines)]
+        return [LensStep("" if at else "Sorted", line) for at, line in enumerate(lines)]
 
     def sentence(self, channel: int) -> str:
         """Return what the operation makes of the pixel."""
@@ -325,16 +325,18 @@ class CombineLens(Lens):
         errors = np.abs(self.shown.astype(np.float64) - self.made.value)
         return _verdict(self.is_equal, bool((~(errors > self.made.bound)).all()))
 
-    def steps(self, channel: int) -> list[Step]:
+    def steps(self, channel: int) -> list[LensStep]:
         made, step = self.made, self.step
         names = [name.removeprefix("the ").capitalize() for name in self.chain.read_numbers]
         samples, terms = ([number(one[channel]) for one in pair] for pair in (self.read, made.terms))
         factors: Iterable[str] = map(number, step.weights or ()) if step.how == "blend" else samples
         lines = [
-            Step(name, f"{factor} × {sample}", term) if step.how in _MULTIPLIED else Step(name, total=sample)
+            LensStep(name, f"{factor} × {sample}", term)
+            if step.how in _MULTIPLIED
+            else LensStep(name, total=sample)
             for name, factor, sample, term in zip(names, factors, samples, terms, strict=True)
         ]
-        both = Step(_COMBINED[step.how], total=number(made.value[channel]))
+        both = LensStep(_COMBINED[step.how], total=number(made.value[channel]))
         return [*lines, both, *self._to_the_screen(channel)]
 
     def words(self, channel: int) -> str:

@@ -33,9 +33,9 @@ from gui.explore.inspect.lens import (
     FilterLens,
     InChain,
     Lens,
+    LensStep,
     Looked,
     OperationLens,
-    Step,
     channel_name,
     place,
 )
@@ -52,7 +52,7 @@ from gui.widgets.number_table import ValueTable, cell_number
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,
     NarrowBox,
-    Placeholder,
+    PlaceholderStack,
     boxed,
     column,
     fill_box,
@@ -309,7 +309,7 @@ class LensState(Question):
         self._canvas.set_frames(window, pixel if window != pixel else None)
 
 
-def table_of(steps: Sequence[Step]) -> str:
+def table_of(steps: Sequence[LensStep]) -> str:
     """Return a line for each step as rich text: its name, what it adds, the total so far."""
     quiet = f"style='color: {current_theme().muted}; white-space: pre'"
     lines = "".join(
@@ -353,7 +353,7 @@ class LensPanel(QWidget):
         head.setAlignment(self.title, Qt.AlignmentFlag.AlignVCenter)
         which = row(self.table_choice, (self.size_text, 1))
         parts = head, self.hint, which, self.table, self.steps, self.verdict, self.order, self.border, 1
-        self.stack = Placeholder(scrolled(boxed(column(*parts, spacing=HALF_GRID))))
+        self.stack = PlaceholderStack(scrolled(boxed(column(*parts, spacing=HALF_GRID))))
         self.setLayout(column((self.stack, 1), margins=PANEL_MARGINS))
         self.channel.chosen.connect(lens.choose_channel)
         self.table_choice.chosen.connect(self._show)

@@ -17,7 +17,7 @@ from gui.explore.explain.question import Question
 from gui.explore.inspect.histogram_plot import HistogramPlot, channel_colour
 from gui.explore.inspect.lens import channel_name
 from gui.explore.picture.comparison import Window
-from gui.explore.picture.layers import Drawing, Line
+from gui.explore.picture.layers import DragTool, PixelLine
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.picture.tiled import NotYet, Numbers, value_text
 from gui.explore.workspace import Workspace
@@ -27,7 +27,7 @@ from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,
     NarrowBox,
-    Placeholder,
+    PlaceholderStack,
     boxed,
     column,
     fill_box,
@@ -73,7 +73,7 @@ class LookState(Question):
         self._asks = self._newest = Newest(link)
         self.tool = HISTOGRAM
         self.channel = 0
-        self.line: Line | None = None
+        self.line: PixelLine | None = None
         self.numbers: PictureNumbers | None = None
         self.profile: Profile | None = None
         """The values along the line, a point for each row or column that it crosses."""
@@ -158,12 +158,12 @@ class LookState(Question):
         """Let dragging draw a line while the profile is visible."""
         canvas, draws = self._view.canvas, self.is_visible and self.tool == PROFILE
         if draws:
-            canvas.drawing = Drawing.LINE
-        elif canvas.drawing is Drawing.LINE:
-            canvas.drawing = Drawing.PAN
+            canvas.drawing = DragTool.LINE
+        elif canvas.drawing is DragTool.LINE:
+            canvas.drawing = DragTool.PAN
         canvas.show_scene(line=self.line if draws else None)
 
-    def _take_line(self, line: Line) -> None:
+    def _take_line(self, line: PixelLine) -> None:
         self.line = line
         self._read()
 
@@ -194,7 +194,7 @@ class LookState(Question):
             self.changed.emit()
 
 
-def _profile(values: Numbers, line: Line) -> Profile:
+def _profile(values: Numbers, line: PixelLine) -> Profile:
     (row, column), (last_row, last_column) = line
     count = max(abs(last_row - row), abs(last_column - column)) + 1
     points = np.linspace(*line, count if count <= _LONGEST_LINE else _POINTS)
@@ -282,7 +282,7 @@ class LookPanel(QWidget):
         self._pages = QStackedWidget()
         for parts in (histograms, (lines, (self.profile, 1))):
             self._pages.addWidget(boxed(column(*parts, spacing=HALF_GRID)))
-        self.stack = Placeholder(self._pages)
+        self.stack = PlaceholderStack(self._pages)
         menu = QMenu(self)
         for text, choose in ((_PERCENTILES, Window.choose_percentiles), (_AS_RANGE, Window.forget)):
             menu.addAction(text).triggered.connect(lambda _on, of=choose: [*map(of, look.windows)])

@@ -8,7 +8,7 @@ from engine.device_info import AUTO
 from gui.explore.explain.selection import Selection
 from gui.explore.kernel.variants_model import ROW_ROLE, GroupRow, VariantRow, VariantsModel
 from gui.style.metrics import GRID, HALF_GRID, follow, follow_letters, number_font, scaled_font, small_font
-from gui.style.theme import Series, current_theme, series_for
+from gui.style.theme import VariantStyle, current_theme, series_for
 from gui.widgets.number_table import paint_text
 from gui.widgets.panel_parts import boxed, row
 
@@ -226,7 +226,7 @@ class _Rows(QStyledItemDelegate):
             painter.drawText(QRect(left, top, width, whole.height()), _WRAPPED, row.under)
 
         painter.setFont(number_font())
-        series = Series(theme.accent, "", _AUTO_SHAPE) if row.key == AUTO else series_for(row.key)
+        series = VariantStyle(theme.accent, "", _AUTO_SHAPE) if row.key == AUTO else series_for(row.key)
         painter.setPen(muted if row.reason else QColor(series.colour))
         painter.setOpacity(0.5 if row.reason else 1.0)
         painter.drawText(QRect(line.left(), line.top(), _SHAPE_WIDTH, line.height()), _CENTRE, series.glyph)

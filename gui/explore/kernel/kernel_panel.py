@@ -23,6 +23,7 @@ from gui.widgets.panel_parts import (
     NO_ARROW,
     ROUND_MARGINS,
     NarrowBox,
+    RefusalLabel,
     boxed,
     column,
     fill_box,
@@ -34,7 +35,6 @@ from gui.widgets.panel_parts import (
     scrolled,
     text_button,
 )
-from gui.widgets.panel_parts import Refusal as RefusalLabel
 
 PRESETS = tuple(
     Block(x, y) for x, y in ((8, 8), (16, 8), (16, 16), (32, 4), (32, 8), (32, 16), (32, 32), (64, 4))

@@ -8,13 +8,13 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QSlider, QWidget
 
 from engine.errors import EngineError
 from engine.mask.analysis import describe_sum
-from engine.mask.generator_table import GENERATORS, Generator, Parameter
+from engine.mask.generator_table import GENERATORS, Generator, MaskParameter
 from engine.mask.generators import make
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, code_font
 from gui.widgets.fields import NumberField
 from gui.widgets.panel_parts import (
-    Verdict,
+    VerdictLabel,
     boxed,
     column,
     fill_box,
@@ -37,7 +37,7 @@ class ParameterSlider(QWidget):
 
     changed = Signal(float)
 
-    def __init__(self, parameter: Parameter) -> None:
+    def __init__(self, parameter: MaskParameter) -> None:
         super().__init__()
         self.parameter = parameter
         self.slider = named(QSlider(Qt.Orientation.Horizontal), parameter.title)
@@ -79,7 +79,7 @@ class GeneratorSliders(QWidget):
         self.spelling.setFont(code_font())
         # Of the mask that is shown; a refusal replaces it until something else is typed.
         self._about_mask = ""
-        self.verdict = Verdict()
+        self.verdict = VerdictLabel()
         self._form = form(GRID)
         head, spelled = row((self.box, 1), self.reset_button), label_for("Text", self.spelling)
         parts = head, self.about, boxed(self._form), row(spelled, (self.spelling, 1)), self.verdict, 1
@@ -157,17 +157,17 @@ class GeneratorSliders(QWidget):
         self.verdict.say(refusal or self._about_mask, is_bad=bool(refusal))
 
 
-def _step_count(parameter: Parameter) -> int:
+def _step_count(parameter: MaskParameter) -> int:
     if parameter.step:
         return int((parameter.most - parameter.least) // parameter.step)
     return int(parameter.most - parameter.least) if parameter.unit == "°" else _STEPS
 
 
-def _is_log(parameter: Parameter) -> bool:
+def _is_log(parameter: MaskParameter) -> bool:
     return not parameter.step and parameter.least > 0 and parameter.most / parameter.least > _LOG_FROM
 
 
-def value_at(parameter: Parameter, position: int) -> float:
+def value_at(parameter: MaskParameter, position: int) -> float:
     """Return the number at a position of its slider, with three digits."""
     share = position / _step_count(parameter)
     if _is_log(parameter):
@@ -177,7 +177,7 @@ def value_at(parameter: Parameter, position: int) -> float:
     return float(round(value)) if parameter.step else float(f"{value:.3g}")
 
 
-def position_of(parameter: Parameter, value: float) -> int:
+def position_of(parameter: MaskParameter, value: float) -> int:
     """Return the position of a slider that is nearest to a number."""
     value = min(max(value, parameter.least), parameter.most)
     if _is_log(parameter):

@@ -34,7 +34,7 @@ from gui.explore.mask.library_rows import (
 from gui.explore.state import preset_of
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, follow
-from gui.widgets.panel_parts import Verdict, boxed, column, named, row, text_button
+from gui.widgets.panel_parts import VerdictLabel, boxed, column, named, row, text_button
 
 _WIDTH, _HEIGHT = 52 * GRID, 68 * GRID
 _LEAST_HEIGHT = 40 * GRID
@@ -63,7 +63,7 @@ class MaskLibrary(QFrame):
         self.name_field = named(QLineEdit(), "Name under which the mask is kept", _KEEP_TIP)
         self.keep_button = QPushButton("Keep")
         self.keep_button.setToolTip(_KEEP_TIP)
-        self.verdict, self.undo_button = Verdict(), QPushButton("Restore")
+        self.verdict, self.undo_button = VerdictLabel(), QPushButton("Restore")
         self.sliders = GeneratorSliders(workspace)
         self.back_button = text_button("arrow-left", "Masks", "Back", "Back to the list of masks.")
         self.done_button = QPushButton("Done")

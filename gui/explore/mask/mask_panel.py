@@ -34,7 +34,7 @@ from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import (
     NarrowBox,
-    Verdict,
+    VerdictLabel,
     boxed,
     column,
     fill_box,
@@ -107,7 +107,7 @@ class MaskTextDialog(QDialog):
         self.editor.setAccessibleName("Mask as text")
         self.style_box = named(QComboBox(), "Write as", _STYLE_TIP)
         fill_box(self.style_box, {style: form.title for style, form in STYLES.items()}, "rows")
-        hint, self.verdict = QLabel(_HINT, wordWrap=True), Verdict()
+        hint, self.verdict = QLabel(_HINT, wordWrap=True), VerdictLabel()
         self.verdict.setMinimumHeight(3 * self.fontMetrics().lineSpacing())
         self.verdict.setAlignment(Qt.AlignmentFlag.AlignTop)
         which = QDialogButtonBox.StandardButton

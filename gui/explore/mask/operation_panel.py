@@ -13,9 +13,9 @@ from gui.explore.preview_controller import Display
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, follow
 from gui.widgets.fields import NumberBox
-from gui.widgets.labels import ElidedLabel, Finding, Findings
+from gui.widgets.labels import ElidedLabel, Findings, NamedFinding
 from gui.widgets.panel_parts import (
-    Refusal,
+    RefusalLabel,
     boxed,
     column,
     fill_box,
@@ -97,7 +97,7 @@ class OperationPanel(QWidget):
         self._operation, self._workspace, self._display = operation, workspace, display
         teaches = QLabel(operation.teaches, wordWrap=True)
         self.parameters = ParameterControls(operation, workspace.settings.parameters)
-        self.refusal = Refusal()
+        self.refusal = RefusalLabel()
         self.patch_button = text_button("open", "Patch from a file…", "Open a patch", _PATCH)
         self.own_patch_button = text_button("clear", "Own patch", "Patch of the picture itself", _NO_PATCH)
         self.draw_button = text_button("selection-drag", "Select in the picture", "Draw a patch", _DRAW_PATCH)
@@ -139,7 +139,7 @@ class OperationPanel(QWidget):
         found = self._display.found
         self.refusal.say(self._display.refusal)
         self.found.show_findings(
-            [Finding(one.title, one.text, one.explanation) for one in found.quantities] if found else ()
+            [NamedFinding(one.title, one.text, one.explanation) for one in found.quantities] if found else ()
         )
         counts = found.counts if found else ()
         self.plot.setVisible(bool(counts))

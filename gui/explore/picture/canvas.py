@@ -23,11 +23,11 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from engine.results.answer import Mark
 from engine.verify.verification import Region
 from gui.explore.picture.layers import (
-    Drawing,
-    Layer,
+    CanvasLayer,
+    DragTool,
     LayerPainter,
-    Line,
     Pixel,
+    PixelLine,
     ViewMode,
     arranged,
     pane_width,
@@ -62,7 +62,7 @@ class Scene:
     mark: Mark | None = None
     mark_text: str = ""
     region: Region | None = None
-    line: Line | None = None
+    line: PixelLine | None = None
 
 
 WIDTH = 17
@@ -174,9 +174,9 @@ class PictureCanvas(QWidget):
         self.handle = SplitHandle(self)
         self.scene = Scene()
         self._frames: tuple[Mark | None, Mark | None] = None, None
-        self.drawing = Drawing.PAN  # what dragging does; with Shift it draws a region
+        self.drawing = DragTool.PAN  # what dragging does; with Shift it draws a region
         self.is_pinned = False  # whether the arrow keys walk from pixel to pixel
-        self._drawn_from: tuple[Drawing, Pixel] | None = None
+        self._drawn_from: tuple[DragTool, Pixel] | None = None
         self._pressed_at = QPointF()
         self._dragged_from: QPointF | None = None
         self.setMinimumSize(240, 160)
@@ -249,10 +249,10 @@ class PictureCanvas(QWidget):
         self._pressed_at = event.position()
         button, buttons = event.button(), Qt.MouseButton
         is_shifted = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
-        drawing = Drawing.REGION if is_shifted else self.drawing
+        drawing = DragTool.REGION if is_shifted else self.drawing
         if self.scene.original is None:
             return
-        if button == buttons.LeftButton and drawing is not Drawing.PAN:
+        if button == buttons.LeftButton and drawing is not DragTool.PAN:
             self._drawn_from = drawing, self._nearest(event.position())
         elif button in (buttons.LeftButton, buttons.MiddleButton):
             self._dragged_from = event.position()
@@ -275,13 +275,13 @@ class PictureCanvas(QWidget):
         if self.scene.original is None:
             return
         if not self._has_moved(event.position()):
-            if drawn is not None and drawn[0] is Drawing.REGION:
+            if drawn is not None and drawn[0] is DragTool.REGION:
                 self.region_drawn.emit(None)
             elif event.button() == Qt.MouseButton.LeftButton and (pixel := self._pixel(event.position())):
                 self.pixel_clicked.emit(pixel)
         elif drawn is not None:
             drawing, first = drawn
-            done = self.region_drawn if drawing is Drawing.REGION else self.line_drawn
+            done = self.region_drawn if drawing is DragTool.REGION else self.line_drawn
             done.emit(drawing.shape(first, self._nearest(event.position())))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
@@ -330,16 +330,16 @@ class PictureCanvas(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def _layers(self) -> list[Layer]:
+    def _layers(self) -> list[CanvasLayer]:
         scene = self.scene
         if scene.original is None or scene.values is None:
             return []
         whole = QRectF(0, 0, *self._device_size())
         texts = [partial(scene.values.texts, name) for name in ("original", "result")]
-        original = Layer(scene.original, _label(scene.original_name, scene.original), texts[0])
-        result = Layer(scene.result, _label(scene.result_name, scene.result), texts[1], is_right=True)
+        original = CanvasLayer(scene.original, _label(scene.original_name, scene.original), texts[0])
+        result = CanvasLayer(scene.result, _label(scene.result_name, scene.result), texts[1], is_right=True)
         words = scene.difference_words
-        difference = Layer(scene.difference, words, lambda _row, _column: (), empty=words)
+        difference = CanvasLayer(scene.difference, words, lambda _row, _column: (), empty=words)
         return arranged(scene.mode, whole, self.handle.fraction, original, result, difference)
 
     def _in_pane(self, position: QPointF) -> QPointF:

@@ -41,7 +41,7 @@ class ViewMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class CanvasLayer:
     """One picture on the canvas, and its place there in device pixels."""
 
     levels: PictureLevels | None
@@ -59,8 +59,13 @@ def pane_width(mode: ViewMode, canvas_width: int) -> int:
 
 
 def arranged(
-    mode: ViewMode, canvas: QRectF, split: float, original: Layer, result: Layer, difference: Layer
-) -> list[Layer]:
+    mode: ViewMode,
+    canvas: QRectF,
+    split: float,
+    original: CanvasLayer,
+    result: CanvasLayer,
+    difference: CanvasLayer,
+) -> list[CanvasLayer]:
     """Return the layers that a mode shows, each with its place; `split` is that of the handle, 0 to 1."""
     if mode in (ViewMode.DIFFERENCE, ViewMode.ERROR):
         return [replace(difference, pane=canvas, clip=canvas)]
@@ -81,22 +86,22 @@ def arranged(
 Pixel = tuple[int, int]
 
 
-class Drawing(StrEnum):
+class DragTool(StrEnum):
     """What dragging over the picture does."""
 
     PAN = "pan"
     REGION = "region"
     LINE = "line"
 
-    def shape(self, first: Pixel, last: Pixel) -> "Region | Line":
+    def shape(self, first: Pixel, last: Pixel) -> "Region | PixelLine":
         """Return the line between two pixels, or the rectangle with them as corners; both are in it."""
-        if self is Drawing.LINE:
-            return Line(first, last)
+        if self is DragTool.LINE:
+            return PixelLine(first, last)
         (top, bottom), (left, right) = (sorted(ends) for ends in zip(first, last, strict=True))
         return Region(top, bottom + 1, left, right + 1)
 
 
-class Line(NamedTuple):
+class PixelLine(NamedTuple):
     """A straight line between two pixels (row, column), both on it."""
 
     first: Pixel
@@ -106,7 +111,9 @@ class Line(NamedTuple):
 class LayerPainter:
     """Paints a layer, and what lies on it, in device pixels: `ratio` of them for one of the widget."""
 
-    def __init__(self, painter: QPainter, layer: Layer, at: ViewTransform, font: QFont, ratio: float) -> None:
+    def __init__(
+        self, painter: QPainter, layer: CanvasLayer, at: ViewTransform, font: QFont, ratio: float
+    ) -> None:
         self._painter, self._layer, self._at, self._ratio = painter, layer, at, ratio
         self._font = QFont(font)
         self._font.setPointSizeF(font.pointSizeF() * ratio)
@@ -156,7 +163,7 @@ class LayerPainter:
         frame = self._at.place_of(region.top, region.left, height, width)
         self._draw(frame, is_dashed=True)
 
-    def line(self, line: Line) -> None:
+    def line(self, line: PixelLine) -> None:
         """Draw a line from the middle of one pixel to that of the other."""
         first, last = (self._at.to_pane(column + 0.5, row + 0.5) for row, column in line)
         self._draw(QLineF(*first, *last))

@@ -14,7 +14,7 @@ import numpy as np
 from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPixmap, qGray
 
-from engine.host.protocol import WHOLE, Place, ScreenLevels, Shown, TiledScreen
+from engine.host.protocol import WHOLE, DisplayScale, Place, ScreenLevels, TiledScreen
 from engine.host.request import SharedArray
 from engine.host.shared import attach
 from engine.image.convert import pixels_of
@@ -42,7 +42,7 @@ def one_channel(image: QImage, source: QRectF, channel: int) -> tuple[QImage, QR
     return made.copy(), source.translated(-QPointF(whole.topLeft()))
 
 
-def pixels_in(samples: SharedArray, shown: Shown) -> Callable[[slice, slice], np.ndarray]:
+def pixels_in(samples: SharedArray, shown: DisplayScale) -> Callable[[slice, slice], np.ndarray]:
     """Return a function that makes pixels of the screen (blue, green, red, alpha) of some samples."""
     values, alpha = attach(samples), None if shown.alpha is None else attach(shown.alpha)
 
@@ -67,7 +67,7 @@ Area = tuple[int, int, int, int]
 """Pixels of a level: first row and column, past the last ones."""
 
 
-class Kept(NamedTuple):
+class TileImage(NamedTuple):
     """The image of a tile, None where the file is damaged there, and its detail."""
 
     image: QImage | None
@@ -120,7 +120,7 @@ class PictureLevels(QObject):
             _whole(attach(array), at, self.size, screen.opaque) for at, array in enumerate(whole, self._first)
         ]
         self._before: PictureLevels | None = None  # what is shown until all of this is there
-        self._kept: OrderedDict[Key, Kept] = OrderedDict()
+        self._kept: OrderedDict[Key, TileImage] = OrderedDict()
         self._kept_bytes = 0
         self._level = 0
         # The visible tiles, the middle one first; not known before it was painted.
@@ -202,12 +202,12 @@ class PictureLevels(QObject):
             if (0, place) not in self._kept and time.perf_counter() < ends_at:
                 # The array's memory is not kept.
                 made = self._pixels(*self._screen.extent(0, place))
-                self._keep((0, place), Kept(image_of(made, opaque=self._screen.opaque).copy()))
+                self._keep((0, place), TileImage(image_of(made, opaque=self._screen.opaque).copy()))
         self._drop_oldest()
         if not self.has_all_tiles:
             self.updated.emit()
 
-    def _keep(self, key: Key, kept: Kept) -> None:
+    def _keep(self, key: Key, kept: TileImage) -> None:
         old = self._kept.pop(key, None)
         self._kept[key] = kept
         self._kept_bytes += kept.bytes - (old.bytes if old else 0)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QStackedWidget,
 
 from engine.errors import EngineError, ImageReadError
 from engine.host.protocol import CloseTiled, Filtered, PictureHandle, ScreenLevels, TiledScreen
-from engine.host.request import Computed, Seen, SharedArray
+from engine.host.request import ComputedResult, Seen, SharedArray
 from engine.host.shared import attach
 from engine.image.formats import titles
 from engine.verify.verification import Region
@@ -24,7 +24,7 @@ from gui.explore.picture.tiled import AskedValues, Numbers, TiledLevels, numbers
 from gui.explore.picture.toolbar import PictureToolbar, Readout, ReadoutStrip
 from gui.explore.workspace import Workspace
 from gui.page.contract import Services
-from gui.page.messages import Message, PageMessages, Severity
+from gui.page.messages import PageMessages, Severity, WindowMessage
 from gui.style.icons import icon
 from gui.style.metrics import GRID, scaled_font
 from gui.widgets.panel_parts import ICON_BUTTON_SIDE, centred_text, column, named, row
@@ -134,7 +134,7 @@ class PictureView(QWidget):
         self._result_levels: PictureLevels | None = None
         self._server = ""  # the server that computed the result; empty for this computer
         self._hovered: tuple[int, int] | None = None
-        self._told: Message | None = None
+        self._told: WindowMessage | None = None
         self.canvas = PictureCanvas()
         of = workspace, engine_state, link
         self.comparison = Comparison(*of)
@@ -254,7 +254,7 @@ class PictureView(QWidget):
 
     def _show_tiled(self, shown: Numbers, screen: TiledScreen, filtered: Filtered) -> None:
         computed, tiles = filtered.values, filtered.tiles
-        job = computed.job if isinstance(computed, Computed) else None
+        job = computed.job if isinstance(computed, ComputedResult) else None
         if shown.are_here:
             is_of_it = (tiles or job is not None) and screen.levels[0] == shown.shape[:2]
         else:
@@ -328,7 +328,7 @@ class PictureView(QWidget):
         what = error.what
         if isinstance(error, ImageReadError) and self._picture is not None:
             what = f"A part of {self._picture.title} cannot be read"
-        message = Message(FILE_SOURCE, Severity.WARNING, what, error.why, error.remedy)
+        message = WindowMessage(FILE_SOURCE, Severity.WARNING, what, error.why, error.remedy)
         if self._told != message:
             self._told = message
             self._messages.show(message)
@@ -336,7 +336,7 @@ class PictureView(QWidget):
     def _tell_note(self, note: str) -> None:
         # Its numbers grow while the file is read: once is enough.
         if self._picture is not None and self._told is None:
-            self._told = Message(FILE_SOURCE, Severity.INFO, self._picture.title, note)
+            self._told = WindowMessage(FILE_SOURCE, Severity.INFO, self._picture.title, note)
             self._messages.show(self._told)
 
     def _read_again(self) -> None:

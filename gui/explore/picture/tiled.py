@@ -27,7 +27,7 @@ from engine.host.shared import attach
 from engine.work.filtering.sum_order import Samples
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
-from gui.explore.picture.levels import Kept, PictureLevels, image_of
+from gui.explore.picture.levels import PictureLevels, TileImage, image_of
 
 _MOST_ASKED = 8  # of a view that moved on, no more than these are still made
 
@@ -167,7 +167,7 @@ class TiledLevels(PictureLevels):
         for tile in sent.tiles:
             pixels = None if tile.pixels is None else attach(tile.pixels)
             image = None if pixels is None else image_of(pixels, opaque=self._screen.opaque).copy()
-            self._keep((sent.level, tile.place), Kept(image, tile.detail))
+            self._keep((sent.level, tile.place), TileImage(image, tile.detail))
 
 
 class NotYet(Exception):

@@ -28,7 +28,7 @@ from gui.style.theme import current_theme, heat, theme_notifier
 from gui.widgets.fields import ListField
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import NumberTable
-from gui.widgets.panel_parts import ROUND_MARGINS, Placeholder, boxed, column, named
+from gui.widgets.panel_parts import ROUND_MARGINS, PlaceholderStack, boxed, column, named
 
 Cells = dict[Block, Compared | Reason | None]
 """By block the newest run of a kernel; the reason where it is refused; None where it waits for its turn."""
@@ -366,9 +366,9 @@ class BlocksPanel(QWidget):
         simulate = QAction(SIMULATE, self, toolTip="Choose the simulator, with a picture that it takes.")
         self.summary = ElidedLabel(small=True)
         self.table = BlockTable()
-        self.empty = Placeholder(boxed(column(self.summary, (self.table, 1), spacing=HALF_GRID)))
+        self.empty = PlaceholderStack(boxed(column(self.summary, (self.table, 1), spacing=HALF_GRID)))
         self.empty.offer(simulate)
-        self.stack = Placeholder(self.empty)
+        self.stack = PlaceholderStack(self.empty)
         self.setLayout(column(self.field, (self.stack, 1), spacing=HALF_GRID, margins=ROUND_MARGINS))
         self.compare_button.clicked.connect(self._compare)
         edit.returnPressed.connect(self._compare)

@@ -22,7 +22,7 @@ from engine.work.problem import ChainProblem, OperationProblem, Problem
 from gui.engine_link.engine_link import EngineLink, Newest
 from gui.engine_link.engine_state import EngineState
 from gui.explore.jobs import comparable_of, problem_of
-from gui.explore.state import PictureSource, Step
+from gui.explore.state import EditedStep, PictureSource
 from gui.explore.workspace import Workspace
 from gui.runs.bars import Kept, Run
 from gui.runs.model import RUN_ROLE, RunsModel
@@ -34,11 +34,11 @@ _FIRST = ("variant", KERNEL, SPEED_UP, "proof", "block", "layout", "picture", "m
 
 
 @dataclass(slots=True)
-class Asked(Kept):
+class RunWithJob(Kept):
     """A run and its job; a session keeps step and picture, and there is no job until that picture is here."""
 
     job: PictureJob | None = None
-    step: Step | None = None
+    step: EditedStep | None = None
     source: PictureSource | None = None
 
 
@@ -71,9 +71,9 @@ class ResultsModel(RunsModel):
                 self.present_changed.emit()
 
     @property
-    def asked(self) -> tuple[Asked, ...]:
+    def asked(self) -> tuple[RunWithJob, ...]:
         """The runs of this machine, oldest first."""
-        return tuple(run for run in self._kept if isinstance(run, Asked))
+        return tuple(run for run in self._kept if isinstance(run, RunWithJob))
 
     def results(self) -> tuple[Run, ...]:
         """All results of this machine, oldest first."""
@@ -136,7 +136,7 @@ class ResultsModel(RunsModel):
     def job_of(self, result: Run) -> PictureJob | None:
         """Return the job that a run did; None where it is not known, as of recorded runs."""
         asked = self.kept_of(result)
-        return asked.job if isinstance(asked, Asked) else None
+        return asked.job if isinstance(asked, RunWithJob) else None
 
     def add(self, result: Run, problem: Hashable = None, job: PictureJob | None = None) -> None:
         """Append a result; a run of the baseline changes the speed-ups of its problem.
@@ -146,7 +146,7 @@ class ResultsModel(RunsModel):
         """
         position = len(self._kept)
         self.beginInsertRows(QModelIndex(), position, position)
-        self._kept_of[id(result)] = asked = Asked(result, problem or comparable(result), job=job)
+        self._kept_of[id(result)] = asked = RunWithJob(result, problem or comparable(result), job=job)
         self._kept.append(asked)
         self._results.insert(position, result)
         before, self._runs = self._runs, compared(self._results, self.baseline, self.chosen)

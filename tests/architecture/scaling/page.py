@@ -3,7 +3,7 @@
 from engine.host.request import Check, Run
 from engine.results.metrics import compared
 from gui.page.contract import Page, PageStatus
-from gui.page.jobs import Job
+from gui.page.jobs import RequestedRun
 from gui.runs.model import RunsModel
 from gui.runs.table import RunsTable
 from tests.architecture.scaling.problem import ScaleRequest, Scaling
@@ -37,11 +37,11 @@ class ScalePage(Page):
     def run(self):
         request = Check(ScaleRequest(PROBLEM))
         messages = self._services.messages.on(self)
-        self._services.jobs.begin("scaling", [Job("Scaling", request, self._checked)], messages)
+        self._services.jobs.begin("scaling", [RequestedRun("Scaling", request, self._checked)], messages)
 
     def _checked(self, found):
         able = [entry.variant for entry in found if entry.reason is None]
-        jobs = [Job("Scaling", Run(ScaleRequest(PROBLEM, key), 0.0), self.model.add) for key in able]
+        jobs = [RequestedRun("Scaling", Run(ScaleRequest(PROBLEM, key), 0.0), self.model.add) for key in able]
         self._services.jobs.add(jobs)
 
 

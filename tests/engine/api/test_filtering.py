@@ -13,7 +13,7 @@ import scipy.ndimage
 
 import engine
 import engine.api.calls
-from engine.api.request import Call, request_of
+from engine.api.request import PictureCall, request_of
 from engine.device import devices as device_module
 from engine.device.interpreter import InterpreterBackend
 from engine.device_info import DeviceInfo
@@ -136,7 +136,7 @@ def test_that_a_block_may_be_written_in_every_form():
         asked = request_of(
             [[1]], ("zero", 0.0, None, "tiled", block, "simulator", False, "pitched", "float32")
         )
-        assert Call(IMAGE, asked).choice.block == engine.Block(16, 8)
+        assert PictureCall(IMAGE, asked).choice.block == engine.Block(16, 8)
 
 
 def test_that_apply_returns_what_is_known_of_its_run():

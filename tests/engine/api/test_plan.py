@@ -17,7 +17,7 @@ import pytest
 import engine
 from engine.api import plan as plan_module
 from engine.api.plan import MOST_PLANS
-from engine.api.request import Call, request_of
+from engine.api.request import PictureCall, request_of
 from engine.device import host_memory
 from engine.device.host_memory import REUSED_FROM_BYTES
 from engine.errors import BadValue, EngineError, MaskError, UnknownName
@@ -41,7 +41,7 @@ OPTIONS = {
 
 def alone(image, mask, **options):
     """Return the result of a filter that is prepared for this call and not kept."""
-    call = Call(image, request_of(mask, tuple((OPTIONS | options).values())))
+    call = PictureCall(image, request_of(mask, tuple((OPTIONS | options).values())))
     return call.filter().reshape(call.shape)
 
 

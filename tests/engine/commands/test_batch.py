@@ -340,7 +340,7 @@ def test_that_results_from_before_a_lost_device_are_saved(batch, left, monkeypat
 
 
 def test_that_a_stopped_stream_says_what_is_there(batch, ctrl_c, photos, out, monkeypatch, in_a_stream):
-    result_array, is_stopped = batch_loop.Job.result_array, threading.Event()
+    result_array, is_stopped = batch_loop.OpenedJob.result_array, threading.Event()
 
     def interrupted(job):
         # The second waits until the batch is stopped.
@@ -349,7 +349,7 @@ def test_that_a_stopped_stream_says_what_is_there(batch, ctrl_c, photos, out, mo
             is_stopped.set()
         return result_array(job)
 
-    monkeypatch.setattr(batch_loop.Job, "result_array", interrupted)
+    monkeypatch.setattr(batch_loop.OpenedJob, "result_array", interrupted)
     others_wait(monkeypatch, is_stopped, "grey.png")
     answer = batch(photos / "grey.png", photos / "rgb.tif", status=130)
     assert "Stopped: 1 of 2 pictures filtered into" in answer.out

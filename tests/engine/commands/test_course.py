@@ -5,7 +5,7 @@ import pytest
 import engine.course.bench
 import engine.course.files
 from engine.course.papers import PAPERS, paper
-from engine.course.runs import FilterRun, NetworkRun, Quantity
+from engine.course.runs import Amount, FilterRun, StageRun
 from tests.engine.commands.conftest import LOST
 
 TINY = "--sizes 33 --budget 0.001 --device cpu"
@@ -45,10 +45,10 @@ def quick(monkeypatch):
     """Filters take 2 ms, nothing else is measured or counted: `tests/engine/course` measures every paper."""
 
     def take(self, run, checkpoint):
-        return {"kernel_ms": 2.0} if isinstance(run, FilterRun) else Quantity(reason="not here")
+        return {"kernel_ms": 2.0} if isinstance(run, FilterRun) else Amount(reason="not here")
 
     monkeypatch.setattr(engine.course.bench.Bench, "take", take)
-    monkeypatch.setattr(engine.course.bench, "transactions_per_request", lambda *_, checkpoint: Quantity(1.5))
+    monkeypatch.setattr(engine.course.bench, "transactions_per_request", lambda *_, checkpoint: Amount(1.5))
     return take
 
 
@@ -104,8 +104,8 @@ def test_that_tables_with_a_wrong_result_are_printed_with_status_4(command, monk
 
     def wrong(self, run, checkpoint):
         found = taken(self, run, checkpoint)
-        refuted = Quantity(reason="not verified: row 0", not_verified=True)
-        return found if isinstance(found, Quantity) else refuted
+        refuted = Amount(reason="not verified: row 0", not_verified=True)
+        return found if isinstance(found, Amount) else refuted
 
     monkeypatch.setattr(engine.course.bench.Bench, "take", wrong)
     answer = command("course report", TINY)
@@ -123,7 +123,7 @@ def test_that_without_a_gpu_the_cells_say_so(command, no_gpu):
 
 def test_that_papers_done_before_a_device_is_lost_are_kept(command, quick, monkeypatch, left, tmp_path):
     def lose(self, run, checkpoint):
-        if isinstance(run, NetworkRun):
+        if isinstance(run, StageRun):
             raise LOST
         return quick(self, run, checkpoint)
 

@@ -15,7 +15,7 @@ from engine.course.bench import NO_SPEED, Bench, measured_paper
 from engine.course.files import csv_of, markdown_of, sheet_of, svg_of
 from engine.course.paper import Cell, CourseTable, Figure, Series
 from engine.course.papers import PAPERS, paper
-from engine.course.runs import BankRun, FilterRun, ProductRun, Quantity, filter_run, significant
+from engine.course.runs import Amount, BankRun, FilterRun, ProductRun, filter_run, significant
 from engine.course.tables import counted_tables
 from engine.errors import Cancelled, DeviceFault
 from engine.geometry.block import Layout
@@ -49,7 +49,7 @@ def measured():
 
         def counted_or_one(run, checkpoint):
             is_naive = isinstance(run, FilterRun) and run.variant == "naive"
-            return counted(run, checkpoint) if is_naive else Quantity(1.0)
+            return counted(run, checkpoint) if is_naive else Amount(1.0)
 
         patch.setattr(engine.course.bench, "transactions_per_request", counted_or_one)
         for one in PAPERS:

@@ -19,12 +19,12 @@ from engine.course.runs import (
     BEING_COUNTED,
     NOT_YET,
     AllocationRun,
+    Amount,
     AttributesRun,
     FilterRun,
-    NetworkRun,
     ProductRun,
-    Quantity,
     Results,
+    StageRun,
     StreamsRun,
 )
 from engine.course.tables import counted_tables, tables_of, transactions_per_request
@@ -44,7 +44,7 @@ GPU = GpuAttributes(
     10, 2048, 32, 65536, 233472, 1024, 1024, 1000.0, 100.0, 1000.0, 400,
     host_bus_gb_s=8.0, lanes=128, l2_bytes=1 << 20,
 )  # fmt: skip
-FAULT = Quantity(reason="no such luck")
+FAULT = Amount(reason="no such luck")
 
 
 COUNTED = {"naive", "naive-uncoalesced", "network-connected", "network-uncoalesced"}
@@ -54,7 +54,7 @@ COUNTED |= {known.key for known in MATMUL_VARIANTS}
 def transactions(run):
     """Return what is counted of the kernels that the tests below compare; 1 of others."""
     if getattr(run, "stage", getattr(run, "variant", "")) not in COUNTED:
-        return Quantity(1.0)
+        return Amount(1.0)
     # What a warp asks for is that of 256 and of 4 drawings, which take 6 s.
     with mock.patch.multiple(engine.course.tables, MOST_SIDE=64, MOST_DRAWINGS=1):
         return transactions_per_request(run)
@@ -411,7 +411,7 @@ def test_that_the_lectures_summary_is_told_step_by_step():
 @pytest.mark.slow
 def test_that_the_networks_stages_are_compared_for_the_same_digits():
     def values(run):
-        if isinstance(run, NetworkRun):
+        if isinstance(run, StageRun):
             return {"kernel_ms": 1.0, "running_ms": 3000.0 if run.batch < 10_000 else 6000.0}
         return {"kernel_ms": 1.0}
 

@@ -14,7 +14,7 @@ from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import network_variant
 from engine.work.filtering.variants import variant
 from engine.work.operations.contract import operation_variant
-from engine.work.problem import OperationProblem, Problem, Settings
+from engine.work.problem import OperationProblem, Parameters, Problem
 
 if not missing:
     from engine.device.kernel_code import compiled, with_code
@@ -76,7 +76,7 @@ def test_that_a_function_that_a_kernel_calls_is_not_taken_for_the_kernel():
 
 def test_that_an_array_of_a_thread_is_local_memory():
     shape = 64, 64, 1
-    settings = Settings((("size", 3),))
+    settings = Parameters((("size", 3),))
     problem = OperationProblem("median", *shape, "float32", shape, "float32", settings)
     chosen = operation_variant("median-local", "median")
     assert chosen.unsupported(problem, None, Block(16, 16), Limits()) is None

@@ -4,7 +4,7 @@ import pytest
 
 from engine.errors import Cancelled
 from engine.explain import answers, launches
-from engine.explain.code_lines import Form
+from engine.explain.code_lines import ListingForm
 from engine.explain.launches import DEFAULT, Architecture
 from engine.explain.messages import CodeRequest, CompiledLaunchRequest, LaunchRequest, TileRequest
 from engine.explain.tiles import block_tiles
@@ -122,7 +122,7 @@ def test_that_two_kernels_are_compared_in_their_sources_or_listings(picture, col
     assert code.compiled_for.startswith("operation median (size=5)")
     assert (code.diff.left, code.diff.right) == ("median-tiled", "median-naive")
     job = launch_job(picture, "naive", border=Border.CONSTANT)
-    code = shown(job, DEFAULT, form=Form.PTX, other="constant")
+    code = shown(job, DEFAULT, form=ListingForm.PTX, other="constant")
     assert any("ld.const" in row.right for row in code.diff.rows)
 
 

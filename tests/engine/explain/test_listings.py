@@ -7,8 +7,8 @@ import pytest
 
 from engine.compiled.code_store import CodeStore
 from engine.device.device_list import missing
-from engine.explain.code_lines import Form, SourceLine
-from engine.explain.examples import Asked, example_of, variant_named
+from engine.explain.code_lines import ListingForm, SourceLine
+from engine.explain.examples import KernelPurpose, example_of, variant_named
 from engine.explain.instructions import InstructionClass as Class
 from engine.explain.kernel_code import listed_kernels, source_of
 from engine.explain.launches import DEFAULT, Architecture
@@ -35,15 +35,15 @@ FAMILIES = [
 LINKED = FAMILIES[::2]
 
 
-def listed(key, form=Form.PTX, architecture=DEFAULT, **asked):
-    return listed_kernels(example_of(variant_named(key), Asked(**asked)), form, architecture)
+def listed(key, form=ListingForm.PTX, architecture=DEFAULT, **asked):
+    return listed_kernels(example_of(variant_named(key), KernelPurpose(**asked)), form, architecture)
 
 
 def example(key):
     """Return what a kernel is compiled for: a filter for what other tests compile it for."""
     known = variant_named(key)
     case = one_case(known) if known.task == Problem.task else None
-    asked = case and Asked(mask=case.mask(), border=case.border, dtype=case.dtype, block=case.block)
+    asked = case and KernelPurpose(mask=case.mask(), border=case.border, dtype=case.dtype, block=case.block)
     return example_of(known, asked)
 
 
@@ -87,7 +87,7 @@ def test_that_code_with_lines_is_that_without_and_comes_from_lines_of_the_source
             for one in source_of(looked_at).functions
             for number in range(one.first_line, one.first_line + len(one.lines))
         }
-        for one in listed_kernels(looked_at, Form.PTX, DEFAULT):
+        for one in listed_kernels(looked_at, ListingForm.PTX, DEFAULT):
             assert Class.OTHER not in one.counts.by_class
             assert one.counts.total == sum(line.kind is not None for line in one.lines) > 20
             sources = {line.source for line in one.lines if line.source}
@@ -134,7 +134,7 @@ def test_that_a_block_that_is_too_small_by_default_gives_way_and_one_that_was_ch
 
 @pytest.mark.skipif(not NVDISASM, reason="nvdisasm is not installed")
 def test_that_every_instruction_of_the_machine_has_a_class():
-    for one in (one for key in LINKED for one in listed(key, Form.SASS)):
+    for one in (one for key in LINKED for one in listed(key, ListingForm.SASS)):
         assert any(line.source for line in one.lines)
         others = [line for line in one.lines if line.kind is Class.OTHER]
         # @!PT: nothing in any thread.

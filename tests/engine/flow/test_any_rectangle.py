@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.api.request import Call, request_of
+from engine.api.request import PictureCall, request_of
 from engine.device.device_list import cpu_info
 from engine.errors import EngineError
-from engine.flow.stream import Asked, Stream
+from engine.flow.stream import InStream, Stream
 from engine.geometry.border import Border, cut
 from engine.mask.mask import Mask
 from engine.work import resolve
 from engine.work.operations.contract import OPERATIONS
-from engine.work.problem import Settings
+from engine.work.problem import Parameters
 from engine.work.steps import HOW, Chain, CombineStep, MaskStep, OperationStep, of_chain
 from tests.engine.flow.fake_gpus import install
 from tests.picture_jobs import operation_request
@@ -69,7 +69,7 @@ def chains(draw, picture, most):
             steps.append(MaskStep(**reads, mask=draw(masks()), border=border))
         elif kind == "operation":
             key = draw(st.sampled_from(able(OPERATIONS_IN_CHAINS, picture, most)))
-            parameters = Settings(OPERATIONS_IN_CHAINS[key].items())
+            parameters = Parameters(OPERATIONS_IN_CHAINS[key].items())
             steps.append(OperationStep(**reads, operation=key, settings=parameters))
         else:
             how, second = draw(st.sampled_from(list(HOW))), draw(st.sampled_from(earlier))
@@ -89,13 +89,13 @@ def works(draw, most, device="cpu"):
         asked = request_of(
             draw(masks()), (border, value, None, "auto", None, device, flip, "pitched", result)
         )
-        call = Call(picture, asked)
+        call = PictureCall(picture, asked)
     elif kind == "operation":
         key = draw(st.sampled_from(able(WINDOWS, picture, most)))
         how = {"operation": key, "settings": OPERATIONS_IN_CHAINS.get(key, {}), "device": device}
-        call = Call(picture, operation_request(**how))
+        call = PictureCall(picture, operation_request(**how))
     else:
-        call = Call(picture, of_chain(draw(chains(picture, most)), device=device))
+        call = PictureCall(picture, of_chain(draw(chains(picture, most)), device=device))
     return call.in_parts()
 
 
@@ -151,7 +151,7 @@ def test_that_bands_over_several_devices_have_the_bits_of_the_whole(monkeypatch,
         call.devices, call.device = devices, devices[0]
         stream = Stream(chunk_bytes=chunk_bytes, ring=2, total=1)
         out = np.empty_like(whole)
-        stream.run([Asked(call, out)])
+        stream.run([InStream(call, out)])
         np.testing.assert_array_equal(out, whole)
 
     check()

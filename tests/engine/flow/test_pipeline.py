@@ -13,7 +13,7 @@ import pytest
 from engine.device.devices import device_named
 from engine.errors import BadValue
 from engine.flow import pipeline
-from engine.flow.chunks import Chunk, ChunkJob, Flow, Queue, Span, Timeline
+from engine.flow.chunks import Chunk, ChunkJob, Flow, Interval, Queue, Timeline
 from engine.flow.filtering import Outputs
 from engine.flow.pipeline import Pipeline
 from engine.geometry.border import Border
@@ -43,7 +43,7 @@ TIMELINE = Timeline(
     ring=2,
     chunks=tuple(Chunk(n, 0, 10 * n, 10 * n + 10, 400, 400) for n in range(3)),
     spans=tuple(
-        Span(n, queue, n + place, n + place + 0.75) for n in range(3) for place, queue in enumerate(QUEUES)
+        Interval(n, queue, n + at, n + at + 0.75) for n in range(3) for at, queue in enumerate(QUEUES)
     ),
     end_to_end_ms=5.0,
 )

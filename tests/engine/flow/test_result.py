@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from PIL import Image
 
 import engine
-from engine.api.request import Call
+from engine.api.request import PictureCall
 from engine.errors import BadValue
 from engine.flow import tiles
 from engine.geometry.border import Border
@@ -21,7 +21,7 @@ from engine.host.protocol import (
     WantedTiles,
     WantedValues,
 )
-from engine.host.request import Computed, Preview, QueuePolicy, Run, answer, segments_of
+from engine.host.request import ComputedResult, Preview, QueuePolicy, Run, answer, segments_of
 from engine.host.shared_picture import SharedSegment, level_shapes, render, screen_arrays
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
@@ -83,7 +83,7 @@ def whole_of(job, pixels):
 
 def whole_chain(chain, pixels):
     """Return the result of all steps as a whole, float32."""
-    call = Call(pixels, PictureRequest(chain=chain, device="cpu"))
+    call = PictureCall(pixels, PictureRequest(chain=chain, device="cpu"))
     return call.filter().reshape(call.shape)
 
 
@@ -158,7 +158,7 @@ def test_that_a_run_shows_the_same_and_keeps_no_values_either(ask, opened, pixel
         job = mask_job(picture=picture, mask=MASK, **how)
     run, preview = ask(Run(job, 0.0)), ask(Preview(job))
     assert run.result.is_proven
-    assert isinstance(run.values, Computed)
+    assert isinstance(run.values, ComputedResult)
     if what == "chain":
         assert run.clipped == pytest.approx(preview.clipped, abs=0.05)
         assert run.clipped[1] > 0.2

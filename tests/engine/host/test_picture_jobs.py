@@ -25,7 +25,7 @@ from engine.host.protocol import (
     ScreenLevels,
     ShowWindow,
 )
-from engine.host.request import Computed
+from engine.host.request import ComputedResult
 from engine.host.shared_picture import SMALLEST_LEVEL, SharedSegment, level_shapes, render, screen_arrays
 from engine.host.tile_jobs import TILES_BYTES
 from engine.image.convert import full_scale_of, pixels_of, shown_level
@@ -333,7 +333,7 @@ def test_that_a_window_shows_its_ends_black_and_white_and_leaves_the_values(ask,
     values = None
     if not is_kept:
         monkeypatch.setattr(picture_jobs, "bands_of", lambda _, region: [(region, samples[region.slices])])
-        values = Computed(None)
+        values = ComputedResult(None)
     found = ask(ShowWindow(picture, values, (1000.0, 3000.0)))
     level = shared.attach(found.screen.levels[0])[..., 0]
     wanted = np.rint(np.clip((samples[..., 0].astype(np.float64) - 1000) / 2000, 0, 1) * 255)

@@ -22,11 +22,11 @@ from engine.host import __main__ as process
 from engine.host import server, shared
 from engine.host.protocol import OpenPicture
 from engine.host.request import (
-    Answer,
     Cancel,
     HostOptions,
     QueuePolicy,
     Ready,
+    Reply,
     Run,
     SharedArray,
     Stop,
@@ -112,19 +112,19 @@ def test_that_a_request_that_was_cancelled_while_it_waited_is_not_begun(served):
     assert served.at_work.wait(PATIENCE_S)
     served.tell(ask(2, "stopped"), Cancel(2), ask(3, "last"), ToHost(4, Question()))
     # It is answered as soon as it is read, so what was sent before it has been read too.
-    assert served.hear() == Answer(4, "at once")
+    assert served.hear() == Reply(4, "at once")
     served.let_go.set()
-    assert served.hear() == Answer(1, "held")
+    assert served.hear() == Reply(1, "held")
     stopped = served.hear()
-    assert isinstance(stopped, Answer)
+    assert isinstance(stopped, Reply)
     assert stopped.id == 2
     assert isinstance(stopped.error, Cancelled)
-    assert served.hear() == Answer(3, "last")
+    assert served.hear() == Reply(3, "last")
     assert served.done == ["held", "last"]
     # A cancel that comes after the answer is forgotten.
     for _ in range(2):
         served.tell(ask(5, "first"))
-        assert served.hear() == Answer(5, "first")
+        assert served.hear() == Reply(5, "first")
         served.tell(Cancel(5))
 
 
@@ -133,9 +133,9 @@ def test_that_tiles_come_beside_a_run(served):
     served.tell(ask(1, "held"))
     assert served.at_work.wait(PATIENCE_S)
     served.tell(ToHost(2, Beside(7)))
-    assert served.hear() == Answer(2, 7)
+    assert served.hear() == Reply(2, 7)
     served.let_go.set()
-    assert served.hear() == Answer(1, "held")
+    assert served.hear() == Reply(1, "held")
 
 
 def test_that_of_what_waits_beside_a_run_the_newest_comes_first_and_any_can_be_cancelled(served):
@@ -144,9 +144,9 @@ def test_that_of_what_waits_beside_a_run_the_newest_comes_first_and_any_can_be_c
     assert served.at_work_beside.wait(PATIENCE_S)
     served.tell(*(ToHost(number, Beside(number)) for number in (2, 3, 4)), Cancel(2), ToHost(5, Question()))
     # The question is answered when all before it are known.
-    assert served.hear() == Answer(5, "at once")
+    assert served.hear() == Reply(5, "at once")
     served.go_beside.set()
-    assert [served.hear() for _ in range(3)] == [Answer(1, 0), Answer(4, 4), Answer(3, 3)]
+    assert [served.hear() for _ in range(3)] == [Reply(1, 0), Reply(4, 4), Reply(3, 3)]
     assert isinstance(served.hear().error, Cancelled)
 
 
@@ -155,7 +155,7 @@ def test_that_a_request_that_was_cancelled_during_the_start_begins_nothing(serve
     served.tell(ask(1, "stopped"), *[Cancel(2)] * 100, Cancel(1))
     served.start()
     stopped = served.hear()
-    assert isinstance(stopped, Answer)
+    assert isinstance(stopped, Reply)
     assert isinstance(stopped.error, Cancelled)
     assert served.done == []
 
@@ -218,7 +218,7 @@ def test_that_a_host_serves_until_it_is_stopped(monkeypatch, use_cuda):
         ours.send(ToHost(1, Question()))
         process.serve(theirs, HostOptions(use_cuda=use_cuda))
         assert ours.recv() == READY
-        assert ours.recv() == Answer(1, ("unset" if use_cuda else "", "mine"))
+        assert ours.recv() == Reply(1, ("unset" if use_cuda else "", "mine"))
 
 
 def send_back(connection, options):

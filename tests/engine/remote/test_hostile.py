@@ -19,14 +19,14 @@ from engine.course.papers import SaveCourse
 from engine.errors import EngineError
 from engine.host import shared
 from engine.host.protocol import Saved
-from engine.host.request import Answer, Check, HostOptions, Preview, Run, Seen, ToHost
+from engine.host.request import Check, HostOptions, Preview, Reply, Run, Seen, ToHost
 from engine.mask.presets import preset
 from engine.message import name_of
 from engine.remote import line as lines
 from engine.remote import relay as relays
 from engine.remote.coding import encoded
 from engine.remote.line import Line
-from engine.remote.schema import Arrays, Band, Written
+from engine.remote.schema import ArrayRows, Arrays, Written
 from engine.remote.server import Server
 from engine.work.messages import ListRequest
 from tests.engine.remote.sshd import Piped
@@ -163,7 +163,7 @@ def test_that_changed_replies_end_in_words(recorded):
         begin = time.monotonic()
         why = read_all(data, relay._take)
         slowest = max(slowest, time.monotonic() - begin)
-        said = [message for message in connection.sent if isinstance(message, Answer)]
+        said = [message for message in connection.sent if isinstance(message, Reply)]
         answered += len(said)
         lost += bool(why)
         assert isinstance(why, str)
@@ -186,7 +186,7 @@ def structure_frame(structure, beside=b""):
     return lines._HEADER.pack(len(structure), len(beside)) + structure + beside
 
 
-SAVED = Answer(5, Saved("there"))
+SAVED = Reply(5, Saved("there"))
 
 
 @pytest.fixture
@@ -200,11 +200,11 @@ def saving(tmp_path):
         connection = FakeConnection()
         relay = relays.Relay(Piped(), connection, HostOptions())
         relay._requests = {5: SaveCourse("lab", (), str(folder))}
-        sent = [(Arrays("k", (((3,), "uint8"),), 5), b""), (Band("k", 0, 0, 3, "raw"), b"abc")]
+        sent = [(Arrays("k", (((3,), "uint8"),), 5), b""), (ArrayRows("k", 0, 0, 3, "raw"), b"abc")]
         messages = [one for place in places for one in (*sent, (Written(5, place, "k"), b""))]
         stream = b"".join(frame(*one) for one in [*messages, (end, b"")])
         why = read_all(stream, relay._take)
-        return why, [message for message in connection.sent if isinstance(message, Answer)]
+        return why, [message for message in connection.sent if isinstance(message, Reply)]
 
     yield read
     shared.unlink(*list(shared._attached))
@@ -232,14 +232,14 @@ def test_that_a_file_that_the_window_waits_for_has_come_or_the_answer_says_no(sa
 
 
 def of_kind(name):
-    return msgspec.msgpack.encode({"type": "host.request:Answer", "id": 5, "value": {"type": name}})
+    return msgspec.msgpack.encode({"type": "host.request:Reply", "id": 5, "value": {"type": name}})
 
 
 def bomb():
     library = pytest.importorskip("imagecodecs")
     forms = Arrays("k", (((1 << 20,), "uint8"),), 5)
     packed = library.zstd_encode(b"\0" * (64 << 20))
-    return frame(forms) + frame(Band("k", 0, 0, 1 << 20, "zstd"), packed)
+    return frame(forms) + frame(ArrayRows("k", 0, 0, 1 << 20, "zstd"), packed)
 
 
 def arrays_of(shape, dtype, count=1):
@@ -252,7 +252,7 @@ HOSTILE = {
     "16 GiB": lambda: arrays_of((1 << 31,), "float64"),
     "more than there is": lambda: arrays_of((1 << 62,), "uint8"),
     "no such type": lambda: arrays_of((8,), "object"),
-    "pixels of nothing": lambda: frame(Band("k", 0, 0, 1, "raw"), b"a"),
+    "pixels of nothing": lambda: frame(ArrayRows("k", 0, 0, 1, "raw"), b"a"),
     "a bomb": bomb,
     "deep": lambda: structure_frame(b"\x91" * 3000 + b"\xc0"),
     "os.system": lambda: structure_frame(of_kind("os:system")),

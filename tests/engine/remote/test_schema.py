@@ -20,12 +20,12 @@ from engine.files.standard_streams import printable
 from engine.geometry.block import Block, Refusal, UnsupportedVariant
 from engine.host import request as messages
 from engine.host.protocol import CloseTiled, Filtered, TiledScreen, WantedValues
-from engine.host.request import Answer, Cancel, HostOptions, Request, SharedArray, ToHost, answer
+from engine.host.request import Cancel, HostOptions, Reply, Request, SharedArray, ToHost, answer
 from engine.mask.mask import Mask, Weights
 from engine.message import Message, name_of
 from engine.remote import VERSION, coding, ssh
 from engine.remote.coding import decoded, encoded, reply_of
-from engine.remote.schema import DIGEST, FROM_SERVER, TO_SERVER, Arrays, Band, Begin, Written
+from engine.remote.schema import DIGEST, FROM_SERVER, TO_SERVER, ArrayRows, Arrays, Hello, Written
 from engine.remote.ssh import RemoteServer
 from engine.tasks.network.problem import StageRequest
 from engine.tasks.product.problem import MatrixProduct, ProductGrid
@@ -57,12 +57,12 @@ def test_that_msgspec_reads_every_kind_and_every_reply():
 
 def came(reply, wanted):
     """Return what a reply is on the other side."""
-    return reply_of(decoded(encoded(Answer(1, reply)), FROM_SERVER), wanted)
+    return reply_of(decoded(encoded(Reply(1, reply)), FROM_SERVER), wanted)
 
 
 def test_that_what_comes_is_what_was_sent():
     for value in [
-        Begin("1", "gpu7", HostOptions(described=ListRequest())),
+        Hello("1", "gpu7", HostOptions(described=ListRequest())),
         ToHost(3, messages.Preview(StageRequest(), messages.Seen(1, (0, 2), (3, 4)))),
         ToHost(4, WantedValues(TiledScreen("result-1", ((2, 3),), is_kept=True), (0, 2), (1, 3))),
         Cancel(7),
@@ -91,11 +91,11 @@ def test_that_replies_of_each_room_come_as_they_were():
 def test_that_an_error_keeps_its_kind_and_words():
     refused = UnsupportedVariant("tiled", Refusal("block", "Too large", nearest_block=Block(8, 8)))
     for error in (UnknownName("mask 'x'", "there is none", "Choose another."), refused):
-        there = decoded(encoded(Answer(1, error=error)), FROM_SERVER).error
+        there = decoded(encoded(Reply(1, error=error)), FROM_SERVER).error
         assert (type(there), str(there), there.reason) == (type(error), str(error), error.reason)
     # Nothing else comes with it. Of what a package above this one raises, the words.
-    assert reply_of(Answer(1, [b"x"], error=EngineError("a")), Block) is None
-    error = decoded(encoded(Answer(1, error=KernelFault("a", "b", "c"))), FROM_SERVER).error
+    assert reply_of(Reply(1, [b"x"], error=EngineError("a")), Block) is None
+    error = decoded(encoded(Reply(1, error=KernelFault("a", "b", "c"))), FROM_SERVER).error
     assert (type(error), error.args) == (EngineError, ("a", "b", "c"))
 
 
@@ -108,7 +108,7 @@ def test_that_an_array_keeps_its_bits():
 
 
 def test_that_what_is_no_mask_is_refused():
-    data, two = encoded(Answer(1, MaskStep(mask=Mask([[1.0, 2.0]])))), np.float64(2.0).tobytes()
+    data, two = encoded(Reply(1, MaskStep(mask=Mask([[1.0, 2.0]])))), np.float64(2.0).tobytes()
     for wrong in (np.nan, np.inf, 1e300):
         with pytest.raises(NotOfTheSchema, match="not a mask"):
             reply_of(decoded(data.replace(two, np.float64(wrong).tobytes()), FROM_SERVER), MaskStep)
@@ -117,7 +117,7 @@ def test_that_what_is_no_mask_is_refused():
 def test_that_neither_functions_nor_pixels_cross_within_a_message():
     for message, says in [
         (ToHost(1, print), "may not cross"),
-        (Answer(1, SharedArray("x", (1,), "uint8")), "shared memory"),
+        (Reply(1, SharedArray("x", (1,), "uint8")), "shared memory"),
     ]:
         with pytest.raises(NotOfTheSchema, match=says):
             encoded(message)
@@ -159,7 +159,7 @@ def test_that_a_name_of_no_kind_is_refused():
         for request in ({"type": name, "id": 1}, {"type": "host.request:Check", "job": {"type": name}}):
             with pytest.raises(NotOfTheSchema):
                 decoded(plain({"type": "host.request:ToHost", "id": 1, "request": request}), TO_SERVER)
-        error = {"type": "host.request:Answer", "id": 1, "error": [name, ["a", "b", "c"]]}
+        error = {"type": "host.request:Reply", "id": 1, "error": [name, ["a", "b", "c"]]}
         with pytest.raises(NotOfTheSchema):
             decoded(plain(error), FROM_SERVER)
 
@@ -176,11 +176,11 @@ def test_that_a_kind_is_refused_where_another_may_be():
 
 def test_that_a_number_or_a_text_beyond_its_limit_is_refused():
     for message in [
-        Band("k", -1, 0, 1, "raw"),
-        Band("k", 0, -1, 1, "raw"),
-        Band("k", 0, 0, 0, "raw"),
-        Band("k" * 81, 0, 0, 1, "raw"),
-        Band("", 0, 0, 1, "raw"),
+        ArrayRows("k", -1, 0, 1, "raw"),
+        ArrayRows("k", 0, -1, 1, "raw"),
+        ArrayRows("k", 0, 0, 0, "raw"),
+        ArrayRows("k" * 81, 0, 0, 1, "raw"),
+        ArrayRows("", 0, 0, 1, "raw"),
         Arrays("k", (((), "uint8"),)),
         Arrays("k", (((1,) * 9, "uint8"),)),
         Arrays("k", (((-1,), "uint8"),)),
@@ -199,7 +199,7 @@ def test_that_another_kind_and_what_is_nested_or_long_are_refused():
         (encoded(Cancel(7)), FROM_SERVER, None),
         (b"\x91" * 100_000 + b"\xc0", FROM_SERVER, None),
         (b"\x81\xa4type" * 100_000 + b"\xc0", FROM_SERVER, None),
-        (encoded(Answer(1, b"")).replace(b"\xc4\x00", b"\x91" * 100_000 + b"\xc0"), FROM_SERVER, "Recursion"),
+        (encoded(Reply(1, b"")).replace(b"\xc4\x00", b"\x91" * 100_000 + b"\xc0"), FROM_SERVER, "Recursion"),
         (b"\x90" * (coding.MOST_BYTES + 1), FROM_SERVER, "bytes"),
     ]:
         with pytest.raises(NotOfTheSchema, match=says):

@@ -14,7 +14,7 @@ from engine.device import interpreter
 from engine.device.interpreter import run_pass
 from engine.device.launches import Operand, Pass
 from engine.geometry.border import Border
-from engine.ptx import Array, Run
+from engine.ptx import Array, InterpretedRun
 from engine.ptx.arithmetic import DTYPES
 from engine.ptx.memory import Access as PtxAccess
 from engine.ptx.module import Instruction
@@ -74,7 +74,7 @@ class Launched(NamedTuple):
     """A launch of a kernel: its pass, what came of it, and the arrays of the pass by placeholder."""
 
     step: Pass
-    run: Run
+    run: InterpretedRun
     arrays: Mapping[Any, Array]
     accesses: list[Access]  # of the block that is observed
 
@@ -87,7 +87,7 @@ def observed(at: tuple[int, int, int] | None = None, **asked: Any) -> Iterator[l
     """
     found = []
 
-    def run(step: Pass, arrays: Mapping[Any, Array], **others: Any) -> Run:
+    def run(step: Pass, arrays: Mapping[Any, Array], **others: Any) -> InterpretedRun:
         accesses = [] if at is None else accesses_of(step, arrays, at)
         found.append(Launched(step, run_pass(step, arrays, **others | asked), dict(arrays), accesses))
         return found[-1].run

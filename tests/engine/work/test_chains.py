@@ -10,7 +10,7 @@ import scipy.ndimage
 from msgspec import structs
 
 import engine
-from engine.api.request import Call
+from engine.api.request import PictureCall
 from engine.device import host_memory
 from engine.device.devices import backend, device_named
 from engine.errors import BadValue, EngineError, OutOfDeviceMemory, UnknownName
@@ -29,7 +29,7 @@ from engine.work.chain_task import CHAIN
 from engine.work.filter_task import Among
 from engine.work.filtering.sum_order import combined
 from engine.work.merge import merged_where_faster, mergers
-from engine.work.problem import Settings
+from engine.work.problem import Parameters
 from engine.work.steps import HOW, CombineStep, MaskStep, OperationStep, PictureRequest
 
 PHOTO = np.ascontiguousarray(open_sample("astronaut").pixels[100:137, 180:223])
@@ -48,7 +48,7 @@ EVERY_KIND = [
 
 def call_of(steps, picture=PHOTO, device=CPU):
     chain = steps if not isinstance(steps, list) else chain_from({"steps": steps})
-    return Call(picture, PictureRequest(chain=chain, device=device))
+    return PictureCall(picture, PictureRequest(chain=chain, device=device))
 
 
 def exact(steps, picture=PHOTO):
@@ -303,7 +303,7 @@ def test_that_of_a_large_picture_only_what_an_edited_step_reads_is_kept(steps_of
     one, other = edited("edges", how="maximum"), edited("edges", how="add")
     # The mean that the edited step reads, and the other step's result that is read with its own.
     turned = [edited("x", mask=Mask(weights)) for weights in (np.eye(3), np.ones((3, 3)))]
-    calm = edited("calm", settings=Settings([("size", 5)]))
+    calm = edited("calm", settings=Parameters([("size", 5)]))
     for of_the_turn, computed in [
         (chain, "calm edges x y"), (one, "calm edges x y"), (other, "edges"), (other, "edges"),
         (turned[0], "calm edges x"), (turned[1], "edges x"), (calm, "calm edges x y"),

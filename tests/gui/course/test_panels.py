@@ -15,7 +15,7 @@ from engine.geometry.block import Block
 from gui.course.course_model import CourseController, CourseModel
 from gui.course.course_table import IS_QUIET_ROLE, CourseTableModel, CourseTableView, reasons_of
 from gui.course.kernels_table import SECOND_ROLE, VARIANT_ROLE, KernelsTable, configuration_text
-from gui.course.page import CodePanel, TablesPanel
+from gui.course.page import FunctionPanel, TablesPanel
 from gui.widgets.plot import FigurePlot
 from tests.gui.made_results import (
     NO_GPU,
@@ -207,7 +207,7 @@ STEPS = CourseTable(
 
 @pytest.fixture
 def code_panel(show_widget, course):
-    return show_widget(CodePanel(course), 900, 400)
+    return show_widget(FunctionPanel(course), 900, 400)
 
 
 def test_that_a_kernel_is_shown_alone_or_with_the_papers_names_or_the_reason_why_not(code_panel, course):

@@ -8,14 +8,14 @@ import engine
 from engine.errors import ImageReadError
 from engine.host import shared, shared_picture, tile_jobs
 from engine.host.protocol import CloseTiled, MeasurePicture, TiledScreen, WantedTiles, WantedValues
-from engine.host.request import Computed, Run, answer
+from engine.host.request import ComputedResult, Run, answer
 from engine.host.shared_picture import level_shapes, render
 from engine.mask.presets import preset
 from engine.verify.verification import Region
 from engine.work.messages import SaveFiltered
 from gui.explore.files import filters_in_parts
 from gui.explore.inspect.look_panel import HISTOGRAM, PROFILE
-from gui.explore.picture.layers import Line, ViewMode
+from gui.explore.picture.layers import PixelLine, ViewMode
 from gui.explore.picture.picture_controller import SAVE_SOURCE
 from gui.page.messages import Severity
 from tests.gui.fake_engine import is_kind
@@ -55,7 +55,7 @@ def opened(haloscope, kind, pixels, tmp_path, monkeypatch, qtbot):
     wait(qtbot, lambda: haloscope.workspace.picture.title == path.name)
     wait(qtbot, lambda: haloscope.state.last_result is not None and not haloscope.display.is_earlier)
     result = haloscope.state.last_result
-    assert isinstance(*((result.screen, TiledScreen) if kind == "file" else (result.values, Computed)))
+    assert isinstance(*((result.screen, TiledScreen) if kind == "file" else (result.values, ComputedResult)))
     yield haloscope
     for tiles in tile_jobs._open.values():
         tiles.picture.close()
@@ -100,7 +100,7 @@ def test_that_numbers_lens_and_profile_are_those_of_full_size(view, pixels, whol
     opened.actions["lens"].trigger()
     page.look.choose(PROFILE)
     page.look.watch(True)
-    page.look._take_line(Line((20, 0), (20, SIDES[1] - 1)))
+    page.look._take_line(PixelLine((20, 0), (20, SIDES[1] - 1)))
     wait(qtbot, lambda: page.look.profile is not None)
     np.testing.assert_array_equal(page.look.profile.original, pixels[20])
     np.testing.assert_array_equal(page.look.profile.result, whole[20])

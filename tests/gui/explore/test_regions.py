@@ -15,7 +15,7 @@ from engine.verify.verification import Region
 from gui.explore.preview_controller import USE_PART
 from gui.explore.session_file import load_session, save_session
 from gui.explore.sessions import Session
-from gui.explore.state import PictureSource, State, Step
+from gui.explore.state import EditedStep, PictureSource, State
 from tests.gui.made_results import NO_CUDA
 from tests.gui.made_window import place_of
 
@@ -72,7 +72,9 @@ def test_that_a_crop_becomes_the_picture_also_of_a_session_and_is_undone(page, h
 def test_that_a_session_with_a_bad_crop_opens_without_its_picture_and_says_so(tmp_path):
     for crop in ["[1, 2]", "[4, 2, 0, 9]", '"all"', "[0, 1, 0, 99999999999]"]:
         path = tmp_path / "one.haloscope"
-        save_session(path, Session(State((Step.of(Mask([[1]])),), source=PictureSource(sample="camera"))))
+        save_session(
+            path, Session(State((EditedStep.of(Mask([[1]])),), source=PictureSource(sample="camera")))
+        )
         path.write_text(path.read_text().replace('"sample":', f'"crop": {crop}, "sample":', 1))
         session = load_session(path)
         assert session.state.source is None

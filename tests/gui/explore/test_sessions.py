@@ -14,15 +14,15 @@ from engine.mask.mask import Mask
 from engine.mask.text import parse_mask
 from gui.engine_link.engine_start import FirstPicture
 from gui.explore.jobs import chain_of, comparable_of, comparable_of_result, step_of
-from gui.explore.results.results_model import Asked
+from gui.explore.results.results_model import RunWithJob
 from gui.explore.session_file import LARGEST_BYTES, SessionError, encoded, load_session, save_session
 from gui.explore.sessions import Session, View, digest_of
-from gui.explore.state import PictureSource, Settings, State, Step
+from gui.explore.state import EditedStep, PictureSource, State, StepSettings
 from gui.page.contract import Begin
 from tests.made_runs import make_failure, make_result
 
 MASK = Mask([[0.1, -2.5], [1 / 3, 4e-9], [0, 7]], anchor=(2, 0), offset=-3.25, name="Größe ±")
-SETTINGS = Settings(
+SETTINGS = StepSettings(
     border=Border.CONSTANT, cval=12.5, flip=True, normalise=True, variant="tiled", device="cuda:0",
     block=Block(32, 4), range_mode="absolute", baseline="naive", layout=Layout.PACKED, result_type="same",
     blocks=(Block(8, 8), Block(32, 4)),
@@ -30,12 +30,12 @@ SETTINGS = Settings(
 
 
 def kept_run(result, *said, **of):
-    return Asked(result, comparable_of_result(result), *said, **of)
+    return RunWithJob(result, comparable_of_result(result), *said, **of)
 
 
 def full_session(folder):
     """Return a session with something of everything."""
-    step = Step(MASK, "Größe ±", "", SETTINGS)
+    step = EditedStep(MASK, "Größe ±", "", SETTINGS)
     other = step.with_operation("median").with_settings(parameters={"size": 5}, block=Block(8, 8))
     other = replace(other, id="s2", input="picture", on=False)
     state = State((step, other), 1, PictureSource(str(folder / "photo.png")))
@@ -62,10 +62,10 @@ def test_that_a_session_comes_back_as_it_was_saved_also_the_mask_as_typed(tmp_pa
         save_session(tmp_path / "work.haloscope", session)
         assert kept_of(load_session(tmp_path / "work.haloscope")) == kept_of(session)
     mask = parse_mask("1/9 2 1; 2 4 2; 1 2 1 /16")
-    save_session(tmp_path / "typed.haloscope", Session(State((Step.of(mask),))))
+    save_session(tmp_path / "typed.haloscope", Session(State((EditedStep.of(mask),))))
     loaded = load_session(tmp_path / "typed.haloscope").state.step
     assert (loaded.mask, loaded.mask.typed) == (mask, mask.typed)
-    assert loaded == Step.of(mask) != Step.of(Mask(mask.weights))
+    assert loaded == EditedStep.of(mask) != EditedStep.of(Mask(mask.weights))
 
 
 @pytest.mark.slow
@@ -117,10 +117,10 @@ def test_that_of_a_newer_or_damaged_session_what_is_known_opens_and_the_rest_is_
         assert word in said
     assert all(sentence.endswith(".") for sentence in found.left_out)
     for name, value in WRONG_SETTINGS:
-        lines = lines_of(Session(State((Step.of(MASK),))))
+        lines = lines_of(Session(State((EditedStep.of(MASK),))))
         lines[2]["settings"][name] = value
         found = read_lines(tmp_path, lines)
-        assert found.state == State((Step.of(MASK),))
+        assert found.state == State((EditedStep.of(MASK),))
         assert f'"{name}"' in found.left_out[0]
     for section in WRONG_LINES:
         lines = lines_of(full_session(tmp_path))
@@ -133,7 +133,7 @@ def test_that_of_a_newer_or_damaged_session_what_is_known_opens_and_the_rest_is_
         ({"operation": "median", "settings": {"parameters": {"size": 4}}}, "size"),
         ({"operation": "median", "settings": {"parameters": {"radius": 4}}}, "no such parameter"),
     ):
-        lines = lines_of(Session(State((Step.of(MASK),))))
+        lines = lines_of(Session(State((EditedStep.of(MASK),))))
         lines[2] |= table
         assert says in read_lines(tmp_path, lines).left_out[0]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gui.network.layers import DRAWING, Cell, cell_name, origins, strongest_of, where_from, windows
+from gui.network.layers import DRAWING, LayerCell, cell_name, origins, strongest_of, where_from, windows
 from gui.widgets.number_table import number, short_number
 from tests.gui.made_network import LAYERS, made_facts
 
@@ -41,8 +41,9 @@ def averaged(maps):
 
 
 CELLS = [
-    Cell(0, 7, 3, 5), Cell(0, 31, 23, 23), Cell(1, 7, 3, 5), Cell(2, 63, 7, 0), Cell(2, 1, 3, 4),
-    Cell(3, 5, 3, 1), Cell(4, column=127), Cell(4, column=0), Cell(5, column=9),
+    LayerCell(0, 7, 3, 5), LayerCell(0, 31, 23, 23), LayerCell(1, 7, 3, 5), LayerCell(2, 63, 7, 0),
+    LayerCell(2, 1, 3, 4), LayerCell(3, 5, 3, 1), LayerCell(4, column=127), LayerCell(4, column=0),
+    LayerCell(5, column=9),
 ]  # fmt: skip
 
 
@@ -68,11 +69,11 @@ def test_that_the_parts_of_a_value_add_up_to_it(facts, values, drawing):
 
 def test_that_a_window_is_followed_back_to_the_drawing():
     for cell, expected in [
-        (Cell(0, 7, 3, 5), [(DRAWING, (3, 8), (5, 10))]),
-        (Cell(1, 7, 3, 5), [(0, (6, 8), (10, 12)), (DRAWING, (6, 12), (10, 16))]),
-        (Cell(3, 0, 3, 3), [(2, (6, 8), (6, 8)), (1, (6, 12), (6, 12)), (0, (12, 24), (12, 24)),
+        (LayerCell(0, 7, 3, 5), [(DRAWING, (3, 8), (5, 10))]),
+        (LayerCell(1, 7, 3, 5), [(0, (6, 8), (10, 12)), (DRAWING, (6, 12), (10, 16))]),
+        (LayerCell(3, 0, 3, 3), [(2, (6, 8), (6, 8)), (1, (6, 12), (6, 12)), (0, (12, 24), (12, 24)),
                             (DRAWING, (12, 28), (12, 28))]),
-        (Cell(5, column=1), [(4, (0, 1), (0, 128)), (3, (0, 4), (0, 4)), (2, (0, 8), (0, 8)),
+        (LayerCell(5, column=1), [(4, (0, 1), (0, 128)), (3, (0, 4), (0, 4)), (2, (0, 8), (0, 8)),
                              (1, (0, 12), (0, 12)), (0, (0, 24), (0, 24)), (DRAWING, (0, 28), (0, 28))]),
     ]:  # fmt: skip
         found = [(at, (r.start, r.stop), (c.start, c.stop)) for at, r, c in windows(LAYERS, cell)]
@@ -84,21 +85,21 @@ def test_that_a_sentence_has_place_window_and_values(facts, values, drawing):
         value = float(value_at(values, cell))
         return where_from(facts, cell, value, origins(facts, values, drawing, cell))
 
-    assert cell_name(LAYERS, Cell(0, 7, 3, 5)) == "Convolution 1, map 7, row 3, column 5"
-    pool = Cell(1, 7, 3, 5)
+    assert cell_name(LAYERS, LayerCell(0, 7, 3, 5)) == "Convolution 1, map 7, row 3, column 5"
+    pool = LayerCell(1, 7, 3, 5)
     window = values[0][7, 6:8, 10:12]
     numbers = ", ".join(number(float(one)) for one in window.ravel())
     assert told(pool) == (
         f"{number(float(window.mean()))}: the average of {numbers}. "
         "They are rows 6 to 7, columns 10 to 11 of map 7 of convolution 1."
     )
-    second = told(Cell(2, 1, 3, 4))
-    strongest = strongest_of(origins(facts, values, drawing, Cell(2, 1, 3, 4)))
+    second = told(LayerCell(2, 1, 3, 4))
+    strongest = strongest_of(origins(facts, values, drawing, LayerCell(2, 1, 3, 4)))
     assert "rows 3 to 7, columns 4 to 8 of all 32 maps of average pool 1: 800 products." in second
     assert f"Map {strongest.map} adds the most: {number(strongest.adds)}." in second
-    assert "from all 64 maps of average pool 2: 1,024 products." in told(Cell(4, column=3))
-    assert "from all 128 values of the hidden layer." in told(Cell(5, column=9))
-    dead = next(Cell(2, m, 0, 0) for m in range(64) if values[2][m, 0, 0] == 0)
+    assert "from all 64 maps of average pool 2: 1,024 products." in told(LayerCell(4, column=3))
+    assert "from all 128 values of the hidden layer." in told(LayerCell(5, column=9))
+    dead = next(LayerCell(2, m, 0, 0) for m in range(64) if values[2][m, 0, 0] == 0)
     assert told(dead).startswith("0: the sum is −")
 
 

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor
 from engine.errors import BadValue, EngineError
 from engine.host.request import Check, Preview, Run
 from engine.tasks.network.problem import ChunkSpan, DrawingRequest, LayerTime, NetworkRequest, StageRequest
-from gui.network.layers import Cell
+from gui.network.layers import LayerCell
 from gui.network.network_state import NetworkState
 from gui.network.page import FIRST_DIGIT, NO_INK, NetworkPage
 from gui.network.stages_panel import TimelinePanel, timeline_words
@@ -195,7 +195,7 @@ def test_that_a_value_comes_from_the_drawing_that_was_recognised_while_another_i
     slow.page.shown.emit()
     for kind in (NetworkRequest, (Preview, DrawingRequest)):
         slow.answer(kind)
-    slow.network.point(Cell(0, 0, 8, 8))
+    slow.network.point(LayerCell(0, 0, 8, 8))
     draw(slow, (9.5, 9.5))
     assert not np.array_equal(slow.network.drawing.seen, ink)
     window = ink[8:13, 8:13] / np.float32(255.0)
@@ -281,15 +281,15 @@ def test_that_a_drawing_follows_the_run_that_it_waits_for(slow, qtbot):
 def test_that_a_kept_cell_stays_under_the_mouse_until_it_is_let_go(bench):
     network = bench.network
     draw(bench)
-    network.point(Cell(2, 5, 1, 1))
+    network.point(LayerCell(2, 5, 1, 1))
     network.show_origin_map(9)
     assert network.shown_origin.map == 9
-    network.point(Cell(2, 5, 2, 1))
+    network.point(LayerCell(2, 5, 2, 1))
     assert network.shown_origin.map == 9, "another cell of the same map looks at the same input map"
-    network.point(Cell(1, 5, 1, 1), keep=True)
+    network.point(LayerCell(1, 5, 1, 1), keep=True)
     assert network.input_map is None
-    network.point(Cell(0))
-    assert network.cell == Cell(1, 5, 1, 1)
+    network.point(LayerCell(0))
+    assert network.cell == LayerCell(1, 5, 1, 1)
     network.release_cell()
-    network.point(Cell(0))
-    assert network.cell == Cell(0)
+    network.point(LayerCell(0))
+    assert network.cell == LayerCell(0)

@@ -12,7 +12,7 @@ from engine.host.request import Preview, Run
 from engine.results.text_forms import strict
 from engine.tasks.network.problem import DrawingRequest, NetworkRequest, StageRequest
 from gui.course.kernels_table import SECOND_ROLE
-from gui.network.layers import Cell, origins, strongest_of
+from gui.network.layers import LayerCell, origins, strongest_of
 from gui.network.page import NO_INK
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_network import DIGITS, made_run, made_weights
@@ -70,14 +70,14 @@ def test_that_pointing_at_a_cell_shows_where_its_value_is_from_and_a_click_keeps
     haloscope, page = drawn
     network, views = haloscope.network, page.message_area.widget.views
     view = views[2]
-    point = view.grid.cell_rect(Cell(2, 9, 3, 4)).center().toPoint()
+    point = view.grid.cell_rect(LayerCell(2, 9, 3, 4)).center().toPoint()
     qtbot.mouseMove(view, point)
-    assert (network.cell, network.is_kept) == (Cell(2, 9, 3, 4), False)
+    assert (network.cell, network.is_kept) == (LayerCell(2, 9, 3, 4), False)
     panel = made(page, "cell")
     assert panel.cell_name.text() == "Convolution 2, map 9, row 3, column 4"
     assert views[1]._window == (None, range(3, 8), range(4, 9))
     assert made(page, "drawing").canvas._window == (range(6, 20), range(8, 22))
-    found = origins(network.facts, network.answer.values, network.drawing.ink / 255.0, Cell(2, 9, 3, 4))
+    found = origins(network.facts, network.answer.values, network.drawing.ink / 255.0, LayerCell(2, 9, 3, 4))
     strongest = strongest_of(found)
     assert panel.before.value() == strongest.map == views[1]._shown
     other = (strongest.map + 1) % 32
@@ -87,11 +87,11 @@ def test_that_pointing_at_a_cell_shows_where_its_value_is_from_and_a_click_keeps
     assert panel.filter_table.accessibleDescription().count(";") == 4
     assert "Convolution 2, map 9, row 3, column 4:" in view.accessibleDescription()
     # A click keeps the cell until another one.
-    point = view.grid.cell_rect(Cell(2, 3, 5, 6)).center().toPoint()
+    point = view.grid.cell_rect(LayerCell(2, 3, 5, 6)).center().toPoint()
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
-    assert (network.cell, network.is_kept) == (Cell(2, 3, 5, 6), True)
+    assert (network.cell, network.is_kept) == (LayerCell(2, 3, 5, 6), True)
     qtbot.mouseMove(view, QPoint(2, 2))
-    assert network.cell == Cell(2, 3, 5, 6)
+    assert network.cell == LayerCell(2, 3, 5, 6)
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
     assert not network.is_kept
 
@@ -101,14 +101,14 @@ def test_that_arrow_keys_walk_over_the_maps(drawn, qtbot):
     view, network = page.message_area.widget.views[1], haloscope.network
     view.setFocus()
     for key, cell in (
-        (Qt.Key.Key_Right, Cell(1, 0, 0, 1)),
-        (Qt.Key.Key_Down, Cell(1, 0, 1, 1)),
-        (Qt.Key.Key_PageDown, Cell(1, 1, 1, 1)),
-        (Qt.Key.Key_End, Cell(1, 31, 1, 1)),
-        (Qt.Key.Key_PageDown, Cell(1, 31, 1, 1)),
-        (Qt.Key.Key_Home, Cell(1, 0, 1, 1)),
-        (Qt.Key.Key_Up, Cell(1, 0, 0, 1)),
-        (Qt.Key.Key_Up, Cell(1, 0, 0, 1)),
+        (Qt.Key.Key_Right, LayerCell(1, 0, 0, 1)),
+        (Qt.Key.Key_Down, LayerCell(1, 0, 1, 1)),
+        (Qt.Key.Key_PageDown, LayerCell(1, 1, 1, 1)),
+        (Qt.Key.Key_End, LayerCell(1, 31, 1, 1)),
+        (Qt.Key.Key_PageDown, LayerCell(1, 31, 1, 1)),
+        (Qt.Key.Key_Home, LayerCell(1, 0, 1, 1)),
+        (Qt.Key.Key_Up, LayerCell(1, 0, 0, 1)),
+        (Qt.Key.Key_Up, LayerCell(1, 0, 0, 1)),
     ):
         qtbot.keyClick(view, key)
         assert network.cell == cell
@@ -119,12 +119,12 @@ def test_that_arrow_keys_walk_over_the_maps(drawn, qtbot):
     assert not network.is_kept
     strip = page.message_area.widget.views[4]
     qtbot.keyClick(strip, Qt.Key.Key_End)
-    assert network.cell == Cell(4, column=127)
+    assert network.cell == LayerCell(4, column=127)
 
 
 def test_that_a_filter_becomes_the_mask_of_explore_as_one_step(drawn):
     haloscope, page = drawn
-    haloscope.network.point(Cell(2, 9, 3, 4), keep=True)
+    haloscope.network.point(LayerCell(2, 9, 3, 4), keep=True)
     haloscope.network.show_origin_map(11)
     before = haloscope.workspace.mask
     made(page, "cell").to_explore.click()

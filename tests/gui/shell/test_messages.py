@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QPushButton, QToolButton
 from engine.errors import CodeNotKept, ImageReadError
 from gui.engine_link.engine_state import EngineState
 from gui.page.contract import PageStatus
-from gui.page.messages import Message, Messages, Severity
+from gui.page.messages import Messages, Severity, WindowMessage
 from gui.shell.bars import MessageBar, StatusLine
 from tests.gui.fake_engine import READY
 
@@ -27,8 +27,8 @@ def test_that_a_newer_message_replaces_an_older_and_dismissed_shows_it_again(bar
     error = ImageReadError("photo.png cannot be opened", "the file is empty", "choose another")
     messages.show_error("open", error)
     assert bar.text == "photo.png cannot be opened. The file is empty. Choose another."
-    messages.show(Message("a", Severity.WARNING, "First"))
-    messages.show(Message("b", Severity.ERROR, "Second"))
+    messages.show(WindowMessage("a", Severity.WARNING, "First"))
+    messages.show(WindowMessage("b", Severity.ERROR, "Second"))
     assert bar.text == "Second."
     qtbot.mouseClick(bar.findChild(QToolButton), Qt.MouseButton.LeftButton)
     assert bar.text == "First."
@@ -36,14 +36,16 @@ def test_that_a_newer_message_replaces_an_older_and_dismissed_shows_it_again(bar
         qtbot.mouseClick(bar.findChild(QToolButton), Qt.MouseButton.LeftButton)
     assert bar.isHidden()
     done = []
-    messages.show(Message("a", Severity.INFO, "<b>x</b>.png cannot be opened"))
+    messages.show(WindowMessage("a", Severity.INFO, "<b>x</b>.png cannot be opened"))
     assert "&lt;b&gt;x&lt;/b&gt;.png" in bar._text.text()
-    messages.show(Message("a", Severity.WARNING, "Lost", action="Again", act=lambda: done.append("again")))
+    messages.show(
+        WindowMessage("a", Severity.WARNING, "Lost", action="Again", act=lambda: done.append("again"))
+    )
     assert messages.count == 1
     qtbot.mouseClick(bar.findChild(QPushButton), Qt.MouseButton.LeftButton)
     assert (done, bar.isHidden()) == (["again"], True)
-    messages.show(Message("mask", Severity.ERROR, "no mask"))
-    messages.show(Message("open", Severity.INFO, "photo.png"))
+    messages.show(WindowMessage("mask", Severity.ERROR, "no mask"))
+    messages.show(WindowMessage("open", Severity.INFO, "photo.png"))
     messages.forget_errors()
     assert (messages.newest.source, messages.count) == ("open", 1)
 
@@ -51,14 +53,14 @@ def test_that_a_newer_message_replaces_an_older_and_dismissed_shows_it_again(bar
 def test_that_a_message_is_shown_where_it_belongs(bar, messages):
     explore, course, matrices = "a page", "another page", "a third page"
     messages.show_page(course)
-    messages.show(Message("open", Severity.ERROR, "Said on this page"))
-    messages.on(explore).show(Message("preview", Severity.ERROR, "Of the page Explore"))
+    messages.show(WindowMessage("open", Severity.ERROR, "Said on this page"))
+    messages.on(explore).show(WindowMessage("preview", Severity.ERROR, "Of the page Explore"))
     assert bar.text == "Said on this page."
     messages.show_page(explore)
     assert bar.text == "Of the page Explore."
     messages.show_page(matrices)
     assert bar.isHidden()
-    messages.everywhere.show(Message("engine", Severity.ERROR, "The engine ended"))
+    messages.everywhere.show(WindowMessage("engine", Severity.ERROR, "The engine ended"))
     for page in (explore, course, matrices):
         messages.show_page(page)
         assert bar.text == "The engine ended."
@@ -66,16 +68,16 @@ def test_that_a_message_is_shown_where_it_belongs(bar, messages):
 
 def test_that_only_information_expires_also_under_an_error(bar, messages):
     for severity in Severity:
-        messages.show(Message("a", severity, "Saved"))
+        messages.show(WindowMessage("a", severity, "Saved"))
         # Also one that comes back from under another message.
-        messages.show(Message("b", Severity.ERROR, "It failed"))
+        messages.show(WindowMessage("b", Severity.ERROR, "It failed"))
         messages.clear("b")
         bar._expiry.timeout.emit()
         assert bar.isHidden() == (severity is Severity.INFO)
         messages.clear("a")
     for source in "abc":
-        messages.show(Message(source, Severity.INFO, "Saved"))
-    messages.show(Message("d", Severity.ERROR, "It failed"))
+        messages.show(WindowMessage(source, Severity.INFO, "Saved"))
+    messages.show(WindowMessage("d", Severity.ERROR, "It failed"))
     bar._expiry.timeout.emit()
     assert (bar.text, messages.count) == ("It failed.", 1)
 

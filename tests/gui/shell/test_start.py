@@ -17,7 +17,7 @@ from engine.files import standard_streams
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from gui.explore.sessions import with_options
-from gui.explore.state import PictureSource, Settings, State, Step
+from gui.explore.state import EditedStep, PictureSource, State, StepSettings
 from gui.page.contract import PageLayout
 from gui.page.messages import Messages
 from gui.shell import app, launch, screenshot
@@ -52,13 +52,13 @@ def test_that_options_are_taken():
 
 
 def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessions():
-    step = Step.of(Mask([[1, 2]])).with_settings(border=Border.WRAP, variant="naive", baseline="tiled")
+    step = EditedStep.of(Mask([[1, 2]])).with_settings(border=Border.WRAP, variant="naive", baseline="tiled")
     state = State((step,), 0, PictureSource("photo.png"))
     line = "screenshot out.png --device simulator --border mirror --flip --mask 3"
     shown = with_options(state, begin_of(parse(line.split())))
     assert shown.source == state.source
     assert shown.step.mask == Mask([[3]])
-    assert shown.step.settings == Settings(
+    assert shown.step.settings == StepSettings(
         border=Border.MIRROR, flip=True, variant="naive", device="simulator", baseline="tiled"
     )
 

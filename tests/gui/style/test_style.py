@@ -13,7 +13,7 @@ from gui.style.metrics import EARLIER_OPACITY, digits_width, number_font, scaled
 from gui.style.theme import (
     DARK,
     LIGHT,
-    Series,
+    VariantStyle,
     apply_theme,
     current_theme,
     heat,
@@ -152,7 +152,7 @@ def test_that_curves_and_kernels_of_an_operation_stand_out_from_the_ground_and_f
 
 def test_that_a_shape_does_not_depend_on_the_theme_nor_an_unknown_key_on_the_process():
     assert series_for("tiled", LIGHT).symbol == series_for("tiled", DARK).symbol
-    assert series_for("somebody-elses", LIGHT) == Series("#b85c92", "t", "▼")
+    assert series_for("somebody-elses", LIGHT) == VariantStyle("#b85c92", "t", "▼")
 
 
 @pytest.fixture

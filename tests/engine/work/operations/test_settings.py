@@ -9,7 +9,7 @@ import engine
 from engine.errors import BadValue
 from engine.tasks.read_results import result_from_json
 from engine.work.operations.contract import OPERATIONS
-from engine.work.problem import Settings
+from engine.work.problem import Parameters
 
 
 def written(key, **settings):
@@ -33,7 +33,7 @@ def test_that_settings_are_read_back_with_the_types_of_the_parameters(key):
 
 def test_that_a_number_that_looks_whole_stays_a_float():
     result, data = written("hue-shift", degrees=30)
-    assert result.problem.settings == Settings([("degrees", 30.0)])
+    assert result.problem.settings == Parameters([("degrees", 30.0)])
     assert data["problem"]["settings"] == result.problem.csv_columns()["settings"] == "degrees=30.0"
     data["problem"]["settings"] = "degrees=30"
     assert isinstance(result_from_json(data).problem.parameters["degrees"], float)

@@ -22,12 +22,12 @@ from gui.explore.chain.chain_actions import (
 from gui.explore.jobs import chain_of, state_of, written_chain
 from gui.explore.session_file import encoded, load_session
 from gui.explore.sessions import Session
-from gui.explore.state import COMBINE, State, Step
+from gui.explore.state import COMBINE, EditedStep, State
 
 
 @pytest.fixture
 def state():
-    return State((Step.of(preset("sobel-x")),))
+    return State((EditedStep.of(preset("sobel-x")),))
 
 
 def reads(state):

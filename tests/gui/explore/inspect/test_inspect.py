@@ -13,7 +13,7 @@ from engine.work.filtering.sum_order import SumOrder, by_rows
 from gui.explore.inspect.doctor_panel import DoctorPanel, DoctorState
 from gui.explore.inspect.lens import FilterLens, Looked
 from gui.explore.inspect.look_panel import HISTOGRAM, PROFILE
-from gui.explore.picture.layers import Drawing, Line
+from gui.explore.picture.layers import DragTool, PixelLine
 from tests.gui.made_results import handle_of
 from tests.gui.made_window import made, place_of
 from tests.picture_jobs import mask_job
@@ -88,13 +88,13 @@ def test_that_a_region_is_counted_alone_and_a_profile_has_the_values_along_its_l
     qtbot.waitUntil(lambda: page.is_complete)
     assert look.numbers.before[0].total == 7 * 9
     look.choose(PROFILE)
-    look._take_line(Line((2, 3), (2, 9)))
+    look._take_line(PixelLine((2, 3), (2, 9)))
     values = haloscope.window.first_page.picture_view.values
     assert (look.profile.original == values.original[2, 3:10]).all()
     canvas = haloscope.window.first_page.picture_view.canvas
-    assert canvas.drawing is Drawing.LINE
+    assert canvas.drawing is DragTool.LINE
     look.choose(HISTOGRAM)
-    assert canvas.drawing is Drawing.PAN
+    assert canvas.drawing is DragTool.PAN
 
 
 def test_that_handles_and_percentiles_choose_a_window_that_a_session_keeps(look, haloscope, qtbot, tmp_path):

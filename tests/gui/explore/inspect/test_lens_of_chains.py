@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from PIL import Image
 
-from engine.api.request import Call
+from engine.api.request import PictureCall
 from engine.host import shared_picture
 from engine.host.protocol import WantedValues
 from engine.host.request import answer
@@ -76,7 +76,7 @@ def whole_of(job, pixels, id_, steps):
     keys = {one.id: one.variant for one in steps}
     chain = job.chain.needed(id_)
     ran = (one if isinstance(one, CombineStep) else replace(one, variant=keys[one.id]) for one in chain.steps)
-    call = Call(pixels, PictureRequest(chain=replace(chain, steps=tuple(ran)), device="cpu"))
+    call = PictureCall(pixels, PictureRequest(chain=replace(chain, steps=tuple(ran)), device="cpu"))
     return call.filter().reshape(call.shape)
 
 

@@ -14,7 +14,7 @@ from engine.mask.text import parse_mask
 from gui.explore.mask.grid import cells_between
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.sessions import with_options
-from gui.explore.state import State, Step
+from gui.explore.state import EditedStep, State
 from gui.explore.workspace import Workspace
 from gui.page.contract import Begin
 
@@ -114,7 +114,7 @@ def test_that_a_mask_goes_by_the_name_that_it_resembles_also_in_runs_and_undone(
         workspace.set_mask(mask)
         assert workspace.step.applied_mask.name == name
         # What a run has restored goes by the same name.
-        assert Step(mask, Step.of(workspace.step.applied_mask).title).mask_title == name
+        assert EditedStep(mask, EditedStep.of(workspace.step.applied_mask).title).mask_title == name
 
 
 def test_that_a_mask_that_is_no_edit_of_the_one_before_does_not_take_its_name(panel, workspace, tmp_path):
@@ -126,9 +126,9 @@ def test_that_a_mask_that_is_no_edit_of_the_one_before_does_not_take_its_name(pa
         workspace.set_mask(Mask([[5.0, 1.0]], name=own or "Sharpen, edited"))
         workspace.set_mask(typed, is_new=True)
         assert panel.presets.text() == "Custom mask"
-    begun = with_options(State((Step.of(preset("sharpen")),)), Begin(mask="1 2; 3 4"))
+    begun = with_options(State((EditedStep.of(preset("sharpen")),)), Begin(mask="1 2; 3 4"))
     assert (begun.step.title, begun.step.applied_mask.name) == ("", "")
-    assert Step.of(preset("sharpen")).with_mask(typed, is_new=True).title == ""
+    assert EditedStep.of(preset("sharpen")).with_mask(typed, is_new=True).title == ""
 
 
 def test_that_a_divisor_is_shown_as_typed_and_an_offset_is_a_step_of_its_own(panel, workspace, enter):

@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QWidget
 
-from engine.host.protocol import ScreenLevels, Shown
+from engine.host.protocol import DisplayScale, ScreenLevels
 from gui.explore.picture import levels as full_size
 from gui.explore.picture.canvas import WIDTH, SplitHandle
 from gui.explore.picture.levels import PictureLevels
@@ -126,7 +126,7 @@ def large_levels_of(qapp, share):
 
     def made(pixels, paint_again=lambda: None):
         half = screen_of(pixels, share).levels[1]
-        levels = PictureLevels(ScreenLevels((share(pixels), half), shown=Shown(1.0, 0.0)))
+        levels = PictureLevels(ScreenLevels((share(pixels), half), shown=DisplayScale(1.0, 0.0)))
         levels.updated.connect(paint_again)
         return levels
 

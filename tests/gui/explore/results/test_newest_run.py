@@ -12,7 +12,7 @@ from engine.mask.presets import preset
 from engine.tasks.messages import RecordedRequest, RecordedRuns
 from gui.explore.kernel.kernel_panel import PRESETS
 from gui.explore.results.results_panel import ResultsPanel
-from gui.page.messages import Message, Severity
+from gui.page.messages import Severity, WindowMessage
 from gui.page.runs_page import save_runs
 from gui.runs.model import RUN_ROLE
 from tests.gui.made_results import make_engine_state
@@ -45,7 +45,9 @@ def test_that_the_fastest_row_is_in_sight(open_window, qtbot):
         assert rect.top() >= 0
         assert rect.bottom() <= table.viewport().rect().bottom()
     for severity in Severity:
-        haloscope.messages.show(Message("test", severity, "It failed", "for a reason that is long. " * 12))
+        haloscope.messages.show(
+            WindowMessage("test", severity, "It failed", "for a reason that is long. " * 12)
+        )
         settle()
         bar = haloscope.window.message_bar
         assert bar.isVisible()
