@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import grimp
@@ -182,6 +183,12 @@ def sources(*folders):
     """Return the text of each file of these folders but this one."""
     paths = (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
     return {path: path.read_text(encoding="utf-8") for path in paths if path != Path(__file__)}
+
+
+def test_that_a_class_has_a_name_of_its_own():
+    found = sources("engine", "gui").values()
+    names = Counter(name for text in found for name in re.findall(r"^ *class (\w+)[(:\[]", text, re.MULTILINE))
+    assert not [name for name, count in names.items() if count > 1]
 
 
 @pytest.fixture(scope="module")

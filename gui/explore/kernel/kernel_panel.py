@@ -50,7 +50,7 @@ _HEIGHT_TIP = "Block height: threads down. Width × height is the number of thre
 
 
 class BlockEditor(QWidget):
-    """Edits `Settings.block`, None for the kernel's default; the engine's refusal of it is shown here."""
+    """Edits `StepSettings.block`, None for the kernel's default; the engine's refusal of it is shown here."""
 
     def __init__(self, selection: Selection) -> None:
         super().__init__()

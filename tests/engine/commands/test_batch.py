@@ -372,7 +372,7 @@ def test_that_a_second_interrupt_ends_a_batch_at_once(batch, ctrl_c, photos, out
 
 def test_that_a_stopped_batch_saves_just_what_is_in_its_filter(batch, ctrl_c, photos, out, monkeypatch):
     begun, stopped = threading.Event(), threading.Event()
-    filter_one = engine.api.request.Call.filter
+    filter_one = engine.api.request.PictureCall.filter
     monkeypatch.setattr(batch_loop, "cores", lambda: 3)
     monkeypatch.setattr(batch_loop, "Event", lambda: stopped)
     files = [photos / f"{name}.png" for name in "abcd"]
@@ -394,7 +394,7 @@ def test_that_a_stopped_batch_saves_just_what_is_in_its_filter(batch, ctrl_c, ph
 
     monkeypatch.setattr(batch_command, "log", log_and_stop)
     others_wait(monkeypatch, stopped, "a.png", "b.png")
-    monkeypatch.setattr(engine.api.request.Call, "filter", filtered)
+    monkeypatch.setattr(engine.api.request.PictureCall, "filter", filtered)
     answer = batch(*files, status=130)
     assert "Stopped: 2 of 4 pictures filtered into" in answer.out
     assert names(out) == ["a.png", "b.png"]

@@ -106,7 +106,7 @@ def mutated(stream, random):
             bodies = b"\x81\xa4type" * random.choice([50, 20_000]), b"\x90" * (1 << 16)
             data[at:at] = structure_frame(random.choice(bodies))
         else:
-            names = b"host.request:Answer results.measurement opaque cpu-separable uint8 float32".split()
+            names = b"host.request:Reply results.measurement opaque cpu-separable uint8 float32".split()
             name = random.choice(names)
             begin = data.find(name)
             if begin >= 0:
