@@ -186,9 +186,9 @@ def sources(*folders):
 
 
 def test_that_a_class_has_a_name_of_its_own():
-    found = sources("engine", "gui").values()
-    names = Counter(name for text in found for name in re.findall(r"^ *class (\w+)[(:\[]", text, re.MULTILINE))
-    assert not [name for name, count in names.items() if count > 1]
+    defined = re.compile(r"^ *class (\w+)[(:\[]", re.MULTILINE)
+    found = Counter(name for text in sources("engine", "gui").values() for name in defined.findall(text))
+    assert not [name for name, count in found.items() if count > 1]
 
 
 @pytest.fixture(scope="module")
