@@ -128,12 +128,12 @@ def json_object(
         refuse(f"it says {word}, which is not a finite number", "Give finite numbers.")
 
     def unique(pairs: list[tuple[str, Any]]) -> Json:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        members = dict(pairs)
+        if len(members) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
             refuse(f"it has the key {_quoted(twice)} twice", "Keep one of the two.")
-        return found
+        return members
 
     hooks: Json = {
         "parse_constant": constant,

@@ -94,7 +94,7 @@ def printable(text: str) -> str:
 
     JSON reads the escapes as the characters.
     """
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROL.sub(lambda control: f"\\u{ord(control[0]):04x}", text)
 
 
 def flushed(status: int, text: str = "") -> int:

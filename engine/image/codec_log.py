@@ -1,4 +1,4 @@
-"""What the libraries in imagecodecs say while they decode."""
+"""The messages of the libraries in imagecodecs while they decode."""
 
 import logging
 import threading
@@ -6,26 +6,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 # A library may complain of each of a million rows.
-_MOST_SAID = 1000
+_MOST_MESSAGES = 1000
 
 
 @contextmanager
-def said_by_imagecodecs() -> Iterator[list[str]]:
-    """Collect what the libraries in imagecodecs say within, on this thread; of many words the first ones.
+def imagecodecs_messages() -> Iterator[list[str]]:
+    """Collect the messages of the libraries in imagecodecs within, on this thread; of many the first ones.
 
-    imagecodecs passes it to a logger; from there it would go to stderr.
+    imagecodecs passes them to a logger; from there they would go to stderr.
     """
-    said: list[str] = []
+    messages: list[str] = []
     thread = threading.get_ident()
 
     def collect(record: logging.LogRecord) -> bool:
-        if record.thread == thread and len(said) < _MOST_SAID:
-            said.append(record.getMessage())
+        if record.thread == thread and len(messages) < _MOST_MESSAGES:
+            messages.append(record.getMessage())
         return record.thread != thread
 
     logger = logging.getLogger("imagecodecs")
     logger.addFilter(collect)
     try:
-        yield said
+        yield messages
     finally:
         logger.removeFilter(collect)

@@ -315,11 +315,11 @@ def scale_and_shift_of(white: float, range_mode: str) -> tuple[float, float, boo
 
 def shown_level(value: float, range_mode: str, white: float) -> int | None:
     """Return the level of a sample on the screen; None where it depends on the whole picture."""
-    found = scale_and_shift_of(white, range_mode)
-    if found is None:
+    scaling = scale_and_shift_of(white, range_mode)
+    if scaling is None:
         return None
     with np.errstate(over="ignore"):
-        return int(np.rint(_levels(np.array([value], np.float32), *found))[0])
+        return int(np.rint(_levels(np.array([value], np.float32), *scaling))[0])
 
 
 def pixels_of(

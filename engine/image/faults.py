@@ -72,13 +72,13 @@ class Unsupported(Exception):
 
 def _shortage_of_decoder(error: Exception) -> EngineError | None:
     # The decoder is loaded once more, to hear from the loader why it cannot be.
-    if not isinstance(error, ImportError) or (found := _NOT_LOADED.search(str(error))) is None:
+    if not isinstance(error, ImportError) or (match := _NOT_LOADED.search(str(error))) is None:
         return None
     # The words for a fault are also read where no picture is.
     from imagecodecs import imagecodecs
 
     try:
-        importlib.import_module(f"imagecodecs.{imagecodecs._ATTRIBUTES[found[1]]}")
+        importlib.import_module(f"imagecodecs.{imagecodecs._ATTRIBUTES[match[1]]}")
     except (ImportError, OSError, MemoryError) as cause:
         return None if isinstance(cause, ModuleNotFoundError) else shortage_of(cause)
     return None
@@ -109,7 +109,7 @@ def errors_in_words(
             raise ImageReadError(what, why, short.remedy) from error
         text = " ".join(str(error).split())
         known = ((re.search(pattern, text, re.I), words) for pattern, words in (*unsupported, _NO_DECODER))
-        kinds = (words.format("", *found.groups()) for found, words in known if found)
+        kinds = (words.format("", *match.groups()) for match, words in known if match)
         if kind := text if isinstance(error, Unsupported) else next(kinds, ""):
             why = f"this kind of {title} is not supported: {kind}"
             remedy = "Save it as an 8- or 16-bit PNG or TIFF in the program that made it, and open that."

@@ -149,7 +149,7 @@ class Scratch:
             if error.errno != errno.ENOMEM:
                 raise
             raise MemoryError from error
-        # A kernel without huge pages refuses to be asked about them.
+        # A kernel without huge pages refuses advice about them.
         if advice := getattr(mmap, "MADV_HUGEPAGE" if huge_pages else "MADV_NOHUGEPAGE", None):
             with suppress(OSError):
                 self.memory.madvise(advice)

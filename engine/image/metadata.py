@@ -188,10 +188,10 @@ def metadata_to_save(
 
 def inner_lists(exif: "Image.Exif") -> dict[int, dict[int, object]]:
     """Return the lists of tags within EXIF data by their own tags: of the camera, and of the place."""
-    found = {tag: dict(exif.get_ifd(tag)) for tag in (TiffTag.EXIF, TiffTag.GPS) if tag in exif}
-    if TiffTag.INTEROP in found.get(TiffTag.EXIF, ()):
-        found[TiffTag.EXIF][TiffTag.INTEROP] = exif.get_ifd(TiffTag.INTEROP)
-    return {tag: tags for tag, tags in found.items() if tags}
+    lists = {tag: dict(exif.get_ifd(tag)) for tag in (TiffTag.EXIF, TiffTag.GPS) if tag in exif}
+    if TiffTag.INTEROP in lists.get(TiffTag.EXIF, ()):
+        lists[TiffTag.EXIF][TiffTag.INTEROP] = exif.get_ifd(TiffTag.INTEROP)
+    return {tag: tags for tag, tags in lists.items() if tags}
 
 
 BRIGHTNESS_TABLE = np.array([

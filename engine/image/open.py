@@ -95,7 +95,7 @@ def format_of(head: bytes) -> Format:
     for known in formats.FORMATS:
         for signature in known.signatures:
             # As far as both reach; "?" fits whatever is there.
-            if all(wanted in (found, ord("?")) for wanted, found in zip(signature, head, strict=False)):
+            if all(wanted in (byte, ord("?")) for wanted, byte in zip(signature, head, strict=False)):
                 if len(head) >= len(signature):
                     return known
                 begun |= len(head) > len(signature) - len(signature.lstrip(b"?"))

@@ -102,8 +102,8 @@ def encoded_image(
     """
     known = saved_as or saved_format(name)
     what = f"{name} cannot be saved"
-    given: object = quality
-    if not (isinstance(given, int | np.integer) and 1 <= given <= 100):
+    unchecked: object = quality
+    if not (isinstance(unchecked, int | np.integer) and 1 <= unchecked <= 100):
         raise ImageWriteError(what, f"quality {quality!r} is not a whole number from 1 to 100")
     if not isinstance(picture, Picture):
         picture = Picture.from_array(picture)
@@ -257,11 +257,11 @@ class Loss:
     def sentences(self, size: int, target: np.dtype) -> tuple[str, ...]:
         """Return a sentence for each kind of loss among `size` values."""
         bits, keeping = 8 * target.itemsize, titles(formats_for(np.float32))
-        found = ((self.nan, "NaN", "0"), (self.infinite, "infinite", "an end of the range"))
+        kinds = ((self.nan, "NaN", "0"), (self.infinite, "infinite", "an end of the range"))
         lost = [
             f"Of {size:,} samples of the result {number:,} {'is' if number == 1 else 'are'} {kind}, "
             f"which {bits} bit cannot hold: saved as {as_what}. A float32 {keeping} keeps them."
-            for number, kind, as_what in found
+            for number, kind, as_what in kinds
             if number
         ]
         if self.cut > _MOST_CUT * size:
@@ -302,11 +302,11 @@ class Conversion:
     def find_ends(self, bands: Iterable[np.ndarray]) -> None:
         """Look at all values first, where the range mode needs it."""
         if self.range_mode == "rescale" and self.target.kind == "u":
-            found = [finite_range(values) for values in bands]
-            self.ends = min(low for low, _ in found), max(high for _, high in found)
+            ranges = [finite_range(values) for values in bands]
+            self.ends = min(low for low, _ in ranges), max(high for _, high in ranges)
 
     def samples(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return the samples of colours, in `out` where that is given; what they lose is counted."""
+        """Return the samples of colours, in `out` where that is passed; what they lose is counted."""
         if self.range_mode is None or values.dtype != np.float32 or self.target == np.float32:
             # Values of whole numbers are final.
             saved = change_depth(values, self.target)

@@ -1,4 +1,4 @@
-"""What the engine's process is asked about recorded runs, and its reply."""
+"""The request for recorded runs, and the reply of the engine's process."""
 
 from typing import ClassVar
 

@@ -82,15 +82,15 @@ def result_from_json(data: Any) -> AnyResult:
         parts["failure"] = None
         if text := data["failure"]:
             # Files of before 0.2 have it as text alone.
-            said, reason = Reason("from-file", text.rstrip(".")), data.get("reason")
-            parts["failure"] = msgspec.convert(reason, Reason) if reason else said
+            from_text, reason = Reason("from-file", text.rstrip(".")), data.get("reason")
+            parts["failure"] = msgspec.convert(reason, Reason) if reason else from_text
         if proof := data["verification"]:
             errors = {name: float(proof[name]) for name in _MAY_BE_INFINITE if proof[name] in _NON_FINITE}
             parts["verification"] = proof | errors
         # Settings are made already.
         kind: Any = Measurement[task.problem]  # type: ignore[name-defined]
-        found: AnyResult = msgspec.convert(parts, kind, dec_hook=lambda kind, value: value)
-        return found
+        result: AnyResult = msgspec.convert(parts, kind, dec_hook=lambda kind, value: value)
+        return result
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise BadValue("This is not the result of a run", reason, "Measure it again.") from error
@@ -159,14 +159,14 @@ def recorded_runs(problem: Problem, mask: Mask) -> RecordedRuns:
 @cache
 def _recorded() -> dict[Shape, dict[Picture, list[RunResult]]]:
     """Return all recorded runs, by mask and picture: reading them takes 30 ms."""
-    found: dict[Shape, dict[Picture, list[RunResult]]] = {}
+    by_mask: dict[Shape, dict[Picture, list[RunResult]]] = {}
     with faults_of_asset(recorded_path(RUNS), "The recording"):
         document = recorded_document(RUNS)
         runs: tuple[Any, ...] = results_from_document(document) if document else ()
         for run in runs:
-            on_pictures = found.setdefault(run.problem.mask_shape, {})
+            on_pictures = by_mask.setdefault(run.problem.mask_shape, {})
             on_pictures.setdefault(_picture(run.problem), []).append(replace(run, device=RECORDED))
-    return found
+    return by_mask
 
 
 def _picture(problem: Problem) -> Picture:

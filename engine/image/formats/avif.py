@@ -36,8 +36,8 @@ _SPEED = 8
 def read_avif(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode an AVIF."""
     data = file.read()
-    said, coded = sizes(data)
-    flags = found[1][0] if (found := _CODING.search(data)) else 0
+    declared, coded = sizes(data)
+    flags = match[1][0] if (match := _CODING.search(data)) else 0
     bits = 8 if not flags & _DEEP else 12 if flags & _TWELVE else 10
     file.seek(0)
     with pillow.opened_with_pillow(file, "AVIF") as image:
@@ -47,7 +47,7 @@ def read_avif(file: BinaryIO, budget: Budget) -> Decoded:
     # Planes of brightness and colours, and the samples before they are a picture.
     larger = max(0, coded_pixels - form.pixel_count) * 4 * form.dtype.itemsize
     budget.check(form, 2 * form.decoded_bytes + larger + len(data))
-    scaled, why = sorted(coded - said)[-1:], "its header says another size"
+    scaled, why = sorted(coded - declared)[-1:], "its header says another size"
     notes = [f"It was scaled from {one[0]:,} × {one[1]:,} pixels: {why}." for one in scaled]
     samples = imagecodecs.avif_decode(data)
     if samples.shape[:2] != (height, width):
@@ -62,23 +62,23 @@ def read_avif(file: BinaryIO, budget: Budget) -> Decoded:
 
 
 def sizes(data: bytes) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
-    """Return the sizes that the boxes say, and those of coded pictures; what of them can be read."""
-    said: set[tuple[int, int]] = set()
+    """Return the sizes that the boxes declare, and those of coded pictures; what of them can be read."""
+    declared: set[tuple[int, int]] = set()
     coded: set[tuple[int, int]] = set()
     with suppress(struct.error, LookupError):  # what is damaged is for libavif to say
-        begins = _items(pillow.first_boxes(data).get(b"meta", b"")[_FULL:], said)
+        begins = _items(pillow.first_boxes(data).get(b"meta", b"")[_FULL:], declared)
         for begin in itertools.islice(begins, _MOST_PICTURES):
             coded.update(_coded_sizes(data[begin : begin + _READ_BYTES]))
-    return said, coded
+    return declared, coded
 
 
-def _items(meta: bytes, said: set[tuple[int, int]]) -> Iterator[int]:
+def _items(meta: bytes, declared: set[tuple[int, int]]) -> Iterator[int]:
     """Yield where each item that lies in the file itself begins (iloc); add the sizes of pictures."""
     inner = pillow.first_boxes(meta)
     if b"iloc" not in inner:
         return
     properties = pillow.boxes(pillow.first_boxes(inner[b"iprp"])[b"ipco"])
-    said |= {struct.unpack_from(">II", content, _FULL) for kind, content in properties if kind == b"ispe"}
+    declared |= {struct.unpack_from(">II", content, _FULL) for kind, content in properties if kind == b"ispe"}
     take = _taker(inner[b"iloc"])
     version, _ = take(8), take(24)
     offset_bits, length_bits, base_bits, index_bits = (8 * take(4) for _ in range(4))

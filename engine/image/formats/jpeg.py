@@ -79,8 +79,8 @@ def decoded_jpeg(data: mmap.mmap | bytes, budget: Budget) -> Decoded:
         except ValueError as error:  # what libjpeg warns of first, else what simplejpeg does not know
             # What is decoded a second time, and a copy of the file.
             budget.check(form, frame.coefficient_bytes + inks_bytes + out.nbytes + len(data))
-            out[...], found = decoded_whole(source, frame, str(error), imagecodecs.jpeg8_decode)
-            notes.extend(found)
+            out[...], damage_notes = decoded_whole(source, frame, str(error), imagecodecs.jpeg8_decode)
+            notes.extend(damage_notes)
 
     canvas = budget.canvas(form, orientation)
     if is_cmyk:
@@ -282,8 +282,8 @@ def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
     Raises Refused for a second beginning, and for segments without end.
     """
     position, last, count = 2, len(data) - 2, 0
-    while found := _NEXT_MARKER.search(data, position):
-        position = found.start()
+    while match := _NEXT_MARKER.search(data, position):
+        position = match.start()
         marker, count = data[position + 1], count + 1
         if marker == _START_OF_IMAGE:
             raise Refused("it begins a second time before it ends")
@@ -296,10 +296,10 @@ def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
                 return
             position += data[position] << 8 | data[position + 1]
         if marker == _START_OF_SCAN:
-            found = _MARKER.search(data, position)
-            if found is None:
+            match = _MARKER.search(data, position)
+            if match is None:
                 return
-            position = found.start()
+            position = match.start()
 
 
 def decoded_whole(
@@ -315,7 +315,7 @@ def decoded_whole(
     longer = b"".join((memoryview(data)[: frame.end], _SURPLUS, b"\xff\xd9"))
     # One after the other: of a TIFF a strip may be as large as the picture.
     expected = hashlib.blake2b(np.ascontiguousarray(decode(longer)).data).digest()
-    found = decode(data)
-    if not frame.unsupported and hashlib.blake2b(np.ascontiguousarray(found).data).digest() != expected:
+    pixels = decode(data)
+    if not frame.unsupported and hashlib.blake2b(np.ascontiguousarray(pixels).data).digest() != expected:
         raise Refused(CUT_SHORT)
-    return found, notes
+    return pixels, notes

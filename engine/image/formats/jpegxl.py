@@ -34,18 +34,18 @@ def _measured(data: bytes) -> tuple[tuple[int, ...], np.dtype]:
     """Return the shape (H, W, C) of a picture, frames first where there are several, and its type.
 
     imagecodecs reads the header, and says of an array into which the picture does not fit which one would:
-    asked with an empty one, it decodes nothing.
+    called with an empty one, it decodes nothing.
     """
     dtype = np.dtype(np.uint8)
     for _ in range(2):  # the type is compared before the shape
         try:
             imagecodecs.jpegxl_decode(data, out=np.empty(0, dtype))
         except ValueError as error:
-            if found := _SHAPE.search(str(error)):
-                shape = tuple(map(int, found[1].split(",")))
+            if match := _SHAPE.search(str(error)):
+                shape = tuple(map(int, match[1].split(",")))
                 return (*shape, 1) if len(shape) == 2 else shape, dtype
-            if found := _TYPE.search(str(error)):
-                dtype = np.dtype(found[1])
+            if match := _TYPE.search(str(error)):
+                dtype = np.dtype(match[1])
     raise Unsupported("its decoder does not say how large it is")
 
 

@@ -1,6 +1,6 @@
 """NumPy's .npy and .npz: rows x columns, or rows x columns x 1 to 4 (grey or RGB, with or without alpha).
 
-In parts, rows are read as they are asked for, and written before the header: what is unfinished is no array.
+In parts, rows are read on request, and written before the header: what is unfinished is no array.
 """
 
 import io

@@ -44,8 +44,8 @@ def read_with_pillow(kind: str, file: BinaryIO, budget: Budget) -> Decoded:
         budget.check(form, stored_bytes)
         image.load()
         if image.size != (width, height):
-            found = f"it decodes to {image.width} × {image.height}"
-            raise Refused(f"{found}, its header promised {width} × {height}")
+            decoded = f"it decodes to {image.width} × {image.height}"
+            raise Refused(f"{decoded}, its header promised {width} × {height}")
         canvas = budget.canvas(form)
         for rows in bands(height, max(stored_bytes, form.decoded_bytes) // height):
             # `crop` refuses what it takes for a decompression bomb.
@@ -78,12 +78,12 @@ def _with_plugin(kind: str) -> tuple[Any, Any]:
 
 
 def metadata_of_info(info: Mapping[Any, Any]) -> Metadata:
-    """Return the metadata of what Pillow has found in a file."""
+    """Return the metadata of a file from Pillow's `info` on it."""
     photoshop = info.get("photoshop")
     # The number of IPTC data among its resources.
     of_photoshop = "" if not photoshop else IPTC if 0x0404 in photoshop else "Photoshop data"
-    found = XMP if info.get("xmp") else "", of_photoshop, COMMENT if info.get("comment") else ""
-    return metadata_of(info.get("exif"), info.get("dpi"), unique(found))
+    left_out = XMP if info.get("xmp") else "", of_photoshop, COMMENT if info.get("comment") else ""
+    return metadata_of(info.get("exif"), info.get("dpi"), unique(left_out))
 
 
 # From this quality on, colours keep the resolution of the brightness, where the format asks for one.

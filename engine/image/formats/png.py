@@ -1,8 +1,8 @@
 """PNG: the chunks are checked here, the pixels decoded by imagecodecs (libpng), texts by Pillow.
 
 Pillow cuts 16-bit RGB to 8 bit and decodes the whole picture to find an EXIF chunk that follows the pixels;
-libpng only warns of a wrong checksum outside the pixels. So the walk over the chunks is ours, and libpng is
-given only those that decide on the pixels.
+libpng only warns of a wrong checksum outside the pixels. So the walk over the chunks is ours, and libpng
+gets only those that decide on the pixels.
 """
 
 import io
@@ -18,7 +18,7 @@ import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.image.codec_log import said_by_imagecodecs
+from engine.image.codec_log import imagecodecs_messages
 from engine.image.convert import bands, bands_of
 from engine.image.faults import LIBRARY_ERRORS, Refused
 from engine.image.format import Budget, Canvas, Decoded, Form, Format
@@ -60,12 +60,12 @@ _NOT_KEPT = _BELOW_PROFILE | {
 }  # fmt: skip
 # Kept as EXIF data, and what the writer of a file is called.
 _OF_NO_WORD = (_RAW_EXIF, b"Software")
-# Keywords that are listed; of more only the number is given.
+# Keywords that are listed; of more only the number is shown.
 _MOST_LISTED = 4
 
 
 class _Chunks:
-    """What the walk over all chunks found; each checksum is verified (1 GB/s).
+    """The content of all chunks, from one walk over them; each checksum is verified (1 GB/s).
 
     `pixels` is where chunks of compressed pixels begin and end, `pixel_bytes` how many they hold. `extras` is
     the content of those that are read here, `texts` are chunks with EXIF or XMP data. `not_kept` are kinds of
@@ -243,10 +243,10 @@ def _decode_pixels(
             count += int(np.count_nonzero(is_past))
             out[rows][..., 0][is_past] = 0
 
-    with said_by_imagecodecs() as said:
+    with imagecodecs_messages() as messages:
         canvas.decode_into(decode)
     # That an interlaced file is read at once says libpng too.
-    goes_on = any("Too much image data" in text or "Extra compressed data" in text for text in said)
+    goes_on = any("Too much image data" in text or "Extra compressed data" in text for text in messages)
     pixels = "1 pixel names a colour" if count == 1 else f"{count:,} pixels name colours"
     past = [f"{pixels} past the end of its palette, and became black."] if count else []
     return [SURPLUS, *past] if goes_on else past

@@ -60,10 +60,10 @@ def _header(head: bytes) -> tuple[tuple[int, int, int], int, int, bool]:
     if kind in (1, 4):
         raise Unsupported("its pixels are black or white (PBM)")
     if kind < 7:
-        if (found := re.match(rb"P\d" + _NUMBER * 3, head)) is None:
+        if (match := re.match(rb"P\d" + _NUMBER * 3, head)) is None:
             raise Refused("its header is damaged or cut short")
-        width, height, most = map(int, found.groups())
-        return (height, width, 3 if kind in (3, 6) else 1), most, found.end() + 1, kind < 4
+        width, height, most = map(int, match.groups())
+        return (height, width, 3 if kind in (3, 6) else 1), most, match.end() + 1, kind < 4
     if (end := _PAM_END.search(head)) is None:
         raise Refused("its header has no end")
     lines = dict(_PAM_LINE.findall(head, 0, end.start()))

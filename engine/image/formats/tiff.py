@@ -50,8 +50,8 @@ def stored_as(tiff: "TiffFile", pages: "list[list[TiffPage]]") -> Storage:
         # It may be cut at any row.
         row_bytes = tiff_segments.segment_bytes(first) // rows
         rows = min(rows, max(1, _MOST_PLAIN_STRIP_BYTES // row_bytes))
-    found = [tag for tag in map(first.tags.get, _KEPT_TAGS) if tag is not None]
-    known = [tag for tag in found if int(tag.dtype) in tiff_segments.KNOWN_TYPES]
+    page_tags = [tag for tag in map(first.tags.get, _KEPT_TAGS) if tag is not None]
+    known = [tag for tag in page_tags if int(tag.dtype) in tiff_segments.KNOWN_TYPES]
     tags = {tag.code: (int(tag.dtype), _values(tag.value)) for tag in known}
     # Of an OME-TIFF the description is its metadata.
     texts = TEXT_TAGS[not (tiff_page.is_photo(first) or tiff.is_ome) :]
@@ -112,11 +112,11 @@ class TiffPicture(SegmentedPicture):
 
     def _decode(self, level: int, row: int, column: int) -> np.ndarray:
         pages, picture = self._pages[level], tiff_page.picture_samples
-        found = [page.samples(row, column) for page in pages]
+        planes = [page.samples(row, column) for page in pages]
         if not self._is_as_stored:
-            found = [picture(stored, one.page)[0] for stored, one in zip(found, pages, strict=True)]
+            planes = [picture(stored, one.page)[0] for stored, one in zip(planes, pages, strict=True)]
         # Each of several pages is one channel.
-        return found[0] if len(found) == 1 else np.concatenate([one[..., :1] for one in found], axis=2)
+        return planes[0] if len(planes) == 1 else np.concatenate([one[..., :1] for one in planes], axis=2)
 
 
 def in_parts(data: BytesAt, pages: "list[list[TiffPage]]", form: Form, notes: Sequence[str]) -> LargePicture:
@@ -160,7 +160,7 @@ def open_tiff(file: BinaryIO) -> LargePicture:
         why = f"its rows are not stored {how}, and it is too large to be turned"
         raise Refused(why, "Save it upright in the program that made it.")
     form = checked[0][0]
-    picture = in_parts(data, pages, form, (*notes, *(note for _, found in checked for note in found)))
+    picture = in_parts(data, pages, form, (*notes, *(note for _, of_page in checked for note in of_page)))
     picture.storage = stored_as(tiff, pages)
     picture.has_alpha = form.has_alpha and len(pages[0]) == 1
     return picture
@@ -193,10 +193,10 @@ def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
         if count > MOST_CHANNELS:
             notes.append(f"It has {count} channels; the first was opened.")
             count = 1
-        found = [level.pages[number * step] for number in range(count)]
-        if any(page is None or page.parent is not tiff for page in found):
+        channels = [level.pages[number * step] for number in range(count)]
+        if any(page is None or page.parent is not tiff for page in channels):
             raise Refused("one of its channels is missing, or lies in another file")
-        pages = [page.aspage() for page in found if page is not None]
+        pages = [page.aspage() for page in channels if page is not None]
         if len(pages) > 1 and any(page.samplesperpixel > 1 for page in pages):
             pages = pages[:1]
             notes.append("It has several channels of colours; the first was opened.")
@@ -262,15 +262,15 @@ class TiffResult(LargeResult):
         step = across if self.storage.is_tiled else width
         corners = [(first, left) for first in range(0, len(rows), down) for left in range(0, width, step)]
         parts = [rows[first : first + down, left : left + step] for first, left in corners]
-        found = np.empty((len(parts), 3), np.uint64)
+        places = np.empty((len(parts), 3), np.uint64)
         # A few at a time: encoded ones wait in memory.
         batch = 4 * cores()
         for begin in range(0, len(parts), batch):
             encoded = self._pool.map(self._encode, parts[begin : begin + batch])
             for number, data in enumerate(encoded, begin):
-                found[number] = level, self.file.byte_count, len(data)
+                places[number] = level, self.file.byte_count, len(data)
                 self.file.append(data)
-        self._index.append(found)
+        self._index.append(places)
 
     def _encode(self, part: np.ndarray) -> bytes | memoryview:
         down, across = self.storage.chunk
@@ -348,8 +348,8 @@ class TiffResult(LargeResult):
         exif = loaded_exif(metadata.exif)
         # The description of an OME-TIFF is its OME metadata.
         texts = TEXT_TAGS[1:] if self.storage.is_ome else TEXT_TAGS
-        said = {code: str(exif[code]).encode("latin-1", "replace") for code in texts if code in exif}
-        tags: Tags = {code: (TEXT, text) for code, text in said.items()}
+        encoded = {code: str(exif[code]).encode("latin-1", "replace") for code in texts if code in exif}
+        tags: Tags = {code: (TEXT, text) for code, text in encoded.items()}
         # Loaded with the EXIF data.
         directory = import_module("PIL.TiffImagePlugin").ImageFileDirectory_v2
         for code, inner in inner_lists(exif).items():

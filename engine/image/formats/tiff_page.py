@@ -139,13 +139,13 @@ def profile_and_metadata(page: "TiffPage") -> tuple[bytes | None, metadata.Metad
     Cameras write what they say of the picture to the first page, whichever shows it.
     """
     first = page.parent.pages.first.aspage()
-    found = metadata.metadata_of(_exif(page) or (_exif(first) if first is not page else b""), _dpi(page))
+    details = metadata.metadata_of(_exif(page) or (_exif(first) if first is not page else b""), _dpi(page))
     kept = {TiffTag.EXIF, TiffTag.GPS, *TEXT_TAGS[not is_photo(page) :], TiffTag.ICC_PROFILE}
-    if found.dpi is not None:
+    if details.dpi is not None:
         kept |= {TiffTag.X_RESOLUTION, TiffTag.Y_RESOLUTION}
     profile = page.tags.valueof(TiffTag.ICC_PROFILE)
-    found = replace(found, left_out=left_out_of_tiff(page, kept))
-    return profile if isinstance(profile, bytes) else None, found
+    details = replace(details, left_out=left_out_of_tiff(page, kept))
+    return profile if isinstance(profile, bytes) else None, details
 
 
 def orientation_of(page: "TiffPage") -> int:
@@ -347,15 +347,15 @@ def _our_dtype(samples: np.ndarray, page: "TiffPage", notes: list[str]) -> np.nd
     if samples.dtype.kind == "u" and bits < 8 * samples.itemsize <= 16:
         notes.append(f"Its {bits}-bit values were scaled to {8 * samples.itemsize} bit.")
         return scaled(samples, 2**bits - 1, samples.dtype)
-    dtype, found = sample_type(samples.dtype)
+    dtype, type_notes = sample_type(samples.dtype)
     # A mask of ones and zeros is a picture of two greys.
-    notes += found if samples.dtype != np.bool_ else ()
+    notes += type_notes if samples.dtype != np.bool_ else ()
     return converted(samples, dtype)
 
 
 def is_as_stored(page: "TiffPage") -> bool:
     """Return whether the samples of a page are its pixels."""
     probe = np.arange(1, 1 + page.samplesperpixel, dtype=page.dtype).reshape(1, 1, -1)
-    found, _ = picture_samples(probe, page)
+    pixels, _ = picture_samples(probe, page)
     is_premultiplied = _PREMULTIPLIED in [int(kind) for kind in page.extrasamples]
-    return found.dtype == probe.dtype and np.array_equal(found, probe) and not is_premultiplied
+    return pixels.dtype == probe.dtype and np.array_equal(pixels, probe) and not is_premultiplied

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import imagecodecs
 import numpy as np
 
-from engine.image.codec_log import said_by_imagecodecs
+from engine.image.codec_log import imagecodecs_messages
 from engine.image.faults import Refused
 from engine.image.formats.jpeg import CUT_SHORT, DAMAGED, FRAMES, decoded_whole, frame_of, markers
 from engine.image.formats.pillow import first_boxes
@@ -82,7 +82,7 @@ class PageSegments:
             raise Refused("it lists fewer strips or tiles than its size needs")
         size = page.databytecounts[number]
         if not size:
-            # A hole: `checked_page` has said so, or refused it.
+            # A hole: `checked_page` has noted it, or refused it.
             return np.zeros((rows, columns, page.shaped[4]), page.dtype)
         data = self._data.read(page.dataoffsets[number], size)
         decode = self._fax if compression in _FAX else self._lzw if compression == _LZW else self._by_tifffile
@@ -117,14 +117,14 @@ class PageSegments:
         values[TiffTag.FAX_OPTIONS] = int(page.tags.valueof(TiffTag.FAX_OPTIONS, 0))
         tags: Tags = {code: (LONG, [value]) for code, value in values.items()}
         tail, begin = list_of_tags(tags, 8 + len(data), is_big=False)
-        with said_by_imagecodecs() as said:
+        with imagecodecs_messages() as messages:
             try:
                 samples = imagecodecs.tiff_decode(header(begin, is_big=False) + data + tail, verbose=1)
             except imagecodecs.TiffError as error:
                 raise Refused(CUT_SHORT) from error
-        if any(words.startswith(_STOPS_EARLY) for words in said):
+        if any(words.startswith(_STOPS_EARLY) for words in messages):
             raise Refused(CUT_SHORT)
-        if said:
+        if messages:
             self._note(DAMAGED)
         return samples.reshape(rows, columns, 1)
 
@@ -154,9 +154,9 @@ class PageSegments:
             except ValueError as error:
                 warning = str(error)
         decode = self._by_tifffile
-        found, notes = decoded_whole(data, frame_of(data), warning, lambda one: decode(bytes(one), number))
+        pixels, notes = decoded_whole(data, frame_of(data), warning, lambda one: decode(bytes(one), number))
         self._note(*notes)
-        return found
+        return pixels
 
     def _completed(self, data: bytes) -> tuple[bytes, str, tuple[int, ...]]:
         """Return a JPEG that needs no tags, colours for simplejpeg ("": it reads others), and its shape."""

@@ -120,16 +120,16 @@ class CheckedFile:
 
 def check_file(path: Path, byte_count: int, checksum: int) -> None:
     """Raise PartDamaged unless a file begins with so many bytes of this checksum."""
-    found, left = 0, byte_count
+    crc, left = 0, byte_count
     # Another kind of file may have no end, or wait for a writer.
     if path.is_symlink() or not stat.S_ISREG(path.stat().st_mode):
         raise PartDamaged(f"{path.name} is no file")
     with path.open("rb") as file:
         while left > 0 and (block := file.read(min(left, _BLOCK_BYTES))):
-            found, left = zlib.crc32(block, found), left - len(block)
+            crc, left = zlib.crc32(block, crc), left - len(block)
     if left > 0:
         raise PartDamaged(f"{path.name} is shorter than it was")
-    if found != checksum:
+    if crc != checksum:
         raise PartDamaged(f"{path.name} has other bytes")
 
 

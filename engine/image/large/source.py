@@ -1,8 +1,8 @@
-"""LargePicture: a picture that stays in its file; rectangles of its levels are read when asked for.
+"""LargePicture: a picture that stays in its file; rectangles of its levels are read on request.
 
 Where it is stored in segments (strips, tiles, chunks), threads decode those that a rectangle needs, and what
-is decoded is kept for a while, within a bound, as neighbours in space are asked for in turn. Of rows without
-compression what is asked for is read, nothing else.
+is decoded is kept for a while, within a bound, as neighbours in space are requested in turn. Of rows without
+compression the requested rectangle is read, nothing else.
 """
 
 import itertools
@@ -162,8 +162,8 @@ class SegmentedPicture(LargePicture):
                 pass
 
     def _segment(self, key: Key) -> np.ndarray:
-        if (found := self._cache.get(key)) is not None:
-            return found
+        if (kept := self._cache.get(key)) is not None:
+            return kept
         pixels = self._decode(*key)
         if pixels.nbytes <= self.cache_bytes:
             self._cache.most_bytes = self.cache_bytes
@@ -263,14 +263,14 @@ class PlainRows(LargePicture):
     def _read(self, top: int, count: int, columns: slice) -> np.ndarray:
         """Return rows of some columns as they are stored, (planes, rows, columns, samples of a plane)."""
         pixel, width = self.per_plane * self.stored.itemsize, columns.stop - columns.start
-        found = np.empty((len(self.planes), count, width, self.per_plane), self.stored)
-        for begin, plane in zip(self.planes, found, strict=True):
+        planes = np.empty((len(self.planes), count, width, self.per_plane), self.stored)
+        for begin, plane in zip(self.planes, planes, strict=True):
             offset = begin + top * self._row_bytes + columns.start * pixel
             # Whole rows lie in the file one after the other.
             for row in plane if width < self.width else (plane,):
                 self.data.fill(offset, _bytes_of(row))
                 offset += self._row_bytes
-        return found
+        return planes
 
 
 def _bytes_of(values: np.ndarray) -> memoryview:

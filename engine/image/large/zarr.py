@@ -67,7 +67,7 @@ class ZarrPicture(SegmentedPicture):
         wanted = {"y": slice(height), "x": slice(width), "c": slice(self.channels)}
         order = [axis for axis in axes if axis in "yxc"]
         depth = array.chunks[axes.index("c")] if "c" in axes else 1
-        found, firsts = [], range(0, self.channels, depth)
+        chunks, firsts = [], range(0, self.channels, depth)
         # The chunks that have some of its channels, of the first time and depth.
         for number in range(len(firsts)):
             at = {"y": row, "x": column, "c": number}
@@ -79,11 +79,11 @@ class ZarrPicture(SegmentedPicture):
                     self.notes = (*self._first_notes, f"{holes} and are the fill value.")
             values = values[tuple(wanted.get(axis, 0) for axis in axes)]
             values = values.transpose([order.index(axis) for axis in "yxc" if axis in order])
-            found.append(values if "c" in axes else values[..., np.newaxis])
-        pixels = found[0]
-        if len(found) > 1 or not pixels.flags.c_contiguous:
+            chunks.append(values if "c" in axes else values[..., np.newaxis])
+        pixels = chunks[0]
+        if len(chunks) > 1 or not pixels.flags.c_contiguous:
             pixels = np.empty((height, width, self.channels), array.dtype)
-            for first, planes in zip(firsts, found, strict=True):
+            for first, planes in zip(firsts, chunks, strict=True):
                 # Plane by plane: a fifth of the time of the copy of a transposed array.
                 for channel in range(min(depth, self.channels - first)):
                     pixels[..., first + channel] = planes[..., channel]
@@ -206,9 +206,9 @@ class ZarrResult(LargeResult):
             group.attrs.update(_attributes(self.levels, storage.details))
             # Only metadata is there yet.
             known = {}
-            for found in filter(Path.is_file, path.rglob("*")):
-                data = found.read_bytes()
-                known[str(found.relative_to(path))] = len(data), zlib.crc32(data)
+            for file in filter(Path.is_file, path.rglob("*")):
+                data = file.read_bytes()
+                known[str(file.relative_to(path))] = len(data), zlib.crc32(data)
             checksums.append(json.dumps(known, allow_nan=False).encode())
         for name, checksum in json.loads(checksums.content()).items():
             check_file(path / name, *checksum)

@@ -231,23 +231,23 @@ class StoredArray:
     (shards), which an `index` in it names.
     """
 
-    def __init__(self, files: StoreFiles, folder: str, found: _Array, zarr_format: int) -> None:
-        if str(found.data_type) not in _TYPES:
-            raise Refused(_no_picture(found.data_type))
-        if 0 in found.shape:
-            raise Refused(f"an array of shape {found.shape} has no pixel"[:200], "Save one that has.")
-        if found.chunk_grid.name != "regular" or found.storage_transformers:
+    def __init__(self, files: StoreFiles, folder: str, metadata: _Array, zarr_format: int) -> None:
+        if str(metadata.data_type) not in _TYPES:
+            raise Refused(_no_picture(metadata.data_type))
+        if 0 in metadata.shape:
+            raise Refused(f"an array of shape {metadata.shape} has no pixel"[:200], "Save one that has.")
+        if metadata.chunk_grid.name != "regular" or metadata.storage_transformers:
             raise Refused("its chunks have different sizes, or are stored in a way that is not read")
         self._files, self._folder, self.zarr_format = files, folder, zarr_format
-        self.shape, dtype, codecs = found.shape, np.dtype(found.data_type), found.codecs
-        self.stored = self.chunks = convert(found.chunk_grid.configuration["chunk_shape"], _Sides)
+        self.shape, dtype, codecs = metadata.shape, np.dtype(metadata.data_type), metadata.codecs
+        self.stored = self.chunks = convert(metadata.chunk_grid.configuration["chunk_shape"], _Sides)
         self.index: Codecs | None = None
         if [codec.name for codec in codecs] == ["sharding_indexed"]:
             shards = convert(codecs[0].configuration, _Shards)
             self.chunks, codecs = shards.chunk_shape, shards.codecs
             self.index = _codecs_of(shards.index_codecs, np.dtype(np.uint64), 1)
             self._is_index_first = shards.index_location == "start"
-        keys = found.chunk_key_encoding
+        keys = metadata.chunk_key_encoding
         usual, self._prefix = {"default": ("/", "c"), "v2": (".", "")}[keys.name]
         self.separator = str(keys.configuration.get("separator", usual))
         counts = {len(sides) for sides in (self.shape, self.chunks, self.stored)}
@@ -257,8 +257,8 @@ class StoredArray:
             raise Refused("its shards are no whole numbers of chunks", AGAIN)
         self.codecs = _codecs_of(codecs, dtype, len(self.chunks))
         self.dtype = self.codecs.dtype
-        self.fill_value = _fill_value(found.fill_value, dtype)
-        self.names = tuple(str(name).lower() for name in found.dimension_names or ())
+        self.fill_value = _fill_value(metadata.fill_value, dtype)
+        self.names = tuple(str(name).lower() for name in metadata.dimension_names or ())
         size, whole = map(self.codecs.decoded_bytes, (self.chunks, self.shape))
         index = 16 * math.prod(self.stored) // math.prod(self.chunks) if self.index else 0
         if (most := max(size, index)) > DEFAULT_MAX_BYTES or index > _LARGE_CHUNK_BYTES:

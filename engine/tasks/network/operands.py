@@ -62,10 +62,10 @@ class Weights:
     @cached_property
     def digest(self) -> str:
         """A short digest of all weights: runs with other ones are not compared."""
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for name in SHAPES:
-            found.update(np.ascontiguousarray(getattr(self, name)).tobytes())
-        return found.hexdigest()[:16]
+            digest.update(np.ascontiguousarray(getattr(self, name)).tobytes())
+        return digest.hexdigest()[:16]
 
 
 @cache
@@ -88,16 +88,16 @@ def read_weights(path: Path) -> Weights:
     what = f"The weights {path.name!r} cannot be used"
     arrays = read_arrays(path, what, tuple(SHAPES), _REMEDY)
     for name, wanted in SHAPES.items():
-        found = arrays[name]
-        if found.dtype not in (np.float16, np.float32):
-            raise BadValue(what, f"{name} has numbers of type {found.dtype}, not float16 or float32", _REMEDY)
-        if found.shape != wanted:
+        layer = arrays[name]
+        if layer.dtype not in (np.float16, np.float32):
+            raise BadValue(what, f"{name} has numbers of type {layer.dtype}, not float16 or float32", _REMEDY)
+        if layer.shape != wanted:
             needed = f"and this network needs {sides_text(wanted)}"
-            raise BadValue(what, f"{name} has the shape {sides_text(found.shape)}, {needed}", _REMEDY)
-        if not np.isfinite(found).all():
-            at = np.argwhere(~np.isfinite(found))[0]
+            raise BadValue(what, f"{name} has the shape {sides_text(layer.shape)}, {needed}", _REMEDY)
+        if not np.isfinite(layer).all():
+            at = np.argwhere(~np.isfinite(layer))[0]
             which = f"{name}[{', '.join(map(str, at))}]"
-            raise BadValue(what, f"{which} is {found[tuple(at)]}, not a finite number", _REMEDY)
+            raise BadValue(what, f"{which} is {layer[tuple(at)]}, not a finite number", _REMEDY)
     return Weights(**{name: np.ascontiguousarray(arrays[name], np.float32) for name in SHAPES})
 
 
@@ -125,14 +125,14 @@ def _array(stored: np.lib.npyio.NpzFile, name: str) -> NDArray[np.generic]:
     try:
         # NumPy would print a warning for an array from Python 2.
         with warnings.catch_warnings(action="ignore"):
-            found = stored[name]
+            array = stored[name]
     except Exception as error:
         # Errors of Python's own tokenizer, zip files, integers and memory.
         raise ValueError(f"its array '{name}' cannot be read") from error
     # A member that does not begin as an array is returned as bytes.
-    if not isinstance(found, np.ndarray):
+    if not isinstance(array, np.ndarray):
         raise ValueError(f"its '{name}' is not an array")
-    return found
+    return array
 
 
 @dataclass(frozen=True)
@@ -215,8 +215,8 @@ def fitted(ink: NDArray[np.uint8]) -> NDArray[np.uint8]:
         soft = np.eye(side) / 2 + (np.eye(side, k=1) + np.eye(side, k=-1)) / 4
         return near @ soft
 
-    found = spread(rows) @ ink @ spread(columns).T
-    return np.rint(np.clip(found, 0.0, 255.0)).astype(np.uint8)
+    enlarged = spread(rows) @ ink @ spread(columns).T
+    return np.rint(np.clip(enlarged, 0.0, 255.0)).astype(np.uint8)
 
 
 def batch_of(problem: network.ForwardPass, seed: int = 0) -> Floats:
@@ -237,5 +237,5 @@ def probabilities(scores: NDArray[np.float32]) -> NDArray[np.float64]:
         raise BadValue(f"the scores of drawing {number} are not finite", why, "Take other weights.")
     shifted = scores.astype(np.float64) - scores.max(axis=1, keepdims=True)
     powers = np.exp(shifted)
-    found: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
-    return found
+    softmax: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
+    return softmax

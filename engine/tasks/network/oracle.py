@@ -56,7 +56,7 @@ def forward_with_bounds(
 
     `roundings` are those of a product in a sum of so many, as `NetworkVariant.roundings` gives them.
     """
-    found: dict[str, Exact] = {}
+    layers: dict[str, Exact] = {}
     local: dict[str, Float64Array] = {}
     values = drawings[:, None].astype(np.float64)
     bounds = np.zeros_like(values)
@@ -81,13 +81,13 @@ def forward_with_bounds(
             own = np.where(values < -bounds, 0.0, np.where(values > bounds, own, bounds))
             values = np.maximum(values, 0.0)
         local[key] = own
-        found[key] = Exact(values, magnitudes, bounds)
-    tighter = np.minimum(found["output"].bounds, _score_bounds(found, local, exact))
-    return found | {"output": found["output"]._replace(bounds=tighter)}
+        layers[key] = Exact(values, magnitudes, bounds)
+    tighter = np.minimum(layers["output"].bounds, _score_bounds(layers, local, exact))
+    return layers | {"output": layers["output"]._replace(bounds=tighter)}
 
 
 def _score_bounds(
-    found: dict[str, Exact], local: dict[str, Float64Array], exact: dict[str, Float64Array]
+    layers: dict[str, Exact], local: dict[str, Float64Array], exact: dict[str, Float64Array]
 ) -> Float64Array:
     """Return the bounds of the scores by the derivatives of each score: (batch, classes).
 
@@ -95,12 +95,12 @@ def _score_bounds(
     out as they do in the scores; the bounds of `forward_with_bounds` add up magnitudes on every way. Values
     so near 0 that rounding may rectify them or not pass nothing on: their whole bound is their own error.
     """
-    passes = {key: found[key].values > found[key].bounds for key in _RECTIFIED}
-    batch, classes = found["output"].values.shape
+    passes = {key: layers[key].values > layers[key].bounds for key in _RECTIFIED}
+    batch, classes = layers["output"].values.shape
     bounds = local["output"] + local["hidden"] @ np.abs(exact["output"])
     # By each average of the second pool: (batch, classes, maps, rows, columns).
     derivatives = (exact["output"].T * passes["hidden"][:, None]) @ exact["hidden"].T
-    derivatives = derivatives.reshape(batch, classes, *found["pool-2"].values.shape[1:])
+    derivatives = derivatives.reshape(batch, classes, *layers["pool-2"].values.shape[1:])
     own = local["pool-2"] + _averaged(local["convolution-2"], _AVERAGE)
     bounds = bounds + np.einsum("bkmyx,bmyx->bk", np.abs(derivatives), own)
     # By each output of the second convolution that is passed on, then by each average of the first pool.
@@ -108,8 +108,8 @@ def _score_bounds(
     spread *= passes["convolution-2"][:, None]
     own = local["pool-1"] + _averaged(local["convolution-1"], _AVERAGE)
     derivatives = np.abs(_turned_back(spread, exact["convolution_2"]))
-    found_bounds: Float64Array = bounds + np.einsum("bkcyx,bcyx->bk", derivatives, own)
-    return found_bounds
+    score_bounds: Float64Array = bounds + np.einsum("bkcyx,bcyx->bk", derivatives, own)
+    return score_bounds
 
 
 def _turned_back(spread: Float64Array, filters: Float64Array) -> Float64Array:
@@ -117,12 +117,12 @@ def _turned_back(spread: Float64Array, filters: Float64Array) -> Float64Array:
     batch, classes, maps, rows, columns = spread.shape
     _, before, side, _ = filters.shape
     flat = spread.reshape(batch * classes, maps, rows * columns)
-    found = np.zeros((batch * classes, before, rows + side - 1, columns + side - 1))
+    derivatives = np.zeros((batch * classes, before, rows + side - 1, columns + side - 1))
     for p in range(side):
         for q in range(side):
             part = (filters[:, :, p, q].T @ flat).reshape(-1, before, rows, columns)
-            found[:, :, p : p + rows, q : q + columns] += part
-    return found.reshape(batch, classes, *found.shape[1:])
+            derivatives[:, :, p : p + rows, q : q + columns] += part
+    return derivatives.reshape(batch, classes, *derivatives.shape[1:])
 
 
 def convolved(maps: Float64Array, filters: Float64Array) -> Float64Array:
@@ -138,8 +138,8 @@ def convolved(maps: Float64Array, filters: Float64Array) -> Float64Array:
 def _averaged(maps: Float64Array, weights: Float64Array) -> Float64Array:
     batch, channels, rows, columns = maps.shape
     squares = maps.reshape(batch, channels, rows // POOL_SIDE, POOL_SIDE, columns // POOL_SIDE, POOL_SIDE)
-    found: Float64Array = np.einsum("bcyixj,ij->bcyx", squares, weights[0, 0])
-    return found
+    averages: Float64Array = np.einsum("bcyixj,ij->bcyx", squares, weights[0, 0])
+    return averages
 
 
 def _connected(values: Float64Array, weights: Float64Array) -> Float64Array:
@@ -173,7 +173,7 @@ def verify(
     `engine.run.task.Task.verify`.
     """
     chosen = drawings_to_check(problem, seed, affordable)
-    found = NOTHING
+    verification = NOTHING
     for first in range(0, len(chosen), AT_ONCE):
         checkpoint(first / len(chosen))
         numbers = chosen[first : first + AT_ONCE]
@@ -184,10 +184,10 @@ def verify(
         # The values near one are those of its drawing.
         near = Near((1, values.shape[1]))
         limits = partial(lambda *both: both, magnitudes, bounds)
-        found = found.joined(compare(part, values, limits, place, near))
+        verification = verification.joined(compare(part, values, limits, place, near))
     each = scores[0].size
     how = f"the first {EDGES} and the last {EDGES} drawings, and random ones"
-    return found.of_pixels(len(chosen) * each, problem.batch * each, how)
+    return verification.of_pixels(len(chosen) * each, problem.batch * each, how)
 
 
 def _place(layer: str, numbers: NDArray[np.intp], shape: tuple[int, ...], at: tuple[int, ...]) -> str:

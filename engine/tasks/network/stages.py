@@ -1,4 +1,4 @@
-"""What is asked of the network: a stage by name, measured, its layers timed; feature maps; digits classified.
+"""Requests to the network: a stage by name, measured, its layers timed; feature maps; digits classified.
 
 Called on: the main thread of the host process, or of a script.
 """

@@ -20,13 +20,13 @@ def describe(request: matmul.ProductGrid, report: Checkpoint) -> tuple[matmul.Pr
 
 def run(request: Run[matmul.ProductRequest], report: Checkpoint) -> matmul.ProductResult:
     """Multiply with one variant, verified and timed; a stopped request ends between launches and samples."""
-    asked = request.job
-    variant = matmul.matmul_variant(asked.variant)
-    device = device_for(variant, asked.device)
-    refuse_too_large(asked.product)
+    settings = request.job
+    variant = matmul.matmul_variant(settings.variant)
+    device = device_for(variant, settings.device)
+    refuse_too_large(settings.product)
     report(Progress("making the matrices", 0.0, EXPECTED_MATRICES_S))
-    a, b = random_matrices(asked.product, asked.seed)
-    tile = variant.default_block.x if asked.tile is None else asked.tile
-    job = product_job(variant, tile, a, b, seed=asked.seed)
+    a, b = random_matrices(settings.product, settings.seed)
+    tile = variant.default_block.x if settings.tile is None else settings.tile
+    job = product_job(variant, tile, a, b, seed=settings.seed)
     plan = SamplingPlan(budget_s=request.budget_s)
     return measure(job, backend(device.key), plan, checkpoint=report).result

@@ -34,7 +34,7 @@ SMALLEST_TILE, LARGEST_TILE = 2, 32
 # The lecture's example: 16 x 16 = 256 threads.
 DEFAULT_TILE = 16
 
-# Characters of what was given for a tile, in a refusal.
+# Characters of a refused tile that its refusal shows.
 _LONGEST_SHOWN = 40
 _RANGE = f"a whole number from {SMALLEST_TILE} to {LARGEST_TILE}"
 DEFAULT_BLOCK = Block(DEFAULT_TILE, DEFAULT_TILE)
@@ -155,7 +155,7 @@ def tile_of(result: ProductResult) -> int | None:
 
 
 def as_tile(value: object) -> int:
-    """Return a tile's side, given as a whole number or as text.
+    """Return a tile's side from a whole number or from text.
 
     Raises BadValue where it is not a whole number from 2 to 32; the remedy names the nearest legal one.
     """
