@@ -1,8 +1,8 @@
 """The strips and tiles of a TIFF page, decoded one by one.
 
-tifffile lets imagecodecs decode them, and much damage stays silent there. So libtiff, whose words are
-heard, decodes faxes here, and names each row that is too short or too long. LZW, whose decoder ends
-with the last value that is asked for, is asked for one more.
+tifffile lets imagecodecs decode them, and much damage stays silent there. So libtiff, whose messages
+are collected, decodes faxes here, and names each row that is too short or too long. LZW, whose decoder ends
+with the last requested value, has to decode one more.
 
 Those that are pictures of their own are checked before: a decoder takes memory for the size that is in the
 inner picture, whatever the tags say. Of JPEGs imagecodecs passes no warnings on, simplejpeg the first. It
