@@ -58,7 +58,7 @@ def judged_cuda_c(
     """Return the kernel of a CUDA C source; raises NotJudged for what does not compile or is no filter."""
     _refuse_files(text)
     bare = _without_comments(text)
-    declared = {found[1]: found[2] for found in _KERNEL.finditer(bare)}
+    declared = {kernel[1]: kernel[2] for kernel in _KERNEL.finditer(bare)}
     name = only_one([*declared], function)
     ptx = compiled(text, checkpoint)
     if not re.search(rf"\.entry\s+{re.escape(name)}\b", ptx):
@@ -73,21 +73,21 @@ def _refuse_files(text: str) -> None:
     if re.search(r'\bR"[^\s()\\"]{0,16}\(|\b(?:u8|[uUL])R"', text):
         raise NotJudged("the file", 'it has a raw string, R"...", which no kernel needs')
     bare = _without_comments(text)
-    # A quote without its pair: what is a comment and what is not cannot be told, so comments count as code.
+    # A quote without its pair: what is a comment and what is not is unknown, so comments count as code.
     is_clear = not re.search("[\"']", re.sub(_LITERAL, "", bare))
     for one in (bare,) if is_clear else (bare, text):
         for joined in (_SPLICE.sub("", one), one):
-            for found in _READS.finditer(joined):
-                if not _HEADER.fullmatch(found[1]):
-                    what = found[1].strip()[:60]
+            for directive in _READS.finditer(joined):
+                if not _HEADER.fullmatch(directive[1]):
+                    what = directive[1].strip()[:60]
                     why = f"it includes {what}; only headers of CUDA in angle brackets are read"
-                    raise NotJudged("the file", why, line=joined.count("\n", 0, found.start()) + 1)
+                    raise NotJudged("the file", why, line=joined.count("\n", 0, directive.start()) + 1)
 
 
 def _without_comments(text: str) -> str:
     # As spaces: every line stays in its place.
-    def blank(found: re.Match[str]) -> str:
-        return found[0] if found[0][0] in "\"'" else re.sub(r"[^\n]", " ", found[0])
+    def blank(part: re.Match[str]) -> str:
+        return part[0] if part[0][0] in "\"'" else re.sub(r"[^\n]", " ", part[0])
 
     return _COMMENT_OR_LITERAL.sub(blank, text)
 
@@ -96,29 +96,29 @@ def _parameters(name: str, declared: str) -> tuple[tuple[str, ...], dict[str, st
     names, dtypes = [], {}
     for text in filter(None, (one.strip() for one in declared.split(","))):
         bare = " ".join(_QUALIFIERS.sub(" ", text).split())
-        found = re.fullmatch(r"(.*?)(\w+)\s*(\[[^\]]*\])?", bare, re.DOTALL)
-        if found is None:
+        parts = re.fullmatch(r"(.*?)(\w+)\s*(\[[^\]]*\])?", bare, re.DOTALL)
+        if parts is None:
             raise NotJudged(f"the kernel {name}", f"the parameter '{text}' is not understood", EXPECTED)
         # An array as a parameter is a pointer.
-        kind = " ".join((found[1] + "*" * bool(found[3])).replace("*", " * ").split())
+        kind = " ".join((parts[1] + "*" * bool(parts[3])).replace("*", " * ").split())
         dtype = _ARRAY_TYPES.get(kind.removesuffix(" *"), "") if kind.endswith(" *") else ""
         wanted, fits = {
             "image": ("a pointer to float or unsigned char", dtype != ""),
             "out": ("a pointer to float or unsigned char", dtype != ""),
             "mask": ("a pointer to float", dtype == "float32"),
             "border_value": ("float", kind == "float"),
-        }.get(found[2], ("int", kind in _INTEGERS or found[2] not in NUMBERS))
+        }.get(parts[2], ("int", kind in _INTEGERS or parts[2] not in NUMBERS))
         if not fits:
-            raise NotJudged(f"the kernel {name}", f"its parameter {found[2]} must be {wanted}", EXPECTED)
-        names.append(found[2])
-        dtypes[found[2]] = dtype
+            raise NotJudged(f"the kernel {name}", f"its parameter {parts[2]} must be {wanted}", EXPECTED)
+        names.append(parts[2])
+        dtypes[parts[2]] = dtype
     return tuple(names), dtypes
 
 
 @cache
 def _headers() -> list[str]:
-    found = importlib.util.find_spec("nvidia")
-    folders = (found.submodule_search_locations or ()) if found is not None else ()
+    package = importlib.util.find_spec("nvidia")
+    folders = (package.submodule_search_locations or ()) if package is not None else ()
     known = [one for folder in folders for shape in _INCLUDES for one in Path(folder).glob(shape)]
     return [f"--include-path={one}" for one in sorted(known) if one.is_dir()]
 
@@ -126,10 +126,10 @@ def _headers() -> list[str]:
 def compiled(text: str, checkpoint: Checkpoint = lambda done: None) -> str:
     """Return the PTX of a CUDA C source with the lines of it; raises NotJudged with NVRTC's own words."""
     options = [f"--gpu-architecture={CAPABILITY}", "-lineinfo", "--std=c++17", *_headers()]
-    is_right, said = _in_own_process(text.encode(), options, checkpoint)
+    is_right, output = _in_own_process(text.encode(), options, checkpoint)
     if is_right:
-        return said.decode()
-    log = said.decode(errors="replace")
+        return output.decode()
+    log = output.decode(errors="replace")
     errors = _ERROR.findall(log)[:MOST_ERRORS]
     if not errors:
         why = " ".join(log.split())[:400] or "NVRTC needs more memory than it gets, or fails without a word"
@@ -141,17 +141,17 @@ def compiled(text: str, checkpoint: Checkpoint = lambda done: None) -> str:
 
 def _in_own_process(source: bytes, options: list[str], checkpoint: Checkpoint) -> tuple[bool, bytes]:
     """Return whether a source compiles, and its PTX or NVRTC's words."""
-    given: bytes | None = source
+    unsent: bytes | None = source
     command, pipe = [sys.executable, "-P", str(_COMPILER), *options], subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         end = time.monotonic() + MOST_COMPILE_S
         try:
             while True:
                 try:
-                    ptx, log = process.communicate(given, timeout=WAIT_S)
+                    ptx, log = process.communicate(unsent, timeout=WAIT_S)
                     return not process.returncode, log if process.returncode else ptx
                 except subprocess.TimeoutExpired:
-                    given = None
+                    unsent = None
                     checkpoint(0.0)
                     if time.monotonic() > end:
                         why = f"NVRTC takes longer than {MOST_COMPILE_S:.0f} s for it"

@@ -75,7 +75,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class LaunchOutcome:
-    """What came of a launch: which values are wrong, and what the interpreter found."""
+    """What came of a launch: which values are wrong, and the interpreter's findings."""
 
     trial: Trial
     run: InterpretedRun
@@ -113,11 +113,11 @@ def outcome_of(
     # NaN, and of bytes any: unlike what is right, so that nothing unwritten seems right.
     unwritten = np.nan if kernel.header.result_dtype == "float32" else 0xA5
     out = Array("out", np.full(shape, unwritten, kernel.header.result_dtype), True)
-    # Copies: a kernel may write to them, and what is right stays that of the picture and mask given.
-    given = vars(trial) | {"out": out, "border_value": border_value}
-    given |= {"image": Array("image", image.copy()), "mask": Array("mask", mask.weights32.copy())}
+    # Copies: a kernel may write to them, and what is right stays that of the trial's picture and mask.
+    by_name = vars(trial) | {"out": out, "border_value": border_value}
+    by_name |= {"image": Array("image", image.copy()), "mask": Array("mask", mask.weights32.copy())}
     arguments: list[object] = []
-    for argument in (given[name] for name in kernel.parameters):
+    for argument in (by_name[name] for name in kernel.parameters):
         if kernel.is_numba and isinstance(argument, Array):
             values = argument.values
             arguments += array_parameters(argument, values[..., 0] if values.ndim == 3 else values)
@@ -159,14 +159,14 @@ Flags = NDArray[np.bool_]
 MOST = 0.9
 
 
-def pattern_of(wrong: Flags, found: np.ndarray, wanted: np.ndarray, block_results: tuple[int, int]) -> str:
+def pattern_of(wrong: Flags, result: np.ndarray, wanted: np.ndarray, block_results: tuple[int, int]) -> str:
     """Return where wrong pixels of a picture (H, W) lie; `block_results` are those of a block (x, y)."""
     height, width = wrong.shape
     total = int(np.count_nonzero(wrong))
     share = total / wrong.size
-    if not found[wrong].any():
+    if not result[wrong].any():
         return "the wrong pixels are zero" if share < MOST else "every pixel is zero"
-    if (moved := _moved(found, wanted)) is not None:
+    if (moved := _moved(result, wanted)) is not None:
         return moved
     if share > MOST:
         return "nearly every pixel is wrong"
@@ -202,12 +202,12 @@ def _places(height: int, width: int, across: int, down: int) -> Iterator[tuple[s
     yield "every block but the first", (columns >= across) | (rows >= down)
 
 
-def _moved(found: np.ndarray, wanted: np.ndarray) -> str | None:
+def _moved(result: np.ndarray, wanted: np.ndarray) -> str | None:
     """Return how far the whole result lies beside the right one; None where that is not what is wrong."""
     height, width = wanted.shape
     if min(height, width) < 8:
         return None
-    own = found[3:-3, 3:-3]
+    own = result[3:-3, 3:-3]
 
     def is_like(other: np.ndarray) -> bool:
         return np.allclose(own, other, rtol=1e-4, atol=1e-2, equal_nan=False)
@@ -216,12 +216,12 @@ def _moved(found: np.ndarray, wanted: np.ndarray) -> str | None:
         inner = wanted[3 - down : height - 3 - down, 3 - right : width - 3 - right]
         if (down or right) and is_like(inner):
             ways = (right, "column", "right", "left"), (down, "row", "down", "up")
-            said = [
+            shifts = [
                 f"{abs(steps)} {unit}{'s' * (abs(steps) > 1)} too far {ahead if steps > 0 else back}"
                 for steps, unit, ahead, back in ways
                 if steps
             ]
-            return f"the whole result lies {' and '.join(said)}"
+            return f"the whole result lies {' and '.join(shifts)}"
     if height == width and is_like(wanted.T[3:-3, 3:-3]):
         return "rows and columns of the result are swapped"
     return None
@@ -297,8 +297,8 @@ def _kernel(what: object, function: str | None, checkpoint: Checkpoint) -> Judge
     path = Path(what)
     text = read_text(path, cuda_c.MOST_BYTES, f"the kernel {path.name}")
     if path.suffix.lower() == ".py":
-        found: JudgedKernel = import_module(_WITH_NUMBA).judged_file(text, str(path), function)
-        return found
+        numba_kernel: JudgedKernel = import_module(_WITH_NUMBA).judged_file(text, str(path), function)
+        return numba_kernel
     if path.suffix.lower() not in (".cu", ".cuh", ".cuda"):
         raise NotJudged(f"the file {path.name}", "a kernel is a file .cu (CUDA C) or .py (Numba)")
     return cuda_c.judged_cuda_c(text, header_of(text), function, checkpoint)
@@ -307,14 +307,14 @@ def _kernel(what: object, function: str | None, checkpoint: Checkpoint) -> Judge
 def _judged(
     kernel: JudgedKernel, gates: Sequence[Callable[..., Gate]], full: bool, seed: int, checkpoint: Checkpoint
 ) -> Judgement:
-    asked = trials(kernel, full=full, seed=seed)
+    launches = trials(kernel, full=full, seed=seed)
     findings: dict[tuple[str, tuple[int, ...]], Finding] = {}
     # The requests to memory of the largest are reported. To count them takes a fifth of the time of a launch.
-    at_largest = max(range(len(asked)), key=lambda number: asked[number].values)
+    at_largest = max(range(len(launches)), key=lambda number: launches[number].values)
     largest: LaunchOutcome | None = None
     wrong: np.ndarray | None = None
-    for number, trial in enumerate(asked):
-        within = _within_time(checkpoint, number / len(asked), len(asked))
+    for number, trial in enumerate(launches):
+        within = _within_time(checkpoint, number / len(launches), len(launches))
         outcome = outcome_of(kernel, trial, within, counted=number == at_largest)
         for finding in outcome.run.findings:
             who = f" (thread {finding.thread} of block {finding.block})"
@@ -346,7 +346,7 @@ def _judged(
         kernel.name,
         verdict,
         tuple(findings.values()),
-        tuple(map(str, asked)),
+        tuple(map(str, launches)),
         metrics,
         lines_of(largest.run),
         tuple(gate(metrics, naive) for gate in gates),
@@ -369,18 +369,18 @@ def _within_time(checkpoint: Checkpoint, begun: float, count: int) -> Checkpoint
 def _wrong(kernel: JudgedKernel, outcome: LaunchOutcome) -> Finding:
     """Return what is wrong with the result: the first wrong pixel, who owns it, and where the others lie."""
     row, column, channel = map(int, np.argwhere(outcome.wrong)[0])
-    found, wanted = outcome.out.values[row, column, channel], outcome.wanted[row, column, channel]
+    value, wanted = outcome.out.values[row, column, channel], outcome.wanted[row, column, channel]
     where = f"row {row}, column {column}" + (f", channel {channel}" if outcome.trial.channels > 1 else "")
     flat = int(np.ravel_multi_index((row, column, channel), outcome.wrong.shape))
     writer = outcome.run.machine.writer_of(outcome.out, flat)
     kind, lines = "unwritten", tuple[InstructionSource, ...]()
     if writer is None:
-        said = f"the pixel at {where} is never written"
+        message = f"the pixel at {where} is never written"
     else:
         thread, block, instruction = writer
         kind, lines = "wrong", (instruction.line,)
         whose = f"thread {thread} of block {block} wrote it"
-        said = f"the pixel at {where} is {float(found):.6g} and not {float(wanted):.6g}; {whose}"
+        message = f"the pixel at {where} is {float(value):.6g} and not {float(wanted):.6g}; {whose}"
     values, right = outcome.out.values[..., channel].astype(np.float64), outcome.wanted[..., channel]
     pattern = pattern_of(outcome.wrong[..., channel], values, right, kernel.header.block_results)
-    return Finding(kind, lines, f"{said}. Wrong are: {pattern} ({outcome.trial})")
+    return Finding(kind, lines, f"{message}. Wrong are: {pattern} ({outcome.trial})")

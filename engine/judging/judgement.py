@@ -56,9 +56,9 @@ def header_of(text: str) -> Header:
     for number, line in enumerate(text.splitlines(), start=1):
         if _CODE.match(line):
             break
-        if found := _LINE.fullmatch(line):
+        if setting := _LINE.fullmatch(line):
             try:
-                header = _with(header, found[1], found[2])
+                header = _with(header, setting[1], setting[2])
             except EngineError as error:
                 raise NotJudged(error.what, error.why, error.remedy, number) from error
     return header
@@ -81,7 +81,7 @@ def _with(header: Header, name: str, value: str) -> Header:
     most = {"block": 3, "shared": 1}.get(name, 2)
     x, y, z = (*numbers, 1, 1)[:3]
     side = y if len(numbers) > 1 else x
-    found: Any = {"block": (x, y, z), "results": (x, y), "mask": (x, side), "shared": x}[name]
+    setting: Any = {"block": (x, y, z), "results": (x, y), "mask": (x, side), "shared": x}[name]
     for is_bad, why in (
         (len(numbers) > most, f"of its {len(numbers)} numbers {most} would be used"),
         (name != "shared" and min(numbers) < 1, "a side is at least 1"),
@@ -91,7 +91,7 @@ def _with(header: Header, name: str, value: str) -> Header:
     ):
         if is_bad:
             raise BadValue(what, why)
-    return replace(header, **{name: found})
+    return replace(header, **{name: setting})
 
 
 ARRAYS = ("image", "mask", "out")
@@ -130,20 +130,20 @@ def checked_parameters(name: str, parameters: tuple[str, ...]) -> None:
         raise NotJudged(f"the kernel {name}", faults[0], EXPECTED)
 
 
-def only_one(found: list[str], wanted: str | None) -> str:
+def only_one(names: list[str], wanted: str | None) -> str:
     """Return the name of the kernel that is judged; `wanted` chooses among several."""
     if wanted is not None:
-        if wanted not in found:
-            known = ", ".join(found) or "none"
+        if wanted not in names:
+            known = ", ".join(names) or "none"
             raise NotJudged(f"the function {wanted}", f"the file has the kernels: {known}")
         return wanted
-    if not found:
+    if not names:
         remedy = 'A kernel is `extern "C" __global__ void name(...)`, or a Python function under `@cuda.jit`.'
         raise NotJudged("the file", "it has no kernel", remedy)
-    if len(found) > 1:
+    if len(names) > 1:
         remedy = "Name one of them (--function NAME); a filter in two kernels is not judged as a whole."
-        raise NotJudged("the file", f"it has {len(found)} kernels: {', '.join(found)}", remedy)
-    return found[0]
+        raise NotJudged("the file", f"it has {len(names)} kernels: {', '.join(names)}", remedy)
+    return names[0]
 
 
 FORMAT, VERSION = "haloscope-judgement", 1
@@ -181,12 +181,12 @@ class Judgement:
     launches : tuple of str
         The launches that were made.
     metrics : dict of str to float
-        What it asks of memory in the largest launch, by the names that gates know.
+        What it requests of memory in the largest launch, by the names that gates know.
     lines : dict of int to dict
         The requests of each line of the source there.
     gates : tuple of Gate
     device : str
-        What a GPU said of it, where one was asked: its name and the time of the largest launch.
+        What a GPU reports of it, where one runs it: its name and the time of the largest launch.
     wrong : ndarray of bool of shape (H, W), optional
         Where the first wrong result is wrong.
     """
@@ -272,19 +272,19 @@ def metrics_of(kernel: JudgedKernel, run: InterpretedRun, results: int) -> dict[
 
 def lines_of(run: InterpretedRun) -> dict[int, dict[str, dict[str, int]]]:
     """Return the requests of each line of the kernel's own source, by memory and kind."""
-    found: dict[int, dict[str, Requests]] = defaultdict(lambda: defaultdict(Requests))
+    lines: dict[int, dict[str, Requests]] = defaultdict(lambda: defaultdict(Requests))
     for key, requests in run.counts.accesses.items():
         line = run.machine.kernel.instructions[key.number].line.own.line
-        found[line][f"{key.space} {key.kind}"] += requests
-    return {line: {kind: asdict(one) for kind, one in kinds.items()} for line, kinds in found.items()}
+        lines[line][f"{key.space} {key.kind}"] += requests
+    return {line: {kind: asdict(one) for kind, one in kinds.items()} for line, kinds in lines.items()}
 
 
 def gate_of(text: str) -> Callable[[dict[str, float], dict[str, float]], Gate]:
     """Return what checks a requirement such as "sectors per request <= 4.5"; refuses any other text."""
-    if (found := _GATE.fullmatch(text)) is None:
+    if (comparison := _GATE.fullmatch(text)) is None:
         remedy = f'Write for example "sectors per request <= 4.5". Known are: {", ".join(METRICS)}.'
         raise BadValue(f"the requirement '{text}'", "it is no comparison of a count with a number", remedy)
-    name, sign, limit = found[1], found[2], float(found[3])
+    name, sign, limit = comparison[1], comparison[2], float(comparison[3])
     if name not in METRICS:
         remedy = f"{did_you_mean(name, METRICS)}Known are: {', '.join(METRICS)}."
         raise UnknownName(f"the count '{name}'", "nothing of that name is counted", remedy)

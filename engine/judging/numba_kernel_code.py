@@ -57,13 +57,13 @@ def judged_file(text: str, path: str, function: str | None = None) -> JudgedKern
         name = only_one(list(dict.fromkeys(one.name for one in kernels)), function)
         # Of several of one name Python keeps the last.
         kernel = next(one for one in reversed(kernels) if one.name == name)
-        found = _defined(kernel, names, path)
+        defined = _defined(kernel, names, path)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", 0) or 0
         raise NotJudged("the file is no Python", str(error.args[0]), line=line) from error
     except (RecursionError, MemoryError) as error:
         raise NotJudged("the file", "its code is nested too deep") from error
-    return _compiled(name, found, header_of(text))
+    return _compiled(name, defined, header_of(text))
 
 
 def judged_function(function: object) -> JudgedKernel:
@@ -154,11 +154,11 @@ def _computed(node: ast.expr, names: dict[str, object]) -> object:
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, int | float) else None
     if isinstance(node, ast.Name):
-        found = names.get(node.id)
-        return found if isinstance(found, _Number | tuple | np.ndarray) or _is_type(found) else None
+        constant = names.get(node.id)
+        return constant if isinstance(constant, _Number | tuple | np.ndarray) or _is_type(constant) else None
     if isinstance(node, ast.Attribute):
-        found = _named(node, names)
-        return found if isinstance(found, float) or _is_type(found) else None
+        constant = _named(node, names)
+        return constant if isinstance(constant, float) or _is_type(constant) else None
     if isinstance(node, ast.Tuple | ast.List):
         values = [_constant(one, names) for one in node.elts]
         return None if any(one is None for one in values) else tuple(values)
@@ -192,24 +192,24 @@ def _is_type(value: object) -> bool:
 
 def _defined(function: ast.FunctionDef, names: dict[str, object], path: str) -> FunctionType:
     """Return a function of a file; nothing of it runs: no decorator, default, annotation or body."""
-    given = function.args
-    defaults = [_constant(one, names) for one in given.defaults]
-    if any(one is None for one in defaults) or any(one is not None for one in given.kw_defaults):
+    declared = function.args
+    defaults = [_constant(one, names) for one in declared.defaults]
+    if any(one is None for one in defaults) or any(one is not None for one in declared.kw_defaults):
         why = "its parameters have defaults that are no constants"
         raise NotJudged(f"the function {function.name}", why, line=function.lineno)
-    plain = [ast.arg(one.arg) for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    plain = [ast.arg(one.arg) for one in (*declared.posonlyargs, *declared.args, *declared.kwonlyargs)]
     # Each part is named: what a later Python evaluates besides is not there.
-    rest, keywords = (one and ast.arg(one.arg) for one in (given.vararg, given.kwarg))
+    rest, keywords = (one and ast.arg(one.arg) for one in (declared.vararg, declared.kwarg))
     arguments = ast.arguments(
         posonlyargs=[], args=plain, vararg=rest, kwonlyargs=[], kw_defaults=[], kwarg=keywords, defaults=[]
     )
     bare = ast.FunctionDef(name=function.name, args=arguments, body=function.body, decorator_list=[])
     ast.fix_missing_locations(ast.copy_location(bare, function))
     exec(compile(ast.Module([bare], []), path, "exec"), names)
-    found = names[function.name]
-    assert isinstance(found, FunctionType)
-    found.__defaults__ = tuple(defaults) or None
-    return found
+    defined = names[function.name]
+    assert isinstance(defined, FunctionType)
+    defined.__defaults__ = tuple(defaults) or None
+    return defined
 
 
 def _compiled(name: str, function: FunctionType, header: Header) -> JudgedKernel:
@@ -234,13 +234,13 @@ def _refusal(error: object) -> NotJudged:
     words = [line.strip() for line in plain.splitlines() if line.strip()]
     first = next((n for n, one in enumerate(words) if not one.startswith(("Failed in", "During:"))), 0)
     # What it says of a call goes on in the next line.
-    said = next(iter(words[first:]), "")
-    if said.endswith(":"):
-        said = " ".join(words[first : first + 2])
+    message = next(iter(words[first:]), "")
+    if message.endswith(":"):
+        message = " ".join(words[first : first + 2])
     line = int(getattr(getattr(error, "loc", None), "line", 0) or 0)
-    if not line and (found := re.search(r'File "[^"]*", line (\d+)|at \S+ \((\d+)\)', plain)):
-        line = int(found[1] or found[2])
-    return NotJudged("the kernel does not compile", said[:300], line=line)
+    if not line and (place := re.search(r'File "[^"]*", line (\d+)|at \S+ \((\d+)\)', plain)):
+        line = int(place[1] or place[2])
+    return NotJudged("the kernel does not compile", message[:300], line=line)
 
 
 # Launches that are timed, after one that warms up; the median is reported.
@@ -283,14 +283,14 @@ def on_device(kernel: JudgedKernel, outcome: LaunchOutcome) -> tuple[str, Findin
             end.record()
             end.synchronize()
             times.append(float(begin.elapsed_time(end)))
-        found = arrays["out"].copy_to_host()
+        result = arrays["out"].copy_to_host()
         check(driver.cuModuleUnload(module))
     text = f"On {gpu.title}: {np.median(times[1:]) * 1e3:.1f} µs with the launch, {outcome.trial}."
-    interpreted = outcome.out.values.reshape(found.shape)
-    if np.array_equal(found.view(np.uint8), interpreted.view(np.uint8)):
+    interpreted = outcome.out.values.reshape(result.shape)
+    if np.array_equal(result.view(np.uint8), interpreted.view(np.uint8)):
         return f"{text} The same bits as interpreted.", None
     with np.errstate(invalid="ignore"):
-        difference = float(np.nanmax(np.abs(found.astype(np.float64) - interpreted)))
+        difference = float(np.nanmax(np.abs(result.astype(np.float64) - interpreted)))
     scale = float(np.nanmax(np.abs(outcome.wanted)))
     if difference <= 1e-4 * scale:
         # Products and sums that PTX leaves free are contracted by the assembler.

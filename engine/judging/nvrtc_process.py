@@ -28,9 +28,9 @@ def compiled(source: bytes, options: list[str]) -> tuple[bool, bytes]:
     size_of, get = nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX
     if int(status):
         size_of, get = nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog
-    said = b" " * size_of(program)[1]
-    get(program, said)
-    return not int(status), said.rstrip(b"\0")
+    output = b" " * size_of(program)[1]
+    get(program, output)
+    return not int(status), output.rstrip(b"\0")
 
 
 def main() -> int:
@@ -38,8 +38,8 @@ def main() -> int:
     if resource is not None:
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    is_right, said = compiled(sys.stdin.buffer.read(), sys.argv[1:])
-    (sys.stdout if is_right else sys.stderr).buffer.write(said)
+    is_right, output = compiled(sys.stdin.buffer.read(), sys.argv[1:])
+    (sys.stdout if is_right else sys.stderr).buffer.write(output)
     return int(not is_right)
 
 

@@ -50,8 +50,8 @@ def _access(instruction: Instruction, kernel: PtxKernel) -> Step:
     names = [] if instruction.name in ("st", "red") else listed(texts.pop(0))
     targets = registers_of(kernel, [name for name in names if not update or name != "_"])
     source = address_source(kernel, texts[0])
-    given = listed(texts[1]) if is_store else texts[1:] if update else []
-    sources = [source_of(kernel, name, dtype) for name in given]
+    operands = listed(texts[1]) if is_store else texts[1:] if update else []
+    sources = [source_of(kernel, name, dtype) for name in operands]
     # What an exchange finds it mostly drops.
     effect = {"": "write" if is_store else "read", "exch": "swap"}.get(update, "update")
     size, outside = count * dtype.itemsize, 0 if update else OUTSIDE_BYTE
@@ -67,13 +67,13 @@ def _access(instruction: Instruction, kernel: PtxKernel) -> Step:
         return [view[at + part] for part in range(len(targets))]
 
     def step(group: Group) -> None:
-        found = [*accessed(group, instruction, space, effect, size, source(group))]
+        accesses = [*accessed(group, instruction, space, effect, size, source(group))]
         stored = [one(group) for one in sources]
-        if len(found) == 1 and found[0].at is None:
-            group.put(targets, done(found[0], stored))
+        if len(accesses) == 1 and accesses[0].at is None:
+            group.put(targets, done(accesses[0], stored))
             return
         got = [np.full(group.active.count * dtype.itemsize, outside, np.uint8).view(dtype) for _ in targets]
-        for access in found:
+        for access in accesses:
             parts = [one if one.ndim == 0 else one[access.at] for one in stored]
             for whole, one in zip(got, done(access, parts), strict=False):
                 whole[access.at] = one
@@ -82,24 +82,24 @@ def _access(instruction: Instruction, kernel: PtxKernel) -> Step:
     return step
 
 
-def _updated(view: np.ndarray, places: np.ndarray, given: list[np.ndarray], name: str) -> np.ndarray:
+def _updated(view: np.ndarray, places: np.ndarray, operands: list[np.ndarray], name: str) -> np.ndarray:
     order = np.argsort(places, kind="stable")
     ordered = places[order]
     is_first = np.concatenate(([True], ordered[1:] != ordered[:-1]))
     starts = np.flatnonzero(is_first)
-    found = np.empty(len(places), view.dtype)
+    previous = np.empty(len(places), view.dtype)
     if name == "add" and view.dtype.kind in "iu":
-        amounts = given[0][order]
+        amounts = operands[0][order]
         before = np.cumsum(amounts, dtype=view.dtype) - amounts
-        found[order] = view[ordered] + (before - before[starts][np.cumsum(is_first) - 1])
-        np.add.at(view, places, given[0])
-        return found
+        previous[order] = view[ordered] + (before - before[starts][np.cumsum(is_first) - 1])
+        np.add.at(view, places, operands[0])
+        return previous
     rank = np.arange(len(places)) - np.repeat(starts, np.diff(np.append(starts, len(places))))
     for chosen in np.split(order[np.argsort(rank, kind="stable")], np.cumsum(np.bincount(rank))[:-1]):
         at = places[chosen]
-        found[chosen] = view[at]
-        view[at] = _UPDATES[name](view[at], *(one[chosen] for one in given))
-    return found
+        previous[chosen] = view[at]
+        view[at] = _UPDATES[name](view[at], *(one[chosen] for one in operands))
+    return previous
 
 
 def _copies(instruction: Instruction, kernel: PtxKernel) -> Step:
@@ -158,9 +158,9 @@ def accessed(
         active, flat = together if at is None else together.some(at), offsets.view(np.int64)
         if segment.stride:
             flat = (active.blocks if segment.space == "shared" else active.slots) * segment.stride + flat
-        found = Access(instruction, effect, size, segment, offsets, flat, active, at)
-        machine.note(found)
-        return found
+        access = Access(instruction, effect, size, segment, offsets, flat, active, at)
+        machine.note(access)
+        return access
 
     segment, offsets = _segment_at(machine, space, addresses)
     if segment is not None and np.all(segment.contains(offsets, size)):

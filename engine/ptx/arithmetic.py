@@ -110,15 +110,15 @@ def fma64(a: Values, b: Values, c: Values) -> Values:
     high, low = two_product(a, b)
     total, rest = two_sum(c, low)
     first, second = two_sum(high, total)
-    found = first + to_odd(*two_sum(rest, second))
+    rounded = first + to_odd(*two_sum(rest, second))
     # Beyond what splits without overflow, and for what is not finite, the plain formula has to do.
     plain = a * b + c
-    found = np.where(np.isfinite(found), found, plain)
+    rounded = np.where(np.isfinite(rounded), rounded, plain)
     # A product that overflows or vanishes is still no infinity and has its sign.
     is_real = np.isfinite(a) & np.isfinite(b) & (a != 0) & (b != 0)
-    found = np.where(is_real & np.isinf(c), c, found)
+    rounded = np.where(is_real & np.isinf(c), c, rounded)
     sign = np.copysign(np.copysign(0.0, a), np.sign(a) * np.sign(b))
-    return np.where(is_real & (c == 0) & (found == 0), sign, found)[()]
+    return np.where(is_real & (c == 0) & (rounded == 0), sign, rounded)[()]
 
 
 def fma(a: Values, b: Values, c: Values) -> Values:
@@ -218,7 +218,7 @@ _WHOLE = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 
 def converted(dtype: np.dtype, direction: str, values: Values) -> Values:
-    """Return values in another type, or whole, rounded once as said.
+    """Return values in another type, or whole, rounded once in a direction.
 
     An integer is the nearest of its type. NaN is 0, in 64 bit and from float64 the top bit alone (PTX ISA,
     `cvt`).
@@ -247,14 +247,14 @@ def _to_integer(dtype: np.dtype, direction: str, values: Values) -> Values:
     is_nan = np.isnan(whole)
     # The largest integers of 64 bit are no float64: compared as the power of two above them.
     top = np.float64(2.0 ** (info.bits - (info.kind == "i")))
-    found = np.where((whole >= info.min) & (whole < top), whole, 0).astype(dtype)
-    found = np.where(whole >= top, dtype.type(info.max), found)
-    found = np.where(whole < info.min, dtype.type(info.min), found)
+    integers = np.where((whole >= info.min) & (whole < top), whole, 0).astype(dtype)
+    integers = np.where(whole >= top, dtype.type(info.max), integers)
+    integers = np.where(whole < info.min, dtype.type(info.min), integers)
     if np.any(is_nan):
         wide = info.bits == 64 or values.dtype == F64
         of_nan = np.array(1 << (info.bits - 1), f"u{dtype.itemsize}").view(dtype) if wide else dtype.type(0)
-        found = np.where(is_nan, of_nan, found)
-    return found[()]
+        integers = np.where(is_nan, of_nan, integers)
+    return integers[()]
 
 
 def half_bits(values: Values) -> Values:

@@ -1,4 +1,4 @@
-"""What a launch executes and asks of memory: by instruction, memory, kind and array.
+"""What a launch executes and requests of memory: by instruction, memory, kind and array.
 
 A request is one instruction of one warp. Global memory serves it by sectors of 32 bytes, in transactions of
 128 bytes; constant memory word by word; shared memory in wavefronts, in which every bank gives one word.
@@ -24,7 +24,7 @@ class Requests:
     """Requests to memory and what they take; 0 where a kind of memory knows no such thing."""
 
     requests: int = 0
-    bytes: int = 0  # that threads ask for, each for itself
+    bytes: int = 0  # that threads request, each for itself
     sectors: int = 0  # global and local memory: 32 bytes, each once per request
     transactions: int = 0  # the same of 128 bytes
     wavefronts: int = 0  # shared memory: passes over the banks; constant memory: different words
@@ -55,7 +55,7 @@ class Requests:
 
     @property
     def efficiency(self) -> float | None:
-        """Bytes that threads ask for per byte of sectors: above 1 where threads share them."""
+        """Bytes that threads request per byte of sectors: above 1 where threads share them."""
         return self.bytes / (self.sectors * SECTOR_BYTES) if self.sectors else None
 
 
@@ -148,7 +148,7 @@ class Counts:
             self._sectors_of_blocks[segment.name] = [different(np.concatenate(own))[0]]
 
     def end_chunk(self) -> None:
-        """Count the sectors that each block of the chunk asked for, once per block and array."""
+        """Count the sectors that each block of the chunk requested, once per block and array."""
         for name, keys in self._sectors_of_blocks.items():
             blocks = different(np.concatenate(keys))[0] // len(self.touched[name])
             self.block_sectors[name] += int(self._chunk[blocks].sum())
@@ -162,7 +162,7 @@ class Counts:
 
     @property
     def launch_sectors(self) -> dict[str, int]:
-        """Sectors of each array that any block asked for, each once; with weights at most so many."""
+        """Sectors of each array that any block requested, each once; with weights at most so many."""
         if self._weights is None:
             return {name: int(np.count_nonzero(touched)) for name, touched in self.touched.items()}
         return {name: min(len(self.touched[name]) - 2, most) for name, most in self.block_sectors.items()}

@@ -39,8 +39,8 @@ class Row(NamedTuple):
 
 def _quotient(a: Values, b: Values) -> Values:
     """Return a quotient of integers rounded towards zero; -1, all bits set, for a division by zero."""
-    found = (a - np.fmod(a, b)) // b if a.dtype.kind == "i" else a // b
-    chosen: Values = np.where(b == 0, ~a.dtype.type(0), found)
+    quotient = (a - np.fmod(a, b)) // b if a.dtype.kind == "i" else a // b
+    chosen: Values = np.where(b == 0, ~a.dtype.type(0), quotient)
     return chosen[()]
 
 
@@ -88,8 +88,8 @@ def _find_leading(a: Values) -> Values:
 
 
 def _shift_to_leading(a: Values) -> Values:
-    found = _find_leading(a)
-    return np.where(~found == 0, found, np.uint32(8 * a.dtype.itemsize - 1) - found)[()]
+    place = _find_leading(a)
+    return np.where(~place == 0, place, np.uint32(8 * a.dtype.itemsize - 1) - place)[()]
 
 
 def _smeared(bits: Values) -> Values:
@@ -110,10 +110,10 @@ _PLACE = {4: np.uint32(0xFF), 8: np.uint32(0xFFFFFFFF)}
 
 def _extract_field(a: Values, start: Values, length: Values) -> Values:
     """Return a field of bits, of signed numbers with the sign that it ends in."""
-    said, wide = _PLACE[a.dtype.itemsize], np.dtype(f"{a.dtype.kind}8")
-    beyond = (np.uint32(64) - np.minimum(length & said, np.uint32(64))).astype(wide)
-    found = a.astype(wide) >> (start & said).astype(wide)
-    return ((found << beyond) >> beyond).astype(a.dtype)
+    place_bits, wide = _PLACE[a.dtype.itemsize], np.dtype(f"{a.dtype.kind}8")
+    beyond = (np.uint32(64) - np.minimum(length & place_bits, np.uint32(64))).astype(wide)
+    shifted = a.astype(wide) >> (start & place_bits).astype(wide)
+    return ((shifted << beyond) >> beyond).astype(a.dtype)
 
 
 def _insert_field(a: Values, b: Values, start: Values, length: Values) -> Values:
@@ -124,26 +124,26 @@ def _insert_field(a: Values, b: Values, start: Values, length: Values) -> Values
 
 def _logic_3(a: Values, b: Values, c: Values, table: Values) -> Values:
     """Return what a table of 8 bits says of each three bits."""
-    found = a & a.dtype.type(0)
+    bits = a & a.dtype.type(0)
     for number in range(8):
         if int(table) >> number & 1:
             part = (a if number & 4 else ~a) & (b if number & 2 else ~b) & (c if number & 1 else ~c)
-            found = found | part
-    return found
+            bits = bits | part
+    return bits
 
 
 def _permute(a: Values, b: Values, selection: Values) -> Values:
     """Return four chosen bytes of eight, or the sign of each."""
     both = (b.astype(U64) << np.uint64(32)) | a.astype(U64)
-    found = np.uint32(0)
+    chosen = np.uint32(0)
     for place in range(4):
         pick = (selection >> np.uint32(4 * place)) & np.uint32(15)
         shift = ((pick & np.uint32(7)) << np.uint32(3)).astype(U64)
         byte: Values = ((both >> shift) & np.uint64(255)).astype(U32)
         sign = np.where(byte & np.uint32(128), np.uint32(255), np.uint32(0))[()]
         byte = np.where(pick & np.uint32(8), sign, byte)[()]
-        found = found | (byte << np.uint32(8 * place))
-    return found
+        chosen = chosen | (byte << np.uint32(8 * place))
+    return chosen
 
 
 def _dot(width: int, first: int, a: Values, b: Values, c: Values) -> Values:
@@ -241,11 +241,11 @@ class Warps(NamedTuple):
 
 
 def _bits(lanes: Lanes) -> Lanes:
-    found: Lanes = (lanes << LANE).sum(-1).astype(U32)
-    return found
+    packed: Lanes = (lanes << LANE).sum(-1).astype(U32)
+    return packed
 
 
-def _shuffle(mode: str, warps: Warps, given: Lanes, by: Lanes, clamp: Lanes) -> Sequence[Lanes]:
+def _shuffle(mode: str, warps: Warps, values: Lanes, by: Lanes, clamp: Lanes) -> Sequence[Lanes]:
     b, c = (by & np.uint32(31)).astype(np.int64), clamp.astype(np.int64)
     segment, limit = c >> 8 & 31, c & 31
     highest = (LANE & segment) | (limit & ~segment)
@@ -253,35 +253,35 @@ def _shuffle(mode: str, warps: Warps, given: Lanes, by: Lanes, clamp: Lanes) -> 
     goal = goals[mode]
     inside = goal >= highest if mode == "up" else goal <= highest
     goal = np.where(inside, goal, LANE) & 31
-    row = np.arange(len(given))[:, None]
+    row = np.arange(len(values))[:, None]
     absent = inside & ~warps.here[row, goal] & warps.here
     warps.report(absent, "a lane reads the register of a lane that takes no part in the shuffle")
-    return given[row, goal], inside
+    return values[row, goal], inside
 
 
 def _vote(mode: str, warps: Warps, holds: Lanes) -> Sequence[Lanes]:
     yes = holds & warps.counted
     every, some = (yes == warps.counted).all(1), yes.any(1)
-    found = {"all": every, "any": some, "uni": every | ~some, "ballot": _bits(yes)}[mode]
-    return (found[:, None],)
+    vote = {"all": every, "any": some, "uni": every | ~some, "ballot": _bits(yes)}[mode]
+    return (vote[:, None],)
 
 
 _REDUCTIONS: dict[str, Any] = {"add": np.add, "min": np.minimum, "max": np.maximum, **BITWISE}
 
 
-def _reduce(name: str, warps: Warps, given: Lanes) -> Sequence[Lanes]:
-    dtype, info = given.dtype, np.iinfo(given.dtype)
+def _reduce(name: str, warps: Warps, values: Lanes) -> Sequence[Lanes]:
+    dtype, info = values.dtype, np.iinfo(values.dtype)
     neutral = {"min": info.max, "max": info.min, "and": ~dtype.type(0)}.get(name, 0)
-    counted = np.where(warps.counted, given, dtype.type(neutral))
+    counted = np.where(warps.counted, values, dtype.type(neutral))
     return (_REDUCTIONS[name].reduce(counted, axis=1, dtype=dtype, keepdims=True),)
 
 
-def _match(warps: Warps, given: Lanes) -> Sequence[Lanes]:
-    same = given[:, :, None] == given[:, None, :]
+def _match(warps: Warps, values: Lanes) -> Sequence[Lanes]:
+    same = values[:, :, None] == values[:, None, :]
     return (_bits(same & warps.counted[:, None, :]),)
 
 
-def _matrix_product(left_kind: str, right_kind: str, warps: Warps, *given: Lanes) -> Sequence[Lanes]:
+def _matrix_product(left_kind: str, right_kind: str, warps: Warps, *registers: Lanes) -> Sequence[Lanes]:
     """Return the product of bytes `mma.sync.m16n8k32`: D = A B + C, rows of A by columns of B.
 
     Of lane l, group g = l / 4 and place t = l mod 4: A's registers have rows g, g + 8, g, g + 8 and columns
@@ -297,15 +297,15 @@ def _matrix_product(left_kind: str, right_kind: str, warps: Warps, *given: Lanes
     warps.report(np.asarray(~warps.here.all(1, keepdims=True)), message)
     # Sums of 32 products of bytes are exact in float64, whose products a library computes.
     left, right = np.zeros((len(warps.here), 16, 32)), np.zeros((len(warps.here), 32, 8))
-    for one, lanes in enumerate(given[:4]):
+    for one, lanes in enumerate(registers[:4]):
         columns = (16 * (one // 2) + 4 * place)[:, None] + cells
         left[:, (group + 8 * (one % 2))[:, None], columns] = parts_of(lanes, left_kind)
-    for one, lanes in enumerate(given[4:6]):
+    for one, lanes in enumerate(registers[4:6]):
         right[:, (16 * one + 4 * place)[:, None] + cells, group[:, None]] = parts_of(lanes, right_kind)
     product = (left @ right).astype(np.int64)
     return [
         (product[:, group + 8 * (one // 2), 2 * place + one % 2] + lanes).astype(S32)
-        for one, lanes in enumerate(given[6:])
+        for one, lanes in enumerate(registers[6:])
     ]
 
 

@@ -133,15 +133,15 @@ class PtxKernel:
                     raise PtxError("the text of PTX", f"this is no instruction: {text[:80]}") from error
 
     def _instruction(self, text: str, line: InstructionSource) -> Instruction:
-        if (found := _INSTRUCTION.fullmatch(text)) is None:
+        if (parts := _INSTRUCTION.fullmatch(text)) is None:
             raise PtxError("the text of PTX", f"this is no instruction: {text[:80]}")
-        name, *modifiers = found[2].split(".")
-        operands = tuple(one.strip() for one in _OPERAND.findall(found[3]) if one.strip())
+        name, *modifiers = parts[2].split(".")
+        operands = tuple(one.strip() for one in _OPERAND.findall(parts[3]) if one.strip())
         if name in ("addc", "subc", "madc") or "cc" in modifiers:
             self._kinds[_CARRY] = "pred"
             target = f"{operands[0]}|{_CARRY}" if "cc" in modifiers else operands[0]
             operands = (target, *operands[1:], _CARRY)
-        return Instruction(name, (*modifiers,), operands, found[1] or "", line)
+        return Instruction(name, (*modifiers,), operands, parts[1] or "", line)
 
     def _append(self, one: Instruction, suffix: str, callers: tuple[str, ...]) -> None:
         """Append an instruction; in place of a call what it calls, of a load of a parameter a move."""
@@ -175,7 +175,7 @@ class PtxKernel:
         operands = list(call.operands)
         results = listed(operands.pop(0)) if operands[0].startswith("(") else []
         name = operands.pop(0)
-        given = listed(operands.pop(0)) if operands else []
+        arguments = listed(operands.pop(0)) if operands else []
         function = self._functions.get(name)
         why = remedy = ""
         if name in ("vprintf", "printf"):
@@ -191,7 +191,7 @@ class PtxKernel:
         suffix += f"~call{len(self.instructions)}"
         own = (*function.registers, *function.variables, *function.labels)
         names = {one: one + suffix for one in own}
-        names |= zip((one.name for one in function.parameters), given, strict=True)
+        names |= zip((one.name for one in function.parameters), arguments, strict=True)
         names |= zip((one.name for one in function.results), results, strict=True)
         self._put(function, names, suffix, (*callers, name))
         self._places[f"behind{suffix}"] = len(self.instructions)
@@ -294,17 +294,17 @@ _ACCESSES = ("ld", "ldu", "cp", *_WRITES)
 def written_parameters(kernel: PtxKernel) -> set[str]:
     """Return the parameters that an address which the kernel writes to may be computed from."""
     writes = [one for one in kernel.instructions if one.name in _WRITES]
-    found = {number for one in writes for number in kernel.registers_in(one.operands[one.name == "atom"])}
+    numbers = {number for one in writes for number in kernel.registers_in(one.operands[one.name == "atom"])}
     size = 0
-    while size != (size := len(found)):
+    while size != (size := len(numbers)):
         # From the last one on: most addresses are computed before they are used.
         for one in reversed(kernel.instructions):
-            if not found.isdisjoint(kernel.written_by(one)):
-                found.update(kernel.read_by(one))
+            if not numbers.isdisjoint(kernel.written_by(one)):
+                numbers.update(kernel.read_by(one))
                 if one.name in ("ld", "ldu", "atom"):
                     # Where the address was loaded itself, any.
-                    found.update(kernel.passed)
-    return {kernel.passed[number][0] for number in found & kernel.passed.keys()}
+                    numbers.update(kernel.passed)
+    return {kernel.passed[number][0] for number in numbers & kernel.passed.keys()}
 
 
 @lru_cache(maxsize=64)
@@ -355,12 +355,12 @@ def _decided_by(kernel: PtxKernel, block: BasicBlock) -> set[int]:
     end = len(kernel.blocks)
 
     def ahead(without: set[int]) -> set[int]:
-        found, next_ones = set[int](), [*block.next]
+        blocks, next_ones = set[int](), [*block.next]
         while next_ones:
-            if (number := next_ones.pop()) not in found | without:
-                found.add(number)
+            if (number := next_ones.pop()) not in blocks | without:
+                blocks.add(number)
                 next_ones += kernel.blocks[number].next if number < end else ()
-        return found
+        return blocks
 
     meets = {number for number in ahead(set()) if end not in ahead({number})} - {block.number}
     return ahead(meets) - {end}

@@ -85,7 +85,7 @@ class Tracer:
             # Of a number None.
             return np.stack(parts) if len(parts) > 1 else parts[0] if parts else None
 
-        found = held(1) if is_store else None
+        held_values = held(1) if is_store else None
         self._accesses.clear()
         if step is not None:
             step(group)
@@ -93,7 +93,7 @@ class Tracer:
         if not self.is_whole or not len(own):
             return
         if step is not None and kernel.written_by(instruction):
-            found = held(0)
+            held_values = held(0)
         parts, accesses = [], [one for one in self._accesses if np.isin(one.active.slots, own).any()]
         for access in accesses or (None,):
             slots, array, space, addresses = own, "", "", None
@@ -102,7 +102,7 @@ class Tracer:
                 offsets = np.broadcast_to(access.offsets, (access.active.count,)).astype(np.int64)
                 addresses = offsets[np.searchsorted(access.active.slots, slots)]
                 array, space = access.segment.name, access.segment.space
-            values = None if found is None else found[..., np.searchsorted(active.slots, slots)]
+            values = None if held_values is None else held_values[..., np.searchsorted(active.slots, slots)]
             what = instruction.number, instruction.text, instruction.line
             threads = (slots % active.row).astype(np.uint16)
             parts.append(TraceStep(*what, threads, array, space, addresses, values))

@@ -119,13 +119,13 @@ class Machine:
         pairs = [*zip(kernel.parameters, arguments, strict=True)]
         names = written_parameters(kernel) if checks else ()
         written = {id(one.values) for to, one in pairs if to.name in names and isinstance(one, Array)}
-        given = {one.name: self._bytes_of(one, argument, written) for one, argument in pairs}
+        parameters = {one.name: self._bytes_of(one, argument, written) for one, argument in pairs}
         self.registers: list[Values] = [*kernel.zeros]
         """What every thread begins with."""
         for number, (name, offset) in kernel.passed.items():
-            if name in given:
+            if name in parameters:
                 dtype = kernel.zeros[number].dtype
-                self.registers[number] = given[name][offset : offset + dtype.itemsize].view(dtype)[0]
+                self.registers[number] = parameters[name][offset : offset + dtype.itemsize].view(dtype)[0]
 
     def _bytes_of(self, variable: Variable, argument: object, written: set[int]) -> np.ndarray:
         # With zeros behind; an array is taken in.
@@ -201,8 +201,8 @@ class Machine:
             own = every["xyz".index(axis)] if axis else every
             # A number where all have the same.
             self._special[name] = (own.flat[0] if (own == own.flat[0]).all() else own).astype(np.uint32)
-        found = self._special[name]
-        return found if found.ndim == 0 else found[active.slots]
+        numbers = self._special[name]
+        return numbers if numbers.ndim == 0 else numbers[active.slots]
 
     # Accesses.
 
@@ -266,8 +266,8 @@ class Machine:
         """Report a fault of the thread in a slot."""
         block, thread = divmod(int(slot), self.row)
         x, y, z = map(int, self.blocks[block])
-        found = Finding(kind, lines, message, (x, y, z), place_in(self.block, thread), array)
-        self.findings.setdefault((kind, frozenset(lines), array), found)
+        finding = Finding(kind, lines, message, (x, y, z), place_in(self.block, thread), array)
+        self.findings.setdefault((kind, frozenset(lines), array), finding)
 
 
 _LANE_BITS = np.int64(1) << np.arange(WARP)
@@ -375,8 +375,8 @@ def source_of(kernel: PtxKernel, text: str, dtype: np.dtype) -> Source:
         at = kernel.registers[text]
 
         def value(group: Group) -> Values:
-            found = group.values[at]
-            return found if found.dtype is dtype else as_type(found, dtype)
+            values = group.values[at]
+            return values if values.dtype is dtype else as_type(values, dtype)
 
         return value
     register, _, axis = text.partition(".")

@@ -116,32 +116,32 @@ class Hazards:
 
     def note(self, effect: str, marks: Marks) -> list[Fault]:
         """Note what an access does, and return what is wrong with it."""
-        writer, reader, found = self._writer, self._reader, list[Fault]()
+        writer, reader, faults = self._writer, self._reader, list[Fault]()
         if effect in ("read", "update") and not self._all_written:
             missing = ~writer.was_accessed(marks.places)
             if missing.any():
-                found.append(Fault("unwritten", missing))
+                faults.append(Fault("unwritten", missing))
         if effect == "read":
             if self._pending is not None:
-                found += writer.faults("async", self._pending[marks.places] > 0, marks)
-            found += writer.races(marks)
+                faults += writer.faults("async", self._pending[marks.places] > 0, marks)
+            faults += writer.races(marks)
             if self._tracks_reads:
                 others = reader.others(marks)
                 reader.put(marks if others is None else marks.some(~others))
                 if (lost := reader.lost(marks)).any():
                     self._other_reader.put(marks.some(lost))
-            return found
+            return faults
         is_atomic = effect in ("update", "swap")
-        found += writer.races(marks, self._was_atomic if is_atomic else None)
-        found += [*reader.races(marks), *self._other_reader.races(marks)]
+        faults += writer.races(marks, self._was_atomic if is_atomic else None)
+        faults += [*reader.races(marks), *self._other_reader.races(marks)]
         writer.put(marks)
         if not is_atomic:
-            found += writer.faults("race", writer.lost(marks), marks)
+            faults += writer.faults("race", writer.lost(marks), marks)
         elif self._was_atomic is None:
             self._was_atomic = np.zeros(self._places, bool)
         if self._was_atomic is not None:
             self._was_atomic[marks.places] = is_atomic
-        return found
+        return faults
 
     def begin_copies(self, places: Numbers, groups: Numbers, slots: Numbers) -> None:
         """Note that copies of threads in some slots are under way."""
@@ -187,13 +187,13 @@ class _History:
     def was_accessed(self, places: Numbers | slice) -> Flags:
         if self._newest < 0:
             return np.zeros(self._places, bool)[places]
-        found: Flags = self.stamp[places] > 0
-        return found
+        accessed: Flags = self.stamp[places] > 0
+        return accessed
 
     def lost(self, marks: Marks) -> Flags:
         """Return which accesses are not the last ones of their places."""
-        found: Flags = self.stamp[marks.places] != marks.stamps
-        return found
+        lost: Flags = self.stamp[marks.places] != marks.stamps
+        return lost
 
     def others(self, marks: Marks) -> Flags | None:
         """Return which places another thread accessed last, in the same interval; None: none."""
@@ -201,8 +201,8 @@ class _History:
             return None
         stamps = self.stamp[marks.places]
         unlike = stamps ^ marks.stamps
-        found: Flags = (unlike != 0) & (unlike < ONE_MOMENT) | (unlike >= ONE_BLOCK)
-        return found & (stamps > 0)
+        others: Flags = (unlike != 0) & (unlike < ONE_MOMENT) | (unlike >= ONE_BLOCK)
+        return others & (stamps > 0)
 
     def races(self, marks: Marks, except_atomic: Flags | None = None) -> list[Fault]:
         """Return the places that another thread accessed with no barrier between."""
@@ -220,11 +220,11 @@ class _History:
         """Return accesses at fault: once for each instruction that the others came from."""
         if not bad.any():
             return []
-        numbers, found = self.number[marks.places], []
+        numbers, faults = self.number[marks.places], []
         for number in np.unique(numbers[bad]):
             chosen = bad & (numbers == number)
-            found.append(Fault(kind, chosen, int(number), *self.who(marks.places[chosen.argmax()])))
-        return found
+            faults.append(Fault(kind, chosen, int(number), *self.who(marks.places[chosen.argmax()])))
+        return faults
 
     def who(self, place: int) -> tuple[int, int]:
         """Return the thread of the last access, and its block: -1 where blocks do not share the memory."""

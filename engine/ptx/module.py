@@ -77,9 +77,9 @@ _ADDRESS = re.compile(r"\[\s*([%$\w~.]+|\d+)\s*(?:\+\s*(-?\w+))?\s*\]")
 
 def address_of(text: str) -> tuple[str, int]:
     """Return the register, the variable or the number in an address, `[%rd1+8]`, and what is added to it."""
-    if (found := _ADDRESS.fullmatch(text)) is None:
+    if (parts := _ADDRESS.fullmatch(text)) is None:
         raise PtxError(f"the address {text}", "the interpreter does not know it")
-    return found[1], int(found[2] or "0", 0)
+    return parts[1], int(parts[2] or "0", 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,14 +147,14 @@ class Function:
 
     def declares(self, text: str, suffix: str, names: dict[str, str]) -> bool:
         """Note what a statement declares, with a suffix, in `names` too; return whether that is all of it."""
-        if found := _REGISTERS.match(text):
-            for one in found[2].split(","):
+        if parts := _REGISTERS.match(text):
+            for one in parts[2].split(","):
                 name, _, count = one.strip().rstrip(">").partition("<")
                 if count and not count.isdigit():
                     raise PtxError("the text of PTX", f"this declares no register that is known: {text[:80]}")
                 every = [f"{name}{number}" for number in range(int(count))] if count else [name]
                 names |= {name: name + suffix for name in every}
-                self.registers |= {name + suffix: found[1] for name in every}
+                self.registers |= {name + suffix: parts[1] for name in every}
         elif text[-1:] == ":" or TABLE.fullmatch(text):
             name = text.partition(":")[0].strip()
             names[name] = name + suffix
@@ -221,13 +221,13 @@ def parsed(text: str) -> Module:
     # Of each pair of braces that is open where it begins, what its names end in, and these names.
     opened: list[tuple[int, str, dict[str, str]]] = []
     # NVVM names the files behind the code.
-    files = {found[1]: found[2] for found in _FILE.finditer(text)}
+    files = {match[1]: match[2] for match in _FILE.finditer(text)}
     places: dict[str, InstructionSource] = {}  # by file, line and column
     text, at = _COMMENT.sub(" ", text.rstrip("\0")).rstrip(), 0
     while at < len(text):
-        if (found := _PIECE.match(text, at)) is None:
+        if (match := _PIECE.match(text, at)) is None:
             raise PtxError("the text of PTX", "it ends within a statement")
-        at, kind, piece = found.end(), found.lastgroup, found[found.lastgroup or 0].strip()
+        at, kind, piece = match.end(), match.lastgroup, match[match.lastgroup or 0].strip()
         if kind == "place":
             line = _located(piece, files, places) or line
         elif kind == "directive":
@@ -267,40 +267,40 @@ def _located(
     piece: str, files: dict[str, str], places: dict[str, InstructionSource]
 ) -> InstructionSource | None:
     # The compiler says 0 where it knows none.
-    if (found := _PLACE.match(piece)) is None or found[2] == "0":
+    if (match := _PLACE.match(piece)) is None or match[2] == "0":
         return None
     outer = None
-    if found[3] is not None and found[4] != "0":
+    if match[3] is not None and match[4] != "0":
         # The place of a call that was itself inlined was named before.
-        outer = places.get(found[3]) or InstructionSource(files.get(found[3].split()[0], ""), int(found[4]))
-    places[found[1]] = InstructionSource(files.get(found[1].split()[0], ""), int(found[2]), outer)
-    return places[found[1]]
+        outer = places.get(match[3]) or InstructionSource(files.get(match[3].split()[0], ""), int(match[4]))
+    places[match[1]] = InstructionSource(files.get(match[1].split()[0], ""), int(match[2]), outer)
+    return places[match[1]]
 
 
 def _function_of(head: str) -> tuple[str, Function]:
-    if (found := _FUNCTION.match(head)) is None:
+    if (parts := _FUNCTION.match(head)) is None:
         raise PtxError("the text of PTX", f"this is no function: {head[:80]}")
     parameters, results = (
-        [variable_of(one) for one in (text or "").split(",") if one.strip()] for text in (found[4], found[2])
+        [variable_of(one) for one in (text or "").split(",") if one.strip()] for text in (parts[4], parts[2])
     )
-    return found[3], Function(found[1] == "entry", parameters, results)
+    return parts[3], Function(parts[1] == "entry", parameters, results)
 
 
 def variable_of(text: str) -> Variable:
     """Return a declared variable."""
-    found = _VARIABLE.fullmatch(text.strip())
-    if found is None or found[5] not in DTYPES:
+    parts = _VARIABLE.fullmatch(text.strip())
+    if parts is None or parts[5] not in DTYPES:
         raise PtxError("the text of PTX", f"this declares no variable that is known: {text[:80]}")
-    dtype = DTYPES[found[5]]
-    words = re.split(r"[\s{},]+", found[8] or "")
+    dtype = DTYPES[parts[5]]
+    words = re.split(r"[\s{},]+", parts[8] or "")
     try:
         contents = b"".join(literal(word, dtype).tobytes() for word in words if word)
     except PtxError as error:
-        raise PtxError("the text of PTX", f"{found[6]} begins with what is no number: {found[8]}") from error
-    itemsize = dtype.itemsize * int(found[4] or 1)
+        raise PtxError("the text of PTX", f"{parts[6]} begins with what is no number: {parts[8]}") from error
+    itemsize = dtype.itemsize * int(parts[4] or 1)
     size = itemsize
-    for side in re.findall(r"\[(\d*)\]", found[7]):
+    for side in re.findall(r"\[(\d*)\]", parts[7]):
         size *= int(side) if side else len(contents) // itemsize
-    is_extern = ".extern" in text[: found.start(1)]
-    alignment = int(found[2] or found[3] or itemsize)
-    return Variable(found[6], found[1], dtype, size, alignment, contents[:size], is_extern)
+    is_extern = ".extern" in text[: parts.start(1)]
+    alignment = int(parts[2] or parts[3] or itemsize)
+    return Variable(parts[6], parts[1], dtype, size, alignment, contents[:size], is_extern)

@@ -70,17 +70,17 @@ def _flagged(name: str, modifiers: tuple[str, ...]) -> Rule | None:
     own = rule.compute
 
     def compute(*operands: Values) -> Values:
-        found = own(*(map(arithmetic.flushed, operands) if flushes else operands))
-        found = arithmetic.flushed(found) if flushes else found
-        return arithmetic.saturated(found) if saturates else found
+        values = own(*(map(arithmetic.flushed, operands) if flushes else operands))
+        values = arithmetic.flushed(values) if flushes else values
+        return arithmetic.saturated(values) if saturates else values
 
     return rule._replace(compute=compute)
 
 
 def _plain(name: str, modifiers: list[str]) -> Rule | None:
     for row in _ROWS.get(name, ()):
-        if (found := _matched(row, modifiers)) is not None:
-            return found
+        if (rule := _matched(row, modifiers)) is not None:
+            return rule
     rule = _plain(name, [*modifiers[:-1], "f16"]) if modifiers[-1:] == ["f16x2"] else None
     if rule is None or {rule.result, *rule.sources} != {F16}:
         return None
@@ -92,15 +92,15 @@ def _matched(row: Row, modifiers: list[str]) -> Rule | None:
     spelled = [_SPELLED[one] for one in letters if one in _SPELLED]
     count = -min((at for at, _ in spelled), default=0)
     words, names = modifiers[: len(modifiers) - count], modifiers[len(modifiers) - count :]
-    found = re.fullmatch(row.words, ".".join(words))
-    if found is None or len(names) < count or not {*names} <= DTYPES.keys() - {"f16x2"}:
+    match = re.fullmatch(row.words, ".".join(words))
+    if match is None or len(names) < count or not {*names} <= DTYPES.keys() - {"f16x2"}:
         return None
     types = [DTYPES[one] for one in names]
     if any(types[at].char not in known for at, known in spelled):
         return None
     result, *sources = (types[_SPELLED[one][0]] if one in _SPELLED else _OTHER[one](types) for one in letters)
-    given = (*((result,) if row.typed else ()), *found.groups())
-    compute = partial(row.compute, *given) if given else row.compute
+    arguments = (*((result,) if row.typed else ()), *match.groups())
+    compute = partial(row.compute, *arguments) if arguments else row.compute
     return Rule(result, tuple(sources), compute, row.lanes)
 
 
@@ -117,10 +117,10 @@ def _parts(whole: np.dtype, count: int, packs: bool) -> Rule:
     shifts = [whole.type(8 * part.itemsize * number) for number in range(count)]
 
     def pack(*parts: Values) -> Values:
-        found = whole.type(0)
+        packed = whole.type(0)
         for one, shift in zip(parts, shifts, strict=True):
-            found = found | (one.astype(whole) << shift)
-        return found
+            packed = packed | (one.astype(whole) << shift)
+        return packed
 
     def unpack(value: Values) -> tuple[Values, ...]:
         return tuple((value >> shift).astype(part) for shift in shifts)
@@ -174,8 +174,8 @@ def _computing(instruction: Instruction, kernel: PtxKernel) -> Step:
         rule = _parts(instruction.dtype, len(listed(packed[0])), instruction.operands[1].startswith("{"))
     if rule is None:
         raise instruction.unknown()
-    target, *given = instruction.operands
-    names = [name for text in given for name in listed(text)]
+    target, *texts = instruction.operands
+    names = [name for text in texts for name in listed(text)]
     if len(names) != len(rule.sources):
         raise instruction.unknown()
     compute, gives_both = rule.compute, "|" in target and rule.result == BOOL
@@ -186,10 +186,10 @@ def _computing(instruction: Instruction, kernel: PtxKernel) -> Step:
         sources = [lambda group: group, *sources]
 
     def step(group: Group) -> None:
-        found = compute(*[source(group) for source in sources])
+        values = compute(*[source(group) for source in sources])
         if gives_both:
-            found = found, ~found
-        group.put(targets, found if isinstance(found, tuple) else (found,))
+            values = values, ~values
+        group.put(targets, values if isinstance(values, tuple) else (values,))
 
     return step
 
@@ -201,9 +201,9 @@ def _together(
     warps, lanes = len(active.warp_numbers), active.slots & (WARP - 1)
     rows = np.repeat(np.arange(warps), active.threads_of_warps)
 
-    def spread(found: Values, dtype: np.dtype) -> Lanes:
+    def spread(register: Values, dtype: np.dtype) -> Lanes:
         whole: Lanes = np.zeros((warps, WARP), dtype)
-        whole[rows, lanes] = found
+        whole[rows, lanes] = register
         return whole
 
     def report(bad: Lanes, message: str) -> None:
@@ -212,16 +212,16 @@ def _together(
             machine.report("barrier", (instruction.line,), slots[0], message)
 
     here = counted = spread(np.True_, BOOL)
-    given = [spread(*pair) for pair in zip(values, sources, strict=True)]
+    registers = [spread(*pair) for pair in zip(values, sources, strict=True)]
     if instruction.name in ("shfl", "vote", "redux", "match"):
         # The last operand is the mask of lanes.
-        masks = given.pop().max(axis=1)
+        masks = registers.pop().max(axis=1)
         named = (masks[:, None] >> LANE.astype(U32)) & np.uint32(1) == 1
         missing = (named & ~here).any(1, keepdims=True)
         report(missing, f"a lane that the mask names does not take part in {instruction.name}.sync")
         counted = named & here
-    found = compute(Warps(here, counted, report), *given)
-    return tuple(np.broadcast_to(one, here.shape)[rows, lanes] for one in found)
+    results = compute(Warps(here, counted, report), *registers)
+    return tuple(np.broadcast_to(one, here.shape)[rows, lanes] for one in results)
 
 
 def _leave_of(kernel: PtxKernel, block: BasicBlock) -> Leave:
@@ -241,14 +241,14 @@ def _leave_of(kernel: PtxKernel, block: BasicBlock) -> Leave:
             raise end.unknown("it jumps past the end of its table")
         if most == least:
             return [(goals[int(most)], None)]
-        found = [(goal, np.flatnonzero(numbers == most.dtype.type(one))) for one, goal in enumerate(goals)]
-        return [(goal, at) for goal, at in found if len(at)]
+        ways = [(goal, np.flatnonzero(numbers == most.dtype.type(one))) for one, goal in enumerate(goals)]
+        return [(goal, at) for goal, at in ways if len(at)]
 
     return leave
 
 
 def _nothing(instruction: Instruction, kernel: PtxKernel) -> Step:
-    # It orders accesses only as other threads see them, or asks for a line ahead.
+    # It orders accesses only as other threads see them, or requests a line ahead.
     return lambda group: None
 
 
@@ -262,8 +262,8 @@ def _barrier(instruction: Instruction, kernel: PtxKernel) -> Step:
     def reduce(group: Group) -> None:
         blocks = group.active.blocks
         there, yes = np.bincount(blocks), np.bincount(blocks, np.broadcast_to(own(group), blocks.shape))
-        found = {"popc": yes.astype(np.uint32), "and": yes == there, "or": yes > 0}[joint]
-        group.put(target, [found[blocks]])
+        joined = {"popc": yes.astype(np.uint32), "and": yes == there, "or": yes > 0}[joint]
+        group.put(target, [joined[blocks]])
 
     if "warp" in instruction.modifiers:
         return pass_warp
