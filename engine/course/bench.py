@@ -89,7 +89,7 @@ def on_streams(
                 stream.synchronize()
             times_ms[streams].append((time.perf_counter() - begin) * 1e3)
     # The first round loads the kernel.
-    one_ms, two_ms = (median(found[1:]) / pictures for found in times_ms.values())
+    one_ms, two_ms = (median(rounds_ms[1:]) / pictures for rounds_ms in times_ms.values())
     return one_ms, two_ms, results
 
 
@@ -105,12 +105,12 @@ def cuda_device(wanted: str) -> DeviceInfo:
     """Return the CUDA device of a key, or the first one for "auto"; `DeviceUnavailable` says why not."""
     what = "This needs a CUDA device"
     try:
-        found = device_named("cuda" if wanted == "auto" else wanted)
+        device = device_named("cuda" if wanted == "auto" else wanted)
     except DeviceUnavailable as error:
         raise DeviceUnavailable(what, error.why) from error
-    if found.kind != "cuda":
-        raise DeviceUnavailable(what, f"the device chosen is the {found.title}")
-    return found
+    if device.kind != "cuda":
+        raise DeviceUnavailable(what, f"the device chosen is the {device.title}")
+    return device
 
 
 def machine_lines(device: str) -> tuple[tuple[str, str], ...]:
@@ -193,12 +193,12 @@ class Bench:
             plan = replace(plan, warm_up_s=0.0, budget_s=0.0, fewest=1)
         result: AnyResult = measure(job, backend(device.key), plan, checkpoint=checkpoint).result
         self.results.append(result)
-        found = _measured_of(result)
-        if not isinstance(run, runs.StageRun) or result.timing is None or isinstance(found, runs.Amount):
-            return found
+        measured = _measured_of(result)
+        if not isinstance(run, runs.StageRun) or result.timing is None or isinstance(measured, runs.Amount):
+            return measured
         # A stage that copies from pinned memory does so within its launch.
         whole = result.timing.kernel if job.variant.pinned_drawings else result.timing.end_to_end
-        return {**found, "running_ms": whole.median_ms}
+        return {**measured, "running_ms": whole.median_ms}
 
     def _measure_twice(self, run: runs.TimerRun | runs.StreamsRun, checkpoint: Checkpoint) -> runs.Measured:
         verified = self._measure(run.filtering, checkpoint)
@@ -271,10 +271,10 @@ def measured_paper(
     # Nothing is measured yet: the tables say what they need.
     bench, nothing, done = Bench(device, plan), runs.Results({}), dict[runs.Run, runs.Measured]()
     unmeasured = tables_of(paper_key, nothing, wanted)
-    for number, run in enumerate(nothing.asked):
+    for number, run in enumerate(nothing.needed):
 
         def within(step: Progress, run: runs.Run = run, number: int = number) -> None:
-            checkpoint(Progress(run.label, (number + step.fraction) / len(nothing.asked), step.expected_s))
+            checkpoint(Progress(run.label, (number + step.fraction) / len(nothing.needed), step.expected_s))
 
         within(Progress("", 0.0, PREPARING_S))
         done[run] = bench.take(run, within)

@@ -75,7 +75,7 @@ MAPS = (
 # The report does not say how many digits took its 40 seconds; its course's data set has 10,000. The
 # sequential program computes drawing after drawing, so that a part of them is enough for it.
 DIGITS, SERIAL_DIGITS = 10_000, 500
-# With sizes that are asked for, on slow machines.
+# With requested sizes, on slow machines.
 FEW_DIGITS, FEW_SERIAL_DIGITS = 100, 10
 # What each stage adds, in the report's words where it has some; by the stage's key.
 STAGES = {

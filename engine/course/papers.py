@@ -1,4 +1,4 @@
-"""The course papers as `assets/course/papers.toml` lists them, and what is asked about them. No Numba.
+"""The course papers as `assets/course/papers.toml` lists them, and the requests about them. No Numba.
 
 Also their tables as another machine had them: figures that stand beside those of this one.
 """
@@ -26,13 +26,13 @@ PAPERS_FILE = ASSETS / "course" / "papers.toml"
 
 def read_papers() -> dict[Paper, tuple[TableText, ...]]:
     """Return all papers in the course's order with the texts of their tables, or refuse a damaged file."""
-    found = {}
+    by_paper = {}
     with faults_of_asset(PAPERS_FILE, "The list of papers"):
         for entry in tomllib.loads(PAPERS_FILE.read_text(encoding="utf-8"))["papers"]:
             texts = msgspec.convert(entry["tables"], tuple[TableText, ...])
             titles = [text.title for text in texts]
-            found[msgspec.convert(entry | {"tables": titles}, Paper)] = texts
-    return found
+            by_paper[msgspec.convert(entry | {"tables": titles}, Paper)] = texts
+    return by_paper
 
 
 TABLE_TEXTS = read_papers()
@@ -80,14 +80,14 @@ def recorded_paper(key: str) -> RecordedPaper | None:
     with faults_of_asset(recorded_path(COURSE), "The recording"):
         if (document["format"], document["version"]) != (COURSE_FORMAT, COURSE_VERSION):
             raise ValueError("it is not one of tables")
-        found = document["papers"].get(key)
-        if found is None:
+        recorded = document["papers"].get(key)
+        if recorded is None:
             return None
         tables = {
             table["title"]: {tuple(map(str, names)): dict(values) for names, values in table["rows"]}
-            for table in found["tables"]
+            for table in recorded["tables"]
         }
-        return RecordedPaper(dict(found["machine"]), tables)
+        return RecordedPaper(dict(recorded["machine"]), tables)
 
 
 def recorded_values(table: CourseTable) -> dict[str, object]:

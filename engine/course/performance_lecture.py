@@ -1,7 +1,7 @@
 """The lecture on memories and performance: timers, bandwidths, CGMA, tile sizes, guidelines.
 
 And its worked examples, for the GPU here too: pure arithmetic that asks no device. What a GPU states of
-itself is given, or the reason why there is none.
+itself is shown, or the reason why there is none.
 
 Source: COSC 407, "CUDA Memories and Performance Revisited".
 """
@@ -100,8 +100,8 @@ def _strides(values: Values, gpu: Gpu) -> Iterable[runs.Row]:
     for stride in values["strides"]:
         counts = [transactions(stride, values["size"], values["first"], unit) for unit in _UNITS]
         # With stride 0 all threads read one element.
-        asked, moved = (WARP if stride else 1) * values["size"], list(map(operator.mul, counts, _UNITS))
-        of_lines, of_segments = (asked / size for size in moved)
+        requested, moved = (WARP if stride else 1) * values["size"], list(map(operator.mul, counts, _UNITS))
+        of_lines, of_segments = (requested / size for size in moved)
         lines, segments = zip(counts, moved, (of_lines * 100, of_segments * 100), strict=True)
         useful = values["bandwidth"] * of_lines, stated(gpu, "bandwidth_gb_s") * of_segments
         yield (stride,), (*lines, *segments, *useful)
@@ -118,9 +118,9 @@ def _occupancies(values: Values, gpu: Gpu) -> Iterable[runs.Row]:
             yield (block, name), (block.threads, *[runs.Amount(reason=one)] * 5)
             continue
         shared_bytes = block.threads * values["shared_per_thread"]
-        found = occupancy(block.threads, values["per_thread"], shared_bytes, one)
-        resident = found.blocks, found.blocks * block.threads, f"{found.warps} of {found.most_warps}"
-        yield (block, name), (block.threads, *resident, 100 * found.share, found.limited_by)
+        fit = occupancy(block.threads, values["per_thread"], shared_bytes, one)
+        resident = fit.blocks, fit.blocks * block.threads, f"{fit.warps} of {fit.most_warps}"
+        yield (block, name), (block.threads, *resident, 100 * fit.share, fit.limited_by)
 
 
 EXAMPLES = {1: _bandwidths, 8: _bus, 9: _peaks, 10: _strides, 11: _occupancies}
@@ -280,8 +280,8 @@ def tables(results: runs.Results, sizes: runs.Sizes) -> runs.Tables:
 def _gpu(results: runs.Results) -> Gpu:
     """Return the attributes of the GPU here, or why they are not known."""
     names = [field.name for field in fields(GpuAttributes)]
-    found = {name: results.value(ATTRIBUTES, name) for name in names}
-    reason = next((value.reason for value in found.values() if value.number is None), None)
+    amounts = {name: results.value(ATTRIBUTES, name) for name in names}
+    reason = next((value.reason for value in amounts.values() if value.number is None), None)
     if reason is not None:
         return reason
-    return GpuAttributes(**{name: value.number for name, value in found.items()})  # type: ignore[arg-type]
+    return GpuAttributes(**{name: value.number for name, value in amounts.items()})  # type: ignore[arg-type]

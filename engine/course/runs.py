@@ -1,4 +1,4 @@
-"""What a paper's tables measure, as plain data that can be a key, and the cells that show what was found.
+"""What a paper's tables measure, as plain data that can be a key, and the cells that show the values.
 
 `engine.course.bench` does the runs. No Numba in here.
 """
@@ -102,10 +102,10 @@ def course_table(text: TableText, content: Content) -> CourseTable:
 def _cell(value: Value, printed: str) -> Cell:
     if isinstance(value, str):
         return Cell(printed, value)
-    found = value if isinstance(value, Amount) else Amount(value)
-    if found.number is None:
-        return Cell(printed, "", found.reason, found.not_verified)
-    return Cell(printed, str(found.number) if isinstance(found.number, int) else significant(found.number))
+    amount = value if isinstance(value, Amount) else Amount(value)
+    if amount.number is None:
+        return Cell(printed, "", amount.reason, amount.not_verified)
+    return Cell(printed, str(amount.number) if isinstance(amount.number, int) else significant(amount.number))
 
 
 COPY_KEY = "copy"
@@ -233,15 +233,15 @@ class Results:
     """The values of a paper's runs; a run that is not among them was not measured yet.
 
     `transactions` counts the transactions per request of a run's kernels without a device, up to a second;
-    without it their cells say that they are being counted. `asked` are the runs whose values were asked for.
+    without it their cells say that they are being counted. `needed` are the runs whose values are requested.
     """
 
     done: Mapping[Run, Measured]
     transactions: Callable[[JobRun], Amount] = lambda run: Amount(reason=BEING_COUNTED)
-    asked: dict[Run, None] = field(default_factory=dict)
+    needed: dict[Run, None] = field(default_factory=dict)
 
     def value(self, run: Run, name: str = "kernel_ms") -> Amount:
         """Return a value of a run, or why there is none."""
-        self.asked[run] = None
-        found = self.done.get(run, Amount(reason=NOT_YET))
-        return found if isinstance(found, Amount) else Amount(found.get(name))
+        self.needed[run] = None
+        measured = self.done.get(run, Amount(reason=NOT_YET))
+        return measured if isinstance(measured, Amount) else Amount(measured.get(name))

@@ -125,10 +125,10 @@ class BankFiltering(Filtering):
         parts = values.reshape(len(bank), *samples.shape)
         for number, mask in enumerate(bank):
             checkpoint(number / len(bank))
-            found = verify(parts[number], samples, mask, job.problem, seed=job.seed, affordable=affordable)
-            if not found.passed:
+            verified = verify(parts[number], samples, mask, job.problem, seed=job.seed, affordable=affordable)
+            if not verified.passed:
                 break
-        return found
+        return verified
 
 
 def bank_job(bank: tuple[Mask, ...], problem: Problem, samples: np.ndarray) -> MaskJob:
@@ -146,10 +146,10 @@ _HEADING = "In our code"
 def with_excerpts(table: CourseTable, text: TableText) -> CourseTable:
     """Return a table of words with a last column: where our code does what each row is about."""
     names = [row[0].printed for row in table.rows]
-    found = tuple(tuple(_excerpt(name, place) for place in text.code.get(name, ())) for name in names)
-    cells = (Cell("", "; ".join(f"`{one.code}`: {one.where}" for one in of_row)) for of_row in found)
+    excerpts = tuple(tuple(_excerpt(name, place) for place in text.code.get(name, ())) for name in names)
+    cells = (Cell("", "; ".join(f"`{one.code}`: {one.where}" for one in of_row)) for of_row in excerpts)
     rows = tuple((*row, cell) for row, cell in zip(table.rows, cells, strict=True))
-    return replace(table, headings=(*table.headings, _HEADING), rows=rows, excerpts=found)
+    return replace(table, headings=(*table.headings, _HEADING), rows=rows, excerpts=excerpts)
 
 
 def kernels_of(kernel: CourseKernel) -> tuple[Excerpt, ...]:
@@ -159,8 +159,8 @@ def kernels_of(kernel: CourseKernel) -> tuple[Excerpt, ...]:
 
 def _kernels(key: str) -> list[tuple[str, SourceFunction]]:
     """Return the kernels of a variant by its key, with the name of each where it has several."""
-    found = source_of(example_of(variant_named(key))).kernels
-    return [(f"{key}: {one.name}" if len(found) > 1 else key, one) for one in found]
+    kernels = source_of(example_of(variant_named(key))).kernels
+    return [(f"{key}: {one.name}" if len(kernels) > 1 else key, one) for one in kernels]
 
 
 @cache
@@ -194,10 +194,10 @@ def transactions_per_request(run: runs.JobRun, checkpoint: Checkpoint = lambda s
             run = replace(run, batch=min(run.batch, MOST_DRAWINGS))
     # Accesses do not depend on samples: one stands for all.
     job = job_of(run, lambda side: np.broadcast_to(np.float32(0.0), (side, side, 1)))
-    found = counted_run(job, checkpoint)
-    if found.not_counted is not None:
-        return runs.Amount(reason=found.not_counted.short)
-    return runs.Amount(found.transactions_per_request)
+    counted = counted_run(job, checkpoint)
+    if counted.not_counted is not None:
+        return runs.Amount(reason=counted.not_counted.short)
+    return runs.Amount(counted.transactions_per_request)
 
 
 # What is measured for a paper is what its tables ask for, in that order: a size's runs one after another.
@@ -212,11 +212,11 @@ _TABLES: dict[str, Callable[[runs.Results, runs.Sizes], runs.Tables]] = {
 
 def tables_of(paper_key: str, results: runs.Results, sizes: runs.Sizes = None) -> tuple[CourseTable, ...]:
     """Return a paper's tables as far as there are results, with our code where a table names some."""
-    chosen, found = papers.paper(paper_key), []
+    chosen, tables = papers.paper(paper_key), []
     for text, content in zip(papers.TABLE_TEXTS[chosen], _TABLES[chosen.key](results, sizes), strict=True):
         table = runs.course_table(text, content)
-        found.append(with_excerpts(table, text) if text.code else table)
-    return tuple(found)
+        tables.append(with_excerpts(table, text) if text.code else table)
+    return tuple(tables)
 
 
 def counted_tables(paper_key: str, checkpoint: Checkpoint | None = None) -> tuple[CourseTable, ...]:

@@ -188,5 +188,5 @@ def ablation_sentences(ablation: Ablation) -> Sequence[str]:
     """Return the sentences on an ablation, below its rows."""
     steps = list(ablation.steps())
     overlapping = OVERLAPPING if steps and steps[-1].amount < 0 else ""
-    said = most_sentence(ablation), ablation.reason, overlapping, ON_PURPOSE if ablation.altered else ""
-    return [sentence for sentence in said if sentence]
+    sentences = most_sentence(ablation), ablation.reason, overlapping, ON_PURPOSE if ablation.altered else ""
+    return [sentence for sentence in sentences if sentence]

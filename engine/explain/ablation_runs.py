@@ -65,7 +65,7 @@ class _Without(ast.NodeTransformer):
         self._pictures, self._weights, self._scalars = (
             [name for name, role in roles if role == wanted] for wanted in ("picture", "weights", "scalar")
         )
-        # What a rule found, which is compared with the sides of the picture.
+        # What a rule returns, which is compared with the sides of the picture.
         self._tested = {
             target.id
             for node in ast.walk(definition)
@@ -219,14 +219,14 @@ def ablated(
     info = machine.info
     if not info.times_mean_speed:
         return counted_ablation(job, checkpoint)
-    found = Ablation(job.variant.key, job.variant.title, job.block, info.key, info.title)
+    ablation = Ablation(job.variant.key, job.variant.title, job.block, info.key, info.title)
     if reason := _why_none_altered(job):
-        return replace(found, reason=reason)
+        return replace(ablation, reason=reason)
     verified = measure(job, machine, replace(NO_SAMPLES, is_recorded=False), checkpoint=checkpoint)
     if verified.error is not None:
         raise verified.error
     if not verified.result.is_proven:
-        return replace(found, reason=f"The kernel gave no time: {verified.result.status}.")
+        return replace(ablation, reason=f"The kernel gave no time: {verified.result.status}.")
     rows = rows_around(job.problem, job.block)
     plan, expected_s = SamplingPlan(budget_s=budget_s), job.task.expected_launch_s(job, info)
 
@@ -243,14 +243,14 @@ def ablated(
     with machine.selected():
         # A part of an array does not hold its memory.
         _around, buffers = _allocated(job, machine, rows)
-        return _with_altered(found, job.passes, time)
+        return _with_altered(ablation, job.passes, time)
 
 
 def counted_ablation(job: MaskJob, checkpoint: Checkpoint = go_on) -> Ablation:
     """Count the instructions that a variant's kernels and the altered ones execute, without a GPU."""
-    found = Ablation(job.variant.key, job.variant.title, job.block, "", "PTX of sm_90, interpreted")
+    ablation = Ablation(job.variant.key, job.variant.title, job.block, "", "PTX of sm_90, interpreted")
     if reason := str(why_not_compiled() or "") or _why_none_altered(job):
-        return replace(found, reason=reason)
+        return replace(ablation, reason=reason)
 
     def per_tap(passes: tuple[Pass, ...], words: str, fraction: float) -> Altered:
         checkpoint(Progress(f"counting {words}", fraction, 2.0))
@@ -259,7 +259,7 @@ def counted_ablation(job: MaskJob, checkpoint: Checkpoint = go_on) -> Ablation:
         issued = sum(one.weighed(issue_slots) for one in run.passes)
         return Altered(instructions=issued * WARP / job.problem.multiply_adds)
 
-    return _with_altered(replace(found, reason=NO_GPU), job.passes, per_tap)
+    return _with_altered(replace(ablation, reason=NO_GPU), job.passes, per_tap)
 
 
 def _why_none_altered(job: MaskJob) -> str:
@@ -273,7 +273,7 @@ def _why_none_altered(job: MaskJob) -> str:
 
 
 def _with_altered(
-    found: Ablation, passes: tuple[Pass, ...], measured: Callable[[tuple[Pass, ...], str, float], Altered]
+    ablation: Ablation, passes: tuple[Pass, ...], measured: Callable[[tuple[Pass, ...], str, float], Altered]
 ) -> Ablation:
     """Return an ablation with what is measured of passes: their words, and the part that is done before."""
     whole, all_altered = measured(passes, "the whole kernel", 0.0), list[Altered]()
@@ -281,7 +281,7 @@ def _with_altered(
         changed, words = without(passes, cost), f"without {cost.words}"
         altered = Altered() if changed is None else measured(changed, words, number / (1 + len(Cost)))
         all_altered.append(replace(altered, cost=cost))
-    return replace(found, whole=whole, altered=tuple(all_altered))
+    return replace(ablation, whole=whole, altered=tuple(all_altered))
 
 
 def _allocated(job: MaskJob, machine: Backend, rows: int) -> tuple[Buffers, Buffers]:
@@ -305,12 +305,12 @@ class _PassesWithin(PreparedPasses):
 
     def _memory(self, out_shape: tuple[int, ...]) -> dict[object, object]:
         height, *rest = out_shape
-        found = super()._memory((height + 2 * self._rows, *rest))
-        if Operand.SCRATCH in found:
+        memory = super()._memory((height + 2 * self._rows, *rest))
+        if Operand.SCRATCH in memory:
             # A part of an array does not hold its memory.
-            found["around"] = around = found[Operand.SCRATCH]
-            found[Operand.SCRATCH] = around[self._rows : self._rows + height]
-        return found
+            memory["around"] = around = memory[Operand.SCRATCH]
+            memory[Operand.SCRATCH] = around[self._rows : self._rows + height]
+        return memory
 
 
 def rows_around(problem: Problem, block: Block) -> int:
@@ -326,12 +326,12 @@ def rows_around(problem: Problem, block: Block) -> int:
 
 def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:
     """Time the job's kernel and the altered ones; count their instructions where no GPU is."""
-    asked = request.job
-    chosen = variant(asked.variant, takes_auto=False)
-    job = resolved_job(asked).job_by(chosen)
+    picture_job = request.job
+    chosen = variant(picture_job.variant, takes_auto=False)
+    job = resolved_job(picture_job).job_by(chosen)
     try:
         # A kernel may be looked at while the CPU is chosen.
-        device = device_for(chosen, AUTO if asked.device == DeviceKind.CPU else asked.device)
+        device = device_for(chosen, AUTO if picture_job.device == DeviceKind.CPU else picture_job.device)
     except DeviceUnavailable:
         if any(one.is_usable_gpu for one in devices()):
             raise

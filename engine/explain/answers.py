@@ -1,6 +1,6 @@
 """Answers what a launch takes of a GPU before it runs, and what the code of a kernel is.
 
-The GPU need not be here: kernels are compiled, where that is asked for, and linked without it. The code is
+The GPU need not be here: kernels are compiled, where that is requested, and linked without it. The code is
 what a launch on it loads, kept in the same store (`engine.device.kernel_code`).
 
 Called on: the thread that reads the pipe; what compiles, on the main thread, when nothing else runs.
@@ -28,19 +28,19 @@ from engine.work.filtering.variants import variant
 from engine.work.messages import PictureJob
 
 
-def asked_job(asked: PictureJob, architecture: Architecture | None = None) -> tuple[AnyJob, DeviceInfo]:
+def requested_job(request: PictureJob, architecture: Architecture | None = None) -> tuple[AnyJob, DeviceInfo]:
     """Return the job of a filter by the variant that it names, and its device; a GPU need not be here."""
-    chosen = variant(asked.variant, takes_auto=False)
-    job = resolved_job(asked).job_by(chosen)
+    chosen = variant(request.variant, takes_auto=False)
+    job = resolved_job(request).job_by(chosen)
     if chosen.device is DeviceKind.CPU:
         return job, cpu_info()
-    named = [device for device in devices() if device.key == asked.device]
+    named = [device for device in devices() if device.key == request.device]
     return job, launches.gpu_for(named or devices(), architecture)
 
 
-def kernel_job(asked: PictureJob, architecture: Architecture | None = None) -> tuple[AnyJob, DeviceInfo]:
+def kernel_job(request: PictureJob, architecture: Architecture | None = None) -> tuple[AnyJob, DeviceInfo]:
     """Return the same of a CUDA kernel of ours; UnsupportedVariant says why it has no launch there."""
-    job, device = asked_job(asked, architecture)
+    job, device = requested_job(request, architecture)
     if not job.variant.has_kernels:
         why = "has no kernels of ours"
         if job.variant.device is DeviceKind.CPU:
@@ -57,7 +57,7 @@ _known: dict[Hashable, Resources] = {}
 
 
 def advice(request: LaunchRequest, report: Checkpoint) -> LaunchAdvice:
-    """Return the launches of a job, with registers where they are known or asked for, or why not."""
+    """Return the launches of a job, with registers where they are known or requested, or why not."""
     try:
         job, gpu = kernel_job(request.job, request.architecture)
     except UnsupportedVariant as error:
@@ -90,11 +90,11 @@ def kernel_resources(job: AnyJob, gpu: DeviceInfo, between: Callable[[], object]
     """
     if launches.why_not_compiled():
         return ()
-    found = []
+    resources = []
     for step in job.passes:
         between()
-        found.append(with_code(step.kernel, step.signature, launches.architecture_of(gpu), resources_of))
-    return tuple(found)
+        resources.append(with_code(step.kernel, step.signature, launches.architecture_of(gpu), resources_of))
+    return tuple(resources)
 
 
 def shown_code(request: CodeRequest, report: Checkpoint) -> ShownCode:

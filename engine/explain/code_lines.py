@@ -229,12 +229,12 @@ _KEYS = re.compile(r"\s*(`[\w-]+`(?:, `[\w-]+`)*):")
 @cache
 def _stories_in(module: str) -> dict[str, str]:
     """Return the texts of a module that begin with keys of variants, by each of these."""
-    found: dict[str, str] = {}
+    stories: dict[str, str] = {}
     for one in (sys.modules[module], *vars(sys.modules[module]).values()):
         text = one if isinstance(one, str) else one.__doc__
         if isinstance(text, str) and (keys := _KEYS.match(text)) is not None:
-            found |= dict.fromkeys(re.findall(r"[\w-]+", keys[1]), text)
-    return found
+            stories |= dict.fromkeys(re.findall(r"[\w-]+", keys[1]), text)
+    return stories
 
 
 def story_of(variant: AnyVariant) -> Story:

@@ -147,9 +147,9 @@ def accesses_rows(launches: Sequence[CountedAccesses]) -> list[tuple[str, ...]]:
     """Return a name and a text for each launch; without what no launch has."""
     rows = []
     for of, numbers in _ROWS.items():
-        found = [launch.of(of) for launch in launches]
+        sums = [launch.of(of) for launch in launches]
         for words, number in {"requests": "requests", **numbers}.items():
-            values = [getattr(one, number) if one.requests else 0 for one in found]
+            values = [getattr(one, number) if one.requests else 0 for one in sums]
             rows.append((f"{of.replace('_', ' ')}: {words}", values))
     rows.append(("warps at barriers", [launch.barriers for launch in launches]))
     shown = ((name, values) for name, values in rows if any(values))
@@ -200,12 +200,12 @@ def places(count: int, axis: Axis) -> list[tuple[int, float]]:
 
 def sampled(grid: Index3, axes: tuple[Axis, ...]) -> list[Sample]:
     """Return the blocks of a grid that are counted."""
-    found = []
+    samples = []
     for along in product(*(places(count, axis) for count, axis in zip(grid[::-1], axes[::-1], strict=True))):
         block, weights = zip(*along[::-1], strict=True)
         own = tuple(place if weight == 1.0 else None for place, weight in zip(block, weights, strict=True))
-        found.append((block, math.prod(weights), own))
-    return found
+        samples.append((block, math.prod(weights), own))
+    return samples
 
 
 MOST_KEPT = 64
@@ -294,9 +294,9 @@ def _counted(step: Pass, problem: Any, buffers: Buffers, checkpoint: Checkpoint)
     samples = sampled(step.launch.grid, _axes(step.launch, picture, radius, instructions))
     between()
     blocks, weights, own_places = map(list, zip(*samples, strict=True))
-    found = run(chosen_blocks=blocks, weights=weights)
-    counts, executed = found.counts, Counter[str]()
-    for one, warps, _ in found.executed:
+    sample_run = run(chosen_blocks=blocks, weights=weights)
+    counts, executed = sample_run.counts, Counter[str]()
+    for one, warps, _ in sample_run.executed:
         executed[one.spelling] += warps
     # Blocks that stand for others agree with those that stand for the same ones.
     same: dict[Hashable, float] = {}
@@ -304,11 +304,11 @@ def _counted(step: Pass, problem: Any, buffers: Buffers, checkpoint: Checkpoint)
     is_exact = all(same.setdefault(place, count) == count for place, count in of_blocks)
     # Requests by memory, kind and array; its sectors stand at the first kind of each array.
     requests = defaultdict[tuple[str, str, str], Requests](Requests)
-    for (_, space, kind, array), asked in counts.accesses.items():
-        requests["constant" if space == "const" else space, kind, array] += asked
+    for (_, space, kind, array), made in counts.accesses.items():
+        requests["constant" if space == "const" else space, kind, array] += made
     sectors = dict(counts.block_sectors), dict(counts.launch_sectors)
     accesses = tuple(
-        ArrayAccesses(*of, asked, *(one.pop(of[2], 0) for one in sectors)) for of, asked in requests.items()
+        ArrayAccesses(*of, made, *(one.pop(of[2], 0) for one in sectors)) for of, made in requests.items()
     )
     _kept[key] = CountedAccesses(
         step.name, step.launch.blocks, len(samples), is_exact, accesses, counts.barriers, dict(executed)

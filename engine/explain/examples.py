@@ -41,12 +41,12 @@ class Example:
     variant: AnyVariant
     problem: Any
     constant: Any
-    asked_block: Block | None = None
+    chosen_block: Block | None = None
 
     @property
     def block(self) -> Block:
         """The block that was chosen, or the variant's own."""
-        return self.variant.block_for(self.asked_block)
+        return self.variant.block_for(self.chosen_block)
 
     @property
     def facts(self) -> dict[str, str]:
@@ -71,7 +71,7 @@ class Example:
         """
         block, limits = self.block, Limits(compute_capability=architecture)
         refusal = self.variant.why_not(self.problem, self.constant, block, limits)
-        if refusal and refusal.nearest_block and not (self.asked_block and self.variant.uses_block):
+        if refusal and refusal.nearest_block and not (self.chosen_block and self.variant.uses_block):
             block = refusal.nearest_block
             refusal = self.variant.why_not(self.problem, self.constant, block, limits)
         if refusal is not None:
@@ -109,13 +109,13 @@ def variant_named(key: str) -> AnyVariant:
     raise UnknownName(f"variant '{key}'", "no kernel is called that", remedy)
 
 
-def example_of(variant: AnyVariant, asked: KernelPurpose | None = None) -> Example:
+def example_of(variant: AnyVariant, purpose: KernelPurpose | None = None) -> Example:
     """Return what a variant is compiled for; BadValue for a task of which no example is known."""
-    asked = asked or KernelPurpose()
+    purpose = purpose or KernelPurpose()
     if variant.task not in _KINDS:
         why = f"there is no example of the task {variant.task}"
         raise BadValue(f"the code of {variant.key}", why, "Choose a kernel of another task.")
-    return Example(variant, *_KINDS[variant.task].make(variant, asked), asked.block)
+    return Example(variant, *_KINDS[variant.task].make(variant, purpose), purpose.block)
 
 
 def default_mask(variant: Variant) -> Mask:
@@ -132,29 +132,29 @@ def default_mask(variant: Variant) -> Mask:
     return gaussian(side, sigma=1.0).with_name(f"gaussian {side} × {side}")
 
 
-def _blank(dtype: str, asked: KernelPurpose) -> np.ndarray:
-    return np.broadcast_to(np.zeros((), dtype), (HEIGHT, WIDTH, asked.channels))
+def _blank(dtype: str, purpose: KernelPurpose) -> np.ndarray:
+    return np.broadcast_to(np.zeros((), dtype), (HEIGHT, WIDTH, purpose.channels))
 
 
-def _filtering(variant: Variant, asked: KernelPurpose) -> tuple[Problem, Mask]:
-    step = MaskStep(mask=asked.mask or default_mask(variant), border=asked.border)
-    samples = _blank(asked.dtype or ("uint8" if variant.uint8_only else variant.picture_types[-1]), asked)
-    return FILTERING.described(step, samples, samples, "same" if variant.uint8_only else asked.result_type)
+def _filtering(variant: Variant, purpose: KernelPurpose) -> tuple[Problem, Mask]:
+    step = MaskStep(mask=purpose.mask or default_mask(variant), border=purpose.border)
+    samples = _blank(purpose.dtype or ("uint8" if variant.uint8_only else variant.picture_types[-1]), purpose)
+    return FILTERING.described(step, samples, samples, "same" if variant.uint8_only else purpose.result_type)
 
 
-def _operation(variant: OperationVariant, asked: KernelPurpose) -> tuple[OperationProblem, object]:
+def _operation(variant: OperationVariant, purpose: KernelPurpose) -> tuple[OperationProblem, object]:
     operation = operation_named(variant.operation)
-    step = OperationStep(operation=operation.key, settings=Parameters(asked.settings.items()))
+    step = OperationStep(operation=operation.key, settings=Parameters(purpose.settings.items()))
     # Operations on colours take three channels.
-    channels = asked.channels if asked.channels > 1 else 3
+    channels = purpose.channels if purpose.channels > 1 else 3
     samples = (np.arange(PART * PART * channels) % 251).reshape(PART, PART, channels)
-    samples = samples.astype(asked.dtype or "uint8")
+    samples = samples.astype(purpose.dtype or "uint8")
     return OPERATION.described(step, samples)
 
 
-def _chain(variant: AnyVariant, asked: KernelPurpose) -> tuple[ChainProblem, Plan]:
+def _chain(variant: AnyVariant, purpose: KernelPurpose) -> tuple[ChainProblem, Plan]:
     """Return a chain of two masks and a combination: the steps of its own are what it adds to theirs."""
-    chain, samples = chain_named("sobel-magnitude"), _blank(asked.dtype or "uint8", asked)
+    chain, samples = chain_named("sobel-magnitude"), _blank(purpose.dtype or "uint8", purpose)
     device = cpu_info() if variant.device is DeviceKind.CPU else ABSENT_GPUS[DEFAULT]
     return CHAIN.described(chain, samples, "float32"), CHAIN.plan(chain.nodes(), Among(samples, device))
 
@@ -183,10 +183,10 @@ _KINDS = {
     ChainProblem.task: _Kind(
         _chain, lambda problem, _: {"chain": problem.chain} | _picture(problem), ("dtype", "channels")),
     MatrixProduct.task: _Kind(
-        lambda variant, asked: (MatrixProduct(1024, 1024, 1024), None),
+        lambda variant, purpose: (MatrixProduct(1024, 1024, 1024), None),
         lambda product, _: {"product": product.size_text}),
     ForwardPass.task: _Kind(
-        lambda variant, asked: (ForwardPass(100), trained_weights()),
+        lambda variant, purpose: (ForwardPass(100), trained_weights()),
         lambda problem, _: {"batch": str(problem.batch)}),
 }
 # fmt: on

@@ -1,6 +1,6 @@
 """GPUs that kernels are explained on, here or not, and the launches of a variant there, before any run.
 
-Pure arithmetic: resident blocks, occupancy, waves, halo, idle threads; no device is asked. No Numba in here.
+Pure arithmetic: resident blocks, occupancy, waves, halo, idle threads; no device is needed. No Numba in here.
 Curves, the data of plots, show occupancy against one of them while everything else stays as it is, as in
 NVIDIA's calculator. Sources of the GPUs: CUDA C++ Programming Guide, "Technical Specifications per Compute
 Capability"; `arch_traits.h` of CUDA 13's core libraries, which has the same numbers. How many multiprocessors
@@ -33,12 +33,12 @@ class Architecture(NamedTuple):
     def named(cls, text: str) -> "Architecture":
         """Return the architecture that a text says: sm_86, compute_86, 86 or 8.6."""
         match = re.fullmatch(r"(?:(?:sm|compute)_)?(\d{1,2})\.?(\d)[a-z]?", text.strip().lower())
-        found = cls(int(match[1]), int(match[2])) if match else None
-        if found not in ARCHITECTURES:
+        architecture = cls(int(match[1]), int(match[2])) if match else None
+        if architecture not in ARCHITECTURES:
             known = ", ".join(map(str, ARCHITECTURES))
             why = "it is none of the architectures that kernels are compiled for here"
             raise BadValue(f"--arch {text}", why, f"Choose one of {known}.")
-        return found
+        return architecture
 
 
 DEFAULT = Architecture(9, 0)
@@ -87,7 +87,7 @@ ARCHITECTURES = tuple(ABSENT_GPUS)
 def gpu_for(devices: Iterable[DeviceInfo], architecture: Architecture | None = None) -> DeviceInfo:
     """Return the GPU that a kernel is explained on.
 
-    That is one of the architecture that is asked for; else the first of the devices that is a real GPU; else
+    That is one of the requested architecture; else the first of the devices that is a real GPU; else
     one of the architecture whose figures the documents show.
     """
     if architecture is None:
@@ -119,14 +119,14 @@ def theoretical_limits(gpu: DeviceInfo) -> dict[str, float]:
     if stated is None or capability is None:
         return {}
     clocks = stated.multiprocessors * stated.clock_mhz * 1e6
-    found = {
+    rates = {
         "copy_bytes_per_s": stated.bandwidth_gb_s * 1e9,
         "multiply_adds_per_s": stated.lanes * clocks,
         "shared_bytes_per_s": _SHARED_BYTES_PER_CLOCK * clocks,
         "instructions_per_s": SCHEDULERS * clocks,
         "int8_tensor_multiply_adds_per_s": _TENSOR.get(capability, 0) * clocks,
     }
-    return {name: value for name, value in found.items() if value > 0}
+    return {name: value for name, value in rates.items() if value > 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +174,8 @@ def explained_launch(
     """Return a launch whose kernel takes these resources."""
 
     def point(at: int, threads: int, own: KernelResources) -> CurvePoint:
-        found = occupancy_of(threads, own, gpu)
-        return CurvePoint(at, found.blocks, found.share)
+        occupancy = occupancy_of(threads, own, gpu)
+        return CurvePoint(at, occupancy.blocks, occupancy.share)
 
     threads = facts.threads
     registers = (*range(8, MOST_REGISTERS, 8), MOST_REGISTERS) if taken.registers else ()
@@ -208,9 +208,9 @@ class LaunchNumber(NamedTuple):
 
 def numbers_of(launch: ExplainedLaunch, unknown: str = "not known") -> tuple[LaunchNumber, ...]:
     """Return what is worth knowing of a launch, in the order of reading; `unknown` stands for registers."""
-    facts, found = launch.facts, launch.occupancy
+    facts, occupancy = launch.facts, launch.occupancy
     block = " × ".join(str(side) for side in facts.block if side > 1) or "1"
-    by_resource = ", ".join(f"{limit.what} {limit.blocks}" for limit in found.limits)
+    by_resource = ", ".join(f"{limit.what} {limit.blocks}" for limit in occupancy.limits)
     registers = f"{facts.registers}" if launch.is_compiled else unknown
     if launch.is_compiled and facts.local_bytes:
         registers += f", {_several(facts.local_bytes, 'byte')} of local memory"
@@ -229,7 +229,7 @@ def numbers_of(launch: ExplainedLaunch, unknown: str = "not known") -> tuple[Lau
     numbers = {
         "Grid": (f"{sides_text(facts.grid)}, {_several(facts.blocks, 'block')}", "All blocks."),
         "Threads per block": (
-            f"{facts.threads:,}, {_several(found.block_warps, 'warp')}",
+            f"{facts.threads:,}, {_several(occupancy.block_warps, 'warp')}",
             f"{block} threads. A warp has 32, and a block takes whole warps."),
         "Registers per thread": (
             registers,
@@ -237,10 +237,10 @@ def numbers_of(launch: ExplainedLaunch, unknown: str = "not known") -> tuple[Lau
             "thread's own arrays, lie in its local memory, which is global memory."),
         "Shared memory": (shared, "Of each block; constant memory is what the kernel declares."),
         "Resident blocks": (
-            f"{found.blocks}, limited by {found.limited_by}",
+            f"{occupancy.blocks}, limited by {occupancy.limited_by}",
             f"Blocks that a multiprocessor holds at once. It has room for, by resource: {by_resource}."),
         "Occupancy": (
-            f"{_occupancy(launch)}, {found.warps} of {found.most_warps} warps",
+            f"{_occupancy(launch)}, {occupancy.warps} of {occupancy.most_warps} warps",
             "Resident warps over those that a multiprocessor has room for. More of them hide more latency, "
             "but a kernel with more need not be faster."),
         "Waves": (
@@ -264,19 +264,19 @@ def sides_text(sides: tuple[int, int, int]) -> str:
 
 def limit_sentence(launch: ExplainedLaunch) -> str:
     """Return what limits the occupancy of a launch, and what would change it."""
-    found, share = launch.occupancy, _occupancy(launch)
-    if found.refusal:
-        return f"No block can be launched: {found.refusal}."
-    if found.share >= 1:
+    occupancy, share = launch.occupancy, _occupancy(launch)
+    if occupancy.refusal:
+        return f"No block can be launched: {occupancy.refusal}."
+    if occupancy.share >= 1:
         return f"The occupancy is {share}: no further warp has room."
     # Registers limit, Registers and blocks limit.
-    first, *others = found.limited_by.split(", ")
+    first, *others = occupancy.limited_by.split(", ")
     limit = " and ".join((first.capitalize(), *others)) + " limit" if others else _LIMITS[first]
-    said = f"{limit} the occupancy to {share}" if found.blocks else f"{limit} it: not one block fits"
+    sentence = f"{limit} the occupancy to {share}" if occupancy.blocks else f"{limit} it: not one block fits"
     # What alone would raise it: of registers and shared memory the least change, of threads the nearest
     # block that is best.
     facts, ways = launch.facts, list[str]()
-    better = {name: [one for one in of if one.share > found.share] for name, of in launch.curves.items()}
+    better = {name: [one for one in of if one.share > occupancy.share] for name, of in launch.curves.items()}
     for one in [one for one in better["registers"] if one.at < (facts.registers or 0)][-1:]:
         ways.append(f"{percent_text(one.share)} with {one.at} registers per thread")
     for one in [one for one in better["shared_bytes"] if one.at < (facts.shared_bytes or 0)][-1:]:
@@ -284,8 +284,8 @@ def limit_sentence(launch: ExplainedLaunch) -> str:
     for one in sorted(better["threads"], key=lambda one: (-one.share, abs(one.at - facts.threads)))[:1]:
         ways.append(f"{percent_text(one.share)} with {one.at:,} threads per block")
     if not ways:
-        return f"{said}. No change of threads, registers or shared memory alone would raise it."
-    return f"{said}. It would be {', or '.join(ways)}."
+        return f"{sentence}. No change of threads, registers or shared memory alone would raise it."
+    return f"{sentence}. It would be {', or '.join(ways)}."
 
 
 def _occupancy(launch: ExplainedLaunch) -> str:

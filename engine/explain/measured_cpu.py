@@ -67,7 +67,7 @@ def cpu_limits(report: Checkpoint = lambda progress: None) -> DeviceLimits:
 
 
 def _measured(report: Checkpoint) -> DeviceLimits:
-    cores, found = launch_cores(), dict[str, float]()
+    cores, rates = launch_cores(), dict[str, float]()
     source, target = _aligned(SIZES[-1]), _aligned(SIZES[-1])
     nothing = _in_registers(MULTIPLY_ADDS, 1, 0, 1)
     steps: dict[str, Callable[[], float]] = {
@@ -83,14 +83,14 @@ def _measured(report: Checkpoint) -> DeviceLimits:
     for number, (name, measure) in enumerate(steps.items()):
         # Compiling takes some seconds, once.
         report(Progress(f"measuring {limit_name(name)}", number / len(steps), 3.0))
-        found[name] = measure()
+        rates[name] = measure()
     for name in _WORKS:
-        found[name] *= found["multiply_adds_per_s"] / found["core_multiply_adds_per_s"]
-    copies = {2 * size: found.pop(name) for name, size in sizes.items()}
-    found["copy_bytes_per_s"] = copies[2 * SIZES[-1]]
+        rates[name] *= rates["multiply_adds_per_s"] / rates["core_multiply_adds_per_s"]
+    copies = {2 * size: rates.pop(name) for name, size in sizes.items()}
+    rates["copy_bytes_per_s"] = copies[2 * SIZES[-1]]
     # Less than each core's cache holds.
-    copies[2 * PIECE_BYTES * cores] = found["l2_bytes_per_s"]
-    limits: dict[str, Any] = {name: Limit(rate) for name, rate in found.items()}
+    copies[2 * PIECE_BYTES * cores] = rates["l2_bytes_per_s"]
+    limits: dict[str, Any] = {name: Limit(rate) for name, rate in rates.items()}
     return DeviceLimits(cpu_info().title, cores=cores, vector_bits=32 * VECTOR, **limits).with_copies(copies)
 
 

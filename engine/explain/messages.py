@@ -1,4 +1,4 @@
-"""What is asked of times, launches, tiles, code and ablations, and the replies. No Numba in here."""
+"""The requests about times, launches, tiles, code and ablations, and the replies. No Numba in here."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -81,11 +81,11 @@ class TilePlan:
     @property
     def own(self) -> NDArray[np.bool_]:
         """Which cells lie where the block has a result; the others are its halo."""
-        found = np.zeros(self.shape, bool)
+        is_own = np.zeros(self.shape, bool)
         rows, columns = np.nonzero(self.writers >= 0)
         down, across = (one - first for one, first in zip(self.first_result, self.first, strict=True))
-        found[rows + down, columns + across] = True
-        return found
+        is_own[rows + down, columns + across] = True
+        return is_own
 
     def window(self, i: int, j: int) -> tuple[slice, slice]:
         """Return rows and columns of the tile that are under the mask of result (i, j)."""
@@ -142,7 +142,7 @@ class LaunchAdvice(Message, frozen=True):
 class LaunchRequest(Message, Request, frozen=True):
     """Ask for the launches of a job's CUDA kernel, before any run.
 
-    It takes up to 20 ms and compiles nothing: registers are in the reply if they were found before.
+    It takes up to 20 ms and compiles nothing: registers are in the reply if they are known already.
     """
 
     handler: ClassVar[str] = "engine.explain.answers:advice"
@@ -172,7 +172,7 @@ class BlockTiles(Message, frozen=True, eq=False):
 
 
 class TileRequest(Message, Request, frozen=True):
-    """Ask who loads what in a block of a mask's CUDA kernel; no device is asked.
+    """Ask who loads what in a block of a mask's CUDA kernel; no device is needed.
 
     The block runs in the interpreter, 5 to 150 ms, once its kernel is compiled. It waits for what is running,
     so that it disturbs no measurement.
@@ -193,7 +193,7 @@ class ShownCode(Message, frozen=True):
     note: str  # why that is not what the job says; else empty
     other_note: str  # the same of the kernel that it is compared with
     source: KernelSource
-    kernels: tuple[Listing, ...] = ()  # in the form that was asked for
+    kernels: tuple[Listing, ...] = ()  # in the requested form
     diff: Diff | None = None  # in that form; without what was measured
 
 

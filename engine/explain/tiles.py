@@ -78,14 +78,14 @@ def _origins(kernel: PtxKernel) -> dict[int, list[list[LoadOrigin]]]:
                 for register in kernel.written_by(one):
                     reaching[register] |= read
     turns: dict[tuple[int, int, int], int] = defaultdict(int)
-    found: dict[int, list[list[LoadOrigin]]] = defaultdict(list)
+    by_store: dict[int, list[list[LoadOrigin]]] = defaultdict(list)
     for one in kernel.instructions:
         for text in one.operands[1].strip("{}").split(",") if one.name == "st" else ():
             origins = sorted(reaching[kernel.registers.get(text.strip(), -1)])
-            found[one.number].append([LoadOrigin(*origin, turns[origin]) for origin in origins])
+            by_store[one.number].append([LoadOrigin(*origin, turns[origin]) for origin in origins])
             for origin in origins:
                 turns[origin] += 1
-    return found
+    return by_store
 
 
 class BlockLoads:
@@ -205,11 +205,11 @@ def places(
     # The tile begins with its first row's first cell.
     lowest, first = columns[is_right].min(), at[is_known][kept.addresses[is_known].argmin()]
     left = lowest - (lowest - first) % wide
-    found_columns = np.where(is_known, (at - left) % wide + left, columns)
-    found_rows = np.where(is_known, (at - found_columns) // wide, own[0])
-    is_inside = (found_rows >= 0) & (found_rows < size[0]) & (found_columns >= 0) & (found_columns < size[1])
-    is_wrong = is_inside & ((found_rows != own[0]) | (found_columns != columns))
-    return own if is_wrong.any() else (found_rows, found_columns)
+    cell_columns = np.where(is_known, (at - left) % wide + left, columns)
+    cell_rows = np.where(is_known, (at - cell_columns) // wide, own[0])
+    is_inside = (cell_rows >= 0) & (cell_rows < size[0]) & (cell_columns >= 0) & (cell_columns < size[1])
+    is_wrong = is_inside & ((cell_rows != own[0]) | (cell_columns != columns))
+    return own if is_wrong.any() else (cell_rows, cell_columns)
 
 
 def _pitch(addresses: Numbers, rows: Numbers, columns: Numbers, lots: Numbers) -> int:
@@ -221,8 +221,8 @@ def _pitch(addresses: Numbers, rows: Numbers, columns: Numbers, lots: Numbers) -
 
 
 def _commonest(values: Numbers) -> int:
-    found, counts = np.unique(values, return_counts=True)
-    return int(found[counts.argmax()])
+    distinct, counts = np.unique(values, return_counts=True)
+    return int(distinct[counts.argmax()])
 
 
 # Cells around those under the mask that are drawn where the block loads them.
@@ -235,11 +235,11 @@ def tile_plans(job: MaskJob, at: tuple[int, int], checkpoint: Checkpoint = go_on
     Where the warps of a block do not wait for one another, each has its own. It must be something that the
     variant accepts, in a process that compiles kernels (`engine.explain.launches.why_not_compiled`).
     """
-    buffers, found = job.task.allocate(InterpreterBackend(), job), list[TilePlan]()
+    buffers, tiles = job.task.allocate(InterpreterBackend(), job), list[TilePlan]()
     for step in job.passes:
         checkpoint(Progress("running a block", 0.5, 1.0))
-        found += _tiles(job.problem, step, interpreter.arrays_of(step, buffers.image, buffers.out), at)
-    return tuple(found)
+        tiles += _tiles(job.problem, step, interpreter.arrays_of(step, buffers.image, buffers.out), at)
+    return tuple(tiles)
 
 
 class _Box(NamedTuple):

@@ -15,7 +15,7 @@ from engine.device.launches import DeviceKind, Launch
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import Reason
 from engine.explain import device_limits, instructions
-from engine.explain.answers import asked_job
+from engine.explain.answers import requested_job
 from engine.explain.code_lines import SAVES, paragraphs_of, story_of
 from engine.explain.counting import BANKS, WORD_BYTES, CountedAccesses, CountedRun, counted_run
 from engine.explain.device_limits import DeviceLimits, Limit
@@ -54,13 +54,13 @@ class LeastTime:
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
         """Of all that is done together, the tallest first."""
-        found: dict[str, Bound] = {}
+        by_key: dict[str, Bound] = {}
         for bound in (bound for bounds in self.in_turn for bound in bounds):
-            found[bound.key] = found[bound.key] + bound if bound.key in found else bound
+            by_key[bound.key] = by_key[bound.key] + bound if bound.key in by_key else bound
         for bound in (*self.beside, *self.before):
-            if bound.key not in found or bound.ms > found[bound.key].ms:
-                found[bound.key] = bound
-        return tuple(sorted(found.values(), key=lambda bound: -bound.ms))
+            if bound.key not in by_key or bound.ms > by_key[bound.key].ms:
+                by_key[bound.key] = bound
+        return tuple(sorted(by_key.values(), key=lambda bound: -bound.ms))
 
     @property
     def least_ms(self) -> float:
@@ -233,16 +233,16 @@ def explained_by(
     if is_on_gpu and (not_compiled := why_not_compiled()) is not None:
         return ExplainedTime(limits.device, not_explained=not_compiled), limits
     while True:
-        found = gpu_time(job, device, limits, checkpoint) if is_on_gpu else cpu_time(job, limits)
-        reached = device_limits.reached_by_run(found.bounds, found.least_ms, measured_ms)
+        time = gpu_time(job, device, limits, checkpoint) if is_on_gpu else cpu_time(job, limits)
+        reached = device_limits.reached_by_run(time.bounds, time.least_ms, measured_ms)
         left = device_limits.without_refuted(limits, reached)
         if left is limits:
             break
         limits = left
-    share, not_counted = found.least_ms / measured_ms if measured_ms else None, found.counted.not_counted
-    part = duration_text(found.least_ms) if share is None else f"{percent_text(min(1.0, share))} of the time"
+    share, not_counted = time.least_ms / measured_ms if measured_ms else None, time.counted.not_counted
+    part = duration_text(time.least_ms) if share is None else f"{percent_text(min(1.0, share))} of the time"
     reason, remedy = not_counted if share is None else None, ""
-    if not found.bounds:
+    if not time.bounds:
         again = "`devices --measure` measures them again."
         reason = Reason("limits-left-out", "Not explained: no limit is left", remedy=again)
     if reason is not None:
@@ -250,22 +250,22 @@ def explained_by(
     elif share is not None and share < LEAST_SHARE:
         reason = Reason("bounds-too-low", f"Bounds reach {percent_text(share)} of the time")
         sentence = (
-            f"Most of what is counted goes into {found.bounds[0].title}: at least {part}; what takes the "
+            f"Most of what is counted goes into {time.bounds[0].title}: at least {part}; what takes the "
             f"rest is not known. {not_counted or ''}"
         ).rstrip()
     else:
-        what, removed_by, remedy = gpu_cause(found) if is_on_gpu else cpu_cause(found)
+        what, removed_by, remedy = gpu_cause(time) if is_on_gpu else cpu_cause(time)
         sentence = f"{what}. That takes at least {part}. {removed_by}."
     if left_out := device_limits.left_out_words(limits):
         sentence = f"{sentence.rstrip('.')}. {left_out}"
-    times, each = (found.bounds, found.least_ms, measured_ms), found.counted.transactions_per_request
+    times, each = (time.bounds, time.least_ms, measured_ms), time.counted.transactions_per_request
     saves = "".join(paragraphs_of(story_of(job.variant).part(SAVES))[:1])
     return ExplainedTime(limits.device, *times, sentence, remedy, each, saves, reason), limits
 
 
 def answer_time(request: TimeRequest, report: Checkpoint) -> ExplainedTime:
     """Return the bounds of a job and what they say, or why there are none."""
-    return explained_time(*asked_job(request.job), request.measured_ms, report)
+    return explained_time(*requested_job(request.job), request.measured_ms, report)
 
 
 Cause = tuple[str, str, str]
@@ -377,9 +377,9 @@ def _short(value: float) -> str:
     return rate_text(float(f"{value:.3g}"))
 
 
-def cpu_cause(found: LeastTime) -> Cause:
+def cpu_cause(time: LeastTime) -> Cause:
     """Return what the bounds give as the cause of the time, and the variant that removes it."""
-    job, bound, vector = found.job, found.bounds[0], found.limits.vector_bits // 32
+    job, bound, vector = time.job, time.bounds[0], time.limits.vector_bits // 32
     each = bound.amount / job.problem.samples
     words = _WORDS[bound.key].format(
         megabytes=_count(bound.amount / 1e6),
@@ -388,15 +388,15 @@ def cpu_cause(found: LeastTime) -> Cause:
         us=_count(1e3 * bound.ms),
         of_vector=f"{_count(each * vector)} for {vector} results",
     )
-    best = choose(AUTO, job.problem, job.constant, None, found.device).variant
+    best = choose(AUTO, job.problem, job.constant, None, time.device).variant
     if best is job.variant:
         return f"Bound by {words}", "No variant on the CPU is expected to take less", ""
     # What it does less of.
     works = [one.work(job.problem, one.block_for(None)) for one in (job.variant, best)]
     ours, its = (work.flops / 2 / job.problem.samples if work else 0.0 for work in works)
     less = "is expected to take less"
-    if found.loops and not any(one.multiply_adds or one.operations for one in found.loops):
-        cores = f", on {found.limits.cores} cores" if found.limits.cores > 1 else ""
+    if time.loops and not any(one.multiply_adds or one.operations for one in time.loops):
+        cores = f", on {time.limits.cores} cores" if time.limits.cores > 1 else ""
         less = f"computes {vector} results with an instruction{cores}"
     elif its < ours:
         less = f"makes {_count(its)} instead of {_count(ours)} multiply-adds for each result"

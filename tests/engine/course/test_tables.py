@@ -70,7 +70,7 @@ def asked(paper_key, sizes):
     """Return the runs that the tables of a paper need."""
     results = Results({})
     tables_of(paper_key, results, sizes)
-    return list(results.asked)
+    return list(results.needed)
 
 
 def rows_of(table):
