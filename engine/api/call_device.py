@@ -29,8 +29,8 @@ _KIND = "rates"
 
 def faster_device(resolved: Resolved) -> tuple[DeviceInfo, Reason | None]:
     """Return the device that a request names, or that with the faster whole call, and what was compared."""
-    asked, cpu, problem, mask = resolved.asked, cpu_info(), resolved.problem, resolved.constant
-    if asked.device != AUTO or asked.variant != AUTO:
+    request, cpu, problem, mask = resolved.asked, cpu_info(), resolved.problem, resolved.constant
+    if request.device != AUTO or request.variant != AUTO:
         return resolved.device, None
     if not has_driver() or planner.cpu_call_us(problem, mask, cpu) < planner.LEAST_GPU_CALL_US:
         return cpu, None
@@ -102,12 +102,12 @@ def _rates(key: str) -> CallRates | None:
 
 def median_us(call: Callable[[], object]) -> float:
     """Return the median time of some calls, us."""
-    found = []
+    times_s = []
     for _ in range(2 + ROUNDS):
         begin = time.perf_counter()
         call()
-        found.append(time.perf_counter() - begin)
-    return sorted(found[2:])[ROUNDS // 2] * 1e6
+        times_s.append(time.perf_counter() - begin)
+    return sorted(times_s[2:])[ROUNDS // 2] * 1e6
 
 
 class _Nothing:

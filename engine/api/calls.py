@@ -35,14 +35,14 @@ def check_choices(variant: str, device: str) -> None:
 
 
 class HostCopy(NamedTuple):
-    """An array on the host, the device that was asked for, and the array in a GPU's memory that it was."""
+    """An array on the host, the requested device, and the array in a GPU's memory that it was."""
 
     array: Any
     device: str | None
     was: Given | None = None
 
     def back(self, values: np.ndarray) -> Any:
-        """Return values of the kind and on the device of the array that was given."""
+        """Return values of the kind and on the device of the original array."""
         return values if self.was is None else device_calls().on_device(values, self.was)
 
 
@@ -71,7 +71,7 @@ def device_calls() -> ModuleType:
 
 
 Options = tuple[Any, ...]
-"""Border, cval, anchor, variant, block, device, flip, layout and result of a call, as they were given."""
+"""Border, cval, anchor, variant, block, device, flip, layout and result of a call, as it passed them."""
 
 
 class Exported(Protocol):

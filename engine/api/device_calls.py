@@ -72,13 +72,13 @@ class DeviceCalls:
 
     def __call__(self, picture: Given, out: object) -> object:
         """Enqueue a picture's filtering; return its result, which is there when the stream is."""
-        library, found = picture.library, picture.found
-        self._refuse("a picture", found, self._dtype)
+        library, array = picture.library, picture.found
+        self._refuse("a picture", array, self._dtype)
         if self._is_never_captured:
             refuse_capture(picture, f"Filtering with '{self._resolved.choice.variant.key}'")
         if self._reads_samples:
             refuse_non_finite(self._resolved.choice.variant, on_host(picture).reshape(self._as_kernels_see))
-        view, _held = as_view(picture.found, self._as_kernels_see), picture.array
+        view, _held = as_view(array, self._as_kernels_see), picture.array
         if view is None:
             view, _held = tight_copy(picture, self._as_kernels_see)
         if out is None:
@@ -96,34 +96,34 @@ class DeviceCalls:
             why = "the picture is in a GPU's memory, and its result stays there"
             raise BadValue(f"out of type {type(out).__name__}", why, "Pass an array of that GPU, or none.")
         library = library_called(name)
-        found = library.read(out, picture.stream)
-        self._refuse("an array out", found, self._result_dtype)
-        view = as_view(found, self._as_kernels_see)
+        target = library.read(out, picture.stream)
+        self._refuse("an array out", target, self._result_dtype)
+        view = as_view(target, self._as_kernels_see)
         why = ""
-        if found.is_read_only:
+        if target.is_read_only:
             why = "it is read-only"
-        elif found.strides is not None:
+        elif target.strides is not None:
             # Kernels write whole vectors: beside its rows there may be others' samples.
             why = "its samples do not lie one after another"
         elif view is None:
             why = "it does not begin at a multiple of 16 bytes"
         if why or view is None:
             raise BadValue("This array out", why, "Pass a new, C-contiguous array.")
-        image, end = picture.found, found.address + _bytes_of(found)
-        if found.address < image.address + _bytes_of(image) and image.address < end:
+        image, end = picture.found, target.address + _bytes_of(target)
+        if target.address < image.address + _bytes_of(image) and image.address < end:
             why = "it shares memory with the picture, which is read after results are written"
             raise BadValue("This array out", why, "Pass an array of its own.")
         return view
 
-    def _refuse(self, what: str, found: Found, dtype: np.dtype) -> None:
-        if found.shape != self._shape:
-            raise other_shape(what, found.shape, self._shape)
-        if found.dtype != dtype:
+    def _refuse(self, what: str, array: Found, dtype: np.dtype) -> None:
+        if array.shape != self._shape:
+            raise other_shape(what, array.shape, self._shape)
+        if array.dtype != dtype:
             why = f"this filter takes {self._dtype} and gives {self._result_dtype}"
-            raise BadValue(f"{what} of {found.dtype}", why, "Convert it first.")
-        if found.device != self._device:
+            raise BadValue(f"{what} of {array.dtype}", why, "Convert it first.")
+        if array.device != self._device:
             why = f"this filter runs on cuda:{self._device}"
-            raise BadValue(f"{what} on GPU {found.device}", why, "Copy it there, or choose the other device.")
+            raise BadValue(f"{what} on GPU {array.device}", why, "Copy it there, or choose the other device.")
 
 
 def tight_copy(picture: Given, shape: tuple[int, ...]) -> tuple[DeviceView, object]:
@@ -166,16 +166,16 @@ def refuse_capture(picture: Given, what: str) -> None:
         )
 
 
-def _bytes_of(found: Found) -> int:
+def _bytes_of(array: Found) -> int:
     """Return the bytes from an array's first sample to its last."""
-    if found.strides is None:
-        return int(np.prod(found.shape)) * found.dtype.itemsize
-    steps = zip(found.shape, found.strides, strict=True)
-    return sum((length - 1) * step for length, step in steps) + found.dtype.itemsize
+    if array.strides is None:
+        return int(np.prod(array.shape)) * array.dtype.itemsize
+    steps = zip(array.shape, array.strides, strict=True)
+    return sum((length - 1) * step for length, step in steps) + array.dtype.itemsize
 
 
 def device_for(picture: Given, device: object) -> str:
-    """Return the key of the device that a picture lies on; a BadValue where another one is asked for."""
+    """Return the key of the device that a picture lies on; a BadValue where another one is requested."""
     own = f"cuda:{picture.found.device}"
     if device is not None and device not in (AUTO, "cuda", own):
         what, why = f"device {device!r} for a picture in the memory of {own}", "it is filtered where it lies"
@@ -188,9 +188,9 @@ def options_on(picture: Given, options: tuple[Any, ...]) -> tuple[Any, ...]:
 
     Raises BadValue for types that are not filtered there, another device, and a graph that is being captured.
     """
-    found = picture.found
-    if found.dtype not in _TYPES:
-        what = f"samples of type {found.dtype} in a GPU's memory"
+    array = picture.found
+    if array.dtype not in _TYPES:
+        what = f"samples of type {array.dtype} in a GPU's memory"
         why = f"there {', '.join(DTYPES)} are filtered as they are, and nothing is converted"
         raise BadValue(what, why, "Convert the picture to float32 first.")
     border, cval, anchor, variant, block, device, *rest = options

@@ -30,7 +30,7 @@ class Recognition:
     stage, device : str
         What computed the scores.
     layers : dict of str to ndarray
-        Where asked for: every layer's values of the first drawing, computed by `network-serial`.
+        On request: every layer's values of the first drawing, computed by `network-serial`.
     """
 
     scores: NDArray[np.float32]
@@ -83,10 +83,10 @@ def network(
     >>> engine.network(one, device="cpu").digits
     array([1])
     """
-    given = host_copy(drawings, device)
-    batch = as_drawings(given.array)
+    copy = host_copy(drawings, device)
+    batch = as_drawings(copy.array)
     used = weights_from(str(weights or ""))
-    wanted = as_device(given.device)
+    wanted = as_device(copy.device)
     chosen, machine = chosen_stage(stage, wanted)
     check_choices(chosen.key, wanted)
     job = network_job(chosen, batch, used)

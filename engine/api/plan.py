@@ -45,7 +45,7 @@ class Plan:
     """
 
     def __init__(self, asked: PictureRequest, shape: tuple[int, ...], given: np.dtype) -> None:
-        self.shape, self._given = shape, given
+        self.shape, self._own_dtype = shape, given
         self.dtype = dtype = sample_type(shape, given)
         # Of one sample, repeated: a plan reads no picture.
         like = np.broadcast_to(np.zeros((), dtype), shape if len(shape) == 3 else (*shape, 1))
@@ -67,7 +67,7 @@ class Plan:
     def __reduce__(self) -> tuple[object, ...]:
         if self._is_closed:
             raise _freed()
-        return type(self), (self._resolved.asked, self.shape, self._given)
+        return type(self), (self._resolved.asked, self.shape, self._own_dtype)
 
     def _host_call(self) -> OnHost:
         """Return what filters arrays of the host, for the first call with some."""

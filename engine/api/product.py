@@ -87,8 +87,8 @@ def matmul(
 def _on_device(a: object, b: object, variant: str, tile: int | None, device: str | None) -> object:
     """Enqueue a product of two matrices in a GPU's memory; return the result, an array of A's library."""
     calls = device_calls()
-    left = _given("A", a)
-    right = _given("B", b, left.stream)
+    left = _gpu_matrix("A", a)
+    right = _gpu_matrix("B", b, left.stream)
     own = calls.device_for(left, device)
     if right.found.device != left.found.device:
         what = f"matrix A on {own} and B on cuda:{right.found.device}"
@@ -114,25 +114,25 @@ def _on_device(a: object, b: object, variant: str, tile: int | None, device: str
     return out
 
 
-def _given(name: str, matrix: object, stream: int | None = None) -> Given:
+def _gpu_matrix(name: str, matrix: object, stream: int | None = None) -> Given:
     """Return a matrix in a GPU's memory; a `BadValue` says why it is none."""
     library = library_of(matrix)
     if library is None:
         why = "the other one is in a GPU's, and nothing is copied"
         raise BadValue(f"matrix {name} in the host's memory", why, "Copy one of them to where the other is.")
-    found: Given = device_calls().given(library, matrix, stream)
-    refuse_shape(name, found.found.shape)
-    if found.found.dtype != np.float32:
-        what = f"matrix {name} of type {found.found.dtype} in a GPU's memory"
+    operand: Given = device_calls().given(library, matrix, stream)
+    refuse_shape(name, operand.found.shape)
+    if operand.found.dtype != np.float32:
+        what = f"matrix {name} of type {operand.found.dtype} in a GPU's memory"
         why = "there float32 is multiplied as it is, and nothing is converted"
         raise BadValue(what, why, "Convert it to float32 first.")
-    return found
+    return operand
 
 
 def _view(matrix: Given) -> tuple[DeviceView, object]:
     """Return a matrix as kernels take it, and what holds its memory."""
-    found = matrix.found
-    if found.strides is None and found.address % found.dtype.itemsize == 0:
-        return DeviceView(found.address, found.shape, found.dtype), matrix.array
-    copied: tuple[DeviceView, object] = device_calls().tight_copy(matrix, found.shape)
+    array = matrix.found
+    if array.strides is None and array.address % array.dtype.itemsize == 0:
+        return DeviceView(array.address, array.shape, array.dtype), matrix.array
+    copied: tuple[DeviceView, object] = device_calls().tight_copy(matrix, array.shape)
     return copied

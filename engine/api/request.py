@@ -17,23 +17,23 @@ MaskLike = Mask | ArrayLike | str
 
 
 class PictureCall(Resolved):
-    """What is asked of a picture, resolved and ready to run.
+    """A request for a picture, resolved and ready to run.
 
-    `shape` is that of the picture as it was given. An illegal picture, name, value or block raises an
+    `shape` is that of the picture as the caller passed it. An illegal picture, name, value or block raises an
     `EngineError`.
     """
 
-    def __init__(self, image: Image, asked: PictureRequest, patch: Image | None = None) -> None:
+    def __init__(self, image: Image, request: PictureRequest, patch: Image | None = None) -> None:
         array = as_array(image)
         self.shape = array.shape
         cells = None if patch is None else as_samples(as_array(patch))
-        super().__init__(asked, as_samples(array), array, cells)
+        super().__init__(request, as_samples(array), array, cells)
         check_named(self)
 
     def filter(self, out: np.ndarray | None = None) -> np.ndarray:
         """Return what the variant writes, unverified (but verified in the simulator).
 
-        It lies in `out`, an array of the problem's `result_shape` and type, where that is given and the
+        It lies in `out`, an array of the problem's `result_shape` and type, where one is passed and the
         device is one of this process.
         """
         return compute(self.job(), backend(self.device.key), out).reshape(self.problem.result_shape)
@@ -41,10 +41,10 @@ class PictureCall(Resolved):
 
 def check_named(resolved: Resolved) -> None:
     """Refuse an unknown device, and an illegal block also with a variant that ignores it."""
-    asked, device = resolved.asked, resolved.device
-    check_choices(asked.variant, asked.device)
-    if asked.block is not None and not resolved.choice.variant.uses_block:
-        refusal = refuse_block(asked.block, device.limits)
+    request, device = resolved.asked, resolved.device
+    check_choices(request.variant, request.device)
+    if request.block is not None and not resolved.choice.variant.uses_block:
+        refusal = refuse_block(request.block, device.limits)
         if refusal is not None:
             raise UnsupportedVariant("The block cannot be used", refusal)
 

@@ -77,16 +77,16 @@ def apply(
     EngineError
         Anything else.
     """
-    given = host_copy(image, device)
-    how = border, cval, anchor, variant, block, given.device, flip, layout, result
-    call = PictureCall(given.array, request_of(mask, how))
+    copy = host_copy(image, device)
+    how = border, cval, anchor, variant, block, copy.device, flip, layout, result
+    call = PictureCall(copy.array, request_of(mask, how))
     applied = measured(call, SamplingPlan(budget_s=as_seconds(budget_s)))
-    return Applied(given.back(applied.values.reshape(call.shape)), applied.result)
+    return Applied(copy.back(applied.values.reshape(call.shape)), applied.result)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Operated(Shown):
-    """What an operation found, with its verification and its times.
+    """What an operation computed, with its verification and its times.
 
     Parameters
     ----------
@@ -168,16 +168,16 @@ def operate(
     >>> int(engine.operate(spots, "median", size=3, device="cpu").picture.max())
     0
     """
-    given = host_copy(image, device)
+    copy = host_copy(image, device)
     settings = Parameters(parameters.items())
     step = OperationStep(operation=operation, settings=settings, variant=variant, block=as_block(block))
-    asked = one_step(step, device=as_device(given.device), layout=Layout.named(layout))
-    call = PictureCall(given.array, asked, host_copy(patch).array)
+    request = one_step(step, device=as_device(copy.device), layout=Layout.named(layout))
+    call = PictureCall(copy.array, request, host_copy(patch).array)
     applied = measured(call, SamplingPlan(budget_s=as_seconds(budget_s)))
     answer = call.answer(applied.values)
     return Operated(
-        given.back(applied.values),
-        None if answer.picture is None else given.back(answer.picture.reshape(call.shape)),
+        copy.back(applied.values),
+        None if answer.picture is None else copy.back(answer.picture.reshape(call.shape)),
         {quantity.key: quantity.value for quantity in answer.quantities},
         answer.counts,
         answer.mark,
@@ -249,16 +249,16 @@ def chain(
     >>> engine.chain(step, "sobel-magnitude", device="cpu").values[2].tolist()
     [0.0, 0.0, 40.0, 40.0, 0.0, 0.0]
     """
-    given = host_copy(image, device)
-    asked = of_chain(as_chain(steps), device=as_device(given.device), layout=Layout.named(layout))
-    call = PictureCall(given.array, asked)
+    copy = host_copy(image, device)
+    request = of_chain(as_chain(steps), device=as_device(copy.device), layout=Layout.named(layout))
+    call = PictureCall(copy.array, request)
     applied = measured(call, SamplingPlan(budget_s=as_seconds(budget_s)))
     values = applied.values.reshape(call.shape)
     picture = values
     if values.dtype != call.samples.dtype:
         picture = to_depth(values, call.samples.dtype, range_mode=call.asked.chain.range)
     result = with_steps(applied.result, call.job())
-    return Chained(given.back(values), given.back(picture), timed_steps(call, result), result)
+    return Chained(copy.back(values), copy.back(picture), timed_steps(call, result), result)
 
 
 def as_chain(steps: ChainLike) -> Chain:
@@ -347,10 +347,10 @@ def apply_bank(
     if isinstance(masks, Mask | str) or not isinstance(masks, Iterable):
         remedy = "Pass a list of masks, or call engine.apply with one."
         raise BadValue("The masks are not a list", "this call applies several masks", remedy)
-    given = host_copy(image, device)
-    array = as_array(given.array)
+    copy = host_copy(image, device)
+    array = as_array(copy.array)
     samples = as_samples(array)
-    how = border, cval, anchor, variant, block, given.device, flip, layout, "float32"
+    how = border, cval, anchor, variant, block, copy.device, flip, layout, "float32"
     requests = [PictureCall(samples, request_of(mask, how)) for mask in masks]
     if not requests:
         raise MaskError("The masks cannot be applied", "there is none", "Give at least one mask.")
@@ -368,5 +368,5 @@ def apply_bank(
         except VerificationFailed as error:
             why = f"mask {number} of {len(jobs)}: {error.why}"
             raise VerificationFailed(error.what, why, error.remedy) from error
-    values = given.back(np.stack([one.values for one in applied]))
+    values = copy.back(np.stack([one.values for one in applied]))
     return AppliedBank(values, tuple(one.result for one in applied))

@@ -106,7 +106,7 @@ class ChunkJob:
     # Returns the variant for a picture of the sources' shape; its error ends the stream. Called when the copy
     # of the sources is already enqueued.
     prepare: Callable[[], Prepared]
-    asked: Any = None  # the picture that it is of, as it was given to the stream
+    picture: Any = None  # that it is of, as the stream got it
     # In a device with queues: its slot with the picture there, its marks, when the host copied for it, in
     # seconds of its own clock, and what copies its result out of pinned memory.
     slot: int = 0
@@ -189,11 +189,11 @@ class Flow(Generic[Work]):
     and a file of a batch opened, computed, encoded and written. The calling thread hands work on from stage
     to stage, and is the stream's.
 
-    `ready` returns what the stream is asked for, or None where it needs none; `take` is called once that is
+    `ready` returns what the stream has to compute, or None where it needs none; `take` is called once that is
     computed, in order with a single taker. Both are called at once where there are no threads for them. At
     most `most` is under way, of pictures alone as many as the stream has room for. `failed` is called with an
     error of one of the two, and returns whether the work is done with; else the error is raised. `dropped` is
-    called with work that is not taken. Where `alone` is given, and a picture breaks the stream off, it
+    called with work that is not taken. Where there is an `alone`, and a picture breaks the stream off, it
     computes those in it one by one, and a new stream is made. `ended` is set where the loop has failed.
     """
 
@@ -212,8 +212,8 @@ class Flow(Generic[Work]):
         self._openers = ThreadPoolExecutor(max(1, self.threads), "flow-ready")
         self._takers = ThreadPoolExecutor(max(1, self.takers), "flow-take")
         self._stream: _Device | None = None
-        # What was given and is not reported, and what of that is finished.
-        self._given: deque[Work] = deque()
+        # What is begun and not reported, and what of that is finished.
+        self._begun: deque[Work] = deque()
         self._done: set[Work] = set()
         # Each the oldest first; what is computed, and waits for what was sent before.
         self._opening: dict[Future[Any], Work] = {}
@@ -239,10 +239,10 @@ class Flow(Generic[Work]):
                     break
                 except EngineError as error:
                     # Those before it may fail, too.
-                    while self._given and not isinstance(error, Cancelled):
+                    while self._begun and not isinstance(error, Cancelled):
                         self._wait()
                     raise
-                self._given.append(work)
+                self._begun.append(work)
                 if self.threads:
                     self._opening[self._openers.submit(self.ready, work)] = work
                     while self._hand_on_what_is_ready():
@@ -250,7 +250,7 @@ class Flow(Generic[Work]):
                 else:
                     self._hand_on(work, self.ready(work))
                 self._report()
-            while self._given:
+            while self._begun:
                 self._wait()
         except BaseException:
             self.ended.set()
@@ -273,9 +273,9 @@ class Flow(Generic[Work]):
         if self._error is not None:
             return False
         if not self.threads:
-            return stream is None or (stream.has_room and len(self._given) <= 2 * stream.most)
+            return stream is None or (stream.has_room and len(self._begun) <= 2 * stream.most)
         under_way = len(self._opening) + len(self._in_stream) + len(self._taking)
-        return under_way < self.most and len(self._given) <= 2 * self.most
+        return under_way < self.most and len(self._begun) <= 2 * self.most
 
     def _wait(self) -> None:
         """Hand work on until more is finished, and report it; after an error until all is, then raise."""
@@ -288,14 +288,14 @@ class Flow(Generic[Work]):
             elif self._opening or self._taking:
                 wait([*self._opening, *self._taking], return_when=FIRST_COMPLETED)
             elif self._error is not None:
-                for work in filter(self._done.__contains__, self._given):
+                for work in filter(self._done.__contains__, self._begun):
                     self._finished(work)
                 raise self._error
         self._report()
 
     def _report(self) -> None:
-        while self._given and self._given[0] in self._done:
-            work = self._given.popleft()
+        while self._begun and self._begun[0] in self._done:
+            work = self._begun.popleft()
             self._done.remove(work)
             self._finished(work)
 
@@ -329,14 +329,14 @@ class Flow(Generic[Work]):
         for future in self._opening:
             future.cancel()
 
-    def _hand_on(self, work: Work, asked: object) -> None:
-        if asked is None:
+    def _hand_on(self, work: Work, request: object) -> None:
+        if request is None:
             self._take(work)
         elif self._error is not None:
             self.dropped(work)
         else:
-            self._in_stream[asked] = work
-            self._compute(lambda stream: stream.send(asked))
+            self._in_stream[request] = work
+            self._compute(lambda stream: stream.send(request))
 
     def _take(self, work: Work) -> None:
         if self.takers:
@@ -348,10 +348,10 @@ class Flow(Generic[Work]):
     def _receive(self, stream: _Device) -> None:
         self._computed.update(stream.wait())
         is_ordered = self.takers == 1
-        for asked in list(self._in_stream):
-            if asked in self._computed:
-                self._computed.remove(asked)
-                self._take(self._in_stream.pop(asked))
+        for request in list(self._in_stream):
+            if request in self._computed:
+                self._computed.remove(request)
+                self._take(self._in_stream.pop(request))
             elif is_ordered:
                 break
 
@@ -367,12 +367,12 @@ class Flow(Generic[Work]):
             alone = None if isinstance(error, DeviceFault) else self.alone
             if alone is None:
                 self._fail(error)
-            for asked, work in left.items():
+            for request, work in left.items():
                 if alone is None:
                     self.dropped(work)
                     continue
                 try:
-                    alone(asked)
+                    alone(request)
                 except (EngineError, MemoryError) as why:
                     self.dropped(work)
                     self._finish(work, why)

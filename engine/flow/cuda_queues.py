@@ -115,9 +115,9 @@ class CudaQueues:
         """Return whether the driver knows the first and the last byte as page-locked."""
         kind = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
         for address in (array.ctypes.data, array.ctypes.data + array.nbytes - 1):
-            status, found = driver.cuPointerGetAttribute(kind, driver.CUdeviceptr(address))
+            status, memory = driver.cuPointerGetAttribute(kind, driver.CUdeviceptr(address))
             is_known = status == driver.CUresult.CUDA_SUCCESS
-            if not is_known or int(found) != int(driver.CUmemorytype.CU_MEMORYTYPE_HOST):
+            if not is_known or int(memory) != int(driver.CUmemorytype.CU_MEMORYTYPE_HOST):
                 return False
         return True
 

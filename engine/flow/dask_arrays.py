@@ -107,24 +107,24 @@ def filter_dask(
     return _mapped(array, of_chain(chain, device=as_device(device), layout=Layout.named(layout)))
 
 
-def _mapped(array: Any, asked: PictureRequest) -> Any:
+def _mapped(array: Any, request: PictureRequest) -> Any:
     if not isinstance(array, loaded("dask.array", "An array in chunks").Array):
         remedy = "Pass dask.array.from_array(picture, chunks=2048), or call engine.correlate."
         raise BadValue(f"An array of type {type(array).__name__}", "it is none of Dask", remedy)
     if any(map(math.isnan, array.shape)):
         why = "the halos depend on where each chunk lies"
         raise BadValue("An array with chunks of unknown size", why, "Call array.compute_chunk_sizes() first.")
-    if asked.device == SIMULATOR:
+    if request.device == SIMULATOR:
         why = "it checks kernels on small pictures and is not made for speed"
         remedy = "Call engine.correlate or engine.operate with a small picture."
         raise BadValue("The simulator in tasks of Dask", why, remedy)
-    named = asked.named
+    named = request.named
     dask, arrays = loaded("dask", ""), loaded("dask.array", "")
     # What is known without the workers: variants, blocks and the device are theirs to choose.
-    steps = tuple(replace(step, variant=AUTO, block=None) for step in asked.chain.steps)
-    unchosen = replace(asked, chain=replace(asked.chain, steps=steps), device="cpu")
+    steps = tuple(replace(step, variant=AUTO, block=None) for step in request.chain.steps)
+    unchosen = replace(request, chain=replace(request.chain, steps=steps), device="cpu")
     known = _resolved(unchosen, array.shape, array.dtype).in_parts()
-    if asked.filter and named is not None:
+    if request.filter and named is not None:
         # Of its own device, which this machine may not have.
         known.choice = known.choice._replace(variant=named)
     reach, dtype = known.reach, np.dtype(known.problem.result_dtype)
@@ -147,7 +147,7 @@ def _mapped(array: Any, asked: PictureRequest) -> Any:
     largest = [max(lengths) for lengths in joined.chunks]
     for axis, halo in enumerate(halos):
         largest[axis] += sum(halo)
-    choose = sealed(chosen_for_chunks, asked, tuple(largest), array.dtype, dtype.itemsize, is_cut)
+    choose = sealed(chosen_for_chunks, request, tuple(largest), array.dtype, dtype.itemsize, is_cut)
     return arrays.map_overlap(
         sealed(compute_chunk),
         joined,
@@ -159,42 +159,42 @@ def _mapped(array: Any, asked: PictureRequest) -> Any:
     )
 
 
-def _resolved(asked: PictureRequest, shape: tuple[int, ...], given: np.dtype) -> Resolved:
+def _resolved(request: PictureRequest, shape: tuple[int, ...], dtype: np.dtype) -> Resolved:
     # Of one sample, repeated: nothing reads it.
-    like = np.broadcast_to(np.zeros((), sample_type(shape, given)), (*shape, 1)[:3])
-    if asked.filter:
-        return Resolved(asked, like, np.broadcast_to(np.zeros((), given), shape))
-    return resolved_for_parts(asked, like)
+    like = np.broadcast_to(np.zeros((), sample_type(shape, dtype)), (*shape, 1)[:3])
+    if request.filter:
+        return Resolved(request, like, np.broadcast_to(np.zeros((), dtype), shape))
+    return resolved_for_parts(request, like)
 
 
 # On the workers
 
 
 def chosen_for_chunks(
-    asked: PictureRequest, shape: tuple[int, ...], given: np.dtype, result_bytes: int, is_cut: bool
+    request: PictureRequest, shape: tuple[int, ...], dtype: np.dtype, result_bytes: int, is_cut: bool
 ) -> bytes:
     """Return a request with variants, blocks and device chosen for chunks of up to this shape; or refuse it.
 
     In bytes: only a worker that computes a chunk opens it. Called on: a worker, once for an array.
     """
-    _refuse_memory(shape, math.prod(shape) * (given.itemsize + result_bytes))
+    _refuse_memory(shape, math.prod(shape) * (dtype.itemsize + result_bytes))
     with launches_on(1):
-        resolved = _resolved(asked, shape, given)
+        resolved = _resolved(request, shape, dtype)
         resolved = resolved.in_parts() if is_cut else resolved
         if is_cut:
             resolved.refuse_cut(_CUT, _DIRECT, _WHOLE)
         resolved.refuse()
         check_named(resolved)
-        return pickle.dumps((resolved.chosen, given))
+        return pickle.dumps((resolved.chosen, dtype))
 
 
 @lru_cache(64)
 def _ready(choice: bytes, shape: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
     """Return what computes chunks of a shape, prepared once."""
-    asked, given = pickle.loads(choice)
-    if asked.filter:
-        return PreparedFilter(asked, shape, given)
-    resolved = _resolved(asked, shape, given)
+    request, dtype = pickle.loads(choice)
+    if request.filter:
+        return PreparedFilter(request, shape, dtype)
+    resolved = _resolved(request, shape, dtype)
 
     def computed(chunk: np.ndarray) -> np.ndarray:
         samples = as_samples(chunk)

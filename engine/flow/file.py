@@ -122,9 +122,9 @@ class FileFilter:
                 self._part.remove()
                 raise
             except OSError as error:
-                found = write_error(self.output, error)
+                failure = write_error(self.output, error)
                 kept = f"{self._part.folder.name} has what is done: the same command goes on from there."
-                raise FileWriteError(found.what, found.why, f"{found.remedy} {kept}") from error
+                raise FileWriteError(failure.what, failure.why, f"{failure.remedy} {kept}") from error
             pixels, plan, state = picture.height * picture.width, self._plan, self._state
             lost = state.loss.sentences(pixels * self._colours, self._dtype)
             facts: dict[str, object] = {
@@ -196,9 +196,9 @@ class FileFilter:
     def _described(self, storage: Storage) -> dict[str, object]:
         """Return what a part is of: the settings, and the file with its size and time."""
         job, step = self._resolved.job(), self._resolved.asked.filter
-        asked = msgspec.structs.replace(self._resolved.chosen, device=self._resolved.device.kind)
+        chosen = msgspec.structs.replace(self._resolved.chosen, device=self._resolved.device.kind)
         settings: list[object] = [
-            repr(asked), job.task.labels(job).get("weights_digest"),
+            repr(chosen), job.task.labels(job).get("weights_digest"),
             step and [step.mask.anchor, step.mask.offset],
             job.problem.result_dtype, str(self._dtype), self.range, self.filters_alpha, self.metadata,
             self.verify, repr(replace(storage, details={})), self._picture.channels,
@@ -273,14 +273,14 @@ class FileFilter:
         picture, state = self._picture, self._state
         if state.rows >= picture.height:
             return
-        # Of bands whose rows are not written yet, and what was found of each.
-        found: deque[tuple[Span, Verification | None, Loss, Clipped]] = deque()
+        # Bands whose rows are not written yet, each with its proof, loss and clipping.
+        unwritten: deque[tuple[Span, Verification | None, Loss, Clipped]] = deque()
         share = 0.5 if state.ends is not None and self._resumed_row == 0 else 0.0
 
         def written(rows: int) -> None:
             state.rows = rows
-            while found and found[0][0].last <= rows:
-                band, proof, loss, clipped = found.popleft()
+            while unwritten and unwritten[0][0].last <= rows:
+                band, proof, loss, clipped = unwritten.popleft()
                 (below, above), count = state.clipped, band.last - band.first
                 state.clipped = [below + count * clipped.below, above + count * clipped.above]
                 state.proof = state.proof if proof is None else state.proof.joined(proof)
@@ -293,7 +293,7 @@ class FileFilter:
             proof = self._verified(work) if self.verify else None
             saved, loss = self._converted(work)
             clipped = clipped_in_file(work.request.job(), work.values, self._dtype, self.range)
-            found.append((work.band, proof, loss, clipped))
+            unwritten.append((work.band, proof, loss, clipped))
             self._rows.add(saved, written)
             self.report(share + (1.0 - share) * work.band.last / picture.height, "filtered")
 
@@ -303,18 +303,18 @@ class FileFilter:
     def _verified(self, work: RowBand) -> Verification:
         """Compare some of the results of a band with the oracle."""
         job = replace(work.request.job(), seed=work.band.first, affordable=BAND_MULTIPLY_ADDS)
-        found = job.task.verify(work.out, job, lambda fraction: None)
+        proof = job.task.verify(work.out, job, lambda fraction: None)
         # Those of its halo too, as it is a picture of its own; they belong to other bands.
         rows, own = len(work.values), len(work.values) / len(work.out)
-        found = replace(
-            found,
-            checked_pixels=round(own * found.checked_pixels),
+        proof = replace(
+            proof,
+            checked_pixels=round(own * proof.checked_pixels),
             total_pixels=rows * self._picture.width,
-            chosen=f"in each band {found.chosen}" if found.chosen else "",
+            chosen=f"in each band {proof.chosen}" if proof.chosen else "",
         )
         where = f"in the rows from {work.band.first:,} on"
-        found.refuse_wrong(f"The result of '{job.variant.key}', {where},")
-        return replace(found, reason=f"{found.reason}, {where}") if found.is_unproven else found
+        proof.refuse_wrong(f"The result of '{job.variant.key}', {where},")
+        return replace(proof, reason=f"{proof.reason}, {where}") if proof.is_unproven else proof
 
     def _converted(self, work: RowBand) -> tuple[np.ndarray, Loss]:
         """Return the samples to save, and what they lose."""

@@ -220,20 +220,20 @@ def filter_stream(
     _refuse_settings(receive, checkpoint, chunk_bytes, ring)
     _refuse_arrays(pictures, out)
     one = None if device == ALL_GPUS else device
-    asked = request_of(mask, (border, cval, anchor, variant, block, one, flip, layout, result))
-    asked = structs.replace(asked, device=ALL_GPUS) if device == ALL_GPUS else asked
+    request = request_of(mask, (border, cval, anchor, variant, block, one, flip, layout, result))
+    request = structs.replace(request, device=ALL_GPUS) if device == ALL_GPUS else request
     if not is_one:
         # Errors of the call are reported for the call, not for its first picture.
-        PictureCall(np.zeros((1, 1), np.uint8), asked)
+        PictureCall(np.zeros((1, 1), np.uint8), request)
     outputs, values = Outputs((out,) if isinstance(out, np.ndarray) else out), []
 
-    def all_asked() -> Iterator[InStream]:
+    def all_pictures() -> Iterator[InStream]:
         images: Iterable[Any] = (pictures,) if is_one else pictures  # type: ignore[assignment]
         for number, image in enumerate(images):
             try:
                 if not is_one:
                     _refuse_part(image, pictures)
-                call = PictureCall(image, asked)
+                call = PictureCall(image, request)
                 place = outputs.take(call, number + 1)
             except EngineError as error:
                 if not is_one:
@@ -242,25 +242,25 @@ def filter_stream(
                 raise
             yield InStream(call, place)
 
-    def received(asked: InStream) -> None:
+    def received(work: InStream) -> None:
         if receive is None:
-            values.append(asked.out)
+            values.append(work.out)
         else:
-            receive(asked.picture, asked.out)
-            outputs.leave(asked.out)
+            receive(work.picture, work.out)
+            outputs.leave(work.out)
 
     total = 1 if is_one else len(pictures) if isinstance(pictures, tuple | list) else 0
     stream = Stream(
         chunk_bytes=chunk_bytes, ring=int(ring), checkpoint=checkpoint, in_parts=True, total=total
     )
-    timeline = stream.run(all_asked(), received)
+    timeline = stream.run(all_pictures(), received)
     return Streamed(values[0] if is_one and receive is None else tuple(values), timeline)
 
 
 def measured_in_chunks(
     call: Resolved, on_values: Callable[[np.ndarray], object], *, verify: bool, is_recorded: bool
 ) -> tuple[np.ndarray, AnyResult | None, list[DeviceInfo]]:
-    """Return a call's values, and if asked for proof and time; its GPUs. `on_values` is as of `measure`."""
+    """Return a call's values, on request with proof and time; its GPUs. `on_values` is as of `measure`."""
 
     def streamed() -> tuple[np.ndarray, Timeline]:
         out = empty_result(call.samples, call.samples.shape, call.problem.result_dtype)

@@ -266,8 +266,8 @@ class _OnThread:
         """Return the oldest chunk once, where it is finished."""
         if self._finishing is None or not self._finishing.done():
             return []
-        found, self._finishing = self._finishing.result(), None
-        return [self.under_way.popleft() for _ in found or ()]
+        chunks, self._finishing = self._finishing.result(), None
+        return [self.under_way.popleft() for _ in chunks or ()]
 
     def close(self) -> None:
         """Close the pipeline; what it has not begun is dropped."""
@@ -293,16 +293,16 @@ class Several:
 
     def wait(self) -> list[ChunkJob]:
         """Wait until one has finished a chunk; after an error all of them, then raise that."""
-        found: list[ChunkJob] = []
-        while not found or self._error is not None:
+        finished: list[ChunkJob] = []
+        while not finished or self._error is not None:
             busy = [one for one in self._threads if one.under_way and one.error is None]
             if not busy:
                 break
             wait([one.finishing() for one in busy], return_when=FIRST_COMPLETED)
-            found += [job for one in busy for job in one.finished()]
-        if not found and self._error is not None:
+            finished += [job for one in busy for job in one.finished()]
+        if not finished and self._error is not None:
             raise self._error
-        return found
+        return finished
 
     @property
     def _error(self) -> BaseException | None:
@@ -314,10 +314,10 @@ class Several:
     @property
     def spans(self) -> list[Interval]:
         """Where each chunk was, by the clock of the GPU that was ready first."""
-        zero_s, found = min(one.pipeline.begin_s for one in self._threads), []
+        zero_s, spans = min(one.pipeline.begin_s for one in self._threads), []
         for one in self._threads:
             later_ms = 1e3 * (one.pipeline.begin_s - zero_s)
             for span in one.pipeline.spans:
                 begin_ms, end_ms = span.begin_ms + later_ms, span.end_ms + later_ms
-                found.append(replace(span, begin_ms=begin_ms, end_ms=end_ms))
-        return sorted(found, key=lambda span: (span.chunk, [*Queue].index(span.queue)))
+                spans.append(replace(span, begin_ms=begin_ms, end_ms=end_ms))
+        return sorted(spans, key=lambda span: (span.chunk, [*Queue].index(span.queue)))

@@ -88,9 +88,9 @@ def plan_memory(
         return MemoryPlan(band_rows, most, cache_bytes, needed)
 
     # A band holds twice the rows of a mask.
-    found = plan(max(2 * halo, _BAND_BYTES // max(in_row, value_row)), _AHEAD_BYTES)
+    chosen = plan(max(2 * halo, _BAND_BYTES // max(in_row, value_row)), _AHEAD_BYTES)
     if memory is None:
-        return found
+        return chosen
     least = plan(2 * halo, 0)
     if least.needed_bytes > memory:
         raise BadValue(
@@ -99,9 +99,9 @@ def plan_memory(
             f"{cached_rows:,} rows of it at a time, which are stored together",
             f"Give --memory {-(-least.needed_bytes >> 20)}M, or save it in smaller strips or tiles.",
         )
-    while found.needed_bytes > memory and found.band_rows > 2 * halo:
-        found = plan(max(2 * halo, found.band_rows * 7 // 8), _AHEAD_BYTES)
-    return found if found.needed_bytes <= memory else least
+    while chosen.needed_bytes > memory and chosen.band_rows > 2 * halo:
+        chosen = plan(max(2 * halo, chosen.band_rows * 7 // 8), _AHEAD_BYTES)
+    return chosen if chosen.needed_bytes <= memory else least
 
 
 def _resident_bytes() -> int:

@@ -67,13 +67,13 @@ class Stream:
         # The chunks of the last picture that are not sent yet.
         self._left: Iterator[ChunkJob] | None = None
         self._clock, self._keys = "host clock", ""
-        # When it was asked for the first picture, and when the last result was written.
+        # When the first picture was requested, and when the last result was written.
         self._begin_s = self._end_s = time.perf_counter()
 
     def run(
         self,
         pictures: Iterable[InStream],
-        received: Callable[[InStream], None] = lambda asked: None,
+        received: Callable[[InStream], None] = lambda work: None,
     ) -> Timeline:
         """Return when each chunk was in which queue; `received` gets each picture in order, once whole."""
         Flow[InStream](stream=lambda: self).run(pictures, received)
@@ -129,13 +129,13 @@ class Stream:
         while not self._finished:
             for job in self._device.wait():
                 self._chunks.append(job.chunk)
-                job.asked.rows_left -= len(job.target)
-                if not job.asked.rows_left:
-                    self._finished.append(job.asked)
+                job.picture.rows_left -= len(job.target)
+                if not job.picture.rows_left:
+                    self._finished.append(job.picture)
                     self._end_s = time.perf_counter()
             self._send_on()
-        found, self._finished = self._finished, []
-        return found
+        finished, self._finished = self._finished, []
+        return finished
 
     def _send_on(self) -> None:
         while self._device is not None and self._left is not None and self._device.has_room:
@@ -204,12 +204,12 @@ class Preparing:
         """Return the variant that is chosen, ready for a band of that shape."""
         # What one thread chooses and compiles, the next one finds.
         with self._lock:
-            found = chosen()
-            job = found.job()
-            if shape != found.samples.shape:
+            resolved = chosen()
+            job = resolved.job()
+            if shape != resolved.samples.shape:
                 # The shape alone: it takes no memory.
-                job = found.task.part(job, np.broadcast_to(found.samples[:1, :1], shape))
-            job.refuse_problem(found.device)
+                job = resolved.task.part(job, np.broadcast_to(resolved.samples[:1, :1], shape))
+            job.refuse_problem(resolved.device)
             of = job.variant, job.problem, job.constant, job.block
             prepared: Prepared = self._kept(threading.get_ident(), *of)
             return prepared

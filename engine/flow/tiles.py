@@ -1,4 +1,4 @@
-"""Answers what the window asks of large pictures: a preview, a run, and of a result tiles and values.
+"""Answers requests of the window about large pictures: a preview, a run, and of a result tiles and values.
 
 A picture in its file is filtered where it is seen, at the level that is seen: at full size its results have
 the bits of the whole, at other levels the mask is applied to the reduced picture. A large picture in memory
@@ -58,21 +58,21 @@ Samples = np.ndarray
 class TiledResult:
     """A job of the window, ready to be computed anywhere in its picture: variants are chosen once.
 
-    `asked` is the job as it was asked for, `job` that with device, variants and blocks. `took_ms` are the
+    `request` is the job as it was requested, `job` that with device, variants and blocks. `took_ms` are the
     times of a chain's steps so far, on the CPU, `clipped` the parts of the result below black and above white
     (0 to 1) once its bands were made. Of a variant that computes whole bands only, `last` is the newest one;
     without it they are computed again.
     """
 
-    def __init__(self, asked: PictureJob) -> None:
-        picture = asked.picture
+    def __init__(self, request: PictureJob) -> None:
+        picture = request.picture
         self._is_in_memory = not isinstance(picture.screen, TiledScreen)
         samples = shared.attach(picture.in_memory) if self._is_in_memory else blank(picture)
-        found = resolved_for_parts(asked, samples)
-        found = found if self._is_in_memory else found.in_parts()
-        self.asked, self.job, self.work = asked, cast("PictureJob", found.chosen), found
-        # What the picture's memory was given to.
-        self.uses = _uses(asked)
+        resolved = resolved_for_parts(request, samples)
+        resolved = resolved if self._is_in_memory else resolved.in_parts()
+        self.request, self.job, self.work = request, cast("PictureJob", resolved.chosen), resolved
+        # How often the picture's memory was used for new arrays.
+        self.uses = _uses(request)
         self._channels: int = picture.channels
         reach, is_kept = self.work.reach, self._is_in_memory and keeps_values(picture)
         if reach.whole and not is_kept:
@@ -81,8 +81,8 @@ class TiledResult:
                 "each of its values depends on the whole picture, which is too large to compute it for a few",
                 "Crop the picture to a region.",
             )
-        between, height = found.task.between(found.job()), picture.height
-        rows = found.problem.rows_of(_BAND_BYTES // (between + 2 if between else 1))
+        between, height = resolved.task.between(resolved.job()), picture.height
+        rows = resolved.problem.rows_of(_BAND_BYTES // (between + 2 if between else 1))
         count = 1 if is_kept else -(-height // max(rows, _ROWS_PER_HALO * reach.height))
         edges = [*(height * number // count // 2 * 2 for number in range(count)), height]
         # Those of the whole picture begin at even rows, as halved levels need.
@@ -95,46 +95,46 @@ class TiledResult:
     @property
     def source(self) -> Source:
         """Where the picture is read."""
-        return source_of(self.asked.picture)
+        return source_of(self.request.picture)
 
     def values(self, level: int, rows: slice, columns: slice, ends_at: float) -> tuple[Samples, Samples]:
         """Return the result in a rectangle of a level, and the opacity; raises as `HalvedTiles.rectangle`."""
         reach = self.work.reach
         if not self._is_in_memory or (reach.exact and not reach.whole):
             return self._rectangle(level, rows, columns, ends_at)
-        found = []
+        parts = []
         for band in self._bands:
             first, last = max(rows.start, band.start), min(rows.stop, band.stop)
             if first < last:
                 if self.last is None or self.last[0] != band:
                     self.last = band, self._band(band)
-                found.append(self.last[1][first - band.start : last - band.start, columns])
+                parts.append(self.last[1][first - band.start : last - band.start, columns])
         opacity = self.source.rectangle(level, rows, columns, ends_at)[..., self._channels :]
-        return np.concatenate(found), opacity
+        return np.concatenate(parts), opacity
 
     def bands(self, report: Checkpoint) -> Iterator[tuple[slice, Samples]]:
         """Yield the result of a picture in memory in bands of whole rows."""
-        height, job = self.asked.picture.height, self.work.job()
+        height, job = self.request.picture.height, self.work.job()
         expected_s = 2.0 + job.task.expected_launch_s(job, self.work.device)
-        is_mask, range_mode = self.asked.filter is not None, self.asked.range_mode
+        is_mask, range_mode = self.request.filter is not None, self.request.range_mode
         below = above = 0.0
         for band in self._bands:
             report(Progress("filtering", band.start / height, expected_s))
             values = self._band(band)
             if not is_mask:
-                found, share = clipped_of(job, values, range_mode), len(values) / height
-                below, above = below + share * found.below, above + share * found.above
+                clipped, share = clipped_of(job, values, range_mode), len(values) / height
+                below, above = below + share * clipped.below, above + share * clipped.above
             yield band, values
             # Its memory serves the next band.
             del values
         if is_mask:
-            found = clipped_of(job, self.work.samples, range_mode)
-            below, above = found.below, found.above
+            clipped = clipped_of(job, self.work.samples, range_mode)
+            below, above = clipped.below, clipped.above
         self.clipped = below, above
 
     def ends(self, report: Checkpoint) -> tuple[float, float] | None:
         """Return the range that "rescale" maps to the screen's; of one in its file that of some tiles."""
-        if self.asked.range_mode == "rescale" and self._ends is None:
+        if self.request.range_mode == "rescale" and self._ends is None:
             bands = (band for _, band in self.bands(report))
             lowest, highest = math.inf, -math.inf
             for values in bands if self._is_in_memory else self._range_tiles():
@@ -155,10 +155,10 @@ class TiledResult:
                 yield self.values(0, rows, columns, math.inf)[0]
 
     def _band(self, rows: slice) -> Samples:
-        return self._rectangle(0, rows, slice(0, self.asked.picture.width), math.inf)[0]
+        return self._rectangle(0, rows, slice(0, self.request.picture.width), math.inf)[0]
 
     def _rectangle(self, level: int, rows: slice, columns: slice, ends_at: float) -> tuple[Samples, Samples]:
-        source, region = self.source, self.asked.region
+        source, region = self.source, self.request.region
         part = cut(self.work.reach, source.levels[level], rows, columns)
         beside = list(itertools.starmap(slice, part.columns.sources))
         read = [
@@ -205,10 +205,10 @@ _ready: list[TiledResult] = []
 
 def _result_of(job: PictureJob) -> TiledResult:
     uses = _uses(job)
-    same = [one for one in _ready if one.uses == uses and one.asked.picture == job.picture]
-    found = next((one for one in same if job in (one.job, one.asked)), None) or TiledResult(job)
-    _ready[:] = [found, *(one for one in same if one is not found)][:_MOST_READY]
-    return found
+    same = [one for one in _ready if one.uses == uses and one.request.picture == job.picture]
+    result = next((one for one in same if job in (one.job, one.request)), None) or TiledResult(job)
+    _ready[:] = [result, *(one for one in same if one is not result)][:_MOST_READY]
+    return result
 
 
 def _uses(job: PictureJob) -> int:
@@ -254,15 +254,15 @@ def preview(job: PictureJob, report: Checkpoint) -> Filtered:
     )  # fmt: skip
 
 
-def run_part(asked: PictureJob, budget_s: float, report: Checkpoint) -> Filtered:
+def run_part(job: PictureJob, budget_s: float, report: Checkpoint) -> Filtered:
     """Verify and time a part of a picture in its file."""
     report(Progress("reading the part that is measured", 0.0, 5.0))
-    screen: Any = asked.picture.screen
-    pixels = opened(screen.key).picture.read(0, *measured_part(asked))
-    found = resolved_for_parts(asked, np.ascontiguousarray(pixels[..., : asked.picture.channels]))
-    plan, machine = SamplingPlan(budget_s=budget_s), backend(found.device.key)
-    outcome = measure(found.job(), machine, plan, checkpoint=report)
-    return Filtered(None, None, found.choice.variant.key, found.device.key, 0.0, outcome.result)
+    screen: Any = job.picture.screen
+    pixels = opened(screen.key).picture.read(0, *measured_part(job))
+    resolved = resolved_for_parts(job, np.ascontiguousarray(pixels[..., : job.picture.channels]))
+    plan, machine = SamplingPlan(budget_s=budget_s), backend(resolved.device.key)
+    outcome = measure(resolved.job(), machine, plan, checkpoint=report)
+    return Filtered(None, None, resolved.choice.variant.key, resolved.device.key, 0.0, outcome.result)
 
 
 def wanted_tiles(request: protocol.WantedTiles, report: Checkpoint) -> Tiles:
@@ -324,7 +324,7 @@ _EXPECTED_S = 10.0
 
 
 def save_filtered(request: SaveFiltered, report: Checkpoint) -> Saved:
-    """Filter a file in bands. Stopped, it keeps what is done, and goes on there when it is asked again."""
+    """Filter a file in bands. Stopped, it keeps what is done, and goes on there at the next request."""
     # Wherever the person looks, the result is the same.
     job, depth = replace(request.job, centre=None), request.depth
     screen, path = job.picture.screen, job.picture.path
@@ -341,7 +341,7 @@ def save_filtered(request: SaveFiltered, report: Checkpoint) -> Saved:
     work = FileFilter(
         output=request.path,
         resolve=resolve,
-        saved_type=lambda given: given if depth == "keep" else np.dtype(DEPTH_DTYPES[depth]),
+        saved_type=lambda dtype: dtype if depth == "keep" else np.dtype(DEPTH_DTYPES[depth]),
         range=job.range_mode,
         report=tell,
     )

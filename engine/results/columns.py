@@ -3,7 +3,7 @@
 Columns are facts in words, and every metric. Here are the facts of every task; a task has its own in `FACTS`
 of the module that its problem names.
 
-What was measured on another machine and comes with the program is read when it is first asked for: `python -m
+What was measured on another machine and comes with the program is read when it is first needed: `python -m
 bench.recorded` writes it. A machine without a GPU shows it beside its own, always marked.
 """
 
@@ -76,13 +76,13 @@ def columns_of(*problems: TaskProblem | type[TaskProblem], first: Iterable[str] 
 
     Of several tasks: those of all, with a dash where the task of a run does not have a fact.
     """
-    found: dict[str, Column] = {metric.key: metric for problem in problems for metric in metrics_of(problem)}
+    by_key: dict[str, Column] = {metric.key: metric for problem in problems for metric in metrics_of(problem)}
     facts = {problem.task: {fact.key: fact for fact in facts_of(problem)} for problem in problems}
     for key, fact in [item for of_task in facts.values() for item in of_task.items()]:
         owners = {task for task, of_task in facts.items() if key in of_task}
-        found.setdefault(key, fact if len(owners) == len(facts) else _only_of(owners, fact))
-    order = dict.fromkeys((*(key for key in first if key in found), *found))
-    return tuple(found[key] for key in order)
+        by_key.setdefault(key, fact if len(owners) == len(facts) else _only_of(owners, fact))
+    order = dict.fromkeys((*(key for key in first if key in by_key), *by_key))
+    return tuple(by_key[key] for key in order)
 
 
 def _only_of(tasks: set[str], fact: AnyFact) -> AnyFact:
@@ -99,15 +99,15 @@ def _only_of(tasks: set[str], fact: AnyFact) -> AnyFact:
 
 def repeated(columns: Sequence[Column], runs: Sequence[Compared]) -> dict[str, str]:
     """Return the facts that are the same for all runs, in words, by the key of their column."""
-    found = {}
+    captions = {}
     facts = [column for column in columns if isinstance(column, Fact) and column.caption]
     # What was computed, then how.
     for fact in sorted(facts, key=lambda fact: not fact.of_problem):
         texts = {fact.text(run) for run in runs}
         if len(texts) == 1:
             (text,) = texts
-            found[fact.key] = "" if text == MISSING else fact.caption.format(text)
-    return found
+            captions[fact.key] = "" if text == MISSING else fact.caption.format(text)
+    return captions
 
 
 def problem_text(result: AnyResult) -> str:

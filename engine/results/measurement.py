@@ -259,17 +259,17 @@ class Measurement(Shown, Generic[P_co]):
 
         A single run has no speed-up: that is against another one.
         """
-        found = {
+        texts = {
             "Variant": self.variant,
             "Block": "" if self.block is None else str(self.block),
             "Device": self.device,
             "Verification": self.status,
         }
         if self.timing is not None and self.kernel_ms is not None:
-            found["Kernel"] = ms_text(self.kernel_ms)
-            found["End to end"] = ms_text(self.timing.end_to_end.median_ms)
-        found["Reason"] = self.chosen_because
-        return {name: text for name, text in found.items() if text}
+            texts["Kernel"] = ms_text(self.kernel_ms)
+            texts["End to end"] = ms_text(self.timing.end_to_end.median_ms)
+        texts["Reason"] = self.chosen_because
+        return {name: text for name, text in texts.items() if text}
 
     def _shown(self) -> list[tuple[str, str]]:
         return list(self.summary.items())

@@ -75,10 +75,10 @@ def compared(results: Sequence[AnyResult], baseline: str, chosen: AnyResult | No
     for at, run in enumerate(results):
         if run is chosen and run.kernel_ms:
             best |= dict.fromkeys(_served(run), at)
-    found = (best.get((comparable(run), run.layout)) if run.kernel_ms else None for run in results)
+    baselines = (best.get((comparable(run), run.layout)) if run.kernel_ms else None for run in results)
     return [
         Compared(run, number, None if at is None else results[at], None if at is None else at + 1)
-        for number, (run, at) in enumerate(zip(results, found, strict=True), start=1)
+        for number, (run, at) in enumerate(zip(results, baselines, strict=True), start=1)
     ]
 
 
@@ -161,8 +161,8 @@ def metrics_of(problem: TaskProblem | type[TaskProblem]) -> tuple[AnyMetric, ...
 
 def metric(key: str, problem: TaskProblem | type[TaskProblem] | None = None) -> AnyMetric:
     """Return the metric of a key, of every task or a problem's; a `KeyError` says that there is none."""
-    found = {entry.key: entry for entry in ((*TIMES, *METRICS) if problem is None else metrics_of(problem))}
-    return found[key]
+    entries = {entry.key: entry for entry in ((*TIMES, *METRICS) if problem is None else metrics_of(problem))}
+    return entries[key]
 
 
 def number_of(result: AnyResult, key: str) -> Number:
@@ -195,9 +195,9 @@ def _durations(name: str, title: str, explanation: str, shown: Iterable[str] = (
         return _timed(lambda timing: getattr(getattr(timing, name), f"{statistic}_ms", None))
 
     for statistic, meaning in _STATISTICS.items():
-        key, said, is_shown = f"{name}_{statistic}_ms", f"{meaning} {explanation}", statistic in shown
+        key, explained, is_shown = f"{name}_{statistic}_ms", f"{meaning} {explanation}", statistic in shown
         words, of = (title, "") if statistic == "median" else (f"{title} {statistic}", f"{name}_median_ms")
-        yield Metric(key, words, "ms", said, value(statistic), ms_cell, of=of, shown=is_shown)
+        yield Metric(key, words, "ms", explained, value(statistic), ms_cell, of=of, shown=is_shown)
 
 
 def _of(part: str, name: str) -> Value:
@@ -219,8 +219,8 @@ def _launch(name: str, of_all: Callable[[Iterable[float]], float] = max) -> Valu
     """Return a fact of the launches: of several the largest, or what `of_all` takes of them."""
 
     def of(run: ComparedRun[TaskProblem]) -> Number:
-        found = [getattr(launch, name) for launch in run.result.launches or ()]
-        known = [value for value in found if value is not None]
+        values = [getattr(launch, name) for launch in run.result.launches or ()]
+        known = [value for value in values if value is not None]
         return of_all(known) if known else None
 
     return of
@@ -238,8 +238,8 @@ def _counts(name: str, title: str, explanation: str, *, per_value: bool = True) 
     total = _of("work", name)
 
     def each(run: ComparedRun[TaskProblem]) -> Number:
-        found = total(run)
-        return None if found is None else found / run.result.problem.values
+        count = total(run)
+        return None if count is None else count / run.result.problem.values
 
     sentence = f"Model, before any cache: {explanation}"
     key = f"model_{name}"

@@ -175,9 +175,9 @@ def launch_facts(
     facts = replace(facts, registers=registers, shared_bytes=shared, local_bytes=local)
     if gpu is None:
         return facts
-    found = occupancy_of(facts.threads, resources, gpu)
-    number, last = waves(facts.blocks, found.blocks, gpu) or (None, None)
-    by, share = found.limited_by, found.share
+    occupancy = occupancy_of(facts.threads, resources, gpu)
+    number, last = waves(facts.blocks, occupancy.blocks, gpu) or (None, None)
+    by, share = occupancy.limited_by, occupancy.share
     return replace(
-        facts, resident_blocks=found.blocks, occupancy=share, limited_by=by, waves=number, last_wave=last
+        facts, resident_blocks=occupancy.blocks, occupancy=share, limited_by=by, waves=number, last_wave=last
     )

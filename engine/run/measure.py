@@ -135,13 +135,13 @@ def sampled_parts(backend: Backend, prepared: Any, buffers: Buffers) -> dict[str
         timer = backend.clock(part, buffers)
         return Spread(tuple(timer.sample_ms() for _ in range(PART_SAMPLES))).median_ms
 
-    found: list[dict[str, float]] = []
+    samples: list[dict[str, float]] = []
     begin = time.perf_counter()
     # What clocks its own parts has the median of each already.
     launches = 1 if backend.copies else PART_SAMPLES
-    while len(found) < launches and (not found or time.perf_counter() - begin < LONGEST_PARTS_S):
-        found.append(prepared.part_ms(buffers.image, buffers.out, clock))
-    return {name: Spread(tuple(one[name] for one in found)).median_ms for name in found[0]}
+    while len(samples) < launches and (not samples or time.perf_counter() - begin < LONGEST_PARTS_S):
+        samples.append(prepared.part_ms(buffers.image, buffers.out, clock))
+    return {name: Spread(tuple(one[name] for one in samples)).median_ms for name in samples[0]}
 
 
 def _repeated(

@@ -75,8 +75,8 @@ class Task(ABC, Generic[P, V]):
 
     def steps(self, job: "Job[P, V]") -> int:
         """Return the steps that a launch takes, of which `cpu_per_s` and `gpu_per_s` are done in a second."""
-        found: int = job.problem.multiply_adds  # type: ignore[attr-defined]
-        return found
+        count: int = job.problem.multiply_adds  # type: ignore[attr-defined]
+        return count
 
     def expected_launch_s(self, job: "Job[P, V]", device: DeviceInfo) -> float:
         """Estimate one launch before any was seen, seconds."""
@@ -95,8 +95,8 @@ class Task(ABC, Generic[P, V]):
         fraction done; it may raise to stop.
         """
         how = {"seed": job.seed, "affordable": job.affordable, "checkpoint": checkpoint}
-        found: Verification = import_module(self.oracle).verify(values, *self.compared(job), **how)
-        return found
+        proof: Verification = import_module(self.oracle).verify(values, *self.compared(job), **how)
+        return proof
 
     def compared(self, job: "Job[P, V]") -> tuple[Any, ...]:
         """Return what `verify` of the oracle takes after the result."""
@@ -129,7 +129,7 @@ class Job(Generic[P, V]):
     operands: Any  # what is copied to the device: a picture (H, W, C), a tuple of several arrays
     constant: Any = None  # what the variant is compiled with: a mask, a patch, planned steps, weights
     layout: Layout = Layout.PITCHED  # of a picture's rows on a CUDA device
-    chosen_because: Reason | None = None  # the planner's reason where `auto` was asked for
+    chosen_because: Reason | None = None  # the planner's reason where `auto` was requested
     # For the pixels that are verified where the oracle cannot afford everything, and for random operands.
     seed: int = 0
     affordable: int | None = None  # multiply-adds that the oracle may spend; None: the task's own

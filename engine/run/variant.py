@@ -2,7 +2,7 @@
 
 `plan`, `work` and `unsupported` are pure: they can be tested and shown without a device. `prepare` compiles
 and uploads what is constant; what it returns launches as often as wanted. The variants of a task are named by
-their modules, each imported when it is first asked for: those of CUDA take as long as all else that a first
+their modules, each imported when it is first needed: those of CUDA take as long as all else that a first
 filter on the CPU needs (40 ms).
 """
 
@@ -58,9 +58,9 @@ class VariantOf(Generic[P, C]):
         """Whether it runs CUDA kernels of ours: they are simulated, counted and compiled without a device."""
         return self.device is DeviceKind.CUDA and not self.library
 
-    def block_for(self, asked: Block | None) -> Block:
-        """Return the block that is asked for; its default one where none is, or where no block matters."""
-        return asked if asked is not None and self.uses_block else self.default_block
+    def block_for(self, block: Block | None) -> Block:
+        """Return the requested block; its default one where none is, or where no block matters."""
+        return block if block is not None and self.uses_block else self.default_block
 
     @property
     def group(self) -> str:
