@@ -10,7 +10,7 @@ import msgspec
 Text = Annotated[str, msgspec.Meta(max_length=4096, pattern=r"^[^\0\ud800-\udc7f\udd00-\udfff]*$")]
 """A text, a path or a key; not as long as a book."""
 Table = Mapping[str, Any]
-_MOST_SAID = 4
+_MOST_NOTES = 4
 _SHOWN = 40
 
 
@@ -31,17 +31,17 @@ class Reading:
 
     def fields(self, table: Table, kinds: Mapping[str, Any], of: str = "") -> dict[str, Any]:
         """Return the values that are of their kinds, by name; `of` says whose they are: " of a step"."""
-        found = {}
+        values = {}
         for name, value in table.items():
             if name not in kinds:
                 self.note(f'Its "{name[:_SHOWN]}"{of} is not known to this version of Haloscope.')
                 continue
             try:
-                found[name] = msgspec.convert(value, Text if kinds[name] is str else kinds[name])
+                values[name] = msgspec.convert(value, Text if kinds[name] is str else kinds[name])
             except (msgspec.ValidationError, OverflowError) as error:
                 shown = msgspec.json.encode(value).decode()[:_SHOWN]
                 self.leave_out(f'"{name}"{of}, {shown},', error)
-        return found
+        return values
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -51,5 +51,5 @@ class Reading:
 
 def in_short(notes: Sequence[str]) -> str:
     """Return the first of many sentences, and how many more there are."""
-    more = len(notes) - _MOST_SAID
-    return " ".join(notes[:_MOST_SAID]) + (f" And {more} more." if more > 0 else "")
+    more = len(notes) - _MOST_NOTES
+    return " ".join(notes[:_MOST_NOTES]) + (f" And {more} more." if more > 0 else "")

@@ -147,9 +147,9 @@ def part_of(course: CourseModel) -> dict[str, Any]:
 def show_part(course: CourseModel, kept: Table) -> None:
     """Show it; a BadValue says what in it cannot be used, and the rest is shown."""
     reading = Reading()
-    found = reading.fields(kept, _PART)
+    saved = reading.fields(kept, _PART)
     papers = {paper.key for paper in course.papers}
-    for key, table in found.get("measured", {}).items():
+    for key, table in saved.get("measured", {}).items():
         try:
             if key not in papers:
                 raise ValueError("there is no such paper")
@@ -160,7 +160,7 @@ def show_part(course: CourseModel, kept: Table) -> None:
             course.know(key, measured=MeasuredPaper(tables, tuple(map(read, table.get("results", [])))))
         except (EngineError, ValueError, LookupError, TypeError) as error:
             reading.leave_out(f"paper {key[:40]}", error)
-    if chosen := found.get("paper"):
+    if chosen := saved.get("paper"):
         course.choose(chosen)
     if reading.notes:
         what = "The session's part for the page Course was opened as far as possible"
@@ -179,7 +179,7 @@ class CourseController(QObject):
         self._course, self._messages, self._jobs = course, messages, services.jobs
         self._state, self._link = state, link = services.state, services.link
         # What is on its way, and the papers whose transactions are counted.
-        self._asked: dict[Request, Ask] = {}
+        self._pending: dict[Request, Ask] = {}
         self._counted: set[str] = set()
         course.paper_changed.connect(self.count)
         # A lost host does not reply; its successor gets the request again.
@@ -188,26 +188,26 @@ class CourseController(QObject):
         follow(self._find_recorded, state.recorded_changed)
 
     def _ask_once(self, request: Request, take: Callable[[Any], None], refuse: Failed) -> None:
-        if request in self._asked:
+        if request in self._pending:
             return
 
         def replied(reply: Any) -> None:
-            del self._asked[request]
+            del self._pending[request]
             take(reply)
 
         def failed(error: EngineError) -> None:
-            del self._asked[request]
+            del self._pending[request]
             if not needs_no_message(error):
                 refuse(error)
 
-        self._asked[request] = Ask(request, replied, failed)
-        self._link.ask(self._asked[request])
+        self._pending[request] = Ask(request, replied, failed)
+        self._link.ask(self._pending[request])
 
     def count(self) -> None:
         """Have the tables of the paper that is shown counted, then the cells that take longer; each once."""
         self._find_recorded()
         course, paper = self._course, self._course.key
-        for request, ask in list(self._asked.items()):
+        for request, ask in list(self._pending.items()):
             if isinstance(request, CountCourse) and request.paper != paper:
                 self._link.cancel(ask)
         has_tables = bool(course.known(paper).tables)

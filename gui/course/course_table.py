@@ -148,7 +148,7 @@ def _item(cell: Cell, column: Column, row_name: str, has_commas: bool) -> QStand
     figure = plain(cell.recorded if column.part is Part.RECORDED else cell.here)
     if has_commas and _COUNTS.fullmatch(figure):
         # A spreadsheet takes the digits alone.
-        figure = _BIG.sub(lambda found: f"{int(found[0]):,}", figure)
+        figure = _BIG.sub(lambda digits: f"{int(digits[0]):,}", figure)
     text = figure or EMPTY if column.part in (Part.HERE, Part.RECORDED) else cell.marked
     item = QStandardItem(text)
     item.setData(column.part is Part.PAPER or text == EMPTY, IS_QUIET_ROLE)
@@ -159,15 +159,15 @@ def _item(cell: Cell, column: Column, row_name: str, has_commas: bool) -> QStand
         return item
     where = ", ".join(filter(None, (column.heading, row_name)))
     if column.part is Part.PAPER:
-        found = f"the paper printed {cell.printed}." if text else "not in the paper."
+        about = f"the paper printed {cell.printed}." if text else "not in the paper."
         if cell.is_misprint:
-            found += f" A misprint: the note below that begins with {MISPRINT} says what is right."
+            about += f" A misprint: the note below that begins with {MISPRINT} says what is right."
     elif column.part is Part.RECORDED:
-        found = f"{text}, recorded on another machine." if cell.recorded else "not recorded."
+        about = f"{text}, recorded on another machine." if cell.recorded else "not recorded."
     else:
-        found = f"{text} on this machine." if cell.here else f"empty. {cell.reason}".rstrip()
-    item.setToolTip(f"{where}: {found}")
-    item.setAccessibleText(f"{where}: {found}")
+        about = f"{text} on this machine." if cell.here else f"empty. {cell.reason}".rstrip()
+    item.setToolTip(f"{where}: {about}")
+    item.setAccessibleText(f"{where}: {about}")
     return item
 
 

@@ -111,7 +111,7 @@ class EngineLink(QObject):
 
     @property
     def is_lost(self) -> bool:
-        """Whether the connection to it was lost, so that nothing is asked."""
+        """Whether the connection to it was lost, so that nothing is sent."""
         return self._lost is not None
 
     @property
@@ -122,8 +122,8 @@ class EngineLink(QObject):
     @property
     def files_being_saved(self) -> tuple[str, ...]:
         """Names of the files, and of the folders of files, that have yet to be written."""
-        asked = (ask.request.written_path for ask in self._open)
-        return tuple(Path(path).name for path in (*asked, *self._written_beside) if path)
+        requested = (ask.request.written_path for ask in self._open)
+        return tuple(Path(path).name for path in (*requested, *self._written_beside) if path)
 
     def begin_writing(self, path: str) -> None:
         """Have the window ask before it closes while another process writes there."""

@@ -32,7 +32,7 @@ class EngineState(QObject):
     progress_changed = Signal()  # `busy`, `slow`, `running`, `cancelling`, `stage` or `fraction`
     running_changed = Signal()  # `running` or `cancelling`
     # Filtered: a picture to be shown, of a preview or of a run. Views take it before they return: the memory
-    # of the one before is given back after the signal.
+    # of the one before is freed after the signal.
     filtered = Signal(object)
     recorded_changed = Signal()  # `shows_recorded`
     result_aged = Signal()  # `result_is_earlier`: the visible result has other settings than the current ones

@@ -54,7 +54,7 @@ class CopyAs(QObject):
             action.triggered.connect(lambda _on, target=target: self.copy(target))
 
     def copy(self, target: Target) -> None:
-        """Copy the page in this form; a message says what was copied, or why it cannot be said in it."""
+        """Copy the page in this form; a message says what was copied, or why this form cannot hold it."""
         server, shown = self._state.machine, self._state.last_result
         try:
             recipe = recipe_of(self._workspace, self._stem(), server.destination if server else "")
@@ -94,15 +94,15 @@ def recipe_of(workspace: Workspace, stem: str = "result", host: str = "", *, who
     if workspace.is_chain:
         whole = whole or workspace.shows_whole
         chain = written_chain(workspace.state, workspace.range_mode, whole=whole)
-        asked = PictureRequest(chain=chain, **where)
+        request = PictureRequest(chain=chain, **where)
     else:
-        asked = one_step(engine_step(workspace.step), **where)
-        asked = structs.replace(asked, chain=structs.replace(asked.chain, range=workspace.range_mode))
+        request = one_step(engine_step(workspace.step), **where)
+        request = structs.replace(request, chain=structs.replace(request.chain, range=workspace.range_mode))
         if workspace.is_filtering:
-            asked = structs.replace(asked, result_type=settings.result_type)
+            request = structs.replace(request, result_type=settings.result_type)
     return Recipe(
         source=source,
-        asked=asked,
+        asked=request,
         output=f"{stem}{suffix}",
         patch_path="" if workspace.is_filtering else settings.patch_path,
         host=host,
@@ -119,9 +119,9 @@ def job_words(workspace: Workspace, folder: Path) -> list[str]:
     # The pictures are others than the one that is open.
     recipe = replace(recipe_of(workspace, whole=True), source=Source())
     if recipe.asked.device == SIMULATOR:
-        asked = structs.replace(recipe.asked, device=AUTO, layout=Layout.PITCHED)
-        asked = asked if asked.step is None else asked.changed(variant=AUTO, block=None)
-        recipe = replace(recipe, asked=asked)
+        request = structs.replace(recipe.asked, device=AUTO, layout=Layout.PITCHED)
+        request = request if request.step is None else request.changed(variant=AUTO, block=None)
+        recipe = replace(recipe, asked=request)
     file = folder / ("mask.json" if recipe.chain is None else "chain.json")
     if recipe.chain is not None:
         import_module("engine.work.chain_files").save_chain(recipe.chain, file)

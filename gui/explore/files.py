@@ -53,7 +53,7 @@ class ExploreFiles(QObject):
         self._workspace, self._pictures, self._sessions = workspace, pictures, sessions
         self._messages, self._dialogs, self._recent = services.messages, services.files, services.recent
         self.question: QDialog | None = None
-        """What was asked last before a file is saved: which result of a chain, its quality."""
+        """The last question before a file is saved: which result of a chain, its quality."""
         self._quality = 0  # the one that was chosen last for this picture
         pictures.opened.connect(self._follow_picture)
 

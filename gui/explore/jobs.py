@@ -79,8 +79,8 @@ def job_of(step: EditedStep, picture: PictureHandle, range_mode: RangeMode) -> P
     done: MaskStep | OperationStep
     if step.operation:
         # With a patch from a file, the whole file is the patch.
-        given = {} if settings.patch_path else settings.parameters
-        done = OperationStep(operation=step.operation, settings=Parameters(given.items()), **kernel)
+        parameters = {} if settings.patch_path else settings.parameters
+        done = OperationStep(operation=step.operation, settings=Parameters(parameters.items()), **kernel)
     else:
         done = MaskStep(mask=step.applied_mask, border=settings.border, cval=settings.cval, **kernel)
     own = {"result_type": "same", "patch_path": settings.patch_path} if step.operation else {}
@@ -222,14 +222,14 @@ def engine_step(step: EditedStep) -> AnyStep:
 
 
 def _page_step(step: AnyStep, common: StepSettings) -> EditedStep:
-    found = EditedStep(_ALONE, settings=common, id=step.id, input=step.input, on=step.on)
+    edited = EditedStep(_ALONE, settings=common, id=step.id, input=step.input, on=step.on)
     kernel = values_of(KERNEL, step)
     if isinstance(step, MaskStep):
-        found = replace(found, mask=step.mask, title=title_of(step.mask))
-        return found.with_settings(**kernel, **values_of(MASK_USE, step))
+        edited = replace(edited, mask=step.mask, title=title_of(step.mask))
+        return edited.with_settings(**kernel, **values_of(MASK_USE, step))
     if isinstance(step, OperationStep):
         parameters = dict(step.settings)
-        return found.with_operation(step.operation).with_settings(**kernel, parameters=parameters)
+        return edited.with_operation(step.operation).with_settings(**kernel, parameters=parameters)
     parameters = {"how": step.how} | ({"weight": step.weight} if step.how == "blend" else {})
-    found = replace(found.with_operation(COMBINE), second=step.second or PICTURE)
-    return found.with_settings(parameters=parameters)
+    edited = replace(edited.with_operation(COMBINE), second=step.second or PICTURE)
+    return edited.with_settings(parameters=parameters)

@@ -168,7 +168,7 @@ class ExplorePage(ExploreParts):
                 # Not before the window shows it.
                 QTimer.singleShot(0, self, lambda: self.completed.emit(None))
             if (first := intent.first) is not None:
-                self._services.link.follow(self.pictures.asked(first.request), first.future)
+                self._services.link.follow(self.pictures.newest_ask(first.request), first.future)
         elif isinstance(intent, Mask):
             self._load_alone(intent, intent.name)
         elif isinstance(intent, CourseKernel) and any(
@@ -253,11 +253,11 @@ class ExplorePage(ExploreParts):
         for changed in (self.selection.changed, self.kernel_panel.variants.dataChanged):
             changed.connect(self.status_changed)
         self.sessions.edited.connect(self.edited)
-        self.display.found_changed.connect(self._show_mark)
+        self.display.outcome_changed.connect(self._show_mark)
         self.pictures.open_failed.connect(self.completed)
         self.results_panel.opening_wanted.connect(self.pictures.open_source)
         self.results_panel.stack.offer(actions["run_all"])
-        self.picture_view.canvas.menu_asked.connect(lambda at: self.picture_menu().popup(at))
+        self.picture_view.canvas.menu_wanted.connect(lambda at: self.picture_menu().popup(at))
         masks, view = self.mask_panel.presets, self.picture_view.canvas.view
         actions.connect_to(zoom_in=lambda: view.zoom_by(1), zoom_out=lambda: view.zoom_by(-1))
         actions.connect_to(zoom_fit=view.fit, zoom_actual=view.show_actual, blink=self.picture_view.blink)
@@ -312,9 +312,9 @@ class ExplorePage(ExploreParts):
             self.workspace.adopt(baseline=next((one.key for one in listed if one.kind == "cpu"), ""))
 
     def _show_mark(self) -> None:
-        found = self.display.found
-        score = next((f"{one.title} {one.text}" for one in found.quantities), "") if found else ""
-        self.picture_view.canvas.show_scene(mark=found.mark if found else None, mark_text=score)
+        result = self.display.operation_result
+        score = next((f"{one.title} {one.text}" for one in result.quantities), "") if result else ""
+        self.picture_view.canvas.show_scene(mark=result.mark if result else None, mark_text=score)
 
 
 def build(services: Services) -> ExplorePage:

@@ -85,20 +85,20 @@ class PictureExchange(QObject):
         """Open a pasted or dropped picture or file, or take its numbers; `nothing` begins a refusal."""
         self._messages.clear(SOURCE)
         try:
-            found = file_of(mime)
-            if found is None and mime.hasText() and mime.text().strip():
+            path = file_of(mime)
+            if path is None and mime.hasText() and mime.text().strip():
                 _check_numbers(mime.text())
                 self._show_page()
                 self._grid.paste(mime.text())
                 return
-            if found is None:
+            if path is None:
                 self._keep(picture_on(mime))
         except EngineError as error:
             self._messages.show_error(SOURCE, EngineError(nothing, error.why, error.remedy))
             return
         self._show_page()
-        if found is not None:
-            self._pictures.open_path(found)
+        if path is not None:
+            self._pictures.open_path(path)
 
     def copy(self, *, original: bool = False) -> None:
         """Put the result, or the picture before it, on the clipboard as PNG."""
@@ -111,11 +111,11 @@ class PictureExchange(QObject):
         handle.clicked.connect(lambda: self.copy())
         handle.dragged.connect(lambda: self._with_file(False, lambda saved: self._drag(handle, saved)))
 
-    def _keep(self, found: Pasted) -> None:
+    def _keep(self, pasted: Pasted) -> None:
         """Write a pasted picture and open it; a large one takes longer than a window may stand still."""
         open_ = partial(self._go_on, lambda kept: self._pictures.open_path(kept, self._say_kept))
         self._state.set_task(SOURCE, "pasting a picture")
-        self._background.do(lambda: keep_picture(found), open_, self._failed)
+        self._background.do(lambda: keep_picture(pasted), open_, self._failed)
 
     def _drag(self, handle: DragHandle, saved: Saved) -> None:
         # Encoding a large picture takes a second: the button may be up again.
@@ -214,17 +214,17 @@ def picture_on(mime: QMimeData) -> Pasted:
     raise BadValue(_NOTHING, why, "Copy a picture, a picture's file, or the numbers of a mask first.")
 
 
-def keep_picture(found: Pasted) -> Path:
+def keep_picture(pasted: Pasted) -> Path:
     """Write a pasted picture into a file, or raise BadValue; return that. Called on: any thread."""
     try:
         folder = pasted_folder() / f"{time.time_ns():020d}"
         folder.mkdir(parents=True)
-        path = folder / f"Clipboard{found.suffix}"
-        if isinstance(found.content, Path):
-            shutil.copyfile(found.content, path)
-        elif isinstance(found.content, QByteArray):
-            path.write_bytes(found.content.data())
-        elif not found.content.save(str(path), quality=100):
+        path = folder / f"Clipboard{pasted.suffix}"
+        if isinstance(pasted.content, Path):
+            shutil.copyfile(pasted.content, path)
+        elif isinstance(pasted.content, QByteArray):
+            path.write_bytes(pasted.content.data())
+        elif not pasted.content.save(str(path), quality=100):
             raise OSError("the picture cannot be written")
     except OSError as error:
         raise BadValue(_NOTHING, f"{pasted_folder()} cannot be written: {error}", "") from error

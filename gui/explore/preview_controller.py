@@ -96,15 +96,15 @@ class ClipHint(QObject):
 class Display(QObject):
     """Puts pictures and results into the state. Views let go of the old one in the signal for the new one."""
 
-    found_changed = Signal()  # `found` or `refusal`
+    outcome_changed = Signal()  # `operation_result` or `refusal`
     timed = Signal()  # `step_times`
 
     def __init__(self, workspace: Workspace, state: EngineState, keeper: SegmentKeeper) -> None:
         super().__init__()
         self._workspace, self._state, self._keeper = workspace, state, keeper
         self.job: PictureJob | None = None  # the job whose result is shown; None where there is none
-        self.found: Filtered | None = None
-        """What an operation found beside its picture; None for a convolution."""
+        self.operation_result: Filtered | None = None
+        """What an operation reports beside its picture; None for a convolution."""
         self.step_times: tuple[StepTime, ...] = ()  # what the steps of a chain took that was shown last
         self.shown_steps: tuple[StepTime, ...] = ()
         """What computed the steps of the chain whose result is shown."""
@@ -115,7 +115,7 @@ class Display(QObject):
         self._age_timer = QTimer(self, singleShot=True, interval=SLOW_MS)
         self._age_timer.timeout.connect(self.show_age)
         state.machine_changed.connect(self._lose_elsewhere)
-        workspace.operation_changed.connect(lambda: self._set_found(None))
+        workspace.operation_changed.connect(lambda: self._set_outcome(None))
 
     @property
     def is_earlier(self) -> bool:
@@ -141,7 +141,7 @@ class Display(QObject):
             self._keeper.exchange(self._state.last_result, None),
         ):
             self._state.forget_filtered()
-            self._set_found(None)
+            self._set_outcome(None)
             self._workspace.set_picture(picture)
 
     def show(self, reply: Filtered, job: PictureJob | None = None) -> None:
@@ -151,7 +151,7 @@ class Display(QObject):
         self.shown_steps = reply.steps
         with self._keeper.exchange(self._state.last_result, reply):
             self._state.show_filtered(reply, is_passing=self.job != present)
-        self._set_found(reply if self.job is not None and self.job.operation is not None else None)
+        self._set_outcome(reply if self.job is not None and self.job.operation is not None else None)
         self.note_times(reply)
 
     def note_times(self, reply: Filtered) -> None:
@@ -168,12 +168,12 @@ class Display(QObject):
     def refuse(self, refusal: str) -> None:
         """Say that the present job has no result; an operation's panel says why."""
         self.show_age()
-        self._set_found(None, refusal)
+        self._set_outcome(None, refusal)
 
-    def _set_found(self, found: Filtered | None, refusal: str = "") -> None:
-        if (found, refusal) != (self.found, self.refusal):
-            self.found, self.refusal = found, refusal
-            self.found_changed.emit()
+    def _set_outcome(self, result: Filtered | None, refusal: str = "") -> None:
+        if (result, refusal) != (self.operation_result, self.refusal):
+            self.operation_result, self.refusal = result, refusal
+            self.outcome_changed.emit()
 
 
 SOURCE = "preview"
@@ -203,7 +203,7 @@ class PreviewController(QObject):
         self._messages, self._display = messages, display
         self._previews, self._checks, self._lists = (Newest(link) for _ in range(3))
         self._wanted: PictureJob | None = None
-        self._given_up: PictureJob | None = None
+        self._stopped_job: PictureJob | None = None
         self._is_stopped = self._is_queued = False
         self._patience_ms = PATIENCE_MS
         self._patience_timer = QTimer(self, singleShot=True)
@@ -223,7 +223,7 @@ class PreviewController(QObject):
     def cancel(self) -> None:
         """Stop the preview that is being made, and make none until the job changes."""
         if self._previews.in_flight is not None:
-            self._given_up, self._wanted = self._workspace.job(), None
+            self._stopped_job, self._wanted = self._workspace.job(), None
             self._stop()
 
     def _request_preview(self) -> None:
@@ -231,7 +231,7 @@ class PreviewController(QObject):
         job = self._workspace.job()
         self._display.follow_job()
         # Stopping may have led to a new host, which is no reason to begin again.
-        self._given_up, self._wanted = (job, None) if job == self._given_up else (None, job)
+        self._stopped_job, self._wanted = (job, None) if job == self._stopped_job else (None, job)
         if self._workspace.refusal is not None:
             self._messages.show_error(SOURCE, self._workspace.refusal)
         self._send()
@@ -266,16 +266,16 @@ class PreviewController(QObject):
 
     def _leave_stale(self) -> None:
         """Stop a preview that is not wanted any more once its time is over; one in the simulator at once."""
-        asked, wanted = self._previews.in_flight, self._wanted
-        if asked is None or wanted is None:
+        preview, wanted = self._previews.in_flight, self._wanted
+        if preview is None or wanted is None:
             return
-        assert isinstance(asked, Preview)
-        if asked.job.device == SIMULATOR and asked.job != wanted:
+        assert isinstance(preview, Preview)
+        if preview.job.device == SIMULATOR and preview.job != wanted:
             if not self._is_stopped:
                 self._stop()
         elif self._is_stopped:
             return
-        elif asked.job == wanted:
+        elif preview.job == wanted:
             # Edited back, or a host that came up meanwhile: what is wanted is on its way.
             self._wanted = None
         elif not self._patience_timer.isActive():

@@ -67,16 +67,16 @@ class RunController(QObject):
         """Run this variant, or all that can do a job, with each block; a refused one is a cell with why."""
         blocks = self._workspace.settings.blocks
 
-        def checked(found: tuple[Availability, ...]) -> None:
+        def checked(availabilities: tuple[Availability, ...]) -> None:
             if blocks:
-                self._cells.plan(job, found)
-            able = [one for one in found if not one.reason and (blocks or one.variant != AUTO)]
+                self._cells.plan(job, availabilities)
+            able = [one for one in availabilities if not one.reason and (blocks or one.variant != AUTO)]
             how = {"budget_s": SWEEP_BUDGET_S} if blocks else {}
             for one in able:
-                asked = job.changed(variant=one.variant, block=one.block if blocks else job.block)
-                self._jobs.add([self._run_of(asked, **how)])
+                cell_job = job.changed(variant=one.variant, block=one.block if blocks else job.block)
+                self._jobs.add([self._run_of(cell_job, **how)])
             if not any(one.variant != AUTO for one in able):
-                why = str(next((one.reason for one in found if one.reason), "there are none"))
+                why = str(next((one.reason for one in availabilities if one.reason), "there are none"))
                 what, remedy = "No variant can do this", "Choose another block or device."
                 self._messages.warn(SOURCE, what, why, remedy)
 
@@ -100,7 +100,7 @@ class RunController(QObject):
     def _run_of(self, job: PictureJob, **how: float) -> RequestedRun:
         # Of a picture in its file the visible part is measured.
         is_in_file = isinstance(job.picture.screen, TiledScreen)
-        asked = replace(job, centre=self._workspace.view_middle) if is_in_file else job
+        measured = replace(job, centre=self._workspace.view_middle) if is_in_file else job
         if is_chain(job):
             variant, title = None, job.chain.title or f"Chain of {len(job.chain.steps)} steps"
         else:
@@ -108,7 +108,7 @@ class RunController(QObject):
             title = variant.title if variant else "Automatic" if job.variant == AUTO else job.variant
         return RequestedRun(
             f"{title}, block {job.block}" if job.block and variant and variant.uses_block else title,
-            Run(asked, seen=self._display.seen(), **how),
+            Run(measured, seen=self._display.seen(), **how),
             lambda reply: self._replied(job, reply),
             lambda error: self._failed(job, variant, error),
         )

@@ -327,14 +327,14 @@ class _Reader:
         """Return the settings of a table that can be used; the others keep their defaults."""
         # Earlier versions wrote which kernels Run all ran, nearly always none.
         known = {name: value for name, value in table.items() if (name, value) != ("kernels", [])}
-        found = self._reading.fields(known, _SETTINGS)
-        if found.get("block"):
-            found["block"] = Block(*found["block"])
-        if found.get("blocks") == EVERY:
-            found["blocks"] = every_block()
-        elif "blocks" in found:
-            found["blocks"] = tuple(dict.fromkeys(Block(*one) for one in found["blocks"]))
-        return found
+        settings = self._reading.fields(known, _SETTINGS)
+        if settings.get("block"):
+            settings["block"] = Block(*settings["block"])
+        if settings.get("blocks") == EVERY:
+            settings["blocks"] = every_block()
+        elif "blocks" in settings:
+            settings["blocks"] = tuple(dict.fromkeys(Block(*one) for one in settings["blocks"]))
+        return settings
 
     def _keep_result(self, kept: _Result) -> None:
         result = result_from_json(kept.result)

@@ -94,7 +94,7 @@ class Sessions(QObject):
         self._expected: tuple[PictureSource, str] | None = None
         for follows in (self._read_digest, self._bring_jobs):
             workspace.picture_changed.connect(follows)
-        of_results = results.rowsInserted, results.modelReset, results.said_changed
+        of_results = results.rowsInserted, results.modelReset, results.pin_or_note_changed
         for changed in (workspace.state_changed, *of_results):
             changed.connect(self.edited)
 
@@ -152,7 +152,7 @@ class Sessions(QObject):
     def snapshot(self) -> Session:
         """Return all that there is now; it can be written on any thread."""
         state, view = self._workspace.state, self._read_view()
-        runs, digest = tuple(map(_kept, self._results.asked)), self._digests.get(state.source, "")
+        runs, digest = tuple(map(_kept, self._results.own_runs)), self._digests.get(state.source, "")
         return Session(state, runs, digest, view, self._services.session_parts())
 
     def save(self, path: Path, done: Done, failed: Failed) -> None:
@@ -228,31 +228,31 @@ class Sessions(QObject):
     def _bring_jobs(self, picture: PictureHandle) -> None:
         """Give the runs of a session their jobs, now that their picture is here."""
         shown = PictureSource.of(picture)
-        for asked in self._results.asked:
-            if asked.job is None and asked.step is not None and asked.source == shown:
-                asked.job = job_of(asked.step, picture, asked.step.settings.range_mode)
+        for run in self._results.own_runs:
+            if run.job is None and run.step is not None and run.source == shown:
+                run.job = job_of(run.step, picture, run.step.settings.range_mode)
 
     def _read_digest(self, picture: PictureHandle) -> None:
         source = PictureSource.of(picture)
         # Of the one before no digest holds any more, also one that is still to come.
         self._digests = digests = {}
 
-        def found(digest: str) -> None:
+        def arrived(digest: str) -> None:
             digests[source] = digest
             self._compare_digest()
 
         if source.path:
-            self._background.do(lambda: digest_of(Path(source.path)), found, lambda error: None)
+            self._background.do(lambda: digest_of(Path(source.path)), arrived, lambda error: None)
 
     def _compare_digest(self) -> None:
         """Say that the picture is not the one of the session, as soon as both are known."""
         if self._expected is None:
             return
         source, expected = self._expected
-        if self._workspace.state.source != source or not (found := self._digests.get(source)):
+        if self._workspace.state.source != source or not (digest := self._digests.get(source)):
             return
         self._expected = None
-        if found != expected:
+        if digest != expected:
             what = f"{Path(source.path).name} has changed since the session was saved"
             why = "its results are those of the picture as it was then"
             self._messages.warn(_PICTURE, what, why, "Run again to compare.")
@@ -266,11 +266,11 @@ def with_options(state: State, begin: Begin) -> State:
     return state.with_step(step.with_settings(**{name: value for name, value in named.items() if value}))
 
 
-def _kept(asked: RunWithJob) -> RunWithJob:
+def _kept(run: RunWithJob) -> RunWithJob:
     """Return a run as it is now, with the step and the picture of its job."""
-    if asked.step is None and asked.job is not None and not is_chain(asked.job):
-        asked.step, asked.source = step_of(asked.job), PictureSource.of(asked.job.picture)
-    return replace(asked, job=None)
+    if run.step is None and run.job is not None and not is_chain(run.job):
+        run.step, run.source = step_of(run.job), PictureSource.of(run.job.picture)
+    return replace(run, job=None)
 
 
 def digest_of(path: Path) -> str:
@@ -278,11 +278,11 @@ def digest_of(path: Path) -> str:
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
-            found = hashlib.blake2b(str(size).encode(), digest_size=16)
+            digest = hashlib.blake2b(str(size).encode(), digest_size=16)
             step = _PIECE_BYTES if size <= _WHOLE_BYTES else size * _PIECE_BYTES // _WHOLE_BYTES
             for start in range(0, size, step):
                 file.seek(start)
-                found.update(file.read(_PIECE_BYTES))
-            return found.hexdigest()
+                digest.update(file.read(_PIECE_BYTES))
+            return digest.hexdigest()
     except OSError:
         return ""

@@ -67,7 +67,7 @@ def _by_title() -> dict[str, Preset]:
     return {preset.title: preset for preset in known_presets()}
 
 
-# Asked several times with each edit.
+# Read several times with each edit.
 @lru_cache(64)
 def _resembles(mask: Mask, original: Mask) -> bool:
     """Whether half of the weights of two masks are the same, or are in one proportion."""

@@ -81,8 +81,8 @@ class MatricesPage(VariantsPage):
         state = services.state
         product = PanelTabs(Panel("product", "Product", Slot(lambda: ProductPanel(matmul, state))))
         plot = Slot(self._made_plot, "gui.widgets.plot")
-        said = Slot(lambda: LecturePanel(matmul, state))
-        lecture = PanelTabs(Panel("lecture", "What the lecture says", said))
+        words = Slot(lambda: LecturePanel(matmul, state))
+        lecture = PanelTabs(Panel("lecture", "What the lecture says", words))
         results = PanelTabs(Panel("products", "Results", Slot(lambda: self.results_panel)))
         # With large letters the words of the lecture wrap, and the plot has the room.
         right = Share(lecture, 0.24, lambda: min(at_present_letters(_LEAST_RIGHT), _MOST_RIGHT))

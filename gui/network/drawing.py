@@ -125,17 +125,17 @@ def coverage(begin: Point, end: Point, radius: float) -> Ink:
     part = np.clip((from_x * way_x + from_y * way_y) / length, 0.0, 1.0) if length else 0.0
     distance = np.hypot(from_x - part * way_x, from_y - part * way_y)
     share = np.clip((radius + _SOFT_EDGE / 2 - distance) / _SOFT_EDGE, 0.0, 1.0)
-    found: Ink = np.rint(share * 255.0).astype(np.uint8)
-    return found
+    ink: Ink = np.rint(share * 255.0).astype(np.uint8)
+    return ink
 
 
 @lru_cache(maxsize=4)
 def shades(theme: Theme) -> NDArray[np.uint32]:
     """Return 256 colours from the ground to the colour of text, as a QRgb each."""
     ground, text = QColor(theme.base), QColor(theme.text)
-    found = np.array([mixed(ground, text, step / 255).rgb() for step in range(256)], np.uint32)
-    found.flags.writeable = False
-    return found
+    colours = np.array([mixed(ground, text, step / 255).rgb() for step in range(256)], np.uint32)
+    colours.flags.writeable = False
+    return colours
 
 
 def picture_of(steps: NDArray[np.uint8], colours: NDArray[np.uint32]) -> QImage:

@@ -96,7 +96,7 @@ def origins(facts: Facts, values: tuple[Floats, ...], drawing: Floats, cell: Lay
     if maps.ndim == 1:
         maps = maps[None, None]
     used = [cell.map] if is_pool(layer) else range(len(maps))
-    found = []
+    by_map = []
     for at in used:
         window = maps[at, rows.start : rows.stop, columns.start : columns.stop]
         weights: Floats | None = None
@@ -107,13 +107,13 @@ def origins(facts: Facts, values: tuple[Floats, ...], drawing: Floats, cell: Lay
         elif not is_pool(layer):
             weights = facts.weights[layer.key][cell.map, at]
         adds = float(window.mean() if weights is None else (window.astype(np.float64) * weights).sum())
-        found.append(Origin(before, at, len(used), rows, columns, window, weights, adds))
-    return tuple(found)
+        by_map.append(Origin(before, at, len(used), rows, columns, window, weights, adds))
+    return tuple(by_map)
 
 
-def strongest_of(found: Sequence[Origin]) -> Origin:
+def strongest_of(parts: Sequence[Origin]) -> Origin:
     """Return the map that adds the most to the value, or takes the most from it where nothing adds."""
-    return max(found, key=lambda one: (one.adds > 0, abs(one.adds)))
+    return max(parts, key=lambda one: (one.adds > 0, abs(one.adds)))
 
 
 def chance_text(probability: float) -> str:
@@ -154,16 +154,16 @@ def cell_name(layers: Sequence[Layer], cell: LayerCell) -> str:
     return f"{layer.title}, map {cell.map}, row {cell.row}, column {cell.column}"
 
 
-def where_from(facts: Facts, cell: LayerCell, value: float, found: Sequence[Origin]) -> str:
+def where_from(facts: Facts, cell: LayerCell, value: float, parts: Sequence[Origin]) -> str:
     """Return in a sentence or three where a value comes from, with the values that make it."""
-    layer, first = facts.layers[cell.layer], found[0]
+    layer, first = facts.layers[cell.layer], parts[0]
     before, rows, columns = name_of(facts.layers, first.before), first.rows, first.columns
     place = f"rows {rows[0]} to {rows[-1]}, columns {columns[0]} to {columns[-1]}"
     window = f"{place} of {before if first.before == DRAWING else f'map {first.map} of {before}'}"
     if is_pool(layer):
         numbers = ", ".join(number(float(one)) for one in first.values.ravel())
         return f"{number(value)}: the average of {numbers}. They are {window}."
-    total, count = sum(one.adds for one in found), sum(one.values.size for one in found)
+    total, count = sum(one.adds for one in parts), sum(one.values.size for one in parts)
     what = f"{number(value)}: a sum of products."
     if cell.layer == len(facts.layers) - 1:
         what = f"{number(value)}: the score of digit {cell.column}."
@@ -171,13 +171,13 @@ def where_from(facts: Facts, cell: LayerCell, value: float, found: Sequence[Orig
         what = f"0: the sum is {number(total)}, and a negative one becomes 0."
     if is_vector(layer) and first.before != DRAWING and is_vector(facts.layers[first.before]):
         origin = f"all {count} values of {before}. {_largest(first, 'value')}"
-    elif len(found) == 1:
+    elif len(parts) == 1:
         origin = f"{window}: {count} products with filter {cell.map}. {_largest(first, 'product')}"
     else:
-        strongest = strongest_of(found)
+        strongest = strongest_of(parts)
         where = "" if is_vector(layer) else f"{place} of "
         origin = (
-            f"{where}all {len(found)} maps of {before}: {count:,} products. "
+            f"{where}all {len(parts)} maps of {before}: {count:,} products. "
             f"Map {strongest.map} adds the most: {number(strongest.adds)}."
         )
     return f"{what} It comes from {origin}"

@@ -134,9 +134,9 @@ class NetworkState(RunsState[NetworkSettings]):
     @property
     def shown_origin(self) -> Origin | None:
         """The part of `all_origins` that is shown in figures."""
-        if not (found := self.all_origins()):
+        if not (parts := self.all_origins()):
             return None
-        return next((one for one in found if one.map == self.input_map), None) or strongest_of(found)
+        return next((one for one in parts if one.map == self.input_map), None) or strongest_of(parts)
 
     def value_of(self, cell: LayerCell) -> float:
         assert self.answer is not None
@@ -155,15 +155,15 @@ class NetworkState(RunsState[NetworkSettings]):
 
     def take_own_part(self, part: Table, reading: Reading) -> Callable[[], object] | None:
         # What shows its drawing is the step of undo.
-        found = reading.fields(part, _PART)
-        if self.facts is not None and "stage" in found and self.known_stage(found["stage"]) is None:
+        saved = reading.fields(part, _PART)
+        if self.facts is not None and "stage" in saved and self.known_stage(saved["stage"]) is None:
             reading.leave_out('"stage"', "the network has no such stage")
-            del found["stage"]
-        self.change(**{name: found[name] for name in ("stage", "batch", "device") if name in found})
-        if found.get("weights"):
+            del saved["stage"]
+        self.change(**{name: saved[name] for name in ("stage", "batch", "device") if name in saved})
+        if saved.get("weights"):
             why = "the window has the trained ones; the command network takes others"
             reading.leave_out('"weights"', why)
-        figures = bytes.fromhex(found["ink"]) if "ink" in found else self.drawing.ink.tobytes()
+        figures = bytes.fromhex(saved["ink"]) if "ink" in saved else self.drawing.ink.tobytes()
         ink = np.frombuffer(figures, np.uint8).reshape(SIDE, SIDE).copy()
         if np.array_equal(ink, self.drawing.ink):
             return None

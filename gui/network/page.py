@@ -295,13 +295,13 @@ class NetworkPage(VariantsPage):
             network.set_answer(None)
         ink = network.drawing.seen
 
-        def replied(found: problem.Recognised) -> None:
+        def replied(reply: problem.Recognised) -> None:
             if not network.drawing.is_empty:
-                values = tuple(attach(layer.values).copy() for layer in found.layers)
+                values = tuple(attach(layer.values).copy() for layer in reply.layers)
                 drawing = ink.astype(np.float32) / np.float32(255.0)
-                answer = NetworkAnswer(values, found.probabilities, found.digit, found.elapsed_ms, drawing)
+                answer = NetworkAnswer(values, reply.probabilities, reply.digit, reply.elapsed_ms, drawing)
                 network.set_answer(answer)
-            self._services.link.keeper.discard(segments_of(found))
+            self._services.link.keeper.discard(segments_of(reply))
             self._recognise()
 
         def failed(error: EngineError) -> None:

@@ -65,7 +65,7 @@ class Actions(QObject):
         return "" if is_allowed else self._words.get(name) or "Not available now."
 
     def keys_of(self, name: str) -> str:
-        """Return an action's shortcuts, the person's or its own; a key given to another is that one's."""
+        """Return an action's shortcuts, the person's or its own; a key assigned to another is that one's."""
         taken: dict[str, str] = {}
         for other, keys in self.own_keys.items():
             for key in keys.split():

@@ -123,7 +123,7 @@ class Panel(QWidget):
             self.tabs.show_front()
 
     def focusNextPrevChild(self, is_forward: bool) -> bool:
-        # In its own window; else the window around is asked.
+        # In its own window; else the window around decides.
         if self.isWindow():
             return focus_next(self, is_forward=is_forward)
         return super().focusNextPrevChild(is_forward)

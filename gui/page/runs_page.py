@@ -185,8 +185,8 @@ class VariantsPage(RunsPage):
         if not self._runs.enter_typed():
             return
 
-        def listed(found: tuple[Any, ...]) -> None:
-            self._runs.set_listed(found)
+        def listed(entries: tuple[Any, ...]) -> None:
+            self._runs.set_listed(entries)
             self._services.jobs.add(map(self.job_of, self._runs.runnable))
 
         self._begin_jobs([RequestedRun(self.looking, self.list_request(), listed, is_counted=False)])
@@ -272,7 +272,7 @@ class VariantsPage(RunsPage):
             raise BadValue(f"{what} was opened as far as possible", in_short(reading.notes))
 
     def _runs_in(self, part: Table, reading: Reading) -> list[TaskRun]:
-        found = []
+        runs = []
         kept = {"runs": part["runs"]} if "runs" in part else {}
         tables = reading.fields(kept, {"runs": list[dict[str, Any]]}).get("runs", [])
         for number, table in enumerate(tables, start=1):
@@ -289,5 +289,5 @@ class VariantsPage(RunsPage):
                 reading.leave_out(f"result {number}", error)
             else:
                 shared = Shared(result.problem, device)
-                found.append(TaskRun(result, shared, whole=run, table=table))
-        return found
+                runs.append(TaskRun(result, shared, whole=run, table=table))
+        return runs

@@ -181,15 +181,15 @@ def paint_bar(painter: QPainter, cell: QRect, number_width: int, bars: Bars, res
 
 def tick_words(bars: Bars, area: QRectF, free_to: float) -> Sequence[tuple[float, str]]:
     """Return the words over the bars with their left ends, none over another one nor beyond `free_to`."""
-    free_from, found = area.left() - GRID, []
+    free_from, words = area.left() - GRID, []
     for tick in bars.ticks:
         word = bars.tick_text(tick)
         wide = QFontMetrics(small_font()).horizontalAdvance(word)
         left = max(area.left() - GRID, area.left() + bars.scale.share(tick) * area.width() - wide / 2)
         if left >= free_from and left + wide <= free_to:
-            found.append((left, word))
+            words.append((left, word))
             free_from = left + wide + HALF_GRID
-    return found
+    return words
 
 
 Run: TypeAlias = Measurement[Any]
@@ -197,7 +197,7 @@ Run: TypeAlias = Measurement[Any]
 
 @dataclass(slots=True)
 class Kept:
-    """A run, and what a person has said of it."""
+    """A run, with its pin and its note."""
 
     result: Run
     problem: Hashable

@@ -63,7 +63,7 @@ class RunsModel(QAbstractTableModel):
     # Other runs than before are for the problem that is set now.
     present_changed = Signal()
     bars_changed = Signal()  # another number is drawn
-    said_changed = Signal()  # a run was pinned, or got a note
+    pin_or_note_changed = Signal()  # a run was pinned, or got a note
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class RunsModel(QAbstractTableModel):
                 shown = count
             runs = self.drawn_runs()
             timed = runs if shown.key == KERNEL else []
-            parts = {id(run.result): found for run in timed if (found := self.parts_of(run.result))}
+            parts = {id(run.result): of_run for run in timed if (of_run := self.parts_of(run.result))}
             self._bars = bars_of(self._metric(shown), runs, self._by_key, parts)
         return self._bars
 
@@ -263,7 +263,7 @@ class RunsModel(QAbstractTableModel):
         if (kept := self.kept_of(result)) is not None:
             setattr(kept, field, value)
             self._compare()
-            self.said_changed.emit()
+            self.pin_or_note_changed.emit()
 
     def rowCount(self, parent: Index = _NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._runs)

@@ -70,13 +70,13 @@ class RunsState(RunsModel, Generic[S]):
     @property
     def refusals(self) -> str:
         """Why kernels cannot run here, those with one reason together; empty for none."""
-        found: dict[str, dict[str, None]] = {}
+        by_reason: dict[str, dict[str, None]] = {}
         for row in map(self.row_of, self._listed):
             if row.failure:
-                found.setdefault(row.short_status, {})[row.variant] = None
+                by_reason.setdefault(row.short_status, {})[row.variant] = None
         return "; ".join(
             f"{', '.join(names) if len(names) <= _FEW else f'{len(names)} kernels'} cannot run: {why}"
-            for why, names in found.items()
+            for why, names in by_reason.items()
         )
 
     def row_of(self, listed: Any) -> Run:

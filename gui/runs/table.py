@@ -60,7 +60,7 @@ _TYPICAL = {
 }
 _NUMBER = "0.01234"
 # Marks, tooltips and the line over the table say these of recorded runs, for which they need no columns.
-_TOLD_OF_RECORDED = "block", "layout", "device"
+_NAMED_OF_RECORDED = "block", "layout", "device"
 # Without its name a row says nothing.
 _NAME = VARIANT.key
 _DRAWN_WIDTH = 720
@@ -91,9 +91,9 @@ def fill_metric_menu(
             add(menu, by_key.pop(key))
     menu.addSeparator()
     for title, begin in _GROUPS:
-        if found := [key for key in by_key if key.startswith(begin)]:
+        if keys := [key for key in by_key if key.startswith(begin)]:
             submenu = menu.addMenu(title)
-            for key in found:
+            for key in keys:
                 add(submenu, by_key.pop(key))
     return made
 
@@ -106,8 +106,8 @@ class RunsTable(QTableView):
 
     copied = Signal(int)  # the number of rows copied to the clipboard
     # The person wants this Measurement as baseline; None: the fastest run of the baseline again.
-    baseline_asked = Signal(object)
-    delete_asked = Signal()  # the person pressed Delete on the selected rows
+    baseline_wanted = Signal(object)
+    delete_wanted = Signal()  # the person pressed Delete on the selected rows
     caption_changed = Signal(str)  # what is the same for all rows
     menu_made = Signal(QMenu, object)  # the menu of a row, to which more can be added, and its run
 
@@ -199,10 +199,10 @@ class RunsTable(QTableView):
         (run,) = self.runs([row])
         use = menu.addAction("Use as baseline")
         use.setEnabled(run.result.kernel_ms is not None and model.chosen is not run.result)
-        use.triggered.connect(lambda: self.baseline_asked.emit(run.result))
+        use.triggered.connect(lambda: self.baseline_wanted.emit(run.result))
         if model.chosen is not None:
             fastest = menu.addAction(f"Use the fastest run of {model.baseline} as baseline")
-            fastest.triggered.connect(lambda: self.baseline_asked.emit(None))
+            fastest.triggered.connect(lambda: self.baseline_wanted.emit(None))
         menu.addSeparator()
         menu.addAction("Copy").triggered.connect(lambda: self.copy())
         self.menu_made.emit(menu, run)
@@ -241,7 +241,7 @@ class RunsTable(QTableView):
         if _is_copy(event):
             self.copy()
         elif event.matches(QKeySequence.StandardKey.Delete):
-            self.delete_asked.emit()
+            self.delete_wanted.emit()
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
             self.activated.emit(self.currentIndex())
         else:
@@ -313,11 +313,11 @@ class RunsTable(QTableView):
         own = [run for run in runs if run.result.device != RECORDED]
         repeated_facts, of_own = (repeated(self._runs.columns, some) for some in (runs, own))
         for position, column in enumerate(self._runs.columns):
-            is_told = column.key in _TOLD_OF_RECORDED
-            asked, same = (own, of_own) if is_told else (runs, repeated_facts)
+            is_named = column.key in _NAMED_OF_RECORDED
+            counted, same = (own, of_own) if is_named else (runs, repeated_facts)
             at_first = self._at_first.get(column.key, column.shown) and column.key not in same
             at_first = at_first and (
-                not runs or any(self._runs.text(column, run) != MISSING for run in asked)
+                not runs or any(self._runs.text(column, run) != MISSING for run in counted)
             )
             is_shown = column.key in (_NAME, self._drawn) or self.chosen_columns.get(column.key, at_first)
             self.setColumnHidden(position, not is_shown)
@@ -344,7 +344,7 @@ class RunsPanel(QWidget):
     def __init__(self, model: RunsModel, table: RunsTable, empty: str) -> None:
         super().__init__()
         self.model, self.table, name = model, table, table.accessibleName()
-        self.table.baseline_asked.connect(model.use_as_baseline)
+        self.table.baseline_wanted.connect(model.use_as_baseline)
         self.page_actions: Sequence[QAction] = ()
         """Those that are in the menu too, such as those that save the runs."""
         self.menu = QMenu()

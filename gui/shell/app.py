@@ -149,7 +149,7 @@ class UnexpectedErrors(QObject):
 
     def install(self) -> None:
         sys.excepthook = self.catch
-        threading.excepthook = lambda found: self.catch(found.exc_type, found.exc_value or found.exc_type())
+        threading.excepthook = lambda args: self.catch(args.exc_type, args.exc_value or args.exc_type())
 
     def catch(self, kind: type[BaseException], error: BaseException, *_trace: object) -> None:
         """Log an error and show it. Called on: any thread."""
@@ -157,15 +157,15 @@ class UnexpectedErrors(QObject):
             return
         note_error(error)
         line = f"{kind.__name__}: {error}" if str(error) else kind.__name__
-        found = shortage_of(error) or EngineError("Something went wrong in the window", line)
+        shown = shortage_of(error) or EngineError("Something went wrong in the window", line)
         with suppress(RuntimeError):  # the window is gone already; the log has it
-            self.happened.emit(found)
+            self.happened.emit(shown)
 
-    def _show(self, found: EngineError) -> None:
+    def _show(self, error: EngineError) -> None:
         kept = f"Your work is kept: continue, or save the session. The details are in {log_path()}"
-        remedy = f"{found.remedy} {kept}".strip()
+        remedy = f"{error.remedy} {kept}".strip()
         self._messages.everywhere.show(
-            WindowMessage(UNEXPECTED, Severity.ERROR, found.what, found.why, remedy)
+            WindowMessage(UNEXPECTED, Severity.ERROR, error.what, error.why, remedy)
         )
 
 

@@ -137,8 +137,8 @@ class Recovery(QObject):
         return self._writer.do(write, self._note_written, self._note_written)
 
     def _note_written(self, error: EngineError | None) -> None:
-        was_said, self._is_writing, self._has_failed = self._has_failed, False, error is not None
-        if error is not None and not was_said:
+        was_shown, self._is_writing, self._has_failed = self._has_failed, False, error is not None
+        if error is not None and not was_shown:
             what, remedy = "Your work is not kept against a crash", "Save the session (Ctrl+Shift+S)."
             self._messages.everywhere.warn(_RECOVERY, what, error.why, remedy)
 
@@ -262,14 +262,14 @@ class Closing(QObject):
                 self._ask_to_save(work, files)
 
     def _ask_to_save(self, work: str, files: Sequence[str]) -> None:
-        # With results that came while it was asked.
+        # With results that came while the question was open.
         tip = "Close now, without it."
         discard = "&Discard", tip, _DISCARD, lambda: self.close(files, self._window.unsaved)
         if not work:
             self._ask("Stop the run that is under way?", "Its finished results are lost.", discard)
             return
         saves = "Choose a file, save picture path, steps and results, and close."
-        # Of a run it was asked as well; what was edited since is a new question.
+        # The question was about a run as well; what was edited since is a new question.
         save = partial(self._window.first_page.save_work, lambda: self.close(files, ""))
         lost = "Without a session this is lost when the window closes."
         stops = " The run that is under way stops." if self._state.running else ""

@@ -132,7 +132,7 @@ def documents() -> dict[str, str]:
     paths = [path for pattern in PATTERNS for path in sorted(FOLDER.glob(pattern))]
     names = sorted((path.relative_to(FOLDER).as_posix() for path in paths), key=lambda name: name != HOME)
     headings = ((name, _HEADING.search(text_of(name))) for name in names)
-    return {name: found[2].replace("`", "") for name, found in headings if found}
+    return {name: heading[2].replace("`", "") for name, heading in headings if heading}
 
 
 @cache
@@ -168,7 +168,7 @@ class PaletteCommand:
 
 def commands_of(actions: Actions, page: Page) -> list[PaletteCommand]:
     """Return every command while a page is shown: actions, what the page offers besides, its panels."""
-    found = []
+    commands = []
     for name, entry in actions.entries.items():
         action, title = actions[name], plain(actions[name].text())
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
@@ -176,21 +176,21 @@ def commands_of(actions: Actions, page: Page) -> list[PaletteCommand]:
             title = f"{title} (on)"
         about = entry.where, keys, action.toolTip(), actions.why_not(name)
         if name != "palette":
-            found.append(PaletteCommand(name, title, *about, action.trigger))
+            commands.append(PaletteCommand(name, title, *about, action.trigger))
     for action in page.palette_actions:
         title, where = plain(action.text()), str(action.data() or "")
         why_not = "" if action.isEnabled() else "Not available now."
-        found.append(
+        commands.append(
             PaletteCommand(f"{where}:{title}", title, where, "", action.toolTip(), why_not, action.trigger)
         )
     for panel in page.panels:
         name, title = panel.objectName(), panel.windowTitle()
         show = partial(page.bring_to_front, name)
-        found.append(PaletteCommand(f"panel:{name}", title, "Panel", "", shown_words(panel), "", show))
-    return found
+        commands.append(PaletteCommand(f"panel:{name}", title, "Panel", "", shown_words(panel), "", show))
+    return commands
 
 
-def found_by(typed: str, commands: Sequence[PaletteCommand]) -> list[PaletteCommand]:
+def matching_commands(typed: str, commands: Sequence[PaletteCommand]) -> list[PaletteCommand]:
     """Return the commands that a typed text fits, best first; what cannot be chosen now after what can."""
     chosen = [(score, one) for one in commands if (score := fit(typed, one))]
     chosen.sort(key=lambda at: (-at[0], bool(at[1].why_not)))
@@ -249,7 +249,7 @@ class CommandPalette(QDialog):
 
     def _list(self, typed: str) -> None:
         self.list.clear()
-        self.shown = found_by(typed, self._commands)
+        self.shown = matching_commands(typed, self._commands)
         quiet = self.palette().brush(QPalette.ColorRole.PlaceholderText)
         for command in self.shown:
             item = QTreeWidgetItem(self.list, [command.title, command.why_not or command.where, command.keys])

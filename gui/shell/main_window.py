@@ -155,8 +155,8 @@ class MainWindow(QMainWindow):
     @property
     def unsaved(self) -> str:
         """What of the work of all pages no session has, in words; empty if nothing."""
-        found = [page.unsaved for page in self._entered.values()]
-        return Unsaved(sum(one.edits for one in found), sum(one.results for one in found)).words
+        parts = [page.unsaved for page in self._entered.values()]
+        return Unsaved(sum(one.edits for one in parts), sum(one.results for one in parts)).words
 
     def saving(self) -> Callable[[], None]:
         """Return what notes that all work as it is now is in a session, once that is written."""

@@ -181,10 +181,10 @@ class FindBar(QWidget):
             # What is found already may have grown by a letter.
             cursor.setPosition(cursor.selectionStart())
             view.setTextCursor(cursor)
-        is_found = view.find(text, flags)
-        if not is_found:
+        has_match = view.find(text, flags)
+        if not has_match:
             view.moveCursor(places.End if backwards else places.Start)
-            is_found = view.find(text, flags)
-        if not is_found:
+            has_match = view.find(text, flags)
+        if not has_match:
             view.setTextCursor(begin)
-        self.count.setText("" if is_found else "Not found")
+        self.count.setText("" if has_match else "Not found")

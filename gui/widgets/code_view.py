@@ -178,16 +178,16 @@ class CodeView(QPlainTextEdit):
 
     def rows_in_sight(self) -> list[tuple[int, int, int]]:
         """Return the rows in sight, each with its upper edge and its height in pixels."""
-        found: list[tuple[int, int, int]] = []
+        rows: list[tuple[int, int, int]] = []
         block: QTextBlock = self.firstVisibleBlock()
         offset, end = self.contentOffset(), self.viewport().height()
         while block.isValid():
             box = self.blockBoundingGeometry(block).translated(offset)
             if box.top() > end:
                 break
-            found.append((block.blockNumber(), round(box.top()), round(box.height())))
+            rows.append((block.blockNumber(), round(box.top()), round(box.height())))
             block = block.next()
-        return found
+        return rows
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -310,9 +310,9 @@ class Highlighter(QSyntaxHighlighter):
         elif number in self._inside:
             self.setFormat(0, len(text), self._formats["good"])
         else:
-            for found in self._words.finditer(text):
-                name = found.lastgroup or ""
-                begin, end = found.span(name)
+            for word in self._words.finditer(text):
+                name = word.lastgroup or ""
+                begin, end = word.span(name)
                 self.setFormat(begin, end - begin, self._formats[name])
 
     def _take_theme(self, theme: Theme) -> None:

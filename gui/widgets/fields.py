@@ -257,7 +257,7 @@ class ListField(QWidget):
         line = folding_row((first, 1), then, spacing=HALF_GRID)
         self.setLayout(column(line, self.refusal, self.note, spacing=HALF_GRID))
         self.field.editingFinished.connect(self.take)
-        # While a text is typed, what was said of the one before no longer holds.
+        # While a text is typed, what is shown of the one before no longer holds.
         self.field.textEdited.connect(lambda: self._say())
 
     @property

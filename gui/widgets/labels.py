@@ -109,7 +109,7 @@ class ElidedLabel(QLabel):
 
 
 class NamedFinding(NamedTuple):
-    """A name, what is found, and what it means."""
+    """A name, its value, and what that means."""
 
     name: str
     text: str
@@ -249,7 +249,7 @@ class ScrolledText(ScrollArea):
 
     def _height(self, lines: int) -> int:
         margins = self._label.contentsMargins()
-        # Asked again when the style gives the text its font: by then a line is a pixel higher.
+        # Computed again when the style gives the text its font: by then a line is a pixel higher.
         height = lines * self._label.fontMetrics().lineSpacing() + 2 + margins.top() + margins.bottom()
         if self._fewest == self._most:
             return height

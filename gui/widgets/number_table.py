@@ -190,8 +190,8 @@ class NumberTable(QTableView):
     def show_texts(self, texts: Sequence[Sequence[str]], words: Sequence[Sequence[str]] = ()) -> None:
         """Show texts row by row, each with its tooltip in `words`; the current cell stays."""
         shape = len(texts), len(texts[0]) if texts else 0
-        said = (lambda row, column: words[row][column]) if words else None
-        self.show_cells(shape, lambda row, column: texts[row][column], said)
+        tips = (lambda row, column: words[row][column]) if words else None
+        self.show_cells(shape, lambda row, column: texts[row][column], tips)
 
     def show_cells(self, shape: tuple[int, int], text: Texts, words: Texts | None = None) -> None:
         """Show so many rows and columns, whose texts and tooltips are made when they are needed."""

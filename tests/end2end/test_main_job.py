@@ -175,8 +175,10 @@ def test_that_the_engine_finds_the_registers_of_the_selected_kernel(window, qtbo
     page.bring_to_front("launch")
     page.selection.select("tiled")
     page.workspace.change(block=Block(16, 8))
-    qtbot.waitUntil(lambda: page.launch.found is not None and page.launch.found.is_complete, timeout=200_000)
-    (launch,) = page.launch.found.launches
+    qtbot.waitUntil(
+        lambda: (answer := page.launch.answer) is not None and answer.is_complete, timeout=200_000
+    )
+    (launch,) = page.launch.answer.launches
     assert launch.facts.block[:2] == (16, 8)
     assert 16 <= launch.facts.registers <= 255
     assert page.launch.note == ""

@@ -72,15 +72,15 @@ class BatchEnd:
 
     @property
     def sentence(self) -> str:
-        found = self.document
-        if not found:
+        report = self.document
+        if not report:
             return self.why
-        left = f", {found['skipped']:,} left out" if found.get("skipped") else ""
+        left = f", {report['skipped']:,} left out" if report.get("skipped") else ""
         stopped = "Stopped: " if self.is_stopped else ""
-        failed = f", {found['failed']:,} failed" if found["failed"] else ""
-        seconds = f" in {found['elapsed_s']:.3g} s"
-        pictures = f"{found['pictures']:,} picture{'s' * (found['pictures'] != 1)}"
-        return f"{stopped}{found['done']:,} of {pictures} filtered{left}{failed}{seconds}."
+        failed = f", {report['failed']:,} failed" if report["failed"] else ""
+        seconds = f" in {report['elapsed_s']:.3g} s"
+        pictures = f"{report['pictures']:,} picture{'s' * (report['pictures'] != 1)}"
+        return f"{stopped}{report['done']:,} of {pictures} filtered{left}{failed}{seconds}."
 
 
 class BatchRun(QObject):
@@ -93,7 +93,7 @@ class BatchRun(QObject):
         super().__init__(parent)
         self._process: QProcess | None = None
         self._begun_s = 0.0
-        self.is_stopping = False  # whether it was asked to end
+        self.is_stopping = False  # whether it is to end
         self.done = self.total = 0
 
     @property
@@ -112,7 +112,7 @@ class BatchRun(QObject):
         process.readyReadStandardError.connect(self._hear)
         process.finished.connect(self._finish)
         process.errorOccurred.connect(self._fail)
-        self._said, self._last, self._begun_s = "", "", time.monotonic()
+        self._open_line, self._last, self._begun_s = "", "", time.monotonic()
         self.is_stopping, self.done, self.total = False, 0, 0
         process.start(program[0], program[1:])
 
@@ -138,11 +138,11 @@ class BatchRun(QObject):
     def _hear(self) -> None:
         if self._process is None:
             return
-        self._said += bytes(self._process.readAllStandardError().data()).decode("utf-8", "replace")
-        *lines, self._said = self._said.split("\n")
+        self._open_line += bytes(self._process.readAllStandardError().data()).decode("utf-8", "replace")
+        *lines, self._open_line = self._open_line.split("\n")
         for line in lines:
-            if found := _DONE.match(line):
-                self.done, self.total = int(found[1]), int(found[2])
+            if progress := _DONE.match(line):
+                self.done, self.total = int(progress[1]), int(progress[2])
             elif not line.startswith("note: "):
                 self._last = line
         self.progressed.emit(self.done, self.total)
@@ -238,7 +238,7 @@ class BatchDialog(QDialog):
         self._connect()
 
     def begin(self, inputs: Sequence[str] = ()) -> None:
-        """Show the dialog, with these folders or files where any are given."""
+        """Show the dialog, with these folders or files, if any."""
         if inputs and not self.run.is_running:
             self._take_inputs(inputs)
         self.show()

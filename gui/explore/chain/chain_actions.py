@@ -63,12 +63,12 @@ def removed(state: State) -> State:
             step = replace(step, second=reads)
         steps[later] = step
     del steps[at]
-    found = replace(state, steps=tuple(steps), selected=min(at, len(steps) - 1))
+    rest = replace(state, steps=tuple(steps), selected=min(at, len(steps) - 1))
     # A single step is the whole page, and reads the picture.
-    only = found.steps[0]
-    if len(found.steps) == 1 and only.operation != COMBINE:
-        return State((replace(only, id=FIRST_ID, input="", on=True),), 0, found.source)
-    return found
+    only = rest.steps[0]
+    if len(rest.steps) == 1 and only.operation != COMBINE:
+        return State((replace(only, id=FIRST_ID, input="", on=True),), 0, rest.source)
+    return rest
 
 
 def why_not_moved(state: State, by: int) -> str:
@@ -103,14 +103,14 @@ def split(state: State, first: Mask, second: Mask) -> State:
     column, row = (
         step.with_mask(one, is_new=True).with_settings(flip=False, normalise=False) for one in (first, second)
     )
-    found = added(state.with_step(column), replace(row, input=""))
+    both = added(state.with_step(column), replace(row, input=""))
     # Steps that read the one mask read the second of the two.
-    begun, later = found.steps[: found.selected + 1], []
-    for one in found.steps[found.selected + 1 :]:
+    begun, later = both.steps[: both.selected + 1], []
+    for one in both.steps[both.selected + 1 :]:
         reads = values_of(("input", "second"), one)
-        reads |= {name: found.step.id for name, id_ in reads.items() if id_ == step.id}
+        reads |= {name: both.step.id for name, id_ in reads.items() if id_ == step.id}
         later.append(replace(one, **reads))
-    return replace(found, steps=(*begun, *later))
+    return replace(both, steps=(*begun, *later))
 
 
 def with_inputs(state: State, input_: str, second: str) -> State:
@@ -139,8 +139,8 @@ def title_of_step(step: EditedStep) -> str:
         weight = f" {parameters.get('weight', 0.5):g}" if how == "blend" else ""
         return f"{how.capitalize()}{weight}"
     if step.operation:
-        given = "".join(f", {name} {value}" for name, value in parameters.items())
-        return f"{step.operation.replace('-', ' ').capitalize()}{given}"
+        values = "".join(f", {name} {value}" for name, value in parameters.items())
+        return f"{step.operation.replace('-', ' ').capitalize()}{values}"
     return step.mask_words
 
 

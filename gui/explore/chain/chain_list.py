@@ -316,8 +316,8 @@ class CombinePanel(QWidget):
         follow(self._show, workspace.settings_changed, workspace.operation_changed)
 
     def _show(self) -> None:
-        given = self._workspace.settings.parameters
-        how, weight = given.get("how", "add"), float(given.get("weight", 0.5))
+        parameters = self._workspace.settings.parameters
+        how, weight = parameters.get("how", "add"), float(parameters.get("weight", 0.5))
         self.how.setCurrentIndex(self.how.findData(how))
         self.about.setText(f"{HOW.get(how, '').capitalize()}.")
         self._weight.setVisible(how == "blend")

@@ -51,23 +51,23 @@ _INVITATION = (
 
 
 class AblationState(Question):
-    """What was found of the selected kernel, and of the one that it is compared with."""
+    """The ablation of the selected kernel, and that of the one that it is compared with."""
 
     def __init__(self, selection: Selection, jobs: JobQueue, messages: PageMessages) -> None:
         super().__init__(selection.changed, selection.state.running_changed)
         self.selection, self._state = selection, selection.state
         self._jobs, self._messages = jobs, messages
-        self._found: dict[AblationJob | None, Ablation] = {}
+        self._ablations: dict[AblationJob | None, Ablation] = {}
 
     @property
     def ablation(self) -> Ablation | None:
-        """What was found of the selected kernel on this picture with this mask; None before it ran."""
-        return self._found.get(self._job(self.selection.job))
+        """That of the selected kernel on this picture with this mask; None before it ran."""
+        return self._ablations.get(self._job(self.selection.job))
 
     @property
     def other(self) -> Ablation | None:
         """The same of the kernel that it is compared with."""
-        return self._found.get(self._job(self.selection.other_job))
+        return self._ablations.get(self._job(self.selection.other_job))
 
     @property
     def times(self) -> bool:
@@ -115,17 +115,17 @@ class AblationState(Question):
             return
         other = self.selection.other
         jobs = self.selection.job, self.selection.other_job if other and other.kind == "cuda" else None
-        asked = [made for job in jobs if (made := self._job(job)) is not None]
-        self._jobs.begin(SOURCE, map(self._run_of, asked), self._messages)
+        ablation_jobs = [made for job in jobs if (made := self._job(job)) is not None]
+        self._jobs.begin(SOURCE, map(self._run_of, ablation_jobs), self._messages)
 
-    def _run_of(self, asked: AblationJob) -> RequestedRun:
-        def replied(found: Ablation) -> None:
-            self._found[asked] = found
+    def _run_of(self, job: AblationJob) -> RequestedRun:
+        def replied(ablation: Ablation) -> None:
+            self._ablations[job] = ablation
             self.changed.emit()
 
-        known = self._state.variant(asked.variant)
-        title = f"Ablation of {known.title if known else asked.variant}"
-        return RequestedRun(title, Run(asked, BUDGET_S), replied)
+        known = self._state.variant(job.variant)
+        title = f"Ablation of {known.title if known else job.variant}"
+        return RequestedRun(title, Run(job, BUDGET_S), replied)
 
     @staticmethod
     def _job(job: PictureJob | None) -> AblationJob | None:
@@ -136,7 +136,7 @@ class AblationState(Question):
         return AblationJob(**structs.asdict(plain))
 
     def _ask(self) -> None:
-        # Nothing is asked before a click.
+        # Nothing runs before a click.
         self.changed.emit()
 
 
@@ -176,13 +176,13 @@ def difference_sentence(ablation: Ablation, other: Ablation) -> str:
     own = {step.name: step.amount for step in ablation.steps()}
     whole, *costs, _rest = other.steps()
     unit = "" if other.is_timed else " instructions for a tap"
-    said = f"{other.variant} takes {amount_text(other, whole.amount)}{unit}"
+    takes = f"{other.variant} takes {amount_text(other, whole.amount)}{unit}"
     shared = [step for step in costs if step.name in own]
     if not shared:
-        return f"{said}."
+        return f"{takes}."
     most = max(shared, key=lambda step: abs(step.amount - own[step.name]))
     amounts = amount_text(other, most.amount), amount_text(ablation, own[most.name])
-    return f"{said}; the {most.name} differs most: {' instead of '.join(amounts)}."
+    return f"{takes}; the {most.name} differs most: {' instead of '.join(amounts)}."
 
 
 def _place(step: CostStep) -> int:
@@ -226,11 +226,11 @@ _COUNT_TIP = (
 )
 # With less width the words stand above the chart, not beside it.
 _BESIDE_FROM = 58 * GRID
-_SAID_SHARE, _CHART_SHARE = 3, 7
+_WORDS_SHARE, _CHART_SHARE = 3, 7
 
 
 class AblationPanel(QWidget):
-    """What the last ablation found."""
+    """The costs of the last ablation."""
 
     def __init__(self, ablation: AblationState) -> None:
         super().__init__()
@@ -240,8 +240,8 @@ class AblationPanel(QWidget):
         self.note = ElidedLabel(most=8, small=True, name="What the chart shows")
         self.chart = BarChart("What each cost takes", row=2 * GRID, bar=GRID + 2)
         self.chart.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        said, drawn = column(self.sentence, self.note, 1, spacing=HALF_GRID), (self.chart, _CHART_SHARE)
-        self._body = folding_row(boxed(said), drawn, spacing=2 * GRID, beside_from=_BESIDE_FROM)
+        words, drawn = column(self.sentence, self.note, 1, spacing=HALF_GRID), (self.chart, _CHART_SHARE)
+        self._body = folding_row(boxed(words), drawn, spacing=2 * GRID, beside_from=_BESIDE_FROM)
         # Figures keep off the scroll bar.
         self._body.setContentsMargins(0, 0, HALF_GRID, 0)
         self.stack = PlaceholderStack(scrolled(boxed(self._body)))
@@ -251,29 +251,29 @@ class AblationPanel(QWidget):
         follow(self._show, ablation.changed, theme_notifier().changed)
 
     def _show(self) -> None:
-        state, found, why_not = self._state, self._state.ablation, self._state.why_not_now
+        state, ablation, why_not = self._state, self._state.ablation, self._state.why_not_now
         self.run_button.setEnabled(not why_not)
         tips = _RUN_TIP if state.times else _COUNT_TIP, why_not
         self.run_button.setToolTip("\n\n".join(filter(None, tips)))
         self.stack.say(state.words)
-        if found is None or self.stack.text:
+        if ablation is None or self.stack.text:
             self.chart.show_rows(())
             return
-        drawn = (found, state.other) if state.other is not None and not state.not_compared else (found,)
-        said = [most_sentence(found)]
-        said += [difference_sentence(found, one) for one in drawn[1:]] or [state.not_compared]
-        sentence = " ".join(filter(None, said))
+        drawn = (ablation, state.other) if state.other is not None and not state.not_compared else (ablation,)
+        sentences = [most_sentence(ablation)]
+        sentences += [difference_sentence(ablation, one) for one in drawn[1:]] or [state.not_compared]
+        sentence = " ".join(filter(None, sentences))
         # A number stays with its unit.
         self.sentence.setText(sentence.replace(" ms", "\u00a0ms").replace(" %", "\u00a0%"))
         # What has to be known of a chart.
-        overlapping = OVERLAPPING if [*found.steps()][-1].amount < 0 else ""
-        absent = (one.why_not for one in found.altered)
-        self.note.setText(" ".join(filter(None, (found.reason, ON_PURPOSE, overlapping, *absent))))
-        what = f"{found.title}, block {found.block}, {found.machine}"
+        overlapping = OVERLAPPING if [*ablation.steps()][-1].amount < 0 else ""
+        absent = (one.why_not for one in ablation.altered)
+        self.note.setText(" ".join(filter(None, (ablation.reason, ON_PURPOSE, overlapping, *absent))))
+        what = f"{ablation.title}, block {ablation.block}, {ablation.machine}"
         self.note.setToolTip(f"{what}\n\n{self.note.text()}")
         self.chart.show_rows(waterfall_rows(*drawn), ticks=waterfall_ticks(*drawn))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         # Above the chart the words take the lines that they need.
-        self._body.setStretch(0, _SAID_SHARE if self._body.is_beside else 0)
+        self._body.setStretch(0, _WORDS_SHARE if self._body.is_beside else 0)

@@ -62,9 +62,9 @@ class CodeState(KernelQuestion[ShownCode]):
         if wanted is None or self._listings is None:
             return None
         # Those of another block stay until its own are there.
-        asked, found = self._listings
-        as_wanted = structs.replace(asked, job=wanted.job) == wanted
-        return found if as_wanted and asked.job.variant == wanted.job.variant else None
+        request, listing = self._listings
+        as_wanted = structs.replace(request, job=wanted.job) == wanted
+        return listing if as_wanted and request.job.variant == wanted.job.variant else None
 
     @property
     def listing_words(self) -> str:
@@ -84,7 +84,7 @@ class CodeState(KernelQuestion[ShownCode]):
     @property
     def diff(self) -> Diff | None:
         """The diff that is shown, with what was measured; None where nothing is compared, or not yet."""
-        shown = self.found if self.form is None else self.listed
+        shown = self.answer if self.form is None else self.listed
         if shown is None or shown.diff is None:
             return None
         results = [run.result for run in self._results.tried()]
@@ -111,7 +111,7 @@ class CodeState(KernelQuestion[ShownCode]):
     @property
     def _wanted_listing(self) -> CodeRequest | None:
         job, form = self._job, self.form
-        if job is None or form is None or self.found is None:
+        if job is None or form is None or self.answer is None:
             return None
         return structs.replace(self._request_about(job), form=form, architecture=self.architecture)
 
@@ -119,8 +119,8 @@ class CodeState(KernelQuestion[ShownCode]):
         wanted, there = self._wanted_listing, self._listings and self._listings[0]
         return () if wanted is None or wanted == there else (wanted,)
 
-    def _take_compiled(self, asked: CodeRequest, answer: ShownCode) -> None:
-        self._listings = asked, answer
+    def _take_compiled(self, request: CodeRequest, answer: ShownCode) -> None:
+        self._listings = request, answer
 
 
 _EMPTY = CodeRow("", Look.HEADING)
@@ -158,7 +158,7 @@ def story_text(source: KernelSource) -> str:
         paragraphs[0] = f"{section.heading}: {paragraphs[0]}" if section.heading else paragraphs[0]
         parts += paragraphs
     text = "\n".join([*parts, *([source.remark] if source.remark else [])])
-    return re.sub(r"`([^`]+)`|\*(\w+)\*", lambda found: found[1] or found[2], text)
+    return re.sub(r"`([^`]+)`|\*(\w+)\*", lambda marked: marked[1] or marked[2], text)
 
 
 def counts_text(counts: InstructionCounts) -> str:
@@ -204,15 +204,15 @@ class CodePanel(QWidget):
         self._is_low = False
         self._kernels: Sequence[Listing] = ()
         self._places: tuple[Place, ...] = ()  # what the rows of the listings are of
-        self._said = ""
+        self._line_text = ""
         self.form = NarrowBox("What is shown of the kernel", _FORM_TIP, 6)
         self.heading = ElidedLabel(most=2, is_plain=True, name="What the code is of")
-        self.said = ElidedLabel(most=2, small=True, is_plain=True, name="What belongs to the chosen line")
+        self.of_line = ElidedLabel(most=2, small=True, is_plain=True, name="What belongs to the chosen line")
         self.story = ScrolledText("Story of the kernel's module", 1, _STORY_LINES)
         self.counts = ScrolledText("Instructions by class", 2, _COUNT_LINES)
         self.views = CodePair("Source of the kernel", "Listing of the kernel", _VIEWS_BESIDE_FROM, _AROUND)
         self.left, self.right = self.views.left, self.views.right
-        shown = column(self.story, (self.views, 1), self.said, self.counts, spacing=HALF_GRID)
+        shown = column(self.story, (self.views, 1), self.of_line, self.counts, spacing=HALF_GRID)
         self.stack = PlaceholderStack(boxed(shown))
         head = row(self.form, (self.heading, 1), self.views.search, self.views.copy, spacing=HALF_GRID)
         head.setAlignment(self.heading, Qt.AlignmentFlag.AlignVCenter)
@@ -233,21 +233,21 @@ class CodePanel(QWidget):
 
     def _show(self) -> None:
         code = self.code
-        source, diff = code.found, code.diff
+        source, diff = code.answer, code.diff
         fill_box(self.form, _FORMS, code.form)
         self.stack.say(code.words if source is None else "")
         if source is None:
             return
-        said = [source.note or f"{source.variant}, compiled for {source.compiled_for}."]
+        sentences = [source.note or f"{source.variant}, compiled for {source.compiled_for}."]
         if diff is None:
             self._show_code(source)
         else:
-            self._kernels, self._places, self._said = (), (), ""
+            self._kernels, self._places, self._line_text = (), (), ""
             self.views.show_diff(diff, is_python=code.form is None)
             measured = "" if diff.measured else ": run both, and what was measured stands here"
             same = "" if diff.removed or diff.added else "Nothing differs."
-            said = [f"{diff.heading}{measured}.", same, source.note, source.other_note]
-        heading = " ".join(filter(None, said))
+            sentences = [f"{diff.heading}{measured}.", same, source.note, source.other_note]
+        heading = " ".join(filter(None, sentences))
         # Lines do not break within 32 × 8.
         self.heading.setText(heading.replace(" × ", "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}"))
         self.story.say(story_text(source.source))
@@ -261,34 +261,34 @@ class CodePanel(QWidget):
         self._kernels = listed.kernels if listed is not None else ()
         listing, self._places = listing_rows(self._kernels)
         if self.views.show_code(rows, None if self.code.form is None else listing, self.code.listing_words):
-            self._said = ""
+            self._line_text = ""
 
     def _show_line(self) -> None:
         """Say what belongs to the line with the cursor, and how many instructions there are."""
         at = self.right.row
         kernel = self._places[at][0] if 0 <= at < len(self._places) else None
-        self.said.say(self._said)
+        self.of_line.say(self._line_text)
         self.counts.say(counts_text(kernel.counts) if kernel else "")
         self.counts.setVisible(kernel is not None)
 
     def _choose_source(self, at: int) -> None:
         """Light what a line of the source has become."""
-        source, self._said = self._light(self.left, at, self.right), ""
+        source, self._line_text = self._light(self.left, at, self.right), ""
         if source is not None:
             lines = (line for one in self._kernels for line in one.lines if line.source == source)
             made, form = Counter(line.kind for line in lines if line.kind), self._kernels[0].form.upper()
-            said = f"{_several(sum(made.values()))} of {form}: {_by_class(made, '{:d}')}."
+            became = f"{_several(sum(made.values()))} of {form}: {_by_class(made, '{:d}')}."
             none = f"no instruction of this {form} comes from it."
-            self._said = f"Line {source.line}: {said if made else none}"
+            self._line_text = f"Line {source.line}: {became if made else none}"
         self._show_line()
 
     def _choose_instruction(self, at: int) -> None:
         """Light the line of the source that an instruction comes from, and all that comes from it."""
         self._light(self.right, at, self.left)
-        line, self._said = self._places[at][1] if at < len(self._places) else None, ""
+        line, self._line_text = self._places[at][1] if at < len(self._places) else None, ""
         if line is not None and line.kind is not None:
             of = f"from line {line.source.line} of {line.source.path}" if line.source else _NO_LINE
-            self._said = f"{line.opcode}: {line.kind}; {of}."
+            self._line_text = f"{line.opcode}: {line.kind}; {of}."
         self._show_line()
 
     def _light(self, chosen: CodeView, at: int, other: CodeView) -> SourceLine | None:

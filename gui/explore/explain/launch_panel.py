@@ -43,14 +43,14 @@ class LaunchState(PassesQuestion[LaunchAdvice]):
     @property
     def is_compiling(self) -> bool:
         """Whether registers are on their way."""
-        return self._wanted is not None and self._wanted == self._compiled_of(self.found, self._job)
+        return self._wanted is not None and self._wanted == self._compiled_of(self.answer, self._job)
 
     @property
     def note(self) -> str:
         """Why registers are not known, and will not be; empty otherwise."""
-        own = self._compiled_of(self.found, self._job)
-        whys = (why for asked, why in self._refused if asked == own and why != self.no_engine)
-        return next(whys, self.found.reason if self.found and self.found.launches else "")
+        own = self._compiled_of(self.answer, self._job)
+        whys = (why for request, why in self._refused if request == own and why != self.no_engine)
+        return next(whys, self.answer.reason if self.answer and self.answer.launches else "")
 
     def _request_about(self, job: PictureJob) -> LaunchRequest:
         return LaunchRequest(job, self.selection.gpu)
@@ -60,12 +60,12 @@ class LaunchState(PassesQuestion[LaunchAdvice]):
         return CompiledLaunchRequest(job, self.selection.gpu) if is_missing and job is not None else None
 
     def _missing(self) -> Iterable[LaunchRequest]:
-        of_both = (self.found, self._job), (self.other, self._other_job)
+        of_both = (self.answer, self._job), (self.other, self._other_job)
         return filter(None, (self._compiled_of(*one) for one in of_both))
 
-    def _take_compiled(self, asked: LaunchRequest, answer: LaunchAdvice) -> None:
-        if asked.job == self._job:
-            self.found = answer
+    def _take_compiled(self, request: LaunchRequest, answer: LaunchAdvice) -> None:
+        if request.job == self._job:
+            self.answer = answer
         else:
             self.other = answer
 
@@ -212,17 +212,17 @@ class LaunchPanel(QWidget):
         self.plot = OccupancyPlot()
         # No number is cut where the plot has what it needs.
         body = folding_row(self.numbers, (self.plot, 1), beside_from=_BESIDE_FROM)
-        said = row(self.passes, (self.sentence, 1), self.axis)
+        head = row(self.passes, (self.sentence, 1), self.axis)
         for box in (self.passes, self.axis):
-            said.setAlignment(box, Qt.AlignmentFlag.AlignTop)
-        self.stack = PlaceholderStack(boxed(column(said, self.note, (body, 1), spacing=HALF_GRID)))
+            head.setAlignment(box, Qt.AlignmentFlag.AlignTop)
+        self.stack = PlaceholderStack(boxed(column(head, self.note, (body, 1), spacing=HALF_GRID)))
         self.setLayout(column((self.stack, 1), margins=PANEL_MARGINS))
         self.passes.chosen.connect(launch.choose_pass)
         follow(self._show, launch.changed, self.axis.currentIndexChanged)
 
     def _show(self) -> None:
         state = self._launch
-        advice, shown = state.found, state.of_pass(state.found)
+        advice, shown = state.answer, state.of_pass(state.answer)
         self.stack.say(state.words if shown is None else "")
         count = len(advice.launches) if advice is not None else 0
         fill_box(self.passes, {at: f"Pass {at + 1}" for at in range(count)}, state.pass_number)

@@ -40,8 +40,8 @@ class Question(QObject):
     @property
     def is_complete(self) -> bool:
         """Whether no answer is pending."""
-        is_asked = self._timer.isActive() or (self._asks is not None and self._asks.in_flight is not None)
-        return not (self.is_visible and is_asked)
+        is_pending = self._timer.isActive() or (self._asks is not None and self._asks.in_flight is not None)
+        return not (self.is_visible and is_pending)
 
     def refresh(self) -> None:
         """Ask anew, if the panel is visible."""
@@ -55,7 +55,7 @@ class Question(QObject):
             self._ask()
 
     def _ask(self) -> None:
-        """Ask the engine, or say why nothing can be asked."""
+        """Ask the engine, or say why there is nothing to ask."""
         raise NotImplementedError
 
 
@@ -63,7 +63,7 @@ class KernelQuestion(Question, Generic[Answer]):
     """A question about the selected kernel, then the same about the one that it is compared with.
 
     What needs a kernel compiled disturbs neither edits nor runs: of what `_missing` names, one after the
-    other is asked once nothing has changed for a moment and nothing runs; `_take_compiled` gets each answer.
+    other is sent once nothing has changed for a moment and nothing runs; `_take_compiled` gets each answer.
     """
 
     # Why there is no answer: for other operations than convolutions, without a picture, before the engine is
@@ -73,12 +73,12 @@ class KernelQuestion(Question, Generic[Answer]):
     def __init__(self, selection: Selection, link: EngineLink) -> None:
         super().__init__(selection.changed)
         self.selection, self._state = selection, selection.state
-        self.found: Answer | None = None  # the answer; None with a reason
+        self.answer: Answer | None = None  # None with a reason
         self.other: Answer | None = None  # that about the kernel that it is compared with
         self._why_not = self.no_picture
         self._asks = self._answers = Newest(link)
         self._compiled = Newest(link)
-        # What was asked of a compiled kernel and could not be answered, with the reason.
+        # Requests about compiled kernels that could not be answered, with the reason.
         self._refused: list[tuple[Any, str]] = []
         self._compile_timer = QTimer(self, singleShot=True, interval=COMPILE_AFTER_MS)
         self._compile_timer.timeout.connect(self._compile)
@@ -91,12 +91,12 @@ class KernelQuestion(Question, Generic[Answer]):
 
     @property
     def _job(self) -> PictureJob | None:
-        """What is asked about."""
+        """What it is about."""
         return self.selection.job
 
     @property
     def _other_job(self) -> PictureJob | None:
-        """What the same is asked about."""
+        """What the second question is about."""
         return self.selection.other_job
 
     def _request_about(self, job: PictureJob) -> Any:
@@ -115,8 +115,8 @@ class KernelQuestion(Question, Generic[Answer]):
         if self.words:
             self._show(None, self.asking)
 
-    def _take(self, found: Answer) -> None:
-        self._show(found, "")
+    def _take(self, answer: Answer) -> None:
+        self._show(answer, "")
         self._compile_timer.start()
 
         def take_other(other: Answer) -> None:
@@ -131,38 +131,38 @@ class KernelQuestion(Question, Generic[Answer]):
         # A lost host's successor is asked again once it is ready.
         self._show(None, self.no_engine if needs_no_message(error) else str(error))
 
-    def _show(self, found: Answer | None, why_not: str) -> None:
-        self.found, self._why_not = found, why_not
+    def _show(self, answer: Answer | None, why_not: str) -> None:
+        self.answer, self._why_not = answer, why_not
         self.changed.emit()
 
     def _missing(self) -> Iterable[Any]:
-        """Return what is to be asked of compiled kernels, in this order; by default nothing."""
+        """Return the requests about compiled kernels, in this order; by default none."""
         return ()
 
     @property
     def _wanted(self) -> Any | None:
-        """What of that is asked next; None while the kernel itself is being asked about."""
+        """The next of those requests; None while the question about the kernel itself is pending."""
         if self._answers.in_flight is not None or self._timer.isActive():
             return None
-        refused = [asked for asked, _why in self._refused]
+        refused = [request for request, _why in self._refused]
         return next((one for one in self._missing() if one not in refused), None)
 
     def _compile(self) -> None:
         is_busy = self._state.running or self._compile_timer.isActive() or self._compiled.in_flight
-        if self.is_visible and not is_busy and (asked := self._wanted) is not None:
-            self._compiled.ask(asked, partial(self._ended, asked), partial(self._ended, asked))
+        if self.is_visible and not is_busy and (request := self._wanted) is not None:
+            self._compiled.ask(request, partial(self._ended, request), partial(self._ended, request))
 
-    def _ended(self, asked: Any, answer: Answer | EngineError) -> None:
-        if asked == self._wanted:
+    def _ended(self, request: Any, answer: Answer | EngineError) -> None:
+        if request == self._wanted:
             if isinstance(answer, EngineError):
                 # A lost host's successor is asked again once it is ready.
-                self._refused.append((asked, self.no_engine if needs_no_message(answer) else str(answer)))
+                self._refused.append((request, self.no_engine if needs_no_message(answer) else str(answer)))
             else:
-                self._take_compiled(asked, answer)
+                self._take_compiled(request, answer)
             self.changed.emit()
         self._compile()
 
-    def _take_compiled(self, asked: Any, answer: Answer) -> None:
+    def _take_compiled(self, request: Any, answer: Answer) -> None:
         """Have the answer."""
 
 
@@ -177,13 +177,13 @@ class PassesQuestion(KernelQuestion[Answer]):
 
     @property
     def words(self) -> str:
-        has_none = self.found is not None and not getattr(self.found, self.passes)
-        reason: str = getattr(self.found, "reason", "") if has_none else ""
+        has_none = self.answer is not None and not getattr(self.answer, self.passes)
+        reason: str = getattr(self.answer, "reason", "") if has_none else ""
         return self._why_not or (f"{reason}{self.others}" if reason else "")
 
     @property
     def pass_number(self) -> int:
-        return max(min(self._pass, len(getattr(self.found, self.passes, ())) - 1), 0)
+        return max(min(self._pass, len(getattr(self.answer, self.passes, ())) - 1), 0)
 
     def of_pass(self, answer: Answer | None) -> Any | None:
         """Return what an answer has of the pass that is shown; of fewer passes that of the last."""

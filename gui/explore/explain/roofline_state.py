@@ -66,7 +66,7 @@ class Point(NamedTuple):
 
 def roofs_of(limits: DeviceLimits) -> tuple[Roof, ...]:
     """Return the slopes, the lowest first, then the flat roof."""
-    found = []
+    roofs = []
     for name, limit, each in (
         ("copies", limits.copy_bytes_per_s, 1),
         ("caches" if limits.cores else "L2", limits.l2_bytes_per_s, 1),
@@ -74,13 +74,13 @@ def roofs_of(limits: DeviceLimits) -> tuple[Roof, ...]:
     ):
         if limit is not None:
             stated = limit.theoretical and limit.theoretical * each / _GIGA
-            found.append(Roof(name, limit.measured * each / _GIGA, stated, is_flat=each == _FLOPS))
-    return tuple(found)
+            roofs.append(Roof(name, limit.measured * each / _GIGA, stated, is_flat=each == _FLOPS))
+    return tuple(roofs)
 
 
 def points_of(runs: Iterable[Compared], device: str, limits: DeviceLimits | None) -> tuple[Point, ...]:
     """Return the timed runs of a device, oldest first."""
-    found = []
+    points = []
     for run in runs:
         work, kernel_ms = run.result.work, run.result.kernel_ms
         if run.result.device == device and work is not None and work.flops and kernel_ms:
@@ -91,8 +91,8 @@ def points_of(runs: Iterable[Compared], device: str, limits: DeviceLimits | None
                 roofs.append((copies * intensity / _GIGA, _COPIES))
             if limits is not None and limits.multiply_adds_per_s:
                 roofs.append((limits.multiply_adds_per_s.measured * _FLOPS / _GIGA, _MULTIPLY_ADDS))
-            found.append(Point(run, intensity, gflops, *min(roofs, default=(None, ""))))
-    return tuple(found)
+            points.append(Point(run, intensity, gflops, *min(roofs, default=(None, ""))))
+    return tuple(points)
 
 
 def compared_words(one: Point, other: Point) -> str:
@@ -127,7 +127,7 @@ class RooflineState(Question):
         results, state = selection.results, selection.state
         super().__init__(results.described_changed, selection.changed, state.ready_changed)
         self.selection, self.results, self.state = selection, results, state
-        self._jobs, self._messages, self._asked = jobs, messages, Newest(link)
+        self._jobs, self._messages, self._newest = jobs, messages, Newest(link)
         # The kept limits of the device with this key; None where they were not measured.
         self._limits_of = ""
         self._limits: DeviceLimits | None = None
@@ -210,7 +210,7 @@ class RooflineState(Question):
         title = f"Limits of {known.title if known else device}"
 
         def replied(limits: DeviceLimits) -> None:
-            # Those that are shown are asked again.
+            # Those that are shown are requested again.
             self._limits_of = ""
             self.measured.emit(device)
             self.refresh()
@@ -223,7 +223,7 @@ class RooflineState(Question):
             if self.device and self.state.is_ready:
                 replied = partial(self._replied, self.device)
                 # A lost host's successor is asked again.
-                self._asked.ask(KeptLimits(self.device), replied, lambda error: None)
+                self._newest.ask(KeptLimits(self.device), replied, lambda error: None)
         runs = [run for run in self.results.rows() if self.limits_are_of(run.result)]
         # Without those that a timed run of the device exceeded.
         reached = [
@@ -242,5 +242,5 @@ class RooflineState(Question):
     def _forget(self) -> None:
         """Forget those of another machine, whose devices have the same keys."""
         self._limits_of, self._limits = "", None
-        self._asked.forget()
+        self._newest.forget()
         self.refresh()

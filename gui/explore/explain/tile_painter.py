@@ -85,7 +85,7 @@ def cell_sentence(plan: TilePlan, row: int, column: int) -> str:
 def _uses(plan: TilePlan) -> NDArray[np.int64]:
     """Return how many results of the block use each cell."""
     has_result = plan.writers >= 0
-    found = np.zeros(plan.shape, np.int64)
+    uses = np.zeros(plan.shape, np.int64)
     (rows, columns), (top, left) = plan.window_shape, plan.window_at
     down, across = has_result.shape
     # Every cell of a window counts alike: first along the rows, then down the columns.
@@ -93,8 +93,8 @@ def _uses(plan: TilePlan) -> NDArray[np.int64]:
     for column in range(left, left + columns * plan.apart, plan.apart):
         along[:, column : column + across] += has_result
     for row in range(top, top + rows):
-        found[row : row + down] += along
-    return found
+        uses[row : row + down] += along
+    return uses
 
 
 def _users(plan: TilePlan, row: int, column: int) -> str:

@@ -271,7 +271,7 @@ class TileState(PassesQuestion[BlockTiles]):
     @property
     def plan(self) -> TilePlan | None:
         """The tile that is shown, of a pass or of a warp's strip; None with `words`."""
-        return self.of_pass(self.found)
+        return self.of_pass(self.answer)
 
     def choose_block(self, across: int, down: int) -> None:
         self._at = across, down
@@ -340,17 +340,17 @@ class TilePanel(QWidget):
         follow(self._show, tile.changed)
 
     def _show(self) -> None:
-        found, plan = self._tile.found, self._tile.plan
+        answer, plan = self._tile.answer, self._tile.plan
         self.stack.say(self._tile.words if plan is None else "")
         self.grid.show_plan(plan)
-        if found is None or plan is None:
+        if answer is None or plan is None:
             return
         self.refusal.say("")
-        across, down = found.grid
-        self.across.show_place(found.at[0], across)
-        self.down.show_place(found.at[1], down)
-        fill_box(self.passes, dict(enumerate(one.title for one in found.tiles)), self._tile.pass_number)
-        self.passes.setVisible(len(found.tiles) > 1)
+        across, down = answer.grid
+        self.across.show_place(answer.at[0], across)
+        self.down.show_place(answer.at[1], down)
+        fill_box(self.passes, dict(enumerate(one.title for one in answer.tiles)), self._tile.pass_number)
+        self.passes.setVisible(len(answer.tiles) > 1)
         self.grid_size.setText(f"of {across:,} × {down:,}")
         other = self._tile.other
         compared = f"{other.variant}: {summary(other.tiles[0])}" if other and other.tiles else ""

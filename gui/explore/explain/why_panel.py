@@ -65,8 +65,8 @@ def compared_words(explained: ExplainedTime, before: ExplainedTime, name: str) -
 def cause_words(explained: ExplainedTime, before: ExplainedTime, variant: str, other: str) -> str:
     """Return what one of two kernels does otherwise than the other, by its story; empty if neither says."""
     for one, key, against in ((explained, variant, other), (before, other, variant)):
-        _, is_said, change = one.saves.partition(f"Against `{against}`: ")
-        if is_said:
+        _, heading, change = one.saves.partition(f"Against `{against}`: ")
+        if heading:
             return f"What {key} saves against {against}: {change}".replace("`", "")
     return ""
 
@@ -74,8 +74,8 @@ def cause_words(explained: ExplainedTime, before: ExplainedTime, variant: str, o
 def sentence_html(sentence: str, remedy: str, title: str, theme: Theme) -> str:
     """Return the reason as rich text: backticks are bold, the remedy a link if `title` names a variant."""
 
-    def name(found: re.Match[str]) -> str:
-        return link(found[1]) if title and found[1] == remedy else f"<b>{found[1]}</b>"
+    def name(match: re.Match[str]) -> str:
+        return link(match[1]) if title and match[1] == remedy else f"<b>{match[1]}</b>"
 
     def link(text: str) -> str:
         return f"<a href='{remedy}' style='color: {theme.accent}'>{text}</a>"
@@ -213,8 +213,8 @@ class WhyPanel(QWidget):
             return
         ms = explained.measured_ms
         line = None if ms is None else ms / longest_ms(explained)
-        said = "No time was measured" if ms is None else f"Line: the measured {duration_text(ms)}"
-        self.caption.setText(f"Least times. {said}.")
+        measured = "No time was measured" if ms is None else f"Line: the measured {duration_text(ms)}"
+        self.caption.setText(f"Least times. {measured}.")
         self.bars.show_rows(rows_of(explained, current_theme()), line=line)
 
     def _allow(self) -> None:

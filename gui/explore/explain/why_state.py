@@ -1,7 +1,7 @@
 """The reason for the time of the selected run: asks the engine while nothing runs.
 
 What comes is kept with the result. A question makes way for every run and preview, and is dropped when
-another result is selected; it is asked again after that.
+another result is selected; it is sent again after that.
 """
 
 from collections.abc import Hashable
@@ -80,7 +80,7 @@ class WhyState(Question):
         self._asks = self._times = Newest(link)
         self._was_busy = False
         self._result: Measurement[Any] | None = None
-        self._asked_before: Measurement[Any] | None = None
+        self._requested_before: Measurement[Any] | None = None
         # Of that result: what came, why nothing else will, and whether what it knows no longer holds.
         self._reply: ExplainedTime | None = None
         self._why_not = ""
@@ -97,8 +97,8 @@ class WhyState(Question):
     @property
     def explained(self) -> ExplainedTime | None:
         """The reason for its time; None with `words`."""
-        found = self.run.result.explained if self.run else None
-        return found if found is not None and found.bounds else self._reply or found
+        own = self.run.result.explained if self.run else None
+        return own if own is not None and own.bounds else self._reply or own
 
     @property
     def before(self) -> Compared | None:
@@ -120,9 +120,9 @@ class WhyState(Question):
             if known is not None and self._is_for_gpu:
                 note = self.results.recorded_note if self.step is Remedy.SET else ""
                 return " ".join(filter(None, (_NEEDS_GPU.format(known.title), note)))
-            found = self.state.availability.get(self._kernel)
-            if known is not None and found is not None and found.reason:
-                return _CANNOT_RUN.format(known.title, found.reason)
+            availability = self.state.availability.get(self._kernel)
+            if known is not None and availability is not None and availability.reason:
+                return _CANNOT_RUN.format(known.title, availability.reason)
             is_other = self.results.described is not None and known is not None
             return _NOT_RUN.format(known.title) if is_other and known else _NO_RUN
         if explained is not None:
@@ -193,8 +193,8 @@ class WhyState(Question):
     def _explain_before(self) -> None:
         """Have the run explained that it is compared with; once, since it may have no bounds."""
         before = self.before.result if self.before else None
-        if before is not None and before.explained is None and before is not self._asked_before:
-            self._asked_before = before
+        if before is not None and before.explained is None and before is not self._requested_before:
+            self._requested_before = before
             if not self._why_no_question(before):
                 self._explain(before)
 
@@ -228,7 +228,7 @@ class WhyState(Question):
             self.refresh()
 
     def _drop(self) -> None:
-        self._asked_before = None
+        self._requested_before = None
         if self._times.in_flight is not None:
             self._times.cancel()
             self._times.forget()
@@ -286,7 +286,7 @@ class WhyState(Question):
         return _BUSY if self.state.busy else ""
 
     def _why_no_question(self, result: Measurement[Any]) -> str:
-        """Return why the time of a run cannot be explained; empty if the engine can be asked."""
+        """Return why the time of a run cannot be explained; empty if the engine may know."""
         if result.is_refuted:
             return f"There is no time to explain: {result.status}"
         if not self._roofline.limits_are_of(result):

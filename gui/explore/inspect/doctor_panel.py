@@ -1,4 +1,4 @@
-"""The panel Analysis: frequency response and facts of the mask as applied, found in another thread."""
+"""The panel Analysis: frequency response and facts of the mask as applied, computed in another thread."""
 
 import numpy as np
 from PySide6.QtCore import QRectF
@@ -35,7 +35,7 @@ class DoctorState(Question):
         super().__init__(*changes)
         self.workspace = workspace
         self.examination: Examination | None = None
-        self._asked: Mask | None = None
+        self._pending: Mask | None = None
         self._background = Background(self)
 
     @property
@@ -52,19 +52,19 @@ class DoctorState(Question):
     def _ask(self) -> None:
         mask = self.workspace.step.applied_mask
         if self.examination is not None and self.examination.mask == mask:
-            self._asked = None
+            self._pending = None
             self.changed.emit()
-        elif mask != self._asked:
-            self._asked = mask
+        elif mask != self._pending:
+            self._pending = mask
             self.changed.emit()
             # The singular values of 63 x 63 cells take 2 to 190 ms, by load. Later edits wait behind.
             self._background.do(
-                lambda: examine(mask) if mask is self._asked else None, self._take, lambda error: None
+                lambda: examine(mask) if mask is self._pending else None, self._take, lambda error: None
             )
 
     def _take(self, examination: Examination | None) -> None:
-        if examination is not None and examination.mask is self._asked:
-            self._asked, self.examination = None, examination
+        if examination is not None and examination.mask is self._pending:
+            self._pending, self.examination = None, examination
             self.changed.emit()
 
 
@@ -121,7 +121,7 @@ def findings(known: Examination, border: Border, shape: tuple[int, int, int] | N
     kept = [value for value in values if value > _LEAST_SHARE * values[0]] or [0.0]
     shown = [f"{value:.3g}" for value in kept[:_MOST_VALUES]]
     shown += [f"and {len(kept) - _MOST_VALUES} more"] * (len(kept) > _MOST_VALUES)
-    found = [
+    rows = [
         NamedFinding("Gain", gain_text(known), _GAIN_TIP),
         NamedFinding("Sum", total.short.removeprefix("The weights add up to "), total.sentence),
         NamedFinding("Rank", f"{facts.rank}{separable}" if facts.rank else "0", about_rank.sentence),
@@ -131,9 +131,9 @@ def findings(known: Examination, border: Border, shape: tuple[int, int, int] | N
     ]
     if shape is not None:
         height, width, channels = shape
-        found.append(NamedFinding("For the picture", _cost_text(costs, height * width * channels), _COST_TIP))
-        found.append(NamedFinding("At borders", _border_text(known, border, height, width), border.sentence))
-    return found
+        rows.append(NamedFinding("For the picture", _cost_text(costs, height * width * channels), _COST_TIP))
+        rows.append(NamedFinding("At borders", _border_text(known, border, height, width), border.sentence))
+    return rows
 
 
 _GAIN_TIP = (

@@ -2,7 +2,7 @@
 
 It follows the mouse until a click pins it. The window reads the few cells itself, from the memory that
 picture and result share with the engine; what is missing is requested, such as the result that a step of a
-chain reads. In which order the kernel adds is asked once for each kernel and mask.
+chain reads. In which order the kernel adds is requested once for each kernel and mask.
 """
 
 from collections.abc import Iterable, Sequence
@@ -234,9 +234,9 @@ class LensState(Question):
     def _look_alone(self, at: Looked, *, reads_floats: bool = False) -> tuple[Lens | None, str]:
         if at.job.operation is not None:
             return (None, _NO_PATCH) if at.job.patch_path else (OperationLens(at), "")
-        asked = SumOrderRequest(at.job, reads_floats=reads_floats)
-        if self._order is None or self._order[0] != asked:
-            self._ask_order(asked)
+        request = SumOrderRequest(at.job, reads_floats=reads_floats)
+        if self._order is None or self._order[0] != request:
+            self._ask_order(request)
             return None, self._refused or _ASKING
         return FilterLens(at, self._order[1]), ""
 

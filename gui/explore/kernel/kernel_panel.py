@@ -334,9 +334,9 @@ class KernelPanel(QWidget):
             self.note.say(_COMBINED if is_combined else "The kernels are listed once the engine is up.")
             return
         text = str(entry.reason) if entry.reason and not entry.can_run else entry.idea
-        said = [*filter(None, (text, entry.remark))]
-        self.note.say(" ".join(said))
-        self.note.setToolTip("\n\n".join(said))
+        sentences = [*filter(None, (text, entry.remark))]
+        self.note.say(" ".join(sentences))
+        self.note.setToolTip("\n\n".join(sentences))
 
     def _refresh_baselines(self) -> None:
         keys = [row.key for row in self.variants.rows() if row.key != AUTO]

@@ -43,7 +43,7 @@ class VariantRow:
     reason: Reason | None = None  # why the variant cannot do the present job; None if it can
     # False where only another device or picture would help; a block can be mended once the row is selected.
     can_run: bool = True
-    under: str = ""  # under the title of a greyed row: the reason, unless the row above has said it
+    under: str = ""  # under the title of a greyed row: the reason, unless the row above shows it
 
     @property
     def words(self) -> str:
@@ -185,7 +185,7 @@ class VariantsModel(QAbstractListModel):
             cure = self._cure() if reason is not None and title != "CPU" else ""
             items.append(GroupRow(title, len(kernels), is_open, reason, cure))
             if is_open:
-                # What the head says is not said again.
+                # What the head says is not repeated.
                 items += [replace(row, under="") for row in kernels] if reason else kernels
         return items
 
@@ -201,15 +201,15 @@ class VariantsModel(QAbstractListModel):
         newest, run_of = self._selection.newest_runs(), self._results.described
         described = run_of.result.variant if run_of else ""
         no_gpu, device = self._engine_state.no_gpu, self._workspace.settings.device
-        # The engine is asked about a picture only.
-        is_asked = self._workspace.picture is not None or device == SIMULATOR
+        # The engine checks kernels for a picture only.
+        is_checked = self._workspace.picture is not None or device == SIMULATOR
         rows = [self._auto_row()]
         for entry in self._engine_state.variants_of(self._workspace.operation):
             run = newest.get(entry.key)
-            found = self._engine_state.availability.get(entry.key, Availability(entry.key))
-            if entry.kind == "cuda" and not is_asked:
-                found = Availability(entry.key, Refusal.of(no_gpu) if no_gpu else None)
-            can_run = not found.reason or found.nearest_block is not None
+            availability = self._engine_state.availability.get(entry.key, Availability(entry.key))
+            if entry.kind == "cuda" and not is_checked:
+                availability = Availability(entry.key, Refusal.of(no_gpu) if no_gpu else None)
+            can_run = not availability.reason or availability.nearest_block is not None
             newest_time = (run.no_speed or duration_text(run.kernel_ms or 0.0)) if run else ""
             # The title of a greyed row needs the room of its time, and the reason stands under it.
             refused = "block refused" if can_run else ""
@@ -219,10 +219,10 @@ class VariantsModel(QAbstractListModel):
                 entry.idea,
                 entry.remark,
                 subtitle=entry.key if entry.key != entry.title.casefold() else "",
-                time=refused if found.reason else newest_time,
-                is_timed=run is not None and run.kernel_ms is not None and not found.reason,
+                time=refused if availability.reason else newest_time,
+                is_timed=run is not None and run.kernel_ms is not None and not availability.reason,
                 is_described=run is not None and entry.key == described,
-                reason=found.reason,
+                reason=availability.reason,
                 can_run=can_run,
             )
             rows.append(row)

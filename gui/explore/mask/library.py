@@ -27,9 +27,9 @@ from gui.explore.mask.library_rows import (
     LibraryRow,
     MaskEffects,
     OwnMasks,
-    found_entries,
     library_entries,
     list_entries,
+    matching,
 )
 from gui.explore.state import preset_of
 from gui.explore.workspace import Workspace
@@ -78,8 +78,8 @@ class MaskLibrary(QFrame):
         self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.name_field.setPlaceholderText("Name of the mask that is shown")
         head, kept = row((self.search, 1), self.generate_button), row((self.name_field, 1), self.keep_button)
-        said = row((self.verdict, 1), self.undo_button)
-        listed = head, (self.list, 1), (self._empty, 1), kept, said
+        foot = row((self.verdict, 1), self.undo_button)
+        listed = head, (self.list, 1), (self._empty, 1), kept, foot
         generated = row(self.back_button, 1, self.done_button), (self.sliders, 1)
         for parts in (listed, generated):
             self._pages.addWidget(boxed(column(*parts, margins=(GRID, GRID, GRID, GRID))))
@@ -181,8 +181,8 @@ class MaskLibrary(QFrame):
 
     def _filter(self) -> None:
         text = self.search.text()
-        found = found_entries(self._entries, text)
-        list_entries(self.rows, found, with_heads=not text.strip())
+        matches = matching(self._entries, text)
+        list_entries(self.rows, matches, with_heads=not text.strip())
         shown = (self.rows.index(at, 0) for at in range(self.rows.rowCount()))
         entries = [index for index in shown if index.data(ENTRY)]
         same = [index for index in entries if index.data(ENTRY).mask == self._workspace.mask]
@@ -191,8 +191,8 @@ class MaskLibrary(QFrame):
             self.list.setCurrentIndex(first)
             where = QAbstractItemView.ScrollHint
             self.list.scrollTo(first, where.PositionAtCenter if same and not text else where.EnsureVisible)
-        self._empty.setVisible(not found)
-        self.list.setVisible(bool(found))
+        self._empty.setVisible(not matches)
+        self.list.setVisible(bool(matches))
 
     def _say(self, text: str, *, is_bad: bool = False) -> None:
         self.verdict.say(text, is_bad=is_bad)

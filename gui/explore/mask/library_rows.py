@@ -69,13 +69,13 @@ class OwnMasks:
 
     def read(self) -> tuple[list[LibraryEntry], list[str]]:
         """Return the masks by their names, and of each file that is none why."""
-        found, faults = [], []
+        entries, faults = [], []
         for path in sorted(self.folder.glob("*.json"))[:_MOST] if self.folder.is_dir() else ():
             try:
-                found.append(LibraryEntry.kept(path, load_mask(path)))
+                entries.append(LibraryEntry.kept(path, load_mask(path)))
             except EngineError as error:
                 faults.append(str(error))
-        return sorted(found, key=lambda own: own.title.casefold()), faults
+        return sorted(entries, key=lambda own: own.title.casefold()), faults
 
     def save(self, mask: Mask, name: str) -> LibraryEntry:
         """Keep a mask under a name that no other one has."""
@@ -121,15 +121,15 @@ def library_entries(own: Iterable[LibraryEntry]) -> list[LibraryEntry]:
     return [*entries, *ready]
 
 
-def found_entries(entries: Iterable[LibraryEntry], text: str) -> list[LibraryEntry]:
+def matching(entries: Iterable[LibraryEntry], text: str) -> list[LibraryEntry]:
     """Return the entries that have every word of a search; those whose title has them come first."""
     words = text.lower().replace("×", "x").split()
 
     def has_all(text: str) -> bool:
         return all(word in text.lower() for word in words)
 
-    found = [one for one in entries if has_all(f"{one.title} {one.key} {one.group} {one.about}")]
-    return sorted(found, key=lambda one: not has_all(one.title))
+    matches = [one for one in entries if has_all(f"{one.title} {one.key} {one.group} {one.about}")]
+    return sorted(matches, key=lambda one: not has_all(one.title))
 
 
 SIDE = 5 * GRID

@@ -230,8 +230,8 @@ class MaskModel(QAbstractTableModel):
         weight, text = number_text(float(self.mask.weights[row, column])), self.mask.cell_text(row, column)
         more = self.mask.more_than_weights
         text = f"{text} / {more.divisor}" if more is not None and more.divisor else text
-        said = weight if text == weight else f"{text} = {weight}"
-        return f"Row {row + 1}, column {column + 1}: {said}"
+        shown = weight if text == weight else f"{text} = {weight}"
+        return f"Row {row + 1}, column {column + 1}: {shown}"
 
     def _show_mask(self, mask: Mask) -> None:
         if mask.shape == self.mask.shape:

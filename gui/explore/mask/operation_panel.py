@@ -1,4 +1,4 @@
-"""In the mask's place: what an operation does, its parameters, and what it found."""
+"""In the mask's place: what an operation does, its parameters, and what it reports."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -103,11 +103,11 @@ class OperationPanel(QWidget):
         self.draw_button = text_button("selection-drag", "Select in the picture", "Draw a patch", _DRAW_PATCH)
         self.patch_label = QLabel()
         self.plot = HistogramPlot()
-        self.found = Findings("What the operation found", spacing=HALF_GRID)
+        self.findings = Findings("What the operation found", spacing=HALF_GRID)
         proof = quiet_label(f"Proof: {operation.proof}", small=True, wraps=True)
         files = row(self.patch_button, self.own_patch_button, 1, spacing=HALF_GRID)
         patch = row(self.draw_button, 1), files, self.patch_label
-        parts = teaches, self.parameters, *patch, self.refusal, self.found, self.plot, 1, proof
+        parts = teaches, self.parameters, *patch, self.refusal, self.findings, self.plot, 1, proof
         self.setLayout(column(scrolled(boxed(column(*parts, margins=(GRID, HALF_GRID, GRID, GRID))))))
         self.parameters.changed.connect(workspace.set_parameter)
         self.parameters.refused.connect(self.refusal.say)
@@ -115,7 +115,7 @@ class OperationPanel(QWidget):
         self.draw_button.clicked.connect(lambda: workspace.region_wanted.emit())
         self.own_patch_button.clicked.connect(lambda: workspace.change(patch_path=""))
         follow(self._show_settings, workspace.settings_changed)
-        follow(self._show_found, display.found_changed)
+        follow(self._show_result, display.outcome_changed)
 
     @property
     def _is_mine(self) -> bool:
@@ -133,14 +133,14 @@ class OperationPanel(QWidget):
         self.patch_label.setText(f"Patch: {Path(path).name}" if path else "")
         self.parameters.setEnabled(not path)
 
-    def _show_found(self) -> None:
+    def _show_result(self) -> None:
         if not self._is_mine:
             return
-        found = self._display.found
+        reply = self._display.operation_result
         self.refusal.say(self._display.refusal)
-        self.found.show_findings(
-            [NamedFinding(one.title, one.text, one.explanation) for one in found.quantities] if found else ()
+        self.findings.show_findings(
+            [NamedFinding(one.title, one.text, one.explanation) for one in reply.quantities] if reply else ()
         )
-        counts = found.counts if found else ()
+        counts = reply.counts if reply else ()
         self.plot.setVisible(bool(counts))
         self.plot.show_counts(counts)

@@ -160,7 +160,7 @@ class PictureCanvas(QWidget):
     """Original and result at one place and zoom."""
 
     pixel_hovered = Signal(object)  # (row, column) under the cursor, or None
-    menu_asked = Signal(object)  # a menu is wanted at this QPoint of the screen
+    menu_wanted = Signal(object)  # a menu is wanted at this QPoint of the screen
     pixel_clicked = Signal(object)  # (row, column)
     walked = Signal(int, int)  # rows down and columns across, by the arrow keys while a pixel is pinned
     let_go = Signal()  # Esc while a pixel is pinned
@@ -292,7 +292,7 @@ class PictureCanvas(QWidget):
             self.view.fit()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        self.menu_asked.emit(event.globalPos())
+        self.menu_wanted.emit(event.globalPos())
 
     def leaveEvent(self, event: QEvent) -> None:
         self.pixel_hovered.emit(None)

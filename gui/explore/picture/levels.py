@@ -262,16 +262,16 @@ class PictureLevels(QObject):
         self, painter: QPainter, transform: ViewTransform, target: QRectF, level: int, places: Iterable[Place]
     ) -> None:
         for place in places:
-            found = self._best_for(level, place)
-            if found is None or (self._before is not None and found != (level, place)):
+            best = self._best_for(level, place)
+            if best is None or (self._before is not None and best != (level, place)):
                 continue
             (top, left, bottom, right), at = self._area_of(transform, target, level, place)
-            kept = self._kept[found]
+            kept = self._kept[best]
             if (image := kept.image) is None:
                 _paint_damage(painter, at)
                 continue
-            steps = 2 ** (found[0] - level)
-            rows, columns = self._screen.extent(*found)
+            steps = 2 ** (best[0] - level)
+            rows, columns = self._screen.extent(*best)
             across = image.width() / (columns.stop - columns.start)
             down = image.height() / (rows.stop - rows.start)
             x, y = (left / steps - columns.start) * across, (top / steps - rows.start) * down

@@ -53,7 +53,7 @@ class PictureController(QObject):
         """Make a part of the picture the picture."""
         picture = self._workspace.picture
         if picture is not None:
-            self._link.ask(self._asked(CropPicture(picture, region), f"cropping {picture.title}", then))
+            self._link.ask(self._newest_ask(CropPicture(picture, region), f"cropping {picture.title}", then))
 
     def open_whole(self) -> None:
         """Open all of the picture that is a part of a file or a sample."""
@@ -72,13 +72,13 @@ class PictureController(QObject):
         if self._link.is_lost:
             what, why = f"{_name(request)} is opened later", "there is no connection to the server"
             self._messages.note(OPEN_SOURCE, what, why, "Reconnect, or choose This computer under Device.")
-        self._link.ask(self.asked(request, then))
+        self._link.ask(self.newest_ask(request, then))
 
-    def asked(self, request: OpenPicture, then: Then | None = None) -> Ask:
+    def newest_ask(self, request: OpenPicture, then: Then | None = None) -> Ask:
         """Return the ask for a picture, which from now on is the newest."""
-        return self._asked(request, f"opening {_name(request)}", then)
+        return self._newest_ask(request, f"opening {_name(request)}", then)
 
-    def _asked(self, request: OpenPicture | CropPicture, stage: str, then: Then | None) -> Ask:
+    def _newest_ask(self, request: OpenPicture | CropPicture, stage: str, then: Then | None) -> Ask:
         # The one before may take minutes, for which this one would wait.
         self._stop_opening()
         self._is_stopping = False
@@ -188,7 +188,7 @@ class PictureController(QObject):
 
     def _open_kept_back(self) -> None:
         if self._kept_back is not None:
-            self._link.ask(self.asked(*self._kept_back))
+            self._link.ask(self.newest_ask(*self._kept_back))
 
     def _failed(self, request: OpenPicture | CropPicture, then: Then | None, error: EngineError) -> None:
         is_cut_off = isinstance(error, LineLost) or (isinstance(error, Cancelled) and not self._is_stopping)

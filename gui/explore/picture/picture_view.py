@@ -134,7 +134,7 @@ class PictureView(QWidget):
         self._result_levels: PictureLevels | None = None
         self._server = ""  # the server that computed the result; empty for this computer
         self._hovered: tuple[int, int] | None = None
-        self._told: WindowMessage | None = None
+        self._last_message: WindowMessage | None = None
         self.canvas = PictureCanvas()
         of = workspace, engine_state, link
         self.comparison = Comparison(*of)
@@ -229,7 +229,7 @@ class PictureView(QWidget):
             self.values = None
         elif isinstance(picture.screen, TiledScreen):
             self._original = levels = self._watched(TiledLevels(picture.screen, self._link))
-            self.values = Numbers(self._asked(picture.screen), np.dtype(picture.dtype))
+            self.values = Numbers(self._values_of(picture.screen), np.dtype(picture.dtype))
         else:
             self.values, levels = numbers_of(picture), self._in_memory(picture.screen)
         self.canvas.show_scene(original=levels, result=None, values=self.values)
@@ -262,13 +262,13 @@ class PictureView(QWidget):
             is_of_it = job is not None and job.filter is not None
         if not is_of_it:
             return
-        shown.result = self._asked(screen, job)
+        shown.result = self._values_of(screen, job)
         before = None if job is None else self._result
         self._show_levels(self._watched(TiledLevels(screen, self._link, job, before, tiles)))
         if self._state.result_is_passing:
             self._stop_elsewhere()
 
-    def _asked(self, screen: TiledScreen, job: Any = None) -> AskedValues:
+    def _values_of(self, screen: TiledScreen, job: Any = None) -> AskedValues:
         assert self._picture is not None
         values = AskedValues(screen, self._picture.pixels.shape, self._link, job)
         values.updated.connect(self._read_again)
@@ -317,7 +317,7 @@ class PictureView(QWidget):
         if self._picture is not None and isinstance(self._picture.screen, TiledScreen):
             self._messages.clear(FILE_SOURCE)
             self._link.ask(Ask(CloseTiled(self._picture.screen), lambda _: None, lambda _: None))
-        self._original = self._result = self._told = None
+        self._original = self._result = self._last_message = None
         self._server = ""
 
     def _ask_again(self) -> None:
@@ -329,15 +329,15 @@ class PictureView(QWidget):
         if isinstance(error, ImageReadError) and self._picture is not None:
             what = f"A part of {self._picture.title} cannot be read"
         message = WindowMessage(FILE_SOURCE, Severity.WARNING, what, error.why, error.remedy)
-        if self._told != message:
-            self._told = message
+        if self._last_message != message:
+            self._last_message = message
             self._messages.show(message)
 
     def _tell_note(self, note: str) -> None:
         # Its numbers grow while the file is read: once is enough.
-        if self._picture is not None and self._told is None:
-            self._told = WindowMessage(FILE_SOURCE, Severity.INFO, self._picture.title, note)
-            self._messages.show(self._told)
+        if self._picture is not None and self._last_message is None:
+            self._last_message = WindowMessage(FILE_SOURCE, Severity.INFO, self._picture.title, note)
+            self._messages.show(self._last_message)
 
     def _read_again(self) -> None:
         self.canvas.update()

@@ -29,7 +29,7 @@ from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
 from gui.explore.picture.levels import PictureLevels, TileImage, image_of
 
-_MOST_ASKED = 8  # of a view that moved on, no more than these are still made
+_MOST_WANTED = 8  # of a view that moved on, no more than these are still made
 
 
 class TiledLevels(PictureLevels):
@@ -44,7 +44,7 @@ class TiledLevels(PictureLevels):
 
     faulted = Signal(object)  # an EngineError: a part of the file cannot be read, or the tiles cannot be made
     gone = Signal()  # a result on another machine is not kept there any more
-    noted = Signal(str)  # a sentence on what was found special about the file
+    noted = Signal(str)  # a sentence on what is special about the file
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class TiledLevels(PictureLevels):
     def last_shown(self) -> PictureLevels | None:
         """Request no more, and return what to show until the next result is there."""
         self.stop()
-        # Their memory is given back.
+        # Their memory is freed.
         self._wholes = []
         if self.has_all_tiles or self._before is None:
             self._before = None
@@ -131,7 +131,7 @@ class TiledLevels(PictureLevels):
         wanted = [place for place, detail in details.items() if detail == least]
         # Of the first two sampled levels all is read almost as quickly as a finer sample.
         if lowest or level < first or least + 1 >= WHOLE or (least >= 0 and level < first + 2):
-            return level, tuple(wanted[:_MOST_ASKED]), WHOLE
+            return level, tuple(wanted[:_MOST_WANTED]), WHOLE
         # Samples are quick, and quicker in the order of the file.
         return level, tuple(sorted(wanted)), least + 1
 
@@ -251,7 +251,7 @@ class AskedValues(QObject):
         self.shape = shape
         self._screen, self._link, self._job = screen, link, job
         self._kept: OrderedDict[Place, NDArray[Any] | EngineError] = OrderedDict()
-        self._asked: set[Place] = set()
+        self._pending: set[Place] = set()
 
     def __getitem__(self, place: tuple[Any, Any]) -> NDArray[Any]:
         """Return the values of rows and columns, as an array does of two arrays of places.
@@ -263,20 +263,20 @@ class AskedValues(QObject):
         down, across = rows // _SIDE, columns // _SIDE
         places = sorted({*zip(down.ravel().tolist(), across.ravel().tolist(), strict=True)})
         for at in places:
-            if at not in self._kept and at not in self._asked and len(self._asked) < _MOST_SQUARES:
+            if at not in self._kept and at not in self._pending and len(self._pending) < _MOST_SQUARES:
                 self._send(at)
-        found: NDArray[Any] | None = None
+        values: NDArray[Any] | None = None
         for at in places:
             square = self._kept.get(at, NotYet())
             if isinstance(square, Exception):
                 raise square
             self._kept.move_to_end(at)
-            if found is None:
-                found = np.empty((*rows.shape, self.shape[2]), square.dtype)
+            if values is None:
+                values = np.empty((*rows.shape, self.shape[2]), square.dtype)
             there = (down == at[0]) & (across == at[1])
-            found[there] = square[rows[there] % _SIDE, columns[there] % _SIDE]
-        assert found is not None
-        return found
+            values[there] = square[rows[there] % _SIDE, columns[there] % _SIDE]
+        assert values is not None
+        return values
 
     def _send(self, at: Place) -> None:
         ends = zip(at, self.shape, strict=False)
@@ -288,11 +288,11 @@ class AskedValues(QObject):
             arrived(values)
 
         def arrived(values: NDArray[Any] | EngineError) -> None:
-            self._asked.discard(at)
+            self._pending.discard(at)
             self._kept[at] = values
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
             self.updated.emit()
 
-        self._asked.add(at)
+        self._pending.add(at)
         self._link.ask(Ask(WantedValues(self._screen, rows, columns, self._job), replied, arrived))

@@ -71,7 +71,7 @@ class ResultsModel(RunsModel):
                 self.present_changed.emit()
 
     @property
-    def asked(self) -> tuple[RunWithJob, ...]:
+    def own_runs(self) -> tuple[RunWithJob, ...]:
         """The runs of this machine, oldest first."""
         return tuple(run for run in self._kept if isinstance(run, RunWithJob))
 
@@ -135,8 +135,8 @@ class ResultsModel(RunsModel):
 
     def job_of(self, result: Run) -> PictureJob | None:
         """Return the job that a run did; None where it is not known, as of recorded runs."""
-        asked = self.kept_of(result)
-        return asked.job if isinstance(asked, RunWithJob) else None
+        kept = self.kept_of(result)
+        return kept.job if isinstance(kept, RunWithJob) else None
 
     def add(self, result: Run, problem: Hashable = None, job: PictureJob | None = None) -> None:
         """Append a result; a run of the baseline changes the speed-ups of its problem.
@@ -146,8 +146,8 @@ class ResultsModel(RunsModel):
         """
         position = len(self._kept)
         self.beginInsertRows(QModelIndex(), position, position)
-        self._kept_of[id(result)] = asked = RunWithJob(result, problem or comparable(result), job=job)
-        self._kept.append(asked)
+        self._kept_of[id(result)] = kept = RunWithJob(result, problem or comparable(result), job=job)
+        self._kept.append(kept)
         self._results.insert(position, result)
         before, self._runs = self._runs, compared(self._results, self.baseline, self.chosen)
         self.endInsertRows()
@@ -249,22 +249,22 @@ class RecordedRows(QObject):
         super().__init__()
         self._workspace, self._state, self._results = workspace, state, results
         self._newest = Newest(link)
-        self._asked: Hashable = None
+        self._requested: Hashable = None
         follow(self._follow, workspace.job_changed, state.recorded_changed, state.ready_changed)
 
     def _follow(self) -> None:
         state, job = self._state, self._workspace.filter_job()
         if not state.shows_recorded or job is None or self._workspace.is_chain:
-            self._asked = None
+            self._requested = None
             self._newest.forget()
             note = _NO_FILTER if state.shows_recorded and self._workspace.picture is not None else ""
             self._results.show_recorded(RecordedRuns(note=note))
-        elif state.is_ready and comparable_of(job) != self._asked:
-            self._asked = comparable_of(job)
+        elif state.is_ready and comparable_of(job) != self._requested:
+            self._requested = comparable_of(job)
             request = RecordedRequest(problem_of(job), job.mask)
             self._newest.ask(request, self._results.show_recorded, self._fail)
 
     def _fail(self, error: EngineError) -> None:
         # A host that was lost: its successor is asked again.
-        self._asked = None
+        self._requested = None
         self._results.show_recorded(RecordedRuns(note=str(error)))

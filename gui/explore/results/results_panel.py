@@ -63,12 +63,12 @@ class ResultsPanel(RunsPanel):
         self.setLayout(column(*parts, spacing=HALF_GRID, margins=ROUND_MARGINS))
 
         self.table.caption_changed.connect(self._show_summary)
-        self.table.baseline_asked.connect(
+        self.table.baseline_wanted.connect(
             lambda run: None if run is None else workspace.change(baseline=run.variant)
         )
         self.table.menu_made.connect(self.fill_row_menu)
         self.table.activated.connect(lambda index: self.restore(index.data(RUN_ROLE)))
-        self.table.delete_asked.connect(lambda: self.delete(results.selected))
+        self.table.delete_wanted.connect(lambda: self.delete(results.selected))
         results.present_changed.connect(self._follow_operation)
         state.running_changed.connect(self._follow_run)
         follow(self._follow_baseline, workspace.settings_changed)
@@ -147,10 +147,10 @@ class ResultsPanel(RunsPanel):
 
     def delete(self, runs: Sequence[Compared]) -> None:
         """Forget runs, as a step that can be undone."""
-        found = [(run.number, kept) for run in runs if (kept := self._results.kept_of(run.result))]
-        if found:
-            what = f"run {found[0][0]}" if len(found) == 1 else f"{len(found)} runs"
-            gone = [kept for _number, kept in found]
+        numbered = [(run.number, kept) for run in runs if (kept := self._results.kept_of(run.result))]
+        if numbered:
+            what = f"run {numbered[0][0]}" if len(numbered) == 1 else f"{len(numbered)} runs"
+            gone = [kept for _number, kept in numbered]
             self._workspace.undo_stack.push(ExchangeRuns(self._results, f"Delete {what}", gone))
 
     def ask_for_note(self, run: Compared) -> None:

@@ -13,7 +13,7 @@ from engine.geometry.border import Border
 from engine.image.open import SAMPLES
 from engine.mask.presets import preset, presets
 from gui.shell import dialogs as documents
-from gui.shell.dialogs import CommandPalette, DocumentWindow, commands_of, found_by, panel_of
+from gui.shell.dialogs import CommandPalette, DocumentWindow, commands_of, matching_commands, panel_of
 from gui.shell.pages import PAGES
 from gui.shell.preferences import refusal_of
 from gui.style.theme import current_theme
@@ -177,7 +177,7 @@ def test_that_a_few_letters_find_and_choose_what_there_is(haloscope, palette, qt
         palette = haloscope.dialogs.show("palette")
     workspace.undo_stack.setIndex(0)
     commands = commands_of(haloscope.actions, window.page)
-    assert [found_by(name, commands)[0].key for name in ("run", "save")] == ["run", "save"]
+    assert [matching_commands(name, commands)[0].key for name in ("run", "save")] == ["run", "save"]
 
 
 def test_that_what_cannot_be_chosen_says_why_and_return_then_does_nothing(palette, qtbot):

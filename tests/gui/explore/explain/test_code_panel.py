@@ -45,10 +45,10 @@ def test_that_a_listing_stands_beside_the_source_and_both_say_what_was_measured_
     panel.left.choose(row_of(panel.left, "tile[i] = image[i]"))
     marked = [panel.right.rows[row].text.split()[0] for row in sorted(panel.right.marked)]
     assert marked == ["ld.global.f32", "fma.rn.f32"]
-    assert panel.said.text().startswith(f"Line {FIRST_LINE + 6}: 2 instructions of PTX")
+    assert panel.of_line.text().startswith(f"Line {FIRST_LINE + 6}: 2 instructions of PTX")
     panel.right.choose(row_of(panel.right, "st.global"))
     assert [panel.left.rows[row].number for row in panel.left.marked] == [FIRST_LINE + 8]
-    assert panel.said.text() == (
+    assert panel.of_line.text() == (
         f"st.global.f32: store global; from line {FIRST_LINE + 8} of engine/variants/ladder/tiled.py."
     )
     panel.state.selection.choose_gpu(Architecture(7, 5))
@@ -104,7 +104,7 @@ def test_that_escape_in_the_search_stops_no_run(haloscope, qtbot):
     page, stopped = haloscope.window.page_of("explore"), []
     haloscope.workspace.change(variant="tiled", block=Block(8, 8))
     panel = panel_of(page, "code", qtbot)
-    qtbot.waitUntil(lambda: page.code.found is not None)
+    qtbot.waitUntil(lambda: page.code.answer is not None)
     haloscope.actions["cancel"].triggered.connect(lambda: stopped.append(True))
     haloscope.actions["cancel"].setEnabled(True)
     panel.views.search.click()

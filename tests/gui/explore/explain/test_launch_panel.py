@@ -118,8 +118,8 @@ def test_that_every_panel_explains_the_selected_kernel_or_run(haloscope, qtbot):
         page.selection.select(key)
         for panel in (page.launch, page.tile, page.code):
             panel.watch(True)
-        qtbot.waitUntil(lambda key=key: page.tile.found is not None and page.tile.found.variant == key)
-        qtbot.waitUntil(lambda key=key: page.code.found is not None and page.code.found.variant == key)
+        qtbot.waitUntil(lambda key=key: page.tile.answer is not None and page.tile.answer.variant == key)
+        qtbot.waitUntil(lambda key=key: page.code.answer is not None and page.code.answer.variant == key)
         asked = [one for one in haloscope.link._client.seen if is_kind(one, AT_ONCE)][-1]
         assert (asked.job.variant, page.ablation.selection.kernel) == (key, key)
     # What runs is still what the settings say.

@@ -154,7 +154,7 @@ def test_that_passes_and_colours_can_be_chosen_and_a_selected_kernel_has_its_til
     for block, wanted in ((None, "32 × 8"), (Block(8, 8), "8 × 8")):
         panel.state.selection.select("tiled")
         bench.change(block=block)
-        assert (panel.state.found.variant, str(panel.state.plan.block)) == ("tiled", wanted)
+        assert (panel.state.answer.variant, str(panel.state.plan.block)) == ("tiled", wanted)
     bench.change(block=Block(64, 64))
     assert "the limit is 1,024 threads" in panel.stack.text
     # What runs is still what was chosen.

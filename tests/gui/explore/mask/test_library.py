@@ -14,7 +14,7 @@ from engine.mask.presets import preset
 from engine.work.messages import EffectsRequest
 from gui.explore.mask.generator_sliders import position_of
 from gui.explore.mask.library import PresetButton
-from gui.explore.mask.library_rows import ENTRY, SIDE, MaskEffects, OwnMasks, found_entries, library_entries
+from gui.explore.mask.library_rows import ENTRY, SIDE, MaskEffects, OwnMasks, library_entries, matching
 from gui.explore.workspace import Workspace
 from tests.gui.fake_engine import RED
 
@@ -75,7 +75,7 @@ def test_that_a_search_finds_titles_keys_and_sentences_and_enter_chooses_a_mask(
         ("gaussian-5", "Gaussian 5 × 5"),
         ("  RELIEF", "Emboss"),
     ]:
-        assert found_entries(library_entries([]), words)[0].title == first
+        assert matching(library_entries([]), words)[0].title == first
     qtbot.keyClicks(library.search, "sobel")
     qtbot.keyClick(library.search, Qt.Key.Key_Down)
     qtbot.keyClick(library.search, Qt.Key.Key_Return)

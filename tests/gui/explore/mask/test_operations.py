@@ -38,7 +38,7 @@ def choose(page, qtbot, key):
     page.operation_choice.box.setCurrentIndex(page.operation_choice.box.findData(key))
     page.operation_choice.box.activated.emit(page.operation_choice.box.currentIndex())
     if key:
-        qtbot.waitUntil(lambda: page.display.found is not None)
+        qtbot.waitUntil(lambda: page.display.operation_result is not None)
 
 
 def test_that_each_operation_keeps_its_own_settings(workspace):
@@ -182,7 +182,7 @@ def test_that_after_a_refused_operation_an_earlier_result_stays_and_a_failed_run
     choose_on(slow_bench, "histogram")
     slow_bench.answer(PREVIEW)
     assert not slow_bench.state.result_is_earlier
-    assert slow_bench.display.found is not None
+    assert slow_bench.display.operation_result is not None
     error = OutOfDeviceMemory("The picture", "it needs 9 GB and 4 are free", "Use a smaller one.")
     choose_on(slow_bench, "find-patch")
     for patch, rows in (("", 1), ("/p/eye.png", 1)):
@@ -206,7 +206,7 @@ def test_that_a_refusal_stands_in_the_panel_until_the_next_preview(bench, qtbot)
     assert bench.messages.newest is None
     bench.change(parameters={})
     assert panel.refusal.text() == ""
-    assert bench.display.found is not None
+    assert bench.display.operation_result is not None
     for kind in (PREVIEW, (Check, OperationStep)):
         asked = [parameters_of(one.job) for one in bench.asked(kind)]
         assert asked == [{}, {"size": 5}, {}]

@@ -90,7 +90,7 @@ def test_that_what_is_for_an_earlier_problem_is_dimmed_until_that_is_back(halosc
 def test_that_another_operation_or_parameter_dims_the_runs_of_an_operation(haloscope, qtbot):
     page = haloscope.window.page
     page.workspace.choose("median")
-    qtbot.waitUntil(lambda: page.display.found is not None)
+    qtbot.waitUntil(lambda: page.display.operation_result is not None)
     haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: page.results.rowCount() == 1 and not haloscope.state.running)
     for size, is_earlier in ((3, False), (7, True), (3, False)):
