@@ -175,10 +175,9 @@ def test_that_the_engine_finds_the_registers_of_the_selected_kernel(window, qtbo
     page.bring_to_front("launch")
     page.selection.select("tiled")
     page.workspace.change(block=Block(16, 8))
-    qtbot.waitUntil(
-        lambda: (answer := page.launch.answer) is not None and answer.is_complete, timeout=200_000
-    )
-    (launch,) = page.launch.answer.launches
+    state = page.launch
+    qtbot.waitUntil(lambda: state.answer is not None and state.answer.is_complete, timeout=200_000)
+    (launch,) = state.answer.launches
     assert launch.facts.block[:2] == (16, 8)
     assert 16 <= launch.facts.registers <= 255
     assert page.launch.note == ""
