@@ -47,8 +47,8 @@ def late(module: str, *names: str, **options: object) -> list[Any]:
     """Return a `Late` for each name of a module; options are passed on when what it names is called."""
 
     def imported(name: str) -> Any:
-        found = getattr(__import__(module, fromlist=[name]), name)
-        return functools.partial(found, **options) if options else found
+        attribute = getattr(__import__(module, fromlist=[name]), name)
+        return functools.partial(attribute, **options) if options else attribute
 
     return [Late(functools.partial(imported, name)) for name in names]
 
@@ -57,8 +57,8 @@ def with_names(function: Callable[..., Any], *, of_module: bool = False) -> Call
     """Return a function; what it names, or all that its module names, is no longer late."""
     names = vars(sys.modules[function.__module__])
     for name in [*names] if of_module else _names_in(function.__code__):
-        if isinstance(found := names.get(name), Late):
-            names[name] = found.itself
+        if isinstance(named := names.get(name), Late):
+            names[name] = named.itself
     return function
 
 

@@ -68,11 +68,11 @@ def _remembering_signatures(own):
         if key in _signatures:
             function._impl_keys[_signatures[key].args] = function.typing_key
             return _signatures[key]
-        found = own(function, context, arguments, named)
+        signature = own(function, context, arguments, named)
         # An overload in Python is compiled where it is found, by the options of what calls it.
-        if not named and function.get_impl_key(found) is function.typing_key:
-            _signatures[key] = found
-        return found
+        if not named and function.get_impl_key(signature) is function.typing_key:
+            _signatures[key] = signature
+        return signature
 
     return get_call_type
 

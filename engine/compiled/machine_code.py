@@ -115,8 +115,8 @@ class MachineFunction:
 
     def function(self) -> Callable[..., None]:
         """Return the Python function; what it names of its module is imported."""
-        found = getattr(importlib.import_module(self.module), self.name)
-        return with_names(found) if self._made_for is None else found(*self._made_for)
+        function = getattr(importlib.import_module(self.module), self.name)
+        return with_names(function) if self._made_for is None else function(*self._made_for)
 
     def _loaded(self, types: str) -> int:
         return code_store().built("cpu", self._key(types), partial(self._compiled, types), _linked)
@@ -271,5 +271,5 @@ def _give_back() -> None:
 @functools.cache
 def _library_parts() -> tuple[tuple[int, int], ...]:
     text = Path("/proc/self/smaps").read_text(encoding="utf-8", errors="replace")
-    ends = ((int(found[1], 16), int(found[2], 16)) for found in _UNCHANGED.finditer(text))
+    ends = ((int(span[1], 16), int(span[2], 16)) for span in _UNCHANGED.finditer(text))
     return tuple((begin, end - begin) for begin, end in ends)

@@ -43,20 +43,20 @@ def strides_unless_dense(shape: Sequence[int], strides: Sequence[int], itemsize:
     return None
 
 
-def as_view(found: Found, shape: tuple[int, int, int]) -> DeviceView | None:
+def as_view(array: Found, shape: tuple[int, int, int]) -> DeviceView | None:
     """Return an array of that shape (H, W, C) as kernels take it; None where it has to be copied first."""
-    if found.address % ALIGNMENT_BYTES:
+    if array.address % ALIGNMENT_BYTES:
         return None
-    if found.strides is None:
-        return DeviceView(found.address, shape, found.dtype)
+    if array.strides is None:
+        return DeviceView(array.address, shape, array.dtype)
     height, width, channels = shape
-    pixel = channels * found.dtype.itemsize
-    row, *within = found.strides
-    is_dense = within == [pixel, found.dtype.itemsize][: len(within)]
+    pixel = channels * array.dtype.itemsize
+    row, *within = array.strides
+    is_dense = within == [pixel, array.dtype.itemsize][: len(within)]
     # Rows may lie apart by whole pixels, and whole vectors: one of these may be read past a row's end.
     if not is_dense or row < width * pixel or row % pixel or row % ALIGNMENT_BYTES:
         return None
-    return DeviceView(found.address, (height, row // pixel, channels), found.dtype)
+    return DeviceView(array.address, (height, row // pixel, channels), array.dtype)
 
 
 def stream_handle(stream: object) -> int:

@@ -18,10 +18,10 @@ _INVALID_VALUE, _OUT_OF_MEMORY, _TOO_MANY_RESOURCES = 1, 2, 701
 
 def in_words(error: Exception, doing: str) -> Exception:
     """Return what CUDA raised as ours, by its number; any other error as it is."""
-    said = " ".join(str(error).split())
+    message = " ".join(str(error).split())
     if isinstance(error, CudaSupportError):
         what = f"CUDA failed while {doing}"
-        return DeviceUnavailable(what, said, "Use the CPU, or install the NVIDIA driver.")
+        return DeviceUnavailable(what, message, "Use the CPU, or install the NVIDIA driver.")
     if not isinstance(error, _api_errors()):
         return error
     # Numba's error has CUDA's number; cuda.core's (launches) begins with its name.
@@ -36,9 +36,9 @@ def in_words(error: Exception, doing: str) -> Exception:
         remedy = "Use a smaller picture or batch, or the CPU."
         return OutOfDeviceMemory(f"Not enough device memory while {doing}", why, remedy)
     if code in (_INVALID_VALUE, _TOO_MANY_RESOURCES):
-        return BadValue(f"The device refused the launch while {doing}", said, "Choose a smaller block.")
+        return BadValue(f"The device refused the launch while {doing}", message, "Choose a smaller block.")
     remedy = "The engine restarts; run again, or choose another kernel."
-    return DeviceFault(f"The GPU failed while {doing}", said, remedy)
+    return DeviceFault(f"The GPU failed while {doing}", message, remedy)
 
 
 def _api_errors() -> tuple[type[Exception], ...]:

@@ -71,10 +71,10 @@ class PreparedPasses:
 
     def launch_part(self, part: slice, image: object, out: object, stream: Stream = 0) -> None:
         """Enqueue some of the passes, on the values that a whole launch left."""
-        given = _given(image, out)
+        arrays = _arrays_of(image, out)
         with self._launching:
-            launches = self._bound.get(tuple([array.shape for array in given])) or self.bind(image, out)
-            addresses, handle = [address_of(array) for array in given], int(stream.handle) if stream else 0
+            launches = self._bound.get(tuple([array.shape for array in arrays])) or self.bind(image, out)
+            addresses, handle = [address_of(array) for array in arrays], int(stream.handle) if stream else 0
             if self._newest is not None:
                 self._newest.wait(handle)
             for bound, changing in launches[part]:
@@ -84,7 +84,7 @@ class PreparedPasses:
 
     def bind(self, image: DeviceArray, out: DeviceArray) -> list[tuple[Any, list[tuple[int, int]]]]:
         """Return the launches for arrays of these shapes, and keep them: launching allocates no more."""
-        given, launches = [view_of(array) for array in _given(image, out)], []
+        views, launches = [view_of(array) for array in _arrays_of(image, out)], []
         with self._launching:
             if out.shape not in self._memories:
                 self._memories[out.shape] = self._memory(out.shape)
@@ -95,12 +95,12 @@ class PreparedPasses:
                 values, changing = list(arguments), []
                 for number, argument in enumerate(arguments):
                     if isinstance(argument, Placeholder) and argument is not Operand.SCRATCH:
-                        values[number] = given[argument.number]
+                        values[number] = views[argument.number]
                         changing.append((number, argument.number))
                     elif isinstance(argument, Placeholder | Between):
                         values[number] = memory[argument]
                 launches.append((kernel.bound(launch.grid, launch.block, values), changing))
-            self._bound[tuple(array.shape for array in given)] = launches
+            self._bound[tuple(array.shape for array in views)] = launches
             return launches
 
     def part_ms(
@@ -110,21 +110,21 @@ class PreparedPasses:
 
         They work on the values that a whole launch left.
         """
-        found: dict[str, float] = {}
+        times: dict[str, float] = {}
         for name, group in groupby(range(len(self._steps)), key=self._parts.__getitem__):
             first, *rest = group
             launch: Any = partial(self.launch_part, slice(first, first + len(rest) + 1))
-            found[name] = found.get(name, 0.0) + clock(SimpleNamespace(launch=launch))
-        return found
+            times[name] = times.get(name, 0.0) + clock(SimpleNamespace(launch=launch))
+        return times
 
     def _memory(self, out_shape: tuple[int, ...]) -> dict[object, Any]:
-        found = dict(self.between)
+        memory = dict(self.between)
         if self._needs_scratch:
             with cuda_errors_in_words("allocating the values between two passes"):
-                found[Operand.SCRATCH] = scratch = device_array(out_shape, np.float32)
+                memory[Operand.SCRATCH] = scratch = device_array(out_shape, np.float32)
                 # NaN: a first pass that skips a cell must not seem right with an earlier run's value.
                 fill_bytes(scratch, 255)
-        return found
+        return memory
 
     @cached_property
     def between(self) -> dict[Any, Any]:
@@ -132,14 +132,14 @@ class PreparedPasses:
         kinds = {value.name: (math.prod(value.shape), np.dtype(value.dtype)) for value in self._wanted}
         total = sum(size * dtype.itemsize for size, dtype in kinds.values())
         with cuda_errors_in_words(f"allocating {total / 1e6:,.1f} MB for the values between passes"):
-            found = {name: device_array((size,), dtype) for name, (size, dtype) in kinds.items()}
-            for array in found.values():
+            arrays = {name: device_array((size,), dtype) for name, (size, dtype) in kinds.items()}
+            for array in arrays.values():
                 # NaN: a pass that skips a value must not seem right with an earlier run's.
                 fill_bytes(array, 255)
-        return {value: found[value.name].reshape(value.shape) for value in self._wanted}
+        return {value: arrays[value.name].reshape(value.shape) for value in self._wanted}
 
 
-def _given(image: object, out: object) -> tuple[Any, ...]:
+def _arrays_of(image: object, out: object) -> tuple[Any, ...]:
     # A `DeviceView` is a tuple too.
     return (*image, out) if type(image) is tuple else (image, out)
 

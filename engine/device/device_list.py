@@ -101,17 +101,17 @@ def unusable_gpu(reason: Reason, key: str = "cuda:0") -> DeviceInfo:
 def _listed_gpus() -> tuple[DeviceInfo, ...]:
     if missing or not has_driver():
         return (unusable_gpu(_package_missing() if missing else NO_DRIVER),)
-    found = []
+    gpus = []
     try:
         count = gpu_count()
     except DriverError as error:
         return (unusable_gpu(driver_unusable(error)),)
     for number in range(count):
         try:
-            found.append(gpu_info(number))
+            gpus.append(gpu_info(number))
         except DriverError as error:
-            found.append(unusable_gpu(driver_unusable(error), f"cuda:{number}"))
-    return tuple(found) or (unusable_gpu(NO_GPU),)
+            gpus.append(unusable_gpu(driver_unusable(error), f"cuda:{number}"))
+    return tuple(gpus) or (unusable_gpu(NO_GPU),)
 
 
 @cache
@@ -239,8 +239,8 @@ def gpu_info(number: int) -> DeviceInfo:
 
 def gpu_of_memory(address: int) -> int:
     """Return the number of the GPU whose memory an address is in; raises DriverError."""
-    number, asked = ctypes.c_int(), (ctypes.c_int(_DEVICE_ORDINAL), ctypes.c_uint64(address))
-    _call("cuPointerGetAttribute", ctypes.byref(number), *asked)
+    number, arguments = ctypes.c_int(), (ctypes.c_int(_DEVICE_ORDINAL), ctypes.c_uint64(address))
+    _call("cuPointerGetAttribute", ctypes.byref(number), *arguments)
     return number.value
 
 
@@ -283,8 +283,8 @@ def _call(function: str, *arguments: object) -> None:
         name = ctypes.c_char_p()
         library.cuGetErrorName(ctypes.c_int(result), ctypes.byref(name))
         # "CUDA_ERROR_NOT_INITIALIZED"; its number where the driver has none.
-        said = name.value.decode(errors="replace") if name.value else f"error {result}"
-        raise DriverError(f"{function} fails with {said}", result)
+        error = name.value.decode(errors="replace") if name.value else f"error {result}"
+        raise DriverError(f"{function} fails with {error}", result)
 
 
 SERVER_VARIABLE = "HALOSCOPE_SERVER"
@@ -305,11 +305,11 @@ def versions() -> dict[str, str]:
     # 15 ms: only where a result is recorded.
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+            installed[package] = version(package)
+    return installed
 
 
 def where() -> str:
@@ -340,8 +340,8 @@ def commit_of(root: Path) -> str:
         return subprocess.run(git, capture_output=True, check=True, timeout=5).stdout
 
     try:
-        found = output("rev-parse", "--short=12", "HEAD")
+        short_hash = output("rev-parse", "--short=12", "HEAD")
         is_changed = output("status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.SubprocessError):
         return ""
-    return found.decode("ascii", "replace").strip() + (" + changes" if is_changed else "")
+    return short_hash.decode("ascii", "replace").strip() + (" + changes" if is_changed else "")

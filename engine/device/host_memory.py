@@ -41,8 +41,8 @@ class UnusedBuffers(Generic[Buffer]):
         for buffer in sorted(self._kept.values(), key=self._size_of):
             fits = size <= self._size_of(buffer) <= max(self._most_times * size, _ANY_USE_BYTES)
             # Another thread may have been faster.
-            if fits and (found := self._kept.pop(id(buffer), None)) is not None:
-                return found
+            if fits and (taken := self._kept.pop(id(buffer), None)) is not None:
+                return taken
         return None
 
     def keep(self, buffers: Iterable[Buffer], most_bytes: float) -> None:

@@ -71,9 +71,9 @@ def run_pass(
     step: Pass,
     arrays: Mapping[object, Array],
     checkpoint: Callable[[float], None] | None = None,
-    **asked: Any,
+    **settings: Any,
 ) -> InterpretedRun:
-    """Run one pass of a variant; `arrays` by placeholder; `asked` as of `engine.ptx.run`."""
+    """Run one pass of a variant; `arrays` by placeholder; `settings` as of `engine.ptx.run`."""
     parameters: list[object] = []
     for name, argument in _arguments_of(step):
         if isinstance(argument, Placeholder | Between):
@@ -92,7 +92,7 @@ def run_pass(
         parameters,
         constants={} if step.constant is None else {step.constant[0]: step.constant[1]},
         checkpoint=checkpoint or report_share(),
-        **asked,
+        **settings,
     )
 
 
@@ -141,8 +141,8 @@ class InterpretedPasses:
             # All bits of shared memory are set before: a result that depends on such a cell fails its proof.
             harmless = ("unwritten", "shared memory")
             if faults := [str(one) for one in result.findings if (one.kind, one.array) != harmless]:
-                said = f"the interpreter found a fault: {'; '.join(faults[:3])}"
-                raise KernelFault(f"the kernel {step.name}", said)
+                why = f"the interpreter found a fault: {'; '.join(faults[:3])}"
+                raise KernelFault(f"the kernel {step.name}", why)
 
     def part_ms(self, image: object, out: object, clock: object) -> dict[str, float]:
         return {}  # simulated times mean nothing

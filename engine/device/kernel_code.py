@@ -115,8 +115,8 @@ def compiled(
         parts = [core.ObjectCode.from_ltoir(code)]
     else:
         # With lines it is mostly kept: it is shown before what is linked from it.
-        asked = kernel, signature, capability
-        ptx = explained_ptx(*asked) if lineinfo else code_for_linker(*asked, "ptx")
+        version = kernel, signature, capability
+        ptx = explained_ptx(*version) if lineinfo else code_for_linker(*version, "ptx")
         parts = [core.ObjectCode.from_ptx(ptx.encode())]
     parts += [core.ObjectCode.from_ptx(source.data) for source in options["link"] or ()]
     linker = core.Linker(
@@ -144,8 +144,8 @@ def _compilers() -> tuple[object, ...]:
 
 def explained_ptx(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str:
     """Return what NVVM writes for an architecture, with the lines of the source."""
-    asked = kernel, signature, capability
-    return kept("ptx", *asked, lambda: ptx_with_lines(*asked).encode(), bytes.decode)
+    version = kernel, signature, capability
+    return kept("ptx", *version, lambda: ptx_with_lines(*version).encode(), bytes.decode)
 
 
 def ptx_with_lines(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str:
@@ -157,8 +157,8 @@ def ptx_with_lines(kernel: Kernel, signature: Signature, capability: tuple[int, 
 
 def explained_machine_code(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> bytes:
     """Return the machine code for an architecture, with the lines of the source."""
-    asked = kernel, signature, capability
-    return kept("cubin", *asked, lambda: compiled(*asked, lineinfo=True), bytes)
+    version = kernel, signature, capability
+    return kept("cubin", *version, lambda: compiled(*version, lineinfo=True), bytes)
 
 
 @contextmanager
@@ -211,8 +211,8 @@ def resources_of(code: bytes) -> KernelResources:
         # Functions that a kernel calls have no section with parameters.
         (name,) = [one.removeprefix(_PARAMETERS) for one in sections if one.startswith(_PARAMETERS)]
         symbol = sections[f".text.{name}"].about & 0xFFFFFF
-        found = {what: value for what, about, value in _attributes(sections[".nv.info"]) if about == symbol}
-        registers, local_bytes = found[_REGISTERS], found.get(_STACK, 0)
+        takes = {what: value for what, about, value in _attributes(sections[".nv.info"]) if about == symbol}
+        registers, local_bytes = takes[_REGISTERS], takes.get(_STACK, 0)
         barriers = {what: value for what, _, value in _attributes(sections[f".nv.info.{name}"])}
     except (struct.error, LookupError, ValueError) as error:
         raise ValueError("this is not the machine code of one kernel") from error

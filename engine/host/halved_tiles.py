@@ -79,8 +79,8 @@ class HalvedTiles:
 
     def whole(self, level: int, place: Place, ends_at: float) -> Samples | None:
         """Return a tile, H x W x C; None where it is damaged. Raises TimeIsOver when `ends_at` is over."""
-        if (found := self._kept.get((level, place))) is not None:
-            return found if found.size else None
+        if (kept := self._kept.get((level, place))) is not None:
+            return kept if kept.size else None
         if self.has_strips and level >= self.sampled_from:
             with self._reading:
                 row = self._row_of_strips(level, place[0], ends_at)
@@ -89,8 +89,8 @@ class HalvedTiles:
             return self._keep(level, place, self._of_children(level, place, ends_at))
         # The picture and its result often want the same at the same time: one reads, both have it.
         with self._reading:
-            if (found := self._kept.get((level, place))) is not None:
-                return found if found.size else None
+            if (kept := self._kept.get((level, place))) is not None:
+                return kept if kept.size else None
             if time.monotonic() > ends_at:
                 raise TimeIsOver
             try:
@@ -145,14 +145,14 @@ class HalvedTiles:
 
     def _inside_chunk(self, level: int, row: int, column: int) -> tuple[slice, slice]:
         """Return a few rows and columns around a pixel that lie in one chunk with it."""
-        found, sides = [], self.picture.levels[level]
+        spans, sides = [], self.picture.levels[level]
         for at, side, chunk in zip((row, column), sides, self.picture.chunk, strict=True):
             at = min(at, side - 1)
             begin = at // chunk * chunk
             end = min(begin + chunk, side)
             first = max(begin, min(at - _SAMPLE_SIDE // 2, end - _SAMPLE_SIDE))
-            found.append(slice(first, min(first + _SAMPLE_SIDE, end)))
-        return found[0], found[1]
+            spans.append(slice(first, min(first + _SAMPLE_SIDE, end)))
+        return spans[0], spans[1]
 
     def _of_children(self, level: int, place: Place, ends_at: float) -> Samples | None:
         """Return a tile as half of the four of the level before that it covers; damaged ones are black."""
@@ -185,8 +185,8 @@ class HalvedTiles:
 
     def _row_of_strips(self, level: int, down: int, ends_at: float) -> Samples:
         """Return a whole row of tiles, each strip of which is decoded once; damaged strips are black."""
-        if (found := self._rows.get((level, down))) is not None:
-            return found
+        if (kept := self._rows.get((level, down))) is not None:
+            return kept
         if level > self.sampled_from:
             last = -(-self.levels[level - 1][0] // TILE)
             above = range(2 * down, min(2 * down + 2, last))

@@ -265,8 +265,8 @@ def _numbers(
     region = request.region or Region(0, picture.height, 0, picture.width)
     white, ends = full_scale_of(np.dtype(picture.dtype)), (0.0, 255.0)
     if not (isinstance(values, SharedArray) and values.dtype == "uint8"):
-        found = [shared_picture.value_range(part) for _, part in _parts_of(values, region, report)]
-        low, high = min(low for low, _ in found), max(high for _, high in found)
+        ranges = [shared_picture.value_range(part) for _, part in _parts_of(values, region, report)]
+        low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
         ends = (low, high) if low < high else (0.0, white)
     counts = [_Counts(white, ends) for _ in range(picture.channels)]
     for _, part in _parts_of(values, region, report):
@@ -288,10 +288,10 @@ class _Counts:
         """Count some more."""
         if samples.dtype == np.uint8:
             # Its bins are its values: 1 ns for a sample, in place of 4.
-            found, levels = np.bincount(samples, minlength=BINS), np.arange(BINS, dtype=np.float64)
-            there = np.flatnonzero(found)
-            self._bins += found
-            self._sums[:2] += found @ levels, found @ levels**2
+            counts, levels = np.bincount(samples, minlength=BINS), np.arange(BINS, dtype=np.float64)
+            there = np.flatnonzero(counts)
+            self._bins += counts
+            self._sums[:2] += counts @ levels, counts @ levels**2
             self._sums[2:] = min(self._sums[2], there[0]), max(self._sums[3], there[-1])
             return
         low, high = self._ends
@@ -323,8 +323,8 @@ def show_window(request: protocol.ShowWindow, report: Checkpoint) -> Windowed:
     if (ends := request.ends) is None:
         # Every `step`-th value is looked at, of the finite ones.
         parts = (part.reshape(-1)[::step] for _, part in _parts_of(values, whole, report))
-        found = np.concatenate([part.astype(np.float32) for part in parts])
-        finite = found[np.isfinite(found)]
+        samples = np.concatenate([part.astype(np.float32) for part in parts])
+        finite = samples[np.isfinite(samples)]
         low, high = np.percentile(finite, protocol.PERCENTILES).tolist() if finite.size else (0.0, 1.0)
         ends = low, high
     arrays = screen_arrays(picture.height, picture.width)

@@ -210,8 +210,8 @@ class ComputedResult(Message, frozen=True):
 
 def segments_of(message: object) -> tuple[str, ...]:
     """Return the names of the segments whose arrays a message holds, but what a `ComputedResult` reads."""
-    found = (part.name for part in messages_in(message, ComputedResult) if isinstance(part, SharedArray))
-    return tuple(dict.fromkeys(found))
+    names = (part.name for part in messages_in(message, ComputedResult) if isinstance(part, SharedArray))
+    return tuple(dict.fromkeys(names))
 
 
 class VariantInfo(Message, frozen=True):

@@ -139,12 +139,12 @@ class Worker:
             self._send(Reply(message.id, self._answers(message.request, report)))
         except Exception as error:  # noqa: BLE001 - the process's boundary: every error becomes an answer
             is_fatal = isinstance(error, DeviceFault)
-            said = error if isinstance(error, EngineError) else shortage_of(error)
-            if said is None:
+            reported = error if isinstance(error, EngineError) else shortage_of(error)
+            if reported is None:
                 why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
                 remedy = "Try another kernel or picture; please report it with this line."
-                said = EngineError("The engine met something unexpected", why, remedy)
-            self._send(Reply(message.id, error=said, fatal=is_fatal))
+                reported = EngineError("The engine met something unexpected", why, remedy)
+            self._send(Reply(message.id, error=reported, fatal=is_fatal))
             if is_fatal:
                 # Destructors of a lost CUDA context raise or hang: leave without them.
                 os._exit(EXIT_AFTER_FAULT)

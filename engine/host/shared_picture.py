@@ -77,9 +77,9 @@ def scale_and_shift(
     values: np.ndarray, white: float, range_mode: str, ends: tuple[float, float] | None = None
 ) -> tuple[float, float, bool]:
     """Return (scale, shift, absolute) that map results to 0 .. 255; without `ends` to rescale by its own."""
-    found = scale_and_shift_of(white, range_mode)
-    if found is not None:
-        return found
+    fixed = scale_and_shift_of(white, range_mode)
+    if fixed is not None:
+        return fixed
     lowest, highest = value_range(values) if ends is None else ends
     if not highest > lowest:
         return 0.0, 0.0, False
@@ -256,7 +256,7 @@ class ResultMemory(SharedSegment):
             return self._values, self.rendered(self._values, self._levels, white, range_mode, picture.alpha)
         values, ends = self.array, value_range(self.array) if range_mode == "rescale" else None
 
-        def given_back() -> Iterator[tuple[slice, np.ndarray]]:
+        def released_bands() -> Iterator[tuple[slice, np.ndarray]]:
             step = max(2, _BAND_BYTES // values[0].nbytes // 2 * 2)
             for top in range(0, len(values), step):
                 rows = slice(top, min(top + step, len(values)))
@@ -264,7 +264,7 @@ class ResultMemory(SharedSegment):
                 # To the system, while the levels for the screen grow.
                 self._scratch.give_back(values[rows])
 
-        return computed, self.rendered_in_bands(picture, self._levels, given_back(), range_mode, ends)
+        return computed, self.rendered_in_bands(picture, self._levels, released_bands(), range_mode, ends)
 
 
 def in_shared_memory(

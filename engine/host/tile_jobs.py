@@ -187,8 +187,8 @@ def answered(
         scale = full_scale_of(samples.dtype) if white is None else white
         render(samples, [shared.attach(array)], scale, range_mode, alpha, ends)
     pixels = {place: array for (place, _), array in zip(shown, arrays, strict=True)}
-    found = tuple(protocol.Tile(place, pixels.get(place), detail) for place, _ in ready)
-    return Tiles(level, found, source.fault, source.note)
+    tiles = tuple(protocol.Tile(place, pixels.get(place), detail) for place, _ in ready)
+    return Tiles(level, tiles, source.fault, source.note)
 
 
 def wanted_values(request: protocol.WantedValues, report: Checkpoint) -> Values:

@@ -252,8 +252,8 @@ class KeptArrays:
     ) -> tuple[Any, str, dict[str, Array], tuple[object, ...]] | None:
         """Keep an answer's pixels; return it with what is seen, key, views, what went; None: no pixels."""
         # Itself, or what an operation shows.
-        found = value if isinstance(value, Filtered) else getattr(value, "shown", None)
-        match found:
+        filtered = value if isinstance(value, Filtered) else getattr(value, "shown", None)
+        match filtered:
             case Filtered(values=SharedArray() as values, screen=ScreenLevels(levels=levels) as shown):
                 pass
             case _:
@@ -270,18 +270,18 @@ class KeptArrays:
             places = places_in(screen, seen, level)
         parts = [(whole, ((0, 0),))] if level != whole else []
         tiles = tuple(_tiles(shown, screen, n, at, views) for n, at in (*parts, (level, places)))
-        kept = replace(found, values=None, screen=screen, tiles=tiles)
-        return (kept if value is found else replace(value, shown=kept)), key, views, tuple(gone)
+        kept = replace(filtered, values=None, screen=screen, tiles=tiles)
+        return (kept if value is filtered else replace(value, shown=kept)), key, views, tuple(gone)
 
     def answer(
         self, request: protocol.WantedTiles | protocol.WantedValues
     ) -> tuple[Tiles | Values, dict[str, Array]]:
         """Return a part of a result, and its views. Raises ResultGone: it is not kept any more."""
-        found = self._kept.get(request.screen.key)
-        if found is None:
+        kept = self._kept.get(request.screen.key)
+        if kept is None:
             why = "results stay on the server, which keeps the newest"
             raise ResultGone("This result is not there any more", why, "Compute it again.")
-        (values, shown), views = found, dict[str, Array]()
+        (values, shown), views = kept, dict[str, Array]()
         if isinstance(request, protocol.WantedValues):
             part = shared.attach(values)[slice(*request.rows), slice(*request.columns)]
             array = SharedArray("values", part.shape, part.dtype.name)

@@ -111,10 +111,10 @@ def _made(wanted: Any, plain: Any) -> Any:
     if kind is object:
         return plain
     module, _, name = plain["type"].partition(":")
-    found = vars(import_module(PACKAGE + module)).get(name) if _MODULES.fullmatch(module) else None
-    if not isinstance(found, StructMeta):
+    struct = vars(import_module(PACKAGE + module)).get(name) if _MODULES.fullmatch(module) else None
+    if not isinstance(struct, StructMeta):
         raise ValueError(f"there is no kind {plain['type'][:80]!r}")
-    return _typed(plain, found)
+    return _typed(plain, struct)
 
 
 def _typed(plain: object, wanted: Any) -> Any:

@@ -74,7 +74,7 @@ class Relay:
         self._lock = threading.RLock()
         self._ssh: subprocess.Popen[bytes] | None = None
         # What ssh says on standard error, its end; all of it once the thread has ended.
-        self._said = b""
+        self._error_bytes = b""
         self._line = Line(self._take, self._line_ended)
         self._line.send(encoded(schema.Hello(VERSION, server.title, replace(options, segment_prefix=""))))
         self._requests: dict[int, Request] = {}
@@ -134,16 +134,16 @@ class Relay:
     def _listen(self, ssh: subprocess.Popen[bytes]) -> None:
         assert ssh.stderr is not None
         while data := os.read(ssh.stderr.fileno(), 4096):
-            self._said = (self._said + data)[-_MOST_ERRORS:]
+            self._error_bytes = (self._error_bytes + data)[-_MOST_ERRORS:]
 
     def _errors(self) -> str:
         if self._ssh is not None and self._ssh.poll() is not None:
             self._listening.join(1.0)
-        return self._said.decode("utf-8", "replace")
+        return self._error_bytes.decode("utf-8", "replace")
 
     def _line_ended(self, why: str) -> None:
-        said = self._errors().strip().splitlines()
-        reason = why or (said[-1] if said else "its program there, or ssh, ended")
+        lines = self._errors().strip().splitlines()
+        reason = why or (lines[-1] if lines else "its program there, or ssh, ended")
         self._lose(LineLost(f"The connection to {self._server.title} was lost", reason, _KEPT))
 
     def _lose(self, error: EngineError) -> None:

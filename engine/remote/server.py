@@ -48,7 +48,7 @@ _FOLDERS = "haloscope-server-"
 
 
 @dataclass(eq=False)
-class _Asked:
+class _Unanswered:
     """A request that is not answered yet."""
 
     structure: bytes
@@ -70,7 +70,7 @@ class Server:
         self._begun = False
         self._client = EngineClient(on_ready=self._send, on_notice=lambda notice: self._send(Notice(notice)))
         self._lock = threading.RLock()
-        self._asked: dict[int, _Asked] = {}
+        self._unanswered: dict[int, _Unanswered] = {}
         # For files that come and go.
         self._held = HeldFolder(_FOLDERS, shared.own_prefix(), self._client.segment_prefix)
         most = min(MOST_KEPT_BYTES, int(min(shared._free_bytes(), 1 << 40)) // 4)
@@ -118,18 +118,18 @@ class Server:
             raise NotOfTheSchema("The line", "a message before the first one")
         elif isinstance(message, ToHost):
             self._ask(message, bytes(structure))
-        elif (asked := self._asked.get(message.id)) is not None:
+        elif (pending := self._unanswered.get(message.id)) is not None:
             if isinstance(message, messages.Cancel):
-                if asked.transfer is None and asked.future is not None:
-                    self._client.cancel(asked.future)
+                if pending.transfer is None and pending.future is not None:
+                    self._client.cancel(pending.future)
                     return
                 error = Cancelled("The request", "it was stopped")
-            elif asked.transfer is not None and asked.ends_at - time.monotonic() >= PATIENCE_S:
+            elif pending.transfer is not None and pending.ends_at - time.monotonic() >= PATIENCE_S:
                 error = Cancelled("The preview", "a newer one has replaced it")
             else:
                 return
-            if asked.transfer is not None:
-                asked.transfer.is_dropped = True
+            if pending.transfer is not None:
+                pending.transfer.is_dropped = True
             self._finish(message.id, error)
 
     def _decoded(self, structure: bytes | memoryview, kind: object) -> Any:
@@ -149,21 +149,21 @@ class Server:
             self._client.detach(gone.name)
             shared.unlink(gone.name)
         with self._lock:
-            waiting = [(n, asked) for n, asked in self._asked.items() if asked.request is None]
-        for number, asked in waiting:
-            message = self._decoded(asked.structure, ToHost)
+            waiting = [(n, pending) for n, pending in self._unanswered.items() if pending.request is None]
+        for number, pending in waiting:
+            message = self._decoded(pending.structure, ToHost)
             if not self._missing:
-                self._submit(number, asked, message.request)
+                self._submit(number, pending, message.request)
 
     def _in_use(self) -> frozenset[str]:
         """Return the keys of what requests are computed from, and of results that are being sent."""
         with self._lock:
-            return frozenset(key for asked in self._asked.values() for key in asked.keys)
+            return frozenset(key for pending in self._unanswered.values() for key in pending.keys)
 
     def _picture(self, named: SharedArray) -> SharedArray:
-        found = self._pictures.get(named.name)
-        (self._missing if found is None else self._named).append(named.name)
-        return found or SharedArray(named.name, (1, 1, 1), "uint8")
+        array = self._pictures.get(named.name)
+        (self._missing if array is None else self._named).append(named.name)
+        return array or SharedArray(named.name, (1, 1, 1), "uint8")
 
     def _file(self, name: str) -> str:
         """Return the path of a file that has come: its digest, and the name that it had."""
@@ -172,50 +172,50 @@ class Server:
             raise NotOfTheSchema("A message was refused", "a file of no such name")
         path = Path(self._held.path, key, last)
         if not path.exists():
-            if (found := self._pictures.get(key)) is None:
+            if (array := self._pictures.get(key)) is None:
                 self._missing.append(key)
             else:
                 path.parent.mkdir(exist_ok=True)
-                path.write_bytes(shared.attach(found).tobytes())
+                path.write_bytes(shared.attach(array).tobytes())
         return str(path)
 
     # Requests.
 
     def _ask(self, message: ToHost, structure: bytes) -> None:
         with self._lock:
-            if len(self._asked) >= _MOST_WAITING or message.id in self._asked:
+            if len(self._unanswered) >= _MOST_WAITING or message.id in self._unanswered:
                 raise NotOfTheSchema("The line", "too many requests, or one twice")
-            asked = self._asked[message.id] = _Asked(structure)
+            pending = self._unanswered[message.id] = _Unanswered(structure)
         for key in {*self._missing} - self._needed:
             self._needed.add(key)
             self._send(schema.Needed(key))
         if not self._missing:
-            self._submit(message.id, asked, message.request)
+            self._submit(message.id, pending, message.request)
 
-    def _submit(self, number: int, asked: _Asked, request: Request) -> None:
-        asked.request, asked.keys = request, tuple(self._named)
+    def _submit(self, number: int, pending: _Unanswered, request: Request) -> None:
+        pending.request, pending.keys = request, tuple(self._named)
         if isinstance(request, WantedTiles | WantedValues):
             # Of a result that stays here.
-            asked.keys += (request.screen.key,)
+            pending.keys += (request.screen.key,)
             try:
                 value, views = self._results.answer(request)
             except ResultGone as error:
                 self._finish(number, error)
             else:
-                self._send_answer(number, asked, Reply(number, value), views)
+                self._send_answer(number, pending, Reply(number, value), views)
             return
         if request.written_path:
-            asked.folder = tempfile.TemporaryDirectory(prefix="haloscope-", dir=self._held.path)
-            path = str(Path(asked.folder.name, Path(request.written_path).name or "written"))
+            pending.folder = tempfile.TemporaryDirectory(prefix="haloscope-", dir=self._held.path)
+            path = str(Path(pending.folder.name, Path(request.written_path).name or "written"))
             request = replace(request, **{request.path_field: path})  # type: ignore[type-var]
 
         def report(progress: Progress) -> None:
             self._send(messages.Working(number, progress))
 
-        asked.future = self._client.submit(request, report)
-        asked.future.add_done_callback(partial(self._done, number, asked))
+        pending.future = self._client.submit(request, report)
+        pending.future.add_done_callback(partial(self._done, number, pending))
 
-    def _done(self, number: int, asked: _Asked, future: Future[Any]) -> None:
+    def _done(self, number: int, pending: _Unanswered, future: Future[Any]) -> None:
         value, error = None, None
         try:
             value = future.result()
@@ -224,33 +224,33 @@ class Server:
         except CancelledError:
             error = Cancelled("The preview", "a newer one has replaced it")
         names, views = segments_of(value), dict[str, Array]()
-        if number not in self._asked:
+        if number not in self._unanswered:
             self._client.release(*names)
             return
         try:
-            if (seen := getattr(asked.request, "seen", None)) is not None:
+            if (seen := getattr(pending.request, "seen", None)) is not None:
                 # Where only a part of it is seen, its pixels are kept here, and those are sent.
                 kept = self._results.keep(value, seen, self._in_use(), self._line.rate)
                 if kept is not None:
                     value, key, views, gone = kept
-                    asked.keys += (key,)
+                    pending.keys += (key,)
                     self._client.release(*segments_of(gone))
                     names = ()
-            self._send_answer(number, asked, Reply(number, value, error), views, names)
+            self._send_answer(number, pending, Reply(number, value, error), views, names)
         except Exception as raised:  # noqa: BLE001 - the thread's boundary: every error becomes an answer
             why = f"{type(raised).__name__}: {' '.join(str(raised).split())[:300]}"
             self._finish(number, EngineError("The answer cannot be sent", why, "Please report this line."))
 
     def _finish(self, number: int, error: EngineError) -> None:
         with self._lock:
-            asked = self._asked.pop(number, None)
-        if asked is not None:
+            pending = self._unanswered.pop(number, None)
+        if pending is not None:
             self._line.send(encoded(Reply(number, error=error)), ANSWERS)
 
     def _send_answer(
         self,
         number: int,
-        asked: _Asked,
+        pending: _Unanswered,
         answer: Reply,
         views: dict[str, Array],
         names: tuple[str, ...] = (),
@@ -264,14 +264,14 @@ class Server:
 
         structure = encoded(answer, Crossing(out))
         nbytes = sum(array.nbytes for array in arrays)
-        asked.ends_at = time.monotonic() + sending_s(nbytes, self._line.rate)
-        is_looked_at = isinstance(asked.request, Preview | WantedTiles)
+        pending.ends_at = time.monotonic() + sending_s(nbytes, self._line.rate)
+        is_looked_at = isinstance(pending.request, Preview | WantedTiles)
         priority = PIXELS if is_looked_at else WHOLE if arrays else ANSWERS
-        messages = self._messages(number, asked, structure, arrays, names)
-        asked.transfer = self._line.transfer(messages, priority)
+        messages = self._messages(number, pending, structure, arrays, names)
+        pending.transfer = self._line.transfer(messages, priority)
 
     def _messages(
-        self, number: int, asked: _Asked, structure: bytes, arrays: list[Array], names: tuple[str, ...]
+        self, number: int, pending: _Unanswered, structure: bytes, arrays: list[Array], names: tuple[str, ...]
     ) -> Iterator[Message]:
         """Yield the pixels of an answer, the files that its request has written, and the rest."""
         bands = partial(sent_bands, rate=lambda: self._line.rate, request=number)
@@ -280,15 +280,15 @@ class Server:
                 yield from bands(f"a{number}", arrays)
         finally:
             self._client.release(*names)
-        if asked.folder is not None:
-            with asked.folder as folder:
+        if pending.folder is not None:
+            with pending.folder as folder:
                 files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
                 for place, path in enumerate(files):
                     key, within = f"w{number}-{place}", path.relative_to(folder).as_posix().partition("/")[2]
                     yield from bands(key, [np.fromfile(path, np.uint8)])
                     yield encoded(schema.Written(number, within, key)), b""
         with self._lock:
-            self._asked.pop(number, None)
+            self._unanswered.pop(number, None)
         yield structure, b""
 
 

@@ -93,21 +93,21 @@ class RemoteServer:
     ) -> EngineError | None:
         """Wait for the greeting; return why the line cannot be used, or None. `errors` is what ssh said."""
         assert ssh.stdout is not None
-        found: list[dict[str, object]] = []
+        greetings: list[dict[str, object]] = []
         output = ssh.stdout
         # A pipe that is read cannot be given up; its thread can.
-        reading = threading.Thread(target=lambda: found.append(self.greeting(output)), daemon=True)
+        reading = threading.Thread(target=lambda: greetings.append(self.greeting(output)), daemon=True)
         reading.start()
         reading.join(GREETED_S)
-        if not found:
+        if not greetings:
             what = f"The server {self.destination} does not answer"
             why = f"the program there has said nothing in {GREETED_S:g} s"
             return LineLost(what, why, f"Try it by hand: {self._typed(f'{self.python} --version')}")
-        if not found[0]:
+        if not greetings[0]:
             # What ssh says comes before its end.
             with suppress(subprocess.TimeoutExpired):
                 ssh.wait(_LEAVING_S)
-        return self.refusal(found[0], ssh.poll(), errors())
+        return self.refusal(greetings[0], ssh.poll(), errors())
 
     def greeting(self, output: IO[bytes]) -> dict[str, object]:
         """Read what the program there says first; nothing where it did not start."""
@@ -149,12 +149,12 @@ class RemoteServer:
 
     def _not_started(self, status: int | None, errors: str) -> LineLost:
         """Return what ssh, or the shell there, means."""
-        said = [line.strip() for line in errors.splitlines() if line.strip()]
+        lines = [line.strip() for line in errors.splitlines() if line.strip()]
         ended = "no program of Haloscope answers there" if not status else f"ssh ended with status {status}"
-        last = said[-1].rstrip(".") if said else ended
+        last = lines[-1].rstrip(".") if lines else ended
         text, what, why = errors.lower(), f"The server {self.destination} cannot be used", last[:300]
-        for found, meaning, remedy in _MEANINGS:
-            if re.search(found, text):
+        for pattern, meaning, remedy in _MEANINGS:
+            if re.search(pattern, text):
                 remedy = remedy.format(to=shlex.quote(self.destination))
                 return LineLost(f"The server {self.destination} is not reached", f"{meaning} ({why})", remedy)
         if status == 127 or "not found" in text:

@@ -85,8 +85,8 @@ def step_launch(planned: PlannedStep, problem: PictureProblem) -> Computation:
     if isinstance(step, CombineStep):
         how, factors = how_combined(step)
         floats: Any = problem.of_type("float32")
-        given, steps = (np.empty((1, 1), np.float32), *factors), problem.width * problem.channels
-        combine = combining_code.bands(floats, steps, given, (how,), dtype="float32")
+        arguments, steps = (np.empty((1, 1), np.float32), *factors), problem.width * problem.channels
+        combine = combining_code.bands(floats, steps, arguments, (how,), dtype="float32")
 
         def combined(inputs: Sequence[np.ndarray], out: np.ndarray) -> None:
             other = inputs[1].reshape(len(inputs[1]), -1)
@@ -238,14 +238,14 @@ def combine_kernel(how: str):
 def passes(problem: ChainProblem, plan: Plan, block: Block) -> tuple[Pass, ...]:
     """Return the launches of every step; those of one are its part of the whole."""
     places: dict[int, Memory] = {-1: Operand.IMAGE}
-    found: list[Pass] = []
+    launches: list[Pass] = []
     for at, planned in enumerate(plan):
         is_last = at == len(plan) - 1
         places[at] = Operand.OUT if is_last else _between(problem, f"step {at}", planned.writes)
         inputs = [places[one] for one in planned.inputs]
         of_step = _passes_of(planned, at, problem, inputs, places[at])
-        found += (one._replace(part=planned.step.id) for one in of_step)
-    return tuple(found)
+        launches += (one._replace(part=planned.step.id) for one in of_step)
+    return tuple(launches)
 
 
 def _between(problem: ChainProblem, name: str, dtype: str = "float32") -> Between:

@@ -90,9 +90,9 @@ def refuse_shared_memory(
     needed, (rows, columns) = f"{launch.shared_bytes:,} bytes of shared memory", problem.mask_shape
     if launch.shared_bytes <= most:
         return None
-    asked = f"A mask of {rows} × {columns} on {problem.channels} channels needs {needed} for its {kept}"
+    detail = f"A mask of {rows} × {columns} on {problem.channels} channels needs {needed} for its {kept}"
     remedy = f"Use {instead}, or fewer channels."
-    return Refusal("shared-memory", f"Needs {needed}", f"{asked}; a block has {most:,}.", remedy)
+    return Refusal("shared-memory", f"Needs {needed}", f"{detail}; a block has {most:,}.", remedy)
 
 
 def refuse_long_mask(mask_shape: tuple[int, int], most: int, why: str, instead: str) -> Refusal | None:

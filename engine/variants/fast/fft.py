@@ -208,8 +208,8 @@ def outliers(samples: np.ndarray) -> NDArray[np.intp]:
         return none
     sizes = np.abs(samples)
     others = sizes[sizes > 0]
-    found = np.argwhere(sizes > FAR_ABOVE * np.median(others)) if others.size else none
-    return found if len(found) <= MOST else none
+    places = np.argwhere(sizes > FAR_ABOVE * np.median(others)) if others.size else none
+    return places if len(places) <= MOST else none
 
 
 def largest_mixed(samples: np.ndarray) -> float:

@@ -98,9 +98,9 @@ def refuse_no_product(mask: Mask) -> Refusal | None:
 
 def sum_order(problem: Problem, mask: Mask) -> SumOrder:
     """Return the order of a result's sum: the second pass begins with the offset."""
-    found = required_factors(mask)
+    factors = required_factors(mask)
     words = "Each row is added up with the row's weights, then these sums to the offset, from the top."
-    return two_passes(found.row, found.column, begins_with_offset=True, words=words)
+    return two_passes(factors.row, factors.column, begins_with_offset=True, words=words)
 
 
 SEPARABLE = fused_variant(
@@ -220,20 +220,20 @@ def refuse_rank(mask: Mask, terms: int) -> Refusal | None:
         beside = "hardly more" if mask.taps > taken else "no more"
         detail = f"{short}; the mask itself takes {mask.taps}, which is {beside}."
         return Refusal("mask-too-small", short, detail, _ANY_MASK)
-    found = low_rank(mask, terms)
-    short = f"The mask's rank is {found.rank}"
-    if found.rank > terms:
-        is_for_more = found.rank <= MOST_TERMS and refuse_rank(mask, MOST_TERMS) is None
+    products = low_rank(mask, terms)
+    short = f"The mask's rank is {products.rank}"
+    if products.rank > terms:
+        is_for_more = products.rank <= MOST_TERMS and refuse_rank(mask, MOST_TERMS) is None
         other = "low-rank-3" if is_for_more else "register-blocked, tiled or fft"
         detail = f"{short}: it is not a sum of {word} columns times rows."
         return Refusal("mask-rank", short, detail, f"Use {other}.")
     # With `MOST_SAMPLE` no sum within reaches the largest float32, 2^128.
-    is_small = np.isfinite(found.columns).all() and found.magnitudes.sum() <= MOST_SAMPLE
-    if not (is_small and np.isfinite(found.left_out).all()):
+    is_small = np.isfinite(products.columns).all() and products.magnitudes.sum() <= MOST_SAMPLE
+    if not (is_small and np.isfinite(products.left_out).all()):
         short = "The weights are so large that a column would overflow"
         return Refusal("weights-too-large", short, remedy=_ANY_MASK)
     # Some masks of rank 1 are no product weight by weight (docs/decisions/0003-separable-factors.md).
-    if found.rank <= 2 < terms:
+    if products.rank <= 2 < terms:
         detail = f"{short}, for which two columns and rows do."
         return Refusal("mask-rank", short, detail, "Use low-rank-2, which needs no more.")
     return None
@@ -252,13 +252,13 @@ def low_rank_variant(terms: int) -> Variant:
         return Refusal("exact-sums", f"{short} are exact", f"{short} {over}.", _ANY_MASK)
 
     def weights_of(mask: Mask) -> tuple[np.ndarray, np.ndarray]:
-        found = low_rank(mask, terms)
-        return found.rows, found.columns
+        products = low_rank(mask, terms)
+        return products.rows, products.columns
 
     def added_error(problem: Problem, mask: Mask) -> float:
-        found = low_rank(mask, terms)
+        products = low_rank(mask, terms)
         roundings = mask.columns + terms * mask.rows + 2
-        most = np.abs(found.left_out) + relative_bound(roundings) * found.magnitudes
+        most = np.abs(products.left_out) + relative_bound(roundings) * products.magnitudes
         granted = relative_bound(mask.taps + 2) * np.abs(mask.weights32.astype(np.float64))
         return float(np.maximum(most - granted, 0.0).sum())
 

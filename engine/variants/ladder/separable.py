@@ -55,7 +55,7 @@ def two_pass_variant(
         down = (Operand.SCRATCH, factors.column, *column_numbers, Operand.OUT)
         kernels = horizontal(problem.border, columns, own), vertical(problem.border, rows, own)
         steps = zip(kernels, plan(problem, block), (along, down), strict=True)
-        return tuple(filter_pass(kernel, problem, launch, given) for kernel, launch, given in steps)
+        return tuple(filter_pass(kernel, problem, launch, arguments) for kernel, launch, arguments in steps)
 
     return teaching_variant(
         passes, plan=plan, unsupported=refuse, sum_order=mask_classes.order_of_factors, **RANK_1, **traits

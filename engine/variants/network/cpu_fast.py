@@ -105,15 +105,15 @@ class RegisterTiles:
     ) -> dict[str, float]:
         """Return how much longer the network takes with each of its steps, by the host's clock."""
         (drawings,) = image
-        found: dict[str, float] = {}
+        times: dict[str, float] = {}
         before = 0.0
         for number, name in enumerate(STEPS, start=1):
             call = self._made(number)
             launch = partial(call.launch, drawings.ctypes.data, out.ctypes.data)
             now = min(timeit.repeat(launch, number=1, repeat=TURNS)) * 1e3
-            found[name] = max(0.0, now - before)
+            times[name] = max(0.0, now - before)
             before = now
-        return found
+        return times
 
 
 VARIANT = NetworkVariant(

@@ -28,8 +28,8 @@ class PreparedWithHost(PreparedPasses):
 
     def __init__(self, steps: Sequence[Pass | HostStep]) -> None:
         of_host = [step for step in steps if isinstance(step, HostStep)]
-        given = (value for step in of_host for value in (step.takes, step.gives))
-        more = [value for value in given if isinstance(value, Between)]
+        operands = (value for step in of_host for value in (step.takes, step.gives))
+        more = [value for value in operands if isinstance(value, Between)]
         super().__init__([step for step in steps if isinstance(step, Pass)], more)
         self._steps_in_order = tuple(steps)
         self._host: dict[str, np.ndarray] = {}
@@ -42,18 +42,18 @@ class PreparedWithHost(PreparedPasses):
         self, image: Inputs, out: DeviceArray, clock: Callable[[Prepared], float]
     ) -> dict[str, float]:
         """Return the time of each step, ms, by the host's clock, with the copies that the step needs."""
-        found: dict[str, float] = {}
+        times: dict[str, float] = {}
         begin = time.perf_counter()
 
         def note(name: str) -> None:
             nonlocal begin
             cuda.synchronize()
             end = time.perf_counter()
-            found[name] = (end - begin) * 1e3
+            times[name] = (end - begin) * 1e3
             begin = end
 
         self._do(image, out, 0, note)
-        return found
+        return times
 
     def _do(self, image: Inputs, out: DeviceArray, stream: object, done: Callable[[str], None]) -> None:
         arrays: Arrays = {Operand.OUT: out, **self.between}
@@ -124,10 +124,10 @@ class PreparedChunks:
         self, image: Sequence[np.ndarray], out: DeviceArray, clock: Callable[[Prepared], float]
     ) -> dict[str, float]:
         """Return how long copies and kernels were at work, ms: the sums over all chunks."""
-        found: dict[str, float] = {}
+        times: dict[str, float] = {}
         for _, _, step, begin, end in self.spans(image, out):
-            found[step] = found.get(step, 0.0) + end - begin
-        return found
+            times[step] = times.get(step, 0.0) + end - begin
+        return times
 
     def spans(self, image: Sequence[np.ndarray], out: DeviceArray) -> tuple[Span, ...]:
         """Return when each chunk was copied and computed."""
@@ -139,12 +139,12 @@ class PreparedChunks:
             zero.record()
             zero.synchronize()
             self._walk(image[0], out, marks)
-        found: list[Span] = []
+        spans: list[Span] = []
         for chunk, stream, events in marks:
             times = [float(zero.elapsed_time(event)) for event in events]
             for step, begin, end in zip(("copy in", "kernels", "copy out"), times, times[1:], strict=False):
-                found.append((chunk, stream, step, begin, end))
-        return tuple(found)
+                spans.append((chunk, stream, step, begin, end))
+        return tuple(spans)
 
     def _walk(
         self, drawings: np.ndarray, out: DeviceArray, marks: list[tuple[int, int, Events]] | None

@@ -57,12 +57,12 @@ serial_convolution, serial_pool, serial_connected = (
 
 def serial_work(problem: ForwardPass, block: Block) -> Work:
     """Return the work: two loads for each multiply-add, four for each value of a pool."""
-    found = []
+    works = []
     for layer in LAYERS:
         adds = layer.multiply_adds or 4 * layer.values
         loads = 2 * layer.multiply_adds or 4 * layer.values
-        found.append(LayerWork(problem.batch * adds, problem.batch * loads, problem.batch * layer.values))
-    return network.network_work(problem, *found)
+        works.append(LayerWork(problem.batch * adds, problem.batch * loads, problem.batch * layer.values))
+    return network.network_work(problem, *works)
 
 
 class Serial:

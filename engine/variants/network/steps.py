@@ -272,13 +272,13 @@ def stage(
         works = (step.work(problem.batch, step.layer) for step in steps)
         return network.network_work(problem, *works, picture_loads=picture_loads(problem))
 
-    given: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         **by_passes(passes),
         "plan": lambda problem, block: tuple(step.launch(problem.batch, step.layer) for step in steps),
         "work": work,
         "roundings": roundings_by_parts,
     }
-    return NetworkVariant(**{**given, **traits})
+    return NetworkVariant(**{**defaults, **traits})
 
 
 def chunks(batch: int, size: int) -> list[tuple[int, int]]:

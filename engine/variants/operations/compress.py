@@ -273,13 +273,13 @@ def unsupported(
     # The nearest legal one, counted in 8 x 8 pixels.
     most = limits.max_threads // SIDE**2
     most_x, most_y = limits.max_block_x // SIDE, limits.max_block_y // SIDE
-    found = blocks.nearest_legal(
+    nearest = blocks.nearest_legal(
         Block(round(block.x / SIDE), round(block.y / SIDE)),
         replace(limits, max_threads=most, max_block_x=most_x, max_block_y=most_y),
         lambda cells: shared_bytes(problem, in_pixels(cells)),
         Block(1, blocks_along(rows, blocks.MAX_GRID_Y * SIDE)),
     )
-    return (refusal or own).nearest(None if found is None else in_pixels(found))
+    return (refusal or own).nearest(None if nearest is None else in_pixels(nearest))
 
 
 def tiled_work(problem: OperationProblem, block: Block) -> Work:

@@ -51,9 +51,9 @@ def counted(samples: np.ndarray, problem: OperationProblem, checkpoint: Checkpoi
     rows = max(1, _BAND_SAMPLES // (problem.width * problem.channels))
     for top in range(0, problem.height, rows):
         checkpoint(top / problem.height)
-        found = bins_of(samples[top : top + rows], bins)
+        places = bins_of(samples[top : top + rows], bins)
         for channel, counts in enumerate(exact):
-            own = found[..., channel]
+            own = places[..., channel]
             counts += np.bincount(own[own >= 0], minlength=bins)
     return exact
 

@@ -57,8 +57,8 @@ def exact_levels(counts: np.ndarray, problem: OperationProblem) -> np.ndarray:
 
 def looked_up(levels: Floats, bins: NDArray[np.int64], samples: np.ndarray) -> Floats:
     """Return the level of each sample's bin, float64; what has none stays: NaN, and samples of one bin."""
-    found = np.stack([own[bins[..., channel]] for channel, own in enumerate(levels)], axis=-1)
-    level: Floats = np.where((bins < 0) | np.isnan(found), samples.astype(np.float64), found)
+    by_bin = np.stack([own[bins[..., channel]] for channel, own in enumerate(levels)], axis=-1)
+    level: Floats = np.where((bins < 0) | np.isnan(by_bin), samples.astype(np.float64), by_bin)
     return level
 
 
@@ -70,8 +70,8 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: contract.Checkpoint) -> 
     def oracle(band: Region) -> tuple[Floats, Limits]:
         own = samples[band.slices]
         value = looked_up(levels, histograms.bins_of(own, problem.whole("bins")), own)
-        found = contract.rounded(value, value, value, (1 + ROUNDINGS) * problem.is_float)
-        return value, lambda: found.limits
+        rounded = contract.rounded(value, value, value, (1 + ROUNDINGS) * problem.is_float)
+        return value, lambda: rounded.limits
 
     affordable = job.affordable or contract.AFFORDABLE
     return verify_regions(
@@ -97,8 +97,8 @@ def counted_levels(
     counts = np.zeros((3, problem.channels, bins), np.int64)
     rows, columns = max(1, _BAND_SAMPLES // (problem.width * problem.channels)), np.arange(problem.width)
     for top in range(0, problem.height, rows):
-        found = range_of(np.arange(top, min(problem.height, top + rows)), columns)
-        for of_part, part in zip(counts, found.parts, strict=True):
+        ranges = range_of(np.arange(top, min(problem.height, top + rows)), columns)
+        for of_part, part in zip(counts, ranges.parts, strict=True):
             places = histograms.bins_of(part, bins)
             for channel in range(problem.channels):
                 own = places[..., channel]

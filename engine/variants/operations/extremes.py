@@ -169,7 +169,7 @@ def extreme_kernel(size: int, highest: bool):
 def _extreme(key: str, word: str, title: str, teaches: str, of_window: Callable[..., Floats]) -> Operation:
     highest = key == "maximum"
 
-    def found(cells: Floats, problem: OperationProblem) -> Floats:
+    def extreme(cells: Floats, problem: OperationProblem) -> Floats:
         # NumPy's minimum and maximum of NaN and a number are NaN.
         return of_window(cells, axis=(3, 4))
 
@@ -204,7 +204,7 @@ def _extreme(key: str, word: str, title: str, teaches: str, of_window: Callable[
         teaches=teaches,
         window=contract.half_size,
         parameters=(SIZE,),
-        of_cells=contract.OfCells(contract.rising(found), scales=True, exact=True),
+        of_cells=contract.OfCells(contract.rising(extreme), scales=True, exact=True),
         cost=60,
         proof=f"The {key} is one of the samples: it must be equal.",
         variants=(cpu, cuda_one),

@@ -123,9 +123,9 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: contract.Checkpoint) -> 
 
 def answer(values: np.ndarray, problem: OperationProblem, samples: np.ndarray) -> contract.Answer:
     """Return the best match, marked in the picture."""
-    scores_found = np.where(np.isnan(values[..., 0]), -2.0, values[..., 0])
-    row, column = np.unravel_index(int(scores_found.argmax()), scores_found.shape)
-    best = float(scores_found[row, column])
+    comparable = np.where(np.isnan(values[..., 0]), -2.0, values[..., 0])
+    row, column = np.unravel_index(int(comparable.argmax()), comparable.shape)
+    best = float(comparable[row, column])
     if best < -1.5:
         why = "every position of the picture has NaN or infinity in it"
         raise BadValue("the patch", why, "Mend the picture.")

@@ -21,8 +21,8 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: contract.Checkpoint) -> 
     off = np.abs(values[..., 0].astype(np.int64) - exact)
     if off.any():
         channel, at = np.argwhere(off)[0].tolist()
-        found, lie = values[channel, at, 0], exact[channel, at]
-        reason = f"not verified: channel {channel}, bin {at} is {found}, and {lie} samples lie in it"
+        counted, lie = values[channel, at, 0], exact[channel, at]
+        reason = f"not verified: channel {channel}, bin {at} is {counted}, and {lie} samples lie in it"
     pixels, wrong = problem.pixels, int(np.count_nonzero(off))
     return Verification(
         not reason, float(off.max()), 0.0, pixels, pixels, not reason, reason, wrong_samples=wrong

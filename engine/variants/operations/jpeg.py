@@ -106,7 +106,7 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
     """Compare coefficients and samples with float64, as the docstring of this module says."""
     problem = job.problem
     rows_of_blocks = _rows_to_check(problem, job.seed, job.affordable or AFFORDABLE)
-    half, found = filled(problem.height), closeness.NOTHING
+    half, total = filled(problem.height), closeness.NOTHING
     columns = np.minimum(np.arange(filled(problem.width)), problem.width - 1)
     for number, at in enumerate(rows_of_blocks):
         checkpoint(number / len(rows_of_blocks))
@@ -122,10 +122,10 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
             wanted, largest, bound = map(_rows, exact)
             place = partial(_place, part, rows.start)
             verdict = closeness.compare(results, wanted, lambda: (largest, bound), place)  # noqa: B023 - called at once
-            found = found.joined(verdict)
+            total = total.joined(verdict)
     checked = sum(min(SIDE, problem.height - at * SIDE) for at in rows_of_blocks) * problem.width
     chosen = "the first and the last row of blocks, and some between"
-    return found.of_pixels(checked, problem.pixels, chosen)
+    return total.of_pixels(checked, problem.pixels, chosen)
 
 
 def _place(part: str, top: int, at: tuple[int, ...]) -> str:

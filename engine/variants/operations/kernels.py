@@ -119,10 +119,10 @@ def cuda_variant(
     def refuse(
         problem: OperationProblem, constant: Patch | None, block: Block, limits: Limits
     ) -> Refusal | None:
-        asked = [step for step in steps_of(problem) if step.own_launch is None]
-        rows = max(step.threads(problem)[0] for step in asked)
+        by_block = [step for step in steps_of(problem) if step.own_launch is None]
+        rows = max(step.threads(problem)[0] for step in by_block)
         return refuse_grid(
-            rows, block, limits, lambda one: max(step.shared_bytes(problem, one) for step in asked)
+            rows, block, limits, lambda one: max(step.shared_bytes(problem, one) for step in by_block)
         )
 
     def passes(problem: OperationProblem, constant: Patch | None, block: Block) -> tuple[Pass, ...]:
