@@ -54,7 +54,7 @@ class Library(ABC):
 
 
 class Given(NamedTuple):
-    """An array in a GPU's memory, as a call gets it, with the streams that are current and asked for."""
+    """An array in a GPU's memory, as a call gets it, with the streams that are current and requested."""
 
     library: Library
     array: DeviceArray

@@ -163,7 +163,7 @@ class EngineClient:
         self._begin_anew("it is started again to use the GPU")
 
     def connect(self, remote: RemoteHost | None) -> None:
-        """Compute there from now on, None: here, by a new connection; what was asked before is cancelled."""
+        """Compute there from now on, None: here, by a new connection; earlier requests are cancelled."""
         with self._lock:
             self.remote = remote
             if self._current is not None:
@@ -315,8 +315,8 @@ class EngineClient:
             or ((p.is_preview or not p.begun) and not p.cancelled and p.sent_again < 1)
         ]
         if host.is_remote or host.start_again:
-            # The line would be lost again, and a password asked for again and again. What was asked
-            # of one machine may be about pixels that are only there.
+            # The line would be lost again, and a password asked for again and again. Requests to
+            # one machine may be about pixels that are only there.
             is_wanted, again = host.start_again, []
         if self._closing or not is_wanted:
             return False, []

@@ -1,4 +1,4 @@
-"""A large picture in tiles of every level for the screen, read and halved when they are asked for.
+"""A large picture in tiles of every level for the screen, read and halved when they are requested.
 
 A level is the one before, halved: means of two by two. Where the file has such a level itself, that is read.
 Where a tile stands for so much of the file that reading all of it takes long, a sample comes first, and the
@@ -74,7 +74,7 @@ class HalvedTiles:
 
     @property
     def note(self) -> str:
-        """What was found special about the file since it was opened; empty for nothing."""
+        """What is special about the file, noticed since it was opened; empty for nothing."""
         return next((note for note in self.picture.notes if note not in self._first_notes), "")
 
     def whole(self, level: int, place: Place, ends_at: float) -> Samples | None:

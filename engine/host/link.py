@@ -90,7 +90,7 @@ class Host:
         self.end_wanted = False  # it is being ended on purpose: not a fault of the device
         self.start_again = False  # the person has asked for a successor
         self.is_given_up = False  # it was killed because its deadline had passed
-        self.lost: EngineError | None = None  # what it said of the line before it ended
+        self.lost: EngineError | None = None  # what it reported of the line before it ended
         self._serving = remote or serve
         self._on_message, self._on_end = on_message, on_end
         self._process: subprocess.Popen[bytes] | None = None
@@ -115,7 +115,7 @@ class Host:
         self._outbox.put(message)
 
     def kill(self, reason: str) -> None:
-        """End the process at once; `on_end` reports the reason given."""
+        """End the process at once; `on_end` reports this reason."""
         with self._lock:
             self._end_reason = self._end_reason or reason
             if self._process is not None:

@@ -46,7 +46,7 @@ _MOST_CROP_BYTES = 1 << 30
 
 
 def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
-    """Open a file or a sample, or a part of it, into shared memory; a large one is asked for by tile."""
+    """Open a file or a sample, or a part of it, into shared memory; a large one is requested by tile."""
     if request.crop is None:
         return _open_into_memory(request, report) if request.sample else _open_file(request, report)
     whole = open_picture(replace(request, crop=None), report)

@@ -1,6 +1,6 @@
-"""What a host is asked about pictures and their files, and what the replies of several tasks share.
+"""Requests to a host about pictures and their files, and what the replies of several tasks share.
 
-What a task alone is asked, and replies, is in `messages.py` of its folder. Pixels lie in shared memory and
+The requests and replies of one task are in `messages.py` of its folder. Pixels lie in shared memory and
 are never pickled; a `SharedArray` names a segment of it. No Numba and no Qt in here.
 
 A picture that does not fit into memory, or that another machine holds, comes to the window as a
@@ -36,7 +36,7 @@ class FilePixels(Message, frozen=True):
 
 
 class TiledScreen(Message, frozen=True):
-    """A picture, or a result, whose pixels for the screen are asked for by tile.
+    """A picture, or a result, whose pixels for the screen are requested by tile.
 
     Level 0 has the full size, each further one half as much, rounded up. Tiles of levels from `sampled_from`
     on take long to read: the first answers for one are samples of it, each finer than the one before.
@@ -50,7 +50,7 @@ class TiledScreen(Message, frozen=True):
     note: str = ""  # a sentence for the person on how the pixels come about
     is_kept: bool = False  # it is a result that another machine keeps, and answers for
     # Levels from the second on that are here as a whole, as those of `ScreenLevels`: then only the full size
-    # is asked for.
+    # is requested.
     coarse: tuple[SharedArray, ...] = ()
 
     def places(self, level: int) -> tuple[int, int]:
@@ -68,7 +68,7 @@ class TiledScreen(Message, frozen=True):
 class Tile(Message, frozen=True):
     """The pixels of a tile, blue, green, red, alpha as those of `ScreenLevels`.
 
-    A sample has fewer pixels than the tile, and a `detail` below WHOLE: more can be asked for. A tile whose
+    A sample has fewer pixels than the tile, and a `detail` below WHOLE: more can be requested. A tile whose
     part of the file is damaged has no pixels.
     """
 
@@ -78,9 +78,9 @@ class Tile(Message, frozen=True):
 
 
 class Tiles(Message, frozen=True):
-    """The tiles that were ready when the time of a request was over; the others are asked for again.
+    """The tiles that were ready when the time of a request was over; the others are requested again.
 
-    `fault` says what is wrong with the file, where something is, and `note` what was found special about it.
+    `fault` says what is wrong with the file, where something is, and `note` what is special about it.
     """
 
     level: int
@@ -98,7 +98,7 @@ class Values(Message, frozen=True):
 
 
 class _OfScreen(TaskRequest[Any]):
-    """Base class of what is asked of a picture, beside a run, or of a job's result, after the run."""
+    """Base class of requests about a picture, beside a run, or about a job's result, after the run."""
 
     __slots__ = ()
     name: ClassVar[str]
@@ -170,7 +170,7 @@ class ScreenLevels(Message, frozen=True):
 
 
 class PictureHandle(Message, frozen=True):
-    """A picture that lies in shared memory, or one that stays in its file and is asked for by tile."""
+    """A picture that lies in shared memory, or one that stays in its file and is requested by tile."""
 
     # What another machine needs not: its pixels for our screen, and where its file is here.
     stays_here: ClassVar[dict[str, object]] = {
@@ -241,7 +241,7 @@ class OpenPicture(Message, Request, frozen=True):
 
 
 class OfValues(Request):
-    """Base class of what is asked about values: beside a run, but for those that are computed for it."""
+    """Base class of requests about values: beside a run, but for those that are computed for it."""
 
     __slots__ = ()
     values: SharedArray | ComputedResult | None
@@ -288,7 +288,7 @@ class SaveResult(Message, Request, frozen=True):
 class Filtered(Message, frozen=True):
     """A filtered picture: its values for the cursor, levels for the screen, and of a `Run` its result.
 
-    Of a large picture in memory the values are not kept, and full size is asked for by tile. With a
+    Of a large picture in memory the values are not kept, and full size is requested by tile. With a
     `TiledScreen` alone there are no values: of a picture that stays in its file nothing is computed before it
     is seen, of a result on another machine those tiles that were seen are here.
     """
@@ -300,7 +300,7 @@ class Filtered(Message, frozen=True):
     device: str
     elapsed_ms: float  # filtering and preparing for the screen, by the host's clock
     result: AnyResult | None = None
-    chosen_because: Reason | None = None  # the planner's reason where "auto" was asked for
+    chosen_because: Reason | None = None  # the planner's reason where "auto" was requested
     tiles: tuple[Tiles, ...] = ()  # of a `TiledScreen`, the coarsest level first
     # The parts of the values, 0 to 1, that are shown black and white because they lie outside the range that
     # is shown; 0 of a picture in parts.
@@ -308,7 +308,7 @@ class Filtered(Message, frozen=True):
     # Of a chain. Of a preview the steps that did not change have the time that they took when they were
     # computed; on a GPU they have none.
     steps: tuple[StepTime, ...] = ()
-    # What another operation found: numbers, of a histogram the counts of each channel, a frame that is drawn.
+    # The results of another operation: numbers, the counts of each channel of a histogram, a drawn frame.
     quantities: tuple[Quantity, ...] = ()
     counts: tuple[tuple[int, ...], ...] = ()
     mark: Mark | None = None

@@ -1,7 +1,7 @@
 """Requests to a host: who answers each, how it waits, the file that it writes. No Numba and no Qt in here.
 
-A request names the function that answers it. A task can be asked three things of a job, to check, preview and
-run it: the job names the module whose functions of these names answer.
+A request names the function that answers it. Every task takes three requests for a job, to check,
+preview and run it: the job names the module whose functions of these names answer.
 """
 
 from collections.abc import Callable
@@ -107,14 +107,14 @@ J = TypeVar("J", bound=TaskJob)
 
 
 class TaskRequest(Request, Generic[J]):
-    """Base class of what every task can be asked; `job` is the task's own request."""
+    """Base class of the requests that every task takes; `job` is the task's own request."""
 
     __slots__ = ()
     job: J
 
     @property
     def kind(self) -> tuple[type, ...]:
-        """Its class and what it is asked of, which the task's request may say."""
+        """Its class and the kind of its job, which the task's request may name."""
         return type(self), getattr(self.job, "kind", type(self.job))
 
     @property
@@ -124,7 +124,7 @@ class TaskRequest(Request, Generic[J]):
 
 
 class Availability(Message, frozen=True):
-    """Why one variant cannot do a job, None if it can; with the block, where it was asked with several.
+    """Why one variant cannot do a job, None if it can; with the block, where several blocks were requested.
 
     There is no block where it does not matter: for a variant without blocks, or one that no block helps.
     """
@@ -173,7 +173,7 @@ class Seen(Message, frozen=True):
 class Preview(Message, TaskRequest[J], frozen=True):
     """Do a job once, as fast as the device allows, unverified and untimed; only the newest one counts.
 
-    An engine on another machine sends what is `seen` of the result; the rest is asked for by tile. None: all.
+    An engine on another machine sends what is `seen` of the result; the rest is requested by tile. None: all.
     """
 
     job: J
@@ -199,7 +199,7 @@ class SharedArray(Message, frozen=True):
 
 
 class ComputedResult(Message, frozen=True):
-    """The values of a result that are not kept: each part is computed where it is asked for.
+    """The values of a result that are not kept: each part is computed where it is requested.
 
     `job` names the module that does it (`engine.host.shared_picture`). The picture that it reads is held by
     whoever shows it, and is no part of a reply.

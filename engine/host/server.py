@@ -46,7 +46,7 @@ class Worker:
         self._stopping = False
 
     def serve(self, ready: messages.Ready | None = None) -> None:
-        """Say that the process is up, if that is given, and serve until `Stop` or the other side is gone."""
+        """Send `ready`, where there is one, and serve until `Stop` or the other side is gone."""
         if ready is not None:
             self._send(ready)
         threading.Thread(target=self._read, name="pipe", daemon=True).start()

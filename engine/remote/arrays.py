@@ -1,7 +1,7 @@
 """Arrays that are sent band by band, and those that arrive; what is sent of pictures, files and results.
 
 Pictures and files here that requests to a server name cross once, by their digests. Results stay on the
-server: what is seen of them is sent, the rest when it is asked for.
+server: what is seen of them is sent, the rest when it is requested.
 """
 
 import hashlib

@@ -43,7 +43,7 @@ Message = tuple[bytes, "bytes | memoryview"]  # the structure of a message, and 
 
 @dataclass(eq=False, slots=True)
 class Transfer:
-    """Messages that are sent one after the other, made as the line takes them; dropped when that is asked."""
+    """Messages that are sent one after the other, made as the line takes them; dropped on request."""
 
     messages: Iterator[Message]
     is_dropped: bool = False

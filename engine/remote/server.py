@@ -1,7 +1,7 @@
 """The program on the server's side of a line: an ordinary client of an ordinary host process, over two pipes.
 
 ssh starts it; it listens nowhere, and ends with its standard input. What its host process does, and what
-becomes of that where it ends, is as on any machine. Results stay here: what is asked of them is sent.
+becomes of that where it ends, is as on any machine. Results stay here: what is requested of them is sent.
 """
 
 import io
@@ -80,7 +80,7 @@ class Server:
         # Of the message that is being read: the pixels that it names, and those that are not here.
         self._named: list[str] = []
         self._missing: list[str] = []
-        # Of those, what was asked for and has not come.
+        # Of those, what was requested and has not come.
         self._needed: set[str] = set()
         self._crossing = Crossing(self._picture, self._file)
 

@@ -91,7 +91,7 @@ class RemoteServer:
     def why_not_greeted(
         self, ssh: "subprocess.Popen[bytes]", errors: Callable[[], str]
     ) -> EngineError | None:
-        """Wait for the greeting; return why the line cannot be used, or None. `errors` is what ssh said."""
+        """Wait for the greeting; return why the line cannot be used, or None. `errors`: what ssh reports."""
         assert ssh.stdout is not None
         greetings: list[dict[str, object]] = []
         output = ssh.stdout
@@ -123,7 +123,7 @@ class RemoteServer:
         return {}
 
     def refusal(self, greeting: dict[str, object], status: int | None, errors: str) -> EngineError | None:
-        """Return why a connection cannot be used, None where it can; `errors` is what ssh has said."""
+        """Return why a connection cannot be used, None where it can; `errors` is what ssh has reported."""
         # As what serves.
         from engine.remote.schema import DIGEST
 

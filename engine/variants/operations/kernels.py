@@ -75,7 +75,7 @@ class OperationLaunch(NamedTuple):
     """A launch of an operation, by default of a thread per sample.
 
     `threads` gives rows, columns and layers of threads, `shared_bytes` what a block takes of shared memory;
-    `own_launch` is in the place of both where the block is not the one that is asked for. The kernel takes
+    `own_launch` is in the place of both where the block is not the one that is requested. The kernel takes
     the picture, the `arguments`, and what it writes, the `target`.
     """
 
