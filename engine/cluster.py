@@ -47,8 +47,8 @@ class SchedulerAddress:
     def parse(cls, text: str) -> "SchedulerAddress":
         """Return what tcp://host:port, tls://host:port or local:N says."""
         remedy = "Write tcp://host:8786, tls://host:8786, or local:2 for two processes on this machine."
-        if found := re.fullmatch(r"local:(\d{1,6})", text):
-            processes, most = int(found[1]), max(_LEAST_LIMIT, _PER_CORE * cores())
+        if local := re.fullmatch(r"local:(\d{1,6})", text):
+            processes, most = int(local[1]), max(_LEAST_LIMIT, _PER_CORE * cores())
             if not 1 <= processes <= most:
                 raise BadValue(f"--scheduler {text}", f"it is not 1 to {most} processes", remedy)
             return cls(text, processes)
@@ -78,7 +78,7 @@ def connected(address: SchedulerAddress) -> Iterator[Any]:
     with warnings.catch_warnings():
         # Of versions that differ: `_check` refuses those that matter.
         warnings.simplefilter("ignore")
-        client = (_started if address.processes else _found)(distributed, address)
+        client = (_started if address.processes else _connected)(distributed, address)
     try:
         _check(client, address)
         yield client
@@ -103,7 +103,7 @@ def _started(distributed: Any, address: SchedulerAddress) -> Any:
         )
 
 
-def _found(distributed: Any, address: SchedulerAddress) -> Any:
+def _connected(distributed: Any, address: SchedulerAddress) -> Any:
     # Loaded by `distributed`, in 30 ms, which `batch` alone has no use for.
     asyncio, how = import_module("asyncio"), distributed.Security().get_connection_args("client")
 
@@ -136,8 +136,8 @@ def _check(client: Any, address: SchedulerAddress) -> None:
     ours = _packages(versions["client"], own)
     # A scheduler needs no Haloscope.
     parts = [(who, _packages(versions["scheduler"], own), "Start it with the same.")]
-    for worker, found in versions["workers"].items():
-        parts.append((f"The worker {worker}", _packages(found, haloscope.get(worker)), SAME))
+    for worker, of_worker in versions["workers"].items():
+        parts.append((f"The worker {worker}", _packages(of_worker, haloscope.get(worker)), SAME))
     for who, theirs, remedy in parts:
         if other := [name for name in ours if theirs[name] != ours[name]]:
             has = ", ".join(f"{name} {theirs[name] or 'not installed'}" for name in other)
@@ -145,8 +145,8 @@ def _check(client: Any, address: SchedulerAddress) -> None:
             raise DeviceUnavailable(who, f"it has {has}; this command has {needed}", remedy)
 
 
-def _packages(found: dict[str, Any], haloscope: object) -> dict[str, str]:
-    packages = found["packages"]
+def _packages(versions: dict[str, Any], haloscope: object) -> dict[str, str]:
+    packages = versions["packages"]
     python = ".".join(str(packages["python"]).split(".")[:2])
     dask = {name: str(packages[name] or "") for name in ("dask", "distributed")}
     return {"Python": python, **dask, "Haloscope": haloscope if isinstance(haloscope, str) else ""}

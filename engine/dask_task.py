@@ -1,6 +1,6 @@
 """A task of Dask whose content only the worker that does it opens.
 
-Dask is an extra (`haloscope[cluster]`): nothing of it is imported without being asked for.
+Dask is an extra (`haloscope[cluster]`): nothing of it is imported unless it is used.
 """
 
 import importlib.util
@@ -30,19 +30,19 @@ def loaded(module: str, what: str) -> Any:
 
 @lru_cache(maxsize=16)
 def opened(data: bytes) -> Callable[..., object]:
-    """Return what a task holds, once for all tasks with the same: a mask's factors are found once, too."""
+    """Return what a task holds, once for all tasks with the same: a mask's factors are computed once, too."""
     function: Callable[..., object] = pickle.loads(data)
     return function
 
 
-def sealed(function: Callable[..., object], *given: object) -> Callable[..., object]:
-    """Return a function that calls this one with the given arguments first, then with its own.
+def sealed(function: Callable[..., object], *arguments: object) -> Callable[..., object]:
+    """Return a function that calls this one with these arguments first, then with its own.
 
     The scheduler, which unpickles the tasks that it passes on, finds nothing but bytes in it and needs no
     Haloscope. `dask worker` does not look for modules in the folder where it is started, as `python` does: so
     a clone is looked for there.
     """
-    data: bytes = loaded("cloudpickle", "A task of Dask").dumps(partial(function, *given))
+    data: bytes = loaded("cloudpickle", "A task of Dask").dumps(partial(function, *arguments))
     package, remedy = PACKAGE, SAME
 
     # A function within another one is pickled with its code. Dask looks for the name `block_id`.

@@ -25,7 +25,7 @@ class GpuAttributes:
     host_bus_gb_s: float = 0.0  # theoretical, of PCI Express, in one direction
     lanes: int = 0  # of a multiprocessor, that multiply and add float32
     l2_bytes: int = 0  # of the L2 cache that all multiprocessors share
-    # How a multiprocessor hands out what it has (`allocation_units`); by default exactly what is asked for.
+    # How a multiprocessor hands out what it has (`allocation_units`); by default exactly what is requested.
     register_unit: int = 1  # a warp's registers are a multiple of this
     shared_unit: int = 1  # a block's bytes of shared memory are a multiple of this
     partitions: int = 1  # parts with registers of their own; a warp lies in one of them

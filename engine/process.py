@@ -161,8 +161,8 @@ def shortage_of(error: BaseException) -> EngineError | None:
     for one in _chain(error):
         if isinstance(one, MemoryError):
             return _short(errno.ENOMEM)
-        if isinstance(one, OSError) and (found := _short(one.errno)) is not None:
-            return found
+        if isinstance(one, OSError) and (shortage := _short(one.errno)) is not None:
+            return shortage
         if isinstance(one, ImportError | OSError | RuntimeError):
             for words, number in _WORDS.items():
                 if words in str(one).lower():
@@ -317,10 +317,10 @@ class KeptValues(Generic[Key, T]):
     def get(self, key: Key) -> T | None:
         """Return a value, which is now the one that was used last; None where there is none."""
         with self._lock:
-            if (found := self._kept.pop(key, None)) is None:
+            if (kept := self._kept.pop(key, None)) is None:
                 return None
-            self._kept[key] = found
-            return found[0]
+            self._kept[key] = kept
+            return kept[0]
 
 
 most_launch_cores = ThreadChoice[int | None](None)

@@ -244,8 +244,8 @@ def span(reach: tuple[int, int], border: Border, length: int, first: int, last: 
 
     def does_the_same(index: int) -> bool:
         """Return whether the rule does the same to a cell outside of the part alone as of the whole axis."""
-        found, wanted = border.rule(index - top, bottom - top), border.rule(index, length)
-        return wanted == (found if found < 0 else found + top)
+        in_part, wanted = border.rule(index - top, bottom - top), border.rule(index, length)
+        return wanted == (in_part if in_part < 0 else in_part + top)
 
     outside = range(begin, 0), range(length, end)
     if all(map(does_the_same, itertools.chain(*outside))):
@@ -274,10 +274,10 @@ def is_near(border: Border) -> bool:
 
 
 def _ranges(indices: list[int]) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for index in indices:
-        if found and found[-1][1] == index:
-            found[-1] = found[-1][0], index + 1
+        if ranges and ranges[-1][1] == index:
+            ranges[-1] = ranges[-1][0], index + 1
         else:
-            found.append((index, index + 1))
-    return found
+            ranges.append((index, index + 1))
+    return ranges

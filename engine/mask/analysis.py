@@ -93,12 +93,12 @@ def why_not_separable(mask: Mask, facts: Analysis) -> MaskFact:
     factors = factor(mask)
     row, column = factors.worst_cell
     weight = float(mask.weights32[row, column])
-    given = float(factors.column[row]) * float(factors.row[column])
-    digits = next((digits for digits in (4, 9) if f"{weight:.{digits}g}" != f"{given:.{digits}g}"), 17)
+    product = float(factors.column[row]) * float(factors.row[column])
+    digits = next((digits for digits in (4, 9) if f"{weight:.{digits}g}" != f"{product:.{digits}g}"), 17)
     why = (
         f"its rank is 1 only within the rounding of its largest weights ({left_over}); the weight in row "
         f"{row + 1}, column {column + 1} is {weight:.{digits}g}, and column times row gives "
-        f"{given:.{digits}g}"
+        f"{product:.{digits}g}"
     )
     if abs(weight) < SMALLEST_NORMAL:
         why += ". Float32 loses digits below 1.2e-38; a smaller mask may have no such weights"

@@ -67,7 +67,7 @@ def may_be_exact(weights: np.ndarray) -> bool:
 
 
 class Factors(NamedTuple):
-    """The best column and row that were found for a mask, read-only, and how well their product gives it."""
+    """The best column and row for a mask, read-only, and how well their product gives it."""
 
     column: npt.NDArray[np.float32]
     row: npt.NDArray[np.float32]
@@ -99,8 +99,8 @@ def _factor(shape: tuple[int, int], weights32: bytes) -> Factors:
     if not weights.any():
         return _measured(weights, weights[:, 0], weights[0])
     for find in (_exact_factors, _mean_factors):
-        found = find(weights)
-        if found is not None and (factors := _measured(weights, *_scaled(*found))).separable:
+        pair = find(weights)
+        if pair is not None and (factors := _measured(weights, *_scaled(*pair))).separable:
             return factors
     # Its errors lie outside the largest weight's row and column, where they can be named one by one.
     return _measured(weights, *_scaled(*_pivot_factors(weights)))

@@ -317,24 +317,24 @@ def _table(weights: npt.ArrayLike) -> Weights:
         if isinstance(weights, kind):
             raise MaskError(f"{reprlib.repr(weights)} is not a mask", why, remedy)
     try:
-        given = host_array(weights, "The table of weights")
+        numbers = host_array(weights, "The table of weights")
     except BadValue as error:
         raise MaskError(error.what, error.why, error.remedy) from error
-    if given.dtype.kind not in "biuf":
+    if numbers.dtype.kind not in "biuf":
         raise MaskError(what, "not every cell is a number", "Give numbers only.")
-    if given.ndim != 2:
-        why = f"a mask has 2 dimensions, rows and columns, and this has {given.ndim}"
+    if numbers.ndim != 2:
+        why = f"a mask has 2 dimensions, rows and columns, and this has {numbers.ndim}"
         raise MaskError(what, why, "Write a single row as [[1, 2, 1]].")
-    _check_sides(*given.shape)
+    _check_sides(*numbers.shape)
     # A private copy with one kind of zero: equal masks have equal hashes.
-    table: Weights = np.array(given, dtype=np.float64, order="C") + 0.0
+    table: Weights = np.array(numbers, dtype=np.float64, order="C") + 0.0
     # Everything above the largest float32 fails this comparison, and NaN does too.
     fits = np.abs(table) <= _FLOAT32_MAX
     if not fits.all():
         row, column = (int(index) for index in np.argwhere(~fits)[0])
         value = table[row, column]
-        found = f"{value:g}, beyond float32" if math.isfinite(value) else f"{value}, not a finite number"
-        why = f"the weight in row {row + 1}, column {column + 1} is {found}"
+        fault = f"{value:g}, beyond float32" if math.isfinite(value) else f"{value}, not a finite number"
+        why = f"the weight in row {row + 1}, column {column + 1} is {fault}"
         raise MaskError(what, why, f"Keep weights between -{_FLOAT32_MAX:.3g} and {_FLOAT32_MAX:.3g}.")
     table.setflags(write=False)
     return table

@@ -11,11 +11,11 @@ def preset_texts() -> list[tuple[str, ...]]:
     Raises EngineError where their file is missing or damaged.
     """
     with faults_of_asset(PRESETS_FILE, "The list of masks"):
-        found = []
+        entries = []
         for entry in read_json(PRESETS_FILE, MOST_ASSET_BYTES)["presets"]:
             # As stated where a generator makes the weights.
             weights = entry.get("weights")
             rows, columns = (len(weights), len(weights[0])) if weights else entry["size"]
             texts = (str(entry[name]) for name in ("group", "title", "teaches"))
-            found.append((str(entry["key"]), f"{rows} × {columns}", *texts))
-        return found
+            entries.append((str(entry["key"]), f"{rows} × {columns}", *texts))
+        return entries

@@ -36,11 +36,11 @@ class Preset(NamedTuple):
 def presets() -> tuple[Preset, ...]:
     """Return all presets in their order; raises EngineError where their file is missing or damaged."""
     with faults_of_asset(PRESETS_FILE, "The list of masks"):
-        found = []
+        loaded = []
         for entry in read_json(PRESETS_FILE, MOST_ASSET_BYTES)["presets"]:
             key, title, group, teaches = (str(entry[name]) for name in Preset._fields[:4])
-            found.append(Preset(key, title, group, teaches, mask_from_values(entry, title)))
-        return tuple(found)
+            loaded.append(Preset(key, title, group, teaches, mask_from_values(entry, title)))
+        return tuple(loaded)
 
 
 def preset_names() -> tuple[str, ...]:

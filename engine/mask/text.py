@@ -113,7 +113,7 @@ def _read_around(before: str, after: str) -> tuple[list[int | None], Scale]:
 
 
 def _literal_rows(body: str) -> list[list[str]]:
-    lines = [found[1] or found[2] or "" for found in _ROW.finditer(body)]
+    lines = [row[1] or row[2] or "" for row in _ROW.finditer(body)]
     # Comments are gone, so that # stands for a row alone.
     around = _ROW.sub("#", body)
     frame = re.sub(r"[^][{}#]", "", around)

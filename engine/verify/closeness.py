@@ -181,8 +181,8 @@ def compare_quantised(
     tenth = np.full(result.shape, white / 10)
     nearest_values = nearest.astype(np.float64)
     unproven = _says_nothing(nearest_values, tenth, allowed, fine & ~(same | (allowed <= 1)), near)
-    found = _verdict(result, wanted, place, steps, allowed, fine, unproven, lost, " steps")
-    return replace(found, in_steps=True)
+    verdict = _verdict(result, wanted, place, steps, allowed, fine, unproven, lost, " steps")
+    return replace(verdict, in_steps=True)
 
 
 def _may_overflow(wanted: np.ndarray, largest: np.ndarray, bound: np.ndarray) -> np.ndarray:
@@ -229,8 +229,8 @@ def _says_nothing(
         is_flat = (third - first <= _FLAT * bounds[at]) & (bounds[at] <= size)
         wide[at] &= ~is_flat & ~(bounds[at] <= range_)
     down, _, across, _, _ = wide.shape
-    found = wide.reshape(down * sides[0], across * sides[1], -1)[: len(wanted), : wanted.shape[1]]
-    above |= found.reshape(wanted.shape)
+    marked = wide.reshape(down * sides[0], across * sides[1], -1)[: len(wanted), : wanted.shape[1]]
+    above |= marked.reshape(wanted.shape)
     return above & ~(bound <= near.hidden()) if above.any() else None
 
 

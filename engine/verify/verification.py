@@ -201,17 +201,17 @@ def verify_regions(
     with the fraction done, and may raise to stop. Without `inputs`, the picture whose values a result is made
     of, results are in another unit.
     """
-    found, checked, total = closeness.NOTHING, 0, sum(region.pixels for region in regions)
+    verdict, checked, total = closeness.NOTHING, 0, sum(region.pixels for region in regions)
     comparison = closeness.compare if result.dtype.kind == "f" else closeness.compare_quantised
     for band in (band for region in regions for band in region.bands(band_pixels)):
         checkpoint(checked / total)
         near = closeness.ALONE if inputs is None else inputs.near(band)
-        found = found.joined(comparison(result[band.slices], *oracle(band), partial(_place, band), near))
+        verdict = verdict.joined(comparison(result[band.slices], *oracle(band), partial(_place, band), near))
         checked += band.pixels
     height, width = result.shape[:2]
     step = max((region.step for region in regions), default=1)
     chosen = f"the edges, and of the rest every {step}th row and column" if step > 1 else "the edges"
-    return found.of_pixels(checked, height * width, chosen)
+    return verdict.of_pixels(checked, height * width, chosen)
 
 
 def _place(band: Region, at: tuple[int, ...]) -> str:

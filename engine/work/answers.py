@@ -81,12 +81,12 @@ class KeptResults:
         def begins(at: int) -> None:
             report(Progress(f"step {plan[at].step.id}", at / len(plan), 2.0))
 
-        def found(at: int, result: np.ndarray) -> None:
+        def keep(at: int, result: np.ndarray) -> None:
             waiting = sum(one.nbytes for one in (*kept.values(), *known.values()))
             if result is not out and (at in read_again or waiting + result.nbytes <= MOST_BYTES):
                 kept[keys[at]] = result
 
-        chain.launch(resolved.samples, out, known=known, begins=begins, found=found)
+        chain.launch(resolved.samples, out, known=known, begins=begins, found=keep)
         ids = {planned.step.id: key for planned, key in zip(plan, keys, strict=True)}
         self._took = took | {ids[id_]: ms for id_, ms in chain.took_ms.items()}
         return steps_of(plan, {id_: self._took.get(key, 0.0) for id_, key in ids.items()})
@@ -125,49 +125,49 @@ def describe(
 
 def preview(request: Preview[messages.PictureJob], report: Checkpoint) -> Filtered:
     """Do the steps once, on the CPU those that changed; of a large picture nothing before it is seen."""
-    asked, begin = request.job, time.perf_counter()
-    in_file = isinstance(asked.picture.screen, TiledScreen)
-    resolved = None if in_file else resolved_job(asked)
+    job, begin = request.job, time.perf_counter()
+    in_file = isinstance(job.picture.screen, TiledScreen)
+    resolved = None if in_file else resolved_job(job)
     if resolved is None or not _keeps_values(resolved):
         _kept.drop()
         # By name: what computes parts of pictures is loaded with the first large one.
-        shown: Filtered = import_module(asked.tile_answers).preview(asked, report)
+        shown: Filtered = import_module(job.tile_answers).preview(job, report)
         return shown
     machine = backend(resolved.device.key)
-    with ResultMemory(asked.picture, keeps=True) as memory:
+    with ResultMemory(job.picture, keeps=True) as memory:
         if resolved.plan and resolved.device.kind == "cpu":
             report(Progress("computing the chain", 0.0, 5.0))
-            pixels, out = asked.picture.in_memory, memory.allocate(resolved.samples, "float32")
+            pixels, out = job.picture.in_memory, memory.allocate(resolved.samples, "float32")
             steps = _kept.computed(resolved, (pixels, shared.uses(pixels)), out, report)
             return _shown(resolved, memory, out, begin, steps)
-        job = resolved.job()
-        report(Progress("computing", 0.0, 2.0 + job.task.expected_launch_s(job, machine.info)))
+        whole = resolved.job()
+        report(Progress("computing", 0.0, 2.0 + whole.task.expected_launch_s(whole, machine.info)))
         # What lies between the steps of a chain stays on the device for one launch.
-        values = compute(job, machine, _allocated(memory, resolved))
+        values = compute(whole, machine, _allocated(memory, resolved))
         return _shown(resolved, memory, values, begin, steps_of(resolved.plan))
 
 
 def run(request: Run[messages.PictureJob], report: Checkpoint) -> Filtered:
     """Verify, warm up, sample; prepare the result for the screen. Of a large picture a part is measured."""
-    asked, begin = request.job, time.perf_counter()
-    if isinstance(asked.picture.screen, TiledScreen):
-        of_part: Filtered = import_module(asked.tile_answers).run_part(asked, request.budget_s, report)
+    job, begin = request.job, time.perf_counter()
+    if isinstance(job.picture.screen, TiledScreen):
+        of_part: Filtered = import_module(job.tile_answers).run_part(job, request.budget_s, report)
         return of_part
-    plan, resolved = SamplingPlan(budget_s=request.budget_s), resolved_job(asked)
-    machine, job = backend(resolved.device.key), resolved.job()
-    with ResultMemory(asked.picture, keeps=_keeps_values(resolved)) as memory:
+    plan, resolved = SamplingPlan(budget_s=request.budget_s), resolved_job(job)
+    machine, whole = backend(resolved.device.key), resolved.job()
+    with ResultMemory(job.picture, keeps=_keeps_values(resolved)) as memory:
         out = _allocated(memory, resolved)
-        values, result, _ = measure(job, machine, plan, checkpoint=report, host_out=out)
+        values, result, _ = measure(whole, machine, plan, checkpoint=report, host_out=out)
         if values is not None:
-            result = with_steps(result, job, report)
+            result = with_steps(result, whole, report)
             return replace(_shown(resolved, memory, values, begin, result.steps), result=result)
-    return Filtered(None, None, job.variant.key, machine.info.key, 0.0, result)
+    return Filtered(None, None, whole.variant.key, machine.info.key, 0.0, result)
 
 
 def _keeps_values(resolved: Resolved) -> bool:
     """Return whether the values of the result are kept: of a large picture that can be cut they are not."""
-    asked: Any = resolved.asked
-    if keeps_values(asked.picture) or asked.operation is not None:
+    job: Any = resolved.asked
+    if keeps_values(job.picture) or job.operation is not None:
         return True
     return bool(resolved.plan) and bool(resolved.reach.whole)
 
@@ -183,8 +183,8 @@ def _allocated(memory: ResultMemory, resolved: Resolved) -> np.ndarray | None:
 def _shown(
     resolved: Resolved, memory: ResultMemory, values: np.ndarray, begin: float, steps: tuple[StepTime, ...]
 ) -> Filtered:
-    """Return the reply, with the levels of the result for the screen, and what was found beside it."""
-    asked: Any = resolved.asked
+    """Return the reply, with the levels of the result for the screen, and the quantities beside it."""
+    job: Any = resolved.asked
     samples, answer = resolved.samples, resolved.answer(values)
     if answer.picture is not values:
         pixels = samples if answer.picture is None else answer.picture.reshape(samples.shape)
@@ -193,11 +193,11 @@ def _shown(
             drawing = import_module("engine.work.operations.patch")
             pixels = drawing.marked(pixels, answer.mark, full_scale_of(samples.dtype))
         memory.allocate(samples, pixels.dtype.name)[...] = pixels
-    if asked.region is not None:
-        for outside in asked.region.around:
+    if job.region is not None:
+        for outside in job.region.around:
             memory.array[outside] = samples[outside]
-    clipped = clipped_of(resolved.job(), memory.array, asked.range_mode)
-    shown, screen = memory.shown(asked.range_mode, ComputedResult(resolved.chosen))
+    clipped = clipped_of(resolved.job(), memory.array, job.range_mode)
+    shown, screen = memory.shown(job.range_mode, ComputedResult(resolved.chosen))
     return Filtered(
         values=shown,
         screen=screen,
@@ -215,31 +215,31 @@ def _shown(
 
 def check(request: Check[messages.PictureJob], report: Checkpoint) -> tuple[Availability, ...]:
     """Return for every variant of one step whether it can do the job on the job's device, and why not."""
-    asked, resolved = request.job, resolved_job(request.job)
+    job, resolved = request.job, resolved_job(request.job)
     if resolved.step is None:
         return ()
     known: tuple[AnyVariant, ...] = resolved.step.variants
     if not request.blocks:
-        return tuple(_availability(variant, asked, resolved) for variant in known)
-    plain, found = asked.changed(block=None), list[Availability]()
+        return tuple(_availability(variant, job, resolved) for variant in known)
+    plain, answers = job.changed(block=None), list[Availability]()
     asks = [plain.changed(variant=key) for key in request.variants or [variant.key for variant in known]]
     for one in dict.fromkeys(ask.named or Resolved(ask, resolved.samples).choice.variant for ask in asks):
-        # What no block helps with is found out once: looking for NaN takes 17 ms.
+        # What no block helps with is established once: looking for NaN takes 17 ms.
         own = _availability(one, plain, resolved)
         if not one.uses_block or (own.reason and own.nearest_block is None):
-            found.append(own)
+            answers.append(own)
             continue
-        limits = device_for(one, asked.device).limits
+        limits = device_for(one, job.device).limits
         for block in request.blocks:
             refusal = one.why_not(resolved.problem, resolved.constant, block, limits, known)
-            found.append(Availability(one.key, refusal, block))
-    return tuple(found)
+            answers.append(Availability(one.key, refusal, block))
+    return tuple(answers)
 
 
-def _availability(variant: AnyVariant, asked: messages.PictureJob, resolved: Resolved) -> Availability:
+def _availability(variant: AnyVariant, job: messages.PictureJob, resolved: Resolved) -> Availability:
     # Looking for NaN takes 17 ms for 4096 x 4096 float32, for the few variants that need it.
-    made = resolved.job_by(variant, variant.block_for(asked.block))
-    return Availability.of(variant.key, lambda: made.refuse(device_for(variant, asked.device)))
+    made = resolved.job_by(variant, variant.block_for(job.block))
+    return Availability.of(variant.key, lambda: made.refuse(device_for(variant, job.device)))
 
 
 def sum_order(request: messages.SumOrderRequest, report: Checkpoint) -> SumOrder:

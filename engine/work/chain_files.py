@@ -204,8 +204,8 @@ def _as(entry: dict[str, object], name: str, known: dict[str, _Key], where: str)
     try:
         return msgspec.convert(entry[name], wanted)
     except msgspec.ValidationError as error:
-        given: Any = type(entry[name])
-        why = f"it is {_WORDS.get(given, 'a number')}, and should be {_WORDS[wanted]}"
+        kind: Any = type(entry[name])
+        why = f"it is {_WORDS.get(kind, 'a number')}, and should be {_WORDS[wanted]}"
         shown = json.dumps({name: example}, allow_nan=False)[1:-1]
         remedy = f"Write {shown}, for example; docs/chains.md lists the keys."
         raise BadValue(where, why, remedy) from error
@@ -213,14 +213,14 @@ def _as(entry: dict[str, object], name: str, known: dict[str, _Key], where: str)
 
 def _entry(step: AnyStep) -> dict[str, object]:
     """Return a step as JSON has it, without what is as it would be anyway; the border is always written."""
-    given = structs.asdict(step)
+    values = structs.asdict(step)
     usual = {each.name: each.default for each in structs.fields(step) if each.name not in ("id", "border")}
     if step.kind == MaskStep.kind:
-        given["mask"] = given.pop("written") or document_of(given["mask"])
-    elif given.get("how") != "blend":
-        given.pop("weight", None)
+        values["mask"] = values.pop("written") or document_of(values["mask"])
+    elif values.get("how") != "blend":
+        values.pop("weight", None)
     named: dict[str, object] = {}
-    for name, value in given.items():
+    for name, value in values.items():
         if name not in usual or value != usual[name]:
             plain = str(value) if isinstance(value, Block | Border) else value
             named[_NAMES.get(name, name)] = dict(value) if isinstance(value, Parameters) else plain

@@ -85,15 +85,15 @@ class ChainOracle:
                 for input_ in planned.inputs:
                     known = needed.get(input_)
                     needed[input_] = wanted if known is None else Grid(*map(np.union1d, known, wanted))
-        found: dict[int, Computed] = {}
+        computed: dict[int, Computed] = {}
         if -1 in needed:
-            found[-1] = self._picture(needed[-1])
+            computed[-1] = self._picture(needed[-1])
         undecided = jumped = 0
         for at in (at for at in range(last + 1) if at in needed):
             with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-                found[at] = self._step(at, [found[one] for one in self.plan[at].inputs], needed[at])
-            undecided, jumped = undecided + found[at].undecided, jumped + found[at].jumped
-        return found[last]._replace(undecided=undecided, jumped=jumped)
+                computed[at] = self._step(at, [computed[one] for one in self.plan[at].inputs], needed[at])
+            undecided, jumped = undecided + computed[at].undecided, jumped + computed[at].jumped
+        return computed[last]._replace(undecided=undecided, jumped=jumped)
 
     def _picture(self, grid: Grid) -> Computed:
         values = self.samples[_at(grid)].astype(np.float64)

@@ -42,9 +42,9 @@ class OperationTask(PictureTask[OperationProblem, OperationVariant]):
             raise ValueError(f"{data['operation']!r} is not an operation")
         if not isinstance(data["settings"], str):
             raise TypeError("settings is not of type str")
-        given = dict(part.partition("=")[::2] for part in filter(None, data["settings"].split(",")))
+        texts = dict(part.partition("=")[::2] for part in filter(None, data["settings"].split(",")))
         try:
-            return data | {"settings": Parameters(operation.read(given).items())}
+            return data | {"settings": Parameters(operation.read(texts).items())}
         except UnknownName as error:
             raise ValueError(str(error)) from error
 
@@ -224,26 +224,26 @@ class ChainTask(PictureTask[ChainProblem, ChainVariant]):
         """Return every step with its variant and its block; an EngineError names the step."""
         plan, own = list[PlannedStep](), among.samples.dtype.name
         for node in nodes:
-            given = tuple(own if one == -1 else plan[one].writes for one in node.inputs)
+            types = tuple(own if one == -1 else plan[one].writes for one in node.inputs)
             try:
-                plan.append(_planned(node, among, given, is_last=node is nodes[-1]))
+                plan.append(_planned(node, among, types, is_last=node is nodes[-1]))
             except EngineError as error:
                 what = f"step {node.step.id}: {error.what}"
                 raise type(error)(what, error.why, error.remedy) from error
         return tuple(plan)
 
 
-def _planned(node: Node, among: Among, given: tuple[str, ...], *, is_last: bool) -> PlannedStep:
-    """Return a step with what computes it; `given` are the types of what it reads."""
+def _planned(node: Node, among: Among, types: tuple[str, ...], *, is_last: bool) -> PlannedStep:
+    """Return a step with what computes it; `types` are those of what it reads."""
     step, inputs = node
     if isinstance(step, CombineStep):
-        return PlannedStep(step, inputs, given)
+        return PlannedStep(step, inputs, types)
     chosen: AnyVariant
     if isinstance(step, MaskStep):
         # Of whole numbers some variants form sums in another order.
-        chosen, more = _mask(step, given[0] if inputs == (-1,) else "float32", among)
+        chosen, more = _mask(step, types[0] if inputs == (-1,) else "float32", among)
     else:
-        chosen, more = _operation(step, given[0] if step.known.is_exact and not is_last else "float32", among)
+        chosen, more = _operation(step, types[0] if step.known.is_exact and not is_last else "float32", among)
     if chosen.device != among.device.kind:
         why = f"it is written for {chosen.device.upper()}, and the chain runs on {among.device.title}"
         raise BadValue(f"variant {step.variant}", why, "Choose auto, or another device for the whole chain.")
@@ -251,7 +251,7 @@ def _planned(node: Node, among: Among, given: tuple[str, ...], *, is_last: bool)
         why = "its error grows with the largest sample, which of an earlier step's result is not known"
         raise BadValue(f"variant {chosen.key}", why, "Choose auto.")
     block = chosen.block_for(step.block) if chosen.uses_block else None
-    return PlannedStep(step, inputs, given, chosen.key, block, **more)
+    return PlannedStep(step, inputs, types, chosen.key, block, **more)
 
 
 def _mask(step: MaskStep, dtype: str, among: Among) -> tuple[Variant, Json]:

@@ -80,9 +80,9 @@ def _error(request: ComparePictures, job: PictureJob, report: Checkpoint) -> Com
     shares = scratch.array
     for band in part.bands(max(1, min(BAND_PIXELS, BAND_MULTIPLY_ADDS // cost))):
         report(Progress("comparing", 0.0, 5.0))
-        found = _shares(expected, part_of(request.values, band), band)
+        of_band = _shares(expected, part_of(request.values, band), band)
         top, left = band.top - part.top, band.left - part.left
-        shares[top : top + len(found), left : left + found.shape[1]] = found
+        shares[top : top + len(of_band), left : left + of_band.shape[1]] = of_band
     if job.region is not None:
         # As far as it lies in the part, in its coordinates.
         top, left = max(0, job.region.top - part.top), max(0, job.region.left - part.left)
@@ -99,9 +99,9 @@ def _error(request: ComparePictures, job: PictureJob, report: Checkpoint) -> Com
             drawn[rows] = 0
             first, last = max(rows.start, part.top), min(rows.stop, part.bottom)
             if first < last:
-                found = shares[first - part.top : last - part.top]
-                drawn[first:last, part.left : part.right] = np.nan_to_num(np.rint(found * scale))
-                scratch.give_back(found)
+                of_rows = shares[first - part.top : last - part.top]
+                drawn[first:last, part.left : part.right] = np.nan_to_num(np.rint(of_rows * scale))
+                scratch.give_back(of_rows)
         screen = segment.rendered(picture, levels, _WHITE)
     of_part = "" if part == whole else ", of the part that was seen"
     if not largest:

@@ -98,18 +98,18 @@ class Filtering(PictureTask[Problem, Variant]):
         return super().labels(job) | {"mask_name": mask.title, "weights_digest": mask.weights_digest}
 
     def described(
-        self, step: MaskStep, samples: np.ndarray, given: np.ndarray, result_type: str
+        self, step: MaskStep, samples: np.ndarray, original: np.ndarray, result_type: str
     ) -> tuple[Problem, Mask]:
         """Return the problem of a mask alone on a picture (H, W, C), and the mask as it is applied.
 
-        Results are "float32", or the "same" as the picture as it was given. Raises UnknownName for another
-        word, BadValue for "same" with a type that results cannot have.
+        Results are "float32", or the "same" as the original picture. Raises UnknownName for another word,
+        BadValue for "same" with a type that results cannot have.
         """
         if result_type not in RESULT_TYPES:
             remedy = f"Choose one of {', '.join(RESULT_TYPES)}."
             raise UnknownName(f"results of type {result_type!r}", "there is no such choice", remedy)
-        if result_type == "same" and given.dtype.newbyteorder("=") != samples.dtype:
-            what = f"results of type {given.dtype}, as the picture"
+        if result_type == "same" and original.dtype.newbyteorder("=") != samples.dtype:
+            what = f"results of type {original.dtype}, as the picture"
             of = f"a picture of that type is filtered as {samples.dtype}"
             remedy = "Choose float32 results, or convert the picture first."
             raise BadValue(what, f"{of}, and results are {', '.join(DTYPES)}", remedy)

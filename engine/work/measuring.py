@@ -81,38 +81,38 @@ class Sweep:
         for width, height in self.sizes:
             # The shape alone: it takes no memory.
             shaped = np.broadcast_to(np.zeros((), self.dtype), (height, width, self.channels))
-            for asked in self.asked:
-                step = asked.operation
+            for request in self.asked:
+                step = request.operation
                 if step is not None:
                     parameters = step.known.read(dict(step.settings))
                     step.known.problem(shaped, parameters)
                     if step.known.takes_patch:
                         patch_from(shaped, parameters)
-                elif asked.step is None:
+                elif request.step is None:
                     for variant in self.variants:
-                        assert _on(asked, variant, shaped).plan
+                        assert _on(request, variant, shaped).plan
 
     def jobs(self) -> Iterator[AnyJob]:
-        """Yield every job, in order of sizes, what is asked, variants, blocks, layouts."""
+        """Yield every job, in order of sizes, requests, variants, blocks, layouts."""
         for width, height in self.sizes:
             samples = random_picture((height, width, self.channels), self.dtype, self.seed)
-            for asked in self.asked:
-                resolved = Resolved(asked, samples)
+            for request in self.asked:
+                resolved = Resolved(request, samples)
                 for variant, block, layout in ways(self.variants, self.blocks, self.layouts):
                     if resolved.step is None:
-                        resolved = _on(asked, variant, samples)
+                        resolved = _on(request, variant, samples)
                     resolved.asked = replace(resolved.asked, layout=layout)
                     yield resolved.job_by(variant, block, seed=self.seed)
 
 
-def _on(asked: PictureRequest, variant: AnyVariant, samples: np.ndarray) -> Resolved:
+def _on(request: PictureRequest, variant: AnyVariant, samples: np.ndarray) -> Resolved:
     """Return several steps with the plan for the device that a variant of chains is written for."""
     try:
-        key = device_for(variant, asked.device).key
+        key = device_for(variant, request.device).key
     except DeviceUnavailable:
         # With any plan: who measures it finds the same, and has it as the reason.
         key = "cpu"
-    return Resolved(replace(asked, device=key), samples)
+    return Resolved(replace(request, device=key), samples)
 
 
 def measured_work(job: AnyJob, device: DeviceInfo, plan: SamplingPlan) -> AnyResult:

@@ -58,7 +58,7 @@ def mergers(chain: Chain, shape: tuple[int, int, int], dtype: str, device: Devic
     nodes = chain.nodes()
     forms = _forms(nodes)
     readers = [sum(at in node.inputs for node in nodes) for at in range(len(nodes))]
-    found = []
+    offers = []
     for at, form in enumerate(forms):
         if form is None or len(form.nodes) < 2:
             continue
@@ -77,8 +77,8 @@ def mergers(chain: Chain, shape: tuple[int, int, int], dtype: str, device: Devic
         step = next(one for one in merged.steps if one.id == nodes[at].step.id)
         one_ms = _time_ms(Node(step, (form.input,)), shape, dtype, device)
         ids = tuple(nodes[one].step.id for one in form.nodes)
-        found.append(Merger(ids, form.frame, merged, sum(times), one_ms))
-    return tuple(sorted(found, key=lambda one: -len(one.ids)))
+        offers.append(Merger(ids, form.frame, merged, sum(times), one_ms))
+    return tuple(sorted(offers, key=lambda one: -len(one.ids)))
 
 
 def merged_where_faster(

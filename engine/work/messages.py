@@ -1,4 +1,4 @@
-"""What the engine's process is asked about work on pictures, and its replies. No Numba in here."""
+"""Requests to the engine's process about work on pictures, and its replies. No Numba in here."""
 
 from typing import ClassVar
 

@@ -118,11 +118,11 @@ Place = tuple[int, str]
 
 def last_readers(plan: Plan) -> dict[Place, int]:
     """Return the last step that needs each place but the picture as it is."""
-    found: dict[Place, int] = {}
+    readers: dict[Place, int] = {}
     for at, planned in enumerate(plan):
-        found |= dict.fromkeys((*planned.sources, *planned.places), at)
+        readers |= dict.fromkeys((*planned.sources, *planned.places), at)
     pictures = {source for planned in plan for source in planned.sources if source[0] == -1}
-    return {place: at for place, at in found.items() if place not in pictures}
+    return {place: at for place, at in readers.items() if place not in pictures}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,10 +36,10 @@ Value = int | float | str
 Shape = tuple[int, int, int]
 
 
-def other_shape(what: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> BadValue:
+def other_shape(what: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> BadValue:
     """Return the error of an array of another shape than a plan's."""
     remedy = "Pass one of that shape, or make another plan."
-    return BadValue(f"{what} of shape {found}", f"the plan is for {wanted}", remedy)
+    return BadValue(f"{what} of shape {shape}", f"the plan is for {wanted}", remedy)
 
 
 def as_samples(image: np.ndarray) -> np.ndarray:
@@ -74,7 +74,7 @@ def _warn_of_rounding(array: np.ndarray) -> None:
     )
 
 
-def sample_type(shape: tuple[int, ...], given: np.dtype) -> np.dtype:
+def sample_type(shape: tuple[int, ...], dtype: np.dtype) -> np.dtype:
     """Return the type that a picture of this shape and type is filtered in.
 
     uint8, uint16 and float32 stay as they are; booleans become uint8; other real types become float32. Raises
@@ -89,11 +89,11 @@ def sample_type(shape: tuple[int, ...], given: np.dtype) -> np.dtype:
         raise BadValue(f"an array of shape {shape}", "it has no pixels", "Pass at least one pixel.")
     if len(shape) == 3 and shape[2] > MAX_CHANNELS:
         raise BadValue("this array is not a picture", *shape_refusal(shape))
-    if given.kind not in "buif":
-        remedy = _REMEDIES.get(given.kind, "Convert the picture to float32.")
-        raise BadValue(f"samples of type {given}", "only real numbers can be filtered", remedy)
-    dtype = np.dtype(np.uint8) if given.kind == "b" else given.newbyteorder("=")
-    return dtype if dtype.name in DTYPES else np.dtype(np.float32)
+    if dtype.kind not in "buif":
+        remedy = _REMEDIES.get(dtype.kind, "Convert the picture to float32.")
+        raise BadValue(f"samples of type {dtype}", "only real numbers can be filtered", remedy)
+    native = np.dtype(np.uint8) if dtype.kind == "b" else dtype.newbyteorder("=")
+    return native if native.name in DTYPES else np.dtype(np.float32)
 
 
 def random_picture(shape: tuple[int, int, int], dtype: str, seed: int) -> np.ndarray:

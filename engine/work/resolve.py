@@ -1,4 +1,4 @@
-"""Resolves what is asked of a picture into what the pipeline computes: problem, device, variant and block."""
+"""Resolves a request on a picture into what the pipeline computes: problem, device, variant and block."""
 
 from copy import copy
 from functools import cached_property
@@ -29,7 +29,7 @@ class Resolved:
     combines two results, are a chain, whose steps write float32.
 
     The samples (H, W, C) are as `engine.work.problem.as_samples` returns them. Results may be of the type of
-    the picture as it was `given`, by default the samples. The patch (h, w, C) is of an operation that takes
+    the `original` picture, by default the samples. The patch (h, w, C) is of an operation that takes
     one, by default what its parameters cut from the picture. Raises EngineError for what cannot be computed,
     and for an illegal value; what is wrong with device, variant or block is raised by `device`, `choice`
     and `plan`.
@@ -41,13 +41,13 @@ class Resolved:
 
     def __init__(
         self,
-        asked: PictureRequest,
+        request: PictureRequest,
         samples: np.ndarray,
-        given: np.ndarray | None = None,
+        original: np.ndarray | None = None,
         patch: np.ndarray | None = None,
     ) -> None:
-        self.asked, self.samples = asked, samples
-        self.nodes, self.step = asked.nodes, asked.step
+        self.asked, self.samples = request, samples
+        self.nodes, self.step = request.nodes, request.step
         if not self.nodes:
             why = "every step that its result needs is switched off"
             raise BadValue("the chain", why, "Switch one on.")
@@ -55,9 +55,9 @@ class Resolved:
         self.problem: Any
         if self.step is None:
             self.task = import_module(_CHAINS).CHAIN
-            self.problem = self.task.described(asked.chain, samples, asked.result_type)
+            self.problem = self.task.described(request.chain, samples, request.result_type)
             return
-        of: Any = samples if given is None else given, asked.result_type
+        of: Any = samples if original is None else original, request.result_type
         # A mask does without the others, which take a while to import.
         self.task = FILTERING
         if not isinstance(self.step, MaskStep):
@@ -71,7 +71,7 @@ class Resolved:
 
     @cached_property
     def devices(self) -> tuple[DeviceInfo, ...]:
-        """The devices that share the work: every GPU where all are asked for, else the one."""
+        """The devices that share the work: every GPU where all are requested, else the one."""
         return devices_for(self.asked.named, self.asked.device)
 
     @cached_property
@@ -117,10 +117,10 @@ class Resolved:
         other._in_parts, other._part_rows = True, rows
         return other
 
-    def _without(self, *found: str) -> Self:
+    def _without(self, *names: str) -> Self:
         """Return a copy that finds some properties anew."""
         other = copy(self)
-        for name in found:
+        for name in names:
             other.__dict__.pop(name, None)
         return other
 
@@ -149,16 +149,16 @@ class Resolved:
     @property
     def chosen(self) -> PictureRequest:
         """The request with the device, the variants and the blocks that were chosen."""
-        asked = replace(self.asked, device=self.device.key)
+        request = replace(self.asked, device=self.device.key)
         if self.step is not None:
             variant, block, _ = self.choice
-            return asked.changed(variant=variant.key, block=block)
-        chain = asked.chain.needed(asked.shown)
+            return request.changed(variant=variant.key, block=block)
+        chain = request.chain.needed(request.shown)
         steps = [
             step if one.variant_key == COMBINED else replace(step, variant=one.variant_key, block=one.block)
             for step, one in zip(chain.steps, self.plan, strict=True)
         ]
-        return replace(asked, chain=replace(chain, steps=tuple(steps)), shown="")
+        return replace(request, chain=replace(chain, steps=tuple(steps)), shown="")
 
     def quantised(self) -> Self | None:
         """Return it with results of 8 or 16 bit, saturated, half to even, by the same variant; else None."""
@@ -230,10 +230,10 @@ class Resolved:
         return answer
 
 
-def resolved_for_parts(asked: PictureRequest, samples: np.ndarray) -> Resolved:
+def resolved_for_parts(request: PictureRequest, samples: np.ndarray) -> Resolved:
     """Return a request resolved for a picture of which only the shape and the type are known yet."""
-    step = asked.operation
+    step = request.operation
     if step is not None and step.known.takes_patch:
         why = "its result depends on the whole picture at once"
         raise BadValue(f"{step.operation} on a picture in parts", why, "Take a smaller picture, or a part.")
-    return Resolved(asked, samples)
+    return Resolved(request, samples)

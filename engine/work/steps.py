@@ -46,7 +46,7 @@ class Step(Message, frozen=True, kw_only=True):
     """What all steps have."""
 
     kind: ClassVar[str]  # the key under which files have what it does
-    result_type: ClassVar[str] = "float32"  # what it writes by itself, where nothing else is asked for
+    result_type: ClassVar[str] = "float32"  # what it writes by itself, where nothing else is requested
     variant: str = AUTO  # key of what computes it, or "auto"
     block: Block | None = None  # None: the variant's default
 
@@ -266,19 +266,19 @@ class Chain(Message, frozen=True):
 
     def nodes(self, shown: str = "") -> tuple[Node, ...]:
         """Return what a result, by default the last, needs; empty where all is off. Raises UnknownName."""
-        found: dict[str, int] = {PICTURE: -1}
+        places: dict[str, int] = {PICTURE: -1}
         nodes: list[Node] = []
         before = PICTURE
         for step in self.steps:
-            inputs = tuple(found[one or before] for one in step.inputs)
+            inputs = tuple(places[one or before] for one in step.inputs)
             if step.on:
                 nodes.append(Node(step, inputs))
-            found[step.id] = len(nodes) - 1 if step.on else inputs[0]
+            places[step.id] = len(nodes) - 1 if step.on else inputs[0]
             before = step.id
         last = shown or self.steps[-1].id
-        if last not in found:
-            raise UnknownName(f"step {last!r}", "the chain has none", f"Choose one of {', '.join(found)}.")
-        wanted = sorted(needed_places(nodes, found[last]))
+        if last not in places:
+            raise UnknownName(f"step {last!r}", "the chain has none", f"Choose one of {', '.join(places)}.")
+        wanted = sorted(needed_places(nodes, places[last]))
         number = {at: place for place, at in enumerate(wanted)} | {-1: -1}
         return tuple(Node(nodes[at].step, tuple(number[one] for one in nodes[at].inputs)) for at in wanted)
 

@@ -244,7 +244,7 @@ def _fastest(
     # A plain sum wins where another method is hardly faster.
     lead = {one.key: 1.0 if one.grows_with is Growth.CELLS else _LEAD for one in able}
     order = sorted(able, key=lambda one: times_us[one.key] * lead[one.key])
-    # Few are asked: for a transform the answer takes the steps of all weights.
+    # Few have to answer: for a transform the answer takes the steps of all weights.
     position = next((n for n, candidate in enumerate(order) if holds_bound(candidate, problem, mask)), 0)
     chosen = order[position]
     reason = Reason("not-measured", "nothing was measured of those that suit")
@@ -296,9 +296,8 @@ def holds_bound(candidate: Variant, problem: Problem, mask: Mask) -> bool:
     """Return whether a variant's results lie within the bound of a direct sum, whatever the picture.
 
     Two passes round more often than a direct sum of a few cells is granted
-    (`engine.variants.ladder.separable`), and where samples are subnormal, which is granted to them and asked
-    of no picture here. A transform is sure where results are integers. A float32 picture
-    may have NaN or infinity: its samples have not been read yet.
+    (`engine.variants.ladder.separable`), and where samples are subnormal, which is granted to them and
+    required of no picture here. A transform is sure where results are integers. A float32 picture may have NaN or infinity: its samples have not been read yet.
     """
     rows, columns = problem.mask_shape
     few_cells = min(rows, columns) == 2 and rows * columns <= 8

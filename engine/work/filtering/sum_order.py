@@ -239,7 +239,7 @@ def window_of(
     )
     beyond_rows = (rows < 0) | (rows >= image.shape[0])
     beyond_columns = (columns < 0) | (columns >= image.shape[1])
-    # In the place of ghost cells something is read that is near: what is read may have to be asked for.
+    # In the place of ghost cells something is read that is near: what is read may have to be requested.
     near = [np.where(places < 0, at, places) for places, at in zip((down, across), pixel, strict=True)]
     cells = image[np.ix_(*near)].astype(np.float32)
     ghosts = (down < 0)[:, np.newaxis] | (across < 0)

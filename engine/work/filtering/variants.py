@@ -131,15 +131,15 @@ class Variant(VariantOf[Problem, Mask]):
         rows, columns = problem.mask_shape
         # Of two passes the first goes along the rows, the second along the columns.
         masks = ((rows, columns),) if len(launches) == 1 else ((1, columns), (rows, 1))
-        found: list[float | None] = []
+        cells: list[float | None] = []
         for launch, (rows, columns) in zip(launches, masks, strict=False):
             # Channels are samples side by side where no block has one of them alone.
             apart, tile = problem.channels if launch.grid[2] == 1 else 1, launch.tile
             if tile is None:
-                found.append(None)
+                cells.append(None)
             else:
-                found.append((tile.y + rows - 1) * (tile.x + (columns - 1) * apart) / tile.threads)
-        return tuple(found)
+                cells.append((tile.y + rows - 1) * (tile.x + (columns - 1) * apart) / tile.threads)
+        return tuple(cells)
 
     def repeats_of(self, mask: Mask) -> int:
         """Return how often a mask has the inner work done."""
@@ -186,10 +186,10 @@ class Variant(VariantOf[Problem, Mask]):
         row, column, channel = np.argwhere(~np.isfinite(samples))[0].tolist()
         sample = samples[row, column, channel]
         short = f"The picture has {sample} in row {row}, column {column}"
-        found = (
+        mixed = (
             f"Row {row}, column {column}, channel {channel} of the picture is {sample}; {self.key} mixes it"
         )
-        detail = f"{found} with samples and weights that a direct sum keeps apart, so that it would spread."
+        detail = f"{mixed} with samples and weights that a direct sum keeps apart, so that it would spread."
         remedy = "Use cpu-parallel, tiled or naive, which keep it where it is."
         return Refusal("not-finite", short, detail, remedy)
 

@@ -61,8 +61,8 @@ class Range(NamedTuple):
     def limits(self) -> tuple[Floats, Floats]:
         """Magnitudes and errors, 0 where they are not finite."""
         with np.errstate(invalid="ignore"):
-            found = np.abs(self.value), self.error
-        size, error = (np.where(np.isfinite(one), one, 0.0) for one in found)
+            both = np.abs(self.value), self.error
+        size, error = (np.where(np.isfinite(one), one, 0.0) for one in both)
         return size, error
 
     @property
@@ -168,25 +168,25 @@ class Parameter:
 
     @property
     def range_text(self) -> str:
-        """What can be given, in words."""
+        """What it can be, in words."""
         if self.choices:
             return f"one of {', '.join(map(str, self.choices))}"
         kind = "a whole number" if self.is_whole else "a number"
         return f"{kind} from {self.least:,.10g} to {self.most:,.10g}"
 
-    def read(self, given: object) -> Value:
+    def read(self, value: object) -> Value:
         """Return a value, given as a number or as text; a `BadValue` says why it is none."""
-        text = given.strip() if isinstance(given, str) else given
+        text = value.strip() if isinstance(value, str) else value
         if self.choices:
             known = {str(choice): choice for choice in self.choices}
-            if str(text) in known and not isinstance(given, bool):
+            if str(text) in known and not isinstance(value, bool):
                 return known[str(text)]
-        elif not isinstance(given, bool):
+        elif not isinstance(value, bool):
             with suppress(TypeError, ValueError, OverflowError):
                 number = float(text)  # type: ignore[arg-type]
                 if self.least <= number <= self.most and not (self.is_whole and number != int(number)):
                     return int(number) if self.is_whole else number
-        shown = f"'{given}'" if isinstance(given, str) else repr(given)
+        shown = f"'{value}'" if isinstance(value, str) else repr(value)
         shown = f"{shown[:39]}…" if len(shown) > 40 else shown
         why, remedy = f"it is not {self.range_text}", f"Give {self.name}={self.default}."
         raise BadValue(f"{self.name} {shown}", why, remedy)
@@ -304,15 +304,15 @@ class Operation:
         """Whether 8 and 16 bit have the same results as they are and as float32."""
         return self.of_cells is not None and self.of_cells.exact
 
-    def read(self, given: Json) -> dict[str, Value]:
+    def read(self, settings: Json) -> dict[str, Value]:
         """Return all parameters, or their defaults; UnknownName for an unknown one, BadValue out of range."""
         known = [parameter.name for parameter in self.parameters]
-        for name in given:
+        for name in settings:
             if name not in known:
                 remedy = f"Choose one of {', '.join(known)}." if known else "Leave it out."
                 why = "the operation has no such parameter" if known else "the operation has no parameters"
                 raise UnknownName(f"{name} of {self.key}", why, remedy)
-        return {one.name: one.read(given.get(one.name, one.default)) for one in self.parameters}
+        return {one.name: one.read(settings.get(one.name, one.default)) for one in self.parameters}
 
     def problem(self, samples: np.ndarray, parameters: dict[str, Value]) -> OperationProblem:
         """Return the problem of a picture (H, W, C); a `BadValue` says why it has none."""
@@ -331,15 +331,15 @@ class Operation:
 
 
 class Operations(Mapping[str, Operation]):
-    """Operations by their keys, each imported when it is first asked for."""
+    """Operations by their keys, each imported when it is first used."""
 
     def __init__(self, files: dict[str, str]) -> None:
         # Of `engine.variants.operations`; each has its operations under their keys in capitals.
         self.files = files
 
     def __getitem__(self, key: str) -> Operation:
-        found: Operation = declared_in(f"operations.{self.files[key]}", key.upper().replace("-", "_"))
-        return found
+        operation: Operation = declared_in(f"operations.{self.files[key]}", key.upper().replace("-", "_"))
+        return operation
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.files)
@@ -393,20 +393,20 @@ def operation_variant(key: str, operation: str) -> OperationVariant:
 
 def operation_named(key: object) -> Operation:
     """Return the operation of that key; an `UnknownName` names the nearest one and all of them."""
-    found = OPERATIONS.get(key) if isinstance(key, str) else None
-    if found is None:
+    operation = OPERATIONS.get(key) if isinstance(key, str) else None
+    if operation is None:
         remedy = f"{did_you_mean(str(key), OPERATIONS)}Choose one of {', '.join(OPERATIONS)}."
         raise UnknownName(f"operation '{key}'", "there is no such operation", remedy)
-    return found
+    return operation
 
 
 def parameters_from(texts: Iterable[str]) -> Json:
     """Read texts such as "size=5" or "left=10,top=20", of which the last counts; BadValue for others."""
-    found: Json = {}
+    settings: Json = {}
     for text in texts:
         for part in text.split(","):
             name, equals, value = part.strip().partition("=")
             if not (name and equals and value.strip()):
                 raise BadValue(f"--set '{text}'", "it is not name=value", "Write it as size=5.")
-            found[name.strip()] = value.strip()
-    return found
+            settings[name.strip()] = value.strip()
+    return settings

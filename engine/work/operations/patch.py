@@ -49,8 +49,8 @@ def ready_patch(cells: np.ndarray, samples: np.ndarray) -> Patch:
         raise BadValue(what, why, "Cut a smaller one out.")
     if channels != samples.shape[2]:
         names = {1: "grey", 3: "RGB"}
-        found, needed = (names.get(number, f"{number} channels") for number in (channels, samples.shape[2]))
-        raise BadValue(f"a patch that is {found}", f"the picture is {needed}", "Give both the same colours.")
+        own, needed = (names.get(number, f"{number} channels") for number in (channels, samples.shape[2]))
+        raise BadValue(f"a patch that is {own}", f"the picture is {needed}", "Give both the same colours.")
     numbers = cells.astype(np.float64)
     if not np.isfinite(numbers).all():
         raise BadValue("the patch", "it has NaN or infinity, which equal nothing", "Take another patch.")
