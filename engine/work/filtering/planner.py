@@ -297,7 +297,8 @@ def holds_bound(candidate: Variant, problem: Problem, mask: Mask) -> bool:
 
     Two passes round more often than a direct sum of a few cells is granted
     (`engine.variants.ladder.separable`), and where samples are subnormal, which is granted to them and
-    required of no picture here. A transform is sure where results are integers. A float32 picture may have NaN or infinity: its samples have not been read yet.
+    required of no picture here. A transform is sure where results are integers. A float32 picture
+    may have NaN or infinity: its samples have not been read yet.
     """
     rows, columns = problem.mask_shape
     few_cells = min(rows, columns) == 2 and rows * columns <= 8
